@@ -179,7 +179,7 @@ impl Chart {
 
     /// All of it.
     pub(crate) fn text(&self) -> String {
-        let modules = usize::from(self.setup.shape.gpus * self.setup.shape.modules);
+        let modules = usize::from(self.setup.modules() + u8::from(self.setup.has_host));
         let columns = self.sms.len() + modules;
         let mut text = format!("{:>14}", "ns");
         for post in &self.sms {

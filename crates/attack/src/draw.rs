@@ -272,9 +272,12 @@ fn any_load(setup: &Setup, dice: &mut Dice) -> (usize, Location) {
     (dice.below(setup.program.threads.len()), Location(location))
 }
 
-/// Where a thread runs in the last kernel of the test.
+/// Where a thread runs in the last kernel of the test; those of the host at its module.
 fn module_of(setup: &Setup, thread: usize) -> ModuleId {
     let placement = setup.program.threads[thread].placement;
+    if placement == Placement::Host {
+        return ModuleId(setup.modules());
+    }
     let of_thread = |(gpu, cta): (GpuId, u16)| placement == Placement::Cta { gpu, cta };
     let cta = Setup::ctas(&setup.program).into_iter().position(of_thread).expect("a stream is a CTA's");
     setup.posts[setup.posts.len() - 1][cta].module

@@ -75,6 +75,7 @@ impl Drawing<'_> {
         self.choose("host_memory.rate", &["1GB/s", "20GB/s"]);
         self.choose("host_memory.channels", &["1", "2"]);
         self.choose("host_memory.queue_depth", &["1", "4"]);
+        self.choose("fabric.shape", &["switch", "shared", "pairs"]);
         if self.dice.percent(30) {
             self.settings.push(("host_link.through", "own".to_owned()));
             self.settings.push(("host_link.latency", "200ns".to_owned()));

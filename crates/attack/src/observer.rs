@@ -23,6 +23,8 @@ struct Cast {
     setup: Setup,
     scripts: Vec<Script>,
     parts: FxHashMap<Seat, Part>,
+    /// What the host does, in order.
+    hosted: Vec<Part>,
 }
 
 /// A warp of the test that is resident.
@@ -43,6 +45,8 @@ pub struct Observer {
 #[derive(Default)]
 struct State {
     launch: Option<u32>,
+    /// How often the host has begun something.
+    hosted: usize,
     /// By module: CTAs of the kernel that have started.
     started: FxHashMap<ModuleId, u32>,
     /// The warps of the CTA that starts next on its SM.
@@ -66,7 +70,7 @@ impl Observer {
             chart: charted.then(|| Chart::new(setup)),
             ..State::default()
         };
-        let cast = Cast { setup: setup.clone(), scripts, parts: staging.parts.clone() };
+        let cast = Cast { setup: setup.clone(), scripts, parts: staging.parts.clone(), hosted: staging.hosted.clone() };
         Arc::new(Observer { cast, state: Mutex::new(state) })
     }
 
@@ -154,6 +158,13 @@ impl Watch<Values> for Arc<Observer> {
             state.started.clear();
             state.warps.clear();
         }
+    }
+
+    fn host(&self, core: WarpSlot) {
+        let state = &mut *self.state();
+        let part = self.cast.hosted[state.hosted].clone();
+        state.hosted += 1;
+        state.warps.insert(core, Resident { part, next: 0, bound: [None; RESULTS] });
     }
 
     fn warp(&self, slot: WarpSlot, index: u32) {

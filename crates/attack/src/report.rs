@@ -49,11 +49,13 @@ pub struct NotRun {
 
 /// The reason why a test is not run under a design that promises nothing to it.
 pub const NOT_PROMISED: &str = "not promised";
+/// The reason why a test with host threads is not run under a design in which no host takes part.
+pub const NO_HOST: &str = "host threads, and no host takes part";
 
 impl NotRun {
     /// Whether that answers the question of the tests.
     pub fn is_answer(&self) -> bool {
-        self.reason == NOT_PROMISED || self.reason.starts_with("bounded")
+        self.reason == NOT_PROMISED || self.reason == NO_HOST || self.reason.starts_with("bounded")
     }
 }
 

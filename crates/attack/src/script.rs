@@ -3,7 +3,7 @@
 //! A stream has no registers. So each register that an instruction reads is traced to the instruction that wrote it, and
 //! values are worked out from what loads and atomics have returned.
 
-use tombolo_check::litmus::{Instruction, Operand, Program, Register, Update, Value};
+use tombolo_check::litmus::{Instruction, Operand, Placement, Program, Register, Thread, Update, Value};
 
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,10 +33,10 @@ pub(crate) struct Script {
 /// The threads of a program.
 ///
 /// # Errors
-/// Says what a stream cannot express: host threads, branches, and barriers of several ids.
+/// Says what a stream cannot express: host threads beside a kernel, branches, and barriers of several ids.
 pub(crate) fn scripts(program: &Program) -> Result<Vec<Script>, &'static str> {
     if program.has_host() {
-        return Err("host threads: they are explored, not timed");
+        host_works_between_kernels(program)?;
     }
     let all = program.threads.iter().flat_map(|thread| &thread.code);
     let mut barriers = all.filter_map(|instruction| match instruction {
@@ -47,6 +47,45 @@ pub(crate) fn scripts(program: &Program) -> Result<Vec<Script>, &'static str> {
         return Err("barriers of several ids: a stream has one barrier a CTA");
     }
     (0..program.threads.len()).map(|thread| Script::new(program, thread)).collect()
+}
+
+/// Whether host threads load and store between kernels alone, as the core of the host does.
+fn host_works_between_kernels(program: &Program) -> Result<(), &'static str> {
+    let is_host = |thread: &Thread| thread.placement == Placement::Host;
+    if program.threads.iter().all(is_host) {
+        return Err("host threads alone: streams are of kernels");
+    }
+    let hosts = || program.threads.iter().filter(|thread| is_host(thread));
+    let code = || hosts().flat_map(|thread| &thread.code);
+    if code().any(|instruction| matches!(instruction, Instruction::Atomic { .. })) {
+        return Err("atomics of host threads: the core of the host loads and stores");
+    }
+    let beside = |host: &Thread| {
+        let others = program.threads.iter().filter(|other| !std::ptr::eq(*other, host));
+        let busy: Vec<usize> = others.flat_map(works_in).collect();
+        works_in(host).iter().any(|kernel| busy.contains(kernel))
+    };
+    if hosts().any(beside) {
+        return Err("host threads beside kernels: they are explored, not timed");
+    }
+    Ok(())
+}
+
+/// The kernels in which a thread does anything.
+fn works_in(thread: &Thread) -> Vec<usize> {
+    let kernels = kernels_of(&thread.code);
+    let does = |(at, _): &(usize, usize)| !matches!(thread.code[*at], Instruction::KernelBoundary);
+    kernels.into_iter().enumerate().filter(does).map(|(_, kernel)| kernel).collect()
+}
+
+/// The kernel of each instruction, counted from 0.
+fn kernels_of(code: &[Instruction]) -> Vec<usize> {
+    let mut kernel = 0;
+    let of = |instruction: &Instruction| {
+        kernel += usize::from(matches!(instruction, Instruction::KernelBoundary));
+        kernel
+    };
+    code.iter().map(of).collect()
 }
 
 impl Script {
@@ -155,12 +194,7 @@ impl Script {
 
     /// The kernel of each instruction, counted from 0.
     pub(crate) fn kernels(&self) -> Vec<usize> {
-        let mut kernel = 0;
-        let of = |instruction: &Instruction| {
-            kernel += usize::from(matches!(instruction, Instruction::KernelBoundary));
-            kernel
-        };
-        self.code.iter().map(of).collect()
+        kernels_of(&self.code)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Runs dealt over tests and designs: side by side on any number of threads, with one answer.
 
-use crate::report::{Failing, NOT_PROMISED, NotRun, TimedReport, TimedTest, TimedVerdict};
+use crate::report::{Failing, NO_HOST, NOT_PROMISED, NotRun, TimedReport, TimedTest, TimedVerdict};
 use crate::setup::Setup;
 use crate::shrink::shrink;
 use crate::trial::{Failure, Judge, charted, expressible, trial};
@@ -163,6 +163,9 @@ fn judge(case: &Case) -> Judged {
 /// One run, if there is one: a design need not promise anything to the program.
 fn one(target: &Target, judged: &Judged, seed: u64) -> Result<Verdict, String> {
     let (program, allowed) = judged.as_ref().map_err(String::clone)?;
+    if program.has_host() && !target.config.has_host() {
+        return Err(NO_HOST.to_owned());
+    }
     if !target.promises_nothing() && !target.design.promises(program) {
         return Err(NOT_PROMISED.to_owned());
     }
@@ -178,6 +181,9 @@ pub fn catch(attack: &Attack<'_>, rule: impl Into<Broken>) -> Option<(u64, Failu
     (0..attack.runs).map(|run| attack.seed.wrapping_add(run)).find_map(|seed| {
         let case = attack.case(seed);
         let (program, allowed) = known.entry(key(&case)).or_insert_with(|| judge(&case)).as_ref().ok()?;
+        if program.has_host() && !target.config.has_host() {
+            return None;
+        }
         let setup = Setup::draw(program, &target.config, seed);
         let judge = Judge { design: &target.config, allowed, broken };
         trial(&setup, judge).err().map(|failure| (seed, failure))

@@ -1,7 +1,7 @@
 //! The streams of a run, and who its warps are.
 
 use crate::script::Script;
-use crate::setup::{Manner, Noise, NoiseOp, Post, Setup};
+use crate::setup::{Manner, Noise, NoiseOp, Post, Setup, Spot};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use tombolo_check::litmus::{Instruction, Location, Placement};
@@ -10,7 +10,7 @@ use tombolo_types::stream::{
     Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
     StreamError, Token,
 };
-use tombolo_types::{ArrayInfo, Line, LineSize, Mask, ModuleId, Order, Scope, Semantics};
+use tombolo_types::{ArrayInfo, HostPhase, Line, LineSize, Mask, ModuleId, Order, Scope, Semantics};
 
 /// What a warp of the test does, in the order in which the timing model asks for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,10 @@ pub(crate) struct Staging {
     arrays: Vec<ArrayInfo>,
     /// Who sits where, of the test.
     pub(crate) parts: FxHashMap<Seat, Part>,
+    /// What the host does, an instruction of a host thread each.
+    phases: Vec<HostPhase>,
+    /// By phase: whose instruction it is.
+    pub(crate) hosted: Vec<Part>,
 }
 
 /// One warp being written.
@@ -271,6 +275,37 @@ impl<'a> Writer<'a> {
         warp
     }
 
+    /// What host threads do before a kernel of the run, instruction by instruction.
+    fn host(&self, kernel: usize) -> Vec<(Part, HostPhase)> {
+        let Some(of_test) = kernel.checked_sub(self.setup.lead) else { return Vec::new() };
+        let threads = (0..self.scripts.len()).filter(|thread| self.is_host(*thread));
+        let all = threads.flat_map(|thread| (0..self.scripts[thread].code.len()).map(move |at| (thread, at)));
+        all.filter(|(thread, at)| self.kernels[*thread][*at] == of_test).filter_map(|one| self.phase(one)).collect()
+    }
+
+    fn is_host(&self, thread: usize) -> bool {
+        self.setup.program.threads[thread].placement == Placement::Host
+    }
+
+    /// What the host does for the instruction of a thread, where it touches memory.
+    fn phase(&self, (thread, at): (usize, usize)) -> Option<(Part, HostPhase)> {
+        let bytes = |location: Location| {
+            let Spot { line, cell } = self.setup.spot(location);
+            let first = line.0 * LINE.bytes() + u64::from(cell.mask().0.trailing_zeros()) * LINE.grain();
+            vec![first..first + LINE.grain()]
+        };
+        let (act, phase) = match self.scripts[thread].code[at] {
+            Instruction::Load { location, .. } => {
+                (Act::Load(at), HostPhase { reads: bytes(location), ..HostPhase::default() })
+            }
+            Instruction::Store { location, .. } => {
+                (Act::Store(at), HostPhase { writes: bytes(location), ..HostPhase::default() })
+            }
+            _ => return None,
+        };
+        Some((Part { thread, acts: vec![act] }, phase))
+    }
+
     /// The CTAs of a kernel of the run.
     fn ctas(&self, kernel: usize) -> Vec<Cta> {
         let noise = self.setup.noise.iter().filter(|noise| noise.kernel == kernel);
@@ -303,8 +338,15 @@ impl Staging {
             ctas: Vec::new(),
             arrays: Vec::new(),
             parts: FxHashMap::default(),
+            phases: Vec::new(),
+            hosted: Vec::new(),
         };
         for kernel in 0..setup.kernels() {
+            for (part, phase) in writer.host(kernel) {
+                staging.commands.push(Command::Host { phase: staging.phases.len() as u32 });
+                staging.phases.push(phase);
+                staging.hosted.push(part);
+            }
             staging.add(setup, writer.ctas(kernel), cut);
             staging.commands.push(Command::launch(kernel as u32, 0));
         }
@@ -413,6 +455,10 @@ impl Program for Staging {
 
     fn commands(&self) -> &[Command] {
         &self.commands
+    }
+
+    fn host_phases(&self) -> &[HostPhase] {
+        &self.phases
     }
 
     fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {

@@ -1,0 +1,111 @@
+//! Machines whose host takes part: designs keep their promise there, and broken rules of NMOESI are seen.
+
+use tombolo_attack::report::NO_HOST;
+use tombolo_attack::{Attack, Target, attack, catch, shipped};
+use tombolo_check::verify::Case;
+use tombolo_design::{DesignConfig, design};
+use tombolo_protocol::nmoesi::BrokenNmoesi;
+
+/// Runs of each design: a few seconds of one core.
+const RUNS: u64 = 400;
+
+/// A design that ships, with other options of its coherence.
+fn described(name: &str, options: &[(&str, &str)]) -> DesignConfig {
+    let mut tree = design(name).expect("a design that ships");
+    options.iter().for_each(|(key, value)| tree.set(key, value).expect("a key of designs"));
+    tree.check().expect("a design that makes sense")
+}
+
+#[test]
+fn designs_with_a_host_keep_their_promise() {
+    let designs = [
+        described("umh", &[]),
+        described("umh", &[("coherence.peer_transfer", "false"), ("coherence.silent_eviction", "false")]),
+        described("umh", &[("coherence.kernel_end", "flush-all")]),
+        described("zero-copy", &[]),
+    ];
+    let targets = designs.each_ref().map(Target::new);
+    let run = Attack { targets: &targets, cases: &shipped(), random: true, seed: 1, runs: RUNS, threads: 2 };
+    for report in attack(&run, &()) {
+        let first = report.first.as_ref().map(|first| format!("{}\n{}\n{}", first.small, first.program, first.setup));
+        assert!(report.verdict.holds(), "{}: {:?} {}", report.design, report.verdict, first.unwrap_or_default());
+        assert!(report.runs == RUNS && report.not_run.is_empty(), "{}: {:?}", report.design, report.not_run);
+    }
+}
+
+/// How a broken rule of NMOESI shows in timed runs of `umh`: within so many runs from 1 on (measured, and half as many
+/// again).
+enum Shows {
+    /// Of all tests that ship and random programs.
+    InAll(u64),
+    /// Of the tests that ship whose names hold a word.
+    In(&'static str, u64),
+    /// Of the tests in which the host works between kernels.
+    BesideHost(u64),
+}
+
+/// How a rule shows; or why timed runs do not show it. The explorer sees each.
+fn expected(rule: BrokenNmoesi) -> Result<Shows, &'static str> {
+    Ok(match rule {
+        BrokenNmoesi::SharedBytesEvictedSilently => Shows::InAll(100),
+        BrokenNmoesi::StoreKeepsExclusive | BrokenNmoesi::HomeSuppliesOverOwner => Shows::InAll(35),
+        BrokenNmoesi::OwnerKeptWhenShared => Shows::InAll(80),
+        BrokenNmoesi::SharedGrantedAlone => Shows::In("K-", 10),
+        BrokenNmoesi::RefusedAndSent | BrokenNmoesi::GrantedBeforeGivenUp => Shows::InAll(10),
+        BrokenNmoesi::ForwardAnsweredWithoutBlock => Shows::In("MP+readers", 45),
+        BrokenNmoesi::InvalidationMissesL2 | BrokenNmoesi::HolderNotRecorded => Shows::InAll(10),
+        BrokenNmoesi::SentBackAnswersNothing => Shows::InAll(55),
+        BrokenNmoesi::OthersOverOwn => Shows::BesideHost(290),
+        BrokenNmoesi::TakesOwnerAlone | BrokenNmoesi::AtomicShares => Shows::InAll(220),
+        BrokenNmoesi::MergeKeepsSharers | BrokenNmoesi::ReleaseSkipsMerge => Shows::InAll(80),
+        BrokenNmoesi::MergeSkipsOwned => Shows::In("K-", 10),
+        BrokenNmoesi::MergeKeepsOwnCopy => Shows::In("K-", 20),
+        BrokenNmoesi::MergeIgnoresMask | BrokenNmoesi::DirtyEvictedSilently => Shows::InAll(25),
+        BrokenNmoesi::OwnerMergedLast => Shows::BesideHost(25),
+        BrokenNmoesi::StaleWriteBackCounts => Shows::In("K-", 100),
+        BrokenNmoesi::PeerOvertakenInstalls => Shows::InAll(390),
+        BrokenNmoesi::CoherentLoadHitsShared | BrokenNmoesi::CoherentStoreShares => Shows::BesideHost(15),
+        BrokenNmoesi::LaunchSkipsMerge => Shows::BesideHost(20),
+        BrokenNmoesi::EndsWithoutMerge => Shows::InAll(320),
+        BrokenNmoesi::GivenNotAwaited => return Err("its race is narrow: 3000 runs did not meet it"),
+    })
+}
+
+#[test]
+fn broken_rules_of_nmoesi_are_seen_in_timed_runs() {
+    let shows = |rule: BrokenNmoesi| expected(rule).ok().map(|shows| (rule, shows));
+    let rules: Vec<(BrokenNmoesi, Shows)> = BrokenNmoesi::ALL.into_iter().filter_map(shows).collect();
+    std::thread::scope(|scope| {
+        for half in [0, 1] {
+            let rules = rules.iter().skip(half).step_by(2);
+            scope.spawn(move || rules.for_each(|(rule, shows)| assert_seen(*rule, shows)));
+        }
+    });
+}
+
+fn assert_seen(rule: BrokenNmoesi, shows: &Shows) {
+    let named = |cases: Vec<Case>, word: &str| -> Vec<Case> {
+        let holds = |case: &Case| case.file.as_ref().is_some_and(|file| file.contains(word));
+        cases.into_iter().filter(holds).collect()
+    };
+    let (cases, random, runs) = match *shows {
+        Shows::InAll(runs) => (shipped(), true, runs),
+        Shows::In(word, runs) => (named(shipped(), word), false, runs),
+        Shows::BesideHost(runs) => (named(Case::host(), "K-host"), false, runs),
+    };
+    let targets = [Target::new(&described("umh", &[]))];
+    let run = Attack { targets: &targets, cases: &cases, random, seed: 1, runs, threads: 1 };
+    assert!(catch(&run, rule).is_some(), "{rule:?} in {runs} runs");
+}
+
+#[test]
+fn host_threads_between_kernels_are_timed_and_others_are_named() {
+    let targets = ["umh", "zero-copy", "hmg"].map(|name| Target::new(&described(name, &[])));
+    let run = Attack { targets: &targets, cases: &Case::host(), random: false, seed: 1, runs: 310, threads: 2 };
+    let [umh, zero_copy, hmg] = attack(&run, &()).try_into().expect("one report a design");
+    for report in [umh, zero_copy] {
+        assert!(report.verdict.holds() && report.runs > 50, "{}: {:?}", report.design, report.first);
+        assert!(report.not_run.iter().any(|not_run| not_run.reason.contains("they are explored, not timed")));
+    }
+    assert!(hmg.runs == 0 && hmg.not_run.iter().any(|not_run| not_run.reason == NO_HOST), "{:?}", hmg.not_run);
+}
