@@ -12,7 +12,7 @@ use tombolo_system::directed::{Cta, Directed, HostLines, Warp};
 use tombolo_system::run::run_checked;
 use tombolo_system::unified::BlocksRecord;
 use tombolo_system::{RunRecord, RunSpec};
-use tombolo_types::{LineSize, Mask};
+use tombolo_types::{LineSize, Mask, Order, Scope};
 
 const HOST: &str = r#"
 base = "numa-4"
@@ -139,7 +139,7 @@ fn words_that_gpus_write_to_one_line_are_merged_without_loss() {
     let machine = machine(&[]);
     let word = |gpu: usize| Mask(1 << gpu);
     let share = (0..4).map(|gpu| reads(gpu, 0..BLOCK)).collect::<Vec<_>>();
-    let write = kernel(0..4, |gpu, warp| _ = warp.store([3], word(gpu), tombolo_types::Order::WEAK));
+    let write = kernel(0..4, |gpu, warp| _ = warp.store([3], word(gpu), Order::WEAK));
     let read = kernel(0..4, |_, warp| _ = warp.read([3]));
     let kernels = share.into_iter().chain([write, read]).collect();
     let record = simulate(&machine, &umh(&[]), &program(kernels, &[]));
@@ -252,8 +252,8 @@ fn all_that_is_written_goes_back_at_a_kernels_end_where_the_design_says_so() {
 #[test]
 fn a_flag_of_a_kernel_is_not_one_of_the_kernel_before() {
     let machine = machine(&[]);
-    let release = tombolo_types::Order::release(tombolo_types::Scope::Sys);
-    let acquire = tombolo_types::Order::acquire(tombolo_types::Scope::Sys);
+    let release = Order::release(Scope::Sys);
+    let acquire = Order::acquire(Scope::Sys);
     let handshake = || {
         kernel([0, 3], |gpu, warp| match gpu {
             0 => _ = warp.write([0, 1]).store([40], Mask(1), release).signal(0),
@@ -264,4 +264,19 @@ fn a_flag_of_a_kernel_is_not_one_of_the_kernel_before() {
     for design in ["umh", "zero-copy"] {
         simulate(&machine, &common::design(design, &[]), &program);
     }
+}
+
+#[test]
+fn a_gpu_that_polls_a_block_does_not_keep_another_from_it_for_ever() {
+    // What a peer sends takes longer than its poller takes to ask the home for the block again.
+    let slow = ["gpu_link.latency=20us", "host_link.through=own", "host_link.latency=10ns", "host_link.rate=16GB/s"];
+    let kernel = kernel([0, 1], |gpu, warp| match gpu {
+        0 => _ = warp.wait_until(1, 0, Order::acquire(Scope::Sys)),
+        _ => {
+            warp.compute(u16::MAX).read([0]).use_result(1);
+            warp.store([1], Mask(1), Order::release(Scope::Sys)).signal(0);
+        }
+    });
+    let record = simulate(&machine(&slow), &umh(&[]), &program(vec![kernel], &[]));
+    assert!(record.time_s < 1e-3, "{} s", record.time_s);
 }
