@@ -292,7 +292,8 @@ impl<'a> Writer<'a> {
         let bytes = |location: Location| {
             let Spot { line, cell } = self.setup.spot(location);
             let first = line.0 * LINE.bytes() + u64::from(cell.mask().0.trailing_zeros()) * LINE.grain();
-            vec![first..first + LINE.grain()]
+            let end = first + LINE.grain();
+            Vec::from([first..end])
         };
         let (act, phase) = match self.scripts[thread].code[at] {
             Instruction::Load { location, .. } => {

@@ -16,6 +16,7 @@
 //! acquire is left when the latency is over delays the kernel and is part of the kernel's time, as its release is.
 
 mod around;
+mod core;
 mod side;
 mod slots;
 mod streams;
@@ -27,6 +28,7 @@ use crate::layout::Layout;
 use crate::message::{LinkEvent, Message, Out};
 use crate::schedule::Schedule;
 pub use around::{Awaited, Wait};
+use core::HostProgram;
 use side::Side;
 use slots::Slots;
 use std::collections::VecDeque;
@@ -36,7 +38,7 @@ use tombolo_machine::MachineConfig;
 use tombolo_protocol::elision::KernelId;
 use tombolo_protocol::{Data, Protocol, Topology};
 use tombolo_types::stream::{Command, Program};
-use tombolo_types::{Bytes, ComponentId, ModuleId, On, Ps, Serializer, SmId};
+use tombolo_types::{Bytes, ModuleId, On, Ps, Serializer, SmId};
 
 /// A command under way.
 struct Work {
@@ -65,17 +67,6 @@ enum What {
     Core(HostWork),
     /// The end of the program.
     ProgramEnds,
-}
-
-/// How far the host program is, where a core runs it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HostProgram {
-    /// Its core sets arrays up, or is about to.
-    Setup(ComponentId, bool),
-    /// Its commands run.
-    Commands(ComponentId),
-    /// Its core has read results, or reads them.
-    Results,
 }
 
 /// The stages of a command, in order. One that has nothing to do is over at once.
@@ -367,27 +358,6 @@ impl CommandProcessor {
         }
     }
 
-    /// What a command waited for is over; of one that the host's core worked for, its work.
-    fn core_worked(&mut self, slot: KernelSlot, now: Ps) {
-        let Work { what, stage, .. } = *self.slots.get(slot);
-        let works = self.host_program.is_some() && stage == Stage::Run;
-        if let (true, What::Core(_) | What::Host(..), Some(last)) = (works, what, self.core.last_mut()) {
-            last.end = now;
-        }
-    }
-
-    /// Has the core of the host work, where there is one; returns whether that is over at once.
-    fn work_of_core<D: Data>(&mut self, slot: KernelSlot, work: HostWork, out: &mut Out<'_, D>) -> bool {
-        let Some(HostProgram::Setup(core, _) | HostProgram::Commands(core)) = self.host_program else { return true };
-        if work.phase(&*self.program).is_empty() {
-            return true;
-        }
-        self.core.push(Stretch { start: out.now(), end: out.now() });
-        let at = out.now() + self.latency;
-        out.send(at, self.layout.command_processor(), core, Message::HostWork { slot, work });
-        false
-    }
-
     /// A stage of a command is over: begins the next, and those behind it as long as each is over at once.
     fn go_through<C: Protocol, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
         loop {
@@ -629,27 +599,6 @@ struct Beside<'a, 'o, C, T, D: Data> {
     protocol: &'a C,
     topology: &'a T,
     out: &'a mut Out<'o, D>,
-}
-
-impl Work {
-    /// What it waits for.
-    fn waiting(&self) -> String {
-        let whose = match self.what {
-            What::Launch(Launch { kernel, launch, .. }) => format!("launch {launch}, of kernel {kernel},"),
-            What::Host(command, _) => format!("command {command}, of the host,"),
-            What::Core(work) => format!("{work:?}, of the host's core,"),
-            What::ProgramEnds => "the end of the program".to_owned(),
-        };
-        match (self.stage, &self.side) {
-            (Stage::Read, _) => format!("{whose} waits for its packet to be read"),
-            (Stage::Acquire | Stage::Release, Some(side)) => {
-                format!("{whose} lacks {} acknowledgments", side.missing())
-            }
-            (Stage::Acquire | Stage::Release, None) => format!("{whose} waits for another boundary"),
-            (Stage::Before | Stage::Behind, _) => format!("{whose} waits for what the schedule puts around it"),
-            (Stage::Run | Stage::End, _) => format!("{whose} runs on {} modules", self.running),
-        }
-    }
 }
 
 /// A wait, where there was one.

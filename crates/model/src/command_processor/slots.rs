@@ -1,6 +1,7 @@
 //! Commands under way, by the slot that messages name them by.
 
-use super::Work;
+use super::streams::Launch;
+use super::{Stage, What, Work};
 use crate::kernel_slot::KernelSlot;
 
 /// Commands under way.
@@ -51,5 +52,26 @@ impl Slots {
     /// All, in the order of slots.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Work> {
         self.works.iter().flatten()
+    }
+}
+
+impl Work {
+    /// What it waits for.
+    pub(super) fn waiting(&self) -> String {
+        let whose = match self.what {
+            What::Launch(Launch { kernel, launch, .. }) => format!("launch {launch}, of kernel {kernel},"),
+            What::Host(command, _) => format!("command {command}, of the host,"),
+            What::Core(work) => format!("{work:?}, of the host's core,"),
+            What::ProgramEnds => "the end of the program".to_owned(),
+        };
+        match (self.stage, &self.side) {
+            (Stage::Read, _) => format!("{whose} waits for its packet to be read"),
+            (Stage::Acquire | Stage::Release, Some(side)) => {
+                format!("{whose} lacks {} acknowledgments", side.missing())
+            }
+            (Stage::Acquire | Stage::Release, None) => format!("{whose} waits for another boundary"),
+            (Stage::Before | Stage::Behind, _) => format!("{whose} waits for what the schedule puts around it"),
+            (Stage::Run | Stage::End, _) => format!("{whose} runs on {} modules", self.running),
+        }
     }
 }

@@ -1,0 +1,42 @@
+//! The host's core beside the command processor: what it is told to do, and when it worked.
+
+use super::{CommandProcessor, Stage, Stretch, What, Work};
+use crate::cpu::HostWork;
+use crate::kernel_slot::KernelSlot;
+use crate::message::{Message, Out};
+use tombolo_protocol::Data;
+use tombolo_types::{ComponentId, Ps};
+
+/// How far the host program is, where a core runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HostProgram {
+    /// Its core sets arrays up, or is about to.
+    Setup(ComponentId, bool),
+    /// Its commands run.
+    Commands(ComponentId),
+    /// Its core has read results, or reads them.
+    Results,
+}
+
+impl CommandProcessor {
+    /// What a command waited for is over; of one that the host's core worked for, its work.
+    pub(super) fn core_worked(&mut self, slot: KernelSlot, now: Ps) {
+        let Work { what, stage, .. } = *self.slots.get(slot);
+        let works = self.host_program.is_some() && stage == Stage::Run;
+        if let (true, What::Core(_) | What::Host(..), Some(last)) = (works, what, self.core.last_mut()) {
+            last.end = now;
+        }
+    }
+
+    /// Has the core of the host work, where there is one; returns whether that is over at once.
+    pub(super) fn work_of_core<D: Data>(&mut self, slot: KernelSlot, work: HostWork, out: &mut Out<'_, D>) -> bool {
+        let Some(HostProgram::Setup(core, _) | HostProgram::Commands(core)) = self.host_program else { return true };
+        if work.phase(&*self.program).is_empty() {
+            return true;
+        }
+        self.core.push(Stretch { start: out.now(), end: out.now() });
+        let at = out.now() + self.latency;
+        out.send(at, self.layout.command_processor(), core, Message::HostWork { slot, work });
+        false
+    }
+}
