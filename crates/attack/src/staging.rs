@@ -292,8 +292,7 @@ impl<'a> Writer<'a> {
         let bytes = |location: Location| {
             let Spot { line, cell } = self.setup.spot(location);
             let first = line.0 * LINE.bytes() + u64::from(cell.mask().0.trailing_zeros()) * LINE.grain();
-            let end = first + LINE.grain();
-            Vec::from([first..end])
+            std::iter::once(first..first + LINE.grain()).collect()
         };
         let (act, phase) = match self.scripts[thread].code[at] {
             Instruction::Load { location, .. } => {

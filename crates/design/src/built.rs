@@ -59,6 +59,8 @@ pub enum Unfit {
     Host,
     /// GPU memories cache blocks of the host's, and those of the machine have no directories.
     Stack,
+    /// Slices have fewer neighbouring bytes than a block.
+    Interleave,
     /// A directory of blocks names GPUs, and those of the machine have several modules.
     Blocks,
     /// Pages move between GPUs, and one of several modules would have to share them inside.
@@ -108,6 +110,9 @@ impl DesignConfig {
         }
         if blocks && machine.stack.is_none() {
             return Err(Unfit::Stack);
+        }
+        if blocks && machine.stack.as_ref().is_some_and(|stack| stack.interleave() < stack.block_bytes) {
+            return Err(Unfit::Interleave);
         }
         if blocks && machine.topology.modules_per_gpu > 1 {
             return Err(Unfit::Blocks);

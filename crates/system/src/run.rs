@@ -289,6 +289,9 @@ impl RunError {
             Unfit::Stack => RunError::DoesNotFit(format!(
                 "design {design} caches blocks of host memory in GPU memories, and those of machine {machine} have no directory: [stack]"
             )),
+            Unfit::Interleave => RunError::DoesNotFit(format!(
+                "design {design} keeps a block in one stack, and machine {machine} spreads it: stack.interleave_bytes is less than stack.block_bytes"
+            )),
             Unfit::Blocks => RunError::DoesNotFit(format!(
                 "design {design} caches blocks of host memory by GPUs of one module each, and those of machine {machine} have several"
             )),

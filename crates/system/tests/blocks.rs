@@ -280,3 +280,17 @@ fn a_gpu_that_polls_a_block_does_not_keep_another_from_it_for_ever() {
     let record = simulate(&machine(&slow), &umh(&[]), &program(vec![kernel], &[]));
     assert!(record.time_s < 1e-3, "{} s", record.time_s);
 }
+
+#[test]
+fn machines_that_cannot_keep_blocks_are_refused() {
+    let refusal = |machine: Arc<MachineConfig>, design: &str| {
+        let program = program(vec![reads(0, 0..1)], &[]);
+        let spec = RunSpec { machine, design: common::design(design, &[]), program, pages: None, threads: 1 };
+        tombolo_system::run(&spec).expect_err("it does not fit").to_string()
+    };
+    assert!(refusal(machine(&["stack.interleave_bytes=1KiB"]), "umh").contains("spreads it"));
+    let plain = tombolo_machine::machine("numa-4").and_then(|machine| machine.check()).expect("a preset");
+    let plain = Arc::new(plain);
+    assert!(refusal(Arc::clone(&plain), "umh").contains("has no host"));
+    assert!(refusal(plain, "zero-copy").contains("[host_memory]"));
+}
