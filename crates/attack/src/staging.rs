@@ -374,11 +374,14 @@ impl Staging {
             *turn += 1;
         }
         let each = taken.values().max().copied().unwrap_or(1) * sms;
+        // As many for each module, however many neighbours a turn has.
+        let each = each.next_multiple_of(cut.of(modules, 0, modules).chunk);
         let warps = ranked.iter().map(|(_, _, cta)| cta.warps.len()).max().unwrap_or(1);
         let mut grid = vec![idle(); (each * modules) as usize];
         for (module, rank, cta) in ranked {
-            let (first, step, _) = cut.of(each * modules, u32::from(module.0), modules);
-            grid[(first + rank * step) as usize] = self.seat(cta, (module, rank));
+            let share = cut.of(each * modules, u32::from(module.0), modules);
+            let place = share.iter().nth(rank as usize).expect("each module has as many");
+            grid[place as usize] = self.seat(cta, (module, rank));
         }
         self.kernels.push(KernelInfo {
             name: format!("kernel{}", self.kernels.len()),

@@ -16,8 +16,11 @@ option! {
 }
 
 option! {
-    /// CTA by CTA over all modules. Source: NUMA-GPU, section 3.
-    pub struct Interleaved = "interleaved" {}
+    /// Some neighbouring CTAs for each module in turn. Source: NUMA-GPU, section 3.
+    pub struct Interleaved = "interleaved" {
+        /// Neighbouring CTAs of a turn. Source of the default: NUMA-GPU, section 3; UMH, section 6 (SKE): one at a time.
+        cta_chunk: u32 = 1,
+    }
 }
 
 option! {
@@ -31,8 +34,11 @@ option! {
 pub enum CtaCut {
     /// A block of neighbours.
     Contiguous,
-    /// One CTA, then one from every other module.
-    Interleaved,
+    /// So many neighbours, then as many for every other module.
+    Interleaved {
+        /// How many, at least one.
+        chunk: u32,
+    },
     /// A block of what the program gives its GPU.
     Program,
 }
@@ -42,7 +48,9 @@ pub enum CtaCut {
 pub struct Share {
     /// The first.
     pub first: u32,
-    /// From one to the next.
+    /// Neighbours that are run one after the other.
+    pub chunk: u32,
+    /// From the first of so many neighbours to the first of the next.
     pub step: u32,
     /// One past the last.
     pub end: u32,
@@ -51,7 +59,20 @@ pub struct Share {
 impl Share {
     /// How many.
     pub fn ctas(&self) -> u32 {
-        self.end.saturating_sub(self.first).div_ceil(self.step.max(1))
+        let (all, step) = (self.end.saturating_sub(self.first), self.step.max(1));
+        all / step * self.chunk + (all % step).min(self.chunk)
+    }
+
+    /// The CTA that comes behind one.
+    pub fn after(&self, cta: u32) -> u32 {
+        let next = cta + 1;
+        if (next - self.first) % self.step < self.chunk { next } else { next - self.chunk + self.step }
+    }
+
+    /// All of them, in order.
+    pub fn iter(self) -> impl Iterator<Item = u32> {
+        std::iter::successors(Some(self.first), move |cta| Some(self.after(*cta)))
+            .take_while(move |cta| *cta < self.end)
     }
 }
 
@@ -86,38 +107,38 @@ impl Scheduling {
     pub fn cut(self) -> CtaCut {
         match self {
             Scheduling::Contiguous(_) => CtaCut::Contiguous,
-            Scheduling::Interleaved(_) => CtaCut::Interleaved,
+            Scheduling::Interleaved(Interleaved { cta_chunk }) => CtaCut::Interleaved { chunk: cta_chunk.max(1) },
             Scheduling::Programmed(_) => CtaCut::Program,
         }
     }
 }
 
 impl CtaCut {
-    /// The first CTA of module `module` of `modules`, the step to the next, and one past the last, where the program does
-    /// not cut the grid.
-    pub fn of(self, ctas: u32, module: u32, modules: u32) -> (u32, u32, u32) {
+    /// What module `module` of `modules` runs, where the program does not cut the grid.
+    pub fn of(self, ctas: u32, module: u32, modules: u32) -> Share {
         let cut = |index: u32| (u64::from(ctas) * u64::from(index) / u64::from(modules)) as u32;
         match self {
-            CtaCut::Contiguous | CtaCut::Program => (cut(module), 1, cut(module + 1)),
-            CtaCut::Interleaved => (module.min(ctas), modules, ctas),
+            CtaCut::Contiguous | CtaCut::Program => {
+                Share { first: cut(module), chunk: 1, step: 1, end: cut(module + 1) }
+            }
+            CtaCut::Interleaved { chunk } => {
+                let first = module.saturating_mul(chunk).min(ctas);
+                Share { first, chunk, step: modules.saturating_mul(chunk), end: ctas }
+            }
         }
     }
 
     /// What `module` runs of a launch of `kernel`; `None` where the launch is not on it.
     pub fn share(self, kernel: &KernelInfo, on: On, module: ModuleId, shape: Shape) -> Option<Share> {
         let rank = on.rank(module, shape.gpus, shape.modules_per_gpu)?;
-        let whole = |ctas, module, modules| {
-            let (first, step, end) = self.of(ctas, module, modules);
-            Share { first, step, end }
-        };
         if self != CtaCut::Program || kernel.parts.is_empty() {
-            return Some(whole(kernel.ctas, rank.module, rank.modules));
+            return Some(self.of(kernel.ctas, rank.module, rank.modules));
         }
         let each = rank.modules / devices(on, shape);
         let device = (rank.module / each) as usize;
         let first = kernel.parts[device];
         let end = kernel.parts.get(device + 1).copied().unwrap_or(kernel.ctas);
-        let share = whole(end - first, rank.module % each, each);
+        let share = self.of(end - first, rank.module % each, each);
         Some(Share { first: first + share.first, end: first + share.end, ..share })
     }
 
@@ -162,6 +183,20 @@ mod tests {
         let all = shares(CtaCut::Program, &[0, 8], On::All);
         assert_eq!(all, [Some((0, 4)), Some((4, 8)), Some((8, 9)), Some((9, 10))]);
         assert_eq!(shares(CtaCut::Program, &[], On::All), shares(CtaCut::Contiguous, &[0, 8], On::All));
+    }
+
+    #[test]
+    fn neighbours_of_a_turn_stay_together() {
+        let kernel = KernelInfo { ctas: 11, ..KernelInfo::default() };
+        let ctas = |chunk, module| {
+            let share =
+                CtaCut::Interleaved { chunk }.share(&kernel, On::All, ModuleId(module), SHAPE).expect("it runs");
+            assert_eq!(share.iter().count(), share.ctas() as usize);
+            share.iter().collect::<Vec<_>>()
+        };
+        assert_eq!([ctas(1, 0), ctas(1, 3)], [vec![0, 4, 8], vec![3, 7]]);
+        assert_eq!([ctas(2, 0), ctas(2, 1), ctas(2, 3)], [vec![0, 1, 8, 9], vec![2, 3, 10], vec![6, 7]]);
+        assert_eq!([ctas(5, 1), ctas(5, 2), ctas(5, 3)], [vec![5, 6, 7, 8, 9], vec![10], vec![]]);
     }
 
     #[test]

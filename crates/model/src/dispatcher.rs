@@ -17,7 +17,7 @@ use crate::posted::Drainer;
 use crate::residency::Room;
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
-use tombolo_design::scheduling::{CtaCut, Shape};
+use tombolo_design::scheduling::{CtaCut, Shape, Share};
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::l1;
 use tombolo_types::stream::{Command, Program};
@@ -32,8 +32,7 @@ struct Kernel {
     /// What a CTA of it takes of an SM.
     needs: Room,
     next: u32,
-    step: u32,
-    end: u32,
+    share: Share,
     /// CTAs of the module's share, and how many have started.
     ctas: u32,
     started: u32,
@@ -139,8 +138,7 @@ impl Dispatcher {
             index,
             needs,
             next: share.first,
-            step: share.step,
-            end: share.end,
+            share,
             ctas: share.ctas(),
             started: 0,
             running: 0,
@@ -181,7 +179,7 @@ impl Dispatcher {
 
     /// Starts the module's next CTA on an SM, if there is one left and it fits.
     fn dispatch<C: Below<D>, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) -> bool {
-        let Some(kernel) = self.kernels.iter_mut().find(|kernel| kernel.next < kernel.end) else { return false };
+        let Some(kernel) = self.kernels.iter_mut().find(|kernel| kernel.next < kernel.share.end) else { return false };
         if self.failure.is_some() || !self.free[sm].fits(&kernel.needs) {
             return false;
         }
@@ -190,7 +188,7 @@ impl Dispatcher {
             self.failure = Some(error.to_string());
             return false;
         }
-        kernel.next += kernel.step;
+        kernel.next = kernel.share.after(kernel.next);
         kernel.running += 1;
         self.free[sm].take(&kernel.needs);
         let start = self.dispatch_at.max(parts.out.now());
@@ -207,7 +205,7 @@ impl Dispatcher {
     /// beside it.
     fn drain_if_done<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         for kernel in &mut self.kernels {
-            let left = kernel.next < kernel.end && self.failure.is_none();
+            let left = kernel.next < kernel.share.end && self.failure.is_none();
             if left || kernel.running > 0 || kernel.draining > 0 {
                 continue;
             }

@@ -13,7 +13,7 @@ use tombolo_workload::record::{Part, Projection, Sample, Spent};
 pub fn sample(machine: &MachineConfig, design: &DesignConfig) -> Sample {
     let blocks = match design.scheduling.cut() {
         CtaCut::Contiguous | CtaCut::Program => machine.topology.modules() as u64,
-        CtaCut::Interleaved => 1,
+        CtaCut::Interleaved { .. } => 1,
     };
     let machine = machine.clone();
     let (sms, width) = (machine.topology.sms() as u64, machine.sm.warp_width);

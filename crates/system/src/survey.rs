@@ -7,7 +7,7 @@
 //! Readers: first touch ([`crate::placement`]), loads in common ([`crate::sharing`]), arrays used ([`crate::uses`]),
 //! what moves between memories ([`crate::movement`]).
 
-use tombolo_design::scheduling::{CtaCut, Shape, Share};
+use tombolo_design::scheduling::{CtaCut, Shape};
 use tombolo_types::stream::{Access, Accesses, Command, CtaStream, Op, Program, StreamError};
 use tombolo_types::{Line, ModuleId, On};
 
@@ -63,8 +63,8 @@ pub fn survey(
         }
         let info = &program.kernels()[kernel as usize];
         for module in (0..shape.modules()).map(ModuleId) {
-            let Some(Share { first, step, end }) = cut.share(info, on, module, shape) else { continue };
-            for (rank, cta) in (0..).zip((first..end).step_by(step as usize)) {
+            let Some(share) = cut.share(info, on, module, shape) else { continue };
+            for (rank, cta) in (0..).zip(share.iter()) {
                 program.cta(kernel, cta, &mut stream)?;
                 shown.iter_mut().for_each(|reader| reader.cta(module, rank, &stream));
             }
@@ -134,7 +134,8 @@ mod tests {
     fn every_reader_sees_the_launches_it_asks_for_in_canonical_order() {
         let program = Directed::new(vec![(0..3).map(reading).collect(), (10..12).map(reading).collect()]);
         let (mut all, mut second) = (Notes(&[0, 1], Vec::new()), Notes(&[1], Vec::new()));
-        survey(&*program, CtaCut::Interleaved, Shape::one_gpu(2), &mut [&mut all, &mut second]).expect("it decodes");
+        survey(&*program, CtaCut::Interleaved { chunk: 1 }, Shape::one_gpu(2), &mut [&mut all, &mut second])
+            .expect("it decodes");
         assert_eq!(all.1, [(0, 0, 0), (0, 1, 2), (1, 0, 1), (0, 0, 10), (1, 0, 11)]);
         assert_eq!(second.1, [(0, 0, 10), (1, 0, 11)]);
     }

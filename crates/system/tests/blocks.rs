@@ -4,58 +4,18 @@
 
 mod common;
 
-use common::simulate_on;
+use common::{hosted as machine, simulate_on};
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
-use tombolo_machine::{Description, MachineConfig};
+use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Directed, HostLines, Warp};
 use tombolo_system::run::run_checked;
 use tombolo_system::unified::BlocksRecord;
 use tombolo_system::{RunRecord, RunSpec};
 use tombolo_types::{LineSize, Mask, Order, Scope};
 
-const HOST: &str = r#"
-base = "numa-4"
-[topology]
-sms_per_module = 2
-[cpu]
-clock = "3GHz"
-issue_cycles = 1
-[llc]
-bytes = "2MiB"
-ways = 16
-hit_latency = "15ns"
-rate = "100GB/s"
-[host_memory]
-bytes = "16GiB"
-rate = "38.4GB/s"
-channels = 2
-banks = 16
-row_bytes = "8KiB"
-burst_bytes = "64B"
-column = "14ns"
-activate = "14ns"
-precharge = "14ns"
-row_active = "32ns"
-base_latency = "30ns"
-queue_depth = 64
-[host_directory]
-controllers = 2
-lookup_latency = "0.5ns"
-[host_link]
-through = "fabric"
-[stack]
-lookup_latency = "2ns"
-"#;
-
 /// Lines of a block.
 const BLOCK: u64 = 32;
-
-fn machine(settings: &[&str]) -> Arc<MachineConfig> {
-    let mut machine = Description::<MachineConfig>::parse("blocks", HOST).expect("a machine");
-    tombolo_design::apply(settings, &mut machine, &mut []).expect("settings a machine has");
-    Arc::new(machine.check().expect("a machine that fits"))
-}
 
 fn umh(settings: &[&str]) -> DesignConfig {
     common::design("umh", settings)
@@ -293,4 +253,31 @@ fn machines_that_cannot_keep_blocks_are_refused() {
     let plain = Arc::new(plain);
     assert!(refusal(Arc::clone(&plain), "umh").contains("has no host"));
     assert!(refusal(plain, "zero-copy").contains("[host_memory]"));
+}
+
+#[test]
+fn blocks_of_any_size_and_sets_of_any_ways_keep_values() {
+    let all = 64 * BLOCK;
+    for (block, ways) in [(128, 1), (1024, 2), (16 * 1024, 4)] {
+        let [size, ways] = [format!("stack.block_bytes={block}B"), format!("stack.ways={ways}")];
+        let machine = machine(&["l2.slices=4", "stack.bytes=1MiB", &size, &ways]);
+        let word = kernel(0..4, |gpu, warp| _ = warp.store([7, 70], Mask(2 << gpu), Order::WEAK));
+        let kernels = vec![reads(3, 0..all), writes(0, 0..all), reads(1, 0..all), word, reads(2, 0..all)];
+        let host = [(2, HostLines::Read(5..9)), (4, HostLines::Written(0..3)), (5, HostLines::Read(0..all))];
+        let record = simulate(&machine, &umh(&[]), &program(kernels, &host));
+        assert!(blocks(&record).fetched >= 3 * all * 128 / block, "{block}: {:?}", blocks(&record));
+    }
+}
+
+#[test]
+fn neighbouring_ctas_of_a_turn_share_blocks() {
+    let machine = machine(&[]);
+    // Eight lines a CTA, so four CTAs a block.
+    let ctas: Vec<Cta> =
+        (0..64).map(|cta| Cta::sharing(8 * cta..8 * cta + 8, 1, |warp, line| _ = warp.write([line]))).collect();
+    let fetched = |chunk: u32| {
+        let design = umh(&[&format!("scheduling.cta_chunk={chunk}")]);
+        blocks(&simulate(&machine, &design, &program(vec![ctas.clone()], &[]))).fetched
+    };
+    assert_eq!((fetched(1), fetched(4)), (4 * 16, 16));
 }

@@ -8,7 +8,7 @@ use common::simulate_on;
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
-use tombolo_machine::{Description, MachineConfig};
+use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Directed, HostLines};
 use tombolo_system::paging::CopiesRecord;
 use tombolo_system::run::run_checked;
@@ -21,39 +21,8 @@ use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
 /// Links of 16 GB/s, which memories and the last-level cache outrun.
-const HOST: &str = r#"
-base = "numa-4"
-[topology]
-sms_per_module = 2
-[gpu_link]
-rate = "16GB/s"
-[cpu]
-clock = "3GHz"
-issue_cycles = 1
-[llc]
-bytes = "2MiB"
-ways = 16
-hit_latency = "15ns"
-rate = "400GB/s"
-[host_memory]
-bytes = "16GiB"
-rate = "307.2GB/s"
-channels = 16
-banks = 16
-row_bytes = "8KiB"
-burst_bytes = "64B"
-column = "14ns"
-activate = "14ns"
-precharge = "14ns"
-row_active = "32ns"
-base_latency = "30ns"
-queue_depth = 64
-[host_directory]
-controllers = 2
-lookup_latency = "0.5ns"
-[host_link]
-through = "fabric"
-"#;
+const FAST: [&str; 4] =
+    ["gpu_link.rate=16GB/s", "llc.rate=400GB/s", "host_memory.rate=307.2GB/s", "host_memory.channels=16"];
 
 const LINE: u64 = 128;
 /// Lines of a page.
@@ -65,9 +34,8 @@ const CALL: f64 = 10e-6;
 const RATE: f64 = 16e9 * 256.0 / 272.0;
 
 fn machine(settings: &[&str]) -> Arc<MachineConfig> {
-    let mut machine = Description::<MachineConfig>::parse("host", HOST).expect("a machine");
-    tombolo_design::apply(settings, &mut machine, &mut []).expect("settings a machine has");
-    Arc::new(machine.check().expect("a machine that fits"))
+    let all: Vec<&str> = FAST.iter().chain(settings).copied().collect();
+    common::hosted(&all)
 }
 
 fn memcpy(settings: &[&str]) -> DesignConfig {

@@ -65,3 +65,45 @@ pub fn apart(gpus: u64, settings: &[&str]) -> Arc<MachineConfig> {
     tombolo_design::apply(&all, &mut machine, &mut []).expect("settings a machine has");
     Arc::new(machine.check().expect("a machine that fits"))
 }
+
+/// NUMA-GPU's four sockets of two SMs with a host, and directories of their memories.
+const HOST: &str = r#"
+base = "numa-4"
+[topology]
+sms_per_module = 2
+[cpu]
+clock = "3GHz"
+issue_cycles = 1
+[llc]
+bytes = "2MiB"
+ways = 16
+hit_latency = "15ns"
+rate = "100GB/s"
+[host_memory]
+bytes = "16GiB"
+rate = "38.4GB/s"
+channels = 2
+banks = 16
+row_bytes = "8KiB"
+burst_bytes = "64B"
+column = "14ns"
+activate = "14ns"
+precharge = "14ns"
+row_active = "32ns"
+base_latency = "30ns"
+queue_depth = 64
+[host_directory]
+controllers = 2
+lookup_latency = "0.5ns"
+[host_link]
+through = "fabric"
+[stack]
+lookup_latency = "2ns"
+"#;
+
+/// The machine with a host, with settings applied.
+pub fn hosted(settings: &[&str]) -> Arc<MachineConfig> {
+    let mut machine = tombolo_machine::Description::<MachineConfig>::parse("host", HOST).expect("a machine");
+    tombolo_design::apply(settings, &mut machine, &mut []).expect("settings a machine has");
+    Arc::new(machine.check().expect("a machine that fits"))
+}

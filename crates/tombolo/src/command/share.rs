@@ -10,6 +10,7 @@ use crate::sharing::answer::{Alone, BreakEvenRow, Cost, Ranked, Shared, ranking}
 use crate::sharing::break_even::{BreakEven, SPAN, search};
 use crate::sharing::exchange::{ExchangeRow, exchange_rows};
 use crate::sharing::field::{Field, Ran};
+use crate::sharing::host::host_rows;
 use crate::sharing::ways::{PLAIN, Way};
 use crate::threads::ThreadsArgument;
 use std::path::PathBuf;
@@ -51,7 +52,7 @@ impl Arguments {
         let named = chosen.files().into_iter().chain([PathBuf::from(self.machine.machine())]);
         self.output.check(named)?;
         let (threads, started) = (self.threads.count(), Instant::now());
-        let progress = Progress::new(field.entrants.len() + 1);
+        let progress = Progress::new(field.entrants.len() + field.hosted.len() + 1);
         let what = format!("{} {}", if chosen.is_trace() { "reading" } else { "recording" }, chosen.label);
         let source = progress.during(&what, || chosen.record(Target::of(&field.machine), threads))?;
         let alone = progress.during("one GPU", || -> Result<_, Failure> {
@@ -67,6 +68,7 @@ impl Arguments {
             return Err(Failure::Argument { flag: "--workload", value: chosen.label, reason });
         }
         let ran = field.run(&source, threads, &progress)?;
+        let on_host = host_rows(field.run_hosted(&source, threads, &progress)?);
         let ranking = ranking(&ran, alone.time_s);
         let mut notes = std::mem::take(&mut field.notes);
         notes.extend(told(&ran, &chosen));
@@ -90,6 +92,7 @@ impl Arguments {
             break_even,
             advice,
             exchange,
+            on_host,
             notes,
             host: Cost { wall_s: started.elapsed().as_secs_f64(), threads },
         };

@@ -2,6 +2,7 @@
 
 use super::exchange::{ExchangeRow, exchange_text};
 use super::field::Ran;
+use super::host::{HostRow, host_text};
 use crate::table::{Cell, Look, Table, bytes, seconds};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -89,6 +90,9 @@ pub(crate) struct Shared {
     pub(crate) advice: Vec<String>,
     /// What GPUs must send each other, by array and pair.
     pub(crate) exchange: Vec<ExchangeRow>,
+    /// What ways to use the host's memory cost, the fastest first; absent of machines without a host.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) on_host: Vec<HostRow>,
     /// What a reader of the result should know.
     pub(crate) notes: Vec<String>,
     /// What it cost.
@@ -159,6 +163,7 @@ impl Shared {
             text.push_str(&format!("{a} and {b} take as long at gpu_link.rate={rate}\n"));
         }
         text.push_str(&exchange_text(&self.exchange, *gpus, colours));
+        text.push_str(&host_text(&self.on_host, colours));
         text.push('\n');
         if let Some(best) = self.ranking.iter().find(|way| !way.bound) {
             text.push_str(&title(&format!("What to do for {}", best.design)));

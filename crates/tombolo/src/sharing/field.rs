@@ -1,5 +1,6 @@
 //! The runs of a comparison: every way on the machine, one GPU of it, and any two of them at another link rate.
 
+use super::host::{HOST_WAYS, HostWay};
 use super::ways::{PLAIN, Way, ways};
 use crate::failure::Failure;
 use crate::hardware::{MachineArguments, told};
@@ -12,6 +13,7 @@ use tombolo_experiment::workload::Source;
 use tombolo_machine::quantity::Quantity;
 use tombolo_machine::{Description, MachineConfig, Scale};
 use tombolo_system::RunRecord;
+use tombolo_system::unified::PhasesRecord;
 use tombolo_types::Rate;
 
 /// Programs for several GPUs keep their own cut under every way.
@@ -33,6 +35,8 @@ pub(crate) struct Field {
     /// Its link rate before it was scaled: what `gpu_link.rate` sets.
     pub(crate) rate: Rate,
     pub(crate) entrants: Vec<Entrant>,
+    /// Ways to use the memory of the host, where the machine has one.
+    pub(crate) hosted: Vec<(HostWay, Arc<DesignConfig>)>,
     /// Why ways were left out, and what there is to tell of how designs were set.
     pub(crate) notes: Vec<String>,
 }
@@ -65,7 +69,8 @@ impl Field {
                 Err(error) => notes.push(left_out(way, &error.to_string())),
             }
         }
-        Ok(Field { described, scale: arguments.scale(), machine, rate: whole.gpu_link.rate, entrants, notes })
+        let hosted = hosted(arguments, &machine, &mut notes)?;
+        Ok(Field { described, scale: arguments.scale(), machine, rate: whole.gpu_link.rate, entrants, hosted, notes })
     }
 
     /// Runs every way with up to `threads` threads: those that the machine can carry, in their order. The others are
@@ -83,6 +88,24 @@ impl Field {
                 Ok(record) => ran.push(Ran { way, record }),
                 Err(error) if way.design == PLAIN => return Err(error.into()),
                 Err(error) => self.notes.push(left_out(way, &error.to_string())),
+            }
+        }
+        Ok(ran)
+    }
+
+    /// Runs the ways to use the host's memory. Those that the machine cannot carry are noted.
+    pub(crate) fn run_hosted(
+        &mut self,
+        source: &Source,
+        threads: usize,
+        progress: &Progress,
+    ) -> Result<Vec<(HostWay, PhasesRecord)>, Failure> {
+        let (machine, mut ran) = (&self.machine, Vec::new());
+        for (way, design) in &self.hosted {
+            match progress.during(way.design, || run_one(machine, design, source, None, threads, false)) {
+                Ok(RunRecord { phases: Some(phases), .. }) => ran.push((*way, phases)),
+                Ok(_) => unreachable!("a host takes part under {}", way.design),
+                Err(error) => self.notes.push(format!("{} is left out: {error}", way.design)),
             }
         }
         Ok(ran)
@@ -120,6 +143,27 @@ impl Field {
         })?;
         Ok([times[0], times[1]])
     }
+}
+
+/// The ways to use the memory of the machine's host, where it has one.
+fn hosted(
+    arguments: &MachineArguments,
+    machine: &MachineConfig,
+    notes: &mut Vec<String>,
+) -> Result<Vec<(HostWay, Arc<DesignConfig>)>, Failure> {
+    if machine.coherent_host().is_none() {
+        return Ok(Vec::new());
+    }
+    let names: Vec<String> = HOST_WAYS.iter().map(|way| way.design.to_owned()).collect();
+    let (_, designs) = arguments.described_from(&names, &[])?;
+    let mut hosted = Vec::new();
+    for (way, design) in HOST_WAYS.into_iter().zip(&designs) {
+        match design.check() {
+            Ok(design) => hosted.push((way, Arc::new(design))),
+            Err(error) => notes.push(format!("{} is left out: {error}", way.design)),
+        }
+    }
+    Ok(hosted)
 }
 
 fn left_out(way: Way, reason: &str) -> String {
