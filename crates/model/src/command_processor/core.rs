@@ -1,24 +1,42 @@
 //! The host's core beside the command processor: what it is told to do, and when it worked.
 
-use super::{CommandProcessor, Stage, Stretch, What, Work};
+use super::{Beside, CommandProcessor, Stage, Stretch, What, Work};
 use crate::cpu::HostWork;
 use crate::kernel_slot::KernelSlot;
 use crate::message::{Message, Out};
-use tombolo_protocol::Data;
+use tombolo_protocol::{Data, Protocol, Topology};
 use tombolo_types::{ComponentId, Ps};
 
 /// How far the host program is, where a core runs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HostProgram {
-    /// Its core sets arrays up, or is about to.
-    Setup(ComponentId, bool),
+    /// Its core sets arrays up.
+    Setup {
+        /// The core.
+        core: ComponentId,
+        /// Whether it has been told to.
+        began: bool,
+    },
     /// Its commands run.
-    Commands(ComponentId),
+    Commands {
+        /// The core.
+        core: ComponentId,
+    },
     /// Its core has read results, or reads them.
     Results,
 }
 
 impl CommandProcessor {
+    /// Whether the host still sets arrays up, before the first command. It is told to where it has not been.
+    pub(super) fn sets_up<C: Protocol, T: Topology, D: Data>(&mut self, here: &mut Beside<'_, '_, C, T, D>) -> bool {
+        let Some(HostProgram::Setup { core, began }) = self.host_program else { return false };
+        if !began {
+            self.host_program = Some(HostProgram::Setup { core, began: true });
+            self.begin_work(What::Core(HostWork::Setup), here);
+        }
+        true
+    }
+
     /// What a command waited for is over; of one that the host's core worked for, its work.
     pub(super) fn core_worked(&mut self, slot: KernelSlot, now: Ps) {
         let Work { what, stage, .. } = *self.slots.get(slot);
@@ -30,7 +48,9 @@ impl CommandProcessor {
 
     /// Has the core of the host work, where there is one; returns whether that is over at once.
     pub(super) fn work_of_core<D: Data>(&mut self, slot: KernelSlot, work: HostWork, out: &mut Out<'_, D>) -> bool {
-        let Some(HostProgram::Setup(core, _) | HostProgram::Commands(core)) = self.host_program else { return true };
+        let Some(HostProgram::Setup { core, .. } | HostProgram::Commands { core }) = self.host_program else {
+            return true;
+        };
         if work.phase(&*self.program).is_empty() {
             return true;
         }

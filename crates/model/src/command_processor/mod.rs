@@ -6,7 +6,8 @@
 //!
 //! What is done at a boundary [`Boundaries`] decides: without elision a kernel's start is an acquire and its end a release,
 //! at the modules that it runs on, once per cache (`side`). Where a decision rests on those before it, one boundary runs at
-//! a time. What the host does to arrays between commands takes no time but that of the operations which it needs.
+//! a time. Where a host takes part its core does what the program says of its host, before the first command and behind the last,
+//! too (`core`). Elsewhere that takes no time but that of the operations which it needs.
 //!
 //! A packet of the program is read before anything of its boundary begins (`host.packet_latency`), one at a time. Where a
 //! table decides, its work comes on top (`host.table_latency`). It is hidden where the packet is queued while the kernel
@@ -20,6 +21,7 @@ mod core;
 mod side;
 mod slots;
 mod streams;
+mod times;
 
 use crate::boundaries::{Boundaries, Decision};
 use crate::cpu::HostWork;
@@ -34,11 +36,13 @@ use slots::Slots;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use streams::{Launch, Next, Streams};
+use times::stretch;
+pub use times::{KernelTime, Stretch};
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::elision::KernelId;
 use tombolo_protocol::{Data, Protocol, Topology};
 use tombolo_types::stream::{Command, Program};
-use tombolo_types::{Bytes, ModuleId, On, Ps, Serializer, SmId};
+use tombolo_types::{Bytes, ModuleId, Ps, Serializer, SmId};
 
 /// A command under way.
 struct Work {
@@ -99,30 +103,6 @@ impl Stage {
             Stage::Behind | Stage::End => Stage::End,
         }
     }
-}
-
-/// When one kernel was open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KernelTime {
-    /// Index of the kernel.
-    pub kernel: u32,
-    /// Stream of the host program.
-    pub stream: u32,
-    /// Where it ran.
-    pub on: On,
-    /// End of its launch latency.
-    pub start: Ps,
-    /// End of its release.
-    pub end: Ps,
-}
-
-/// When something ran outside any kernel: a copy between host and device memory, or operations of a boundary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stretch {
-    /// Its start.
-    pub start: Ps,
-    /// Its end.
-    pub end: Ps,
 }
 
 /// The command processor.
@@ -196,7 +176,7 @@ impl CommandProcessor {
             read: Ps::ZERO,
             goes_on: false,
             released: false,
-            host_program: layout.host().map(|host| HostProgram::Setup(layout.sm(host, SmId(0)), false)),
+            host_program: layout.host().map(|host| HostProgram::Setup { core: layout.sm(host, SmId(0)), began: false }),
             core: Vec::new(),
             hosted: Vec::new(),
             ending: None,
@@ -260,7 +240,7 @@ impl CommandProcessor {
 
     /// Whether every command has been run, and the release at the end.
     pub fn is_done(&self) -> bool {
-        let reads_results = matches!(self.host_program, Some(HostProgram::Setup(..) | HostProgram::Commands(_)));
+        let reads_results = matches!(self.host_program, Some(HostProgram::Setup { .. } | HostProgram::Commands { .. }));
         self.released && self.slots.is_idle() && !reads_results
     }
 
@@ -319,11 +299,7 @@ impl CommandProcessor {
 
     /// Begins all commands that may.
     fn begin_next<C: Protocol, T: Topology, D: Data>(&mut self, here: &mut Beside<'_, '_, C, T, D>) {
-        if let Some(HostProgram::Setup(core, began)) = self.host_program {
-            if !began {
-                self.host_program = Some(HostProgram::Setup(core, true));
-                self.begin_work(What::Core(HostWork::Setup), here);
-            }
+        if self.sets_up(here) {
             return;
         }
         while !self.released && self.slots.has_room() {
@@ -567,8 +543,8 @@ impl CommandProcessor {
                 }
             }
             What::Core(HostWork::Setup) => {
-                if let Some(HostProgram::Setup(core, _)) = self.host_program {
-                    self.host_program = Some(HostProgram::Commands(core));
+                if let Some(HostProgram::Setup { core, .. }) = self.host_program {
+                    self.host_program = Some(HostProgram::Commands { core });
                 }
                 self.goes_on = true;
             }
@@ -599,9 +575,4 @@ struct Beside<'a, 'o, C, T, D: Data> {
     protocol: &'a C,
     topology: &'a T,
     out: &'a mut Out<'o, D>,
-}
-
-/// A wait, where there was one.
-fn stretch(start: Ps, end: Ps) -> Option<Stretch> {
-    (end > start).then_some(Stretch { start, end })
 }
