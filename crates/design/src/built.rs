@@ -93,7 +93,7 @@ impl DesignConfig {
 
     /// Whether the host takes part: only machines that have one can be timed under it.
     pub fn has_host(&self) -> bool {
-        self.coherence.facts().host || self.placement.has_host()
+        self.placement.has_host()
     }
 
     /// What a model of `machine` under this design is built from.

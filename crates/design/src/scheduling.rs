@@ -1,13 +1,14 @@
 //! Scheduling: which module runs a CTA.
 
+use crate::DesignConfig;
 use crate::axis::{axis, option};
-use tombolo_machine::MachineConfig;
+use tombolo_machine::{Conflict, MachineConfig};
 use tombolo_types::stream::KernelInfo;
 use tombolo_types::{ModuleId, On};
 
 axis! {
     /// Which module runs a CTA.
-    pub enum Scheduling { Contiguous, Interleaved, Programmed }
+    pub enum Scheduling { Contiguous, Interleaved, Programmed } refused by conflict
 }
 
 option! {
@@ -27,6 +28,12 @@ option! {
     /// Each GPU the block of CTAs that the program gives it, and its modules equal blocks of that; equal blocks where the
     /// program says nothing. Source: GPS, section 6 (programs written for several GPUs).
     pub struct Programmed = "program" {}
+}
+
+/// A turn of no CTA would never end.
+fn conflict(scheduling: &Scheduling, key: &'static str, _: &DesignConfig) -> Option<Conflict> {
+    let none = matches!(scheduling, Scheduling::Interleaved(Interleaved { cta_chunk: 0 }));
+    none.then(|| Conflict { key, reason: "cta_chunk is 0, and a module runs at least one CTA a turn".to_owned() })
 }
 
 /// Which CTAs of a kernel a module runs, in order.
@@ -66,7 +73,7 @@ impl Share {
     /// The CTA that comes behind one.
     pub fn after(&self, cta: u32) -> u32 {
         let next = cta + 1;
-        if (next - self.first) % self.step < self.chunk { next } else { next - self.chunk + self.step }
+        if (next - self.first) % self.step < self.chunk { next } else { (next - self.chunk).saturating_add(self.step) }
     }
 
     /// All of them, in order.
@@ -107,7 +114,7 @@ impl Scheduling {
     pub fn cut(self) -> CtaCut {
         match self {
             Scheduling::Contiguous(_) => CtaCut::Contiguous,
-            Scheduling::Interleaved(Interleaved { cta_chunk }) => CtaCut::Interleaved { chunk: cta_chunk.max(1) },
+            Scheduling::Interleaved(Interleaved { cta_chunk }) => CtaCut::Interleaved { chunk: cta_chunk },
             Scheduling::Programmed(_) => CtaCut::Program,
         }
     }

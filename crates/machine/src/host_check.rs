@@ -1,6 +1,6 @@
 //! What must hold between the values of a host, of the stacks and of the rest of the machine.
 
-use crate::check::{Conflict, LINES_LIMIT, MemoryKeys, QUEUE_LIMIT, WAYS_LIMIT, at_most, demand, power_of_two, sets};
+use crate::check::{Conflict, LINES_LIMIT, MemoryKeys, WAYS_LIMIT, at_most, demand, power_of_two, sets};
 use crate::coherent_host::{CoherentHost, HOST, HostPath, StackConfig};
 use crate::machine::{FabricShape, MachineConfig, SetIndex};
 use tombolo_types::{Bytes, Ps};
@@ -11,6 +11,8 @@ const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 64..=16 << 10;
 const BLOCKS_LIMIT: u64 = 1 << 28;
 /// Largest grain of a mask. Source: UMH, section 4.1.2: 4 bytes, and none of its programs stores less.
 const MASK_LIMIT: u64 = 4;
+/// Most misses of a core: assumed, four times the line fill buffers of today's cores.
+const OUTSTANDING_LIMIT: u64 = 64;
 /// Most directories of a host: assumed, twice the memory controllers of the largest server sockets.
 const CONTROLLERS_LIMIT: u64 = 32;
 
@@ -70,7 +72,7 @@ impl MachineConfig {
     fn llc_conflict(&self, host: CoherentHost<'_>) -> Option<Conflict> {
         let (cpu, llc) = (host.cpu, host.llc);
         let shape = (1, llc.ways.into(), self.line.bytes());
-        at_most(cpu.outstanding.into(), QUEUE_LIMIT, "cpu.outstanding")
+        at_most(cpu.outstanding.into(), OUTSTANDING_LIMIT, "cpu.outstanding")
             .or_else(|| sets(["llc.bytes", "llc.ways", "llc.ways"], (1, llc.bytes), shape, SetIndex::Hashed))
             .or_else(|| at_most(llc.directory_blocks.into(), LINES_LIMIT, "llc.directory_blocks"))
             .or_else(|| {

@@ -65,12 +65,6 @@ struct Running {
     left: VecDeque<HostAccess>,
 }
 
-/// A load that has not been answered.
-#[derive(Clone, Copy, Debug)]
-struct Load {
-    register: EntryId,
-}
-
 /// The core.
 pub struct Cpu {
     id: ComponentId,
@@ -80,39 +74,30 @@ pub struct Cpu {
     running: Option<Running>,
     most: u32,
     outstanding: u32,
-    /// Result slots of loads, those that are free.
+    /// Names of loads that nobody has: each is its result slot and its miss register.
     free: Vec<u8>,
-    loads: Vec<Option<Load>>,
     /// Between two accesses, at least.
     interval: Ps,
     /// When the next may be issued.
     free_at: Ps,
-    /// What a slice of the last-level cache is asked after.
-    hop: Ps,
     done: Vec<HostRun>,
 }
-
-/// Outstanding loads that have names of their own.
-pub const MOST_OUTSTANDING: u32 = 64;
 
 impl Cpu {
     /// An idle core at SM 0's place of a module.
     pub fn new(id: ComponentId, core: WarpSlot, config: &CpuConfig, program: Arc<dyn Program>) -> Cpu {
         let cycles = (config.issue_cycles.numerator, config.issue_cycles.denominator);
-        let most = config.outstanding.min(MOST_OUTSTANDING);
         Cpu {
             id,
             core,
             line: program.line_size(),
             program,
             running: None,
-            most,
+            most: config.outstanding,
             outstanding: 0,
-            free: (0..most as u8).rev().collect(),
-            loads: vec![None; most as usize],
+            free: (0..config.outstanding as u8).rev().collect(),
             interval: Interval::cycles(config.clock.span(1 << 20), cycles).time(),
             free_at: Ps::ZERO,
-            hop: Ps(1),
             done: Vec::new(),
         }
     }
@@ -134,11 +119,9 @@ impl Cpu {
             Message::HostWork { slot, work } => self.begin(slot, work, here),
             Message::HostIssue => self.issue(here),
             Message::Fill { register, line, mask, data, .. } => {
-                let result = self.loads.iter().position(|load| load.is_some_and(|load| load.register == register));
-                let result = result.expect("a fill answers a load that is outstanding");
-                here.site.watch.loaded(here.out.now(), self.core, result as u8, line, mask, data);
-                self.loads[result] = None;
-                self.free.push(result as u8);
+                let name = register.number();
+                here.site.watch.loaded(here.out.now(), self.core, name, line, mask, data);
+                self.free.push(name);
                 self.answered(true, here);
             }
             Message::StoreReturned => self.answered(false, here),
@@ -191,7 +174,6 @@ impl Cpu {
         let request = match kind {
             HostAccessKind::Read => {
                 watch.load(self.core, result);
-                self.loads[usize::from(result)] = Some(Load { register });
                 Request::Read { mask, scope }
             }
             HostAccessKind::Write => {
@@ -204,7 +186,7 @@ impl Cpu {
         let body =
             LineRequest { line, request, origin, flag: Flag::NONE, tickets, asker: register, is_published: false };
         let to = here.site.layout.slice(here.site.module, here.site.map.slice(line));
-        here.out.send(here.out.now() + self.hop, self.id, to, Message::Local(body));
+        here.out.send(here.out.now() + Ps(1), self.id, to, Message::Local(body));
     }
 
     /// An access has been answered.

@@ -10,7 +10,7 @@
 use super::did::Did;
 use super::merge::Merging;
 use super::room::{Placed, Places};
-use super::{Block, BlockSlice, Blocks, Bytes, Geometry, Held, MessageOf};
+use super::{Block, BlockSlice, Blocks, Bytes, Geometry, Held, MessageOf, taken};
 use crate::cache::{BulkClass, Cache, Ways};
 use crate::context::SliceContext;
 use crate::departure::Departure;
@@ -22,8 +22,8 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_machine::coherent_host::RowPolicy;
 use tombolo_protocol::block::ByteSet;
+use tombolo_protocol::coherence;
 use tombolo_protocol::nodes::{self, Answer, Carried, Event, Node, Nodes};
-use tombolo_protocol::{Refusal, coherence};
 use tombolo_types::{Interval, Line, Mask, Ps, Scope, Serializer};
 
 /// A line in the cache above.
@@ -579,10 +579,6 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         let protocol = here.site.protocol.0;
         let node = self.client.node;
         let cell = self.client.cell(block);
-        match protocol.step(node, &mut cell.slot, event, did) {
-            Ok(()) => {}
-            Err(Refusal::Stall) => panic!("{node:?} is handed events of {block:?} when nothing is under way there"),
-            Err(Refusal::Unexpected(what)) => panic!("{node:?}, {block:?}: {what}"),
-        }
+        taken(protocol.step(node, &mut cell.slot, event, did), node, block);
     }
 }

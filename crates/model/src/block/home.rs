@@ -2,7 +2,7 @@
 //! is said within a transaction is taken at once.
 
 use super::did::Did;
-use super::{Block, BlockSlice, Blocks, Bytes, Held, MessageOf};
+use super::{Block, BlockSlice, Blocks, Bytes, Held, MessageOf, taken};
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::message::Message;
@@ -11,7 +11,6 @@ use crate::site::Site;
 use crate::watch::Contents;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use tombolo_protocol::Refusal;
 use tombolo_protocol::block::ByteSet;
 use tombolo_protocol::nodes::{Access, Class, Event, Node, Nodes};
 use tombolo_types::{Mask, ModuleId, Ps};
@@ -115,11 +114,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             kept.asker = *client;
         }
         let asker = kept.asker;
-        match protocol.step(Node::Home, &mut kept.slot, event, &mut did) {
-            Ok(()) => {}
-            Err(Refusal::Stall) => panic!("a home is handed requests when nothing is under way"),
-            Err(Refusal::Unexpected(what)) => panic!("the home of {block:?}: {what}"),
-        }
+        taken(protocol.step(Node::Home, &mut kept.slot, event, &mut did), Node::Home, block);
         let leaves = Departure::at(ready).after(lookup);
         for access in did.memory {
             self.home_memory(block, access, asker, leaves, here);

@@ -39,7 +39,7 @@ use tombolo_protocol::elision::LineSet;
 use tombolo_protocol::nodes::{Carried, Class, Node, Nodes};
 use tombolo_protocol::options::{Facts, Options};
 use tombolo_protocol::plan::{Phase, Sync};
-use tombolo_protocol::{Action, Protocol};
+use tombolo_protocol::{Action, Protocol, Refusal};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps};
 
 /// A protocol of clients and homes, with slices that answer for blocks.
@@ -112,6 +112,15 @@ impl Geometry {
     /// A line of a block.
     fn line(self, block: Block, place: u16) -> Line {
         Line((block.0 << self.shift) + u64::from(place))
+    }
+}
+
+/// A step that must not be refused: a host asks before whether anything is under way.
+fn taken(step: Result<(), Refusal>, node: Node, block: Block) {
+    match step {
+        Ok(()) => {}
+        Err(Refusal::Stall) => panic!("{node:?} was handed an event of {block:?} while one was under way there"),
+        Err(Refusal::Unexpected(what)) => panic!("{node:?}, {block:?}: {what}"),
     }
 }
 
@@ -274,15 +283,21 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
         self.client.lines()
     }
 
-    fn give_up(&mut self, _: Line, here: &mut SliceContext<'_, '_, Blocks<N>, D>) -> Ps {
-        here.out.now()
+    fn give_up(&mut self, line: Line, here: &mut SliceContext<'_, '_, Blocks<N>, D>) -> Ps {
+        panic!("{}: the page of {line} is to move, and pages of blocks are the host's for good", here.site.module)
     }
 
-    fn copied_from(&mut self, _: Line, _: &mut SliceContext<'_, '_, Blocks<N>, D>) -> Option<(Mask, D, Departure)> {
-        None
+    fn copied_from(
+        &mut self,
+        line: Line,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) -> Option<(Mask, D, Departure)> {
+        panic!("{}: {line} is to be copied, and blocks come by themselves", here.site.module)
     }
 
-    fn copied_to(&mut self, _: Line, _: &mut SliceContext<'_, '_, Blocks<N>, D>) {}
+    fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        panic!("{}: a copy writes {line}, and blocks come by themselves", here.site.module)
+    }
 
     fn blocks(&self) -> Option<(BlockStats, Vec<(String, u64)>)> {
         let states = self.client.states().into_iter().map(|(state, count)| (state.to_string(), count));

@@ -37,6 +37,11 @@ impl EntryId {
     pub fn numbered(number: u8) -> EntryId {
         EntryId(number.into())
     }
+
+    /// That name.
+    pub fn number(self) -> u8 {
+        self.0 as u8
+    }
 }
 
 /// Counters of a table.

@@ -219,7 +219,7 @@ impl Random {
             6 => Event::Asked(Request::Atomic { set, scope, update: value, returns: true }),
             7 => Event::EvictAbove(set),
             8 => Event::Evict,
-            _ => Event::Merge { all: value % 2 == 0 },
+            9.. => Event::Merge { all: value % 2 == 0 },
         }
     }
 }
