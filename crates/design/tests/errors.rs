@@ -106,6 +106,11 @@ fn a_home_aware_table_is_refused_where_an_l2_holds_lines_of_others_or_nothing() 
 }
 
 #[test]
+fn a_turn_of_no_cta_is_refused() {
+    assert!(refused_design("umh", "scheduling.cta_chunk", "0").contains("at least one CTA a turn"));
+}
+
+#[test]
 fn variants_of_a_design_that_make_sense_are_allowed() {
     for (name, path, value) in [
         ("hmg", "l2_write", "back"),

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use tombolo_model::stats::{L2Stats, SmStats};
 use tombolo_system::RunRecord;
 use tombolo_system::elision::ElisionRecord;
+use tombolo_system::host::{BlocksRecord, PhasesRecord};
 use tombolo_system::sharing::SharingRecord;
-use tombolo_system::unified::{BlocksRecord, PhasesRecord};
 
 /// How a point is worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

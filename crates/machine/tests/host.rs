@@ -108,6 +108,7 @@ fn what_does_not_fit_is_refused_with_the_reason() {
         ("host_memory.row_bytes", "32", "at least the line of 64 bytes"),
         ("host_memory.bytes", "100", "whole pages"),
         ("host_directory.controllers", "33", "at most 32"),
+        ("cpu.outstanding", "65", "at most 64"),
         ("host_link.through", "own", "take time"),
         ("gpu_link.latency", "0ns", "takes time"),
     ] {

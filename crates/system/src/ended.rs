@@ -2,6 +2,7 @@
 
 use crate::elision::{BoundaryRecord, ElisionRecord, Known, Reading};
 use crate::energy::{Energy, Moved};
+use crate::host::{BlocksRecord, PhasesRecord};
 use crate::launches;
 use crate::links;
 use crate::paging::{CopiesRecord, PagingRecord};
@@ -12,7 +13,6 @@ use crate::record::{
 };
 use crate::run::{RunError, RunSpec};
 use crate::timeline::Timeline;
-use crate::unified::{BlocksRecord, PhasesRecord};
 use crate::ways::{local_ways, way_moves};
 use tombolo_design::placement::Movement;
 use tombolo_engine::EngineStats;

@@ -4,6 +4,7 @@
 //!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
 //! - [`checker`]: whether the loads of a run return what the memory model allows.
 //! - [`partition`]: how the machine is cut for the engine. [`mod@sample`]: the time of a whole program from a part.
+//! - [`host`]: what a run with a host that takes part spent where, and what became of blocks of its memory.
 //! - `ways`: how ways of caches are shared, as asked and as it came. [`timeline`]: what links, ways and kernels did
 //!   over time. [`time`]: kernels, copies and launches told apart; [`iteration`]: the first iteration and the others. `launches`: each launch and each GPU.
 //! - [`survey`]: one walk over a program's streams, without simulating, for many readers. [`sharing`]: what the modules
@@ -25,6 +26,7 @@ pub mod elision;
 mod ended;
 pub mod energy;
 mod fit;
+pub mod host;
 pub mod iteration;
 pub mod labels;
 mod launches;
@@ -44,7 +46,7 @@ mod subscribed;
 pub mod survey;
 pub mod time;
 pub mod timeline;
-pub mod unified;
+
 pub mod uses;
 mod ways;
 

@@ -3,11 +3,11 @@
 use crate::checker::Checked;
 use crate::elision::ElisionRecord;
 use crate::energy::Energy;
+use crate::host::{BlocksRecord, PhasesRecord};
 use crate::iteration::IterationRecord;
 use crate::paging::{CopiesRecord, PagingRecord};
 use crate::publication::PublicationRecord;
 use crate::time::TimeRecord;
-use crate::unified::{BlocksRecord, PhasesRecord};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_model::dram::DramStats;

@@ -4,13 +4,12 @@
 
 mod common;
 
-use common::{hosted as machine, simulate_on};
+use common::hosted as machine;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Directed, HostLines, Warp};
-use tombolo_system::run::run_checked;
-use tombolo_system::unified::BlocksRecord;
+use tombolo_system::host::BlocksRecord;
 use tombolo_system::{RunRecord, RunSpec};
 use tombolo_types::{LineSize, Mask, Order, Scope};
 
@@ -46,15 +45,7 @@ fn program(kernels: Vec<Vec<Cta>>, host: &[(u32, HostLines)]) -> Arc<Directed> {
 
 /// Runs a program, with values and without, on one thread and on two: all the same.
 fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<Directed>) -> RunRecord {
-    let run = |threads| simulate_on(threads, machine, design.clone(), Arc::clone(program));
-    let (one, two) = (run(1), run(2));
-    assert_eq!(one.digest, two.digest, "one thread and two");
-    let (machine, program) = (Arc::clone(machine), Arc::clone(program) as _);
-    let spec = RunSpec { machine, design: design.clone(), program, pages: None, threads: 1 };
-    let checked = run_checked(&spec, None).unwrap_or_else(|error| panic!("{error}"));
-    let check = checked.check.as_ref().expect("a checked run");
-    assert_eq!(check.violations, 0, "{:?}", check.first);
-    assert_eq!(checked.digest, one.digest, "with values and without");
+    let [one, _] = common::held(machine, design, program);
     one
 }
 

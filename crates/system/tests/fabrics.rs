@@ -4,47 +4,14 @@
 mod common;
 
 use common::design;
+use common::eight::{FAR, LINES, machine, program, simulate, stores};
 use std::sync::Arc;
-use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Directed};
-use tombolo_system::{RunError, RunRecord, RunSpec, run};
+use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::Order;
 
 const SHARED: &str = "fabric.shape=shared";
 const PAIRS: &str = "fabric.shape=pairs";
-/// Lines that a GPU stores to another; those of GPU `i` begin at `i` times [`FAR`].
-const LINES: u64 = 2000;
-const FAR: u64 = 1 << 20;
-
-fn machine(settings: &[&str]) -> Arc<MachineConfig> {
-    let mut machine = tombolo_machine::machine("numa-8").expect("a preset");
-    let mut all = vec!["topology.sms_per_module=1", "l1.sector_bytes=128", "gpu_link.rate=10GB/s", "gpu_link.lanes=1"];
-    all.extend(settings);
-    tombolo_design::apply(&all, &mut machine, &mut []).expect("settings a machine has");
-    Arc::new(machine.check().expect("a machine that fits"))
-}
-
-fn simulate(settings: &[&str], links: &[&str], program: Arc<Directed>) -> Result<RunRecord, RunError> {
-    let design = design("numa-memory-side", links);
-    run(&RunSpec { machine: machine(settings), design, program, pages: None, threads: 1 })
-}
-
-/// A kernel in which each GPU touches lines of its own, then one of these CTAs by GPU.
-fn program(of_gpu: impl Fn(u64) -> Cta) -> Arc<Directed> {
-    let touch = |gpu: u64| Cta::new().warp(|warp| (0..LINES).for_each(|line| _ = warp.write([gpu * FAR + line])));
-    Directed::new(vec![(0..8).map(touch).collect(), (0..8).map(of_gpu).collect()])
-}
-
-/// Seconds that each of `pairs` takes to store from one GPU to another, all side by side, and the links.
-fn stores(shape: &str, pairs: &[(u64, u64)]) -> (f64, RunRecord) {
-    let program = program(|gpu| match pairs.iter().find(|pair| pair.0 == gpu) {
-        Some(&(_, to)) => Cta::sharing(to * FAR..to * FAR + LINES, 8, |warp, line| _ = warp.write([line])),
-        None => Cta::new(),
-    });
-    let record = simulate(&[shape], &[], program).expect("a machine that the design fits");
-    (record.kernels[1].end_s - record.kernels[1].start_s, record)
-}
-
 /// Bytes of all stores from one GPU to another, headers included.
 fn sent() -> u64 {
     LINES * (128 + machine(&[]).messages.header_bytes.0)
@@ -56,8 +23,8 @@ fn bytes(record: &RunRecord, name: &str) -> Option<u64> {
 
 #[test]
 fn on_one_medium_any_two_pairs_share_the_rate_exactly() {
-    let (alone, _) = stores(SHARED, &[(0, 1)]);
-    let (both, record) = stores(SHARED, &[(0, 1), (2, 3)]);
+    let (alone, _) = stores(&[SHARED], &[(0, 1)]);
+    let (both, record) = stores(&[SHARED], &[(0, 1), (2, 3)]);
     let more = sent() as f64 / 10e9;
     assert!(((both - alone) / more - 1.0).abs() < 0.01, "{both} s beside each other, {alone} s alone");
     assert_eq!(["medium.up", "medium.down"].map(|way| bytes(&record, way)), [Some(2 * sent()); 2]);
@@ -65,18 +32,18 @@ fn on_one_medium_any_two_pairs_share_the_rate_exactly() {
         ["gpu0.out", "gpu1.in", "gpu2.in"].map(|way| bytes(&record, way)),
         [Some(sent()), Some(sent()), Some(0)]
     );
-    let (apart, plain) = stores("fabric.shape=switch", &[(0, 1), (2, 3)]);
+    let (apart, plain) = stores(&["fabric.shape=switch"], &[(0, 1), (2, 3)]);
     assert!(apart < alone * 1.001 && bytes(&plain, "medium.up").is_none(), "a switch keeps them apart");
 }
 
 #[test]
 fn links_from_each_to_each_do_not_meet_even_at_one_gpu() {
     let to_one: [(u64, u64); 3] = [(0, 1), (2, 1), (3, 1)];
-    let (alone, _) = stores(PAIRS, &[(0, 1)]);
-    let (all, record) = stores(PAIRS, &to_one);
+    let (alone, _) = stores(&[PAIRS], &[(0, 1)]);
+    let (all, record) = stores(&[PAIRS], &to_one);
     assert!(all < alone * 1.01, "{all} s beside each other, {alone} s alone");
     assert_eq!((bytes(&record, "gpu1.in"), bytes(&record, "gpu0.out")), (Some(3 * sent()), Some(sent())));
-    let (switched, _) = stores("fabric.shape=switch", &to_one);
+    let (switched, _) = stores(&["fabric.shape=switch"], &to_one);
     assert!(switched > alone * 2.5, "a switch has one way to it: {switched} s");
 }
 

@@ -4,15 +4,14 @@
 
 mod common;
 
-use common::simulate_on;
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Directed, HostLines};
+use tombolo_system::host::PhasesRecord;
 use tombolo_system::paging::CopiesRecord;
 use tombolo_system::run::run_checked;
-use tombolo_system::unified::PhasesRecord;
 use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{HostPhase, LineSize, Mask, On, Order};
@@ -84,13 +83,7 @@ fn program(
 
 /// Runs a program, with values and without, on one thread and on two: all the same. The parts of its time add up.
 fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<Directed>) -> RunRecord {
-    let run = |threads| simulate_on(threads, machine, design.clone(), Arc::clone(program));
-    let (one, two) = (run(1), run(2));
-    assert_eq!(one.digest, two.digest, "one thread and two");
-    let (machine, program) = (Arc::clone(machine), Arc::clone(program) as _);
-    let spec = RunSpec { machine, design: design.clone(), program, pages: None, threads: 1 };
-    let checked = run_checked(&spec, None).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(checked.digest, one.digest, "with values and without");
+    let [one, checked] = common::held(machine, design, program);
     assert_whole(&checked);
     one
 }

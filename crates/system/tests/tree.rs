@@ -4,48 +4,14 @@
 mod common;
 
 use common::design;
+use common::eight::{FAR, LINES, machine, program, simulate, stores};
 use std::ops::Range;
-use std::sync::Arc;
-use tombolo_machine::MachineConfig;
-use tombolo_system::directed::{Cta, Directed};
-use tombolo_system::{RunError, RunRecord, RunSpec, run};
+use tombolo_system::directed::Cta;
+use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::Order;
 
 /// What makes a tree of the machine, whose uplinks carry what a GPU's link carries.
 const TREE: &[&str] = &["fabric.shape=tree", "fabric.gpus_per_leaf=2", "fabric.uplink_rate=10GB/s"];
-/// Lines that a GPU stores to another; those of GPU `i` begin at `i` times [`FAR`].
-const LINES: u64 = 2000;
-const FAR: u64 = 1 << 20;
-
-fn machine(settings: &[&str]) -> Arc<MachineConfig> {
-    let mut machine = tombolo_machine::machine("numa-8").expect("a preset");
-    let mut all = vec!["topology.sms_per_module=1", "l1.sector_bytes=128", "gpu_link.rate=10GB/s", "gpu_link.lanes=1"];
-    all.extend(settings);
-    tombolo_design::apply(&all, &mut machine, &mut []).expect("settings a machine has");
-    Arc::new(machine.check().expect("a machine that fits"))
-}
-
-fn simulate(settings: &[&str], links: &[&str], program: Arc<Directed>) -> Result<RunRecord, RunError> {
-    let design = design("numa-memory-side", links);
-    run(&RunSpec { machine: machine(settings), design, program, pages: None, threads: 1 })
-}
-
-/// A kernel in which each GPU touches lines of its own, then one of these CTAs by GPU.
-fn program(of_gpu: impl Fn(u64) -> Cta) -> Arc<Directed> {
-    let touch = |gpu: u64| Cta::new().warp(|warp| (0..LINES).for_each(|line| _ = warp.write([gpu * FAR + line])));
-    Directed::new(vec![(0..8).map(touch).collect(), (0..8).map(of_gpu).collect()])
-}
-
-/// Seconds that each of `pairs` takes to store from one GPU to another, all side by side, and the links.
-fn stores(settings: &[&str], pairs: &[(u64, u64)]) -> (f64, RunRecord) {
-    let program = program(|gpu| match pairs.iter().find(|pair| pair.0 == gpu) {
-        Some(&(_, to)) => Cta::sharing(to * FAR..to * FAR + LINES, 8, |warp, line| _ = warp.write([line])),
-        None => Cta::new(),
-    });
-    let record = simulate(settings, &[], program).expect("a machine that the design fits");
-    (record.kernels[1].end_s - record.kernels[1].start_s, record)
-}
-
 fn bytes(record: &RunRecord, names: Range<u8>, way: &str) -> Vec<u64> {
     let of = |leaf| record.links.iter().find(|link| link.name == format!("leaf{leaf}.{way}")).map(|link| link.bytes);
     names.map(|leaf| of(leaf).expect("a tree tells of its uplinks")).collect()

@@ -1,13 +1,14 @@
 //! Machines, designs and runs for tests of directed programs.
 #![allow(dead_code, unreachable_pub, reason = "a fixture shared by test files, each of which uses its part")]
 
+pub mod eight;
 pub mod ways;
 
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::Directed;
-use tombolo_system::{RunRecord, RunSpec, run};
+use tombolo_system::{RunRecord, RunSpec, run, run_checked};
 
 /// A machine with settings applied: `hmg-4x4` with one SM a module unless said otherwise, whole-line sectors.
 pub fn machine(settings: &[&str]) -> Arc<MachineConfig> {
@@ -106,4 +107,19 @@ pub fn hosted(settings: &[&str]) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::Description::<MachineConfig>::parse("host", HOST).expect("a machine");
     tombolo_design::apply(settings, &mut machine, &mut []).expect("settings a machine has");
     Arc::new(machine.check().expect("a machine that fits"))
+}
+
+/// Runs a program on one thread and on two, and with values: all the same, and every load returns what it must. Returns the run
+/// without values and the one with them.
+pub fn held(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<Directed>) -> [RunRecord; 2] {
+    let run = |threads| simulate_on(threads, machine, design.clone(), Arc::clone(program));
+    let (one, two) = (run(1), run(2));
+    assert_eq!(one.digest, two.digest, "one thread and two");
+    let (machine, program) = (Arc::clone(machine), Arc::clone(program) as _);
+    let spec = RunSpec { machine, design: design.clone(), program, pages: None, threads: 1 };
+    let checked = run_checked(&spec, None).unwrap_or_else(|error| panic!("{error}"));
+    let check = checked.check.as_ref().expect("a checked run");
+    assert_eq!(check.violations, 0, "{}: {:?}", checked.design, check.first);
+    assert_eq!(checked.digest, one.digest, "with values and without");
+    [one, checked]
 }

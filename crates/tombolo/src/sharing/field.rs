@@ -13,7 +13,7 @@ use tombolo_experiment::workload::Source;
 use tombolo_machine::quantity::Quantity;
 use tombolo_machine::{Description, MachineConfig, Scale};
 use tombolo_system::RunRecord;
-use tombolo_system::unified::PhasesRecord;
+use tombolo_system::host::PhasesRecord;
 use tombolo_types::Rate;
 
 /// Programs for several GPUs keep their own cut under every way.

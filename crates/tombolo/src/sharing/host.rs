@@ -3,7 +3,7 @@
 
 use crate::table::{Cell, Look, Table, seconds};
 use serde::Serialize;
-use tombolo_system::unified::PhasesRecord;
+use tombolo_system::host::PhasesRecord;
 
 /// A way to use memory of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
