@@ -1,14 +1,13 @@
 //! Scheduling: which module runs a CTA.
 
-use crate::DesignConfig;
 use crate::axis::{axis, option};
-use tombolo_machine::{Conflict, MachineConfig};
+use tombolo_machine::MachineConfig;
 use tombolo_types::stream::KernelInfo;
 use tombolo_types::{ModuleId, On};
 
 axis! {
     /// Which module runs a CTA.
-    pub enum Scheduling { Contiguous, Interleaved, Programmed } refused by conflict
+    pub enum Scheduling { Contiguous, Interleaved, Programmed }
 }
 
 option! {
@@ -28,12 +27,6 @@ option! {
     /// Each GPU the block of CTAs that the program gives it, and its modules equal blocks of that; equal blocks where the
     /// program says nothing. Source: GPS, section 6 (programs written for several GPUs).
     pub struct Programmed = "program" {}
-}
-
-/// A turn of no CTA would never end.
-fn conflict(scheduling: &Scheduling, key: &'static str, _: &DesignConfig) -> Option<Conflict> {
-    let none = matches!(scheduling, Scheduling::Interleaved(Interleaved { cta_chunk: 0 }));
-    none.then(|| Conflict { key, reason: "cta_chunk is 0, and a module runs at least one CTA a turn".to_owned() })
 }
 
 /// Which CTAs of a kernel a module runs, in order.

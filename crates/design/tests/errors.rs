@@ -107,7 +107,7 @@ fn a_home_aware_table_is_refused_where_an_l2_holds_lines_of_others_or_nothing() 
 
 #[test]
 fn a_turn_of_no_cta_is_refused() {
-    assert!(refused_design("umh", "scheduling.cta_chunk", "0").contains("at least one CTA a turn"));
+    assert!(refused_design("umh", "scheduling.cta_chunk", "0").contains("a whole number from 1"));
 }
 
 #[test]
