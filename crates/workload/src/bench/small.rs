@@ -117,7 +117,7 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "dct" => &[("columns", "40"), ("rows", "24")],
         "dwthaar1d" => &[("length", "16384")],
         "histogram" => &[("columns", "256"), ("rows", "256")],
-        "mersennetwister" => &[("randoms", "262144"), ("factor", "6")],
+        "mersennetwister" => &[("randoms", "262144"), ("factor", "2")],
         "amdapp-matrixtranspose" => &[("side", "48")],
         "streams" => &[("streams", "3"), ("side", "20"), ("launches", "3")],
         other => panic!("no small size of {other}"),

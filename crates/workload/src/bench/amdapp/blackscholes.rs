@@ -18,7 +18,7 @@ const VECTOR: u64 = 4;
 
 /// Before the load.
 const ADDRESS: Work = Work { fp32: 8, int: 10, other: 0, special: 0 };
-/// From the load to the call's price. Four of its loads are of tables of logarithms among the constants: left out.
+/// From the load to the call's price. Its loads from tables of logarithms, among the constants, are left out.
 const CALL: Work = Work { fp32: 668, int: 105, other: 96, special: 36 };
 /// From the call's price to the put's.
 const PUT: Work = Work { fp32: 132, int: 1, other: 16, special: 8 };
@@ -31,8 +31,8 @@ const TIME: [f64; 2] = [1.0, 10.0];
 const INTEREST: [f64; 2] = [0.01, 0.05];
 /// Lowest and highest volatility.
 const VOLATILITY: [f64; 2] = [0.01, 0.10];
-/// Weights of the powers of [`SLOPE`]'s quotient in the normal distribution, ascending from 1. Source: Abramowitz and Stegun,
-/// 26.2.17.
+/// Weights of the powers of t = 1 / (1 + [`SLOPE`] |x|), from the first, in the normal distribution's tail beyond x. Source:
+/// Abramowitz and Stegun, 26.2.17.
 const WEIGHTS: [f64; 5] = [0.319_381_53, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
 /// Source: Abramowitz and Stegun, 26.2.17.
 const SLOPE: f64 = 0.231_641_9;

@@ -37,7 +37,8 @@ const SEEDING: Work = Work { fp32: 16, int: 64, other: 0, special: 0 };
 const ROUND: Work = Work { fp32: 41, int: 51, other: 4, special: 0 };
 /// Before the pairs.
 const PAIRS: Work = Work { fp32: 4, int: 4, other: 0, special: 0 };
-/// A pair up to its first store, where angles are small. Four of its loads are of tables of logarithms among the constants: left out.
+/// A pair up to its first store, by the branch of small angles. Its loads from tables of logarithms, among the
+/// constants, are left out.
 const FIRST: Work = Work { fp32: 405, int: 121, other: 56, special: 8 };
 /// From there to its second store.
 const SECOND: Work = Work { fp32: 240, int: 30, other: 20, special: 0 };
