@@ -113,6 +113,12 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "eqwp" => &[("x", "20"), ("y", "17"), ("z", "21"), ("iterations", "3")],
         "hit" => &[("side", "16"), ("depth", "16"), ("steps", "1")],
         "mbir" => &[("side", "32"), ("views", "34"), ("channels", "40"), ("radius", "3"), ("iterations", "1")],
+        "blackscholes" => &[("samples", "262144")],
+        "dct" => &[("columns", "40"), ("rows", "24")],
+        "dwthaar1d" => &[("length", "16384")],
+        "histogram" => &[("columns", "256"), ("rows", "256")],
+        "mersennetwister" => &[("randoms", "262144"), ("factor", "2")],
+        "amdapp-matrixtranspose" => &[("side", "48")],
         "streams" => &[("streams", "3"), ("side", "20"), ("launches", "3")],
         other => panic!("no small size of {other}"),
     };
