@@ -114,6 +114,13 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "hit" => &[("side", "16"), ("depth", "16"), ("steps", "1")],
         "mbir" => &[("side", "32"), ("views", "34"), ("channels", "40"), ("radius", "3"), ("iterations", "1")],
         "streams" => &[("streams", "3"), ("side", "20"), ("launches", "3")],
+        "amdapp-floydwarshall" => &[("nodes", "64")],
+        "amdapp-matrixmultiplication" => &[("side", "64")],
+        "radixsort" => &[("elements", "32768")],
+        "reduction" => &[("elements", "5120")],
+        "scanlargearrays" => &[("elements", "131072")],
+        "amdapp-simpleconvolution" => &[("side", "32")],
+        "sobelfilter" => &[("width", "512"), ("height", "9"), ("iterations", "2")],
         other => panic!("no small size of {other}"),
     };
     given
