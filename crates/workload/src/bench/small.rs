@@ -120,6 +120,13 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "mersennetwister" => &[("randoms", "262144"), ("factor", "2")],
         "amdapp-matrixtranspose" => &[("side", "48")],
         "streams" => &[("streams", "3"), ("side", "20"), ("launches", "3")],
+        "amdapp-floydwarshall" => &[("nodes", "64")],
+        "amdapp-matrixmultiplication" => &[("side", "64")],
+        "radixsort" => &[("elements", "32768")],
+        "reduction" => &[("elements", "5120")],
+        "scanlargearrays" => &[("elements", "131072")],
+        "amdapp-simpleconvolution" => &[("side", "32")],
+        "sobelfilter" => &[("width", "512"), ("height", "9"), ("iterations", "2")],
         other => panic!("no small size of {other}"),
     };
     given

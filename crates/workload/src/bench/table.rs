@@ -105,6 +105,13 @@ workloads![
     &amdapp::histogram::HISTOGRAM,
     &amdapp::mersennetwister::MERSENNETWISTER,
     &amdapp::matrixtranspose::MATRIXTRANSPOSE,
+    &amdapp::floydwarshall::FLOYDWARSHALL,
+    &amdapp::matrixmultiplication::MATRIXMULTIPLICATION,
+    &amdapp::radixsort::RADIXSORT,
+    &amdapp::reduction::REDUCTION,
+    &amdapp::scanlargearrays::SCANLARGEARRAYS,
+    &amdapp::simpleconvolution::SIMPLECONVOLUTION,
+    &amdapp::sobelfilter::SOBELFILTER,
 ];
 
 /// Short names that programs of several suites have, and the workload that each means: an alias stays with its program.

@@ -228,6 +228,11 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("dwthaar1d", &[("length", "512")]),
     ("dwthaar1d", &[("length", "2")]),
     ("mersennetwister", &[("randoms", "1"), ("factor", "8")]),
+    ("amdapp-floydwarshall", &[("nodes", "128")]),
+    ("amdapp-matrixmultiplication", &[("side", "96"), ("scratchpad", "no")]),
+    ("scanlargearrays", &[("elements", "512")]),
+    ("scanlargearrays", &[("elements", "4096")]),
+    ("amdapp-simpleconvolution", &[("side", "16"), ("mask", "17")]),
 ];
 
 #[test]
