@@ -38,9 +38,9 @@ pub struct PhasesRecord {
     pub launches_s: f64,
     /// From the start of the program to the end of its last command.
     pub whole_s: f64,
-    /// From the end of the last CTA to the first value of the results that the host has loaded; null where it loads none.
+    /// From the end of the last CTA to the first value that the host has loaded behind it; null where it loads none.
     pub first_value_s: Option<f64>,
-    /// Likewise, to the last of them.
+    /// Likewise, to the end of the last work that loads any.
     pub last_value_s: Option<f64>,
     /// Bytes that L2 slices wrote back for a release behind the last CTA: UMH's final flush. Blocks that are merged are not
     /// among them.
@@ -132,7 +132,7 @@ impl PhasesRecord {
         });
         let [kernels_s, synchronisation_s, copies_in_s, copies_out_s, host_setup_s, host_between_s, host_results_s] =
             parts;
-        let read = runs.iter().find(|run| run.work == HostWork::Results);
+        let loading = || runs.iter().filter(|run| run.start >= last_cta && run.first_load.is_some());
         let since = |at: Ps| at.saturating_sub(last_cta).seconds();
         PhasesRecord {
             kernels_s,
@@ -144,8 +144,8 @@ impl PhasesRecord {
             host_results_s,
             launches_s: (processor.ended() - covered).seconds(),
             whole_s: processor.ended().seconds(),
-            first_value_s: read.and_then(|run| run.first_load).map(since),
-            last_value_s: read.map(|run| since(run.end)),
+            first_value_s: loading().filter_map(|run| run.first_load).min().map(since),
+            last_value_s: loading().map(|run| run.end).max().map(since),
             final_flush_bytes: modules.iter().map(|module| module.controller().flushed(last_cta)).sum(),
             copied_back_bytes: modules.iter().map(|module| module.copy_engine().stats.bytes).sum(),
         }
