@@ -55,7 +55,7 @@ pub const COUNTERS: &[Counter] = &[
     counter("warp_instructions", "warp instructions", "", "Instructions issued, one for all lanes of a warp."),
     counter("memory_instructions", "memory instructions", "", "Of the warp instructions, loads, stores and atomics."),
     counter("transactions", "transactions", "", "Line-granular requests that left the SMs' coalescers."),
-    counter("inter_gpu_bytes", "traffic between GPUs", "B", "Bytes that crossed between GPUs, headers included."),
+    counter("inter_gpu_bytes", "traffic between GPUs", "B", "Bytes that GPUs sent each other, and the host where that is in the fabric, headers included."),
 
     counter("l1.accesses", "L1 lookups", "", "Loads, stores and atomics looked up in L1 caches, by line."),
     counter("l1.loads", "L1 loads", "", "Of the L1 lookups, loads."),
@@ -132,7 +132,8 @@ pub const COUNTERS: &[Counter] = &[
     counter("blocks.states.E", "blocks in E", "", "Blocks in GPU memories at the end of the run: held alone, clean."),
     counter("blocks.states.S", "blocks in S", "", "Blocks in GPU memories at the end of the run: shared, clean."),
     counter("blocks.states.I", "blocks in I", "", "Blocks in GPU memories at the end of the run: on their way."),
-    counter("paging.faults", "page faults", "", "Accesses that a GPU was not to make, once a page and GPU at a time."),
+    counter("paging.faults", "page faults", "", "Accesses that a GPU or the host was not to make, once a page and each at a time."),
+    counter("paging.host_faults", "page faults of the host", "", "Those that the host told of."),
     counter("paging.batches", "batches of faults", "", "Batches of faults that the driver served."),
     counter("paging.migrations", "pages migrated", "", "Pages that faults moved or copied."),
     counter("paging.migrated_bytes", "bytes migrated", "B", "Bytes of pages that faults moved or copied."),
