@@ -120,7 +120,7 @@ impl Ended<'_> {
                 memory.add(host.slice_shared().memory.dram());
                 memory
             }),
-            blocks: BlocksRecord::new(&all),
+            blocks: BlocksRecord::new(self.machine, &all),
             coherence: l2.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             ways: way_moves(&modules),
             local_ways: local_ways(&modules),

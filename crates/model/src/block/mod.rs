@@ -131,7 +131,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         };
         let class = N::class(&message);
         let (grains, masks) = self.weigh(&message, here);
-        self.stats.count(class, u64::from(grains) * site.machine.line.grain());
+        self.stats.count(class, u64::from(grains) * site.machine.line.grain(), target != site.module);
         let flags = if grains > 0 { self.flags(block, here) } else { Vec::new() };
         let letter = Letter { from: self.id, number: self.sent };
         self.sent = self.sent.wrapping_add(1);
@@ -277,6 +277,7 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
         let states = self.client.states().into_iter().map(|(state, count)| (state.to_string(), count));
         let mut stats = self.stats;
         stats.used_lines += self.client.lines_used();
+        (stats.wanted, stats.wanting) = self.home.as_ref().map_or((0, 0), Home::wanted);
         Some((stats, states.collect()))
     }
 

@@ -5,7 +5,7 @@ use super::*;
 use crate::record::{RecordOptions, Recording};
 use std::ops::Range;
 use tombolo_types::HostPhase;
-use tombolo_types::stream::Program;
+use tombolo_types::stream::{Command, Program};
 
 fn recorded(workload: &dyn Workload) -> Recording {
     record(workload, &small(workload), &RecordOptions::default(), Mode::Auto).unwrap()
@@ -52,6 +52,15 @@ fn a_host_sets_inputs_and_reads_what_it_copies_back() {
     assert_eq!(of("comd").0.len(), 8, "it reads how many atoms a cell has");
 }
 
+/// Whether a phase behind the last launch reads what was copied back: then results do not name it.
+fn reads_behind(recording: &Recording) -> bool {
+    let behind = recording.commands().rsplit(|command| command.kernel().is_some()).next().unwrap();
+    behind.iter().any(|command| match command {
+        Command::Host { phase } => !recording.host_phases()[*phase as usize].reads.is_empty(),
+        Command::Launch { .. } | Command::Copy { .. } | Command::Barrier => false,
+    })
+}
+
 #[test]
 fn every_host_sets_something_up_and_reads_something_back() {
     for workload in list() {
@@ -61,7 +70,7 @@ fn every_host_sets_something_up_and_reads_something_back() {
         assert!(results.writes.is_empty(), "{}", workload.name());
         let is_told_by_phases = workload.name() == "hacc";
         assert_eq!(told(&recording, &setup.writes).is_empty(), is_told_by_phases, "{}", workload.name());
-        let copies_nothing_back = is_told_by_phases || workload.name() == "memcopy";
-        assert_eq!(told(&recording, &results.reads).is_empty(), copies_nothing_back, "{}", workload.name());
+        let reads_nothing = told(&recording, &results.reads).is_empty() && !reads_behind(&recording);
+        assert_eq!(reads_nothing, workload.name() == "memcopy", "{}", workload.name());
     }
 }

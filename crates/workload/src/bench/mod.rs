@@ -1,5 +1,6 @@
 //! The benchmarks: a folder a suite, a file each, one line in the table.
 
+mod amdapp;
 mod benchmark;
 mod cells;
 mod grid_barrier;

@@ -1,7 +1,7 @@
 //! The table of the workloads, one line each.
 
 use super::workload::{Workload, WorkloadError};
-use super::{hip, hpc, lonestar, mgpusim, micro, multigpu, networks, other, pannotia, rodinia};
+use super::{amdapp, hip, hpc, lonestar, mgpusim, micro, multigpu, networks, other, pannotia, rodinia};
 
 /// The table, and beside it the suite of each: the folder that its line names.
 macro_rules! workloads {
@@ -99,6 +99,19 @@ workloads![
     &multigpu::als::ALS,
     &multigpu::hit::HIT,
     &multigpu::mbir::MBIR,
+    &amdapp::blackscholes::BLACKSCHOLES,
+    &amdapp::dct::DCT,
+    &amdapp::dwthaar1d::DWTHAAR1D,
+    &amdapp::histogram::HISTOGRAM,
+    &amdapp::mersennetwister::MERSENNETWISTER,
+    &amdapp::matrixtranspose::MATRIXTRANSPOSE,
+    &amdapp::floydwarshall::FLOYDWARSHALL,
+    &amdapp::matrixmultiplication::MATRIXMULTIPLICATION,
+    &amdapp::radixsort::RADIXSORT,
+    &amdapp::reduction::REDUCTION,
+    &amdapp::scanlargearrays::SCANLARGEARRAYS,
+    &amdapp::simpleconvolution::SIMPLECONVOLUTION,
+    &amdapp::sobelfilter::SOBELFILTER,
 ];
 
 /// Short names that programs of several suites have, and the workload that each means: an alias stays with its program.

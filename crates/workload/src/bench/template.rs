@@ -3,7 +3,7 @@
 //! To add it: this file as `crates/workload/src/bench/SUITE/template.rs`; a line `pub(super) mod template;` in the `mod.rs`
 //! of that folder; a line `&SUITE::template::TEMPLATE,` in `crates/workload/src/bench/table.rs`; and a line with a small
 //! size in `small_of` of `crates/workload/src/bench/small.rs`; tests then hold it to its reference. The suites are
-//! hip, hpc, lonestar, mgpusim, micro, networks, pannotia, rodinia and other. Examples to read: `micro/triad.rs`,
+//! amdapp, hip, hpc, lonestar, mgpusim, micro, networks, pannotia, rodinia and other. Examples to read: `micro/triad.rs`,
 //! `rodinia/pathfinder.rs`, and with waits between CTAs `lonestar/mst.rs`.
 
 use crate::bench::benchmark::Benchmark;

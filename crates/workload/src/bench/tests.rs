@@ -225,6 +225,14 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("babelstream", &[("elements", "1000"), ("iterations", "3"), ("type", "double"), ("threads", "512")]),
     ("hit", &[("side", "32"), ("depth", "64"), ("steps", "1")]),
     ("mbir", &[("side", "40"), ("views", "70"), ("channels", "70"), ("radius", "4"), ("iterations", "2")]),
+    ("dwthaar1d", &[("length", "512")]),
+    ("dwthaar1d", &[("length", "2")]),
+    ("mersennetwister", &[("randoms", "1"), ("factor", "8")]),
+    ("amdapp-floydwarshall", &[("nodes", "128")]),
+    ("amdapp-matrixmultiplication", &[("side", "96"), ("scratchpad", "no")]),
+    ("scanlargearrays", &[("elements", "512")]),
+    ("scanlargearrays", &[("elements", "4096")]),
+    ("amdapp-simpleconvolution", &[("side", "16"), ("mask", "17")]),
 ];
 
 #[test]

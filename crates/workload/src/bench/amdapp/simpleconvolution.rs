@@ -1,0 +1,168 @@
+//! SimpleConvolution of the AMD APP SDK 2.5: one image with one mask, one pixel a thread, without padding.
+//!
+//! Source: SimpleConvolution_Kernels.cl and SimpleConvolution.cpp. A window is cut at the image's edges, so lanes there run
+//! shorter loops. A mask of even width has a window one narrower: 16 gives 15 x 15 pixels. (The sample's host makes an even
+//! width odd by adding one: `mask=17` is what it runs when asked for 16.) Arithmetic is counted from the Southern Islands binary
+//! that the sample ships.
+
+use crate::bench::benchmark::Benchmark;
+use crate::bench::reference::equal;
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+
+/// Threads of a CTA. Source: SimpleConvolution.cpp, runCLKernels.
+const THREADS: u64 = 256;
+/// Pixel values are smaller. Source: SimpleConvolution.cpp, setupSimpleConvolution: 0 to 255.
+const BOUND: u64 = 256;
+
+static PARAMETERS: [Parameter; 2] = [
+    Parameter {
+        name: "side",
+        kind: Kind::Count { low: 16, high: 1 << 14 },
+        default: "512",
+        about: "columns of the image of 4-byte integers, at scale 1, and as many rows, or half where that is nearer; scales by the root, to a power of two",
+        source: "UMH, Table I (SC): 512x512; powers of two: SimpleConvolution.cpp, setup",
+    },
+    Parameter {
+        name: "mask",
+        kind: Kind::Count { low: 1, high: 63 },
+        default: "16",
+        about: "side of the mask of 4-byte floats",
+        source: "UMH, 6.1.3: a mask of 16x16",
+    },
+];
+
+/// The benchmark.
+pub(crate) static SIMPLECONVOLUTION: Benchmark = Benchmark {
+    name: "amdapp-simpleconvolution",
+    about: "convolves an image with a large mask: windows of neighbouring pixels overlap, cut at the edges",
+    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), SimpleConvolution; UMH, Table I (SC)",
+    parameters: &PARAMETERS,
+    nonlinear: false,
+    address_only: true,
+    lay_out,
+};
+
+struct Image {
+    input: Array<u32>,
+    mask: Array<f32>,
+    output: Array<u32>,
+    columns: i32,
+    rows: i32,
+    /// Side of the mask.
+    side: i32,
+    seed: u64,
+}
+
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let (side, mask) = (request.values.count("side"), request.values.count("mask"));
+    let whole = side.next_power_of_two();
+    // A power of two that fills a CTA.
+    let pixels = request.scale.of(whole * whole).next_power_of_two().max(THREADS);
+    let columns = 1 << pixels.ilog2().div_ceil(2);
+    let rule = "powers of two; half as many rows where pixels are no square of one";
+    request.fit("side", request.scale.side_of(side), columns, rule);
+    Ok(Box::new(Image {
+        input: memory.array("input", pixels, Scaling::Scales),
+        mask: memory.array("mask", mask * mask, Scaling::Fixed),
+        output: memory.array("output", pixels, Scaling::Scales),
+        columns: columns as i32,
+        rows: (pixels / columns) as i32,
+        side: mask as i32,
+        seed: request.seed,
+    }))
+}
+
+/// First pixel of a window along one axis, and how many there are: `reach` to both sides of `at`, cut at `length`.
+fn window(at: Lanes<i32>, reach: i32, length: i32) -> (Lanes<i32>, Lanes<u32>) {
+    let first = (at - reach).max(Lanes::all(0));
+    let last = (at + reach).min(Lanes::all(length - 1));
+    (first, (last - first + 1).cast())
+}
+
+impl Image {
+    /// Pixels of a window to each side of its centre.
+    fn reach(&self) -> i32 {
+        (self.side - 1) / 2
+    }
+
+    fn kernel(&self, cta: &mut Cta<'_>) {
+        cta.each_warp(|warp| {
+            let t = warp.compute(ComputeClass::Int, 38 + 20, warp.global_thread());
+            let (x, y) = (t % self.columns, t / self.columns);
+            let (left, across) = window(x, self.reach(), self.columns);
+            let (top, down) = window(y, self.reach(), self.rows);
+            let mut sum = Lanes::all(0.0);
+            warp.repeat(across, |warp, i| {
+                let column = warp.compute(ComputeClass::Int, 3, left + i as i32);
+                warp.repeat(down, |warp, j| {
+                    let row = top + j as i32;
+                    let place = (row - y + self.reach()) * self.side + column - x + self.reach();
+                    let added = self.product(warp, row * self.columns + column, place);
+                    sum = warp.update(sum, sum + added);
+                });
+                warp.compute(ComputeClass::Int, 4, ());
+            });
+            let rounded = warp.compute(ComputeClass::Fp32, 2, sum + 0.5).cast::<u32>();
+            let t = warp.compute(ComputeClass::Int, 3, t);
+            warp.store(self.output, t, rounded);
+        });
+    }
+
+    /// A pixel by its weight.
+    fn product(&self, warp: &mut Warp<'_>, pixel: Lanes<i32>, place: Lanes<i32>) -> Lanes<f32> {
+        let value = warp.load(self.input, pixel).cast::<f32>();
+        let product = warp.load(self.mask, place) * value;
+        // The conversion, the sum, and three steps of the indices.
+        let product = warp.compute(ComputeClass::Fp32, 2, product);
+        warp.compute(ComputeClass::Int, 3, product)
+    }
+
+    fn pixel(&self, index: u64) -> u32 {
+        noise::below(self.seed, index, BOUND) as u32
+    }
+
+    /// A cross through the middle, which blurs.
+    fn weight(&self, index: u64) -> f32 {
+        let (side, middle) = (self.side as u64, self.side as u64 / 2);
+        let on_cross = index / side == middle || index % side == middle;
+        if on_cross { 1.0 / (2.0 * side as f32 - 1.0) } else { 0.0 }
+    }
+
+    fn expected(&self, index: i32) -> u32 {
+        let (x, y, reach) = (index % self.columns, index / self.columns, self.reach());
+        let cut = |at: i32, length: i32| (at - reach).max(0)..=(at + reach).min(length - 1);
+        let mut sum = 0.0;
+        for column in cut(x, self.columns) {
+            for row in cut(y, self.rows) {
+                let weight = self.weight(((row - y + reach) * self.side + column - x + reach) as u64);
+                sum += weight * self.pixel((row * self.columns + column) as u64) as f32;
+            }
+        }
+        (sum + 0.5) as u32
+    }
+}
+
+impl Instance for Image {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.input, |index| self.pixel(index));
+        memory.fill(self.mask, |index| self.weight(index));
+    }
+
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        host.copy_to_device(self.input);
+        host.copy_to_device(self.mask);
+        let grid = Grid::new("convolution", self.output.len() / THREADS, THREADS as u32);
+        host.launch(grid, |cta| self.kernel(cta))?;
+        host.copy_to_host(self.output);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let expected: Vec<u32> = (0..self.output.len() as i32).map(|index| self.expected(index)).collect();
+        equal("pixel", &memory.to_vec(self.output), &expected)
+    }
+}
