@@ -95,7 +95,7 @@ fn prices(draw: f32) -> [f32; 2] {
 fn below(x: f32) -> f32 {
     let t = 1.0 / (1.0 + SLOPE as f32 * x.abs());
     let sum = WEIGHTS.iter().rev().fold(0.0, |sum, weight| (sum + *weight as f32) * t);
-    let above = 0.398_942_28 * (-x * x / 2.0).exp() * sum;
+    let above = (-x * x / 2.0).exp() / std::f32::consts::TAU.sqrt() * sum;
     if x < 0.0 { above } else { 1.0 - above }
 }
 

@@ -52,8 +52,8 @@ fn side_of(count: u64) -> u64 {
     down(down(count / 4).isqrt())
 }
 
-/// The side of that square at the scale: a whole number of groups of `group` threads a side. The parameter is told as what
-/// four numbers a thread come to.
+/// The side of that square at the scale: a whole number of groups, each `group` threads wide. The parameter counts four
+/// numbers a thread.
 pub(super) fn fit_square(request: &mut Request, parameter: &'static str, group: u64) -> u64 {
     let count = request.values.count(parameter);
     let side = request.scale.side_of(side_of(count)).next_multiple_of(group);
