@@ -38,7 +38,7 @@ pub struct PhasesRecord {
     pub launches_s: f64,
     /// From the start of the program to the end of its last command.
     pub whole_s: f64,
-    /// From the end of the last CTA to the first value of the results that the host has loaded; null where it loads none.
+    /// From the end of the last CTA to the first value that the host has loaded behind it; null where it loads none.
     pub first_value_s: Option<f64>,
     /// Likewise, to the last of them.
     pub last_value_s: Option<f64>,
@@ -132,7 +132,8 @@ impl PhasesRecord {
         });
         let [kernels_s, synchronisation_s, copies_in_s, copies_out_s, host_setup_s, host_between_s, host_results_s] =
             parts;
-        let read = runs.iter().find(|run| run.work == HostWork::Results);
+        // Results may be read as the host works on, before the end of the program.
+        let reads = || runs.iter().filter(|run| run.start >= last_cta && run.first_load.is_some());
         let since = |at: Ps| at.saturating_sub(last_cta).seconds();
         PhasesRecord {
             kernels_s,
@@ -144,8 +145,8 @@ impl PhasesRecord {
             host_results_s,
             launches_s: (processor.ended() - covered).seconds(),
             whole_s: processor.ended().seconds(),
-            first_value_s: read.and_then(|run| run.first_load).map(since),
-            last_value_s: read.map(|run| since(run.end)),
+            first_value_s: reads().next().and_then(|run| run.first_load).map(since),
+            last_value_s: reads().next_back().map(|run| since(run.end)),
             final_flush_bytes: modules.iter().map(|module| module.controller().flushed(last_cta)).sum(),
             copied_back_bytes: modules.iter().map(|module| module.copy_engine().stats.bytes).sum(),
         }
