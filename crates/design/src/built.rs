@@ -59,7 +59,7 @@ pub enum Unfit {
     Host,
     /// GPU memories cache blocks of the host's, and those of the machine have no directories.
     Stack,
-    /// Slices have fewer neighbouring bytes than a block.
+    /// Slices have fewer neighbouring bytes than a block, and blocks cannot be shared evenly among so many slices.
     Interleave,
     /// A directory of blocks names GPUs, and those of the machine have several modules.
     Blocks,
@@ -111,7 +111,7 @@ impl DesignConfig {
         if blocks && machine.stack.is_none() {
             return Err(Unfit::Stack);
         }
-        if blocks && machine.stack.as_ref().is_some_and(|stack| stack.interleave() < stack.block_bytes) {
+        if blocks && spreads_unevenly(machine) {
             return Err(Unfit::Interleave);
         }
         if blocks && machine.topology.modules_per_gpu > 1 {
@@ -162,4 +162,11 @@ impl DesignConfig {
         let holds = (self.coherence.facts().holds)(&options);
         Decider::Table { cpelide, config: cpelide.config(sharing), holds }
     }
+}
+
+/// Whether blocks are spread over slices of the GPUs or of the host whose number is no power of two.
+fn spreads_unevenly(machine: &MachineConfig) -> bool {
+    let is_spread = machine.stack.as_ref().is_some_and(|stack| stack.interleave() < stack.block_bytes);
+    let of_host = machine.coherent_host().map_or(1, |host| host.directory.controllers);
+    is_spread && ![machine.l2.slices, of_host].into_iter().all(u16::is_power_of_two)
 }

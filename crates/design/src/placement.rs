@@ -40,6 +40,9 @@ option! {
         read_mostly: bool = false,
         /// Whether a page that thrashes stays where it is for a while. Source: NVIDIA's open driver, uvm_perf_thrashing.c.
         pinning: bool = false,
+        /// Whether the host takes part: pages are in its memory at first, and it faults as GPUs do. Source: Landaverde et al.,
+        /// "An Investigation of Unified Memory Access Performance in CUDA", HPEC 2014.
+        host: bool = false,
     }
 }
 
@@ -265,10 +268,10 @@ impl Placement {
             | Placement::CachedInGpus(_)
             | Placement::CopiedFromHost(_)
             | Placement::UnifiedMemoryCuda6(_) => true,
+            Placement::UnifiedMemory(UnifiedMemory { host, .. }) => *host,
             Placement::FirstTouch(_)
             | Placement::InterleavedLine(_)
             | Placement::InterleavedPage(_)
-            | Placement::UnifiedMemory(_)
             | Placement::UnifiedMemoryHints(_)
             | Placement::Duplicated(_)
             | Placement::RemoteDemandLoads(_)
@@ -287,7 +290,7 @@ impl Placement {
             | Placement::InterleavedPage(_)
             | Placement::PinnedOnHost(_)
             | Placement::CachedInGpus(_) => of(Movement::Placed, Paging::default(), false),
-            Placement::UnifiedMemory(UnifiedMemory { read_mostly, pinning }) => {
+            Placement::UnifiedMemory(UnifiedMemory { read_mostly, pinning, host: _ }) => {
                 of(Movement::Faults, Paging { duplicates: read_mostly, ..Paging::default() }, pinning)
             }
             Placement::UnifiedMemoryHints(UnifiedMemoryHints { prefetch }) => {

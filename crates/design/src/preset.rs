@@ -48,5 +48,6 @@ pub(crate) const DESIGNS: &[Preset] = presets!(
     "zero-copy",
     "memcpy-host",
     "unified-memory-cuda6",
+    "unified-memory-host",
     "umh"
 );

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use tombolo_design::{DesignConfig, Placement, Scheduling};
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
+use tombolo_system::arrays::arrays_used;
 use tombolo_system::elision::BoundaryRecord;
 use tombolo_system::sharing::inter_gpu_sharing;
 use tombolo_system::timeline::Timeline;
@@ -320,6 +321,7 @@ impl<'a> Campaign<'a> {
 
     fn make(&self, ready: &Ready) -> Result<PointResult, PointError> {
         let Ready { point, source, pages, .. } = ready;
+        let damaged = |error| PointError::Stream { label: source.label.clone(), error };
         let outcome = match point.pass {
             Pass::Simulation => {
                 let threads = (self.threads / self.workers).max(1);
@@ -334,9 +336,9 @@ impl<'a> Campaign<'a> {
                 )?))
             }
             Pass::Sharing => PointResult::Sharing(
-                inter_gpu_sharing(&point.machine, &point.design, &*source.program, pages)
-                    .map_err(|error| PointError::Stream { label: source.label.clone(), error })?,
+                inter_gpu_sharing(&point.machine, &point.design, &*source.program, pages).map_err(damaged)?,
             ),
+            Pass::Arrays => PointResult::Arrays(arrays_used(&*source.program).map_err(damaged)?),
         };
         point.workload.refuse_changes()?;
         Ok(outcome)

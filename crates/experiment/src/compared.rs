@@ -16,7 +16,8 @@ impl Plan {
     pub(crate) fn compares_times(&self) -> bool {
         let metrics = self.spec.metric.iter().chain(self.spec.left_out.iter().map(|one| &one.metric));
         let mut relative = metrics.filter(|metric| metric.relative.is_some());
-        relative.any(|metric| metric.value.iter().chain(&metric.per).any(|path| path.get() == TIME))
+        relative
+            .any(|metric| metric.value.iter().chain(&metric.per).chain(&metric.to_value).any(|path| path.get() == TIME))
     }
 }
 

@@ -12,6 +12,18 @@ use std::sync::Arc;
 use tombolo_machine::{MachineConfig, Scale};
 use tombolo_report::document::Failure;
 
+/// Which inputs workloads run with, where they have them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Inputs {
+    /// Those of the run.
+    #[default]
+    Own,
+    /// Those of scale 1.
+    Whole,
+    /// The second ones of quick scale.
+    Second,
+}
+
 /// A change of all points of a plan, for a repetition. The default changes nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
@@ -19,8 +31,7 @@ pub(crate) struct Change {
     pub(crate) label: String,
     pub(crate) seed: Option<u64>,
     pub(crate) scale: Option<Scale>,
-    /// Whether workloads run with the parameters of scale 1.
-    pub(crate) whole: bool,
+    pub(crate) inputs: Inputs,
     pub(crate) set: Vec<String>,
     /// Workloads, by index; all where absent.
     pub(crate) only: Option<Vec<usize>>,
@@ -156,7 +167,7 @@ impl Plan {
         tombolo_design::apply(&settings, &mut machine, &mut designs)?;
         let machine = machine.check()?.scaled(change.scale.unwrap_or(workload.scale))?;
         let design = designs.swap_remove(design);
-        let mut choice = Arc::clone(workload.whole.as_ref().filter(|_| change.whole).unwrap_or(&workload.choice));
+        let mut choice = Arc::clone(workload.inputs(change.inputs).unwrap_or(&workload.choice));
         if let Some(seed) = change.seed {
             Arc::make_mut(&mut choice).seed = seed;
         }
@@ -172,7 +183,7 @@ impl Plan {
         let here = self.measured(at, change, numbers)?;
         let relative = match metric.relative {
             None => here,
-            Some(relative) => relative.of(here, self.measured(self.base(at), change, numbers)?),
+            Some(relative) => relative.of(here, self.base_measured(at, change, numbers)?),
         };
         Some(relative).filter(|value| value.is_finite())
     }
@@ -186,7 +197,7 @@ impl Plan {
             let Some(relative) = metric.relative else { continue };
             let base = self.base(at);
             if let Some(here) = self.measured(at, &change, numbers)
-                && let Some(there) = self.measured(base, &change, numbers)
+                && let Some(there) = self.base_measured(at, &change, numbers)
                 && !relative.of(here, there).is_finite()
             {
                 let paths: Vec<&str> = metric.value.iter().map(|path| self.path(metric, path.get())).collect();
@@ -200,7 +211,20 @@ impl Plan {
 
     /// The number of a point, or of the machine alone, before it is compared.
     fn measured(&self, at: Coordinate, change: &Change, numbers: &mut Numbers<'_>) -> Option<f64> {
+        self.number(at, self.metric(at.metric), change, numbers)
+    }
+
+    /// The number that the one at `at` is normalised to.
+    fn base_measured(&self, at: Coordinate, change: &Change, numbers: &mut Numbers<'_>) -> Option<f64> {
         let metric = self.metric(at.metric);
+        if metric.to_value.is_empty() {
+            return self.measured(self.base(at), change, numbers);
+        }
+        let of_base = Metric { value: metric.to_value.clone(), ..metric.clone() };
+        self.number(self.base(at), &of_base, change, numbers)
+    }
+
+    fn number(&self, at: Coordinate, metric: &Metric, change: &Change, numbers: &mut Numbers<'_>) -> Option<f64> {
         if let Origin::Hardware = self.origins[at.metric] {
             let machine = self.hardware(at, change).ok()?;
             return divided(metric, |path| hardware::value(&machine, &self.stated, path.strip_prefix(HARDWARE)?));

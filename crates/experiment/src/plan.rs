@@ -1,6 +1,7 @@
 //! An experiment resolved: machines, designs, workloads and steps found, every name in it checked.
 
 use crate::error::SpecError;
+use crate::grid::Inputs;
 use crate::hardware;
 use crate::point_result::{HARDWARE, Pass, pass_of};
 use crate::preset;
@@ -63,9 +64,22 @@ pub(crate) struct PlannedWorkload {
     pub(crate) choice: Arc<WorkloadChoice>,
     /// With the parameters of scale 1, where those of this run are others.
     pub(crate) whole: Option<Arc<WorkloadChoice>>,
+    /// With the second parameters of quick scale, where this run is of that scale and has them.
+    pub(crate) second: Option<Arc<WorkloadChoice>>,
     pub(crate) scale: Scale,
     /// Why at this scale and with these parameters.
     pub(crate) reason: String,
+}
+
+impl PlannedWorkload {
+    /// The workload with these inputs; `None` where it has no others than its own.
+    pub(crate) fn inputs(&self, inputs: Inputs) -> Option<&Arc<WorkloadChoice>> {
+        match inputs {
+            Inputs::Own => None,
+            Inputs::Whole => self.whole.as_ref(),
+            Inputs::Second => self.second.as_ref(),
+        }
+    }
 }
 
 /// A point beside that of a value, by index; `None` is as in the value's own.
@@ -225,7 +239,7 @@ impl Plan {
 
     fn origin(&self, metric: &Metric) -> Result<Origin, SpecError> {
         let mut origins = Vec::new();
-        for path in metric.value.iter().chain(&metric.per) {
+        for path in metric.value.iter().chain(&metric.per).chain(&metric.to_value) {
             origins.push(match path.get().strip_prefix(HARDWARE) {
                 Some(hardware::OF_WORKLOADS) if self.stated.is_empty() => {
                     let reason = "it needs a suite whose workloads the paper states";
@@ -243,7 +257,7 @@ impl Plan {
             return Err(self.file.misshapen("metric.value", format!("{} has no counter", metric.name)));
         };
         if origins.iter().any(|origin| *origin != first) {
-            let reason = "counters of a run, of the sharing pass and of the machine cannot be mixed";
+            let reason = "counters of a run, of a pass over streams and of the machine cannot be mixed";
             return Err(self.file.refuse("metric.value", &metric.value[0], reason));
         }
         Ok(first.map_or(Origin::Hardware, Origin::Results))
@@ -256,6 +270,9 @@ impl Plan {
     fn baseline(&mut self, metric: &Metric) -> Result<PlannedBaseline, SpecError> {
         if metric.relative.is_some() != metric.to.is_some() {
             return Err(self.file.misshapen("metric.to", "`relative` and `to` go together"));
+        }
+        if !metric.to_value.is_empty() && metric.to.is_none() {
+            return Err(self.file.misshapen("metric.to_value", "it needs `to`"));
         }
         let to = metric.to.clone().unwrap_or_default();
         self.point_beside(to, ["metric.to.machine", "metric.to.design", "metric.to.step"])
@@ -454,16 +471,20 @@ fn of_suite(file: &File, one: &SuiteWorkload, choice: ScaleChoice, seed: u64) ->
     let own = scale(file, "scale", &one.scale)?;
     let label = one.label.clone().unwrap_or_else(|| one.workload.get().to_owned());
     // Written parameters are checked at every scale, though only the quick one has them.
+    let planned = |text, word: &str| workload(file, text, word, Some(label.clone()), (own, seed));
+    let plain = planned(&one.workload, one.workload.get())?;
     let quick = one.quick.as_ref().map(|more| (more, replaced(one.workload.get(), more.get())));
-    let lighter =
-        quick.map(|(more, word)| workload(file, more, &word, Some(label.clone()), (own, seed))).transpose()?;
-    let plain = workload(file, &one.workload, one.workload.get(), Some(label), (own, seed))?;
-    let planned = match lighter {
-        Some(lighter) if choice == ScaleChoice::Quick => PlannedWorkload { whole: Some(plain.choice), ..lighter },
-        Some(_) | None => plain,
-    };
-    let reason = if choice == ScaleChoice::Quick { one.reason.clone() } else { String::new() };
-    Ok(PlannedWorkload { reason, ..planned })
+    let lighter = quick.as_ref().map(|(more, word)| planned(more, word)).transpose()?;
+    let first = quick.as_ref().map_or(one.workload.get(), |(_, word)| word);
+    let second = one.second.as_ref().map(|more| planned(more, &replaced(first, more.get()))).transpose()?;
+    if choice != ScaleChoice::Quick {
+        return Ok(plain);
+    }
+    let (second, reason) = (second.map(|second| second.choice), one.reason.clone());
+    Ok(match lighter {
+        Some(lighter) => PlannedWorkload { whole: Some(plain.choice), second, reason, ..lighter },
+        None => PlannedWorkload { second, reason, ..plain },
+    })
 }
 
 /// A workload's word with `more` parameters, which replace those of the same name.
@@ -496,7 +517,7 @@ fn workload(
     choice.check_parameters().map_err(refuse)?;
     choice.seed = seed;
     let label = label.unwrap_or_else(|| choice.label.clone());
-    Ok(PlannedWorkload { label, choice: Arc::new(choice), whole: None, scale, reason: String::new() })
+    Ok(PlannedWorkload { label, choice: Arc::new(choice), whole: None, second: None, scale, reason: String::new() })
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use tombolo_model::stats::{L2Stats, SmStats};
 use tombolo_system::RunRecord;
+use tombolo_system::arrays::ArraysRecord;
 use tombolo_system::elision::ElisionRecord;
 use tombolo_system::host::{BlocksRecord, PhasesRecord};
 use tombolo_system::sharing::SharingRecord;
@@ -17,6 +18,8 @@ pub enum Pass {
     Simulation,
     /// By counting shared lines in its streams.
     Sharing,
+    /// By counting lines of arrays in its streams.
+    Arrays,
 }
 
 impl Pass {
@@ -25,6 +28,7 @@ impl Pass {
         match self {
             Pass::Simulation => "simulation",
             Pass::Sharing => "sharing",
+            Pass::Arrays => "arrays",
         }
     }
 }
@@ -37,6 +41,8 @@ pub enum PointResult {
     Simulation(Box<RunRecord>),
     /// Of the sharing pass.
     Sharing(SharingRecord),
+    /// Of the pass of arrays.
+    Arrays(ArraysRecord),
 }
 
 /// A counter, or a word such as a digest.
@@ -113,6 +119,9 @@ impl PointResult {
             PointResult::Sharing(record) => {
                 flatten("sharing", &serde_json::to_value(record).expect("its keys are strings"), &mut counters);
             }
+            PointResult::Arrays(record) => {
+                flatten("arrays", &serde_json::to_value(record).expect("its keys are strings"), &mut counters);
+            }
         }
         counters
     }
@@ -121,7 +130,7 @@ impl PointResult {
     pub fn notes(&self) -> &[String] {
         match self {
             PointResult::Simulation(record) => &record.notes,
-            PointResult::Sharing(_) => &[],
+            PointResult::Sharing(_) | PointResult::Arrays(_) => &[],
         }
     }
 }
@@ -172,15 +181,18 @@ pub(crate) fn pass_of(path: &str) -> Result<Pass, Vec<String>> {
         return Ok(Pass::Simulation);
     }
     let sharing = PointResult::Sharing(SharingRecord::default()).counters();
-    if sharing.contains_key(path) {
-        return Ok(Pass::Sharing);
+    let arrays = PointResult::Arrays(ArraysRecord::default()).counters();
+    for (counters, pass) in [(&sharing, Pass::Sharing), (&arrays, Pass::Arrays)] {
+        if counters.contains_key(path) {
+            return Ok(pass);
+        }
     }
     let run: Vec<String> = run_paths().into_iter().chain(subscribers(MOST_SUBSCRIBERS)).collect();
     if run.iter().any(|known| known == path) {
         return Ok(Pass::Simulation);
     }
     let of_members = MEMBERS.iter().flat_map(Members::paths);
-    Err(run.into_iter().chain(sharing.into_keys()).chain(of_members).collect())
+    Err(run.into_iter().chain(sharing.into_keys()).chain(arrays.into_keys()).chain(of_members).collect())
 }
 
 /// Paths of the numbers of a run's record.
@@ -255,6 +267,7 @@ mod tests {
         }
         assert_eq!(pass_of("publication.subscribers.4"), Ok(Pass::Simulation));
         assert_eq!(pass_of("sharing.inter_gpu_loads"), Ok(Pass::Sharing));
+        assert_eq!(pass_of("arrays.read_only_bytes"), Ok(Pass::Arrays));
         let known = pass_of("l2.hit").unwrap_err();
         assert!(known.contains(&"l2.hits".to_owned()));
         assert!(!known.contains(&"digest".to_owned()), "a word is no counter");

@@ -3,7 +3,7 @@
 use crate::claim::{is_as_claimed, measured};
 use crate::error::SpecError;
 use crate::figure::Table;
-use crate::grid::{Change, Numbers};
+use crate::grid::{Change, Inputs, Numbers};
 use crate::plan::{Plan, ScaleChoice};
 use crate::spec::{self, Kind, Repeat, Text};
 use tombolo_machine::Scale;
@@ -51,9 +51,14 @@ impl Plan {
                     changes.push(Change { scale: Some(scale), ..one(format!("scale {scale}")) });
                 }
             }
-            let has_whole = |index: &usize| self.workloads[*index].whole.is_some();
-            if repeat.whole_inputs && self.workloads_of(&one(String::new())).iter().any(has_whole) {
-                changes.push(Change { whole: true, ..one("inputs of scale 1".to_owned()) });
+            for (wanted, inputs, label) in [
+                (repeat.whole_inputs, Inputs::Whole, "inputs of scale 1"),
+                (repeat.second_inputs, Inputs::Second, "second inputs"),
+            ] {
+                let has = |index: &usize| self.workloads[*index].inputs(inputs).is_some();
+                if wanted && self.workloads_of(&one(String::new())).iter().any(has) {
+                    changes.push(Change { inputs, ..one(label.to_owned()) });
+                }
             }
             for path in &repeat.assumed {
                 for (label, setting) in self.halved_and_doubled(path)? {

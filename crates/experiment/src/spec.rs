@@ -156,6 +156,9 @@ pub struct SuiteWorkload {
     /// Parameters of the quick scale alone, such as `sweeps=1`: less of the same kind.
     #[serde(default)]
     pub quick: Option<Text>,
+    /// Parameters of a second size of the quick scale, which replace those of the first: directions are repeated at it.
+    #[serde(default)]
+    pub second: Option<Text>,
     /// Why this scale and these parameters. A report shows it.
     #[serde(default)]
     pub reason: String,
@@ -243,7 +246,8 @@ pub struct Metric {
     /// What the figure calls it.
     pub name: String,
     /// Counters of a run's record by path (`time_s`, `coherence.stores_on_shared`), of the sharing pass
-    /// (`sharing.inter_gpu_loads`) or of the machine (`hardware.directory_bits_per_entry`); summed. Where the metric is
+    /// (`sharing.inter_gpu_loads`), of the pass of arrays (`arrays.written_bytes`) or of the machine
+    /// (`hardware.directory_bits_per_entry`); summed. Where the metric is
     /// normalised, `time_s` is the time that `--time` chooses, by default that of the region from the first kernel to the
     /// end of the last; `time.region_s`, `time.kernels_s` and `time.whole_s` are the same whatever is chosen.
     pub value: Vec<Text>,
@@ -265,6 +269,9 @@ pub struct Metric {
     /// To what it is normalised.
     #[serde(default)]
     pub to: Option<Baseline>,
+    /// Counters of the point that it is normalised to, where they are not those of `value`; summed.
+    #[serde(default)]
+    pub to_value: Vec<Text>,
 }
 
 /// How a value is normalised.
@@ -472,6 +479,9 @@ pub struct Repeat {
     /// The inputs of scale 1, where quick scale has smaller ones: for machines that are never scaled.
     #[serde(default)]
     pub whole_inputs: bool,
+    /// The second inputs of quick scale: for machines that are never scaled.
+    #[serde(default)]
+    pub second_inputs: bool,
     /// Values of the machine that are assumed: each is halved and doubled.
     #[serde(default)]
     pub assumed: Vec<Text>,

@@ -56,7 +56,7 @@ fn every_direction_measured_by_simulation_is_repeated() {
             let judged = compares && directions.any(|claim| claim.mechanism.is_none() && !exists(claim));
             let repeats = |has: fn(&Repeat) -> bool| spec.repeat.iter().any(has);
             let repeated = repeats(|repeat| !repeat.seeds.is_empty())
-                && repeats(|repeat| !repeat.scales.is_empty() || repeat.whole_inputs);
+                && repeats(|repeat| !repeat.scales.is_empty() || repeat.whole_inputs || repeat.second_inputs);
             // What is drawn on request alone has been repeated in the figure that it varies.
             assert!(
                 !judged || repeated || spec.on_request,

@@ -128,8 +128,8 @@ section! {
         probe_cycles: Fraction = Fraction::ONE,
         /// Whether rows stay open. Source of the default: UMH, section 5.4.
         row_policy: RowPolicy = RowPolicy::Closed,
-        /// Neighbouring bytes of one L2 slice and its stack: a power of two, at least a line; 0 for a block. Source of the
-        /// default: UMH, section 5.3.
+        /// Neighbouring bytes of one L2 slice and its stack: a power of two, at least a line; 0 for a block. Where it is less
+        /// than a block each slice has a part of that, with an entry of its own. Source of the default: UMH, section 5.3.
         interleave_bytes: Bytes = Bytes(0),
         /// Bytes that one bit of a mask of stores stands for: a power of two up to 4, at least a 32nd of a line. Source of the
         /// default: UMH, section 4.1.2.

@@ -72,6 +72,8 @@ pub struct Controller {
     joins: Vec<Option<Join>>,
     /// The slice that was the first to have a store credit that came free.
     first_served: usize,
+    /// Bytes that its slices wrote back for a phase, and when.
+    flushes: Vec<(Ps, u64)>,
 }
 
 /// Lines that the module's L2 holds, and those of them that are dirty.
@@ -103,12 +105,18 @@ fn place<T>(slab: &mut Vec<Option<T>>, value: T) -> u16 {
 impl Controller {
     /// An idle controller.
     pub fn new(id: ComponentId, dispatcher: Dispatcher) -> Controller {
-        Controller { id, dispatcher, collections: Vec::new(), joins: Vec::new(), first_served: 0 }
+        let (collections, joins) = (Vec::new(), Vec::new());
+        Controller { id, dispatcher, collections, joins, first_served: 0, flushes: Vec::new() }
     }
 
     /// What dispatches CTAs.
     pub fn dispatcher(&self) -> &Dispatcher {
         &self.dispatcher
+    }
+
+    /// Bytes that its slices wrote back for phases from `since` on.
+    pub fn flushed(&self, since: Ps) -> u64 {
+        self.flushes.iter().filter(|(at, _)| *at >= since).map(|(_, bytes)| bytes).sum()
     }
 
     /// A message to the controller.
@@ -256,9 +264,14 @@ impl Controller {
         if C::Slice::is_walked(&parts.site.protocol, part.action) {
             taken += crate::convert::walk(&parts.site.machine);
         }
+        let written_back = parts.slice_shared.stats.write_back_bytes;
         for slice in 0..parts.slices.len() {
             let by = parts.at_slice(slice, |slice, here| slice.act(part.action, extent.as_deref(), here));
             taken = taken.max(by);
+        }
+        let flushed = parts.slice_shared.stats.write_back_bytes - written_back;
+        if flushed > 0 {
+            self.flushes.push((parts.out.now(), flushed));
         }
         if let Some((valid, dirty)) = before {
             let (left, still) = held(parts);

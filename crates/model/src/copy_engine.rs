@@ -2,8 +2,9 @@
 //! part has one, too: it copies to all GPUs side by side.
 //!
 //! It moves real lines: each is read in the L2 of one side or by its DRAM, crosses the port, the links and the switch, and is
-//! written by the DRAM of the other, whose L2 drops what it has of the line. Copies of one GPU run one after the other. They
-//! are sent no faster than its link. Not modelled: flow control beyond that, several engines of a GPU.
+//! written by the DRAM of the other, whose L2 drops what it has of the line. Copies of one GPU to others run one after the
+//! other, and those to a host that takes part beside them. They are sent no faster than their link. Not modelled: flow control
+//! beyond that, several engines of a GPU.
 
 use crate::below::{Below, L2};
 use crate::cargo::Load;
@@ -50,7 +51,7 @@ struct Running {
 struct Lane {
     jobs: VecDeque<Job>,
     running: Option<Running>,
-    /// What the GPU's link can take.
+    /// What the link can take.
     link: Serializer,
 }
 
@@ -58,8 +59,10 @@ struct Lane {
 #[derive(Clone, Debug)]
 pub struct CopyEngine {
     id: ComponentId,
-    /// One; of the host one for each GPU's module.
+    /// Of the host one for each GPU's module. Of a GPU one to the other GPUs, and one to the host where that takes part.
     lanes: Vec<Lane>,
+    host: Option<ModuleId>,
+    of_host: bool,
     /// Lines that it has read and sent at a time.
     chunk: u64,
     to_host: Serializer,
@@ -74,13 +77,19 @@ impl CopyEngine {
     /// An idle engine.
     pub fn new<C, D: Contents>(site: &Site<C, D>) -> CopyEngine {
         let (machine, layout) = (&site.machine, site.layout);
-        let lanes = if layout.host() == Some(site.module) { layout.modules } else { 1 };
-        // Where a host takes part, engines copy to it and from it alone.
-        let rate = if layout.host { crate::convert::host_rate(machine) } else { machine.gpu_link.rate };
-        let lane = Lane { jobs: VecDeque::new(), running: None, link: Serializer::new(rate) };
+        let lane = |rate| Lane { jobs: VecDeque::new(), running: None, link: Serializer::new(rate) };
+        let to_host = || lane(crate::convert::host_rate(machine));
+        let (host, of_host) = (layout.host(), layout.host() == Some(site.module));
+        let lanes = if of_host {
+            vec![to_host(); usize::from(layout.modules)]
+        } else {
+            [lane(machine.gpu_link.rate)].into_iter().chain(host.map(|_| to_host())).collect()
+        };
         CopyEngine {
             id: layout.copy_engine(site.module),
-            lanes: vec![lane; usize::from(lanes)],
+            lanes,
+            host,
+            of_host,
             chunk: machine.copy.chunk.0 / machine.line.bytes(),
             to_host: Serializer::new(machine.paging.host_rate),
             from_host: Serializer::new(machine.paging.host_rate),
@@ -110,8 +119,10 @@ impl CopyEngine {
 
     /// The lane of copies to a module.
     fn lane(&self, to: Option<ModuleId>) -> u8 {
-        let of_host = self.lanes.len() > 1;
-        to.filter(|_| of_host).map_or(0, |to| to.0)
+        match to {
+            Some(to) if self.of_host => to.0,
+            to => u8::from(to.is_some() && to == self.host),
+        }
     }
 
     /// Begins the next copy of a lane, unless one is under way.

@@ -2,8 +2,9 @@
 //! last-level cache.
 //!
 //! It does what it is told to ([`HostWork`]) and tells the command processor when the last access is answered. Its accesses are
-//! of `.sys` scope ([`tombolo_protocol::front::ON_HOST`]). Modelled: the rate of issue, outstanding accesses. Not modelled: its
-//! arithmetic, caches of its own above the last level, several cores, page faults: pages are pinned.
+//! of `.sys` scope ([`tombolo_protocol::front::ON_HOST`]). Where pages move, an access that it may not make is a fault: it issues
+//! nothing until the driver has mapped the page. Modelled: the rate of issue, outstanding accesses. Not modelled: its arithmetic,
+//! caches of its own above the last level, several cores, translation.
 
 use crate::context::SmContext;
 use crate::credits::Generation;
@@ -17,8 +18,9 @@ use std::sync::Arc;
 use tombolo_machine::coherent_host::CpuConfig;
 use tombolo_protocol::Request;
 use tombolo_protocol::front::ON_HOST;
+use tombolo_protocol::paging::Wanted;
 use tombolo_types::stream::Program;
-use tombolo_types::{ComponentId, HostAccess, HostAccessKind, HostPhase, Interval, LineSize, Ps, SmId};
+use tombolo_types::{ComponentId, HostAccess, HostAccessKind, HostPhase, Interval, LineSize, Page, Ps, SmId};
 
 /// What the host does, by the program that says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +82,10 @@ pub struct Cpu {
     interval: Ps,
     /// When the next may be issued.
     free_at: Ps,
+    /// Whether it waits for a page.
+    is_parked: bool,
+    /// Pages whose unmapping waits until it has nothing outstanding. It issues nothing meanwhile.
+    unmapped: Vec<Page>,
     done: Vec<HostRun>,
 }
 
@@ -98,6 +104,8 @@ impl Cpu {
             free: (0..config.outstanding as u8).rev().collect(),
             interval: Interval::cycles(config.clock.span(1 << 20), cycles).time(),
             free_at: Ps::ZERO,
+            is_parked: false,
+            unmapped: Vec::new(),
             done: Vec::new(),
         }
     }
@@ -110,7 +118,8 @@ impl Cpu {
     /// What it waits for, for a report of who waits for whom.
     pub fn waiting(&self) -> Option<String> {
         let Running { run, left, .. } = self.running.as_ref()?;
-        Some(format!("{:?}: {} accesses outstanding, {} to come", run.work, self.outstanding, left.len()))
+        let page = if self.is_parked { ", which wait for a page" } else { "" };
+        Some(format!("{:?}: {} accesses outstanding, {} to come{page}", run.work, self.outstanding, left.len()))
     }
 
     /// Handles a message.
@@ -149,17 +158,65 @@ impl Cpu {
                 }
                 return;
             }
-            if self.outstanding == self.most {
+            if self.outstanding == self.most || self.is_parked || !self.unmapped.is_empty() {
                 return;
             }
             if self.free_at > now {
                 here.out.send(self.free_at, self.id, self.id, Message::HostIssue);
                 return;
             }
-            let Some(access) = running.left.pop_front() else { return };
+            let Some(access) = running.left.front().copied() else { return };
+            if self.faults(access, here) {
+                return;
+            }
+            if let Some(running) = &mut self.running {
+                running.left.pop_front();
+            }
             self.free_at = now + self.interval;
             self.outstanding += 1;
             self.send(access, here);
+        }
+    }
+
+    /// Whether the host may not make an access: then it is called when the page is mapped, and the driver is told.
+    fn faults<C, D: Contents>(&mut self, access: HostAccess, here: &mut SmContext<'_, '_, C, D>) -> bool {
+        let (map, module) = (&here.site.map, here.site.module);
+        let wanted = match access.kind {
+            HostAccessKind::Read => Wanted::Load,
+            HostAccessKind::Write => Wanted::SystemStore,
+        };
+        if map.allows(module, here.site.paging, access.line, wanted) {
+            return false;
+        }
+        let page = map.page(access.line);
+        self.is_parked = true;
+        here.shared.pages.park(page, (SmId(0), 0));
+        if here.shared.pages.ask(page, wanted) {
+            let at = here.out.now() + crate::convert::host_latency(&here.site.machine);
+            here.out.send(at, self.id, here.site.layout.driver(), Message::Fault { page, module, wanted });
+        }
+        true
+    }
+
+    /// The host may use the page that its core has waited for.
+    pub fn page_mapped<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+        self.is_parked = false;
+        self.issue(here);
+    }
+
+    /// A page is being unmapped: its controller is told when nothing is outstanding.
+    pub fn drain<C, D: Contents>(&mut self, page: Page, here: &mut SmContext<'_, '_, C, D>) {
+        self.unmapped.push(page);
+        self.tell_drained(here);
+    }
+
+    fn tell_drained<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+        if self.outstanding > 0 {
+            return;
+        }
+        let controller = here.site.layout.controller(here.site.module);
+        for page in self.unmapped.drain(..) {
+            here.out.send(here.out.now() + Ps(1), self.id, controller, Message::PageQuiet { page });
         }
     }
 
@@ -199,6 +256,7 @@ impl Cpu {
                 run.first_load = Some(now);
             }
         }
+        self.tell_drained(here);
         self.issue(here);
     }
 

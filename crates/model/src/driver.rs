@@ -8,7 +8,8 @@
 //! It also does what the program's schedule puts around commands: moves of pages, which need no service, and copies.
 //!
 //! A module holds as many pages as its memory has room for. Where it is full, the page that was mapped there longest ago goes to
-//! the host first. Not modelled: pages that fault in neighbours (the driver's prefetcher), access counters, faults of the host.
+//! the host first. A host that takes part is a holder as GPUs are, with room for every page, and its core faults as SMs do. Not
+//! modelled: pages that fault in neighbours (the driver's prefetcher), access counters.
 
 mod errands;
 
@@ -33,6 +34,8 @@ use tombolo_types::{ModuleId, Page, Ps};
 pub struct PagingStats {
     /// Faults that modules have told of: one a page and module at a time.
     pub faults: u64,
+    /// Those of them that a host that takes part has told of.
+    pub host_faults: u64,
     /// Services of a batch.
     pub batches: u64,
     /// Pages that a fault has moved or copied to another memory.
@@ -170,7 +173,7 @@ impl Driver {
             table: pages,
             schedule,
             pages: FxHashMap::default(),
-            held: vec![VecDeque::new(); usize::from(layout.modules)],
+            held: vec![VecDeque::new(); usize::from(layout.all_modules())],
             faults: VecDeque::new(),
             serving: None,
             batch: 0,
@@ -234,11 +237,22 @@ impl Driver {
         pages
     }
 
+    /// Whose memory has what no GPU has room for: that of a host that takes part, which its core uses, or one that nobody uses.
+    fn host(&self) -> Holder {
+        self.layout.host().map_or(Holder::Host, Holder::Module)
+    }
+
+    /// Every module that can hold pages.
+    fn all_modules(&self) -> impl Iterator<Item = ModuleId> + use<> {
+        (0..self.layout.all_modules()).map(ModuleId)
+    }
+
     /// Handles a message.
     pub fn handle<D: Data>(&mut self, message: Message<D>, out: &mut Out<'_, D>) {
         match message {
             Message::Fault { page, module, wanted } => {
                 self.stats.faults += 1;
+                self.stats.host_faults += u64::from(self.layout.host() == Some(module));
                 let asked = self.asked(page, Wish::Fault { module, wanted }, Cause::Fault);
                 self.faults.push_back(asked);
                 self.serve(out);
@@ -333,7 +347,7 @@ impl Driver {
         }
         let now = self.paging.served_by(then, self.residence(page));
         let rules = self.rules_for(page, &now, wish, out.now());
-        let Some(change) = rules.change(&now, wish, self.layout.modules) else {
+        let Some(change) = rules.change(&now, wish, self.layout.all_modules()) else {
             return self.over(cause, out);
         };
         if let Some(module) = comes_to(&change)
@@ -354,7 +368,7 @@ impl Driver {
     fn residence(&self, page: Page) -> Residence {
         self.pages.get(&page).copied().unwrap_or_else(|| {
             let placed = self.table.home(ModuleId(0), self.table.first_line(page));
-            self.paging.placed(placed.expect("only pages that were placed are touched"), self.layout.modules)
+            self.paging.placed(placed.expect("only pages that were placed are touched"), self.layout.all_modules())
         })
     }
 
@@ -384,7 +398,7 @@ impl Driver {
     /// Whether a module has room for one page more; where not, one goes to the host, and the change waits for that.
     fn make_room<D: Data>(&mut self, module: ModuleId, asked: Asked, out: &mut Out<'_, D>) -> bool {
         let held = &self.held[usize::from(module.0)];
-        if held.len() < self.room {
+        if held.len() < self.room || self.layout.host() == Some(module) {
             return true;
         }
         let oldest = held.iter().copied().find(|page| !self.running.contains_key(page) && *page != asked.page);
@@ -396,7 +410,7 @@ impl Driver {
                 now if now.published && now.holders().count() > 1 => {
                     Wish::Leave { modules: ModuleSet::only(module), ends: false }
                 }
-                _ => Wish::Move { to: Holder::Host },
+                _ => Wish::Move { to: self.host() },
             };
             self.ask(self.asked(page, wish, Cause::Room), out);
         }
@@ -466,13 +480,13 @@ impl Driver {
 
     fn map<D: Data>(&mut self, page: Page, after: Residence, told: ModuleSet, out: &mut Out<'_, D>) {
         self.pages.insert(page, after);
-        for module in (0..self.layout.modules).map(ModuleId).filter(|module| told.contains(*module)) {
+        for module in self.all_modules().filter(|module| told.contains(*module)) {
             self.order(module, page, PagingOrder::Map(after.mapping(module)), out);
         }
     }
 
     fn order_all<D: Data>(&self, modules: ModuleSet, page: Page, order: PagingOrder, out: &mut Out<'_, D>) {
-        for module in (0..self.layout.modules).map(ModuleId).filter(|module| modules.contains(*module)) {
+        for module in self.all_modules().filter(|module| modules.contains(*module)) {
             self.order(module, page, order, out);
         }
     }
@@ -513,7 +527,7 @@ impl Driver {
     /// Modules that a page has left hold it no more.
     fn let_go(&mut self, page: Page, change: &Change) {
         let after = change.after.holders();
-        for module in (0..self.layout.modules).map(ModuleId).filter(|module| !after.contains(*module)) {
+        for module in self.all_modules().filter(|module| !after.contains(*module)) {
             self.held[usize::from(module.0)].retain(|held| *held != page);
         }
     }

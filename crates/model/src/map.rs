@@ -73,6 +73,11 @@ impl Map {
         Map { together: Some(lines.trailing_zeros()), ..self }
     }
 
+    /// Slices of a module of a GPU, or of the host where that has more.
+    pub fn most_slices(&self) -> u16 {
+        self.slices_of_gpu.max(self.slices_of_host)
+    }
+
     /// The same as the host's module sees it.
     pub fn of_host(self) -> Map {
         Map { slices: self.slices_of_host, ..self }

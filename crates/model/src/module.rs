@@ -151,8 +151,9 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         let Some(around) = schedule.around(command) else { return };
         let here = self.site.module;
         for remap in around.remaps.iter().filter(|remap| remap.at == here) {
-            let Module { site, sms, sm_shared, slices, slice_shared, .. } = self;
-            page_moves::write_back(remap.page, &mut Parts { site, sms, sm_shared, slices, slice_shared, out });
+            let Module { site, sms, sm_shared, cpu, slices, slice_shared, .. } = self;
+            let core = cpu.as_mut();
+            page_moves::write_back(remap.page, &mut Parts { site, sms, sm_shared, core, slices, slice_shared, out });
             let mapping = Mapping::at(remap.home, Access::Write);
             self.site.map.map(remap.page, Some(mapping));
         }
@@ -168,7 +169,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         self.tell_map(&event.message, out);
         let Module { site, sms, sm_shared, slices, slice_shared, controller, copy_engine, cpu } = self;
         site.watch.handles(event.time, site.module, unit, &event.message);
-        let mut parts = Parts { site, sms, sm_shared, slices, slice_shared, out };
+        let mut parts = Parts { site, sms, sm_shared, core: cpu.as_mut(), slices, slice_shared, out };
         if event.time >= parts.slice_shared.ways.next_sample() {
             parts.slice_shared.shift_ways(event.time);
             parts.tell_l1_ways();
@@ -183,9 +184,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
                 let now = parts.out.now();
                 enter(unit, *source, packet, now, (controller, copy_engine, &mut parts));
             }
-            (message, Unit::Sm(_)) if let Some(cpu) = cpu => {
-                cpu.handle(message, &mut SmContext { site: parts.site, shared: parts.sm_shared, out: parts.out });
-            }
+            (message, Unit::Sm(_)) if parts.core.is_some() => parts.at_core(|core, here| core.handle(message, here)),
             (message, Unit::Sm(sm)) => {
                 let sm = usize::from(sm.0);
                 parts.at_sm(sm, |sm, here| at_sm(sm, message, here));

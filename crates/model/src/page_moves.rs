@@ -3,7 +3,7 @@
 //!
 //! A page is unmapped: TLBs forget it, L1s drop all that they hold (one epoch costs nothing where 512 lines in 80 L1s would),
 //! loads under way to it are answered, and every store that the module has sent is taken. That waits for stores to other
-//! pages too. The L2 drops its lines one by one.
+//! pages too. A host's core has all that it has outstanding answered. The L2 drops its lines one by one.
 
 use crate::below::{Below, L2};
 use crate::controller::Controller;
@@ -26,7 +26,10 @@ pub(crate) fn obey<C: Below<D>, D: Contents>(page: Page, order: PagingOrder, par
             forget(page, parts);
             if mapping.is_some_and(|mapping| mapping.access > Access::None) {
                 for (sm, warp) in parts.sm_shared.pages.wake(page) {
-                    parts.at_sm(usize::from(sm.0), |sm, here| sm.page_mapped(warp, here));
+                    match parts.core {
+                        Some(_) => parts.at_core(|core, here| core.page_mapped(here)),
+                        None => parts.at_sm(usize::from(sm.0), |sm, here| sm.page_mapped(warp, here)),
+                    }
                 }
             }
             answer(page, parts.out.now(), parts);
@@ -39,12 +42,14 @@ fn unmap<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) 
     forget(page, parts);
     let waits_for_loads = rules.awaits_loads && parts.sm_shared.pages.has_loads(page);
     let sms = if rules.awaits_stores { parts.sms.len() } else { 0 };
+    let core = u32::from(parts.core.is_some());
     // One more for this event: what is over at once is told behind it.
-    parts.sm_shared.pages.unmap(page, 1 + u32::from(waits_for_loads) + sms as u32);
+    parts.sm_shared.pages.unmap(page, 1 + u32::from(waits_for_loads) + sms as u32 + core);
     parts.out.send(parts.out.now() + Ps(1), controller, controller, Message::PageQuiet { page });
     for sm in 0..sms {
         parts.at_sm(sm, |sm, here| sm.drain(Drainer::Page(page), controller, here));
     }
+    parts.at_core(|core, here| core.drain(page, here));
 }
 
 /// A part of a page's unmapping is over.

@@ -3,6 +3,7 @@
 use crate::below::Below;
 use crate::below::L2;
 use crate::context::{SliceContext, SliceShared, SmContext, SmShared};
+use crate::cpu::Cpu;
 use crate::message::{Message, Out};
 use crate::site::Site;
 use crate::sm::Sm;
@@ -17,6 +18,8 @@ pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
     pub sms: &'a mut [Sm<D>],
     /// What they share.
     pub sm_shared: &'a mut SmShared,
+    /// The core of the host, whose module has no SMs.
+    pub core: Option<&'a mut Cpu>,
     /// Its L2 slices.
     pub slices: &'a mut [C::Slice],
     /// What they share.
@@ -36,6 +39,13 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
     #[inline]
     pub fn at_sm<R>(&mut self, sm: usize, act: impl FnOnce(&mut Sm<D>, &mut SmContext<'_, 'o, C, D>) -> R) -> R {
         act(&mut self.sms[sm], &mut SmContext { site: self.site, shared: self.sm_shared, out: self.out })
+    }
+
+    /// Has the core of the host act, where this is its module.
+    pub fn at_core(&mut self, act: impl FnOnce(&mut Cpu, &mut SmContext<'_, 'o, C, D>)) {
+        if let Some(core) = &mut self.core {
+            act(core, &mut SmContext { site: self.site, shared: self.sm_shared, out: self.out });
+        }
     }
 
     /// Has a slice act; the SMs get back what it has taken of them.

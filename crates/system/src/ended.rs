@@ -102,7 +102,7 @@ impl Ended<'_> {
                 remote_loads: l2.remote_reads,
                 remote_hits: l2.remote_read_hits,
             },
-            energy_pj: self.energy((&sm, &l2, memory_cache, dram), traffic, &links, inter_gpu_bytes),
+            energy_pj: self.energy((&sm, &l2, memory_cache, dram), traffic, &links),
             gpus: launches::gpus(self.machine, &modules, &links),
             links,
             inter_gpu_bytes,
@@ -120,7 +120,7 @@ impl Ended<'_> {
                 memory.add(host.slice_shared().memory.dram());
                 memory
             }),
-            blocks: BlocksRecord::new(&all),
+            blocks: BlocksRecord::new(self.machine, &all),
             coherence: l2.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             ways: way_moves(&modules),
             local_ways: local_ways(&modules),
@@ -206,13 +206,16 @@ impl Ended<'_> {
         (sm, l2, l3, dram): (&SmStats, &L2Stats, MemoryCacheRecord, DramRecord),
         traffic: Traffic,
         links: &[LinkRecord],
-        inter_gpu_bytes: u64,
     ) -> Energy {
         let line = self.machine.line.bytes();
         // The port of a module that is the whole GPU is that of the GPU: nothing lies between.
         let divided = self.machine.topology.modules_per_gpu > 1;
         let of_modules = links.iter().filter(|link| divided && link.name.starts_with("module"));
         let module_links = of_modules.map(|link| link.bytes).sum();
+        // What is sent by each end of a link: of a host's own links both ways are named after it.
+        let sends =
+            |name: &str| name.starts_with("host.gpu") || (!name.starts_with("module") && name.ends_with(".out"));
+        let gpu_links = links.iter().filter(|link| sends(&link.name)).map(|link| link.bytes).sum();
         let lookups = l2.reads + l2.writes + l2.atomics + l2.atomics_passed - l2.passed;
         let moved = Moved {
             instructions: sm.warp_instructions,
@@ -224,7 +227,7 @@ impl Ended<'_> {
             traffic,
             dram: Bytes(dram.read_bytes + dram.write_bytes),
             module_links: Bytes(module_links),
-            gpu_links: Bytes(inter_gpu_bytes),
+            gpu_links: Bytes(gpu_links),
         };
         Energy::of(&moved, &self.machine.energy)
     }

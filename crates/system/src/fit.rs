@@ -2,6 +2,7 @@
 
 use crate::run::{RunError, RunSpec};
 use std::collections::BTreeSet;
+use tombolo_design::Placement;
 use tombolo_design::placement::Movement;
 use tombolo_design::scheduling::Shape;
 use tombolo_model::residency::residency;
@@ -27,6 +28,7 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
         residency(machine, kernel, program.warp_width()).map_err(RunError::DoesNotFit)?;
     }
     check_sharing(spec)?;
+    check_room(spec)?;
     let launches: BTreeSet<_> = program.commands().iter().filter_map(launched).collect();
     launches.into_iter().try_for_each(|(kernel, on)| check_launch(spec, &program.kernels()[kernel as usize], on))
 }
@@ -92,6 +94,33 @@ fn check_sharing(spec: &RunSpec) -> Result<(), RunError> {
         ));
     }
     Ok(())
+}
+
+/// Whether GPU memories have room for what is copied to them from a host for as long as the program runs.
+fn check_room(spec: &RunSpec) -> Result<(), RunError> {
+    let (machine, design, program) = (&spec.machine, &spec.design, &spec.program);
+    let all: u64 = program.arrays().iter().map(|array| array.bytes.next_multiple_of(machine.page_bytes)).sum();
+    let (needs, whose) = match design.placement {
+        Placement::UnifiedMemoryCuda6(_) => (all, "GPU 0"),
+        Placement::CopiedFromHost(_) => (all.div_ceil(machine.topology.modules() as u64), "each GPU"),
+        Placement::FirstTouch(_)
+        | Placement::InterleavedLine(_)
+        | Placement::InterleavedPage(_)
+        | Placement::UnifiedMemory(_)
+        | Placement::UnifiedMemoryHints(_)
+        | Placement::Duplicated(_)
+        | Placement::RemoteDemandLoads(_)
+        | Placement::Published(_)
+        | Placement::PinnedOnHost(_)
+        | Placement::CachedInGpus(_) => return Ok(()),
+    };
+    if needs <= machine.dram.bytes {
+        return Ok(());
+    }
+    Err(RunError::DoesNotFit(format!(
+        "design {} copies {needs} bytes of arrays to the memory of {whose}, and machine {} has {} bytes there",
+        design.name, machine.name, machine.dram.bytes
+    )))
 }
 
 /// In which stream and where a command launches a kernel.

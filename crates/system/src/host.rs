@@ -3,12 +3,14 @@
 use crate::time::{Span, union};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use tombolo_machine::MachineConfig;
 use tombolo_model::below::{Below, L2};
 use tombolo_model::block::BlockStats;
 use tombolo_model::command_processor::{Awaited, CommandProcessor, Stretch};
 use tombolo_model::cpu::{HostRun, HostWork};
 use tombolo_model::module::Module;
 use tombolo_model::watch::Contents;
+use tombolo_model::weight::Weights;
 use tombolo_protocol::nmoesi::Nmoesi;
 use tombolo_protocol::nodes::{Class, Nodes};
 use tombolo_types::Ps;
@@ -40,6 +42,11 @@ pub struct PhasesRecord {
     pub first_value_s: Option<f64>,
     /// Likewise, to the last of them.
     pub last_value_s: Option<f64>,
+    /// Bytes that L2 slices wrote back for a release behind the last CTA: UMH's final flush. Blocks that are merged are not
+    /// among them.
+    pub final_flush_bytes: u64,
+    /// Bytes copied to the host.
+    pub copied_back_bytes: u64,
 }
 
 /// What became of blocks of host memory; sums over GPUs and the host.
@@ -63,6 +70,14 @@ pub struct BlocksRecord {
     pub written_back_bytes: u64,
     /// Messages that carry no data.
     pub control_messages: u64,
+    /// Bytes of these that crossed between GPUs, or between GPUs and the host.
+    pub control_bytes: u64,
+    /// Bytes of data that crossed there.
+    pub data_bytes: u64,
+    /// Blocks that a GPU asked for.
+    pub wanted: u64,
+    /// GPUs that asked for a block, summed over these.
+    pub wanting: u64,
     /// Blocks of the GPUs by state, at the end of the run.
     pub states: BTreeMap<String, u64>,
 }
@@ -95,7 +110,7 @@ impl PhasesRecord {
         let span = |ran: &Stretch| Span { start: ran.start, end: ran.end };
         let (running, mut boundaries) = kernels(processor, modules);
         boundaries.extend(processor.hosted().iter().chain(processor.ending()).map(span));
-        let last_cta = running.iter().map(|span| span.end).max();
+        let last_cta = running.iter().map(|span| span.end).max().unwrap_or_default();
         let copied = |awaited: [Awaited; 2]| {
             let waits = processor.around_commands().iter().filter(move |wait| awaited.contains(&wait.awaited));
             waits.map(|wait| span(&wait.time)).collect::<Vec<Span>>()
@@ -118,7 +133,7 @@ impl PhasesRecord {
         let [kernels_s, synchronisation_s, copies_in_s, copies_out_s, host_setup_s, host_between_s, host_results_s] =
             parts;
         let read = runs.iter().find(|run| run.work == HostWork::Results);
-        let since = |at: Ps| at.saturating_sub(last_cta.unwrap_or_default()).seconds();
+        let since = |at: Ps| at.saturating_sub(last_cta).seconds();
         PhasesRecord {
             kernels_s,
             synchronisation_s,
@@ -131,6 +146,8 @@ impl PhasesRecord {
             whole_s: processor.ended().seconds(),
             first_value_s: read.and_then(|run| run.first_load).map(since),
             last_value_s: read.map(|run| since(run.end)),
+            final_flush_bytes: modules.iter().map(|module| module.controller().flushed(last_cta)).sum(),
+            copied_back_bytes: modules.iter().map(|module| module.copy_engine().stats.bytes).sum(),
         }
     }
 }
@@ -143,7 +160,10 @@ impl BlocksRecord {
     }
 
     /// Of modules whose slices answer for blocks; `None` where they answer for lines.
-    pub(crate) fn new<C: Below<D>, D: Contents>(modules: &[&Module<C, D>]) -> Option<BlocksRecord> {
+    pub(crate) fn new<C: Below<D>, D: Contents>(
+        machine: &MachineConfig,
+        modules: &[&Module<C, D>],
+    ) -> Option<BlocksRecord> {
         let mut sum = BlockStats::default();
         let mut states: BTreeMap<String, u64> = BTreeMap::new();
         for module in modules {
@@ -157,6 +177,7 @@ impl BlocksRecord {
         }
         let classes = [Class::Request, Class::Down, Class::Answer, Class::Peer].map(|class| sum.class(class));
         let [(_, requested), _, (_, answered), (from_peers, _)] = classes;
+        let (empty_between, data_bytes) = sum.between();
         Some(BlocksRecord {
             asked: sum.asked,
             fetched: sum.filled,
@@ -167,6 +188,10 @@ impl BlocksRecord {
             home_waits: sum.home_waits,
             written_back_bytes: requested + answered,
             control_messages: sum.empty(),
+            control_bytes: empty_between * Weights::new(machine).control().0,
+            data_bytes,
+            wanted: sum.wanted,
+            wanting: sum.wanting,
             states,
         })
     }

@@ -20,6 +20,7 @@
 //!
 //! Read [`mod@run`] next.
 
+pub mod arrays;
 pub mod checker;
 pub mod directed;
 pub mod elision;

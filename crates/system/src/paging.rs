@@ -10,8 +10,11 @@ use tombolo_types::Ps;
 /// Pages that moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PagingRecord {
-    /// Accesses that a GPU was not to make, once a page and GPU at a time.
+    /// Accesses that a GPU, or a host that takes part, was not to make, once a page and each at a time.
     pub faults: u64,
+    /// Those of them that the host told of.
+    #[serde(default)]
+    pub host_faults: u64,
     /// Batches of faults that the driver has served.
     pub batches: u64,
     /// Pages that faults have moved or copied.
@@ -35,6 +38,7 @@ impl PagingRecord {
     pub(crate) fn new(machine: &MachineConfig, stats: &PagingStats) -> PagingRecord {
         PagingRecord {
             faults: stats.faults,
+            host_faults: stats.host_faults,
             batches: stats.batches,
             migrations: stats.migrations,
             migrated_bytes: stats.migrations * machine.page_bytes,

@@ -12,7 +12,7 @@ use crate::survey::{Launch, Reader, survey};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::sync::Arc;
-use tombolo_design::placement::{CopiedFromHost, Ranges};
+use tombolo_design::placement::{CopiedFromHost, Ranges, UnifiedMemory};
 use tombolo_design::scheduling::Shape;
 use tombolo_design::{DesignConfig, Placement};
 use tombolo_machine::MachineConfig;
@@ -56,7 +56,7 @@ pub fn place_beside(
     };
     Ok(Arc::new(match design.placement {
         Placement::FirstTouch(_)
-        | Placement::UnifiedMemory(_)
+        | Placement::UnifiedMemory(UnifiedMemory { host: false, .. })
         | Placement::RemoteDemandLoads(_)
         | Placement::Published(_) => {
             let mut first = FirstTouch::new(shape.modules(), lines_per_page);
@@ -81,7 +81,9 @@ pub fn place_beside(
             walk(readers)?;
             PageTable::at(ModuleId(0), lines_per_page)
         }
-        Placement::PinnedOnHost(_) | Placement::CachedInGpus(_) => {
+        Placement::PinnedOnHost(_)
+        | Placement::CachedInGpus(_)
+        | Placement::UnifiedMemory(UnifiedMemory { host: true, .. }) => {
             walk(readers)?;
             PageTable::at(ModuleId(modules), lines_per_page)
         }

@@ -250,7 +250,7 @@ pub struct RunRecord {
     pub links: Vec<LinkRecord>,
     /// Each GPU.
     pub gpus: Vec<GpuRecord>,
-    /// Bytes that crossed between GPUs.
+    /// Bytes that GPUs sent each other, and a host in the fabric.
     pub inter_gpu_bytes: u64,
     /// Memory.
     pub dram: DramRecord,

@@ -290,7 +290,8 @@ impl RunError {
                 "design {design} caches blocks of host memory in GPU memories, and those of machine {machine} have no directory: [stack]"
             )),
             Unfit::Interleave => RunError::DoesNotFit(format!(
-                "design {design} keeps a block in one stack, and machine {machine} spreads it: stack.interleave_bytes is less than stack.block_bytes"
+                "design {design} cuts a block evenly where stack.interleave_bytes is less than stack.block_bytes: machine {machine} has slices, or \
+                 host directories, whose number is no power of two"
             )),
             Unfit::Blocks => RunError::DoesNotFit(format!(
                 "design {design} caches blocks of host memory by GPUs of one module each, and those of machine {machine} have several"
@@ -416,7 +417,7 @@ fn modules<C: Below<D>, D: Contents>(
             map = map.apart(module);
         }
         if sharing.moves() {
-            map = map.seen(View::new(module, layout.modules, sharing.paging));
+            map = map.seen(View::new(module, layout.all_modules(), sharing.paging));
             for (page, residence) in shared.driver.displaced() {
                 map.map(page, residence.mapping(module));
             }

@@ -4,8 +4,8 @@
 //! turn; of a module its CTAs in the order in which it runs them. So what readers find is the same for every design that cuts grids alike, every thread
 //! count and every run.
 //!
-//! Readers: first touch ([`crate::placement`]), loads in common ([`crate::sharing`]), arrays used ([`crate::uses`]),
-//! what moves between memories ([`crate::movement`]).
+//! Readers: first touch ([`crate::placement`]), loads in common ([`crate::sharing`]), arrays used ([`crate::uses`]) and
+//! how much of them ([`crate::arrays`]), what moves between memories ([`crate::movement`]).
 
 use tombolo_design::scheduling::{CtaCut, Shape};
 use tombolo_types::stream::{Access, Accesses, Command, CtaStream, Op, Program, StreamError};

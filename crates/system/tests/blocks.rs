@@ -239,7 +239,8 @@ fn machines_that_cannot_keep_blocks_are_refused() {
         let spec = RunSpec { machine, design: common::design(design, &[]), program, pages: None, threads: 1 };
         tombolo_system::run(&spec).expect_err("it does not fit").to_string()
     };
-    assert!(refusal(machine(&["stack.interleave_bytes=1KiB"]), "umh").contains("spreads it"));
+    let uneven = machine(&["stack.interleave_bytes=1KiB", "l2.slices=3", "l2.bytes=3MiB"]);
+    assert!(refusal(uneven, "umh").contains("no power of two"));
     let plain = tombolo_machine::machine("numa-4").and_then(|machine| machine.check()).expect("a preset");
     let plain = Arc::new(plain);
     assert!(refusal(Arc::clone(&plain), "umh").contains("has no host"));
@@ -258,6 +259,44 @@ fn blocks_of_any_size_and_sets_of_any_ways_keep_values() {
         let record = simulate(&machine, &umh(&[]), &program(kernels, &host));
         assert!(blocks(&record).fetched >= 3 * all * 128 / block, "{block}: {:?}", blocks(&record));
     }
+}
+
+#[test]
+fn a_block_that_is_spread_over_slices_has_a_part_in_each() {
+    let all = 64 * BLOCK;
+    for (interleave, parts) in [(4096, 1), (2048, 2), (1024, 4), (128, 4)] {
+        let spread = format!("stack.interleave_bytes={interleave}B");
+        let machine = machine(&["l2.slices=4", "stack.bytes=1MiB", &spread]);
+        let record = |kernels, host: &[_]| simulate(&machine, &umh(&[]), &program(kernels, host));
+        let one = record(vec![reads(0, 0..1)], &[]);
+        let link = one.links.iter().find(|link| link.name == "gpu0.in").expect("a link");
+        assert_eq!((blocks(&one).fetched, link.data_bytes), (1, 4096 / parts), "{interleave}: a part of a block");
+        let whole = record(vec![reads(0, 0..8 * BLOCK)], &[]);
+        assert_eq!(blocks(&whole).fetched, 8 * parts, "{interleave}");
+        // Stacks of as many bytes hold as many parts as lie in them.
+        assert_eq!(blocks(&whole).states["E"], 8 * parts, "{interleave}");
+        let word = kernel(0..4, |gpu, warp| _ = warp.store([7, 70], Mask(2 << gpu), Order::WEAK));
+        let kernels = vec![reads(3, 0..all), writes(0, 0..all), reads(1, 0..all), word, reads(2, 0..all)];
+        let host = [(2, HostLines::Read(5..9)), (4, HostLines::Written(0..3)), (5, HostLines::Read(0..all))];
+        record(kernels, &host);
+    }
+}
+
+#[test]
+fn a_gpu_that_fetches_what_the_host_wrote_gets_lines_of_its_cache_that_are_dirty() {
+    // The last-level cache holds 2 MiB, so the last half of 4 MiB. Blocks that it still has come from it, its dirty lines alone.
+    let (blocks_written, cached) = (1024, 512);
+    let machine = machine(&["llc.ways=16", "llc.directory_blocks=512"]);
+    let written = tombolo_types::HostPhase { reads: Vec::new(), writes: vec![0..blocks_written * 4096] };
+    let lines = 0..blocks_written * BLOCK;
+    let read = Cta::sharing(lines.clone(), 32, |warp, line| _ = warp.read([line]));
+    let program = Directed::of_arrays(LineSize::B128, vec![vec![read]], &[("data", lines)], &[])
+        .between(written, tombolo_types::HostPhase::default());
+    let record = simulate(&machine, &umh(&[]), &program);
+    let (of, memory) = (blocks(&record), record.host_memory.expect("the host takes part"));
+    assert_eq!(of.fetched, blocks_written);
+    assert!((1..=cached).contains(&of.from_peers), "{of:?}");
+    assert_eq!(of.from_peers + memory.read_bytes / 4096, blocks_written, "{of:?}, {memory:?}");
 }
 
 #[test]

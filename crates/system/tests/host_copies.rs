@@ -292,6 +292,20 @@ fn kernels_side_by_side_are_refused() {
     }
 }
 
+#[test]
+fn arrays_that_gpu_memory_has_no_room_for_are_refused() {
+    let machine = machine(&["dram.bytes=256KiB"]);
+    let refusal = |pages: u64, design: DesignConfig| {
+        let program = program(vec![kernel(own, nothing)], &[("data", 0..pages * PAGE)], &[], (0..PAGE, 0..0));
+        run(&RunSpec { machine: Arc::clone(&machine), design, program, pages: None, threads: 1 })
+            .map_err(|error| error.to_string())
+    };
+    // A memory holds four pages: all under unified memory, a fourth of all in even ranges.
+    assert!(refusal(4, cuda6()).is_ok() && refusal(16, memcpy(&[])).is_ok());
+    assert!(refusal(5, cuda6()).unwrap_err().contains("GPU 0"));
+    assert!(refusal(17, memcpy(&[])).unwrap_err().contains("each GPU"));
+}
+
 /// A shipped workload, for the lines and warps of a machine.
 fn workload(machine: &MachineConfig, name: &str, given: &[(&str, &str)]) -> Arc<dyn Program> {
     let workload = find(name).expect("a workload that ships");

@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use tombolo_protocol::block::ByteSet;
 use tombolo_protocol::nodes::{Access, Class, Event, Node, Nodes};
+use tombolo_protocol::topology::ModuleSet;
 use tombolo_types::{Mask, ModuleId, Ps};
 
 /// A block at its home.
@@ -20,6 +21,8 @@ struct Kept<N: Nodes, D: Contents> {
     slot: N::Slot<Held<D>>,
     /// Whose request the transaction under way is about.
     asker: ModuleId,
+    /// The GPUs that have asked for it.
+    wanting: ModuleSet,
     waiting: VecDeque<(Node, MessageOf<N, D>)>,
 }
 
@@ -41,8 +44,19 @@ impl<N: Nodes, D: Contents> Home<N, D> {
         self.blocks.iter().filter(|(_, kept)| !kept.waiting.is_empty()).map(|(block, _)| *block)
     }
 
+    /// Blocks that a GPU has asked for, and over these the sum of the GPUs that have.
+    pub(super) fn wanted(&self) -> (u64, u64) {
+        let counts = self.blocks.values().map(|kept| u64::from(kept.wanting.count())).filter(|count| *count > 0);
+        counts.fold((0, 0), |(blocks, all), count| (blocks + 1, all + count))
+    }
+
     fn block(&mut self, block: Block) -> &mut Kept<N, D> {
-        let empty = || Kept { slot: N::empty(Node::Home), asker: ModuleId(0), waiting: VecDeque::new() };
+        let empty = || Kept {
+            slot: N::empty(Node::Home),
+            asker: ModuleId(0),
+            wanting: ModuleSet::NONE,
+            waiting: VecDeque::new(),
+        };
         self.blocks.entry(block).or_insert_with(empty)
     }
 }
@@ -112,6 +126,9 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             && N::class(message) == Class::Request
         {
             kept.asker = *client;
+            if *client != here.site.module {
+                kept.wanting = kept.wanting.and(ModuleSet::only(*client));
+            }
         }
         let asker = kept.asker;
         taken(protocol.step(Node::Home, &mut kept.slot, event, &mut did), Node::Home, block);

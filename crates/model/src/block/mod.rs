@@ -4,7 +4,7 @@
 //! On the host it is a client too, the last-level cache above host memory, and the home of blocks (UMH's HMD). What a block
 //! is to either the protocol keeps, in a slot for each; rules of values are all there.
 //!
-//! - `bytes`: some bytes of a block. `post`: what slices tell each other, on its way.
+//! - `geometry`: which line is of which block. `bytes`: some bytes of a block. `post`: what slices tell each other, on its way.
 //! - `client`: requests from their arrival to their answer, and what a home asks. `room`: what must go for others.
 //!   `merge`: what releases and launches ask. `home`: the directory beside host memory.
 //!
@@ -16,6 +16,7 @@
 mod bytes;
 mod client;
 mod did;
+mod geometry;
 mod home;
 mod merge;
 mod post;
@@ -34,6 +35,7 @@ use crate::packet::{Packet, Told};
 use crate::site::{Routing, Site};
 use crate::watch::Contents;
 use client::Client;
+use geometry::Geometry;
 use home::Home;
 use tombolo_protocol::elision::LineSet;
 use tombolo_protocol::nodes::{Carried, Class, Node, Nodes};
@@ -83,37 +85,9 @@ impl<N: Nodes, D: Contents> Below<D> for Blocks<N> {
     }
 }
 
-/// A block: its number in the address space.
+/// A block, or a part of one that is spread over slices: its number in the address space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Block(u64);
-
-/// Which block a line is of.
-#[derive(Clone, Copy, Debug)]
-struct Geometry {
-    /// Binary logarithm of the lines of a block.
-    shift: u32,
-}
-
-impl Geometry {
-    fn block(self, line: Line) -> Block {
-        Block(line.0 >> self.shift)
-    }
-
-    /// The place of a line in its block.
-    fn place(self, line: Line) -> u16 {
-        (line.0 & ((1 << self.shift) - 1)) as u16
-    }
-
-    /// Lines of a block.
-    fn lines(self) -> u16 {
-        1 << self.shift
-    }
-
-    /// A line of a block.
-    fn line(self, block: Block, place: u16) -> Line {
-        Line((block.0 << self.shift) + u64::from(place))
-    }
-}
 
 /// A step that must not be refused: a host asks before whether anything is under way.
 fn taken(step: Result<(), Refusal>, node: Node, block: Block) {
@@ -157,7 +131,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         };
         let class = N::class(&message);
         let (grains, masks) = self.weigh(&message, here);
-        self.stats.count(class, u64::from(grains) * site.machine.line.grain());
+        self.stats.count(class, u64::from(grains) * site.machine.line.grain(), target != site.module);
         let flags = if grains > 0 { self.flags(block, here) } else { Vec::new() };
         let letter = Letter { from: self.id, number: self.sent };
         self.sent = self.sent.wrapping_add(1);
@@ -220,7 +194,7 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
     fn new(id: ComponentId, site: &Site<Blocks<N>, D>, post: &Post<Envelope<MessageOf<N, D>>>) -> BlockSlice<N, D> {
         let machine = &site.machine;
         let stack = machine.stack.as_ref().expect("a design of blocks is built for machines that have stacks");
-        let geometry = Geometry { shift: (stack.block_bytes / machine.line.bytes()).trailing_zeros() };
+        let geometry = Geometry::new(stack, machine.line, site.map.most_slices());
         BlockSlice {
             id,
             geometry,
@@ -303,6 +277,7 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
         let states = self.client.states().into_iter().map(|(state, count)| (state.to_string(), count));
         let mut stats = self.stats;
         stats.used_lines += self.client.lines_used();
+        (stats.wanted, stats.wanting) = self.home.as_ref().map_or((0, 0), Home::wanted);
         Some((stats, states.collect()))
     }
 

@@ -40,8 +40,9 @@ impl Places {
             (true, Some(llc)) => (u64::from(llc.directory_blocks), llc.ways),
             (true, None) | (false, _) => (stack.capacity(machine.dram.bytes) / stack.block_bytes, stack.ways),
         };
-        let together = (stack.interleave() / stack.block_bytes).trailing_zeros();
-        debug_assert!(geometry.lines() > 0);
+        // What is spread has as many entries as parts, for as many bytes.
+        let blocks = blocks * geometry.parts();
+        let together = (stack.interleave() / stack.block_bytes).max(1).trailing_zeros();
         Places {
             sets: (blocks / slices / u64::from(ways)).max(1),
             ways: ways as usize,

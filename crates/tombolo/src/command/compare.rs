@@ -109,7 +109,7 @@ fn run_all(
     let record = |point: &Point| match results.get(point.key()).expect("every point has an answer") {
         Ok(outcome) => match &**outcome {
             PointResult::Simulation(record) => comparable(record, point, time),
-            PointResult::Sharing(_) => unreachable!("a simulation was asked for"),
+            PointResult::Sharing(_) | PointResult::Arrays(_) => unreachable!("a simulation was asked for"),
         },
         Err(error) => Err(error.clone()),
     };

@@ -11,6 +11,7 @@
 #include "host.cuh"
 #include "latency.cuh"
 #include "launches.cuh"
+#include "managed.cuh"
 #include "measure.cuh"
 #include "order.cuh"
 #include "programs.cuh"
@@ -22,7 +23,8 @@ struct Group {
 
 const Group GROUPS[] = {
     {"latency", latency}, {"arithmetic", arithmetic}, {"gather", gather_probes}, {"bandwidth", bandwidth},
-    {"order", order},     {"launches", launches},     {"host", host_link},       {"programs", programs},
+    {"order", order},     {"launches", launches},     {"host", host_link},       {"managed", managed},
+    {"programs", programs},
 };
 
 void device() {

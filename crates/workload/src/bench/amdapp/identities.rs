@@ -1,141 +1,136 @@
-//! What the programs read, write and launch at the sizes of UMH's Table I, as arithmetic of their sources has it.
+//! What the samples come to at the sizes of UMH's Table I: bytes read and written, groups launched, what the host does.
 
-use crate::bench::small::small;
-use crate::bench::{Mode, Request, Workload, find, footprint, record};
-use crate::record::{Host, RecordOptions};
+use crate::bench::{Mode, Request, find, record};
+use crate::record::{RecordOptions, Recording};
 use crate::scale::Scale;
-use crate::simt::{Backing, Memory};
-use std::collections::BTreeSet;
-use std::ops::Range;
-use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program};
-
-/// A program: bytes of arrays that its kernels only read, bytes of arrays that they write, and its launches in order, each
-/// as `times x kernel, CTAs x threads`.
-type Row = (&'static str, u64, u64, &'static [&'static str]);
+use rustc_hash::FxHashSet;
+use tombolo_types::LineSize;
+use tombolo_types::stream::{Command, CtaStream, Op, Program};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Source: host programs and kernels of AMD APP SDK 2.5 at the sizes of UMH, Table I.
-const ROWS: [Row; 7] = [
-    ("amdapp-floydwarshall", 0, 512 * KIB, &["256 x floyd-row, 256 x 256"]),
-    ("amdapp-matrixmultiplication", 8 * MIB, 4 * MIB, &["1 x product-staged, 1024 x 64"]),
-    (
-        "radixsort",
-        16 * MIB,
-        16 * MIB,
-        &[
-            "1 x histogram, 128 x 64",
-            "1 x permute, 128 x 64",
-            "1 x histogram, 128 x 64",
-            "1 x permute, 128 x 64",
-            "1 x histogram, 128 x 64",
-            "1 x permute, 128 x 64",
-            "1 x histogram, 128 x 64",
-            "1 x permute, 128 x 64",
-        ],
-    ),
-    ("reduction", 8 * MIB, 32 * KIB, &["1 x reduce, 2048 x 256"]),
-    // Two levels of 8192 and 32 sums, and the scans of both: 8192 and 32.
-    (
-        "scanlargearrays",
-        8 * MIB,
-        8 * MIB + 64 * KIB + 256,
-        &[
-            "1 x scan-blocks, 8192 x 128",
-            "1 x scan-blocks, 32 x 128",
-            "1 x scan-sums, 1 x 16",
-            "1 x add-sums, 32 x 256",
-            "1 x add-sums, 8192 x 256",
-        ],
-    ),
-    ("amdapp-simpleconvolution", MIB + KIB, MIB, &["1 x convolution, 1024 x 256"]),
-    ("sobelfilter", 3 * MIB, 3 * MIB, &["3 x sobel, 3072 x 256"]),
-];
-
-fn at_table_one(workload: &dyn Workload) -> Request {
-    Request::new(workload, Scale::FULL, &[], 7).unwrap()
+/// A sample at its defaults. Source: UMH, Table I, and the sample's host program.
+struct Row {
+    name: &'static str,
+    /// Bytes of lines loaded in arrays that no kernel stores to.
+    read: u64,
+    /// Bytes of lines stored to.
+    written: u64,
+    /// Bytes of all arrays.
+    allocated: u64,
+    /// Groups and threads of a group, launch by launch.
+    grids: &'static [(u32, u32)],
+    /// Bytes that the host reads and writes, phase by phase, behind its setup and before its results.
+    host: &'static [[u64; 2]],
 }
 
-/// Bytes of arrays of Table I's size that the kernels only read, and of those that they write. Kernels of a small instance
-/// touch the same arrays.
-fn bytes(workload: &dyn Workload) -> (u64, u64) {
-    let recording = record(workload, &small(workload), &RecordOptions::default(), Mode::Auto).unwrap();
-    let (mut loaded, mut stored) = (BTreeSet::new(), BTreeSet::new());
-    let mut stream = CtaStream::default();
+const ROWS: [Row; 6] = [
+    Row {
+        name: "blackscholes",
+        read: 4 * MIB,
+        written: 8 * MIB,
+        allocated: 12 * MIB,
+        grids: &[(1024, 256)],
+        host: &[],
+    },
+    Row {
+        name: "dct",
+        read: 4 * MIB + 256,
+        written: 4 * MIB,
+        allocated: 8 * MIB + 256,
+        grids: &[(16384, 64)],
+        host: &[],
+    },
+    Row {
+        name: "dwthaar1d",
+        read: 8 * MIB,
+        // The list of averages is as long as the signal, and 4096 of it are used.
+        written: 8 * MIB + 16 * KIB,
+        allocated: 24 * MIB,
+        grids: &[(4096, 256), (8, 256), (1, 4)],
+        host: &[
+            // It keeps the signal.
+            [8 * MIB, 0],
+            // Averages become the signal of the next launch.
+            [8 * MIB + 16 * KIB, 16 * KIB],
+            [16 * KIB + 8 * 4, 8 * 4],
+            // The last average, all coefficients but those of the last launch, and the signal go where they belong.
+            [8 * 4 + 4, 4 + (8 * MIB - 8 * 4) + 8 * MIB],
+        ],
+    },
+    Row {
+        name: "histogram",
+        read: 16 * MIB,
+        written: 128 * KIB,
+        allocated: 16 * MIB + 128 * KIB,
+        grids: &[(128, 128)],
+        host: &[[128 * KIB, 0]],
+    },
+    Row { name: "mersennetwister", read: MIB, written: 4 * MIB, allocated: 5 * MIB, grids: &[(256, 256)], host: &[] },
+    Row {
+        name: "amdapp-matrixtranspose",
+        read: 4 * MIB,
+        written: 4 * MIB,
+        allocated: 8 * MIB,
+        grids: &[(4096, 256)],
+        host: &[],
+    },
+];
+
+/// Bytes of lines loaded in arrays that are not stored to, and of lines stored to.
+fn touched(recording: &Recording) -> [u64; 2] {
+    let (mut loaded, mut stored, mut stream) = (FxHashSet::default(), FxHashSet::default(), CtaStream::default());
     for (kernel, info) in (0..).zip(recording.kernels()) {
         for cta in 0..info.ctas {
             recording.cta(kernel, cta, &mut stream).unwrap();
             for op in &stream.ops {
-                let (touched, accesses) = match op {
-                    Op::Load { accesses, .. } => (&mut loaded, *accesses),
-                    Op::Store { accesses, .. } => (&mut stored, *accesses),
+                let (lines, accesses) = match op {
+                    Op::Load { accesses, .. } => (&mut loaded, accesses),
+                    Op::Store { accesses, .. } => (&mut stored, accesses),
                     _ => continue,
                 };
-                touched.extend(stream.accesses[accesses.range()].iter().map(|access| {
-                    let address = recording.line_size().address_of(access.line);
-                    recording.arrays().partition_point(|array| array.base <= address) - 1
-                }));
+                lines.extend(stream.accesses[accesses.range()].iter().map(|access| access.line));
             }
         }
     }
-    let arrays = footprint(workload, &at_table_one(workload)).unwrap();
-    let sum = |indices: &mut dyn Iterator<Item = &usize>| indices.map(|index| arrays[*index].bytes).sum();
-    (sum(&mut loaded.difference(&stored)), sum(&mut stored.iter()))
+    let size = recording.line_size();
+    let bytes = |lines: usize| lines as u64 * size.bytes();
+    let read_only = recording
+        .arrays()
+        .iter()
+        .map(|array| array.lines(size))
+        .filter(|lines| !stored.iter().any(|line| lines.contains(line)));
+    let read = read_only.map(|lines| loaded.iter().filter(|line| lines.contains(line)).count()).sum();
+    [bytes(read), bytes(stored.len())]
 }
 
-/// The launches of Table I's size, none of which depends on data.
-fn launches(workload: &dyn Workload) -> Vec<String> {
-    let mut memory = Memory::new(Backing::AddressOnly);
-    let instance = workload.lay_out(&mut at_table_one(workload), &mut memory).unwrap();
-    let options = RecordOptions::default();
-    let mut host = Host::planning(&memory, &options);
-    instance.run(&mut host).unwrap();
-    let plan = host.into_plan();
-    let told = |run: &[KernelInfo]| {
-        let KernelInfo { name, ctas, threads_per_cta, .. } = &run[0];
-        format!("{} x {name}, {ctas} x {threads_per_cta}", run.len())
-    };
-    plan.chunk_by(|one, next| one == next).map(told).collect()
+/// Groups and threads, launch by launch.
+fn grids(recording: &Recording) -> Vec<(u32, u32)> {
+    let kernels = recording.commands().iter().filter_map(Command::kernel);
+    kernels.map(|kernel| &recording.kernels()[kernel as usize]).map(|info| (info.ctas, info.threads_per_cta)).collect()
 }
 
-/// What the host reads and writes in each of its phases: whole arrays.
-fn phases(name: &str) -> Vec<String> {
-    let workload = find(name).unwrap();
-    let recording = record(workload, &small(workload), &RecordOptions::default(), Mode::Auto).unwrap();
-    let array = |range: &Range<u64>| {
-        let whole = recording.arrays().iter().find(|array| array.addresses() == *range);
-        whole.expect("a whole array").name.clone()
-    };
-    let names = |ranges: &[Range<u64>]| ranges.iter().map(array).collect::<Vec<_>>().join(" ");
-    let told = |command: &Command| match command {
-        Command::Host { phase } => {
-            let phase = &recording.host_phases()[*phase as usize];
-            Some(format!("reads {} writes {}", names(&phase.reads), names(&phase.writes)))
-        }
+/// Bytes that the host reads and writes between commands, phase by phase.
+fn host(recording: &Recording) -> Vec<[u64; 2]> {
+    let phases = recording.commands().iter().filter_map(|command| match *command {
+        Command::Host { phase } => Some(&recording.host_phases()[phase as usize]),
         Command::Launch { .. } | Command::Copy { .. } | Command::Barrier => None,
-    };
-    recording.commands().iter().filter_map(told).collect()
-}
-
-/// Source: RadixSort.cpp and Reduction.cpp, runCLKernels. The other hosts work before the first kernel alone.
-#[test]
-fn hosts_work_between_kernels_and_behind_the_last() {
-    for (name, ..) in ROWS {
-        let expected: &[&str] = match name {
-            "radixsort" => &["reads buckets writes scanned", "reads sorted writes unsorted"].repeat(4),
-            "reduction" => &["reads sums writes "],
-            _ => &[],
-        };
-        assert_eq!(phases(name), expected, "{name}");
-    }
+    });
+    phases.map(|phase| [phase.read_bytes(), phase.written_bytes()]).collect()
 }
 
 #[test]
-fn arrays_and_launches_are_those_of_the_sources() {
-    for (name, read, written, expected) in ROWS {
-        let workload = find(name).unwrap();
-        assert_eq!(bytes(workload), (read, written), "{name}");
-        assert_eq!(launches(workload), expected, "{name}");
+fn samples_read_write_and_launch_what_they_do_at_the_papers_sizes() {
+    let options = RecordOptions { warp_width: 64, line: LineSize::new(64).unwrap(), ..RecordOptions::default() };
+    for row in &ROWS {
+        let workload = find(row.name).unwrap();
+        let request = Request::new(workload, Scale::FULL, &[], 7).unwrap();
+        let recording = record(workload, &request, &options, Mode::Auto).unwrap();
+        assert_eq!(touched(&recording), [row.read, row.written], "{}", row.name);
+        let allocated: u64 = recording.arrays().iter().map(|array| array.bytes).sum();
+        assert_eq!(allocated, row.allocated, "{}", row.name);
+        assert_eq!(grids(&recording), row.grids, "{}", row.name);
+        assert_eq!(host(&recording), row.host, "{}", row.name);
     }
 }

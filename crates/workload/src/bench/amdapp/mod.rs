@@ -1,11 +1,23 @@
 //! Samples of the AMD APP SDK 2.5 as UMH runs them, at the sizes of its Table I: one file each.
+//!
+//! Host buffers apart from a device's are not arrays: a copy stands for what moves between them.
 
+pub(super) mod blackscholes;
+pub(super) mod dct;
+pub(super) mod dwthaar1d;
 pub(super) mod floydwarshall;
+pub(super) mod histogram;
 #[cfg(test)]
 mod identities;
+#[cfg(test)]
+mod launches;
 pub(super) mod matrixmultiplication;
+pub(super) mod matrixtranspose;
+pub(super) mod mersennetwister;
 pub(super) mod radixsort;
 pub(super) mod reduction;
 pub(super) mod scanlargearrays;
 pub(super) mod simpleconvolution;
 pub(super) mod sobelfilter;
+mod square;
+mod work;

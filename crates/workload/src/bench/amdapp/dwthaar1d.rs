@@ -1,0 +1,204 @@
+//! DwtHaar1D of the AMD APP SDK: Haar wavelets of a signal, nine levels a launch, all of a group's in the scratchpad.
+//!
+//! A group halves its part of the signal level by level. Each level's details go to their place among the coefficients; the
+//! group's average goes to a list. The host makes the averages the signal of the next launch, until one is left.
+//!
+//! A level has no barrier between its loads and its stores, so wavefronts race; in order of their indices, as here, they
+//! compute what the sample's reference does.
+
+use super::work::Work;
+use crate::bench::benchmark::{Benchmark, compare};
+use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::noise;
+use crate::parameter::{Kind, Parameter};
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
+use std::f32::consts::SQRT_2;
+
+/// Levels of a launch, at most: one more than the binary logarithm of a group's 256 threads.
+const LEVELS: u32 = 9;
+/// Longest signal that the sample takes.
+const LONGEST: u64 = 1 << 23;
+
+/// Before the loads.
+const LOAD: Work = Work { fp32: 0, int: 7, other: 0, special: 0 };
+/// Between the loads and their stores to the scratchpad.
+const STAGE: Work = Work { fp32: 0, int: 5, other: 0, special: 0 };
+/// Division by the root of the length, in the first launch.
+const NORMALISE: Work = Work { fp32: 8, int: 2, other: 1, special: 2 };
+/// A level up to the branch. The branch itself is counted where it is taken.
+const LEVEL: Work = Work { fp32: 0, int: 1, other: 0, special: 0 };
+/// A level's addresses.
+const PLACE: Work = Work { fp32: 0, int: 8, other: 0, special: 0 };
+/// A sum, a difference, and their products with the root of a half.
+const HALVE: (ComputeClass, u16) = (ComputeClass::Fp32, 4);
+/// Before the average is stored.
+const AVERAGE: Work = Work { fp32: 2, int: 0, other: 0, special: 0 };
+
+static PARAMETERS: [Parameter; 1] = [Parameter {
+    name: "length",
+    kind: Kind::Count { low: 2, high: LONGEST },
+    default: "2097152",
+    about: "elements of the signal, 4-byte floats, at scale 1; scales, to a power of two up to 8388608",
+    source: "UMH, Table I: 2097152",
+}];
+
+/// The benchmark. Its launches grow with the logarithm of its footprint.
+pub(crate) static DWTHAAR1D: Benchmark = Benchmark {
+    name: "dwthaar1d",
+    about: "Haar wavelets of a signal, nine levels a launch; the host copies averages between launches",
+    source: "AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), DwtHaar1D; UMH, Table I",
+    parameters: &PARAMETERS,
+    nonlinear: true,
+    address_only: true,
+    lay_out,
+};
+
+#[derive(Clone, Copy)]
+struct Wavelets {
+    input: Array<f32>,
+    /// As long as the signal: an average, then details of levels from the last to the first.
+    coefficients: Array<f32>,
+    /// An average a group; as long as the signal, as in the sample.
+    averages: Array<f32>,
+    seed: u64,
+}
+
+fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+    let wanted = request.scale.of(request.values.count("length"));
+    let fitted = wanted.clamp(2, LONGEST).next_power_of_two();
+    let length = request.fit("length", wanted, fitted, &format!("powers of two from 2 to {LONGEST}"));
+    let mut array = |name| memory.array(name, length, Scaling::Scales);
+    let [input, coefficients, averages] = ["input", "coefficients", "averages"].map(&mut array);
+    Ok(Box::new(Wavelets { input, coefficients, averages, seed: request.seed }))
+}
+
+/// One launch.
+#[derive(Clone, Copy)]
+struct Step {
+    /// Elements of the signal.
+    length: i32,
+    /// Levels.
+    levels: u32,
+    is_first: bool,
+}
+
+impl Step {
+    /// Threads of a group, each with two elements.
+    fn threads(self) -> u32 {
+        1 << (self.levels - 1)
+    }
+}
+
+impl Wavelets {
+    fn kernel(&self, cta: &mut Cta<'_>, step: Step) {
+        let (threads, group) = (step.threads() as i32, cta.index() as i32);
+        let mut signal: Shared<f32> = cta.shared(2 * threads as usize);
+        let root = (step.length as f32).sqrt();
+        cta.each_warp(|warp| {
+            LOAD.alone(warp);
+            let own = warp.thread() * 2;
+            let mut pair = [0, 1].map(|next| warp.load(self.input, own + (group * threads * 2 + next)));
+            STAGE.alone(warp);
+            for (next, value) in (0..).zip(pair) {
+                warp.store_shared(&mut signal, own + next, value);
+            }
+            if step.is_first {
+                pair = NORMALISE.on(warp, pair);
+                for (next, value) in (0..).zip(pair) {
+                    warp.store_shared(&mut signal, own + next, value / root);
+                }
+            }
+        });
+        cta.barrier();
+        for level in 0..step.levels {
+            let (active, middle) = (threads >> level, step.length >> (level + 1));
+            cta.each_warp(|warp| {
+                LEVEL.alone(warp);
+                warp.when(warp.thread().lt(active), |warp| {
+                    PLACE.alone(warp);
+                    let thread = warp.thread();
+                    let [low, high] = [0, 1].map(|next| warp.load_shared(&signal, thread * 2 + next));
+                    let (class, count) = HALVE;
+                    let [sum, difference] = warp.compute(class, count, [low + high, low - high]);
+                    warp.store_shared(&mut signal, thread, sum / SQRT_2);
+                    warp.store(self.coefficients, thread + (middle + group * active), difference / SQRT_2);
+                });
+            });
+            cta.barrier();
+        }
+        cta.each_warp(|warp| {
+            warp.when(warp.thread().eq(0), |warp| {
+                let average = warp.load_shared(&signal, Lanes::all(0));
+                AVERAGE.alone(warp);
+                warp.store(self.averages, Lanes::all(group), average);
+            });
+        });
+    }
+
+    /// From 0 to 9.
+    fn start(&self, index: u64) -> f32 {
+        noise::below(self.seed, index, 10) as f32
+    }
+
+    fn length(&self) -> u64 {
+        self.input.len()
+    }
+}
+
+impl Instance for Wavelets {
+    fn fill(&self, memory: &Memory) {
+        memory.fill(self.input, |index| self.start(index));
+    }
+
+    /// The host keeps the input, and its own copy of the coefficients of each launch, which it puts together at the end.
+    fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
+        let (memory, Wavelets { input, coefficients, averages, .. }) = (host.memory(), *self);
+        let signal = memory.to_vec(input);
+        let mut kept = Vec::new();
+        let mut left = self.length().ilog2();
+        loop {
+            let (length, levels) = (1 << left, left.min(LEVELS));
+            host.copy_first_to_device(input, length);
+            let step = Step { length: length as i32, levels, is_first: length == self.length() };
+            let threads = step.threads();
+            let grid = Grid::new("haar", length >> levels, threads).shared_bytes(8 * threads);
+            host.launch(grid, |cta| self.kernel(cta, step))?;
+            host.copy_to_host(coefficients);
+            host.copy_to_host(averages);
+            left -= levels;
+            if left == 0 {
+                memory.write(coefficients, 0, memory.read(averages, 0));
+                keep(memory, coefficients, length, &mut kept);
+                memory.fill_part(coefficients, length..self.length(), |index| kept[index as usize]);
+                break;
+            }
+            keep(memory, coefficients, length, &mut kept);
+            memory.copy(averages, input, 1 << left);
+        }
+        memory.fill(input, |index| signal[index as usize]);
+        Ok(())
+    }
+
+    fn verify(&self, memory: &Memory) -> Result<(), String> {
+        let mut signal: Vec<f64> = (0..self.length()).map(|index| f64::from(self.start(index))).collect();
+        signal.iter_mut().for_each(|value| *value /= (self.length() as f64).sqrt());
+        let mut expected = vec![0.0; signal.len()];
+        while signal.len() > 1 {
+            let half = |sign: f64| signal.chunks(2).map(|pair| (pair[0] + sign * pair[1]) / 2.0_f64.sqrt()).collect();
+            let (sums, differences): (Vec<f64>, Vec<f64>) = (half(1.0), half(-1.0));
+            expected[sums.len()..2 * sums.len()].copy_from_slice(&differences);
+            signal = sums;
+        }
+        expected[0] = signal[0];
+        let found = memory.to_vec(self.coefficients);
+        compare("coefficients", found, expected.into_iter().map(|value| value as f32), 1e-4)?;
+        compare("input", memory.to_vec(self.input), (0..self.length()).map(|index| self.start(index)), 0.0)
+    }
+}
+
+/// The host copies the first `length` elements of an array to its own.
+fn keep(memory: &Memory, array: Array<f32>, length: u64, kept: &mut Vec<f32>) {
+    kept.resize(kept.len().max(length as usize), 0.0);
+    (0..length).for_each(|index| kept[index as usize] = memory.read(array, index));
+}
