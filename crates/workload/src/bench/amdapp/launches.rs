@@ -6,7 +6,8 @@ use crate::record::{Host, RecordOptions};
 use crate::scale::Scale;
 use crate::simt::{Backing, Memory};
 use std::collections::BTreeSet;
-use tombolo_types::stream::{CtaStream, KernelInfo, Op, Program};
+use std::ops::Range;
+use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program};
 
 /// A program: bytes of arrays that its kernels only read, bytes of arrays that they write, and its launches in order, each
 /// as `times x kernel, CTAs x threads`.
@@ -96,6 +97,38 @@ fn launches(workload: &dyn Workload) -> Vec<String> {
         format!("{} x {name}, {ctas} x {threads_per_cta}", run.len())
     };
     plan.chunk_by(|one, next| one == next).map(told).collect()
+}
+
+/// What the host reads and writes in each of its phases: whole arrays.
+fn phases(name: &str) -> Vec<String> {
+    let workload = find(name).unwrap();
+    let recording = record(workload, &small(workload), &RecordOptions::default(), Mode::Auto).unwrap();
+    let array = |range: &Range<u64>| {
+        let whole = recording.arrays().iter().find(|array| array.addresses() == *range);
+        whole.expect("a whole array").name.clone()
+    };
+    let names = |ranges: &[Range<u64>]| ranges.iter().map(array).collect::<Vec<_>>().join(" ");
+    let told = |command: &Command| match command {
+        Command::Host { phase } => {
+            let phase = &recording.host_phases()[*phase as usize];
+            Some(format!("reads {} writes {}", names(&phase.reads), names(&phase.writes)))
+        }
+        Command::Launch { .. } | Command::Copy { .. } | Command::Barrier => None,
+    };
+    recording.commands().iter().filter_map(told).collect()
+}
+
+/// Source: RadixSort.cpp and Reduction.cpp, runCLKernels. The other hosts work before the first kernel alone.
+#[test]
+fn hosts_work_between_kernels_and_behind_the_last() {
+    for (name, ..) in ROWS {
+        let expected: &[&str] = match name {
+            "radixsort" => &["reads buckets writes scanned", "reads sorted writes unsorted"].repeat(4),
+            "reduction" => &["reads sums writes "],
+            _ => &[],
+        };
+        assert_eq!(phases(name), expected, "{name}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@
 //! the sample ships: it moves a vector by one instruction in memory, and word by word in the scratchpad.
 
 use crate::bench::benchmark::{Benchmark, compare};
-use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError, Trips};
@@ -63,8 +63,9 @@ struct Matrices {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let side = request.fit_multiple("side", request.scale.side_of(request.values.count("side")), TILE as u64);
+    check_indices(name, side * side, "elements")?;
     let mut matrix = |name| memory.array(name, side * side, Scaling::Scales);
     let [a, b, c] = ["a", "b", "c"].map(&mut matrix);
     let scratchpad = request.values.flag("scratchpad");

@@ -8,7 +8,7 @@
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
-use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -57,10 +57,11 @@ struct Sort {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let wanted = request.scale.of(request.values.count("elements"));
     let rule = format!("powers of two from {SHARE}");
     let elements = request.fit("elements", wanted, wanted.max(SHARE).next_power_of_two(), &rule);
+    check_indices(name, elements, "elements")?;
     let mut array = |name| memory.array(name, elements, Scaling::Scales);
     let [unsorted, buckets, scanned, sorted] = ["unsorted", "buckets", "scanned", "sorted"].map(&mut array);
     Ok(Box::new(Sort { unsorted, buckets, scanned, sorted, seed: request.seed }))
@@ -190,11 +191,8 @@ impl Sort {
 }
 
 impl Instance for Sort {
-    /// The host clears what kernels write.
     fn fill(&self, memory: &Memory) {
         memory.fill(self.unsorted, |index| self.value(index));
-        memory.fill(self.buckets, |_| 0);
-        memory.fill(self.sorted, |_| 0);
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {

@@ -5,7 +5,7 @@
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
-use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -49,10 +49,11 @@ struct Sum {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let wanted = request.scale.of(request.values.count("elements"));
     let rule = format!("whole multiples of {SHARE}, rounded down, at least one");
     let elements = request.fit("elements", wanted, (wanted / SHARE).max(1) * SHARE, &rule);
+    check_indices(name, elements, "elements")?;
     Ok(Box::new(Sum {
         input: memory.array("input", elements, Scaling::Scales),
         sums: memory.array("sums", elements / SHARE * VECTOR as u64, Scaling::Scales),

@@ -5,7 +5,7 @@
 //! Arithmetic and scratchpad accesses are counted from the Southern Islands binary that the sample ships.
 
 use crate::bench::benchmark::{Benchmark, compare};
-use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -53,10 +53,11 @@ struct Scan {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let wanted = request.scale.of(request.values.count("elements"));
     let rule = format!("powers of two from {LEAST}");
     let elements = request.fit("elements", wanted, wanted.max(LEAST).next_power_of_two(), &rule);
+    check_indices(name, elements, "elements")?;
     let mut array = |name: &str, elements| memory.array(name, elements, Scaling::Scales);
     let input = array("input", elements);
     let (mut levels, mut from) = (Vec::new(), input);

@@ -1,13 +1,13 @@
 //! SimpleConvolution of the AMD APP SDK 2.5: one image with one mask, one pixel a thread, without padding.
 //!
 //! Source: SimpleConvolution_Kernels.cl and SimpleConvolution.cpp. A window is cut at the image's edges, so lanes there run
-//! shorter loops. A mask of even width has a window one narrower: 16 gives 15 x 15 pixels. (The sample's host makes an even
-//! width odd by adding one: `mask=17` is what it runs when asked for 16.) Arithmetic is counted from the Southern Islands binary
-//! that the sample ships.
+//! shorter loops. A mask of even width has a window one narrower: 16 gives 15 x 15 pixels. The sample's host adds one to an even
+//! width: `mask=17` is what it runs when asked for 16. Arithmetic is counted from the Southern Islands binary that the sample
+//! ships.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
-use crate::bench::workload::{Instance, Request, WorkloadError};
+use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
@@ -23,7 +23,7 @@ static PARAMETERS: [Parameter; 2] = [
         name: "side",
         kind: Kind::Count { low: 16, high: 1 << 14 },
         default: "512",
-        about: "columns of the image of 4-byte integers, at scale 1, and as many rows, or half where that is nearer; scales by the root, to a power of two",
+        about: "columns and rows of the image of 4-byte integers, at scale 1; scales by the root, to powers of two",
         source: "UMH, Table I (SC): 512x512; powers of two: SimpleConvolution.cpp, setup",
     },
     Parameter {
@@ -57,13 +57,14 @@ struct Image {
     seed: u64,
 }
 
-fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
+fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let (side, mask) = (request.values.count("side"), request.values.count("mask"));
     let whole = side.next_power_of_two();
     // A power of two that fills a CTA.
     let pixels = request.scale.of(whole * whole).next_power_of_two().max(THREADS);
+    check_indices(name, pixels, "pixels")?;
     let columns = 1 << pixels.ilog2().div_ceil(2);
-    let rule = "powers of two; half as many rows where pixels are no square of one";
+    let rule = "powers of two, with half as many rows where pixels are no square";
     request.fit("side", request.scale.side_of(side), columns, rule);
     Ok(Box::new(Image {
         input: memory.array("input", pixels, Scaling::Scales),

@@ -21,7 +21,7 @@ static PARAMETERS: [Parameter; 3] = [
         name: "width",
         kind: Kind::Count { low: 1, high: 1 << 14 },
         default: "1024",
-        about: "pixels of a row, to whole multiples of 256; does not scale: vertical neighbours stay as many CTAs apart",
+        about: "pixels of a row, in whole multiples of 256; does not scale, so that vertical neighbours stay as many CTAs apart",
         source: "UMH, Table I (SF): 1024x768x3",
     },
     Parameter {
