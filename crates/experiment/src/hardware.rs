@@ -1,5 +1,6 @@
 //! What is computed from a machine alone, or from it and what a paper states of its workloads. Source: HMG, sections
-//! V-A and VII-C; NUMA-GPU, figure 2; CPElide, section III-A; GPS, figure 3, table 1 and section 5.2.
+//! V-A and VII-C; NUMA-GPU, figure 2; CPElide, section III-A; GPS, figure 3, table 1 and section 5.2; UMH, sections 4.1.2, 5
+//! and 6.2.
 
 use crate::spec::StatedWorkload;
 use tombolo_machine::MachineConfig;
@@ -7,7 +8,7 @@ use tombolo_protocol::elision::TableConfig;
 use tombolo_types::Rate;
 
 /// Names below `hardware.`.
-pub(crate) const NAMES: [&str; 13] = [
+pub(crate) const NAMES: [&str; 26] = [
     "directory_sharers",
     "directory_bits_per_entry",
     "directory_storage_kb",
@@ -20,6 +21,19 @@ pub(crate) const NAMES: [&str; 13] = [
     "write_queue_bytes",
     "published_page_entry_bits",
     "access_bitmap_kb",
+    "stack_directory_tag_bits",
+    "stack_directory_entry_bits",
+    "stack_directory_mib",
+    "stack_directory_ns",
+    "stack_directory_mm2",
+    "host_directory_entry_bits",
+    "host_directory_entry_bits_with_cpu",
+    "host_directory_mib",
+    "llc_directory_kib",
+    "mask_percent",
+    "block_cycles",
+    "synchronised_kib",
+    "synchronised_kib_with_l1s",
     OF_WORKLOADS,
 ];
 
@@ -47,9 +61,38 @@ pub(crate) fn value(machine: &MachineConfig, stated: &[StatedWorkload], name: &s
             let filling = stated.iter().filter(|one| one.ctas > machine.topology.sms() as u64).count();
             100.0 * filling as f64 / stated.len() as f64
         }
+        _ => return of_stacks(machine, name),
+    })
+}
+
+/// The value of `name`, where it is one of machines whose memories are stacks that cache a host's.
+fn of_stacks(machine: &MachineConfig, name: &str) -> Option<f64> {
+    let stack = machine.stack.as_ref()?;
+    let topology = &machine.topology;
+    let (gpus, l1s) = (u64::from(topology.gpus), topology.sms() as u64 / u64::from(topology.gpus));
+    let (own, host) = (machine.stack_directory_cost()?, machine.host_directory_cost(false)?);
+    Some(match name {
+        "stack_directory_tag_bits" => own.tag_bits.into(),
+        "stack_directory_entry_bits" => own.bits.into(),
+        "stack_directory_mib" => own.bytes() as f64 / MIB,
+        "stack_directory_ns" => own.sram()?.nanoseconds,
+        "stack_directory_mm2" => own.sram()?.square_millimetres,
+        "host_directory_entry_bits" => host.bits.into(),
+        "host_directory_entry_bits_with_cpu" => machine.host_directory_cost(true)?.bits.into(),
+        "host_directory_mib" => host.bytes() as f64 / MIB,
+        "llc_directory_kib" => machine.llc_directory_cost()?.bytes() as f64 / 1024.0,
+        "mask_percent" => 100.0 / (8 * stack.mask_bytes) as f64,
+        "block_cycles" => (stack.block_bytes / BYTES_A_CYCLE) as f64,
+        // A block of each GPU goes from its L2 to its stack, and from there to the host. Source: UMH, section 6.2.
+        "synchronised_kib" => (gpus * 2 * stack.block_bytes) as f64 / 1024.0,
+        "synchronised_kib_with_l1s" => (gpus * (2 + l1s) * stack.block_bytes) as f64 / 1024.0,
         _ => return None,
     })
 }
+
+const MIB: f64 = (1_u64 << 20) as f64;
+/// Bytes that a link passes in a cycle. Source: UMH, section 5.
+const BYTES_A_CYCLE: u64 = 16;
 
 /// Bits of a row of CPElide's table: a base address of 4 bytes, two bounds of 28 bits for each chiplet, a mode of one bit and
 /// two bits for each chiplet. Source: CPElide, section III-A; that the 28 bytes of ranges are bounds is ours.
@@ -101,10 +144,12 @@ mod tests {
 
     #[test]
     fn every_name_has_a_value() {
-        let machine = machine("hmg-4x4");
         let stated = [StatedWorkload { label: "one".to_owned(), ctas: 513, footprint_mb: 1 }];
-        assert!(NAMES.iter().all(|name| value(&machine, &stated, name).is_some_and(|value| value > 0.0)));
-        assert_eq!(value(&machine, &stated, "directory_bits"), None);
+        let (plain, stacked) = (machine("hmg-4x4"), machine("umh-4-pcie"));
+        assert!(NAMES.iter().all(|name| value(&stacked, &stated, name).is_some_and(|value| value > 0.0)));
+        let of_stacks = |name: &&&str| value(&plain, &stated, name).is_none();
+        assert_eq!(NAMES.iter().filter(of_stacks).count(), 13);
+        assert_eq!(value(&stacked, &stated, "directory_bits"), None);
     }
 
     #[test]

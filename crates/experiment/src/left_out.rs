@@ -102,9 +102,15 @@ mod tests {
     /// The table where so many of the three workloads gave 1, 2 and 6 loads, of which 0, 4 and 5 are remote.
     fn table(plan: &Plan, finished: usize) -> Table {
         let mut results = Results::new();
-        for (asked, (loads, inter_gpu_loads)) in plan.points(&Change::default()).iter().zip([(1, 0), (2, 4), (6, 5)]) {
+        let mut keys: Vec<_> = plan
+            .points(&Change::default())
+            .iter()
+            .map(|asked| asked.as_ref().expect("a point").key().clone())
+            .collect();
+        // A point that is its own base is asked for twice.
+        keys.dedup();
+        for (key, (loads, inter_gpu_loads)) in keys.into_iter().zip([(1, 0), (2, 4), (6, 5)]) {
             let record = SharingRecord { loads, inter_gpu_loads, ..SharingRecord::default() };
-            let key = asked.as_ref().expect("a point").key().clone();
             results.insert(key, Ok(Arc::new(PointResult::Sharing(record))));
             if results.len() == finished {
                 break;
@@ -141,6 +147,17 @@ mod tests {
         let table = table(&plan, 2);
         assert_eq!((value(&table, "mean"), value(&table, "triad")), (None, Some(1.0)));
         assert!(plan.figure(&table).left_out.contains("not known which"));
+    }
+
+    #[test]
+    fn a_number_may_be_over_another_one_of_its_base() {
+        let over =
+            "value = [\"sharing.inter_gpu_loads\"], relative = \"ratio\", to = {}, to_value = [\"sharing.loads\"] }]";
+        let text = SPEC.replace("value = [\"sharing.loads\"] }]", over);
+        let table = table(&plan(&text).unwrap(), 3);
+        assert_eq!((value(&table, "pathfinder"), value(&table, "bfs")), (Some(4.0 / 2.0), Some(5.0 / 6.0)));
+        let without = text.replace("relative = \"ratio\", to = {}, ", "");
+        assert!(plan(&without).err().expect("refused").to_string().contains("needs `to`"));
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Mechanisms: directed programs whose bytes, invalidations or evictions are predicted in closed form.
 //!
 //! CTA `i` of sixteen runs on module `i` of HMG's machine with one SM a module; the first kernel places pages by
-//! touching them. Boundaries and ways to share memory have machines of their own. A claim names a mechanism; the tests of
+//! touching them. Boundaries, blocks of host memory and ways to share memory have machines of their own. A claim names a mechanism; the tests of
 //! this crate hold every one to its prediction.
 
+mod blocks;
 mod boundaries;
 mod interleaving;
 mod publication;
@@ -93,6 +94,25 @@ pub fn list() -> &'static [Mechanism] {
         "halos-invalidate-every-second-step": boundaries::halos("cpelide"),
         "halos-invalidate-nothing-where-homes-are-known": boundaries::halos("cpelide-home-aware"),
         "wrong-labels-are-seen": boundaries::wrong_labels(),
+        "a-block-crosses-once": blocks::one_line_of_each("umh", 4096),
+        "zero-copy-moves-lines": blocks::one_line_of_each("zero-copy", 2 * 64),
+        "a-clean-block-crosses-for-all-but-one": blocks::clean_block(true),
+        "a-clean-block-crosses-for-all-without-peers": blocks::clean_block(false),
+        "a-dirty-block-comes-from-its-owner": blocks::dirty_block(),
+        "a-lone-writer-sends-nothing-home": blocks::lone_writer("merge-shared", 0),
+        "a-lone-writer-sends-all-home-where-all-is-flushed": blocks::lone_writer("flush-all", 3),
+        "blocks-are-fetched-to-be-written": blocks::write_allocate(),
+        "words-of-one-line-are-merged": blocks::words_of_one_line(),
+        "groups-in-turn-share-blocks": blocks::groups_in_turn(1),
+        "neighbours-of-a-turn-do-not": blocks::groups_in_turn(4),
+        "one-value-brings-one-block": blocks::one_value(),
+        "one-value-takes-as-long-whatever-was-written": blocks::time_of_one_value(),
+        "one-value-brings-the-bytes-of-every-writer": blocks::one_value_of_all(),
+        "a-store-of-the-host-takes-the-block-from-all": blocks::line_stored_by_the_host(),
+        "a-stream-of-blocks-costs-a-request-each": blocks::requests_of_a_stream(),
+        "even-ranges-leave-groups-in-turn-remote": blocks::even_ranges(),
+        "unified-memory-moves-what-no-kernel-touches": blocks::untouched_array("unified-memory-cuda6", 2),
+        "memcpy-moves-nothing-that-no-kernel-touches": blocks::untouched_array("memcpy-host", 0),
         "copies-go-to-all-others": sharing::copies(),
         "needed-copies-are-halos": sharing::halos(),
         "a-page-moves-at-every-turn": sharing::turns(),
@@ -278,6 +298,11 @@ mod tests {
     #[test]
     fn just_over_half_of_an_l2_crosses_again_and_again_under_static_halves() {
         assert!(ways::crossing_under_static_halves().unwrap().measured > 0.5);
+    }
+
+    #[test]
+    fn a_value_that_the_host_loads_takes_no_longer_where_more_was_written() {
+        assert!((0.9..1.1).contains(&blocks::time_of_one_value().unwrap().measured));
     }
 
     #[test]

@@ -233,6 +233,24 @@ mod tests {
     }
 
     #[test]
+    fn second_inputs_are_those_of_quick_scale_with_some_replaced() {
+        let plan = |choice| {
+            let (_, experiments) = crate::preset::paper("umh").unwrap();
+            let (file, spec) = experiments.into_iter().find(|(_, spec)| spec.id == "figure-13-1").unwrap();
+            Plan::new(file, spec, choice).unwrap()
+        };
+        let quick = plan(ScaleChoice::Quick);
+        let labels: Vec<String> = quick.changes(false).unwrap().into_iter().map(|change| change.label).collect();
+        assert_eq!(labels, ["seed 2", "seed 3", "second inputs"]);
+        let dct = quick.workloads.iter().find(|one| one.label == "DCT").unwrap();
+        assert_eq!(dct.choice.label, "dct,columns=512,rows=512");
+        assert_eq!(dct.inputs(Inputs::Second).unwrap().label, "dct,columns=512,rows=256");
+        assert_eq!(dct.inputs(Inputs::Whole).unwrap().label, "dct");
+        let second = |change: &Change| change.inputs == Inputs::Second;
+        assert!(!plan(ScaleChoice::Paper).changes(true).unwrap().iter().any(second));
+    }
+
+    #[test]
     fn a_value_is_halved_and_doubled_with_its_unit() {
         let both = |half: &str, twice: &str| Some([half.to_owned(), twice.to_owned()]);
         assert_eq!(half_and_twice("256"), both("128", "512"));

@@ -4,6 +4,7 @@
 use crate::coherent_host::StackConfig;
 use crate::machine::MachineConfig;
 use crate::quantity::Fraction;
+use crate::sram::Sram;
 
 /// Bits of an address. Source: UMH, section 5: a tag is what is left of 64 bits.
 const ADDRESS_BITS: u32 = 64;
@@ -29,6 +30,11 @@ impl DirectoryCost {
     /// All entries, in whole bytes.
     pub fn bytes(&self) -> u64 {
         (self.entries * u64::from(self.bits)).div_ceil(8)
+    }
+
+    /// The SRAM that holds all entries, each in whole bytes; `None` beyond the model's sizes.
+    pub fn sram(&self) -> Option<Sram> {
+        Sram::of_bytes(self.entries * u64::from(self.bits.div_ceil(8)))
     }
 }
 

@@ -40,6 +40,7 @@ pub mod scale;
 pub mod section;
 pub mod sharing;
 pub mod spelling;
+pub mod sram;
 pub mod tree;
 
 pub use check::{Conflict, MISS_LEVELS, MISS_LIMIT};

@@ -108,7 +108,7 @@ pub const COUNTERS: &[Counter] = &[
     counter("phases.launches_s", "launch latencies", "s", "The rest of the run: launch latencies."),
     counter("phases.whole_s", "whole run", "s", "From the start of the program to the end of its last command; the parts add up to it."),
     counter("phases.first_value_s", "first value on the host", "s", "From the end of the last CTA to the first value that the host has loaded behind it."),
-    counter("phases.last_value_s", "last value on the host", "s", "From the end of the last CTA to the last value that the host has loaded behind it."),
+    counter("phases.last_value_s", "last value on the host", "s", "From the end of the last CTA to the end of the host's last work that loads values."),
     counter("phases.final_flush_bytes", "final flush", "B", "Dirty bytes that L2 slices wrote back for a release behind the last CTA; merges of blocks are apart."),
     counter("phases.copied_back_bytes", "copied to the host", "B", "Bytes copied from GPUs to the host, without headers."),
     counter("host_memory.read_bytes", "host memory reads", "B", "Bytes read from the memory of the host, in whole bursts."),

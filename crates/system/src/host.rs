@@ -40,7 +40,7 @@ pub struct PhasesRecord {
     pub whole_s: f64,
     /// From the end of the last CTA to the first value that the host has loaded behind it; null where it loads none.
     pub first_value_s: Option<f64>,
-    /// Likewise, to the last of them.
+    /// Likewise, to the end of the last work that loads any.
     pub last_value_s: Option<f64>,
     /// Bytes that L2 slices wrote back for a release behind the last CTA: UMH's final flush. Blocks that are merged are not
     /// among them.

@@ -1,0 +1,225 @@
+//! Blocks of host memory in the memories of GPUs, and copies between host and GPUs: UMH's machine of four GPUs with one CU
+//! each. CTA `i` of four runs on GPU `i`; a block has 64 lines.
+
+use super::Measured;
+use std::ops::Range;
+use std::sync::Arc;
+use tombolo_machine::MachineConfig;
+use tombolo_system::directed::{Cta, Directed, HostLines, Warp};
+use tombolo_system::host::BlocksRecord;
+use tombolo_system::{RunRecord, RunSpec, run_checked};
+use tombolo_types::{HostPhase, Mask, Order};
+
+const GPUS: u64 = 4;
+/// Bytes of a line.
+const LINE: u64 = 64;
+/// Lines of a block.
+const BLOCK: u64 = 64;
+const BLOCK_BYTES: u64 = BLOCK * LINE;
+/// Blocks that a program uses: any number.
+const BLOCKS: u64 = 8;
+
+/// What the host does: lines, before the kernel of a number.
+type Host<'a> = &'a [(u32, HostLines)];
+
+/// A kernel of four CTAs of which those of `active` run one warp each.
+fn kernel(active: Range<u64>, write: impl Fn(u64, &mut Warp<'_>)) -> Vec<Cta> {
+    let cta = |gpu| if active.contains(&gpu) { Cta::new().warp(|warp| write(gpu, warp)) } else { Cta::new() };
+    (0..GPUS).map(cta).collect()
+}
+
+fn reads(gpu: u64, lines: Range<u64>) -> Vec<Cta> {
+    kernel(gpu..gpu + 1, |_, warp| lines.clone().for_each(|line| _ = warp.read([line])))
+}
+
+fn writes(gpu: u64, lines: Range<u64>) -> Vec<Cta> {
+    kernel(gpu..gpu + 1, |_, warp| lines.clone().for_each(|line| _ = warp.write([line])))
+}
+
+/// Every GPU in turn reads these lines.
+fn shared(lines: Range<u64>) -> Vec<Vec<Cta>> {
+    (0..GPUS).map(|gpu| reads(gpu, lines.clone())).collect()
+}
+
+/// A run in which every load returned what it must.
+fn simulate(
+    design: &str,
+    settings: &[&str],
+    program: Arc<Directed>,
+) -> Result<(RunRecord, Arc<MachineConfig>), String> {
+    let mut machine = tombolo_machine::machine("umh-4-nvlink").map_err(|error| error.to_string())?;
+    let mut designs = [tombolo_design::design(design).map_err(|error| error.to_string())?];
+    let settings = [&["topology.sms_per_module=1"], settings].concat();
+    tombolo_design::apply(&settings, &mut machine, &mut designs).map_err(|error| error.to_string())?;
+    let machine: Arc<MachineConfig> = machine.check().map(Arc::new).map_err(|error| error.to_string())?;
+    let [design] = designs;
+    let design = design.check().map_err(|error| error.to_string())?;
+    let spec = RunSpec { machine: Arc::clone(&machine), design, program, pages: None, threads: 1 };
+    let record = run_checked(&spec, None).map_err(|error| error.to_string())?;
+    match record.check.as_ref().map_or(0, |check| check.violations) {
+        0 => Ok((record, machine)),
+        wrong => Err(format!("{wrong} loads returned what they must not")),
+    }
+}
+
+/// Kernels that use one array of sixteen times as many blocks as [`BLOCKS`].
+fn ran(design: &str, settings: &[&str], kernels: Vec<Vec<Cta>>, host: Host<'_>) -> Result<RunRecord, String> {
+    let arrays = [("data", 0..16 * BLOCKS * BLOCK)];
+    let program = Directed::of_arrays(line_size()?, kernels, &arrays, host);
+    simulate(design, settings, program).map(|(record, _)| record)
+}
+
+fn line_size() -> Result<tombolo_types::LineSize, String> {
+    tombolo_types::LineSize::new(LINE).ok_or_else(|| "no line has so many bytes".to_owned())
+}
+
+fn blocks(record: &RunRecord) -> Result<&BlocksRecord, String> {
+    record.blocks.as_ref().ok_or_else(|| "its slices answer for lines".to_owned())
+}
+
+/// Bytes of memory that crossed a link.
+fn data(record: &RunRecord, link: &str) -> u64 {
+    record.links.iter().find(|one| one.name == link).map_or(0, |one| one.data_bytes)
+}
+
+/// Bytes from the host where a GPU reads one line of each block, in two kernels: of each block, so many.
+pub(super) fn one_line_of_each(design: &str, of_each: u64) -> Result<Measured, String> {
+    let pass = || kernel(0..1, |_, warp| (0..BLOCKS).for_each(|block| _ = warp.read([block * BLOCK])));
+    let record = ran(design, &[], vec![pass(), pass()], &[])?;
+    Ok(Measured::bytes(BLOCKS * of_each, data(&record, "host.out")))
+}
+
+/// Bytes from the host where all GPUs read a block one after the other: an owner alone sends it on, and no longer owns it.
+pub(super) fn clean_block(peers: bool) -> Result<Measured, String> {
+    let peer_transfer = format!("coherence.peer_transfer={peers}");
+    let record = ran("umh", &[&peer_transfer], shared(0..BLOCK), &[])?;
+    Ok(Measured::bytes((GPUS - u64::from(peers)) * BLOCK_BYTES, data(&record, "host.out")))
+}
+
+/// Bytes from the host where a GPU writes a block and all others read it in one kernel: the block once, for its writer.
+pub(super) fn dirty_block() -> Result<Measured, String> {
+    let others = kernel(1..GPUS, |_, warp| (0..BLOCK).for_each(|line| _ = warp.read([line])));
+    let record = ran("umh", &[], vec![writes(0, 0..BLOCK), others], &[])?;
+    Ok(Measured::bytes(BLOCK_BYTES, data(&record, "host.out")))
+}
+
+/// Bytes sent home where one GPU alone writes blocks in three kernels.
+pub(super) fn lone_writer(kernel_end: &str, times: u64) -> Result<Measured, String> {
+    let kernels = (0..3).map(|_| writes(1, 0..BLOCKS * BLOCK)).collect();
+    let record = ran("umh", &[&format!("coherence.kernel_end={kernel_end}")], kernels, &[])?;
+    Ok(Measured::bytes(times * BLOCKS * BLOCK_BYTES, blocks(&record)?.written_back_bytes))
+}
+
+/// Blocks fetched where kernels only write them.
+pub(super) fn write_allocate() -> Result<Measured, String> {
+    let record = ran("umh", &[], vec![writes(2, 0..BLOCKS * BLOCK)], &[])?;
+    Ok(Measured::count(BLOCKS, blocks(&record)?.fetched))
+}
+
+/// Bytes sent home where every GPU writes a word of its own of a line that all share, and all read it: each word, and those
+/// of all but the first once more, since all merge at once.
+pub(super) fn words_of_one_line() -> Result<Measured, String> {
+    const WORD: u64 = 4;
+    let grains = LINE / u64::from(Mask::ALL.grains());
+    let word = |gpu: u64| Mask(((1 << (WORD / grains)) - 1) << (gpu * WORD / grains));
+    let write = kernel(0..GPUS, |gpu, warp| _ = warp.store([3], word(gpu), Order::WEAK));
+    let read = kernel(0..GPUS, |_, warp| _ = warp.read([3]));
+    let record = ran("umh", &[], shared(0..BLOCK).into_iter().chain([write, read]).collect(), &[])?;
+    Ok(Measured::bytes((2 * GPUS - 1) * WORD, blocks(&record)?.written_back_bytes))
+}
+
+/// Blocks fetched where groups of 1 KB in turn read an array once: neighbours of a turn share blocks.
+pub(super) fn groups_in_turn(chunk: u64) -> Result<Measured, String> {
+    const SHARE: u64 = BLOCK / 4;
+    let group = |cta: u64| Cta::sharing(SHARE * cta..SHARE * (cta + 1), 1, |warp, line| _ = warp.read([line]));
+    let kernel = (0..BLOCKS * GPUS * 4).map(group).collect();
+    let record = ran("umh", &[&format!("scheduling.cta_chunk={chunk}")], vec![kernel], &[])?;
+    Ok(Measured::count(BLOCKS * GPUS * (4 / chunk), blocks(&record)?.fetched))
+}
+
+/// A host that reads one line of blocks that a GPU wrote.
+fn synchronised(written: u64) -> Result<RunRecord, String> {
+    ran("umh", &[], vec![writes(0, 0..written * BLOCK)], &[(1, HostLines::Read(3..4))])
+}
+
+/// Bytes sent home for a line that the host reads, of eight blocks that one GPU wrote: those of its block.
+pub(super) fn one_value() -> Result<Measured, String> {
+    Ok(Measured::bytes(BLOCK_BYTES, blocks(&synchronised(BLOCKS)?)?.written_back_bytes))
+}
+
+/// Time that the host takes for a line where a GPU wrote sixteen times as many blocks, over that where it wrote fewer: about
+/// one, for writes to the stack that are under way may delay the line.
+pub(super) fn time_of_one_value() -> Result<Measured, String> {
+    let time = |written| {
+        let record = synchronised(written)?;
+        record.phases.map(|phases| phases.host_between_s).ok_or_else(|| "no host takes part".to_owned())
+    };
+    let ratio = time(16 * BLOCKS)? / time(BLOCKS)?;
+    Ok(Measured { predicted: None, measured: ratio, unit: "" })
+}
+
+/// Bytes sent home for a line that the host reads, of a block of which every GPU wrote a quarter: all four quarters.
+pub(super) fn one_value_of_all() -> Result<Measured, String> {
+    let part = BLOCK / GPUS;
+    let write = kernel(0..GPUS, |gpu, warp| (gpu * part..(gpu + 1) * part).for_each(|line| _ = warp.write([line])));
+    let kernels: Vec<_> = shared(0..BLOCK).into_iter().chain([write]).collect();
+    let last = kernels.len() as u32;
+    let record = ran("umh", &[], kernels, &[(last, HostLines::Read(3..4))])?;
+    Ok(Measured::bytes(BLOCK_BYTES, blocks(&record)?.written_back_bytes))
+}
+
+/// Blocks fetched where all GPUs read a block, the host stores to one line of it, and all read it again.
+pub(super) fn line_stored_by_the_host() -> Result<Measured, String> {
+    let kernels = [shared(0..BLOCK), shared(0..BLOCK)].concat();
+    let record = ran("umh", &[], kernels, &[(GPUS as u32, HostLines::Written(7..8))])?;
+    Ok(Measured::count(2 * GPUS, blocks(&record)?.fetched))
+}
+
+/// Bytes of messages without data where one GPU reads blocks once: the requests.
+pub(super) fn requests_of_a_stream() -> Result<Measured, String> {
+    let program = Directed::of_arrays(line_size()?, vec![reads(0, 0..BLOCKS * BLOCK)], &[], &[]);
+    let (record, machine) = simulate("umh", &[], program)?;
+    Ok(Measured::bytes(BLOCKS * machine.messages.control_bytes.0, blocks(&record)?.control_bytes))
+}
+
+/// Arrays of these lines, all of which the host writes at first and reads in the end.
+fn copied(
+    design: &str,
+    settings: &[&str],
+    kernel: Vec<Cta>,
+    arrays: &[(&str, Range<u64>)],
+) -> Result<RunRecord, String> {
+    let end = arrays.iter().map(|(_, lines)| lines.end).max().unwrap_or_default();
+    let all = || vec![0..end * LINE];
+    let setup = HostPhase { reads: Vec::new(), writes: all() };
+    let results = HostPhase { reads: all(), writes: Vec::new() };
+    let program = Directed::of_arrays(line_size()?, vec![kernel], arrays, &[]).between(setup, results);
+    simulate(design, settings, program).map(|(record, _)| record)
+}
+
+/// Lines that come from other GPUs where groups in turn read an array in even ranges: all but a GPU's own.
+pub(super) fn even_ranges() -> Result<Measured, String> {
+    const GROUPS: u64 = 128;
+    let pages = GPUS * (64 << 10) / LINE;
+    let share = pages / GROUPS;
+    let group = |cta: u64| Cta::sharing(share * cta..share * (cta + 1), 1, |warp, line| _ = warp.read([line]));
+    let record = copied("memcpy-host", &[], (0..GROUPS).map(group).collect(), &[("x", 0..pages)])?;
+    let came: u64 = (0..GPUS).map(|gpu| data(&record, &format!("gpu{gpu}.in"))).sum();
+    let copies = record.copies.ok_or("it copies nothing")?.bytes;
+    Ok(Measured::count(pages * (GPUS - 1) / GPUS, (came - copies) / LINE))
+}
+
+/// Bytes that an array of 160 pages adds to what GPU 0 sends and gets, where no kernel touches it.
+pub(super) fn untouched_array(design: &str, transfers: u64) -> Result<Measured, String> {
+    const PAGES: u64 = 160;
+    const PAGE_BYTES: u64 = 4096;
+    let x = 0..PAGE_BYTES / LINE;
+    let z = x.end..x.end + PAGES * PAGE_BYTES / LINE;
+    let kernel = || reads(0, x.clone());
+    let crossed = |arrays: &[(&str, Range<u64>)]| {
+        let record = copied(design, &["page_bytes=4KB"], kernel(), arrays)?;
+        Ok::<u64, String>(data(&record, "gpu0.in") + data(&record, "gpu0.out"))
+    };
+    let with = crossed(&[("x", x.clone()), ("z", z)])?;
+    Ok(Measured::bytes(transfers * PAGES * PAGE_BYTES, with - crossed(&[("x", x.clone())])?))
+}
