@@ -132,7 +132,8 @@ impl PhasesRecord {
         });
         let [kernels_s, synchronisation_s, copies_in_s, copies_out_s, host_setup_s, host_between_s, host_results_s] =
             parts;
-        let loading = || runs.iter().filter(|run| run.start >= last_cta && run.first_load.is_some());
+        // Results may be read as the host works on, before the end of the program.
+        let reads = || runs.iter().filter(|run| run.start >= last_cta && run.first_load.is_some());
         let since = |at: Ps| at.saturating_sub(last_cta).seconds();
         PhasesRecord {
             kernels_s,
@@ -144,8 +145,8 @@ impl PhasesRecord {
             host_results_s,
             launches_s: (processor.ended() - covered).seconds(),
             whole_s: processor.ended().seconds(),
-            first_value_s: loading().filter_map(|run| run.first_load).min().map(since),
-            last_value_s: loading().map(|run| run.end).max().map(since),
+            first_value_s: reads().next().and_then(|run| run.first_load).map(since),
+            last_value_s: reads().next_back().map(|run| since(run.end)),
             final_flush_bytes: modules.iter().map(|module| module.controller().flushed(last_cta)).sum(),
             copied_back_bytes: modules.iter().map(|module| module.copy_engine().stats.bytes).sum(),
         }

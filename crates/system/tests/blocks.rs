@@ -287,7 +287,8 @@ fn a_gpu_that_fetches_what_the_host_wrote_gets_lines_of_its_cache_that_are_dirty
     // The last-level cache holds 2 MiB, so the last half of 4 MiB. Blocks that it still has come from it, its dirty lines alone.
     let (blocks_written, cached) = (1024, 512);
     let machine = machine(&["llc.ways=16", "llc.directory_blocks=512"]);
-    let written = tombolo_types::HostPhase { reads: Vec::new(), writes: vec![0..blocks_written * 4096] };
+    let writes = std::iter::once(0..blocks_written * 4096).collect();
+    let written = tombolo_types::HostPhase { reads: Vec::new(), writes };
     let lines = 0..blocks_written * BLOCK;
     let read = Cta::sharing(lines.clone(), 32, |warp, line| _ = warp.read([line]));
     let program = Directed::of_arrays(LineSize::B128, vec![vec![read]], &[("data", lines)], &[])

@@ -293,6 +293,25 @@ fn kernels_side_by_side_are_refused() {
 }
 
 #[test]
+fn the_first_value_is_the_first_that_the_host_loads_behind_the_last_cta() {
+    let times = |host: &[(u32, HostLines)], results| {
+        let kernels = vec![kernel(nothing, own), kernel(own, nothing)];
+        let program = program(kernels, &[("data", 0..4 * PAGE)], host, (0..4 * PAGE, results));
+        let phases = phases(&simulate(&machine(&[]), &memcpy(&[]), &program));
+        (phases.first_value_s, phases.last_value_s)
+    };
+    // Results that a phase of the host reads behind the last kernel, or the end of the program: the same.
+    let [in_a_phase, at_the_end] = [times(&[(2, HostLines::Read(0..PAGE))], 0..0), times(&[], 0..PAGE)];
+    let (Some(first), Some(last)) = in_a_phase else { panic!("values are read: {in_a_phase:?}") };
+    // The copy, and the ends of the kernel and of the phase before it.
+    let copy = CALL + PAGE_BYTES as f64 / RATE;
+    assert!((copy..copy + 2e-6).contains(&first) && last > first, "{first} {last}");
+    assert_eq!(at_the_end, in_a_phase);
+    // What it reads between kernels is not behind the last.
+    assert_eq!(times(&[(1, HostLines::Read(0..PAGE))], 0..0), (None, None));
+}
+
+#[test]
 fn arrays_that_gpu_memory_has_no_room_for_are_refused() {
     let machine = machine(&["dram.bytes=256KiB"]);
     let refusal = |pages: u64, design: DesignConfig| {

@@ -22,7 +22,8 @@ const PAGE: u64 = 512;
 const PAGE_BYTES: u64 = PAGE * 128;
 
 fn managed(settings: &[&str]) -> DesignConfig {
-    common::design("unified-memory-host", settings)
+    let all: Vec<&str> = ["placement.pinning=false"].iter().chain(settings).copied().collect();
+    common::design("unified-memory-host", &all)
 }
 
 /// A kernel in which one GPU reads, or writes, these lines.

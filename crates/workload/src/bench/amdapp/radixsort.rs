@@ -191,11 +191,8 @@ impl Sort {
 }
 
 impl Instance for Sort {
-    /// The host clears what kernels write.
     fn fill(&self, memory: &Memory) {
         memory.fill(self.unsorted, |index| self.value(index));
-        memory.fill(self.buckets, |_| 0);
-        memory.fill(self.sorted, |_| 0);
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
