@@ -241,7 +241,7 @@ mod tests {
         };
         let quick = plan(ScaleChoice::Quick);
         let labels: Vec<String> = quick.changes(false).unwrap().into_iter().map(|change| change.label).collect();
-        assert_eq!(labels, ["seed 2", "seed 3", "second inputs"]);
+        assert_eq!(labels, ["seed 2", "seed 3", "second inputs", "inputs of scale 1"]);
         let dct = quick.workloads.iter().find(|one| one.label == "DCT").unwrap();
         assert_eq!(dct.choice.label, "dct,columns=512,rows=512");
         assert_eq!(dct.inputs(Inputs::Second).unwrap().label, "dct,columns=512,rows=256");

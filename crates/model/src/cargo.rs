@@ -4,7 +4,7 @@
 //! Shared by a run's partitions: who sends a chunk loads it before the message leaves, and who gets the message unloads it.
 //! So all see the same at every thread count. The host's memory is here, too: pages that it holds stay until they are taken.
 
-use crate::message::Flag;
+use crate::flags::Shown;
 use crate::packet::CopyName;
 use crate::watch::Contents;
 use rustc_hash::FxHashMap;
@@ -17,7 +17,7 @@ pub struct Load<D> {
     /// Lines, which of their bytes are meant, and what they hold. Empty where data is not modelled.
     pub lines: Vec<(Line, Mask, D)>,
     /// The flags that lines show.
-    pub flags: Vec<(Line, Flag)>,
+    pub flags: Vec<Shown>,
 }
 
 #[derive(Debug, Default)]

@@ -127,9 +127,9 @@ impl<D: Contents> SliceShared<D> {
         }
     }
 
-    /// A kernel starts on this module.
-    pub fn begin_kernel(&mut self, now: Ps, kernel: KernelSlot) {
-        self.flags.forget(kernel);
+    /// A kernel starts on this module, by which launch of the program.
+    pub fn begin_kernel(&mut self, now: Ps, kernel: KernelSlot, launch: u32) {
+        self.flags.begin(kernel, launch);
         self.ways.launch(now, self.memory.queued_until(now));
     }
 

@@ -145,7 +145,7 @@ impl Controller {
             Message::Launch { command, launch, slot } => {
                 self.dispatcher.launch(Launch { command, launch, slot }, parts);
             }
-            Message::KernelBegins { slot } => parts.slice_shared.flags.forget(slot),
+            Message::KernelBegins { slot, launch } => parts.slice_shared.flags.begin(slot, launch),
             Message::KernelDrained { kernel } => self.dispatcher.drained(kernel, parts),
             other => panic!("{}: a controller got {other:?}", parts.site.module),
         }

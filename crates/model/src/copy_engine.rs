@@ -204,7 +204,7 @@ impl CopyEngine {
                 Some(_) | None => parts.slice_side(self.id).read_memory(line, Mask::ALL, Departure::at(now)),
             };
             ready = ready.max(at);
-            load.flags.extend(parts.slice_shared.flags.events(line).iter().map(|flag| (line, *flag)));
+            load.flags.extend(parts.slice_shared.flags.shown(line));
             if size_of::<D>() != 0 {
                 load.lines.push((line, carried(copy, line, parts), data));
             }
@@ -258,8 +258,8 @@ impl CopyEngine {
         for (line, mask, data) in load.lines {
             parts.slice_shared.memory.write(line, mask, data);
         }
-        for (line, flag) in load.flags {
-            parts.slice_shared.flags.learn(line, flag);
+        for shown in load.flags {
+            parts.slice_shared.flags.learn_shown(shown);
         }
         for line in lines() {
             let taken = parts.slice_side(self.id).store_memory(line, Mask::ALL, Departure::at(ready));

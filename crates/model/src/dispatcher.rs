@@ -114,7 +114,7 @@ impl Dispatcher {
     ) {
         let (site, now) = (parts.site, parts.out.now());
         site.watch.kernel(launch, slot);
-        parts.slice_shared.begin_kernel(now, slot);
+        parts.slice_shared.begin_kernel(now, slot, launch);
         parts.tell_l1_ways();
         for sm in &mut *parts.sms {
             sm.forget_flags(slot);

@@ -4,6 +4,9 @@
 //! with the copies of its line: a copy that leaves after the store shows it, whoever reads the copy and whichever
 //! flag of the line the copy was fetched for. Known events are never forgotten before their kernel ends, for what
 //! was once stored cannot be unseen by a later copy.
+//!
+//! Flags are numbered anew with each launch. Copies of pages and blocks may be on their way while one kernel ends and another
+//! begins in its slot: the flags that go with them say of which launch they are ([`Shown`]).
 
 use crate::kernel_slot::{KernelSlot, entry};
 use crate::message::Flag;
@@ -55,10 +58,21 @@ impl FlagSet {
     }
 }
 
+/// A flag that a line shows, on its way to another module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shown {
+    line: Line,
+    flag: Flag,
+    /// Number of the launch among the program's.
+    launch: u32,
+}
+
 /// The flag events that one module knows of.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     known: FlagSet,
+    /// By kernel slot: of which launch its flags are.
+    launches: Vec<u32>,
     /// Known events by line, in the order in which they became known.
     by_line: FxHashMap<Line, LineFlags>,
 }
@@ -102,9 +116,26 @@ impl Flags {
         if self.knows(flag) { flag } else { Flag::NONE }
     }
 
-    /// All events of a line.
-    pub fn events(&self, line: Line) -> &[Flag] {
-        self.by_line.get(&line).map(|line| &line.events[..]).unwrap_or_default()
+    /// All events of a line, to go with a copy of it.
+    pub fn shown(&self, line: Line) -> impl Iterator<Item = Shown> + '_ {
+        let events = self.by_line.get(&line).map(|line| &line.events[..]).unwrap_or_default();
+        events.iter().map(move |&flag| Shown { line, flag, launch: self.launch(flag.kernel()) })
+    }
+
+    fn launch(&self, kernel: KernelSlot) -> u32 {
+        self.launches.get(kernel.index()).copied().unwrap_or_default()
+    }
+
+    /// A copy has come that shows an event. One of an earlier launch than the module has heard of in its slot is of a kernel that
+    /// has ended; by one of a later launch it hears of that.
+    pub fn learn_shown(&mut self, Shown { line, flag, launch }: Shown) {
+        let kernel = flag.kernel();
+        if launch > self.launch(kernel) {
+            self.begin(kernel, launch);
+        }
+        if launch == self.launch(kernel) {
+            self.learn(line, flag);
+        }
     }
 
     /// The events of `line` that a copy which leaves now for `module` brings there for the first time.
@@ -118,8 +149,9 @@ impl Flags {
         events[before..].to_vec()
     }
 
-    /// A kernel starts in a slot: forgets those of the one before, for they are numbered anew.
-    pub fn forget(&mut self, kernel: KernelSlot) {
+    /// A kernel starts in a slot, by which launch of the program: flags of the one before are forgotten.
+    pub fn begin(&mut self, kernel: KernelSlot, launch: u32) {
+        *entry(&mut self.launches, kernel) = launch;
         self.known.forget(kernel);
         if self.known.is_empty() {
             self.by_line.clear();
@@ -175,7 +207,7 @@ mod tests {
         let mut flags = Flags::default();
         flags.learn(Line(1), Flag(64));
         assert!(flags.knows(Flag(64)) && !flags.knows(Flag(65)) && !flags.knows(Flag::NONE));
-        flags.forget(KernelSlot(0));
+        flags.begin(KernelSlot(0), 1);
         assert!(!flags.knows(Flag(64)) && flags.news(Line(1), ModuleId(0)).is_empty());
     }
 
@@ -188,9 +220,23 @@ mod tests {
         flags.learn(Line(1), other);
         assert_eq!(flags.news(Line(1), ModuleId(0)), [mine, other]);
         flags.learn(Line(1), later);
-        flags.forget(KernelSlot(0));
+        flags.begin(KernelSlot(0), 1);
         assert!(!flags.knows(mine) && flags.knows(other));
         assert_eq!(flags.news(Line(1), ModuleId(0)), [later], "what it has been told it is not told again");
         assert_eq!(flags.news(Line(1), ModuleId(1)), [other, later]);
+    }
+
+    #[test]
+    fn a_copy_that_was_on_its_way_as_a_kernel_began_shows_no_flag_of_the_one_before() {
+        let (mut old, mut new) = (Flags::default(), Flags::default());
+        old.learn(Line(1), Flag(7));
+        let on_its_way: Vec<Shown> = old.shown(Line(1)).collect();
+        new.begin(KernelSlot(0), 1);
+        on_its_way.into_iter().for_each(|shown| new.learn_shown(shown));
+        assert!(!new.knows(Flag(7)) && new.is_empty());
+        // Whoever has not been told of a launch hears of it by its flags.
+        new.learn(Line(1), Flag(9));
+        new.shown(Line(1)).for_each(|shown| old.learn_shown(shown));
+        assert!(!old.knows(Flag(7)) && old.knows(Flag(9)));
     }
 }

@@ -283,6 +283,8 @@ pub enum Message<D: Data> {
     KernelBegins {
         /// Where it is under way.
         slot: KernelSlot,
+        /// Number of its launch.
+        launch: u32,
     },
     /// To a controller, from the command processor: a phase of a kernel's boundary.
     Phase {

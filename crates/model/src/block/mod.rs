@@ -30,7 +30,8 @@ pub use stats::BlockStats;
 use crate::below::{Below, L2};
 use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
-use crate::message::{Flag, Message};
+use crate::flags::Shown;
+use crate::message::Message;
 use crate::packet::{Packet, Told};
 use crate::site::{Routing, Site};
 use crate::watch::Contents;
@@ -71,7 +72,7 @@ impl<N: Nodes> Protocol for Blocks<N> {
 #[derive(Clone, Debug)]
 pub struct Envelope<M> {
     message: M,
-    flags: Vec<(Line, Flag)>,
+    flags: Vec<Shown>,
 }
 
 type MessageOf<N, D> = <N as Nodes>::Message<Held<D>>;
@@ -160,13 +161,13 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// The flags that lines of a block show here.
-    fn flags(&self, block: Block, here: &SliceContext<'_, '_, Blocks<N>, D>) -> Vec<(Line, Flag)> {
+    fn flags(&self, block: Block, here: &SliceContext<'_, '_, Blocks<N>, D>) -> Vec<Shown> {
         let flags = &here.shared.flags;
         if flags.is_empty() {
             return Vec::new();
         }
         let lines = (0..self.geometry.lines()).map(|place| self.geometry.line(block, place));
-        lines.flat_map(|line| flags.events(line).iter().map(move |flag| (line, *flag))).collect()
+        lines.flat_map(|line| flags.shown(line)).collect()
     }
 
     /// What another slice, or this one, says of a block has come.
@@ -178,8 +179,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         here: &mut SliceContext<'_, '_, Blocks<N>, D>,
     ) {
         let Envelope { message, flags } = self.post.take(letter);
-        for (line, flag) in flags {
-            here.shared.flags.learn(line, flag);
+        for shown in flags {
+            here.shared.flags.learn_shown(shown);
         }
         let block = self.geometry.block(line);
         match N::class(&message) {

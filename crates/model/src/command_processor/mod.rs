@@ -491,7 +491,7 @@ impl CommandProcessor {
             out.send(at, self.layout.command_processor(), self.layout.controller(module), message);
         }
         if let Some(host) = self.layout.host() {
-            let begins = Message::KernelBegins { slot };
+            let begins = Message::KernelBegins { slot, launch: number };
             out.send(at, self.layout.command_processor(), self.layout.controller(host), begins);
         }
         self.slots.get(slot).running = count as u8;
