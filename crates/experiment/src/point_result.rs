@@ -222,6 +222,7 @@ fn run_paths() -> Vec<String> {
         host_memory: Some(Default::default()),
         blocks: Some(BlocksRecord::of_no_block()),
         coherence: named(L2Stats::default().named().collect()),
+        stalls: Default::default(),
         sm: named(SmStats::default().named().collect()),
         ways: Default::default(),
         local_ways: Vec::new(),
