@@ -27,6 +27,9 @@ macro_rules! classes {
         }
 
         impl StallRecord {
+            /// Names of its numbers: the sum, then every class, in order.
+            pub const NAMES: &[&str] = &["warp_slot_cycles", $( stringify!($field) ),+];
+
             /// Every class by name, in order.
             pub fn named(&self) -> [(&'static str, u64); Stall::ALL.len()] {
                 Stall::ALL.map(|stall| match stall { $( Stall::$Stall => (stringify!($field), self.$field), )+ })

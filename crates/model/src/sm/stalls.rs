@@ -4,6 +4,7 @@
 //! Of that, what lies behind its wake counts as [`Stall::Issue`]. What a load waits for its module says as it answers.
 
 use super::Sm;
+use super::ready::SLOTS;
 use super::warp::Wait;
 use crate::mshr::EntryId;
 use crate::stall::{Stall, StallTimes};
@@ -14,8 +15,8 @@ use tombolo_types::Ps;
 pub(super) struct Stalls {
     /// So far.
     pub(super) times: StallTimes,
-    /// By warp slot: from when on its time does not count yet.
-    since: Vec<Ps>,
+    /// By warp slot modulo [`SLOTS`]: from when on its time does not count yet.
+    since: [Ps; SLOTS],
     /// By warp slot, where its warp `translates`: from when to when an access of its waits for a translation.
     of_warps: Vec<Translates>,
     /// By miss register: the same of its read. What is left of earlier reads is over.
@@ -38,7 +39,7 @@ impl Stalls {
     pub(super) fn new(slots: usize, registers: u32) -> Stalls {
         Stalls {
             times: StallTimes::default(),
-            since: vec![Ps::ZERO; slots],
+            since: [Ps::ZERO; SLOTS],
             of_warps: vec![Translates::default(); slots],
             of_misses: vec![Translates::default(); registers as usize],
             latest: Ps::ZERO,
@@ -48,7 +49,7 @@ impl Stalls {
     /// The time of the warp in `slot` counts from `at` on.
     #[inline]
     pub(super) fn count_from(&mut self, slot: usize, at: Ps) {
-        self.since[slot] = at;
+        self.since[slot % SLOTS] = at;
     }
 }
 
@@ -71,7 +72,7 @@ impl<D: Contents> Sm<D> {
     /// A warp comes back to its sub-core at `at`, and has been ready since `ready`.
     #[inline]
     pub(super) fn count_stall(&mut self, slot: usize, ready: Ps, at: Ps) {
-        let since = self.stalls.since[slot];
+        let since = self.stalls.since[slot % SLOTS];
         let ready = ready.max(since).min(at);
         if self.warps[slot].translates {
             self.count_translation(slot, since, ready);
