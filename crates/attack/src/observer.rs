@@ -249,7 +249,7 @@ impl Watch<Values> for Arc<Observer> {
 
     fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<Values>) {
         let old = match (unit, message) {
-            (Unit::Sm(sm), Message::Old { warp, result, data }) => Some((sm, *warp, *result, *data)),
+            (Unit::Sm(sm), Message::Old { warp, result, data, .. }) => Some((sm, *warp, *result, *data)),
             _ => None,
         };
         let state = &mut *self.state();

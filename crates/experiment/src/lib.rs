@@ -48,6 +48,7 @@
 //!   how they are written.
 //! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. `left_out`: what means leave out. `compared`:
 //!   which time of runs. [`mechanism`]: directed programs.
+//! - [`explain`]: why designs differ, by class of warp-slot cycles.
 //! - [`study`]: several experiments into one document; `export`: CSV and Parquet; [`slurm`]: a script for clusters;
 //!   [`shell`]: words of a command line.
 //!
@@ -60,6 +61,7 @@ mod claim;
 mod compared;
 mod configuration;
 pub mod error;
+pub mod explain;
 mod export;
 mod figure;
 mod grid;

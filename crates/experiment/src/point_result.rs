@@ -9,6 +9,7 @@ use tombolo_system::arrays::ArraysRecord;
 use tombolo_system::elision::ElisionRecord;
 use tombolo_system::host::{BlocksRecord, PhasesRecord};
 use tombolo_system::sharing::SharingRecord;
+use tombolo_system::stalls::StallRecord;
 
 /// How a point is worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -78,13 +79,14 @@ struct Members {
     counters: &'static [&'static str],
 }
 
-const MEMBERS: [Members; 2] = [
+const MEMBERS: [Members; 3] = [
     Members {
         path: "links.",
         names: &[("gpu", ".in"), ("gpu", ".out"), ("module", ".out")],
         counters: &["bytes", "data_bytes", "utilization", "lanes", "lanes_turned"],
     },
     Members { path: "gpus.", names: &[("gpu", "")], counters: &["busy_s", "transactions", "link_bytes"] },
+    Members { path: "gpus.", names: &[("gpu", ".stalls")], counters: StallRecord::NAMES },
 ];
 
 /// Fields of a record that are no counters: of the host, for people, or a history.
@@ -234,6 +236,7 @@ fn run_paths() -> Vec<String> {
         host_memory: Some(Default::default()),
         blocks: Some(BlocksRecord::of_no_block()),
         coherence: named(L2Stats::default().named().collect()),
+        stalls: Default::default(),
         sm: named(SmStats::default().named().collect()),
         ways: Default::default(),
         local_ways: Vec::new(),
@@ -261,6 +264,8 @@ mod tests {
         assert_eq!(pass_of("links.module12.out.utilization"), Ok(Pass::Simulation));
         assert_eq!(pass_of("gpus.gpu3.busy_s"), Ok(Pass::Simulation));
         assert_eq!(pass_of("time.region_s"), Ok(Pass::Simulation));
+        assert_eq!(pass_of("stalls.store_credit"), Ok(Pass::Simulation));
+        assert_eq!(pass_of("gpus.gpu0.stalls.idle"), Ok(Pass::Simulation));
         assert!(pass_of("gpus.gpu0.in.link_bytes").is_err_and(|known| known.contains(&"gpus.gpuN.busy_s".to_owned())));
         for wrong in ["links.gpu0.out.byte", "links.gpu.out.bytes", "links.gpu0.up.bytes", "links.module1.in.bytes"] {
             assert!(pass_of(wrong).is_err_and(|known| known.contains(&"links.gpuN.out.bytes".to_owned())), "{wrong}");

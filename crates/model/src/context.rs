@@ -17,6 +17,7 @@ use crate::posted::StoreReturn;
 use crate::publisher::Publisher;
 use crate::residence::Residence;
 use crate::site::Site;
+use crate::stall::Stall;
 use crate::stats::L2Stats;
 use crate::traffic::Traffic;
 use crate::translation::Translation;
@@ -39,9 +40,30 @@ pub struct SmShared {
     pub l1_ways: Split,
     /// Pages that were accessed since tracking began: those that a walk found (GPS, section 5.2). `None` where nobody tracks.
     pub accessed: Option<BTreeSet<Page>>,
+    /// By module: what a wait for its answer counts as.
+    answers: Vec<Stall>,
+}
+
+/// What an SM's wait for the answer of another module, or of its own, counts as.
+fn stall_of<C, D: Contents>(site: &Site<C, D>, by: ModuleId) -> Stall {
+    if by == site.module {
+        Stall::OwnL2
+    } else if site.layout.host() == Some(by) {
+        Stall::Host
+    } else if site.is_beyond(by) {
+        Stall::Gpu
+    } else {
+        Stall::Module
+    }
 }
 
 impl SmShared {
+    /// What a wait for the answer of a module counts as.
+    #[inline]
+    pub fn stall_of(&self, by: ModuleId) -> Stall {
+        self.answers[usize::from(by.0)]
+    }
+
     /// Translates a page that missed an SM's TLB at `now`: when the translation is there, and whether it took a walk.
     pub fn translate(&mut self, page: Page, now: Ps) -> (Ps, bool) {
         let (ready, walked) = self.translation.translate(page, now);
@@ -58,6 +80,7 @@ impl SmShared {
             pages: Residence::default(),
             l1_ways: *ways.l1(),
             accessed: site.schedule.tracks().then(BTreeSet::new),
+            answers: (0..site.layout.all_modules()).map(|module| stall_of(site, ModuleId(module))).collect(),
         }
     }
 }

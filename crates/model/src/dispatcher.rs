@@ -171,6 +171,7 @@ impl Dispatcher {
             let kernel = self.kernels.iter_mut().find(|kernel| kernel.slot == slot);
             let kernel = kernel.expect("only a running kernel's CTAs end");
             kernel.running -= 1;
+            self.paces[kernel.launch as usize].end(parts.out.now());
             self.free[sm].give_back(&kernel.needs);
             while self.dispatch(sm, parts) {}
         }

@@ -65,6 +65,7 @@ pub mod set_index;
 pub mod site;
 pub mod slice;
 pub mod sm;
+pub mod stall;
 pub mod stats;
 pub mod switch;
 pub mod timeline;

@@ -208,6 +208,8 @@ pub enum Message<D: Data> {
         data: D,
         /// The flag that the read looked for, where it was seen.
         seen: Flag,
+        /// The module that has answered.
+        by: ModuleId,
     },
     /// To an SM: the result of an atomic.
     Old {
@@ -217,6 +219,8 @@ pub enum Message<D: Data> {
         result: u8,
         /// Contents before the atomic.
         data: D,
+        /// The module that has performed it.
+        by: ModuleId,
     },
     /// To an SM: a posted store was taken and somebody waits for its place.
     StoreReturned,

@@ -246,10 +246,10 @@ fn at_sm<C: Below<D>, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &
     match *message {
         Message::Issue { sub_core, .. } => sm.issue(sub_core, here),
         Message::CtaOver { cta } => sm.end_cta(cta, here.out),
-        Message::Fill { register, line, mask, data, seen } => {
-            sm.fill(FillMessage { register, line, mask, data, seen }, here);
+        Message::Fill { register, line, mask, data, seen, by } => {
+            sm.fill(FillMessage { register, line, mask, data, seen, by }, here);
         }
-        Message::Old { warp, result, .. } => sm.old(warp, result, here.out),
+        Message::Old { warp, result, by, .. } => sm.old(warp, result, by, here),
         Message::StoreReturned => sm.store_returned(here),
         Message::Drained { warp, scope } => sm.drained(warp, scope, here),
         Message::Synced { warp } => sm.synced(warp, here.out),
@@ -261,9 +261,11 @@ fn at_sm<C: Below<D>, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &
 /// the message.
 fn to_sm<D: Contents>(packet: &Packet<D>) -> (u32, Message<D>) {
     match *packet {
-        Packet::Old { origin, data, .. } => (1, Message::Old { warp: origin.warp, result: origin.result, data }),
-        Packet::Answer { origin, line, mask, data, seen } => {
-            (mask.grains(), Message::Fill { register: origin.register, line, mask, data, seen })
+        Packet::Old { origin, data, by, .. } => {
+            (1, Message::Old { warp: origin.warp, result: origin.result, data, by })
+        }
+        Packet::Answer { origin, line, mask, data, seen, by } => {
+            (mask.grains(), Message::Fill { register: origin.register, line, mask, data, seen, by })
         }
         Packet::Request(_)
         | Packet::Downgrade { .. }

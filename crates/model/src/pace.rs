@@ -1,6 +1,7 @@
 //! A module's part of one launch: when its CTAs ran, and what its SMs counted of them. It decides nothing.
 
 use crate::kernel_slot::{KernelSlot, entry};
+use crate::stall::StallTimes;
 use crate::stats::SmStats;
 use tombolo_types::Ps;
 
@@ -19,11 +20,13 @@ pub struct KernelStats {
     pub l1_loads: u64,
     /// Of these, hits.
     pub l1_load_hits: u64,
+    /// What its warps spent their time on.
+    pub stalls: StallTimes,
 }
 
 impl KernelStats {
     /// Those of an SM from the start of the run.
-    fn of(sm: &SmStats) -> KernelStats {
+    fn of(sm: &SmStats, stalls: &StallTimes) -> KernelStats {
         KernelStats {
             ctas: sm.ctas,
             warp_instructions: sm.warp_instructions,
@@ -31,17 +34,18 @@ impl KernelStats {
             transactions: sm.transactions,
             l1_loads: sm.l1_loads,
             l1_load_hits: sm.l1_hits,
+            stalls: *stalls,
         }
     }
 
     /// What was counted since `earlier`.
     fn since(&self, earlier: &KernelStats) -> KernelStats {
-        self.with(earlier, u64::wrapping_sub)
+        KernelStats { stalls: self.stalls.since(&earlier.stalls), ..self.with(earlier, u64::wrapping_sub) }
     }
 
     /// Both together.
     pub fn and(&self, other: &KernelStats) -> KernelStats {
-        self.with(other, u64::wrapping_add)
+        KernelStats { stalls: self.stalls.and(&other.stalls), ..self.with(other, u64::wrapping_add) }
     }
 
     fn with(&self, other: &KernelStats, join: impl Fn(u64, u64) -> u64) -> KernelStats {
@@ -52,6 +56,7 @@ impl KernelStats {
             transactions: join(self.transactions, other.transactions),
             l1_loads: join(self.l1_loads, other.l1_loads),
             l1_load_hits: join(self.l1_load_hits, other.l1_load_hits),
+            stalls: self.stalls,
         }
     }
 }
@@ -70,24 +75,24 @@ pub struct KernelCounts {
 impl KernelCounts {
     /// A warp of `kernel` runs next.
     #[inline]
-    pub fn turn_to(&mut self, kernel: KernelSlot, stats: &SmStats) {
+    pub fn turn_to(&mut self, kernel: KernelSlot, stats: &SmStats, stalls: &StallTimes) {
         if kernel != self.latest {
-            self.settle(stats);
+            self.settle(stats, stalls);
             self.latest = kernel;
         }
     }
 
     #[cold]
-    fn settle(&mut self, stats: &SmStats) {
-        let now = KernelStats::of(stats);
+    fn settle(&mut self, stats: &SmStats, stalls: &StallTimes) {
+        let now = KernelStats::of(stats, stalls);
         let of_latest = entry(&mut self.kernels, self.latest);
         *of_latest = of_latest.and(&now.since(&self.mark));
         self.mark = now;
     }
 
     /// What has been counted of a kernel since it was last asked for.
-    pub fn take(&mut self, kernel: KernelSlot, stats: &SmStats) -> KernelStats {
-        self.settle(stats);
+    pub fn take(&mut self, kernel: KernelSlot, stats: &SmStats, stalls: &StallTimes) -> KernelStats {
+        self.settle(stats, stalls);
         std::mem::take(entry(&mut self.kernels, kernel))
     }
 }
@@ -99,6 +104,8 @@ pub struct Pace {
     /// How long the module had CTAs of it, until their stores were taken.
     busy: Ps,
     counted: KernelStats,
+    /// When the first of its CTAs started, and the last one ended, where it had one.
+    ran: Option<(Ps, Ps)>,
     /// Of each quarter of its CTAs: the sum of the times from the launch to their starts, in picoseconds, and how many.
     quarters: [(u64, u32); 4],
 }
@@ -114,6 +121,15 @@ impl Pace {
         let (sum, count) = &mut self.quarters[quarter];
         *sum += (at - self.launched).0;
         *count += 1;
+        let (first, last) = self.ran.unwrap_or((at, at));
+        self.ran = Some((first.min(at), last.max(at)));
+    }
+
+    /// A CTA has ended.
+    pub(crate) fn end(&mut self, at: Ps) {
+        if let Some((_, last)) = &mut self.ran {
+            *last = at.max(*last);
+        }
     }
 
     /// The module's part is over; `ended`: when, where it had a CTA.
@@ -125,6 +141,11 @@ impl Pace {
     /// From when to when the module had CTAs of the kernel, or stores of theirs that were not taken.
     pub fn busy(&self) -> (Ps, Ps) {
         (self.launched, self.launched + self.busy)
+    }
+
+    /// From when to when CTAs of it ran here; `None` where none did.
+    pub fn ran(&self) -> Option<(Ps, Ps)> {
+        self.ran
     }
 
     /// What its SMs counted.

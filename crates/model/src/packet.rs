@@ -30,6 +30,8 @@ pub enum Packet<D: Data> {
         mask: Mask,
         /// Contents.
         data: D,
+        /// The module that has answered: the sender, or one further up.
+        by: ModuleId,
     },
     /// From a home, ahead of a fill of the line: the copy that comes shows this flag.
     Flag {
@@ -50,6 +52,8 @@ pub enum Packet<D: Data> {
         data: D,
         /// The flag that the read looked for, where it was seen.
         seen: Flag,
+        /// The module that has answered.
+        by: ModuleId,
     },
     /// From a home: the line's region is no longer current.
     Invalidate {
@@ -68,6 +72,8 @@ pub enum Packet<D: Data> {
         line: Line,
         /// Contents before the atomic.
         data: D,
+        /// The module that has performed it.
+        by: ModuleId,
     },
     /// A phase of an acquire or release.
     Act {

@@ -9,9 +9,10 @@ use crate::paging::{CopiesRecord, PagingRecord};
 use crate::partition::{Hub, Part};
 use crate::publication::PublicationRecord;
 use crate::record::{
-    DramRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord, TrafficRecord,
+    DramRecord, GpuRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord, TrafficRecord,
 };
 use crate::run::{RunError, RunSpec};
+use crate::stalls::{Slots, StallRecord};
 use crate::timeline::Timeline;
 use crate::ways::{local_ways, way_moves};
 use tombolo_design::placement::Movement;
@@ -77,7 +78,9 @@ impl Ended<'_> {
         let (processor, sharing) = (&hub.command_processor, self.spec.design.placement.sharing());
         let end = processor.ended();
         let links = links::records(self.machine, &hub.fabric, &modules, end);
-        let digests = Self::digests(parts, (&sm, &l2), &links, end);
+        let slots = Slots { machine: self.machine, processor, modules: &modules };
+        let gpus = launches::gpus(&slots, &links);
+        let digests = Self::digests(parts, (&sm, &l2), (&links, &gpus), end);
         let gpu_bytes = links.iter().filter(|link| link.name.starts_with("gpu") && link.name.ends_with("out"));
         let inter_gpu_bytes = gpu_bytes.map(|link| link.bytes).sum();
         Ok(RunRecord {
@@ -103,7 +106,8 @@ impl Ended<'_> {
                 remote_hits: l2.remote_read_hits,
             },
             energy_pj: self.energy((&sm, &l2, memory_cache, dram), traffic, &links),
-            gpus: launches::gpus(self.machine, &modules, &links),
+            stalls: gpus.iter().fold(StallRecord::default(), |sum, gpu| sum.and(&gpu.stalls)),
+            gpus,
             links,
             inter_gpu_bytes,
             dram,
@@ -138,7 +142,7 @@ impl Ended<'_> {
     fn digests<C: Below<D>, D: Contents>(
         parts: &[Part<C, D>],
         (sm, l2): (&SmStats, &L2Stats),
-        links: &[LinkRecord],
+        (links, gpus): (&[LinkRecord], &[GpuRecord]),
         end: Ps,
     ) -> [Digest; 2] {
         let [mut digest, mut statistics] = [Digest::default(); 2];
@@ -154,6 +158,10 @@ impl Ended<'_> {
         l2.results().for_each(|count| named("l2", count, &mut digest));
         sm.statistics().for_each(|count| named("sm", count, &mut statistics));
         l2.statistics().for_each(|count| named("l2", count, &mut statistics));
+        for gpu in gpus {
+            let named = gpu.stalls.named().into_iter();
+            named.for_each(|(name, cycles)| statistics.value(&format!("{}.stalls.{name}", gpu.name), cycles));
+        }
         [digest, statistics]
     }
 

@@ -1,6 +1,7 @@
 //! The launches of a run, and what they left of its time to each GPU.
 
 use crate::record::{GpuRecord, KernelRecord, LinkRecord};
+use crate::stalls::Slots;
 use crate::time::{Span, Split, TimeRecord, union};
 use tombolo_machine::MachineConfig;
 use tombolo_model::below::Below;
@@ -44,6 +45,7 @@ pub(crate) fn records<C: Below<D>, D: Contents>(
 ) -> Vec<KernelRecord> {
     let named = program.kernels();
     let topology = &machine.topology;
+    let slots = Slots { machine, processor, modules };
     let launches = processor.kernels().iter().enumerate();
     let record = |(launch, time): (usize, &tombolo_model::command_processor::KernelTime)| {
         let paces = || modules.iter().filter_map(|module| module.controller().dispatcher().paces().get(launch));
@@ -63,18 +65,16 @@ pub(crate) fn records<C: Below<D>, D: Contents>(
             transactions: counted.transactions,
             l1_loads: counted.l1_loads,
             l1_load_hits: counted.l1_load_hits,
+            stalls: slots.of_launch(launch, time),
             quarters_s: [third, fourth].map(|sum| sum / on as f64),
         }
     };
     launches.map(record).collect()
 }
 
-/// A record of each GPU; `modules` and `links` are those of the run.
-pub(crate) fn gpus<C: Below<D>, D: Contents>(
-    machine: &MachineConfig,
-    modules: &[&Module<C, D>],
-    links: &[LinkRecord],
-) -> Vec<GpuRecord> {
+/// A record of each GPU; `slots` and `links` are those of the run.
+pub(crate) fn gpus<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>, links: &[LinkRecord]) -> Vec<GpuRecord> {
+    let Slots { machine, processor, modules } = *slots;
     let of_gpu = modules.chunks(usize::from(machine.topology.modules_per_gpu));
     let record = |(gpu, modules): (GpuId, &[&Module<C, D>])| {
         let name = gpu.to_string();
@@ -86,6 +86,7 @@ pub(crate) fn gpus<C: Below<D>, D: Contents>(
             busy_s: union(&mut busy).seconds(),
             transactions: sms.map(|sm| sm.stats.transactions).sum(),
             link_bytes: links.iter().filter(|link| ways.contains(&link.name)).map(|link| link.bytes).sum(),
+            stalls: slots.of_gpu(modules, processor.ended()),
             name,
         }
     };

@@ -43,6 +43,7 @@ pub mod run;
 pub mod sample;
 mod schedule;
 pub mod sharing;
+pub mod stalls;
 mod subscribed;
 pub mod survey;
 pub mod time;

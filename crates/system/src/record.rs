@@ -7,6 +7,7 @@ use crate::host::{BlocksRecord, PhasesRecord};
 use crate::iteration::IterationRecord;
 use crate::paging::{CopiesRecord, PagingRecord};
 use crate::publication::PublicationRecord;
+use crate::stalls::StallRecord;
 use crate::time::TimeRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -172,6 +173,8 @@ pub struct KernelRecord {
     pub l1_loads: u64,
     /// Of these, hits.
     pub l1_load_hits: u64,
+    /// What warp slots of its GPUs spent their cycles on while it was open; those that its CTAs did not hold as empty.
+    pub stalls: StallRecord,
     /// Seconds from the mean start of the CTAs of each quarter to that of the next, from the second to the third and on
     /// to the fourth; the mean of the modules.
     #[serde(skip)]
@@ -196,6 +199,9 @@ pub struct GpuRecord {
     pub transactions: u64,
     /// Bytes on its link to other GPUs, both ways, headers included.
     pub link_bytes: u64,
+    /// What its warp slots spent their cycles on.
+    #[serde(default)]
+    pub stalls: StallRecord,
 }
 
 /// What the run cost the machine it ran on. Differs from run to run.
@@ -291,6 +297,9 @@ pub struct RunRecord {
     /// Each such shift and each reset at a kernel's start, by module and time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub local_ways: Vec<LocalWaysRecord>,
+    /// What warp slots spent their cycles on.
+    #[serde(default)]
+    pub stalls: StallRecord,
     /// Other counters of the SMs.
     pub sm: BTreeMap<String, u64>,
     /// Picojoules by component.

@@ -4,6 +4,7 @@
 //! - [`hardware`]: machine, designs, settings, scale. [`study`]: what `reproduce` and `sweep` have in common.
 //! - [`output`]: standard output and files. [`table`]: aligned text. [`progress`], [`threads`].
 //! - [`comparison`], [`summary`] and [`verdict`]: what is printed of results. [`timed`]: which time is compared.
+//! - [`explanation`]: why designs differ.
 //! - [`sharing`]: ways to share memory between GPUs, side by side.
 //! - [`template`] and [`schema`]: files of a user's own. [`version`] and [`provenance`]: what made an answer.
 //!
@@ -22,6 +23,7 @@ use std::process::ExitCode;
 
 mod command;
 mod comparison;
+mod explanation;
 mod failure;
 mod hardware;
 mod output;

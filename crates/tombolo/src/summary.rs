@@ -10,6 +10,9 @@ use tombolo_system::publication::PublicationRecord;
 use tombolo_system::record::{KernelRecord, LinkRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
+/// Shares from this one on are shown. Source: what a decimal of a percent shows as other than nothing.
+const LEAST_SHARE: f64 = 0.0005;
+
 /// What of a run is shown.
 #[derive(Clone, Copy)]
 pub(crate) struct Shown {
@@ -35,6 +38,7 @@ pub(crate) fn text(run: &RunRecord, source: &Source, shown: Shown, colours: bool
         table.row(vec![Cell::plain(name), Cell::plain(value)]);
     }
     text.push_str(&table.render(colours));
+    text.push_str(&format!("\n{}", slots(run).render(colours)));
     if shown.kernels {
         text.push_str(&format!("\n{}", launches(&run.kernels).render(colours)));
     }
@@ -226,6 +230,19 @@ fn parts(time: &TimeRecord) -> String {
     let parts: Vec<String> = parts.map(|(part, name)| format!("{} {name}", unit.digits(part))).collect();
     let whole = format!("{} {}s", unit.digits(time.whole_s), unit.prefix);
     if parts.is_empty() { whole } else { format!("{whole} = {}", parts.join(" + ")) }
+}
+
+/// What warp slots spent their cycles on, as far as a decimal of a percent tells.
+fn slots(run: &RunRecord) -> Table {
+    let stalls = &run.stalls;
+    let mut table = Table::new(1).with_headings(["warp-slot cycles", &*count(stalls.warp_slot_cycles)]);
+    for (class, cycles) in stalls.named() {
+        if stalls.share(cycles) >= LEAST_SHARE {
+            table
+                .row(vec![Cell::plain(class.replace('_', " ")), Cell::plain(percent(cycles, stalls.warp_slot_cycles))]);
+        }
+    }
+    table
 }
 
 /// A row for each launch.

@@ -24,7 +24,7 @@ use tombolo_machine::coherent_host::RowPolicy;
 use tombolo_protocol::block::ByteSet;
 use tombolo_protocol::coherence;
 use tombolo_protocol::nodes::{self, Answer, Carried, Event, Node, Nodes};
-use tombolo_types::{Interval, Line, Mask, Ps, Scope, Serializer};
+use tombolo_types::{Interval, Line, Mask, ModuleId, Ps, Scope, Serializer};
 
 /// A line in the cache above.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,6 +42,8 @@ pub(super) struct Cell<N: Nodes, D: Contents> {
     pub(super) parked: VecDeque<LineRequest<D>>,
     /// Whether that transaction asks for it.
     asks: bool,
+    /// The module that has said the last of it: those who waited have it to thank.
+    by: Option<ModuleId>,
     /// Releases that wait for it.
     pub(super) merging: Option<Merging>,
     /// Its lines that were used since it came, by bit.
@@ -161,6 +163,7 @@ impl<N: Nodes, D: Contents> Client<N, D> {
             slot: N::empty(node),
             parked: VecDeque::new(),
             asks: false,
+            by: None,
             merging: None,
             used: [0; MOST_LINES / 64],
         })
@@ -249,7 +252,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             return Taken::NoRoom;
         }
         match self.place(block, here) {
-            Placed::Here => self.run(body, here),
+            Placed::Here => self.run(body, here.site.module, here),
             Placed::Crowded(set) => self.client.crowded.entry(set).or_default().push_back(*body),
         }
         Taken::Yes
@@ -264,8 +267,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         step.is_err() || did.parks
     }
 
-    /// A request whose block has a place here and nothing under way.
-    fn run(&mut self, body: &LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    /// A request whose block has a place here and nothing under way. `by`: the module that it has waited for.
+    fn run(&mut self, body: &LineRequest<D>, by: ModuleId, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let (block, place) = (self.geometry.block(body.line), self.geometry.place(body.line));
         let request = self.client.request(body, place);
         let cell = self.client.cell(block);
@@ -296,7 +299,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         self.count(body, was_above, here);
         self.client.cell(block).used[usize::from(place / 64)] |= 1 << (place % 64);
         let ready = self.raise(body, was_above, leaves, here);
-        self.answer(body, did.answer, ready, here);
+        self.answer(body, did.answer.map(|answer| (answer, by)), ready, here);
     }
 
     /// Has the bytes of a request in the cache above; returns when they are there.
@@ -378,11 +381,11 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         here.store_memory(line, mask, leaves);
     }
 
-    /// Answers a request.
+    /// Answers a request, with what it gets from whom.
     fn answer(
         &mut self,
         body: &LineRequest<D>,
-        answer: Option<Answer<Held<D>>>,
+        answer: Option<(Answer<Held<D>>, ModuleId)>,
         ready: Departure,
         here: &mut SliceContext<'_, '_, Blocks<N>, D>,
     ) {
@@ -390,16 +393,17 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         let (line, place) = (body.line, self.geometry.place(body.line));
         let to = here.site.layout.sm(module, sm);
         match answer {
-            Some(Answer::Fill { data, .. }) => {
+            Some((Answer::Fill { data, .. }, by)) => {
                 let mask = mask_of(body);
                 let at = here.deliver(ready, sm, mask.grains());
                 let seen = here.shared.flags.seen(body.flag);
                 let data = data.line(place);
-                here.out.send(at, self.id, to, Message::Fill { register, line, mask, data, seen });
+                here.out.send(at, self.id, to, Message::Fill { register, line, mask, data, seen, by });
             }
-            Some(Answer::Old { data }) => {
+            Some((Answer::Old { data }, by)) => {
                 let at = here.deliver(ready, sm, 1);
-                here.out.send(at, self.id, to, Message::Old { warp, result, data: data.line(place) });
+                let data = data.line(place);
+                here.out.send(at, self.id, to, Message::Old { warp, result, data, by });
             }
             None => {}
         }
@@ -430,6 +434,13 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         ready: Ps,
         here: &mut SliceContext<'_, '_, Blocks<N>, D>,
     ) {
+        let cell = self.client.cell(block);
+        if cell.asks {
+            cell.by = match from {
+                Node::Client(module) => Some(module),
+                Node::Home => here.site.layout.host(),
+            };
+        }
         let brings_block = matches!(N::carries(&message), Carried::Block);
         let mut did = Did::default();
         self.step(block, Event::Told { from, message }, &mut did, here);
@@ -554,9 +565,10 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             if N::is_busy(&cell.slot) {
                 return;
             }
+            let by = cell.by;
             let Some(body) = cell.parked.pop_front() else { return };
             match self.place(block, here) {
-                Placed::Here => self.run(&body, here),
+                Placed::Here => self.run(&body, by.unwrap_or(here.site.module), here),
                 Placed::Crowded(set) => {
                     let rest = std::mem::take(&mut self.client.cell(block).parked);
                     let waits = self.client.crowded.entry(set).or_default();

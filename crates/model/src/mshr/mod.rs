@@ -38,6 +38,12 @@ impl EntryId {
         EntryId(number.into())
     }
 
+    /// As an index, below the entries of its table.
+    #[inline]
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
     /// That name.
     pub fn number(self) -> u8 {
         self.0 as u8

@@ -9,13 +9,15 @@ use crate::watch::Contents;
 use std::collections::VecDeque;
 use tombolo_protocol::host::{fill, resume};
 use tombolo_protocol::{Coherence, Event, Requester, Slot};
-use tombolo_types::{Bytes, Mask, Ps};
+use tombolo_types::{Bytes, Mask, ModuleId, Ps};
 
 /// Bytes that have come, and the line they are of.
 pub(super) struct Filled<D: Contents> {
     pub(super) slot: Slot<D>,
     pub(super) mask: Mask,
     pub(super) data: D,
+    /// The module that has answered.
+    pub(super) by: ModuleId,
     /// When they go on.
     pub(super) leaves: Departure,
 }
@@ -29,14 +31,14 @@ impl<D: Contents> Slice<D> {
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let Arrived { line, mask, data } = bytes;
+        let Arrived { line, mask, data, by } = bytes;
         assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", here.site.module);
         let weight = u64::from(mask.grains()) * here.site.machine.line.grain();
         here.shared.stats.fill_bytes += weight;
         // The lookup was the request's: what has come goes on as it is written.
         let leaves = Departure::at(ready).through(here.out.now(), &mut self.port, Bytes(weight));
         let slot = self.view_line(line, self.mshr.get(entry).homes, Some(entry));
-        let filled = Filled { slot, mask, data, leaves };
+        let filled = Filled { slot, mask, data, by, leaves };
         let site = here.site;
         let mut filling = FillingSlice { here: Here { slice: self, context: here }, entry, filled };
         let held = fill(&site.protocol, &mut filling, mask);
@@ -71,7 +73,7 @@ impl<D: Contents> Slice<D> {
         filled: &Filled<D>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let Filled { slot, data, leaves, .. } = *filled;
+        let Filled { slot, data, by, leaves, .. } = *filled;
         let mut before = slot;
         if waiter.from != Requester::Local || here.site.protocol.tracks_own() {
             self.view_entry(&mut before, here);
@@ -79,7 +81,7 @@ impl<D: Contents> Slice<D> {
         let mut slot = before;
         let actions = self.step(&mut slot, Event::Serve { from: waiter.from, mask: waiter.mask, data }, here);
         let reply = actions.reply.expect("a served read is answered");
-        self.reply(waiter, (slot.line_id, reply), leaves, here);
+        self.reply(waiter, (slot.line_id, reply, by), leaves, here);
         self.keep_entry(&before, &slot, leaves, here);
     }
 }

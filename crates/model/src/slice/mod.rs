@@ -167,6 +167,8 @@ struct Arrived<D> {
     line: Line,
     mask: Mask,
     data: D,
+    /// The module that has answered it.
+    by: ModuleId,
 }
 
 /// What a step of the protocol made of a slot.
@@ -253,8 +255,8 @@ impl<D: Contents> Slice<D> {
                 self.offer(Item::new(Requester::Module(source), body, here), ready, here);
             }
             Packet::Flag { line, flag } => here.shared.flags.learn(line, flag),
-            Packet::Fill { register, line, mask, data } => {
-                self.fill(Arrived { line, mask, data }, register, ready, here);
+            Packet::Fill { register, line, mask, data, by } => {
+                self.fill(Arrived { line, mask, data, by }, register, ready, here);
             }
             Packet::Invalidate { line, cause, ticket } => {
                 let earlier = here.shared.drains.invalidations();
@@ -268,7 +270,7 @@ impl<D: Contents> Slice<D> {
                 self.step(&mut slot, event, here);
                 self.keep_entry(&before, &slot, Departure::at(ready), here);
             }
-            Packet::Old { origin, line: _, data: _ } => {
+            Packet::Old { origin, line: _, data: _, by: _ } => {
                 here.send(Departure::at(ready), origin.module, *packet);
             }
             Packet::Answer { .. } | Packet::Act { .. } | Packet::Acted { .. } | Packet::Chunk(_) | Packet::Told(_) => {
@@ -287,7 +289,7 @@ impl<D: Contents> Slice<D> {
     pub fn memory<C: Coherence>(&mut self, wanted: Wanted, here: &mut SliceContext<'_, '_, C, D>) {
         let Wanted { line, mask, register } = wanted;
         let data = here.shared.memory.read(line);
-        self.fill(Arrived { line, mask, data }, register, here.out.now(), here);
+        self.fill(Arrived { line, mask, data, by: here.site.module }, register, here.out.now(), here);
     }
 
     /// Runs what waits for a store credit, and then what waits in the input queues.

@@ -55,15 +55,15 @@ impl<D: Contents> Slice<D> {
         let (target, packet) = match (reply, to.from) {
             (Reply::Fill { mask, data }, Requester::Module(_)) if here.site.protocol.passes_reads() => {
                 let seen = here.shared.flags.seen(to.flag);
-                (to.origin.module, Packet::Answer { origin: to.origin, line, mask, data, seen })
+                (to.origin.module, Packet::Answer { origin: to.origin, line, mask, data, seen, by: own })
             }
             (Reply::Fill { mask, data }, Requester::Module(module)) => {
-                (module, Packet::Fill { register: to.asker, line, mask, data })
+                (module, Packet::Fill { register: to.asker, line, mask, data, by: own })
             }
             (Reply::Fill { .. }, Requester::Local) => panic!("{own}: a read of its own SMs has a miss register"),
             (Reply::Old { data }, _) => {
                 let back = if to.origin.module == own { own } else { here.site.next_back(line, to.origin.module) };
-                (back, Packet::Old { origin: to.origin, line, data })
+                (back, Packet::Old { origin: to.origin, line, data, by: own })
             }
         };
         here.out.send(done, self.id, self.id, Message::Past { target, packet });
@@ -79,17 +79,18 @@ impl<D: Contents> Slice<D> {
     ) {
         let leaves = Departure::at(here.out.now());
         match packet {
-            Packet::Fill { register, line, mask, .. } => {
+            Packet::Fill { register, line, mask, by, .. } => {
                 for flag in here.shared.flags.news(line, target) {
                     here.send(leaves, target, Packet::Flag { line, flag });
                 }
                 let data = here.shared.memory.read(line);
-                here.send(leaves, target, Packet::Fill { register, line, mask, data });
+                here.send(leaves, target, Packet::Fill { register, line, mask, data, by });
             }
-            Packet::Old { origin, data, .. } if target == here.site.module => {
+            Packet::Old { origin, data, by, .. } if target == here.site.module => {
                 let at = here.deliver(leaves, origin.sm, 1);
                 let sm = here.site.layout.sm(target, origin.sm);
-                here.out.send(at, self.id, sm, Message::Old { warp: origin.warp, result: origin.result, data });
+                let old = Message::Old { warp: origin.warp, result: origin.result, data, by };
+                here.out.send(at, self.id, sm, old);
             }
             answer => {
                 here.send(leaves, target, answer);

@@ -83,7 +83,8 @@ impl<D: Contents> Slice<D> {
                 let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
                 let leaves = self.occupy(here.out.now(), ready, bytes, here);
                 here.shared.stats.reads += 1;
-                self.reply(waiter(item), (line, Reply::Fill { mask, data }), leaves, here);
+                let answer = (line, Reply::Fill { mask, data }, here.site.module);
+                self.reply(waiter(item), answer, leaves, here);
                 Some(Tried::Taken)
             }
             Before::IsAdded | Before::WasAdded => {
@@ -327,7 +328,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         for HeldAnswer { line, origin, data, .. } in publisher.let_go(line) {
             let back = self.site.next_back(line, origin.module);
             let id = std::mem::replace(&mut self.id, self.site.slice_of(self.site.module, line));
-            self.send(now, back, Packet::Old { origin, line, data });
+            self.send(now, back, Packet::Old { origin, line, data, by: self.site.module });
             self.id = id;
         }
     }

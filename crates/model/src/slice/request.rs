@@ -153,7 +153,7 @@ impl<D: Contents> Slice<D> {
         let holds = here.shared.publisher.is_some() && !actions.park && self.behind_l2(item, here);
         match actions.reply {
             Some(Reply::Old { data }) if holds => self.hold_answer(item, data, here),
-            Some(reply) => self.reply(waiter(item), (line, reply), leaves, here),
+            Some(reply) => self.reply(waiter(item), (line, reply, here.site.module), leaves, here),
             None => {}
         }
         self.send_invalidations(line, actions, leaves, here);
@@ -271,12 +271,12 @@ impl<D: Contents> Slice<D> {
         here.store_memory(line, mask, leaves)
     }
 
-    /// Answers a waiter: with what of which line. What leaves for an SM says whether the flag it looked for is known; what
+    /// Answers a waiter: with what of which line, and from which module. What leaves for an SM says whether the flag it looked for is known; what
     /// leaves for another module brings all flags of the line.
     pub(super) fn reply<C: Coherence>(
         &mut self,
         to: Waiter,
-        (line, reply): (Line, Reply<D>),
+        (line, reply, by): (Line, Reply<D>, ModuleId),
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
@@ -286,12 +286,12 @@ impl<D: Contents> Slice<D> {
                 let sm = here.site.layout.sm(here.site.module, to.origin.sm);
                 let seen = here.shared.flags.seen(to.flag);
                 let register = to.origin.register;
-                here.out.send(at, self.id, sm, Message::Fill { register, line, mask, data, seen });
+                here.out.send(at, self.id, sm, Message::Fill { register, line, mask, data, seen, by });
             }
             (Reply::Fill { mask, data }, Requester::Module(_)) if here.site.protocol.passes_reads() => {
                 // No L2 on the way keeps it: a GPU home passed the read, and the answer goes past it.
                 let seen = here.shared.flags.seen(to.flag);
-                let answer = Packet::Answer { origin: to.origin, line, mask, data, seen };
+                let answer = Packet::Answer { origin: to.origin, line, mask, data, seen, by };
                 here.send(leaves, to.origin.module, answer);
             }
             (Reply::Fill { mask, data }, Requester::Module(module)) => {
@@ -299,7 +299,7 @@ impl<D: Contents> Slice<D> {
                     here.send(leaves, module, Packet::Flag { line, flag });
                 }
                 let register = to.asker;
-                here.send(leaves, module, Packet::Fill { register, line, mask, data });
+                here.send(leaves, module, Packet::Fill { register, line, mask, data, by });
             }
             (Reply::Old { data }, _) if to.origin.module == here.site.module => {
                 let Origin { sm, warp, result, .. } = to.origin;
@@ -308,12 +308,12 @@ impl<D: Contents> Slice<D> {
                     at,
                     self.id,
                     here.site.layout.sm(here.site.module, sm),
-                    Message::Old { warp, result, data },
+                    Message::Old { warp, result, data, by },
                 );
             }
             (Reply::Old { data }, _) => {
                 let back = here.site.next_back(line, to.origin.module);
-                here.send(leaves, back, Packet::Old { origin: to.origin, line, data });
+                here.send(leaves, back, Packet::Old { origin: to.origin, line, data, by });
             }
         }
     }

@@ -8,6 +8,7 @@ use crate::credits::Generation;
 use crate::message::{Flag, LineRequest, Message, Origin, Out};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
+use crate::stall::Stall;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::l1::{self, L1Pending, Load};
 use tombolo_protocol::{Protocol, Request};
@@ -194,11 +195,13 @@ impl<D: Contents> Sm<D> {
         ready
     }
 
-    /// When the next transaction leaves the L1 for the slices, and the L1 takes another.
-    fn depart<C: Protocol>(&mut self, line: Line, bytes: u64, here: &mut SmContext<'_, '_, C, D>) -> Ps {
+    /// When a transaction leaves the L1 for the slices with so many bytes, and the L1 takes another; and when its translation
+    /// is there, for which it waits.
+    fn depart<C: Protocol>(&mut self, line: Line, bytes: u64, here: &mut SmContext<'_, '_, C, D>) -> (Ps, (Ps, Ps)) {
         let translated = self.translate(line, here);
         let at = self.look_up(here.out.now()) + here.site.machine.l1.hit_latency;
-        self.port.send(at, Bytes(bytes)).max(translated) + here.site.machine.crossbar.latency
+        let sent = self.port.send(at, Bytes(bytes));
+        (sent.max(translated) + here.site.machine.crossbar.latency, (sent, translated))
     }
 
     /// The time of the next lookup, one transaction after the other.
@@ -253,7 +256,9 @@ impl<D: Contents> Sm<D> {
         let Transaction { slot, line, mask, flag, result, several, .. } = transaction;
         self.tell_loaded(transaction, mask, data, here);
         let translated = self.translate(line, here);
-        let at = self.look_up(here.out.now()).max(translated) + here.site.machine.l1.hit_latency;
+        let looked_up = self.look_up(here.out.now());
+        let at = looked_up.max(translated) + here.site.machine.l1.hit_latency;
+        self.await_translation(slot, None, (looked_up, translated));
         let seen = self.flags.has(flag);
         let warp = &mut self.warps[slot];
         warp.hit_at = warp.hit_at.max(at);
@@ -335,10 +340,12 @@ impl<D: Contents> Sm<D> {
     ) {
         if asked.is_empty() {
             self.look_up(here.out.now());
+            self.share_translation(transaction.slot, entry, here.out.now());
             self.stats.l1_merges += 1;
             return;
         }
-        let at = self.depart(transaction.line, 0, here);
+        let (at, translation) = self.depart(transaction.line, 0, here);
+        self.await_translation(transaction.slot, Some(entry), translation);
         let request = Request::Read { mask: asked, scope: transaction.scope };
         let body = self.body(transaction, request, Generation::default(), entry);
         self.send(body, at, here);
@@ -371,7 +378,7 @@ impl<D: Contents> Sm<D> {
         let data = here.site.watch.store(here.site.warp_slot(self.sm, slot), line, mask, flag);
         self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), here);
         self.flags.add(flag);
-        let at = self.depart(line, self.bytes(mask, here), here);
+        let (at, _) = self.depart(line, self.bytes(mask, here), here);
         let request = Request::Write { mask, scope, data, tracked: true };
         let body = self.body(transaction, request, ticket, EntryId::default());
         self.send(body, at, here);
@@ -388,7 +395,10 @@ impl<D: Contents> Sm<D> {
         if returns {
             self.expect(transaction);
         }
-        let at = self.depart(line, self.bytes(mask, here), here);
+        let (at, translation) = self.depart(line, self.bytes(mask, here), here);
+        if returns {
+            self.await_translation(slot, None, translation);
+        }
         let update = here.site.watch.atomic(here.site.warp_slot(self.sm, slot), line, mask, flag);
         let request = Request::Atomic { mask, scope, update, returns };
         let body = self.body(transaction, request, ticket, EntryId::default());
@@ -449,7 +459,7 @@ impl<D: Contents> Sm<D> {
             && let Some(slot) = self.credit_queue.pop_front()
         {
             self.prefetch_queue(&self.credit_queue);
-            self.resume(usize::from(slot), here);
+            self.resume(usize::from(slot), Stall::StoreCredit, here);
         }
         if !self.credit_queue.is_empty() {
             self.await_credit(here);
@@ -464,6 +474,6 @@ impl<D: Contents> Sm<D> {
             self.block(slot, Wait::Flag);
             return;
         }
-        self.ready.set(slot, out.now() + POLL_INTERVAL);
+        self.pause(slot, out.now() + POLL_INTERVAL, Stall::Acquire);
     }
 }

@@ -5,6 +5,7 @@ use crate::cache::BulkClass;
 use crate::context::SmContext;
 use crate::message::Flag;
 use crate::mshr::Freed;
+use crate::stall::Stall;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::host::{Bulk, Filling, Waits};
 use tombolo_protocol::l1;
@@ -28,6 +29,8 @@ pub(super) struct FillingSm<'s, 'a, 'o, C, D: Contents> {
     pub(super) sm: &'s mut Sm<D>,
     pub(super) here: &'s mut SmContext<'a, 'o, C, D>,
     pub(super) fill: FillMessage<D>,
+    /// What a wait for it counts as.
+    pub(super) stall: Stall,
 }
 
 impl<C: Protocol, D: Contents> Filling for FillingSm<'_, '_, '_, C, D> {
@@ -63,7 +66,7 @@ impl<C: Protocol, D: Contents> Filling for FillingSm<'_, '_, '_, C, D> {
         site.watch.loaded(self.here.out.now(), loader, result, line, mask, data);
         if complete {
             let seen = flag != Flag::NONE && flag == seen;
-            self.sm.result(usize::from(warp), result, seen, self.here.out);
+            self.sm.result(usize::from(warp), (result, self.stall), seen, self.here.out);
         }
     }
 

@@ -5,6 +5,7 @@ use super::{Cta, Sm};
 use crate::context::SmContext;
 use crate::message::{Message, Out};
 use crate::sm::warp::Wait;
+use crate::stall::Stall;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::Protocol;
 use tombolo_protocol::front::{self, Operation, Stage};
@@ -59,13 +60,15 @@ impl<D: Contents> Sm<D> {
 
     /// Runs instructions of a warp from `at` on, until it or its sub-core has to wait.
     fn run<C: Protocol>(&mut self, slot: usize, index: usize, at: &mut Ps, here: &mut SmContext<'_, '_, C, D>) {
-        self.counts.turn_to(self.warps[slot].kernel, &self.stats);
+        self.counts.turn_to(self.warps[slot].kernel, &self.stats, &self.stalls.times);
+        self.count_stall(slot, self.ready.at(slot), *at);
         loop {
             match self.instruction(slot, index, at, here) {
-                Next::Continue => {}
-                Next::Switch => return,
-                Next::Later => return self.ready.set(slot, *at),
+                Next::Continue => continue,
+                Next::Switch => {}
+                Next::Later => self.pause(slot, *at, Stall::Issue),
             }
+            return self.stalls.count_from(slot, *at);
         }
     }
 
@@ -86,12 +89,12 @@ impl<D: Contents> Sm<D> {
         match op {
             Op::Use { distance } => self.use_result(slot, distance, *at),
             Op::Compute { .. } if here.site.machine.sm.shared_blocks && self.warps[slot].shared_at > *at => {
-                self.ready.set(slot, self.warps[slot].shared_at);
+                self.pause(slot, self.warps[slot].shared_at, Stall::Scratchpad);
                 Next::Switch
             }
             Op::Compute { class, count } => {
                 let cost = self.costs.compute[class as usize];
-                *at = self.sub_cores[index].spend(*at, cost, count.into());
+                *at = self.spend(index, *at, (cost, count.into()), Stall::Arithmetic);
                 self.stats.warp_instructions += u64::from(count);
                 self.advance(slot)
             }
@@ -100,7 +103,8 @@ impl<D: Contents> Sm<D> {
                 let end = self.scratchpad.reserve(here.out.now(), *at, passes);
                 self.warps[slot].shared_at = end + here.site.machine.sm.shared_latency;
                 let start = (*at).max(end.saturating_sub(self.scratchpad.span(passes)));
-                *at = self.sub_cores[index].spend(start, self.costs.slot, 1);
+                self.stalls.times.add(Stall::Scratchpad, start - *at);
+                *at = self.spend(index, start, (self.costs.slot, 1), Stall::Issue);
                 self.stats.warp_instructions += 1;
                 self.stats.scratchpad_passes += passes;
                 self.advance(slot)
@@ -110,7 +114,7 @@ impl<D: Contents> Sm<D> {
                 Next::Switch
             }
             Op::Barrier => {
-                *at = self.sub_cores[index].spend(*at, self.costs.slot, 1);
+                *at = self.spend(index, *at, (self.costs.slot, 1), Stall::Issue);
                 self.stats.warp_instructions += 1;
                 self.barrier(slot, at, here)
             }
@@ -136,13 +140,28 @@ impl<D: Contents> Sm<D> {
         self.warps[slot].pc += 1;
         self.stats.warp_instructions += 1;
         self.stats.memory_instructions += u64::from(!matches!(op, Op::Fence { .. }));
-        self.sub_cores[index].spend(at, self.costs.slot, 1).max(self.l1_free.saturating_sub(self.costs.backlog))
+        let issued = self.spend(index, at, (self.costs.slot, 1), Stall::Issue);
+        let next = issued.max(self.l1_free.saturating_sub(self.costs.backlog));
+        self.stalls.times.add(Stall::L1, next - issued);
+        next
+    }
+
+    /// A sub-core spends a cost on instructions, so many and each that much, from `at` on; returns when it is free.
+    #[inline]
+    fn spend(&mut self, index: usize, at: Ps, (cost, count): (u64, u64), stall: Stall) -> Ps {
+        let free = self.sub_cores[index].spend(at, cost, count);
+        self.stalls.times.add(stall, free - at);
+        free
     }
 
     /// What a warp's memory instruction lacked has come: it goes on at once, where it left off. Its sub-core has
-    /// issued it already, so it does not wait for that.
-    pub(super) fn resume<C: Protocol>(&mut self, slot: usize, here: &mut SmContext<'_, '_, C, D>) {
-        self.counts.turn_to(self.warps[slot].kernel, &self.stats);
+    /// issued it already, so it does not wait for that. `stall`: what its wait counts as.
+    pub(super) fn resume<C: Protocol>(&mut self, slot: usize, stall: Stall, here: &mut SmContext<'_, '_, C, D>) {
+        self.counts.turn_to(self.warps[slot].kernel, &self.stats, &self.stalls.times);
+        let now = here.out.now();
+        self.warps[slot].stall = stall;
+        self.count_stall(slot, now, now);
+        self.stalls.count_from(slot, now);
         let warp = &mut self.warps[slot];
         warp.wait = Wait::Nothing;
         warp.called = true;
@@ -152,9 +171,12 @@ impl<D: Contents> Sm<D> {
         let index = usize::from(self.warps[slot].sub_core);
         match progress {
             Progress::Done => {
-                let at = self.sub_cores[index].free_at.max(here.out.now());
-                let at = self.finish_memory_instruction(slot, index, at, op);
+                let free = self.sub_cores[index].free_at.max(now);
+                let at = self.finish_memory_instruction(slot, index, free, op);
                 self.sub_cores[index].free_at = at;
+                self.stalls.times.add(Stall::Issue, free - now);
+                self.stalls.count_from(slot, at);
+                self.warps[slot].stall = Stall::Issue;
                 self.wake(slot, at, here.out);
             }
             Progress::Blocked if self.ready.at(slot) < Ps::NEVER => self.wake(slot, self.ready.at(slot), here.out),
@@ -187,7 +209,7 @@ impl<D: Contents> Sm<D> {
             return Next::Switch;
         }
         if warp.hit_at > at {
-            self.ready.set(slot, warp.hit_at);
+            self.pause(slot, warp.hit_at, Stall::L1);
             return Next::Switch;
         }
         self.advance(slot)
@@ -211,7 +233,7 @@ impl<D: Contents> Sm<D> {
             if latest <= *at {
                 return Next::Continue;
             }
-            self.ready.set(slot, latest);
+            self.pause(slot, latest, Stall::Barrier);
             return Next::Switch;
         }
         cta.at_barrier += 1;
@@ -246,6 +268,7 @@ impl<D: Contents> Sm<D> {
         }
         let index = usize::from(warp.cta);
         let end = at.max(warp.hit_at).max(warp.shared_at);
+        self.count_end(slot, at, end);
         self.ready.set(slot, Ps::NEVER);
         self.set_alive(slot, false);
         let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");

@@ -7,6 +7,7 @@
 //! - `warp`: one warp's state. `ready`: which warp issues next. `sub_core`: a scheduler. `issue`: the issue loop.
 //! - `access`: loads, stores and atomics at the L1. `synchronize`: the stages of acquire and release.
 //! - `paging`: pages that its module may not use.
+//! - `stalls`: what its warps spend their time on.
 //! - `host`: what an SM keeps of its L1, as the protocol's host sees it. `prefetch`: hints for the host's caches, which change nothing.
 
 mod access;
@@ -15,6 +16,7 @@ mod issue;
 mod paging;
 mod prefetch;
 mod ready;
+mod stalls;
 mod sub_core;
 mod synchronize;
 mod warp;
@@ -29,11 +31,13 @@ use crate::mshr::{EntryId, Mshr, MshrConfig};
 use crate::pace::{KernelCounts, KernelStats};
 use crate::posted::Posted;
 use crate::site::Site;
+use crate::stall::{Stall, StallTimes};
 use crate::stats::SmStats;
 use crate::tlb::Tlb;
 use crate::watch::{Contents, Watch};
 use host::FillingSm;
 use ready::{Ready, SLOTS};
+use stalls::Stalls;
 use std::collections::VecDeque;
 use sub_core::SubCore;
 use tombolo_machine::MachineConfig;
@@ -52,6 +56,8 @@ struct Miss {
     /// The flag that its polls look for: one at a time.
     flag: Flag,
 }
+
+const _: () = assert!(Mshr::<Miss, Waiter, u8>::ENTRY_BYTES <= 64);
 
 /// A load that waits for a miss.
 #[derive(Clone, Copy, Debug)]
@@ -177,6 +183,7 @@ pub struct Sm<D: Contents> {
     finished: Vec<KernelSlot>,
     /// Of which kernels the counters count.
     counts: KernelCounts,
+    stalls: Stalls,
     /// Counters.
     pub stats: SmStats,
 }
@@ -211,6 +218,7 @@ impl<D: Contents> Sm<D> {
             scratchpad: Calendar::new(pass_length(machine)),
             finished: Vec::new(),
             counts: KernelCounts::default(),
+            stalls: Stalls::new(slots, machine.l1.mshrs),
             stats: SmStats::default(),
         }
     }
@@ -229,7 +237,7 @@ impl<D: Contents> Sm<D> {
         here: &mut SmContext<'_, '_, C, D>,
     ) {
         let slot = self.ctas.iter().position(Option::is_none).expect("the controller knows how many CTAs fit");
-        self.counts.turn_to(kernel, &self.stats);
+        self.counts.turn_to(kernel, &self.stats, &self.stalls.times);
         self.stats.ctas += 1;
         let mut alive = 0;
         let mut slots = 0;
@@ -240,6 +248,7 @@ impl<D: Contents> Sm<D> {
             self.warps[free] = Warp::new(sub_core, (slot as u8, kernel), range.start, range.end);
             self.set_alive(free, true);
             self.ready.arrive(free);
+            self.stalls.count_from(free, at);
             alive += 1;
             slots |= 1 << free;
             self.wake(free, at, here.out);
@@ -284,7 +293,17 @@ impl<D: Contents> Sm<D> {
 
     /// What has been counted of a kernel since it was last asked for.
     pub fn take_counted(&mut self, kernel: KernelSlot) -> KernelStats {
-        self.counts.take(kernel, &self.stats)
+        self.counts.take(kernel, &self.stats, &self.stalls.times)
+    }
+
+    /// What its warps have spent their time on.
+    pub fn stalls(&self) -> &StallTimes {
+        &self.stalls.times
+    }
+
+    /// Warp slots.
+    pub fn slots(&self) -> usize {
+        self.warps.len()
     }
 
     /// Invalidates the L1 (an acquire beyond the CTA, or a kernel's start).
@@ -301,26 +320,28 @@ impl<D: Contents> Sm<D> {
     /// The answer to a read has come: installs it and gives it to who waits. Where nothing of the line is on its way any
     /// more, its register is free.
     pub fn fill<C: Protocol>(&mut self, message: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
-        let FillMessage { register, line, mask, .. } = message;
+        let FillMessage { register, line, mask, by, .. } = message;
         assert!(self.mshr.holds(register, line), "{}: a fill of {line} nobody asked for", self.sm);
         let site = here.site;
-        let held = fill(&site.protocol, &mut FillingSm { sm: self, here: &mut *here, fill: message }, mask);
+        let stall = here.shared.stall_of(by);
+        let held = fill(&site.protocol, &mut FillingSm { sm: self, here: &mut *here, fill: message, stall }, mask);
         let Some(mut held) = held else { return };
         if here.site.map.moves() {
             self.miss_ends(line, here);
         }
         while let Some(warp) = self.mshr.next_parked(&mut held) {
-            self.resume(usize::from(warp), here);
+            self.resume(usize::from(warp), stall, here);
         }
         while let Some(warp) = self.mshr.wake() {
             self.prefetch_queue(self.mshr.backlog());
-            self.resume(usize::from(warp), here);
+            self.resume(usize::from(warp), stall, here);
         }
     }
 
-    /// The result of an atomic has come.
-    pub fn old(&mut self, warp: u8, result: u8, out: &mut Out<'_, D>) {
-        self.result(usize::from(warp), result, false, out);
+    /// The result of an atomic has come from a module.
+    pub fn old<C: Protocol>(&mut self, warp: u8, result: u8, by: ModuleId, here: &mut SmContext<'_, '_, C, D>) {
+        let stall = here.shared.stall_of(by);
+        self.result(usize::from(warp), (result, stall), false, here.out);
     }
 
     /// What each waiting warp waits for, for a report of who waits for whom.
@@ -329,8 +350,8 @@ impl<D: Contents> Sm<D> {
         alive.map(|slot| format!("{} warp {slot} waits for {:?}", self.sm, self.warps[slot].wait))
     }
 
-    /// One transaction of a result has come.
-    fn result(&mut self, slot: usize, result: u8, flag_seen: bool, out: &mut Out<'_, D>) {
+    /// One transaction of a result has come; `stall`: what a wait for it counts as.
+    fn result(&mut self, slot: usize, (result, stall): (u8, Stall), flag_seen: bool, out: &mut Out<'_, D>) {
         let warp = &mut self.warps[slot];
         if warp.several >> result & 1 != 0 {
             let left = &mut self.outstanding[slot][usize::from(result)];
@@ -356,6 +377,9 @@ impl<D: Contents> Sm<D> {
             | Wait::Flag => false,
         };
         if wakes {
+            if warp.stall != Stall::Acquire {
+                warp.stall = stall;
+            }
             self.wake(slot, out.now(), out);
         }
     }
@@ -381,7 +405,14 @@ impl<D: Contents> Sm<D> {
     /// Blocks a warp until somebody wakes it.
     fn block(&mut self, slot: usize, wait: Wait) {
         self.warps[slot].wait = wait;
+        self.warps[slot].stall = wait.stall();
         self.ready.set(slot, Ps::NEVER);
+    }
+
+    /// Makes a warp ready at `at`, until when its time counts as `stall`.
+    fn pause(&mut self, slot: usize, at: Ps, stall: Stall) {
+        self.warps[slot].stall = stall;
+        self.ready.set(slot, at);
     }
 
     fn keep_line<C: Protocol>(
@@ -431,4 +462,6 @@ pub struct FillMessage<D> {
     pub data: D,
     /// The flag that the read looked for, where it was seen.
     pub seen: Flag,
+    /// The module that has answered.
+    pub by: ModuleId,
 }

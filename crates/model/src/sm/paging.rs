@@ -3,6 +3,7 @@
 use super::Sm;
 use crate::context::SmContext;
 use crate::message::Message;
+use crate::stall::Stall;
 use crate::watch::Contents;
 use tombolo_protocol::Protocol;
 use tombolo_protocol::paging::Wanted;
@@ -50,7 +51,7 @@ impl<D: Contents> Sm<D> {
 
     /// The module may use a page: a warp that has waited for it tries again.
     pub fn page_mapped<C: Protocol>(&mut self, warp: u8, here: &mut SmContext<'_, '_, C, D>) {
-        self.resume(usize::from(warp), here);
+        self.resume(usize::from(warp), Stall::Page, here);
     }
 
     /// The module is not to use a page as it did.

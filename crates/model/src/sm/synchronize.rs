@@ -6,6 +6,7 @@ use super::warp::Wait;
 use crate::context::SmContext;
 use crate::message::{Message, Out, SyncKind};
 use crate::posted::{Drainer, StoreReturn};
+use crate::stall::Stall;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_protocol::plan::Sync;
@@ -72,15 +73,19 @@ impl<D: Contents> Sm<D> {
     fn await_result<C: Protocol>(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         let warp = &self.warps[slot];
         let result = warp.current_slot();
+        let polls = matches!(op, Op::WaitUntil { .. });
         if warp.is_pending(result) {
             self.block(slot, Wait::Result(result));
+            if polls {
+                self.warps[slot].stall = Stall::Acquire;
+            }
             return Progress::Blocked;
         }
         if warp.hit_at > here.out.now() {
-            self.ready.set(slot, warp.hit_at);
+            self.pause(slot, warp.hit_at, if polls { Stall::Acquire } else { Stall::L1 });
             return Progress::Blocked;
         }
-        if matches!(op, Op::WaitUntil { .. }) {
+        if polls {
             // A poll's result has been looked at here: later instructions count past it.
             self.warps[slot].forget_latest_result();
             if !self.warps[slot].flag_seen {
@@ -164,6 +169,10 @@ impl<D: Contents> Sm<D> {
     /// Has the controller run a plan for a warp.
     fn ask<C: Protocol>(&mut self, slot: usize, kind: SyncKind, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
         self.block(slot, Wait::Sync);
+        self.warps[slot].stall = match kind {
+            SyncKind::Acquire => Stall::Acquire,
+            SyncKind::Release => Stall::Release,
+        };
         let to = here.site.layout.controller(here.site.module);
         let at = here.out.now() + here.site.machine.crossbar.latency.max(Ps(1));
         here.out.send(at, self.id, to, Message::Sync { sm: self.sm, warp: slot as u8, kind, scope });

@@ -1,6 +1,7 @@
 //! The state of one resident warp.
 
 use crate::kernel_slot::KernelSlot;
+use crate::stall::Stall;
 use tombolo_types::Ps;
 
 /// What a warp that is not ready waits for.
@@ -77,6 +78,10 @@ pub(super) struct Warp {
     pub(super) flag_seen: bool,
     /// Whether the plan of the stage at hand has been run.
     pub(super) synced: bool,
+    /// What its time counts as until it is ready.
+    pub(super) stall: Stall,
+    /// Whether an access of its waits for a translation.
+    pub(super) translates: bool,
 }
 
 const _: () = assert!(size_of::<Warp>() == 64);
@@ -104,6 +109,8 @@ impl Warp {
             called: false,
             flag_seen: false,
             synced: false,
+            stall: Stall::Issue,
+            translates: false,
         }
     }
 

@@ -4,6 +4,7 @@
 mod check;
 mod compare;
 mod completion;
+mod explain;
 mod list;
 mod new;
 mod probes;
@@ -26,6 +27,8 @@ pub(crate) enum Command {
     Run(run::Arguments),
     /// Runs workloads under several designs and prints how each does against a baseline, and why
     Compare(compare::Arguments),
+    /// Runs a workload under several designs and tells what warps waited for, and what the designs differ in most
+    Explain(explain::Arguments),
     /// Runs every way to share memory between GPUs, ranks them, and says what to do with each array
     Share(share::Arguments),
     /// Runs a paper's evaluation and prints its claims, each with what the paper states and what came out
@@ -56,6 +59,7 @@ impl Command {
         match self {
             Command::Run(arguments) => arguments.execute(),
             Command::Compare(arguments) => arguments.execute(),
+            Command::Explain(arguments) => arguments.execute(),
             Command::Share(arguments) => arguments.execute(),
             Command::Reproduce(arguments) => arguments.execute(),
             Command::Sweep(arguments) => arguments.execute(),

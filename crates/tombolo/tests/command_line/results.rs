@@ -25,6 +25,7 @@ fn a_record_has_every_key_that_scripts_rely_on() {
         ("memory_cache", &["accesses", "reads", "writes", "hits", "merges", "misses", "evictions", "write_backs"]),
         ("coherence", &["invalidations_by_store", "invalidations_by_eviction", "evictions", "writebacks"]),
         ("energy_pj", &["l1i", "l1", "scratchpad", "l2", "l3", "crossbar", "dram", "module_links", "gpu_links"]),
+        ("stalls", &["warp_slot_cycles", "issue", "gpu", "store_credit", "kernel_boundary", "idle"]),
         ("host", &["wall_s", "warp_instructions_per_s", "peak_rss_bytes", "threads"]),
     ] {
         keys.iter().for_each(|key| assert!(record[part][key].is_number(), "{part}.{key}"));

@@ -1,0 +1,251 @@
+//! Why a design takes another time than the one before it: its time by class of warp-slot cycles, and the counter behind each
+//! difference.
+//!
+//! A run's time is cut in three. Outside kernels nothing runs: `idle`. At boundaries nothing runs yet, or any more:
+//! `kernel_boundary`. The rest goes to the other classes in the proportion of their cycles, over all slots that held a warp.
+//! Empty slots beside them explain nothing: they are there as long as the others take. In shares of the first design's time
+//! a design's classes add up to its time over the first one's, and differences of classes to that of the times.
+//!
+//! What counters can tell of a class stands in one table, in two parts. *Measures* count what is waited for: loads that go to
+//! another GPU. *Causes* count what brings it about: lines that a directory eviction took. All are events; bytes count as
+//! lines. The measure of a difference is the first that changed the same way, the cause the one that changed most. The cause
+//! is the counter behind it where it accounts for most of what the measure did.
+
+use serde_json::Value;
+use tombolo_system::stalls::StallRecord;
+use tombolo_system::{RunRecord, TimeChoice};
+
+/// A class of time that two designs differ in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The class, as a record names it.
+    pub class: &'static str,
+    /// Under the first design: a share of its time, 0 to 1.
+    pub from: f64,
+    /// Under the other: a share of the same time, which may be above 1.
+    pub to: f64,
+    /// The counter behind it; `None` where none of those that could be changed the same way.
+    pub counter: Option<Change>,
+}
+
+impl Difference {
+    /// By how much the class grew; negative where it shrank.
+    pub fn growth(&self) -> f64 {
+        self.to - self.from
+    }
+}
+
+/// What a counter was under two designs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Its path in a record.
+    pub path: &'static str,
+    /// Under the first.
+    pub from: u64,
+    /// Under the other.
+    pub to: u64,
+}
+
+impl Change {
+    /// By which part of the larger one it changed.
+    fn part(&self) -> f64 {
+        self.from.abs_diff(self.to) as f64 / self.from.max(self.to).max(1) as f64
+    }
+}
+
+/// Bytes that count as an event: those of the lines of most machines.
+const BYTES_OF_AN_EVENT: f64 = 128.0;
+
+/// A cause that changed by this part of what its class's measure did accounts for it. Source: assumed, most of it.
+const MOST: f64 = 0.5;
+
+/// A measure that changed by less than this part of itself did not. Source: assumed, what a person calls the same.
+const NOTICED: f64 = 0.01;
+
+/// What can be behind a class.
+struct Behind {
+    class: &'static str,
+    causes: &'static [&'static str],
+    /// The closest first.
+    measures: &'static [&'static str],
+}
+
+/// Lines that caches lose before they are used again.
+const LOST: &[&str] = &[
+    "coherence.lines_invalidated_by_eviction",
+    "coherence.lines_invalidated_by_store",
+    "coherence.bulk_invalidations",
+];
+
+const BEHIND: [Behind; 16] = [
+    Behind { class: "issue", causes: &[], measures: &["sm.failed_polls", "l1.hits", "warp_instructions"] },
+    Behind { class: "arithmetic", causes: &[], measures: &["warp_instructions"] },
+    Behind { class: "scratchpad", causes: &[], measures: &["sm.scratchpad_passes"] },
+    Behind { class: "l1", causes: &[], measures: &["l1.hits"] },
+    Behind {
+        class: "own_l2",
+        causes: &["sm.l1_invalidations", LOST[0], LOST[1]],
+        measures: &["l2.hits", "dram.read_bytes", "l2.loads"],
+    },
+    Behind { class: "module", causes: LOST, measures: &["l2.remote_loads"] },
+    Behind { class: "gpu", causes: LOST, measures: &["coherence.inter_gpu_loads", "inter_gpu_bytes"] },
+    Behind {
+        class: "host",
+        causes: &["blocks.evicted", "blocks.merged", "paging.evictions"],
+        measures: &["blocks.fetched", "host_memory.read_bytes", "inter_gpu_bytes"],
+    },
+    Behind { class: "tlb", causes: &["paging.shootdowns"], measures: &["sm.tlb_walks", "sm.tlb_misses"] },
+    Behind { class: "page", causes: &[], measures: &["paging.faults", "sm.page_waits"] },
+    Behind {
+        class: "store_credit",
+        causes: &[
+            "coherence.directory_evictions_shared",
+            "coherence.invalidations_by_eviction",
+            "coherence.invalidations_by_store",
+            "publication.published_lines",
+        ],
+        measures: &["inter_gpu_bytes", "dram.write_bytes", "coherence.writes"],
+    },
+    Behind {
+        class: "barrier",
+        causes: &[LOST[0], LOST[1], LOST[2], "paging.faults"],
+        measures: &["coherence.inter_gpu_loads", "inter_gpu_bytes", "dram.read_bytes"],
+    },
+    Behind {
+        class: "acquire",
+        causes: &["coherence.bulk_invalidations"],
+        measures: &["sm.failed_polls", "coherence.phases"],
+    },
+    Behind {
+        class: "release",
+        causes: &["coherence.invalidations_by_store", "coherence.writebacks", "publication.drains.release"],
+        measures: &["coherence.phases", "inter_gpu_bytes"],
+    },
+    Behind {
+        class: "kernel_boundary",
+        causes: &[
+            "elision.flushed_lines",
+            "coherence.writebacks",
+            "copies.bytes",
+            "paging.prefetched_bytes",
+            "coherence.bulk_invalidations",
+            "publication.drains.release",
+        ],
+        measures: &["coherence.phases"],
+    },
+    Behind {
+        class: "idle",
+        causes: &["copies.bytes", "paging.faults", "paging.prefetched_bytes"],
+        measures: &["copies.calls"],
+    },
+];
+
+/// The time of a run by class, in shares of the time of `first`.
+pub fn shares(run: &RunRecord, first: &RunRecord, time: TimeChoice) -> Vec<(&'static str, f64)> {
+    let [whole, own] = [run.time.whole_s, run.time.of(time)].map(|time| time.max(f64::MIN_POSITIVE));
+    let StallRecord { kernel_boundary, idle, warp_slot_cycles, .. } = run.stalls;
+    let outside = ((own - run.time.kernels_s) / own).clamp(0.0, 1.0);
+    let of_slots = warp_slot_cycles.max(1) as f64 * own / whole;
+    let boundary = (kernel_boundary as f64 / of_slots).min(1.0 - outside);
+    let held = warp_slot_cycles - kernel_boundary - idle;
+    let rest = 1.0 - outside - boundary;
+    let relative = own / first.time.of(time);
+    let share = |(class, cycles)| {
+        let share = match class {
+            // Where no slot held a warp, nothing but boundaries was there.
+            "kernel_boundary" if held == 0 => boundary + rest,
+            "kernel_boundary" => boundary,
+            "idle" => outside,
+            _ => rest * cycles as f64 / held.max(1) as f64,
+        };
+        (class, share * relative)
+    };
+    run.stalls.named().into_iter().map(share).collect()
+}
+
+/// What a design differs in from another on one workload or several, the most first. Each pair is of one workload, the run
+/// that the other is held to first. Shares are means of the workloads, and counters their sums.
+pub fn differences(pairs: &[(&RunRecord, &RunRecord)], time: TimeChoice) -> Vec<Difference> {
+    let value = |run: &RunRecord| serde_json::to_value(run).expect("its keys are strings");
+    let values: [Vec<Value>; 2] =
+        [pairs.iter().map(|(first, _)| value(first)).collect(), pairs.iter().map(|(_, other)| value(other)).collect()];
+    let sides = pairs.iter().map(|(first, other)| [shares(first, first, time), shares(other, first, time)]);
+    let sides: Vec<_> = sides.collect();
+    let mean = |class: usize, side: usize| {
+        sides.iter().map(|sides| sides[side][class].1).sum::<f64>() / pairs.len().max(1) as f64
+    };
+    let classes = BEHIND.iter().enumerate().map(|(at, behind)| (at, behind.class));
+    let mut differences: Vec<Difference> = classes
+        .map(|(at, class)| {
+            let [from, to] = [0, 1].map(|side| mean(at, side));
+            Difference { class, from, to, counter: counter(class, to > from, &values) }
+        })
+        .collect();
+    differences.sort_by(|one, another| another.growth().abs().total_cmp(&one.growth().abs()));
+    differences
+}
+
+/// The counter behind a class that grew, or shrank.
+fn counter(class: &str, grew: bool, values: &[Vec<Value>; 2]) -> Option<Change> {
+    let behind = BEHIND.iter().find(|behind| behind.class == class)?;
+    let [causes, mut measures] =
+        [behind.causes, behind.measures].map(|paths| changes(paths, grew, values).collect::<Vec<_>>().into_iter());
+    let cause = causes.reduce(|best, next| if next.1 > best.1 { next } else { best });
+    let measure = measures.find(|(change, _)| change.part() >= NOTICED);
+    match (cause, measure) {
+        (Some((cause, by)), Some((_, measured))) if by >= MOST * measured => Some(cause),
+        (Some((cause, _)), None) => Some(cause),
+        (_, measure) => measure.map(|(change, _)| change),
+    }
+}
+
+/// Of some counters those that changed in a direction, each with by how many events.
+fn changes(
+    paths: &'static [&'static str],
+    grew: bool,
+    values: &[Vec<Value>; 2],
+) -> impl Iterator<Item = (Change, f64)> {
+    paths.iter().filter_map(move |path| {
+        let sum = |values: &Vec<Value>| values.iter().map(|value| read(value, path)).sum::<u64>();
+        let [from, to] = values.each_ref().map(sum);
+        let growth = to as f64 - from as f64;
+        let events = if path.ends_with("bytes") { BYTES_OF_AN_EVENT } else { 1.0 };
+        let by = if grew { growth } else { -growth } / events;
+        (by > 0.0).then_some((Change { path, from, to }, by))
+    })
+}
+
+/// The counter at a path; 0 where a record has none.
+fn read(value: &Value, path: &str) -> u64 {
+    let place = path.split('.').try_fold(value, |value, name| value.get(name));
+    place.and_then(Value::as_u64).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_class_of_a_record_has_its_counters() {
+        let classes: Vec<&str> = StallRecord::default().named().iter().map(|(class, _)| *class).collect();
+        assert_eq!(BEHIND.iter().map(|behind| behind.class).collect::<Vec<_>>(), classes);
+        for path in BEHIND.iter().flat_map(|behind| behind.causes.iter().chain(behind.measures)) {
+            assert!(tombolo_report::counter::find(path).is_some(), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_cause_is_named_where_it_accounts_for_most() {
+        let values = |evictions: u64, loads: u64| {
+            let coherence = serde_json::json!({ "lines_invalidated_by_eviction": evictions, "inter_gpu_loads": loads });
+            vec![serde_json::json!({ "coherence": coherence })]
+        };
+        let named =
+            |evictions| counter("gpu", true, &[values(0, 100), values(evictions, 300)]).map(|change| change.path);
+        assert_eq!(named(150), Some("coherence.lines_invalidated_by_eviction"));
+        assert_eq!(named(50), Some("coherence.inter_gpu_loads"));
+        let fell = counter("gpu", false, &[values(9, 300), values(0, 100)]);
+        assert_eq!(fell, Some(Change { path: "coherence.inter_gpu_loads", from: 300, to: 100 }));
+        assert_eq!(counter("gpu", false, &[values(0, 100), values(0, 100)]), None);
+    }
+}

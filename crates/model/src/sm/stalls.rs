@@ -1,0 +1,134 @@
+//! What the warps of an SM spend their time on. It observes, and decides nothing.
+//!
+//! A warp is told of as it leaves its sub-core, with what it waits for, and as it comes back: then the time between counts.
+//! Of that, what lies behind its wake counts as [`Stall::Issue`]. What a load waits for its module says as it answers.
+
+use super::Sm;
+use super::ready::SLOTS;
+use super::warp::Wait;
+use crate::mshr::EntryId;
+use crate::stall::{Stall, StallTimes};
+use crate::watch::Contents;
+use tombolo_types::Ps;
+
+/// Times of the warps of an SM.
+pub(super) struct Stalls {
+    /// So far.
+    pub(super) times: StallTimes,
+    /// By warp slot modulo [`SLOTS`]: from when on its time does not count yet.
+    since: [Ps; SLOTS],
+    /// By warp slot, where its warp `translates`: from when to when an access of its waits for a translation.
+    of_warps: Vec<Translates>,
+    /// By miss register: the same of its read. What is left of earlier reads is over.
+    of_misses: Vec<Translates>,
+    /// When the last of these is.
+    latest: Ps,
+}
+
+/// A wait for a translation.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Translates {
+    /// When the access would go on without it.
+    from: Ps,
+    /// When it is there.
+    until: Ps,
+}
+
+impl Stalls {
+    /// None, of so many warp slots and miss registers.
+    pub(super) fn new(slots: usize, registers: u32) -> Stalls {
+        Stalls {
+            times: StallTimes::default(),
+            since: [Ps::ZERO; SLOTS],
+            of_warps: vec![Translates::default(); slots],
+            of_misses: vec![Translates::default(); registers as usize],
+            latest: Ps::ZERO,
+        }
+    }
+
+    /// The time of the warp in `slot` counts from `at` on.
+    #[inline]
+    pub(super) fn count_from(&mut self, slot: usize, at: Ps) {
+        self.since[slot % SLOTS] = at;
+    }
+}
+
+impl Wait {
+    /// What it counts as; of a load, until it is known who answers.
+    pub(super) fn stall(self) -> Stall {
+        match self {
+            Wait::Nothing => Stall::Issue,
+            Wait::Result(_) | Wait::AnyResult | Wait::AllResults | Wait::MissRegister | Wait::Line => Stall::OwnL2,
+            Wait::StoreCredit => Stall::StoreCredit,
+            Wait::Barrier => Stall::Barrier,
+            Wait::Drain => Stall::Release,
+            Wait::Sync | Wait::Flag => Stall::Acquire,
+            Wait::Page => Stall::Page,
+        }
+    }
+}
+
+impl<D: Contents> Sm<D> {
+    /// A warp comes back to its sub-core at `at`, and has been ready since `ready`.
+    #[inline]
+    pub(super) fn count_stall(&mut self, slot: usize, ready: Ps, at: Ps) {
+        let since = self.stalls.since[slot % SLOTS];
+        let ready = ready.max(since).min(at);
+        if self.warps[slot].translates {
+            self.count_translation(slot, since, ready);
+        } else {
+            self.stalls.times.add(self.warps[slot].stall, ready - since);
+        }
+        self.stalls.times.add(Stall::Issue, at - ready);
+    }
+
+    /// A warp ends at `end`, having issued its last instruction at `at`: it waits for its last hit, or scratchpad access.
+    pub(super) fn count_end(&mut self, slot: usize, at: Ps, end: Ps) {
+        self.warps[slot].stall = if end > self.warps[slot].shared_at { Stall::L1 } else { Stall::Scratchpad };
+        self.stalls.count_from(slot, at);
+        self.count_stall(slot, end, end);
+    }
+
+    /// Counts the time from `since` to `ready` of a warp whose accesses waited for a translation.
+    #[cold]
+    fn count_translation(&mut self, slot: usize, since: Ps, ready: Ps) {
+        let (stall, Translates { from, until }) = (self.warps[slot].stall, self.stalls.of_warps[slot]);
+        let awaits = matches!(stall, Stall::L1 | Stall::OwnL2 | Stall::Module | Stall::Gpu | Stall::Host);
+        let part = if awaits { until.min(ready).saturating_sub(from.max(since)) } else { Ps::ZERO };
+        self.stalls.times.add(Stall::Tlb, part);
+        self.stalls.times.add(stall, ready - since - part);
+        self.warps[slot].translates = until > ready;
+    }
+
+    /// A warp's access that would go on at `at` does so at `translated`, when its translation is there. `entry`: of a read.
+    #[inline]
+    pub(super) fn await_translation(&mut self, slot: usize, entry: Option<EntryId>, (at, translated): (Ps, Ps)) {
+        if translated > at {
+            let wait = Translates { from: at, until: translated };
+            self.note_translation(slot, wait);
+            if let Some(entry) = entry {
+                self.stalls.of_misses[entry.index()] = wait;
+                self.stalls.latest = translated.max(self.stalls.latest);
+            }
+        }
+    }
+
+    #[cold]
+    fn note_translation(&mut self, slot: usize, wait: Translates) {
+        let warp = &mut self.warps[slot];
+        let known = &mut self.stalls.of_warps[slot];
+        *known = if warp.translates { Translates { until: wait.until.max(known.until), ..*known } } else { wait };
+        warp.translates = true;
+    }
+
+    /// A warp joins a miss at `now`: it waits for its translation, too.
+    #[inline]
+    pub(super) fn share_translation(&mut self, slot: usize, entry: EntryId, now: Ps) {
+        if self.stalls.latest > now {
+            let wait = self.stalls.of_misses[entry.index()];
+            if wait.until > now {
+                self.note_translation(slot, Translates { from: wait.from.max(now), ..wait });
+            }
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! `explain`: why designs differ on a workload.
+
+use crate::explanation::{Asked, Explanation};
+use crate::failure::Failure;
+use crate::hardware::MachineArguments;
+use crate::output::{OutputArguments, complain};
+use crate::progress::Progress;
+use crate::provenance::{provenance, seeds};
+use crate::threads::ThreadsArgument;
+use crate::timed::TimeArgument;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tombolo_experiment::campaign::run_points;
+use tombolo_experiment::workload::{Target, only};
+use tombolo_experiment::{Pass, Point, PointResult};
+use tombolo_system::RunRecord;
+
+/// What to explain.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    machine: MachineArguments,
+    /// Designs, two at least: names of `list designs`, or paths of .toml files; each is held to the first
+    #[arg(long, value_name = "A,B,…", required = true, num_args = 1.., value_delimiter = ',')]
+    designs: Vec<String>,
+    /// Workload of `list workloads`, with parameters: triad,elements=4096; or trace:PATH; a PATH with a comma goes in double
+    /// quotes: 'trace:"a,b"'
+    #[arg(long, value_name = "W[,KEY=VALUE…]|trace:PATH")]
+    workload: String,
+    #[command(flatten)]
+    time: TimeArgument,
+    #[command(flatten)]
+    threads: ThreadsArgument,
+    #[command(flatten)]
+    output: OutputArguments,
+}
+
+impl Arguments {
+    /// Runs the workload under every design and tells what they differ in. An error where a run gives no result.
+    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        if self.designs.len() < 2 {
+            let (value, reason) = (self.designs.join(","), "give two at least: each is held to the first".to_owned());
+            return Err(Failure::Argument { flag: "--designs", value, reason });
+        }
+        let hardware = self.machine.hardware(&self.designs)?;
+        let chosen = only(&self.workload)?;
+        chosen.check(Target::of(&hardware.machine))?;
+        let named = self.designs.iter().map(String::as_str).chain([self.machine.machine()]).map(PathBuf::from);
+        self.output.check(chosen.files().into_iter().chain(named))?;
+        let workload = Arc::new(chosen.clone());
+        let point = |design| {
+            let (machine, workload) = (Arc::clone(&hardware.machine), Arc::clone(&workload));
+            Point::new(machine, Arc::new(design), workload, Pass::Simulation, Vec::new())
+        };
+        let points = hardware.designs.iter().cloned().map(point).collect::<Result<Vec<_>, _>>()?;
+        let threads = self.threads.count();
+        let runs = self.run(&points, threads)?;
+        runs.iter().flat_map(|run| &run.notes).for_each(|note| complain(&format!("warning: {note}")));
+        let asked = Asked {
+            machine: hardware.machine.name.clone(),
+            scale: hardware.machine.scale.to_string(),
+            set: self.machine.settings().to_vec(),
+            workload: chosen.label.clone(),
+            time: self.time.choice(),
+        };
+        let explanation = Explanation::of(asked, &runs);
+        let made = provenance(threads, &seeds(std::slice::from_ref(&chosen)));
+        self.output.give(&explanation, made, true, |colours| explanation.text(colours))?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The record of each point, under the name of its design.
+    fn run(&self, points: &[Point], threads: usize) -> Result<Vec<RunRecord>, Failure> {
+        let progress = Progress::new(points.len());
+        let results = run_points(points, None, threads, &progress)?;
+        let record = |point: &Point| {
+            let failed =
+                |reason: String| Failure::Argument { flag: "--designs", value: point.design.name.clone(), reason };
+            match results.get(point.key()).expect("every point has an answer") {
+                Ok(outcome) => match &**outcome {
+                    PointResult::Simulation(record) if record.time.of(self.time.choice()) == 0.0 => {
+                        Err(failed("the program takes no time under it, of which nothing can be explained".to_owned()))
+                    }
+                    // Designs of two names may be one point.
+                    PointResult::Simulation(record) => {
+                        Ok(RunRecord { design: point.design.name.clone(), ..(**record).clone() })
+                    }
+                    PointResult::Sharing(_) => unreachable!("a simulation was asked for"),
+                },
+                Err(error) => Err(failed(error.clone())),
+            }
+        };
+        points.iter().map(record).collect()
+    }
+}

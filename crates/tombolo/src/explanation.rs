@@ -1,0 +1,192 @@
+//! What `explain` prints: stacks side by side, and what they differ in most.
+
+use crate::table::{Cell, Look, Table, bytes, count};
+use serde::Serialize;
+use tombolo_experiment::explain::{Change, Difference, differences, shares};
+use tombolo_report::counter;
+use tombolo_system::stalls::StallRecord;
+use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
+
+/// Differences from this share on are told. Source: what a decimal of a percent shows as other than nothing.
+const LEAST: f64 = 0.0005;
+/// Differences that a person is told of a design, at most. Source: assumed; all are in the document.
+const MOST: usize = 6;
+
+/// What was asked.
+pub(crate) struct Asked {
+    pub(crate) machine: String,
+    pub(crate) scale: String,
+    pub(crate) set: Vec<String>,
+    pub(crate) workload: String,
+    pub(crate) time: TimeChoice,
+}
+
+/// One design.
+#[derive(Debug, Serialize)]
+struct Explained {
+    design: String,
+    /// Cycles of its warp slots over the whole run.
+    stalls: StallRecord,
+    time: TimeRecord,
+    /// Its time by class, in shares of the first design's, in the order of the stack.
+    #[serde(skip)]
+    shares: Vec<(&'static str, f64)>,
+}
+
+/// What a design differs in from the first.
+#[derive(Debug, Serialize)]
+struct DifferenceRow {
+    /// Which design.
+    design: String,
+    /// Class of time.
+    class: &'static str,
+    /// Under the first design, as a share of its time.
+    from: f64,
+    /// Under this one, as a share of the same time.
+    to: f64,
+    /// The counter behind it, by its path; null where none is.
+    counter: Option<&'static str>,
+    /// All of this, in a line.
+    text: String,
+}
+
+/// One document with everything; `explain --json` prints it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Explanation {
+    tombolo: &'static str,
+    machine: String,
+    scale: String,
+    workload: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    set: Vec<String>,
+    /// Which time of each run shares are of.
+    of: TimeChoice,
+    designs: Vec<Explained>,
+    /// By design, the largest first.
+    differences: Vec<DifferenceRow>,
+    notes: Vec<String>,
+}
+
+impl Explanation {
+    /// Of runs of one program, the first of which the others are held to.
+    pub(crate) fn of(asked: Asked, runs: &[RunRecord]) -> Explanation {
+        let Asked { machine, scale, set, workload, time } = asked;
+        let first = &runs[0];
+        let explained = |run: &RunRecord| Explained {
+            design: run.design.clone(),
+            stalls: run.stalls,
+            time: run.time,
+            shares: shares(run, first, time),
+        };
+        let rows = |run: &RunRecord| {
+            let told = differences(&[(first, run)], time).into_iter().filter(|one| one.growth().abs() >= LEAST);
+            told.map(|one| DifferenceRow::of(&run.design, &one)).collect::<Vec<_>>()
+        };
+        let mut notes: Vec<String> = Vec::new();
+        for note in runs.iter().flat_map(|run| &run.notes) {
+            if !notes.contains(note) {
+                notes.push(note.clone());
+            }
+        }
+        Explanation {
+            tombolo: env!("CARGO_PKG_VERSION"),
+            machine,
+            scale,
+            workload,
+            set,
+            of: time,
+            designs: runs.iter().map(explained).collect(),
+            differences: runs[1..].iter().flat_map(rows).collect(),
+            notes,
+        }
+    }
+
+    /// The stacks, and under them what differs most.
+    pub(crate) fn text(&self, colours: bool) -> String {
+        let strong = |text: &str| format!("{}\n", Look::Strong.paint(text, colours));
+        let Explanation { machine, scale, workload, of, designs, .. } = self;
+        let first = &designs[0].design;
+        let mut text = strong(&format!("{workload} on {machine} at scale {scale}"));
+        text.push_str(&format!("Time by what warps did, in percent of that of {first}: {}\n", of.title()));
+        text.push_str(&self.stacks().render(colours));
+        for design in &designs[1..] {
+            text.push('\n');
+            text.push_str(&strong(&format!("{} against {first}", design.design)));
+            let rows = self.differences.iter().filter(|row| row.design == design.design);
+            let mut rows = rows.take(MOST).peekable();
+            if rows.peek().is_none() {
+                text.push_str("no class differs by a tenth of a percent of the time\n");
+            }
+            rows.for_each(|row| text.push_str(&format!("{}\n", row.text)));
+        }
+        for note in &self.notes {
+            text.push_str(&format!("note: {note}\n"));
+        }
+        text
+    }
+
+    fn stacks(&self) -> Table {
+        let headings = std::iter::once("class").chain(self.designs.iter().map(|one| &*one.design));
+        let mut table = Table::new(1).with_headings(headings);
+        let mut add = |name: String, values: Vec<f64>| {
+            let cells = values.into_iter().map(|value| Cell::plain(share(value)));
+            table.row(std::iter::once(Cell::plain(name)).chain(cells).collect());
+        };
+        for (index, (class, _)) in self.designs[0].shares.iter().enumerate() {
+            let values: Vec<f64> = self.designs.iter().map(|one| one.shares[index].1).collect();
+            if values.iter().any(|value| *value >= LEAST) {
+                add(words(class), values);
+            }
+        }
+        let sums = self.designs.iter().map(|one| one.shares.iter().map(|(_, share)| share).sum()).collect();
+        add("all".to_owned(), sums);
+        table
+    }
+}
+
+impl DifferenceRow {
+    fn of(design: &str, difference: &Difference) -> DifferenceRow {
+        let Difference { class, from, to, ref counter } = *difference;
+        let behind = counter.as_ref().map(|change| format!(": {}", told(change))).unwrap_or_default();
+        let text = format!("{} {} -> {}{behind}", words(class), share(from), share(to));
+        DifferenceRow {
+            design: design.to_owned(),
+            class,
+            from,
+            to,
+            counter: counter.as_ref().map(|one| one.path),
+            text,
+        }
+    }
+}
+
+/// A counter before and after: `directory evictions 0 -> 4.7 M`.
+fn told(Change { path, from, to }: &Change) -> String {
+    let known = counter::find(path).expect("counters behind classes are in the table");
+    let [from, to] = [*from, *to].map(|value| if known.unit == "B" { bytes(value) } else { count(value) });
+    format!("{} {from} -> {to}", known.name)
+}
+
+/// A class as words.
+fn words(class: &str) -> String {
+    class.replace('_', " ")
+}
+
+fn share(value: f64) -> String {
+    format!("{:.1} %", 100.0 * value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_is_told_with_its_counter() {
+        let counter = Some(Change { path: "coherence.directory_evictions", from: 0, to: 4_700_000 });
+        let difference = Difference { class: "store_credit", from: 0.04, to: 0.18, counter };
+        let row = DifferenceRow::of("hmg", &difference);
+        assert_eq!(row.text, "store credit 4.0 % -> 18.0 %: directory evictions 0 -> 4.70 M");
+        let row = DifferenceRow::of("hmg", &Difference { counter: None, ..difference });
+        assert_eq!((row.text.as_str(), row.counter), ("store credit 4.0 % -> 18.0 %", None));
+    }
+}
