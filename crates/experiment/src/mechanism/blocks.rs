@@ -190,7 +190,7 @@ fn copied(
     arrays: &[(&str, Range<u64>)],
 ) -> Result<RunRecord, String> {
     let end = arrays.iter().map(|(_, lines)| lines.end).max().unwrap_or_default();
-    let all = || vec![0..end * LINE];
+    let all = || std::iter::once(0..end * LINE).collect();
     let setup = HostPhase { reads: Vec::new(), writes: all() };
     let results = HostPhase { reads: all(), writes: Vec::new() };
     let program = Directed::of_arrays(line_size()?, vec![kernel], arrays, &[]).between(setup, results);

@@ -86,7 +86,7 @@ impl Arguments {
                     PointResult::Simulation(record) => {
                         Ok(RunRecord { design: point.design.name.clone(), ..(**record).clone() })
                     }
-                    PointResult::Sharing(_) => unreachable!("a simulation was asked for"),
+                    PointResult::Sharing(_) | PointResult::Arrays(_) => unreachable!("a simulation was asked for"),
                 },
                 Err(error) => Err(failed(error.clone())),
             }
