@@ -10,8 +10,6 @@ use tombolo_types::ModuleId;
 
 /// What tells this stream of numbers from those of other purposes with the same seed.
 const PURPOSE: u64 = 0x686f_7374;
-/// The same for what says whether blocks are spread over slices.
-const SPREADING: u64 = 0x7370_7265_6164;
 /// Bytes of a line.
 const LINE: u64 = 128;
 
@@ -26,16 +24,6 @@ pub(crate) fn add(setup: &mut Setup, percent: usize, seed: u64) {
     drawing.last_level_cache();
     drawing.host();
     setup.settings = drawing.settings;
-    spread(&mut setup.settings, percent, &mut Dice::new(seed, SPREADING));
-}
-
-/// Has slices have parts of blocks, where their number allows it.
-fn spread(settings: &mut Vec<Setting>, percent: usize, dice: &mut Dice) {
-    let (slices, block) = (value(settings, "l2.slices"), value(settings, "stack.block_bytes"));
-    if slices.is_power_of_two() && dice.percent(percent) {
-        let part = (block / dice.pick(&[2, 4])).max(LINE);
-        settings.push(("stack.interleave_bytes", part.to_string()));
-    }
 }
 
 /// The last value of a setting that counts, in a machine that is drawn.

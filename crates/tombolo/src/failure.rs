@@ -23,14 +23,6 @@ pub(crate) enum Failure {
     /// A folder of results.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A paper none of whose experiments ship.
-    #[error("the experiments of {paper} are not part of this version yet; there are those of {known}")]
-    NotYet {
-        /// As given.
-        paper: &'static str,
-        /// Those that ship.
-        known: String,
-    },
     /// A trace that cannot be read or written.
     #[error(transparent)]
     Trace(#[from] TraceError),
