@@ -178,7 +178,7 @@ fn a_saturated_link_is_what_its_readers_wait_for() {
     let settings = ["gpu_link.rate=4GB/s", "page_bytes=64MB"];
     let record = run(&settings, "no-remote-caching", vec![touch(0..1), at(4, reader)]);
     let stalls = last(&record);
-    let line_on_link = (128 + 16) as f64 / 4.0;
+    let line_on_link = f64::from(128 + 16) / 4.0;
     let expected = (warps * lines) as f64 * line_on_link;
     let share = stalls.gpu as f64 / expected;
     assert!((share - 1.0).abs() < 0.02, "{} cycles, {expected} expected", stalls.gpu);
@@ -194,7 +194,7 @@ fn a_full_store_queue_is_what_its_writers_wait_for() {
     let settings = ["gpu_link.rate=4GB/s", "page_bytes=64MB", "sm.posted_stores=32", "l2.posted_stores=32"];
     let record = run(&settings, "no-remote-caching", vec![touch(0..1), at(4, writer)]);
     let stalls = last(&record);
-    let line_on_link = (128 + 16) as f64 / 4.0;
+    let line_on_link = f64::from(128 + 16) / 4.0;
     let expected = warps as f64 * (lines - credits) as f64 * line_on_link;
     let share = stalls.store_credit as f64 / expected;
     assert!((share - 1.0).abs() < 0.02, "{} cycles, {expected} expected", stalls.store_credit);
