@@ -106,14 +106,16 @@ impl Flags {
         self.by_line.is_empty()
     }
 
-    /// Whether the store that leaves `flag` is known.
-    pub fn knows(&self, flag: Flag) -> bool {
+    /// Whether a store that leaves `flag` is known, of any line.
+    fn knows(&self, flag: Flag) -> bool {
         self.known.has(flag)
     }
 
-    /// The flag that a read looks for, where its store is known.
-    pub fn seen(&self, flag: Flag) -> Flag {
-        if self.knows(flag) { flag } else { Flag::NONE }
+    /// The flag that a read of `line` looks for, where its store to that line is known: one to several lines may have reached
+    /// only some of them.
+    pub fn seen(&self, line: Line, flag: Flag) -> Flag {
+        let shows = || self.by_line.get(&line).is_some_and(|line| line.events.contains(&flag));
+        if self.knows(flag) && shows() { flag } else { Flag::NONE }
     }
 
     /// All events of a line, to go with a copy of it.
@@ -200,6 +202,16 @@ mod tests {
         flags.learn(Line(2), Flag(7));
         assert_eq!(flags.news(Line(2), ModuleId(0)), [Flag(7)]);
         assert_eq!(flags.news(Line(1), ModuleId(0)), [Flag(7)]);
+    }
+
+    #[test]
+    fn a_store_that_has_reached_one_of_its_lines_is_not_seen_on_another() {
+        let mut flags = Flags::default();
+        flags.learn(Line(1), Flag(7));
+        assert_eq!([1, 2].map(|line| flags.seen(Line(line), Flag(7))), [Flag(7), Flag::NONE]);
+        flags.learn(Line(2), Flag(7));
+        assert_eq!([1, 2].map(|line| flags.seen(Line(line), Flag(7))), [Flag(7); 2]);
+        assert_eq!(flags.seen(Line(1), Flag::NONE), Flag::NONE);
     }
 
     #[test]

@@ -396,7 +396,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             Some((Answer::Fill { data, .. }, by)) => {
                 let mask = mask_of(body);
                 let at = here.deliver(ready, sm, mask.grains());
-                let seen = here.shared.flags.seen(body.flag);
+                let seen = here.shared.flags.seen(line, body.flag);
                 let data = data.line(place);
                 here.out.send(at, self.id, to, Message::Fill { register, line, mask, data, seen, by });
             }

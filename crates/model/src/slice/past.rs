@@ -54,7 +54,7 @@ impl<D: Contents> Slice<D> {
         let own = here.site.module;
         let (target, packet) = match (reply, to.from) {
             (Reply::Fill { mask, data }, Requester::Module(_)) if here.site.protocol.passes_reads() => {
-                let seen = here.shared.flags.seen(to.flag);
+                let seen = here.shared.flags.seen(line, to.flag);
                 (to.origin.module, Packet::Answer { origin: to.origin, line, mask, data, seen, by: own })
             }
             (Reply::Fill { mask, data }, Requester::Module(module)) => {

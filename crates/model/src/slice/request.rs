@@ -284,13 +284,13 @@ impl<D: Contents> Slice<D> {
             (Reply::Fill { mask, data }, Requester::Local) => {
                 let at = here.deliver(leaves, to.origin.sm, mask.grains());
                 let sm = here.site.layout.sm(here.site.module, to.origin.sm);
-                let seen = here.shared.flags.seen(to.flag);
+                let seen = here.shared.flags.seen(line, to.flag);
                 let register = to.origin.register;
                 here.out.send(at, self.id, sm, Message::Fill { register, line, mask, data, seen, by });
             }
             (Reply::Fill { mask, data }, Requester::Module(_)) if here.site.protocol.passes_reads() => {
                 // No L2 on the way keeps it: a GPU home passed the read, and the answer goes past it.
-                let seen = here.shared.flags.seen(to.flag);
+                let seen = here.shared.flags.seen(line, to.flag);
                 let answer = Packet::Answer { origin: to.origin, line, mask, data, seen, by };
                 here.send(leaves, to.origin.module, answer);
             }

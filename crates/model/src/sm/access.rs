@@ -114,6 +114,10 @@ impl<D: Contents> Sm<D> {
                 self.prefetch_access(later);
             }
         }
+        if matches!(op, Op::Store { .. } | Op::Atomic { .. }) {
+            // Of all its lines at once: a poll may hit one that the store has not come to.
+            self.flags.add(flag);
+        }
         self.warps[slot].next_access = accesses.start + u32::from(accesses.len);
         self.finish_access(slot, result, returns && several);
         Progress::Done
@@ -377,7 +381,6 @@ impl<D: Contents> Sm<D> {
         };
         let data = here.site.watch.store(here.site.warp_slot(self.sm, slot), line, mask, flag);
         self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), here);
-        self.flags.add(flag);
         let (at, _) = self.depart(line, self.bytes(mask, here), here);
         let request = Request::Write { mask, scope, data, tracked: true };
         let body = self.body(transaction, request, ticket, EntryId::default());
@@ -391,7 +394,6 @@ impl<D: Contents> Sm<D> {
             return Sent::Waits(Wait::StoreCredit);
         };
         self.change_line(line, |protocol, present, pending| l1::atomic(protocol, present, pending, mask), here);
-        self.flags.add(flag);
         if returns {
             self.expect(transaction);
         }
