@@ -82,6 +82,8 @@ pub struct Cpu {
     interval: Ps,
     /// When the next may be issued.
     free_at: Ps,
+    /// Whether it is to be called then.
+    is_called: bool,
     /// Whether it waits for a page.
     is_parked: bool,
     /// Pages whose unmapping waits until it has nothing outstanding. It issues nothing meanwhile.
@@ -104,6 +106,7 @@ impl Cpu {
             free: (0..config.outstanding as u8).rev().collect(),
             interval: Interval::cycles(config.clock.span(1 << 20), cycles).time(),
             free_at: Ps::ZERO,
+            is_called: false,
             is_parked: false,
             unmapped: Vec::new(),
             done: Vec::new(),
@@ -126,7 +129,10 @@ impl Cpu {
     pub fn handle<C, D: Contents>(&mut self, message: &Message<D>, here: &mut SmContext<'_, '_, C, D>) {
         match *message {
             Message::HostWork { slot, work } => self.begin(slot, work, here),
-            Message::HostIssue => self.issue(here),
+            Message::HostIssue => {
+                self.is_called = false;
+                self.issue(here);
+            }
             Message::Fill { register, line, mask, data, .. } => {
                 let name = register.number();
                 here.site.watch.loaded(here.out.now(), self.core, name, line, mask, data);
@@ -162,7 +168,9 @@ impl Cpu {
                 return;
             }
             if self.free_at > now {
-                here.out.send(self.free_at, self.id, self.id, Message::HostIssue);
+                if !std::mem::replace(&mut self.is_called, true) {
+                    here.out.send(self.free_at, self.id, self.id, Message::HostIssue);
+                }
                 return;
             }
             let Some(access) = running.left.front().copied() else { return };

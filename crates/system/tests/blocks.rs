@@ -301,6 +301,16 @@ fn a_gpu_that_fetches_what_the_host_wrote_gets_lines_of_its_cache_that_are_dirty
 }
 
 #[test]
+fn a_host_that_waits_for_its_own_rate_is_called_once_for_each_access() {
+    const LINES: u64 = 64 * BLOCK;
+    let machine = machine(&["cpu.outstanding=64", "cpu.issue_cycles=9", "llc.rate=400GB/s"]);
+    let host = [(1, HostLines::Written(0..LINES)), (1, HostLines::Read(0..LINES))];
+    let program = program(vec![reads(0, 0..1)], &host);
+    let events = simulate(&machine, &common::design("zero-copy", &[]), &program).host.events;
+    assert!(events < 20 * LINES, "{events} events of {} accesses", 2 * LINES);
+}
+
+#[test]
 fn neighbouring_ctas_of_a_turn_share_blocks() {
     let machine = machine(&[]);
     // Eight lines a CTA, so four CTAs a block.
