@@ -53,7 +53,7 @@ impl Change {
     }
 }
 
-/// Bytes that count as an event: those of the lines of most machines.
+/// Bytes that count as an event. Source: assumed, those of the lines of most machines.
 const BYTES_OF_AN_EVENT: f64 = 128.0;
 
 /// A cause that changed by this part of what its class's measure did accounts for it. Source: assumed, most of it.

@@ -1,8 +1,8 @@
 //! Mechanisms: directed programs whose bytes, invalidations or evictions are predicted in closed form.
 //!
 //! CTA `i` of sixteen runs on module `i` of HMG's machine with one SM a module; the first kernel places pages by
-//! touching them. Boundaries, blocks of host memory and ways to share memory have machines of their own. A claim names a mechanism; the tests of
-//! this crate hold every one to its prediction.
+//! touching them. Boundaries, blocks of host memory and ways to share memory have machines of their own. A claim names a
+//! mechanism; the tests of this crate hold every one to its prediction.
 
 mod blocks;
 mod boundaries;
@@ -54,6 +54,18 @@ impl Mechanism {
     pub fn measure(&self) -> Result<Measured, String> {
         (self.measure)()
     }
+}
+
+/// A directed program under a design with settings, on a machine with one SM a module.
+fn one_sm(machine: &str, design: &str, settings: &[&str], program: Arc<Directed>) -> Result<RunSpec, String> {
+    let mut machine = tombolo_machine::machine(machine).map_err(|error| error.to_string())?;
+    let mut designs = [tombolo_design::design(design).map_err(|error| error.to_string())?];
+    let settings = [&["topology.sms_per_module=1"], settings].concat();
+    tombolo_design::apply(&settings, &mut machine, &mut designs).map_err(|error| error.to_string())?;
+    let machine: Arc<MachineConfig> = machine.check().map(Arc::new).map_err(|error| error.to_string())?;
+    let [design] = designs;
+    let design = design.check().map_err(|error| error.to_string())?;
+    Ok(RunSpec { machine, design, program, pages: None, threads: 1 })
 }
 
 macro_rules! mechanisms {

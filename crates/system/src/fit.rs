@@ -2,8 +2,7 @@
 
 use crate::run::{RunError, RunSpec};
 use std::collections::BTreeSet;
-use tombolo_design::Placement;
-use tombolo_design::placement::Movement;
+use tombolo_design::placement::{HostCopies, Movement};
 use tombolo_design::scheduling::Shape;
 use tombolo_model::residency::residency;
 use tombolo_types::stream::{Command, KernelClass, KernelInfo};
@@ -100,19 +99,10 @@ fn check_sharing(spec: &RunSpec) -> Result<(), RunError> {
 fn check_room(spec: &RunSpec) -> Result<(), RunError> {
     let (machine, design, program) = (&spec.machine, &spec.design, &spec.program);
     let all: u64 = program.arrays().iter().map(|array| array.bytes.next_multiple_of(machine.page_bytes)).sum();
-    let (needs, whose) = match design.placement {
-        Placement::UnifiedMemoryCuda6(_) => (all, "GPU 0"),
-        Placement::CopiedFromHost(_) => (all.div_ceil(machine.topology.modules() as u64), "each GPU"),
-        Placement::FirstTouch(_)
-        | Placement::InterleavedLine(_)
-        | Placement::InterleavedPage(_)
-        | Placement::UnifiedMemory(_)
-        | Placement::UnifiedMemoryHints(_)
-        | Placement::Duplicated(_)
-        | Placement::RemoteDemandLoads(_)
-        | Placement::Published(_)
-        | Placement::PinnedOnHost(_)
-        | Placement::CachedInGpus(_) => return Ok(()),
+    let Movement::HostCopies(copied) = design.placement.sharing().movement else { return Ok(()) };
+    let (needs, whose) = match copied {
+        HostCopies::Everything => (all, "GPU 0"),
+        HostCopies::Needed => (all.div_ceil(machine.topology.modules() as u64), "each GPU"),
     };
     if needs <= machine.dram.bytes {
         return Ok(());

@@ -1,13 +1,13 @@
 //! Blocks of host memory in the memories of GPUs, and copies between host and GPUs: UMH's machine of four GPUs with one CU
 //! each. CTA `i` of four runs on GPU `i`; a block has 64 lines.
 
-use super::Measured;
+use super::{Measured, one_sm};
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Directed, HostLines, Warp};
 use tombolo_system::host::BlocksRecord;
-use tombolo_system::{RunRecord, RunSpec, run_checked};
+use tombolo_system::{RunRecord, run_checked};
 use tombolo_types::{HostPhase, Mask, Order};
 
 const GPUS: u64 = 4;
@@ -47,17 +47,10 @@ fn simulate(
     settings: &[&str],
     program: Arc<Directed>,
 ) -> Result<(RunRecord, Arc<MachineConfig>), String> {
-    let mut machine = tombolo_machine::machine("umh-4-nvlink").map_err(|error| error.to_string())?;
-    let mut designs = [tombolo_design::design(design).map_err(|error| error.to_string())?];
-    let settings = [&["topology.sms_per_module=1"], settings].concat();
-    tombolo_design::apply(&settings, &mut machine, &mut designs).map_err(|error| error.to_string())?;
-    let machine: Arc<MachineConfig> = machine.check().map(Arc::new).map_err(|error| error.to_string())?;
-    let [design] = designs;
-    let design = design.check().map_err(|error| error.to_string())?;
-    let spec = RunSpec { machine: Arc::clone(&machine), design, program, pages: None, threads: 1 };
+    let spec = one_sm("umh-4-nvlink", design, settings, program)?;
     let record = run_checked(&spec, None).map_err(|error| error.to_string())?;
     match record.check.as_ref().map_or(0, |check| check.violations) {
-        0 => Ok((record, machine)),
+        0 => Ok((record, Arc::clone(&spec.machine))),
         wrong => Err(format!("{wrong} loads returned what they must not")),
     }
 }

@@ -1,11 +1,11 @@
 //! Ways to share memory that GPS compares itself with, on its machine of four GPUs with one SM each.
 
-use super::Measured;
+use super::{Measured, one_sm};
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Directed};
-use tombolo_system::{RunRecord, RunSpec, run};
+use tombolo_system::{RunRecord, run};
 use tombolo_types::LineSize;
 
 pub(super) const GPUS: u64 = 4;
@@ -25,15 +25,8 @@ pub(super) fn ran(
     settings: &[&str],
     program: Arc<Directed>,
 ) -> Result<(RunRecord, Arc<MachineConfig>), String> {
-    let mut machine = tombolo_machine::machine("gps-4-pcie3").map_err(|error| error.to_string())?;
-    let mut designs = [tombolo_design::design(design).map_err(|error| error.to_string())?];
-    let settings = [&["topology.sms_per_module=1"], settings].concat();
-    tombolo_design::apply(&settings, &mut machine, &mut designs).map_err(|error| error.to_string())?;
-    let machine: Arc<MachineConfig> = machine.check().map(Arc::new).map_err(|error| error.to_string())?;
-    let [design] = designs;
-    let design = design.check().map_err(|error| error.to_string())?;
-    let spec = RunSpec { machine: Arc::clone(&machine), design, program, pages: None, threads: 1 };
-    run(&spec).map(|record| (record, machine)).map_err(|error| error.to_string())
+    let spec = one_sm("gps-4-pcie3", design, settings, program)?;
+    run(&spec).map(|record| (record, Arc::clone(&spec.machine))).map_err(|error| error.to_string())
 }
 
 /// A kernel of one CTA a GPU.
