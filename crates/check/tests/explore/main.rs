@@ -1,0 +1,11 @@
+//! Explorations: programs under protocols, every interleaving of their messages, to their end.
+
+mod broken_rules;
+mod clean;
+mod elision;
+mod nodes;
+mod paging;
+mod publication;
+mod reductions;
+mod shapes;
+mod subscribers;

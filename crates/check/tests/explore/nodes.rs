@@ -1,0 +1,157 @@
+//! Protocols whose caches answer each other, on GPUs and a host: every shipped test to its end, by every option; the
+//! explorer's own reduction; queues of one slot; an L2 that makes room at any time.
+
+use crate::shapes::{Test, across_kernels, mp, sb, six, wrc};
+use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Report, Shape, Sharing, Start, Verdict};
+use tombolo_check::explore::{gpus_of, layouts, run};
+use tombolo_check::litmus::{self, FinalState, parse};
+use tombolo_check::verify::{Budget, Case, Design, DesignReport, verify};
+
+/// Threads: those of the smallest machine that runs this.
+const THREADS: usize = 2;
+
+fn explored(configuration: &str, cases: &[Case], budget: Budget) -> DesignReport {
+    let design = Design::configured(configuration).expect("it is listed");
+    let report = verify(&[design], cases, budget, THREADS, &()).pop().expect("one design was asked for");
+    for test in &report.tests {
+        let told = (test.reason.as_deref().unwrap_or_default(), test.trace.as_deref().unwrap_or_default());
+        let fine = matches!(test.verdict.word(), "ok" | "bounded");
+        assert!(fine, "{} under {configuration}: {}\n{}", test.name, told.0, told.1);
+    }
+    let states: u64 = report.tests.iter().map(|test| test.states).sum();
+    println!("{configuration}: {} tests, {states} states", report.tests.len());
+    report
+}
+
+fn bounded(report: &DesignReport) -> Vec<&str> {
+    let bounded = report.tests.iter().filter(|test| test.verdict.word() == "bounded");
+    bounded.map(|test| test.name.as_str()).collect()
+}
+
+fn within(states_of_test: u64) -> Budget {
+    Budget { states_of_placement: 20_000, states_of_test, walks: 2, ..Budget::default() }
+}
+
+/// `tombolo check --design umh` explores them to their end, but for what `docs/verification.md` lists.
+#[test]
+fn the_core_tests_and_the_shapes_hold_within_a_budget() {
+    explored("nmoesi", &[Case::core(), Case::shapes()].concat(), within(10_000));
+}
+
+#[test]
+fn kernels_and_polling_hold_to_their_end() {
+    for configuration in ["nmoesi", "nmoesi+no-peers", "nmoesi+flush-all"] {
+        let report = explored(configuration, &[Case::kernels(), Case::polling()].concat(), Budget::default());
+        assert_eq!(bounded(&report), Vec::<&str>::new(), "{configuration}");
+    }
+}
+
+#[test]
+fn host_threads_hold_under_every_option_within_a_budget() {
+    explored("nmoesi", &Case::host(), within(20_000));
+    for configuration in ["nmoesi+no-peers", "nmoesi+flush-all", "nmoesi+no-peers+flush-all", "nmoesi+told-evictions"] {
+        explored(configuration, &[Case::host(), Case::kernels()].concat(), within(5_000));
+    }
+}
+
+/// Every placement of a test, from cold and from warm caches, with every way to share blocks.
+fn places(test: &Test) -> Vec<(Layout, Start)> {
+    let gpus = gpus_of(&test.program).max(1);
+    let of =
+        |sharing| Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes: false, shared_sms: true, host_memory: true };
+    let all = Sharing::OF_BLOCKS.into_iter().flat_map(|sharing| layouts(&test.program, of(sharing)));
+    all.flat_map(|layout| [Start::Cold, Start::Warm].map(|start| (layout.clone(), start))).collect()
+}
+
+fn explore(test: &Test, layout: &Layout, config: &Config) -> Report {
+    let forbidden = |state: &FinalState| test.allowed.as_ref().is_some_and(|allowed| !allowed.contains(state));
+    run(&test.program, layout, config, &forbidden).expect("it is listed")
+}
+
+/// Tests that are small enough to be explored without reductions.
+fn small() -> Vec<Test> {
+    const HOST_WRITES: &str = "PTX host { x=0; y=0; } P0@host | P1@cta 0,gpu 0 ;
+        st.weak x, 1 | ld.acquire.sys r0, y ; st.release.sys y, 1 | ld.weak r1, x ; exists (P1:r0 == 1)";
+    const KERNELS: &str = "PTX kernels { x=0; y=0; } P0@cta 0,gpu 0 | P1@cta 0,gpu 1 | P2@host ;
+        st.weak x, 1 | st.weak y, 1 | kernel.boundary ; kernel.boundary | kernel.boundary | ld.weak r0, x ;
+        | ld.weak r1, x | ; exists (P2:r0 == 0)";
+    let parsed = [HOST_WRITES, KERNELS].map(|text| Test::from(parse("test", text).expect("it is well-formed")));
+    [mp("sys"), sb("sys")].into_iter().chain(parsed).collect()
+}
+
+/// Some that are larger.
+fn larger() -> Vec<Test> {
+    const HOST: [&str; 5] =
+        ["K-host+beside", "K-host+over-own", "K-host+owner", "CoRR+host-reads.sys", "MP+host-reads+reload.sys"];
+    let with_host = HOST.map(|name| {
+        let file = format!("{}/tests/data/host/{name}.litmus", env!("CARGO_MANIFEST_DIR"));
+        Test::from(litmus::read(file.as_ref()).expect("it is well-formed"))
+    });
+    let kernels = ["K-Both-Write", "K-MP+reload", "K-Halo"].map(across_kernels);
+    six("sys").into_iter().chain([wrc("sys")]).chain(kernels).chain(with_host).collect()
+}
+
+/// States of an exploration that need not end. Source: assumed; so many take a tenth of a second.
+const PART: usize = 60_000;
+
+/// Each test with the states of an exploration: one of the small must end.
+fn with_budgets() -> impl Iterator<Item = (Test, usize)> {
+    let whole = Config::new("nmoesi").max_states;
+    let small = small().into_iter().map(move |test| (test, whole));
+    small.chain(larger().into_iter().map(|test| (test, PART)))
+}
+
+/// That nothing is wrong; and that it has ended, where it must.
+fn assert_fine(report: &Report, states: usize, what: &str) {
+    let fine = report.verdict == Verdict::Clean || report.verdict == Verdict::Bounded && states == PART;
+    assert!(fine, "{what}: {:?}\n{}", report.verdict, report.trace.as_deref().unwrap_or_default());
+}
+
+#[test]
+fn what_is_taken_at_once_hides_no_outcome() {
+    for (test, max_states) in with_budgets() {
+        for (layout, start) in places(&test) {
+            let reduced = Config { start, ..Config::new("nmoesi") };
+            let whole = Config { reductions: Reductions::NONE, max_states, ..reduced };
+            let (whole, reduced) = (explore(&test, &layout, &whole), explore(&test, &layout, &reduced));
+            let what = format!("{} {layout} {start:?}", test.name);
+            assert_eq!(reduced.verdict, Verdict::Clean, "{what}");
+            assert_fine(&whole, max_states, &what);
+            assert!(whole.outcomes.is_subset(&reduced.outcomes), "{what}");
+            assert!(whole.verdict == Verdict::Bounded || whole.outcomes == reduced.outcomes, "{what}");
+        }
+    }
+}
+
+#[test]
+fn an_l2_that_makes_room_at_any_time_shows_nothing_new() {
+    for test in small() {
+        for (layout, start) in places(&test) {
+            let at_access = Config { start, ..Config::new("nmoesi") };
+            let any_time = Config { evictions: Evictions::Spontaneous, ..at_access };
+            let (seldom, often) = (explore(&test, &layout, &at_access), explore(&test, &layout, &any_time));
+            assert_eq!(often.verdict, Verdict::Clean, "{} {layout}", test.name);
+            assert_eq!(seldom.outcomes, often.outcomes, "{} {layout}", test.name);
+        }
+    }
+}
+
+/// No deadlock where a queue between two nodes has one slot for each class of messages, whatever the block. Nothing can be
+/// reached that cannot be with queues of any length.
+#[test]
+fn queues_of_one_slot_do_not_fill_up_for_good() {
+    for peer_transfer in [true, false] {
+        for (test, max_states) in with_budgets() {
+            for (layout, start) in places(&test) {
+                let mut any = Config { start, ..Config::new("nmoesi") };
+                any.options.nmoesi.peer_transfer = peer_transfer;
+                let one = Config { slots: Some(1), max_states, ..any };
+                let (any, one) = (explore(&test, &layout, &any), explore(&test, &layout, &one));
+                let what = format!("{} {layout} {start:?}", test.name);
+                assert_eq!(any.verdict, Verdict::Clean, "{what}");
+                assert_fine(&one, max_states, &what);
+                assert!(one.outcomes.is_subset(&any.outcomes), "{what}");
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Pages that move: programs keep the memory model while their pages go from GPU to GPU, to the host and back, by the rules
+//! that the driver asks. Each broken rule of them is caught by a test that ships.
+
+use crate::shapes::{STARTS, Test, across_kernels, atomics, cowr, cowr_after_load, explore, mp, mp_by_reduction, sb};
+use std::collections::BTreeSet;
+use tombolo_check::explore::{Config, Reductions, Shape, Sharing, Verdict as Explored, Wishes, layouts};
+use tombolo_check::verify::{Budget, Case, Design, Verdict, verify};
+use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging};
+use tombolo_protocol::vi::WritePolicy;
+
+/// Threads: those of the smallest machine that runs this.
+const THREADS: usize = 2;
+
+const DESIGNS: [&str; 8] = [
+    "memory-side+paging",
+    "memory-side+back+paging",
+    "peer+back+paging",
+    "memory-side+back+paging-remote",
+    "memory-side+back+paging-duplicates",
+    "memory-side+back+paging-everybody",
+    "peer+back+published",
+    "peer+back+published-on-read",
+];
+
+const WRITES: [WritePolicy; 2] = [WritePolicy::Through, WritePolicy::Back];
+
+/// The rules of the words `paging`, `paging-remote`, `paging-duplicates` and `paging-everybody`.
+fn rules() -> [Paging; 4] {
+    let faults = Paging::default();
+    let remote = Paging { on_fault: OnFault::MapRemotely, ..faults };
+    [faults, remote, Paging { duplicates: true, ..faults }, Paging { everybody: true, ..faults }]
+}
+
+#[test]
+fn moving_pages_keep_the_model() {
+    let budget = Budget { states_of_placement: 4_000, states_of_test: 6_000, walks: 2, ..Budget::default() };
+    let designs = DESIGNS.map(|words| Design::configured(words).expect("it is listed"));
+    let cases = [Case::core(), Case::shapes(), Case::kernels()].concat();
+    for design in verify(&designs, &cases, budget, THREADS, &()) {
+        for test in &design.tests {
+            let told = (test.reason.as_deref().unwrap_or_default(), test.trace.as_deref().unwrap_or_default());
+            let fine = matches!(test.verdict, Verdict::Ok | Verdict::Bounded);
+            assert!(fine, "{} under {}: {}\n{}", test.name, design.design, told.0, told.1);
+        }
+        let (ok, states) = (design.count(Verdict::Ok), design.tests.iter().map(|test| test.states).sum::<u64>());
+        println!("{}: {ok} of {} to the end, {states} states", design.design, design.tests.len());
+        assert!(ok >= 10, "{}: {ok}", design.design);
+    }
+}
+
+/// Whole changes alone, and with the reductions that take a home to stay while anything is under way.
+const WITH_WHOLE_CHANGES: [Reductions; 2] = [Reductions { pages: true, ..Reductions::NONE }, Reductions::ALL];
+
+/// Explores a test step by step and with whole changes: nothing is wrong, and both reach the same.
+fn assert_same(test: &Test, gpus: u8, sharing: Sharing, moves: u8) -> [usize; 3] {
+    let shape = Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes: false, shared_sms: true, host_memory: false };
+    let (mut states, wishes) = ([0; 3], Wishes { moves, ..Wishes::default() });
+    for (paging, write) in rules().into_iter().flat_map(|rules| WRITES.map(|write| (rules, write))) {
+        for (layout, start) in layouts(&test.program, shape).iter().flat_map(|at| STARTS.map(|start| (at, start))) {
+            let mut outcomes = [BTreeSet::new(), BTreeSet::new(), BTreeSet::new()];
+            for (index, reductions) in [Reductions::NONE].into_iter().chain(WITH_WHOLE_CHANGES).enumerate() {
+                let mut config =
+                    Config { paging: Some(paging), wishes, start, reductions, ..Config::new("memory-side") };
+                config.options.write = write;
+                let report = explore(test, layout, &config);
+                let trace = report.trace.unwrap_or_default();
+                assert_eq!(report.verdict, Explored::Clean, "{} at {layout} under {config:?}\n{trace}", test.name);
+                states[index] += report.states;
+                outcomes[index] = report.outcomes;
+            }
+            assert_eq!(outcomes[0], outcomes[1], "{} at {layout} under {paging:?}", test.name);
+            assert_eq!(outcomes[0], outcomes[2], "{} at {layout} under {paging:?}", test.name);
+        }
+    }
+    states
+}
+
+#[test]
+fn a_page_that_moves_at_once_reaches_what_its_steps_reach() {
+    let small = [cowr("sys"), cowr_after_load("sys"), atomics("sys"), across_kernels("K-MP+reload")];
+    for test in &small {
+        println!("{}: {:?} states", test.name, assert_same(test, 2, Sharing::Apart, 2));
+    }
+    for test in [mp("sys"), mp("gpu"), mp_by_reduction("sys"), sb("sys")] {
+        println!("{}: {:?} states", test.name, assert_same(&test, 2, Sharing::Page, 2));
+    }
+    println!("three GPUs: {:?} states", assert_same(&across_kernels("K-MP"), 3, Sharing::Apart, 2));
+}
+
+/// How many states there are, for a change of the rules or of the explorer to be seen: full, with whole changes, with all.
+#[test]
+fn the_number_of_states_is_what_it_was() {
+    let pinned = [
+        (cowr("sys"), Sharing::Apart, [33_952, 9_463, 6_420]),
+        (mp("sys"), Sharing::Page, [87_813, 23_604, 10_722]),
+        (across_kernels("K-MP"), Sharing::Apart, [6_602, 1_676, 1_280]),
+    ];
+    for (test, sharing, states) in pinned {
+        assert_eq!(assert_same(&test, 2, sharing, 1), states, "{}", test.name);
+    }
+}
+
+/// Broken rules of pages that are not published, each with a design and tests that show it.
+const SEEN: [(BrokenPaging, &str, &[&str]); 13] = [
+    (BrokenPaging::TranslationKept, "memory-side+paging", &["Atomics.sys", "CoWR.gpu", "K-MP+reload"]),
+    (BrokenPaging::LoadsNotAwaited, "memory-side+paging", &["K-MP+reload"]),
+    (BrokenPaging::StoresNotAwaited, "memory-side+paging-remote", &["CoWR.gpu", "K-MP+reload"]),
+    (BrokenPaging::NotWrittenBack, "memory-side+back+paging", &["Atomics.sys", "CoWR.gpu", "K-MP+reload"]),
+    (BrokenPaging::LinesKept, "memory-side+paging", &["Atomics.sys", "CoWR.gpu", "K-MP+reload"]),
+    (BrokenPaging::CopiedEarly, "memory-side+paging", &["Atomics.sys", "CoWR.gpu", "K-MP+reload"]),
+    (BrokenPaging::MappedEarly, "memory-side+paging", &["Atomics.sys", "CoWR.gpu", "K-MP+reload"]),
+    (BrokenPaging::ReadersKept, "memory-side+paging-duplicates", &["K-MP+reload"]),
+    (BrokenPaging::CopyLinesKept, "memory-side+paging-duplicates", &["K-MP+reload"]),
+    (BrokenPaging::WritersKept, "memory-side+paging-duplicates", &["CoWR.sys", "MP.sys", "K-MP+reload"]),
+    (BrokenPaging::ArrivalUnknown, "memory-side+paging-everybody", &["Atomics.sys", "CoWR.gpu", "K-MP+reload"]),
+    (BrokenPaging::MapNotAwaited, "memory-side+paging-duplicates", &["CoWR.gpu", "K-MP+reload"]),
+    (BrokenPaging::ServedAsFaulted, "memory-side+paging", &["K-MP+reload"]),
+];
+
+#[test]
+fn broken_rules_of_moving_pages_are_caught_by_tests_that_ship() {
+    let all = BrokenPaging::ALL.into_iter().filter(|rule| !rule.is_of_published());
+    assert!(all.eq(SEEN.map(|(broken, ..)| broken)));
+    let budget = Budget { states_of_placement: 30_000, states_of_test: 150_000, walks: 0, ..Budget::default() };
+    let all = Case::shipped();
+    for (broken, words, tests) in SEEN {
+        let whole = Design::configured(words).expect("it is listed");
+        let design = whole.breaking_paging(broken);
+        let cases: Vec<Case> = all.iter().filter(|case| tests.contains(&case.stem())).cloned().collect();
+        assert_eq!(cases.len(), tests.len(), "{tests:?} ship");
+        for test in &verify(&[design], &cases, budget, THREADS, &())[0].tests {
+            let seen_as = test.reason.as_deref().unwrap_or_default();
+            println!("{broken:?} under {words}: {} as {seen_as}, {} states", test.name, test.states);
+            assert_eq!(test.verdict, Verdict::Violation, "{broken:?} passes {} under {words}", test.name);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Published pages: programs keep the memory model whoever subscribes to what, from whichever replica memory is read in the
+//! end, and each broken rule is caught by a test that ships.
+//!
+//! Subscribers stay here: a page that a store or an atomic at `.sys` scope accesses has one, for it would be collapsed.
+
+use crate::shapes::Test;
+use crate::shapes::published::{config, explored, published, states_of_all, tests};
+use tombolo_check::explore::{Config, Layout, Report, Sharing};
+use tombolo_check::litmus::{Instruction, Location, Program};
+use tombolo_protocol::publication::{BrokenPublication, Publication};
+use tombolo_types::{Scope, Semantics};
+
+/// Whether a store or an atomic at `.sys` scope accesses a location.
+fn is_collapsed(program: &Program, location: Location) -> bool {
+    let mut code = program.threads.iter().flat_map(|thread| &thread.code);
+    code.any(|instruction| match *instruction {
+        Instruction::Store { location: at, order, .. } | Instruction::Atomic { location: at, order, .. } => {
+            at == location && order.scope == Scope::Sys && order.semantics != Semantics::Weak
+        }
+        _ => false,
+    })
+}
+
+/// Layouts with every set of two subscribers or more for each page that may be published, every single one for the others, and
+/// a page that is published.
+fn places(program: &Program, sharing: Sharing) -> Vec<Layout> {
+    let layouts = published(program, sharing, |layout, region, subscribers| {
+        let mut locations = (0..program.locations.len()).map(|index| Location(index as u16));
+        let is_single = locations.any(|at| layout.region_of(at) == region && is_collapsed(program, at));
+        subscribers.are_several() != is_single
+    });
+    let publishes = |layout: &Layout| layout.subscribers.iter().any(|subscribers| subscribers.are_several());
+    layouts.into_iter().filter(publishes).collect()
+}
+
+/// Explores up to `count` layouts of each way of sharing.
+fn explore(test: &Test, count: usize, config: &Config) -> (Option<(Layout, Report)>, usize) {
+    explored(test, |sharing| places(&test.program, sharing), count, config)
+}
+
+#[test]
+fn published_pages_keep_the_model() {
+    let config = config(Publication::default(), 3_000);
+    let all = states_of_all(|test| explore(test, 6, &config));
+    // A change of either is a change of the rules, of the explorer or of the tests that ship.
+    assert_eq!((tests().len(), all), (108, 3_961_653));
+}
+
+/// A test that shows each broken rule.
+fn own(rule: BrokenPublication) -> &'static str {
+    match rule {
+        BrokenPublication::QueueNotEmptied
+        | BrokenPublication::DeliveryNotAwaited
+        | BrokenPublication::SubscriberForgotten => "MP.sys",
+        BrokenPublication::ReplicaNotWritten
+        | BrokenPublication::LoadIgnoresQueue
+        | BrokenPublication::LoadPassesEntry => "CoWR.gpu",
+        BrokenPublication::PartTaken => "MP.gpu",
+        BrokenPublication::WholeLine => "K-SB",
+        BrokenPublication::AddedBeforeOrder => "MP+red.gpu",
+        BrokenPublication::EntryKept
+        | BrokenPublication::AtomicPassesEntry
+        | BrokenPublication::AtomicPassesPublication => "Atom-SB-ld",
+        BrokenPublication::EntryPassesAtomic | BrokenPublication::AnsweredEarly => "CoRWR+atom.gpu",
+    }
+}
+
+#[test]
+fn every_broken_rule_is_caught_by_a_test_that_ships() {
+    for rule in BrokenPublication::ALL {
+        let test = &tests()[own(rule)];
+        let (wrong, states) = explore(test, usize::MAX, &config(Publication { broken: Some(rule) }, 20_000));
+        let (_, Report { verdict, .. }) = wrong.unwrap_or_else(|| panic!("{} does not show {rule:?}", test.name));
+        println!("{rule:?}: {}, {verdict:?}, {states} states", test.name);
+    }
+}

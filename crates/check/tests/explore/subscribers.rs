@@ -1,0 +1,181 @@
+//! Published pages whose subscribers come and go, and that collapse: programs keep the memory model whoever subscribes or
+//! leaves when, `.sys` stores and atomics included, and each broken rule of that is caught by a test that ships.
+//!
+//! Pages have any set of subscribers at first. One that has a single one is not published, but where readers subscribe.
+
+use crate::shapes::published::{config, explored, published, states_of_all, tests};
+use crate::shapes::{STARTS, Test, explore, spread};
+use std::collections::BTreeSet;
+use tombolo_check::explore::{
+    Config, Evictions, Layout, Reductions, Report, Sharing, Start, Verdict, Violation, Wishes,
+};
+use tombolo_check::verify::shapes;
+use tombolo_protocol::BrokenRule;
+use tombolo_protocol::paging::{BrokenPaging, Paging, Start as Sharers};
+use tombolo_protocol::publication::Publication;
+
+/// What may change a page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    /// A store or an atomic at `.sys` scope alone, as it may in all others.
+    Collapse,
+    /// A load of who has no copy.
+    Read,
+    /// The same, and one subscriber leaves, at any time.
+    ReadAndLeave,
+    /// One subscriber leaves, at any time.
+    Leave,
+    /// One module subscribes, at any time.
+    Subscribe,
+    /// Both, in any order.
+    LeaveAndSubscribe,
+}
+
+impl By {
+    fn wishes(self) -> Wishes {
+        let (leaves, subscribes) = match self {
+            By::Collapse | By::Read => (0, 0),
+            By::Leave | By::ReadAndLeave => (1, 0),
+            By::Subscribe => (0, 1),
+            By::LeaveAndSubscribe => (1, 1),
+        };
+        Wishes { moves: 0, leaves, subscribes }
+    }
+
+    /// Pages that change so, step by step.
+    fn config(self, broken: Option<BrokenPaging>, max_states: usize) -> Config {
+        let subscribes = matches!(self, By::Read | By::ReadAndLeave);
+        let start = if subscribes { Sharers::PublishedToHome } else { Sharers::OneCopy };
+        let paging = Paging { everybody: true, subscribes, start, broken, ..Paging::default() };
+        let config = config(Publication::default(), max_states);
+        Config { paging: Some(paging), wishes: self.wishes(), reductions: Reductions::NONE, ..config }
+    }
+}
+
+/// All sets of subscribers of all pages.
+fn places(test: &Test, sharing: Sharing) -> Vec<Layout> {
+    published(&test.program, sharing, |_, _, _| true)
+}
+
+/// The states of all tests at so many layouts of each way of sharing.
+fn states(by: By, count: usize, max_states: usize) -> usize {
+    let config = by.config(None, max_states);
+    states_of_all(|test| explored(test, |sharing| places(test, sharing), count, &config))
+}
+
+// A change of a number is a change of the rules, of the explorer or of the tests that ship.
+
+#[test]
+fn a_page_that_collapses_keeps_the_model() {
+    assert_eq!(states(By::Collapse, 6, 3_000), 5_039_065);
+}
+
+#[test]
+fn a_page_to_which_readers_subscribe_keeps_the_model() {
+    assert_eq!(states(By::Read, 4, 2_000), 3_016_318);
+}
+
+#[test]
+fn a_page_whose_subscribers_come_and_go_keeps_the_model() {
+    let all = [By::Leave, By::Subscribe, By::LeaveAndSubscribe, By::ReadAndLeave].map(|by| states(by, 2, 2_000));
+    assert_eq!(all, [1_402_272, 1_301_283, 1_436_709, 1_659_632]);
+}
+
+/// Explores a test step by step and with whole changes: nothing is wrong, and both reach the same.
+fn assert_same(name: &str, by: By) -> [usize; 2] {
+    let (test, mut states) = (&tests()[name], [0; 2]);
+    // One location, or two on a page.
+    let sharing = if test.program.locations.len() == 1 { Sharing::Apart } else { Sharing::Page };
+    let layouts = spread(places(test, sharing), 16);
+    for (layout, start) in layouts.iter().flat_map(|at| STARTS.map(|start| (at, start))) {
+        let mut outcomes = [BTreeSet::new(), BTreeSet::new()];
+        for (index, pages) in [false, true].into_iter().enumerate() {
+            let reductions = Reductions { pages, ..Reductions::NONE };
+            let report = explore(test, layout, &Config { start, reductions, ..by.config(None, 200_000) });
+            let trace = report.trace.unwrap_or_default();
+            assert_eq!(report.verdict, Verdict::Clean, "{name} at {layout} by {by:?}\n{trace}");
+            states[index] += report.states;
+            outcomes[index] = report.outcomes;
+        }
+        assert_eq!(outcomes[0], outcomes[1], "{name} at {layout} by {by:?}");
+    }
+    states
+}
+
+#[test]
+fn a_page_that_changes_at_once_reaches_what_its_steps_reach() {
+    let small = [
+        ("Atomics.sys", By::Collapse),
+        ("CoWR.sys", By::Collapse),
+        ("MP.sys", By::Collapse),
+        ("CoWR.gpu", By::Read),
+        ("CoWW_", By::LeaveAndSubscribe),
+        ("K-MP", By::Leave),
+        ("K-MP", By::Subscribe),
+        ("Red-minus-location_", By::Leave),
+    ];
+    for (name, by) in small {
+        println!("{name} by {by:?}: {:?} states", assert_same(name, by));
+    }
+}
+
+/// Broken rules, each with what shows it: what changes a page, and a test.
+const SEEN: [(BrokenPaging, By, &str); 29] = [
+    (BrokenPaging::SystemStorePublished, By::Collapse, "CoWR.sys"),
+    (BrokenPaging::CollapsedToWriter, By::Collapse, "Atomics.sys"),
+    (BrokenPaging::HomeToldWithOthers, By::Collapse, "Atomics.sys"),
+    (BrokenPaging::ServedAsFaulted, By::Collapse, "Atomics.sys"),
+    (BrokenPaging::QueueKept, By::Collapse, "CoRW-R"),
+    (BrokenPaging::PublicationsNotAwaited, By::Collapse, "WRC+atom.sys"),
+    (BrokenPaging::StoresNotAwaited, By::Collapse, "CoRW-R"),
+    (BrokenPaging::TranslationKept, By::Collapse, "CoRW-R"),
+    (BrokenPaging::PublishersKept, By::Collapse, "CoRW-R"),
+    (BrokenPaging::QueueKept, By::Read, "CoWR.gpu"),
+    (BrokenPaging::StoresNotAwaited, By::Read, "CoWR.gpu"),
+    (BrokenPaging::CopiedEarly, By::Read, "CoWR.gpu"),
+    (BrokenPaging::MappedEarly, By::Read, "CoWR.gpu"),
+    (BrokenPaging::QueueKept, By::Leave, "CoWW_"),
+    (BrokenPaging::PublicationsNotAwaited, By::Leave, "CoWW_"),
+    (BrokenPaging::StoresNotAwaited, By::Leave, "CoWW_"),
+    (BrokenPaging::PublishersKept, By::Leave, "CoWW_"),
+    (BrokenPaging::HomeToldWithOthers, By::Leave, "Red-minus-location_"),
+    (BrokenPaging::QueueKept, By::Subscribe, "CoWW_"),
+    (BrokenPaging::PublicationsNotAwaited, By::Subscribe, "CoWW_"),
+    (BrokenPaging::StoresNotAwaited, By::Subscribe, "CoWW_"),
+    (BrokenPaging::LoadsNotAwaited, By::Subscribe, "CoWR.gpu"),
+    (BrokenPaging::NotWrittenBack, By::Subscribe, "CoWW_"),
+    (BrokenPaging::ArrivalUnknown, By::Subscribe, "CoWW_"),
+    (BrokenPaging::CopiedEarly, By::Subscribe, "CoWW_"),
+    (BrokenPaging::MappedEarly, By::Subscribe, "CoWW_"),
+    (BrokenPaging::PublicationsNotAwaited, By::LeaveAndSubscribe, "CoWW_"),
+    (BrokenPaging::LinesKept, By::LeaveAndSubscribe, "CoWW_"),
+    (BrokenPaging::MapNotAwaited, By::LeaveAndSubscribe, "CoWW_"),
+];
+
+#[test]
+fn broken_rules_of_subscribers_that_change_are_caught_by_tests_that_ship() {
+    let seen = |rule: &BrokenPaging| SEEN.iter().any(|(broken, ..)| broken == rule);
+    assert!(BrokenPaging::ALL.iter().filter(|rule| rule.is_of_published()).all(seen));
+    for (broken, by, name) in SEEN {
+        let config = Config { walks: 0, ..by.config(Some(broken), 20_000) };
+        let test = &tests()[name];
+        let (wrong, states) = explored(test, |sharing| places(test, sharing), usize::MAX, &config);
+        let (_, Report { verdict, .. }) = wrong.unwrap_or_else(|| panic!("{name} does not show {broken:?} by {by:?}"));
+        println!("{broken:?} by {by:?}: {name}, {verdict:?}, {states} states");
+    }
+}
+
+/// Who polls a published page at `.sys` scope reads behind its L1: its own copy, and the one that is left when that collapses.
+#[test]
+fn a_load_of_the_system_finds_a_published_page_behind_the_l1() {
+    let polling: Test = shapes::polling("sys").into();
+    let ends = |rule: Option<BrokenRule>| {
+        let config = Config { start: Start::Warm, evictions: Evictions::Never, ..By::Collapse.config(None, 100_000) };
+        let config = rule.map_or(config, |rule| config.with_broken_rule(rule));
+        let several = published(&polling.program, Sharing::Apart, |_, _, subscribers| subscribers.are_several());
+        several.iter().map(|layout| explore(&polling, layout, &config).verdict).collect::<Vec<_>>()
+    };
+    assert!(ends(None).iter().all(|verdict| *verdict == Verdict::Clean));
+    let hit = ends(Some(BrokenRule::LoadIgnoresScope));
+    assert!(hit.contains(&Verdict::Violated(Violation::Endless)), "{hit:?}");
+}

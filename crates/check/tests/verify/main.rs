@@ -1,0 +1,4 @@
+//! Shipped tests and tests of a kind under every protocol, as `check` runs them.
+
+mod core;
+mod synthetic;

@@ -1,0 +1,323 @@
+//! Blocks of host memory in the memories of GPUs, by directed programs whose bytes and blocks are known in closed form.
+//!
+//! The machine has lines of 128 bytes and blocks of 4 KB, so of 32 lines. CTA `i` of as many as GPUs runs on GPU `i`.
+
+use crate::common;
+use common::hosted as machine;
+use std::sync::Arc;
+use tombolo_design::DesignConfig;
+use tombolo_machine::MachineConfig;
+use tombolo_system::directed::{Cta, Directed, HostLines, Warp};
+use tombolo_system::host::BlocksRecord;
+use tombolo_system::{RunRecord, RunSpec};
+use tombolo_types::{LineSize, Mask, Order, Scope};
+
+/// Lines of a block.
+const BLOCK: u64 = 32;
+
+fn umh(settings: &[&str]) -> DesignConfig {
+    common::design("umh", settings)
+}
+
+/// A kernel of four CTAs of which those in `active` run one warp each.
+fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Warp<'_>)) -> Vec<Cta> {
+    let mut ctas = vec![Cta::new(); 4];
+    for gpu in active {
+        ctas[gpu] = Cta::new().warp(|warp| write(gpu, warp));
+    }
+    ctas
+}
+
+/// Reads each of these lines once.
+fn reads(gpu: usize, lines: std::ops::Range<u64>) -> Vec<Cta> {
+    kernel([gpu], |_, warp| lines.clone().for_each(|line| _ = warp.read([line])))
+}
+
+/// Writes all of each of these lines.
+fn writes(gpu: usize, lines: std::ops::Range<u64>) -> Vec<Cta> {
+    kernel([gpu], |_, warp| lines.clone().for_each(|line| _ = warp.write([line])))
+}
+
+fn program(kernels: Vec<Vec<Cta>>, host: &[(u32, HostLines)]) -> Arc<Directed> {
+    Directed::of_arrays(LineSize::B128, kernels, &[("data", 0..64 * BLOCK)], host)
+}
+
+/// Runs a program, with values and without, on one thread and on two: all the same.
+fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<Directed>) -> RunRecord {
+    let [one, _] = common::held(machine, design, program);
+    one
+}
+
+fn blocks(record: &RunRecord) -> &BlocksRecord {
+    record.blocks.as_ref().expect("a design of blocks")
+}
+
+#[test]
+fn a_block_is_fetched_once_whatever_is_used_of_it() {
+    let machine = machine(&[]);
+    for used in [1, BLOCK] {
+        let lines = |blocks: u64| (0..blocks).flat_map(move |block| (0..used).map(move |line| block * BLOCK + line));
+        let pass = || kernel([0], |_, warp| lines(8).for_each(|line| _ = warp.read([line])));
+        let record = simulate(&machine, &umh(&[]), &program(vec![pass(), pass()], &[]));
+        assert_eq!((blocks(&record).fetched, blocks(&record).asked), (8, 8), "{used} lines used");
+        assert_eq!(blocks(&record).used_lines, 8 * used);
+    }
+}
+
+#[test]
+fn a_clean_block_crosses_from_the_host_once_less_where_its_owner_sends_it() {
+    let machine = machine(&[]);
+    let all = (0..4).map(|gpu| reads(gpu, 0..BLOCK)).collect::<Vec<_>>();
+    for (peers, from_peers) in [("true", 1), ("false", 0)] {
+        let design = umh(&[&format!("coherence.peer_transfer={peers}")]);
+        let record = simulate(&machine, &design, &program(all.clone(), &[]));
+        assert_eq!((blocks(&record).fetched, blocks(&record).from_peers), (4, from_peers), "peers: {peers}");
+    }
+}
+
+#[test]
+fn a_block_that_one_gpu_writes_stays_there_at_the_end_of_kernels() {
+    let machine = machine(&[]);
+    let kernels = vec![writes(1, 0..BLOCK), writes(1, 0..BLOCK), reads(1, 0..BLOCK)];
+    let record = simulate(&machine, &umh(&[]), &program(kernels, &[]));
+    assert_eq!((blocks(&record).fetched, blocks(&record).written_back_bytes), (1, 0));
+    assert_eq!(blocks(&record).states["M"], 1);
+}
+
+#[test]
+fn words_that_gpus_write_to_one_line_are_merged_without_loss() {
+    let machine = machine(&[]);
+    let word = |gpu: usize| Mask(1 << gpu);
+    let share = (0..4).map(|gpu| reads(gpu, 0..BLOCK)).collect::<Vec<_>>();
+    let write = kernel(0..4, |gpu, warp| _ = warp.store([3], word(gpu), Order::WEAK));
+    let read = kernel(0..4, |_, warp| _ = warp.read([3]));
+    let kernels = share.into_iter().chain([write, read]).collect();
+    let record = simulate(&machine, &umh(&[]), &program(kernels, &[]));
+    // All merge at once: of those whom the home takes the block from meanwhile it comes as an answer too.
+    assert_eq!(blocks(&record).written_back_bytes, (4 + 3) * 4, "a word of each, and of three once more");
+}
+
+#[test]
+fn the_host_sees_what_gpus_wrote_and_they_what_it_wrote() {
+    let machine = machine(&[]);
+    let kernels = vec![writes(0, 0..BLOCK), reads(1, 0..BLOCK), writes(2, BLOCK..2 * BLOCK), reads(3, 0..2 * BLOCK)];
+    let host = [(1, HostLines::Read(0..4)), (2, HostLines::Written(0..2)), (4, HostLines::Read(0..2 * BLOCK))];
+    let record = simulate(&machine, &umh(&[]), &program(kernels, &host));
+    let phases = record.phases.expect("the host takes part");
+    assert!(phases.host_between_s > 0.0, "{phases:?}");
+}
+
+#[test]
+fn gpus_that_cache_lines_of_the_host_move_no_more_than_they_use() {
+    let machine = machine(&[]);
+    let lines = |blocks: u64| (0..blocks).map(|block| block * BLOCK);
+    let pass = || kernel([0], |_, warp| lines(8).for_each(|line| _ = warp.read([line])));
+    let bytes = |design: &DesignConfig| {
+        let record = simulate(&machine, design, &program(vec![pass()], &[]));
+        record.links.iter().find(|link| link.name == "gpu0.in").expect("a link").data_bytes
+    };
+    assert_eq!(bytes(&common::design("zero-copy", &[])), 8 * 128);
+    assert_eq!(bytes(&umh(&[])), 8 * BLOCK * 128);
+}
+
+#[test]
+fn lines_of_the_host_that_gpus_write_are_its_own_at_the_end_of_a_kernel() {
+    let machine = machine(&[]);
+    let kernels = vec![writes(0, 0..BLOCK), reads(1, 0..BLOCK), writes(2, 0..BLOCK), reads(3, 0..2 * BLOCK)];
+    let host = [(1, HostLines::Read(0..BLOCK)), (2, HostLines::Written(0..2)), (4, HostLines::Read(0..2 * BLOCK))];
+    let record = simulate(&machine, &common::design("zero-copy", &[]), &program(kernels, &host));
+    assert!(record.blocks.is_none() && record.host_memory.is_some_and(|memory| memory.read_bytes > 0));
+}
+
+#[test]
+fn stacks_of_one_block_evict_and_nothing_is_lost() {
+    let machine = machine(&["l2.slices=4", "stack.bytes=16KiB"]);
+    let kernels =
+        vec![writes(0, 0..64 * BLOCK), reads(1, 0..64 * BLOCK), writes(1, 0..8 * BLOCK), reads(0, 0..64 * BLOCK)];
+    let record = simulate(&machine, &umh(&[]), &program(kernels, &[]));
+    assert!(blocks(&record).evicted > 100, "{:?}", blocks(&record));
+}
+
+#[test]
+fn blocks_that_are_only_written_are_fetched_all_the_same() {
+    let machine = machine(&[]);
+    let record = simulate(&machine, &umh(&[]), &program(vec![writes(2, 0..8 * BLOCK)], &[]));
+    assert_eq!((blocks(&record).fetched, blocks(&record).used_lines), (8, 8 * BLOCK));
+}
+
+#[test]
+fn a_value_that_the_host_loads_brings_what_was_written_of_its_block_alone() {
+    let machine = machine(&[]);
+    let line = Mask::ALL.grains() * 4;
+    let read = |written: u64, lines: std::ops::Range<u64>| {
+        let record =
+            simulate(&machine, &umh(&[]), &program(vec![writes(0, 0..written)], &[(1, HostLines::Read(lines))]));
+        let phases = record.phases.expect("the host takes part");
+        (blocks(&record).written_back_bytes, phases.host_between_s)
+    };
+    let (bytes, one) = read(BLOCK, 3..4);
+    assert_eq!(bytes, BLOCK * u64::from(line), "the block was written as a whole");
+    assert_eq!(read(BLOCK, 3..9).0, bytes, "other lines of it are the host's by then");
+    assert_eq!(read(4, 3..4).0, 4 * u64::from(line), "four lines of it were written");
+    let (bytes, of_many) = read(16 * BLOCK, 3..4);
+    assert_eq!((bytes, of_many), (BLOCK * u64::from(line), one), "however much else was written");
+}
+
+#[test]
+fn a_line_that_the_host_stores_takes_the_block_from_all() {
+    let machine = machine(&[]);
+    let share = (0..4).map(|gpu| reads(gpu, 0..BLOCK));
+    let again = (0..4).map(|gpu| reads(gpu, 0..BLOCK));
+    let kernels: Vec<_> = share.chain(again).collect();
+    let fetched =
+        |host: &[(u32, HostLines)]| blocks(&simulate(&machine, &umh(&[]), &program(kernels.clone(), host))).fetched;
+    assert_eq!(fetched(&[]), 4);
+    assert_eq!(fetched(&[(4, HostLines::Written(7..8))]), 8);
+}
+
+#[test]
+fn rows_that_stay_open_are_faster() {
+    let time = |policy: &str| {
+        let machine = machine(&[&format!("stack.row_policy={policy}"), "l2.bytes=64KiB", "l2.ways=4", "l2.slices=4"]);
+        // Twice what the L2 holds, so that the second pass reads the stacks.
+        let pass = || reads(0, 0..32 * BLOCK);
+        simulate(&machine, &umh(&[]), &program(vec![pass(), pass()], &[])).kernels[1].clone()
+    };
+    let took = |kernel: tombolo_system::record::KernelRecord| kernel.end_s - kernel.start_s;
+    let (open, closed) = (took(time("open")), took(time("closed")));
+    assert!(closed > open * 1.05, "closed {closed}, open {open}");
+}
+
+#[test]
+fn all_that_is_written_goes_back_at_a_kernels_end_where_the_design_says_so() {
+    let machine = machine(&[]);
+    let bytes = |settings: &[&str]| {
+        let record = simulate(&machine, &umh(settings), &program(vec![writes(3, 0..4 * BLOCK)], &[]));
+        blocks(&record).written_back_bytes
+    };
+    assert_eq!(bytes(&["coherence.kernel_end=flush-all"]), 4 * BLOCK * 128);
+    assert_eq!(bytes(&[]), 0);
+}
+
+#[test]
+fn a_flag_of_a_kernel_is_not_one_of_the_kernel_before() {
+    let machine = machine(&[]);
+    let release = Order::release(Scope::Sys);
+    let acquire = Order::acquire(Scope::Sys);
+    let handshake = || {
+        kernel([0, 3], |gpu, warp| match gpu {
+            0 => _ = warp.write([0, 1]).store([40], Mask(1), release).signal(0),
+            _ => _ = warp.wait_until(40, 0, acquire).read([0, 1]),
+        })
+    };
+    let program = program(vec![handshake(), handshake(), handshake()], &[]);
+    for design in ["umh", "zero-copy"] {
+        simulate(&machine, &common::design(design, &[]), &program);
+    }
+}
+
+#[test]
+fn a_gpu_that_polls_a_block_does_not_keep_another_from_it_for_ever() {
+    // What a peer sends takes longer than its poller takes to ask the home for the block again.
+    let slow = ["gpu_link.latency=20us", "host_link.through=own", "host_link.latency=10ns", "host_link.rate=16GB/s"];
+    let kernel = kernel([0, 1], |gpu, warp| match gpu {
+        0 => _ = warp.wait_until(1, 0, Order::acquire(Scope::Sys)),
+        _ => {
+            warp.compute(u16::MAX).read([0]).use_result(1);
+            warp.store([1], Mask(1), Order::release(Scope::Sys)).signal(0);
+        }
+    });
+    let record = simulate(&machine(&slow), &umh(&[]), &program(vec![kernel], &[]));
+    assert!(record.time_s < 1e-3, "{} s", record.time_s);
+}
+
+#[test]
+fn machines_that_cannot_keep_blocks_are_refused() {
+    let refusal = |machine: Arc<MachineConfig>, design: &str| {
+        let program = program(vec![reads(0, 0..1)], &[]);
+        let spec = RunSpec { machine, design: common::design(design, &[]), program, pages: None, threads: 1 };
+        tombolo_system::run(&spec).expect_err("it does not fit").to_string()
+    };
+    let uneven = machine(&["stack.interleave_bytes=1KiB", "l2.slices=3", "l2.bytes=3MiB"]);
+    assert!(refusal(uneven, "umh").contains("no power of two"));
+    let plain = tombolo_machine::machine("numa-4").and_then(|machine| machine.check()).expect("a preset");
+    let plain = Arc::new(plain);
+    assert!(refusal(Arc::clone(&plain), "umh").contains("has no host"));
+    assert!(refusal(plain, "zero-copy").contains("[host_memory]"));
+}
+
+#[test]
+fn blocks_of_any_size_and_sets_of_any_ways_keep_values() {
+    let all = 64 * BLOCK;
+    for (block, ways) in [(128, 1), (1024, 2), (16 * 1024, 4)] {
+        let [size, ways] = [format!("stack.block_bytes={block}B"), format!("stack.ways={ways}")];
+        let machine = machine(&["l2.slices=4", "stack.bytes=1MiB", &size, &ways]);
+        let word = kernel(0..4, |gpu, warp| _ = warp.store([7, 70], Mask(2 << gpu), Order::WEAK));
+        let kernels = vec![reads(3, 0..all), writes(0, 0..all), reads(1, 0..all), word, reads(2, 0..all)];
+        let host = [(2, HostLines::Read(5..9)), (4, HostLines::Written(0..3)), (5, HostLines::Read(0..all))];
+        let record = simulate(&machine, &umh(&[]), &program(kernels, &host));
+        assert!(blocks(&record).fetched >= 3 * all * 128 / block, "{block}: {:?}", blocks(&record));
+    }
+}
+
+#[test]
+fn a_block_that_is_spread_over_slices_has_a_part_in_each() {
+    let all = 64 * BLOCK;
+    for (interleave, parts) in [(4096, 1), (2048, 2), (1024, 4), (128, 4)] {
+        let spread = format!("stack.interleave_bytes={interleave}B");
+        let machine = machine(&["l2.slices=4", "stack.bytes=1MiB", &spread]);
+        let record = |kernels, host: &[_]| simulate(&machine, &umh(&[]), &program(kernels, host));
+        let one = record(vec![reads(0, 0..1)], &[]);
+        let link = one.links.iter().find(|link| link.name == "gpu0.in").expect("a link");
+        assert_eq!((blocks(&one).fetched, link.data_bytes), (1, 4096 / parts), "{interleave}: a part of a block");
+        let whole = record(vec![reads(0, 0..8 * BLOCK)], &[]);
+        assert_eq!(blocks(&whole).fetched, 8 * parts, "{interleave}");
+        // Stacks of as many bytes hold as many parts as lie in them.
+        assert_eq!(blocks(&whole).states["E"], 8 * parts, "{interleave}");
+        let word = kernel(0..4, |gpu, warp| _ = warp.store([7, 70], Mask(2 << gpu), Order::WEAK));
+        let kernels = vec![reads(3, 0..all), writes(0, 0..all), reads(1, 0..all), word, reads(2, 0..all)];
+        let host = [(2, HostLines::Read(5..9)), (4, HostLines::Written(0..3)), (5, HostLines::Read(0..all))];
+        record(kernels, &host);
+    }
+}
+
+#[test]
+fn a_gpu_that_fetches_what_the_host_wrote_gets_lines_of_its_cache_that_are_dirty() {
+    // The last-level cache holds 2 MiB, so the last half of 4 MiB. Blocks that it still has come from it, its dirty lines alone.
+    let (blocks_written, cached) = (1024, 512);
+    let machine = machine(&["llc.ways=16", "llc.directory_blocks=512"]);
+    let writes = std::iter::once(0..blocks_written * 4096).collect();
+    let written = tombolo_types::HostPhase { reads: Vec::new(), writes };
+    let lines = 0..blocks_written * BLOCK;
+    let read = Cta::sharing(lines.clone(), 32, |warp, line| _ = warp.read([line]));
+    let program = Directed::of_arrays(LineSize::B128, vec![vec![read]], &[("data", lines)], &[])
+        .between(written, tombolo_types::HostPhase::default());
+    let record = simulate(&machine, &umh(&[]), &program);
+    let (of, memory) = (blocks(&record), record.host_memory.expect("the host takes part"));
+    assert_eq!(of.fetched, blocks_written);
+    assert!((1..=cached).contains(&of.from_peers), "{of:?}");
+    assert_eq!(of.from_peers + memory.read_bytes / 4096, blocks_written, "{of:?}, {memory:?}");
+}
+
+#[test]
+fn a_host_that_waits_for_its_own_rate_is_called_once_for_each_access() {
+    const LINES: u64 = 64 * BLOCK;
+    let machine = machine(&["cpu.outstanding=64", "cpu.issue_cycles=9", "llc.rate=400GB/s"]);
+    let host = [(1, HostLines::Written(0..LINES)), (1, HostLines::Read(0..LINES))];
+    let program = program(vec![reads(0, 0..1)], &host);
+    let events = simulate(&machine, &common::design("zero-copy", &[]), &program).host.events;
+    assert!(events < 20 * LINES, "{events} events of {} accesses", 2 * LINES);
+}
+
+#[test]
+fn neighbouring_ctas_of_a_turn_share_blocks() {
+    let machine = machine(&[]);
+    // Eight lines a CTA, so four CTAs a block.
+    let ctas: Vec<Cta> =
+        (0..64).map(|cta| Cta::sharing(8 * cta..8 * cta + 8, 1, |warp, line| _ = warp.write([line]))).collect();
+    let fetched = |chunk: u32| {
+        let design = umh(&[&format!("scheduling.cta_chunk={chunk}")]);
+        blocks(&simulate(&machine, &design, &program(vec![ctas.clone()], &[]))).fetched
+    };
+    assert_eq!((fetched(1), fetched(4)), (4 * 16, 16));
+}

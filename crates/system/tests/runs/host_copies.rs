@@ -1,0 +1,357 @@
+//! Copies between a host and GPUs, by directed programs whose bytes and times are known in closed form.
+//!
+//! The machine has lines of 128 bytes and pages of 64 KB, so of 512 lines. CTA `i` of as many as GPUs runs on GPU `i`.
+
+use crate::common;
+use std::ops::Range;
+use std::sync::Arc;
+use tombolo_design::DesignConfig;
+use tombolo_machine::MachineConfig;
+use tombolo_system::directed::{Cta, Directed, HostLines};
+use tombolo_system::host::PhasesRecord;
+use tombolo_system::paging::CopiesRecord;
+use tombolo_system::run::run_checked;
+use tombolo_system::{RunRecord, RunSpec, run};
+use tombolo_types::stream::{Command, Program};
+use tombolo_types::{HostPhase, LineSize, Mask, On, Order};
+use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::record::RecordOptions;
+use tombolo_workload::scale::Scale;
+
+/// Links of 16 GB/s, which memories and the last-level cache outrun.
+const FAST: [&str; 4] =
+    ["gpu_link.rate=16GB/s", "llc.rate=400GB/s", "host_memory.rate=307.2GB/s", "host_memory.channels=16"];
+
+const LINE: u64 = 128;
+/// Lines of a page.
+const PAGE: u64 = 512;
+const PAGE_BYTES: u64 = PAGE * LINE;
+const GPUS: u64 = 4;
+/// Seconds of a call, and bytes a second of a link: 256 of every 272 are data.
+const CALL: f64 = 10e-6;
+const RATE: f64 = 16e9 * 256.0 / 272.0;
+
+fn machine(settings: &[&str]) -> Arc<MachineConfig> {
+    let all: Vec<&str> = FAST.iter().chain(settings).copied().collect();
+    common::hosted(&all)
+}
+
+fn memcpy(settings: &[&str]) -> DesignConfig {
+    common::design("memcpy-host", settings)
+}
+
+fn cuda6() -> DesignConfig {
+    common::design("unified-memory-cuda6", &[])
+}
+
+/// A kernel of one CTA a GPU, of which each reads lines and writes others.
+fn kernel(reads: impl Fn(u64) -> Range<u64>, writes: impl Fn(u64) -> Range<u64>) -> Vec<Cta> {
+    let cta = |gpu: u64| {
+        Cta::new().warp(|warp| {
+            reads(gpu).for_each(|line| _ = warp.read([line]));
+            writes(gpu).for_each(|line| _ = warp.write([line]));
+        })
+    };
+    (0..GPUS).map(cta).collect()
+}
+
+/// The page of an array that a GPU has where the array has one for each.
+fn own(gpu: u64) -> Range<u64> {
+    gpu * PAGE..(gpu + 1) * PAGE
+}
+
+fn nothing(_: u64) -> Range<u64> {
+    0..0
+}
+
+fn bytes(lines: Range<u64>) -> Vec<Range<u64>> {
+    if lines.is_empty() { Vec::new() } else { std::iter::once(lines.start * LINE..lines.end * LINE).collect() }
+}
+
+/// A program of these arrays, whose host sets some lines up before it and reads some in the end.
+fn program(
+    kernels: Vec<Vec<Cta>>,
+    arrays: &[(&str, Range<u64>)],
+    host: &[(u32, HostLines)],
+    (setup, results): (Range<u64>, Range<u64>),
+) -> Arc<Directed> {
+    let setup = HostPhase { reads: Vec::new(), writes: bytes(setup) };
+    let results = HostPhase { reads: bytes(results), writes: Vec::new() };
+    Directed::of_arrays(LineSize::B128, kernels, arrays, host).between(setup, results)
+}
+
+/// Runs a program, with values and without, on one thread and on two: all the same. The parts of its time add up.
+fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<Directed>) -> RunRecord {
+    let [one, checked] = common::held(machine, design, program);
+    assert_whole(&checked);
+    one
+}
+
+/// Every load returned what it must, and the parts of the time add up.
+fn assert_whole(record: &RunRecord) {
+    let check = record.check.as_ref().expect("a checked run");
+    assert_eq!(check.violations, 0, "{}: {:?}", record.design, check.first);
+    let p = phases(record);
+    let host = p.host_setup_s + p.host_between_s + p.host_results_s;
+    let parts = p.kernels_s + p.synchronisation_s + p.copies_in_s + p.copies_out_s + host + p.launches_s;
+    assert!((parts - p.whole_s).abs() < 1e-9, "{p:?}");
+    assert!((p.copies_in_s + p.copies_out_s - copies(record).exposed_s).abs() < 1e-9, "{p:?}");
+}
+
+fn phases(record: &RunRecord) -> PhasesRecord {
+    record.phases.expect("the host takes part")
+}
+
+fn copies(record: &RunRecord) -> CopiesRecord {
+    record.copies.expect("it copies")
+}
+
+/// Bytes of data that have gone over a link, without headers.
+fn data(record: &RunRecord, link: &str) -> u64 {
+    record.links.iter().find(|one| one.name == link).unwrap_or_else(|| panic!("no link {link}")).data_bytes
+}
+
+/// Whether a time is that of a call and of so many bytes at the rate of a link, but for latencies of two percent.
+fn takes_as_long_as(time: f64, bytes: u64) -> bool {
+    (1.0..1.02).contains(&(time / (CALL + bytes as f64 / RATE)))
+}
+
+#[test]
+fn each_gpu_gets_its_range_before_a_kernel_and_gives_it_back_before_the_host_reads() {
+    let x = 0..GPUS * PAGE;
+    let program = program(vec![kernel(own, own)], &[("x", x.clone())], &[], (x.clone(), x));
+    let record = simulate(&machine(&[]), &memcpy(&[]), &program);
+    for gpu in 0..GPUS {
+        assert_eq!([data(&record, &format!("gpu{gpu}.in")), data(&record, &format!("gpu{gpu}.out"))], [PAGE_BYTES; 2]);
+    }
+    assert_eq!([data(&record, "host.out"), data(&record, "host.in")], [GPUS * PAGE_BYTES; 2]);
+    assert_eq!((copies(&record).calls, copies(&record).bytes), (2 * GPUS, 2 * GPUS * PAGE_BYTES));
+}
+
+#[test]
+fn a_copy_takes_its_call_and_its_bytes_at_the_rate_of_the_link() {
+    let x = 0..16 * PAGE;
+    let all = |cta: u64| if cta == 0 { 0..16 * PAGE } else { 0..0 };
+    let program = program(vec![kernel(all, all)], &[("x", x.clone())], &[], (x.clone(), x));
+    let record = simulate(&machine(&["topology.gpus=1"]), &memcpy(&[]), &program);
+    let phases = phases(&record);
+    for time in [phases.copies_in_s, phases.copies_out_s] {
+        assert!(takes_as_long_as(time, 16 * PAGE_BYTES), "{phases:?}");
+    }
+    let of_both = phases.whole_s - phases.host_setup_s - phases.host_results_s;
+    assert!((record.time.region_s / of_both - 1.0).abs() < 0.01, "the region has both copies: {:?}", record.time);
+}
+
+#[test]
+fn copies_of_several_gpus_run_side_by_side_and_share_what_is_one_medium() {
+    let x = 0..16 * GPUS * PAGE;
+    let mine = |gpu: u64| 16 * PAGE * gpu..16 * PAGE * (gpu + 1);
+    let program = program(vec![kernel(mine, mine)], &[("x", x.clone())], &[], (x.clone(), x));
+    let own = ["gpu_link.rate=64GB/s", "host_link.through=own", "host_link.rate=16GB/s", "host_link.latency=235ns"];
+    let each = 16 * PAGE_BYTES;
+    for (settings, bytes) in
+        [(&["fabric.shape=pairs"][..], each), (&["fabric.shape=shared"], GPUS * each), (&own, each)]
+    {
+        let phases = phases(&simulate(&machine(settings), &memcpy(&[]), &program));
+        for time in [phases.copies_in_s, phases.copies_out_s] {
+            assert!(takes_as_long_as(time, bytes), "{settings:?}: {phases:?}");
+        }
+    }
+}
+
+#[test]
+fn even_ranges_leave_ctas_in_turn_the_others_share_of_accesses_remote() {
+    let (x, ctas) = (0..GPUS * PAGE, 128);
+    let reading = |cta: u64| Cta::new().warp(|warp| (16 * cta..16 * (cta + 1)).for_each(|line| _ = warp.read([line])));
+    let program = program(vec![(0..ctas).map(reading).collect()], &[("x", x.clone())], &[], (x, 0..0));
+    let record = simulate(&machine(&[]), &memcpy(&[]), &program);
+    let came: u64 = (0..GPUS).map(|gpu| data(&record, &format!("gpu{gpu}.in"))).sum();
+    let remote = (came - copies(&record).bytes) / LINE;
+    assert_eq!(remote * GPUS, ctas * 16 * (GPUS - 1));
+}
+
+#[test]
+fn pages_in_turn_are_where_ctas_in_turn_use_them_and_cost_no_more_calls() {
+    let x = 0..2 * GPUS * PAGE;
+    let reading = |page: u64| Cta::new().warp(|warp| own(page).for_each(|line| _ = warp.read([line])));
+    let program = program(vec![(0..2 * GPUS).map(reading).collect()], &[("x", x.clone())], &[], (x, 0..0));
+    for (ranges, remote) in [("contiguous", 6), ("interleaved", 0)] {
+        let design = memcpy(&[&format!("placement.ranges={ranges}")]);
+        let record = simulate(&machine(&[]), &design, &program);
+        assert_eq!((copies(&record).calls, copies(&record).bytes), (GPUS, 2 * GPUS * PAGE_BYTES), "{ranges}");
+        let came: u64 = (0..GPUS).map(|gpu| data(&record, &format!("gpu{gpu}.in"))).sum();
+        assert_eq!(came - copies(&record).bytes, remote * PAGE_BYTES, "{ranges}");
+    }
+}
+
+#[test]
+fn only_what_the_other_side_has_written_and_this_one_reads_is_copied() {
+    let arrays = [("in", 0..4 * PAGE), ("out", 4 * PAGE..8 * PAGE), ("unread", 8 * PAGE..12 * PAGE)];
+    let out = |gpu: u64| own(gpu + 4);
+    // The host sets up all of them; two launches read `in` and write `out`, of which the host reads two pages between.
+    let kernels = vec![kernel(own, out), kernel(own, out)];
+    let host = [(1, HostLines::Read(4 * PAGE..6 * PAGE))];
+    let program = program(kernels, &arrays, &host, (0..12 * PAGE, 4 * PAGE..8 * PAGE));
+    let record = simulate(&machine(&[]), &memcpy(&[]), &program);
+    assert_eq!((data(&record, "host.out"), data(&record, "host.in")), (4 * PAGE_BYTES, (2 + 4) * PAGE_BYTES));
+    assert_eq!(copies(&record).calls, 4 + 2 + 4);
+}
+
+#[test]
+fn the_first_and_the_last_byte_written_to_an_array_bound_what_is_carried() {
+    let x = 0..GPUS * PAGE;
+    let host = [(1, HostLines::Written(10..12)), (1, HostLines::Written(90..100))];
+    let kernels = vec![kernel(|_| 0..PAGE, nothing), kernel(|_| 0..PAGE, nothing)];
+    let program = program(kernels, &[("x", x.clone())], &host, (x, 0..0));
+    let record = simulate(&machine(&[]), &memcpy(&[]), &program);
+    assert_eq!(data(&record, "host.out"), GPUS * PAGE_BYTES + 90 * LINE);
+}
+
+#[test]
+fn words_that_host_and_gpus_write_to_the_same_lines_are_all_there() {
+    let x = 0..GPUS * PAGE;
+    let write = |word: u32| {
+        let cta = |gpu: u64| {
+            let store = |warp: &mut tombolo_system::directed::Warp<'_>| {
+                own(gpu).step_by(7).for_each(|line| _ = warp.store([line], Mask(1 << word), Order::WEAK));
+            };
+            Cta::new().warp(store)
+        };
+        (0..GPUS).map(cta).collect::<Vec<Cta>>()
+    };
+    let all = |_| 0..GPUS * PAGE;
+    let kernels = vec![write(0), write(1), kernel(all, nothing), write(2), kernel(all, nothing)];
+    let host = [
+        (1, HostLines::Read(0..40)),
+        (1, HostLines::Written(30..50)),
+        (2, HostLines::Read(0..2 * PAGE)),
+        (4, HostLines::Written(PAGE..PAGE + 9)),
+        (4, HostLines::Read(20..PAGE)),
+        (5, HostLines::Written(3..4)),
+    ];
+    let program = program(kernels, &[("a", 0..PAGE / 2), ("x", PAGE / 2..GPUS * PAGE)], &host, (x.clone(), x));
+    let machine = machine(&[]);
+    for design in [memcpy(&[]), memcpy(&["placement.ranges=interleaved"]), cuda6()] {
+        let record = simulate(&machine, &design, &program);
+        assert!(phases(&record).copies_in_s > 0.0 && phases(&record).copies_out_s > 0.0, "{}", design.name);
+    }
+}
+
+#[test]
+fn an_array_that_no_kernel_touches_costs_a_transfer_each_way_under_unified_memory_alone() {
+    // UMH, Figure 3: z has 160 pages of 4 KB.
+    let z = 640 * 1024;
+    let lines = [("x", 0..PAGE), ("z", PAGE..PAGE + z / LINE)];
+    let first = |gpu: u64| if gpu == 0 { 0..PAGE } else { 0..0 };
+    let machine = machine(&["page_bytes=4KB"]);
+    let record = |design: &DesignConfig, arrays: &[(&str, Range<u64>)]| {
+        let all = 0..arrays.last().map_or(0, |(_, lines)| lines.end);
+        let program = program(vec![kernel(first, nothing)], arrays, &[], (all.clone(), all));
+        simulate(&machine, design, &program)
+    };
+    let [with, without] = [&lines[..], &lines[..1]].map(|arrays| record(&cuda6(), arrays));
+    for link in ["gpu0.in", "gpu0.out"] {
+        assert_eq!(data(&with, link) - data(&without, link), z, "{link}");
+    }
+    let [with, without] = [&lines[..], &lines[..1]].map(|arrays| record(&memcpy(&[]), arrays));
+    assert_eq!((copies(&with).bytes, copies(&with).calls), (copies(&without).bytes, copies(&without).calls));
+    assert_eq!(phases(&with).copies_out_s, 0.0, "no kernel has written anything");
+}
+
+#[test]
+fn lines_of_no_array_are_copied_by_runs_of_pages() {
+    let program = program(vec![kernel(own, own)], &[], &[], (0..GPUS * PAGE, 0..GPUS * PAGE));
+    let record = simulate(&machine(&[]), &memcpy(&[]), &program);
+    assert_eq!((copies(&record).calls, copies(&record).bytes), (2 * GPUS, 2 * GPUS * PAGE_BYTES));
+    let unified = simulate(&machine(&[]), &cuda6(), &program_without_host());
+    assert!(unified.notes.iter().any(|note| note.contains("names no arrays")), "{:?}", unified.notes);
+    assert_eq!(copies(&unified).bytes, 0);
+}
+
+fn program_without_host() -> Arc<Directed> {
+    program(vec![kernel(own, own)], &[], &[], (0..0, 0..0))
+}
+
+#[test]
+fn a_program_that_says_nothing_of_its_host_copies_nothing_and_a_note_says_so() {
+    let record = simulate(&machine(&[]), &memcpy(&[]), &program_without_host());
+    assert_eq!(copies(&record), CopiesRecord::default());
+    assert!(record.notes.iter().any(|note| note.contains("nothing is copied")), "{:?}", record.notes);
+}
+
+#[test]
+fn kernels_side_by_side_are_refused() {
+    let launch = |stream| Command::Launch { kernel: 0, stream, on: On::All };
+    let program = program_without_host().issuing(vec![launch(0), launch(1)]);
+    for gpus in ["topology.gpus=1", "topology.gpus=4"] {
+        let (machine, program) = (machine(&[gpus]), Arc::clone(&program) as _);
+        let spec = RunSpec { machine, design: memcpy(&[]), program, pages: None, threads: 1 };
+        let error = run(&spec).expect_err("it is refused").to_string();
+        assert!(error.contains("several streams"), "{error}");
+    }
+}
+
+#[test]
+fn the_first_value_is_the_first_that_the_host_loads_behind_the_last_cta() {
+    let times = |host: &[(u32, HostLines)], results| {
+        let kernels = vec![kernel(nothing, own), kernel(own, nothing)];
+        let program = program(kernels, &[("data", 0..4 * PAGE)], host, (0..4 * PAGE, results));
+        let phases = phases(&simulate(&machine(&[]), &memcpy(&[]), &program));
+        (phases.first_value_s, phases.last_value_s)
+    };
+    // Results that a phase of the host reads behind the last kernel, or the end of the program: the same.
+    let [in_a_phase, at_the_end] = [times(&[(2, HostLines::Read(0..PAGE))], 0..0), times(&[], 0..PAGE)];
+    let (Some(first), Some(last)) = in_a_phase else { panic!("values are read: {in_a_phase:?}") };
+    // The copy, and the ends of the kernel and of the phase before it.
+    let copy = CALL + PAGE_BYTES as f64 / RATE;
+    assert!((copy..copy + 2e-6).contains(&first) && last > first, "{first} {last}");
+    assert_eq!(at_the_end, in_a_phase);
+    // What it reads between kernels is not behind the last.
+    assert_eq!(times(&[(1, HostLines::Read(0..PAGE))], 0..0), (None, None));
+}
+
+#[test]
+fn arrays_that_gpu_memory_has_no_room_for_are_refused() {
+    let machine = machine(&["dram.bytes=256KiB"]);
+    let refusal = |pages: u64, design: DesignConfig| {
+        let program = program(vec![kernel(own, nothing)], &[("data", 0..pages * PAGE)], &[], (0..PAGE, 0..0));
+        run(&RunSpec { machine: Arc::clone(&machine), design, program, pages: None, threads: 1 })
+            .map_err(|error| error.to_string())
+    };
+    // A memory holds four pages: all under unified memory, a fourth of all in even ranges.
+    assert!(refusal(4, cuda6()).is_ok() && refusal(16, memcpy(&[])).is_ok());
+    assert!(refusal(5, cuda6()).unwrap_err().contains("GPU 0"));
+    assert!(refusal(17, memcpy(&[])).unwrap_err().contains("each GPU"));
+}
+
+/// A shipped workload, for the lines and warps of a machine.
+fn workload(machine: &MachineConfig, name: &str, given: &[(&str, &str)]) -> Arc<dyn Program> {
+    let workload = find(name).expect("a workload that ships");
+    let given: Vec<_> = given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let request = Request::new(workload, Scale::FULL, &given, 1).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let options = RecordOptions { line: machine.line, warp_width: machine.sm.warp_width, ..RecordOptions::default() };
+    Arc::new(record(workload, &request, &options, Mode::Auto).expect("it runs"))
+}
+
+#[test]
+fn workloads_find_what_they_must_on_umhs_machines() {
+    let workloads: [(&str, &[(&str, &str)]); 3] = [
+        ("pathfinder", &[("columns", "2048"), ("rows", "9"), ("pyramid", "2")]),
+        ("stencil2d", &[("rows", "64"), ("columns", "64"), ("iterations", "2")]),
+        ("rodinia-bfs", &[("nodes", "2048")]),
+    ];
+    for name in ["umh-1-nvlink", "umh-4-pcie"] {
+        let machine = tombolo_machine::machine(name).and_then(|machine| machine.check()).expect("it ships");
+        let machine = Arc::new(machine);
+        for (name, given) in workloads {
+            let program = workload(&machine, name, given);
+            for design in [memcpy(&[]), memcpy(&["placement.ranges=interleaved"]), cuda6()] {
+                let (machine, program) = (Arc::clone(&machine), Arc::clone(&program));
+                let spec = RunSpec { machine, design, program, pages: None, threads: 1 };
+                let record = run_checked(&spec, None).unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert_whole(&record);
+                assert!(phases(&record).copies_in_s > 0.0 && phases(&record).copies_out_s > 0.0, "{name}");
+            }
+        }
+    }
+}

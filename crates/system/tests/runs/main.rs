@@ -1,0 +1,32 @@
+//! Runs of directed programs and of benchmarks, whose counters, times and values are known.
+
+mod blocks;
+mod chiplets;
+mod common;
+mod copies;
+mod digest;
+mod elision;
+mod elision_programs;
+mod fabrics;
+mod hardware;
+mod host_copies;
+mod host_pages;
+mod labels;
+mod links;
+mod mechanisms;
+mod movement;
+mod multigpu;
+mod numa_caches;
+mod paging;
+mod ports;
+mod publication;
+mod record;
+mod sharing;
+mod stalls;
+mod streams;
+mod time;
+mod traces;
+mod tree;
+mod values;
+mod waits;
+mod ways;

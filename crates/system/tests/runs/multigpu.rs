@@ -1,0 +1,214 @@
+//! Programs written for several GPUs: what they exchange is what their structure says, and loads return what they must under
+//! every way to share memory that promises something.
+
+use crate::common::ways::{WAYS, Way, assert_right};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tombolo_design::scheduling::CtaCut;
+use tombolo_system::movement::Movement;
+use tombolo_types::stream::Program;
+use tombolo_workload::bench::{Mode, Request, find, list, record};
+use tombolo_workload::record::RecordOptions;
+use tombolo_workload::scale::Scale;
+
+/// Bytes that GPUs must send each other in an iteration.
+enum Exchange {
+    /// By writer, reader and number of GPUs.
+    Pair(fn(u64, u64, u64) -> u64),
+    /// By number of GPUs, those of all pairs together, and between which shares of that it is: random links leave lines out,
+    /// and blocks that do not end with a line share one.
+    All(fn(u64) -> u64, [f64; 2]),
+}
+
+/// The other ways that `share` ranks, GPUs with peer access, and variants of publishing: what they do with a page does not depend on how many GPUs
+/// there are, so that one number will do.
+const PEERS: [Way; 8] = [
+    ("numa-memory-side", AS_CUT),
+    ("peer", AS_CUT),
+    ("software-flat", AS_CUT),
+    ("nhcc", AS_CUT),
+    ("hmg", AS_CUT),
+    ("gps", &["placement.allocates=true"]),
+    ("gps-all-to-all", &[]),
+    ("gps-on-read", &[]),
+];
+
+/// As `share` runs them.
+const AS_CUT: &[&str] = &["scheduling=program"];
+
+/// Parameters as a user gives them.
+type Given = &'static [(&'static str, &'static str)];
+
+/// A program at sizes of tests.
+struct App {
+    name: &'static str,
+    /// For runs.
+    small: Given,
+    /// For what is exchanged.
+    given: Given,
+    /// The parameter that counts iterations, and a count from which on all are alike.
+    iterations: (&'static str, u64),
+    /// The only array that is looked at; none: all.
+    array: Option<&'static str>,
+    /// Numbers of GPUs on which parts of lines are nobody else's.
+    gpus: &'static [u8],
+    exchange: Exchange,
+}
+
+impl App {
+    /// Everything of an iteration, on any number of GPUs.
+    const fn new(name: &'static str, given: Given, iterations: &'static str, exchange: Exchange) -> App {
+        App { name, small: given, given, iterations: (iterations, 2), array: None, gpus: &[2, 4, 16], exchange }
+    }
+}
+
+/// Bytes of a line.
+const LINE: u64 = 128;
+
+const APPS: [App; 8] = [
+    App::new(
+        "jacobi",
+        &[("columns", "96"), ("rows", "66")],
+        "iterations",
+        Exchange::Pair(|writer, reader, gpus| {
+            // A row of 96 floats for each of the two borders on the ring at which the reader has the writer.
+            let borders = [1, gpus - 1].into_iter().filter(|step| (writer + step) % gpus == reader).count();
+            borders as u64 * 96 * 4
+        }),
+    ),
+    App::new(
+        "diffusion",
+        &[("columns", "70"), ("rows", "13"), ("planes", "40")],
+        "iterations",
+        Exchange::Pair(|writer, reader, _| {
+            // Three times two planes of seven inner rows, of which cells from the second to the last but one are read.
+            let lines = (8 * (70 - 4) + 7) / LINE + 1;
+            if writer.abs_diff(reader) == 1 { 3 * 2 * (13 - 6) * lines * LINE } else { 0 }
+        }),
+    ),
+    App::new(
+        "eqwp",
+        &[("x", "60"), ("y", "12"), ("z", "34")],
+        "iterations",
+        Exchange::Pair(|writer, reader, gpus| {
+            // Six fields in two planes next to the cut. A frame of two cells is around the ground.
+            let (wide, high) = (60 + 4, 12 + 4);
+            let lines = |plane: u64| {
+                let at = |row: u64, cell: u64| 4 * (((plane + 2) * high + row) * wide + cell) / LINE;
+                at(12 + 1, 60 + 1) - at(2, 2) + 1
+            };
+            let cut = 34 * writer.max(reader) / gpus;
+            let planes = if reader > writer { [cut - 2, cut - 1] } else { [cut, cut + 1] };
+            if writer.abs_diff(reader) == 1 { 6 * planes.map(lines).iter().sum::<u64>() * LINE } else { 0 }
+        }),
+    ),
+    App::new(
+        "pagerank-edges",
+        &[("nodes", "1024")],
+        "iterations",
+        // Ranks of 8 bytes, and a line of each GPU's part of their sum.
+        Exchange::All(|gpus| (gpus - 1) * (1024 * 8 + gpus * LINE), [0.98, 1.0]),
+    ),
+    App::new(
+        "sssp-owners",
+        &[("nodes", "1024")],
+        "rounds",
+        // While every line of distances still changes.
+        Exchange::All(|gpus| (gpus - 1) * 1024 * 4, [0.98, 1.0]),
+    ),
+    App::new(
+        "als",
+        &[("items", "64"), ("users", "256"), ("ratings", "8192"), ("features", "20")],
+        "iterations",
+        // Factors of both matrices, of 80 bytes.
+        Exchange::All(|gpus| (gpus - 1) * (64 + 256) * 80, [0.95, 1.2]),
+    ),
+    App {
+        small: &[("side", "32"), ("depth", "8")],
+        gpus: &[2, 4],
+        iterations: ("steps", 1),
+        ..App::new(
+            "hit",
+            &[("side", "64"), ("depth", "16")],
+            "steps",
+            // 27 transforms, of each the reader's rows of the writer's part, in complex floats.
+            Exchange::Pair(|_, _, gpus| 27 * (64 / gpus).pow(2) * (16 / 2 + 1) * 8),
+        )
+    },
+    App {
+        small: &[("side", "32"), ("views", "32"), ("channels", "40"), ("radius", "3")],
+        iterations: ("iterations", 1),
+        array: Some("differences"),
+        ..App::new(
+            "mbir",
+            &[("side", "48"), ("views", "64"), ("channels", "96"), ("radius", "4")],
+            "iterations",
+            // Four colours of 16 supervoxels, of each the reader's views of a band of 24 channels.
+            Exchange::Pair(|_, _, gpus| 4 * (16 / gpus) * (64 / gpus) * 24 * 4),
+        )
+    },
+];
+
+impl App {
+    fn record(&self, given: Given, gpus: u8, iterations: u64) -> Arc<dyn Program> {
+        let workload = find(self.name).expect("a workload");
+        let given = given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let given: Vec<_> = given.chain([(self.iterations.0.to_owned(), iterations.to_string())]).collect();
+        let request = Request::new(workload, Scale::FULL, &given, 1).unwrap_or_else(|error| panic!("{error}"));
+        let program = record(workload, &request.with_gpus(gpus), &RecordOptions::default(), Mode::Verify);
+        Arc::new(program.unwrap_or_else(|error| panic!("{} on {gpus} GPUs: {error}", self.name)))
+    }
+
+    /// By writer and reader, the bytes that so many iterations exchange.
+    fn exchanged(&self, gpus: u8, iterations: u64) -> BTreeMap<(u8, u8), u64> {
+        let program = self.record(self.given, gpus, iterations);
+        let name = |array: u32| program.arrays()[array as usize].name.as_str();
+        let counts = |array: Option<u32>| self.array.is_none_or(|only| array.map(name) == Some(only));
+        let movement = Movement::find(&*program, CtaCut::Program, gpus, 32).expect("it decodes");
+        let mut bytes = BTreeMap::new();
+        for one in movement.exchanges(&*program).into_iter().filter(|one| counts(one.array)) {
+            *bytes.entry((one.writer.0, one.reader.0)).or_default() += one.bytes;
+        }
+        bytes
+    }
+}
+
+#[test]
+fn every_program_for_several_gpus_is_here() {
+    let shipped = list().iter().filter(|workload| workload.cut_by_gpus()).map(|workload| workload.name());
+    assert_eq!(shipped.collect::<Vec<_>>(), APPS.map(|app| app.name));
+}
+
+#[test]
+fn an_iteration_exchanges_what_the_structure_of_the_program_says() {
+    for app in &APPS {
+        for &gpus in app.gpus {
+            let [before, after] = [0, 1].map(|more| app.exchanged(gpus, app.iterations.1 + more));
+            let pairs = (0..gpus).flat_map(|one| (0..gpus).map(move |other| (one, other)));
+            let of = |run: &BTreeMap<(u8, u8), u64>, pair| run.get(&pair).copied().unwrap_or_default();
+            let found: BTreeMap<_, _> = pairs.map(|pair| (pair, of(&after, pair) - of(&before, pair))).collect();
+            match app.exchange {
+                Exchange::Pair(form) => found.iter().for_each(|(&(writer, reader), found)| {
+                    let said = if writer == reader { 0 } else { form(writer.into(), reader.into(), gpus.into()) };
+                    assert_eq!(*found, said, "{} on {gpus} GPUs: {reader} of {writer}", app.name);
+                }),
+                Exchange::All(form, [least, most]) => {
+                    let (found, said) = (found.values().sum::<u64>(), form(gpus.into()));
+                    let share = found as f64 / said as f64;
+                    assert!((least..=most).contains(&share), "{} on {gpus} GPUs: {found} of {said}", app.name);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn programs_for_several_gpus_find_what_they_must_on_one_on_four_and_on_sixteen() {
+    for app in &APPS {
+        for gpus in [1, 4, 16] {
+            let program = app.record(app.small, gpus, app.iterations.1);
+            let peers = if gpus == 4 { &PEERS[..] } else { &[] };
+            WAYS.iter().chain(peers).for_each(|way| assert_right(app.name, &program, gpus, *way));
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Ports of modules and of what lies inside them: what waits for what, told by the time of directed programs. CTA `i` of
+//! sixteen runs on module `i`.
+
+use crate::common::{design, machine, simulate};
+use std::sync::Arc;
+use tombolo_machine::MachineConfig;
+use tombolo_model::map::Map;
+use tombolo_model::page_table::PageTable;
+use tombolo_system::directed::{Cta, Directed};
+use tombolo_types::stream::AtomicResult;
+use tombolo_types::{Line, Mask, Order, Scope};
+
+/// A load that no L1 serves.
+const PAST_L1: Order = Order::relaxed(Scope::Gpu);
+
+/// Seconds from the launch of the last kernel to its end.
+fn last_kernel(settings: &[&str], kernels: Vec<Vec<Cta>>) -> f64 {
+    let record = simulate(&machine(settings), design("hmg", &[]), Directed::new(kernels));
+    let kernel = record.kernels.last().expect("a kernel ran");
+    kernel.end_s - kernel.start_s
+}
+
+#[test]
+fn a_fill_does_not_wait_for_hits_that_are_still_looked_up() {
+    // One warp follows lines that only memory has, while another of its SM hits the same line over and over, so that at
+    // nearly every time a hit is under way for the SM that was reserved before a fill and leaves long after it.
+    let time = |hits: usize| {
+        let mut cta = Cta::new().warp(|warp| {
+            for line in (64..128).step_by(8) {
+                warp.load([line], PAST_L1).use_result(1);
+            }
+        });
+        cta = cta.warp(|warp| (0..hits).for_each(|_| _ = warp.load([0], PAST_L1).use_result(1)));
+        let touch = vec![Cta::new().warp(|warp| _ = warp.read([0]))];
+        last_kernel(&["l2.hit_latency=1us"], vec![touch, vec![cta]])
+    };
+    let (alone, beside) = (time(0), time(6));
+    // Eight misses, each a lookup of a microsecond and more; six hits end before them.
+    assert!(alone > 8e-6 && beside < alone + 0.1e-6, "{alone} s alone, {beside} s beside hits");
+}
+
+#[test]
+fn what_has_yet_to_come_in_holds_up_nothing_that_is_there() {
+    // Three modules ask the fourth of their GPU for lines of its memory at once, faster than its port takes requests in,
+    // while its own SM follows lines of the same memory. Requests handled as they begin to come in would reserve the
+    // memory for when they are inside, ahead of those of the SM.
+    let time = |loads: u64| {
+        let chain = Cta::new().warp(|warp| {
+            for line in (4096..4096 + 4 * 256).step_by(4) {
+                warp.read([line]);
+            }
+        });
+        let flood =
+            |module: u64| Cta::new().warp(|warp| _ = warp.load((0..loads).map(|i| 8192 + 3 * i + module), Order::WEAK));
+        let mut kernel = vec![Cta::new(); 16];
+        kernel[0] = chain;
+        (1..4).for_each(|module| kernel[module as usize] = flood(module));
+        let mut touch = vec![Cta::new(); 16];
+        touch[0] = Cta::new().warp(|warp| _ = warp.read([0]));
+        last_kernel(&["module_link.rate=1GB/s", "l1.mshrs=64"], vec![touch, kernel])
+    };
+    let (alone, beside) = (time(0), time(48));
+    assert!(alone > 40e-6 && beside < alone + 0.5e-6, "{alone} s alone, {beside} s beside others");
+}
+
+#[test]
+fn a_fetch_behind_a_busy_port_holds_up_no_other_slice() {
+    // One warp follows lines of one slice that only memory has, while another asks the other slice for lines that it
+    // has, more than its port passes at once, and for one of memory behind them. A fetch handled as it is asked for would
+    // reserve the memory for when the port lets it pass, ahead of those of the first slice.
+    let settings =
+        ["topology.sms_per_module=2", "l2.slices=2", "l2.rate=1GB/s", "dram.channels=1", "dram.banks=1", "l1.mshrs=64"];
+    let lines = |slice, from, count| lines_of_slice(&machine(&settings), slice, from, count);
+    let (held, missed, chain) = (lines(1, 0, 32), lines(1, 4096, 8), lines(0, 8192, 64));
+    let time = |floods: usize| {
+        let follows =
+            Cta::new().warp(|warp| chain.iter().for_each(|&line| _ = warp.load([line], PAST_L1).use_result(1)));
+        let floods = Cta::new().warp(|warp| {
+            for &line in &missed[..floods] {
+                warp.load(held.iter().copied(), PAST_L1).load([line], PAST_L1).use_result(2).use_result(1);
+            }
+        });
+        let touch = Cta::new().warp(|warp| _ = warp.load(held.iter().copied(), PAST_L1).use_result(1));
+        let mut kernel = vec![Cta::new(); 32];
+        (kernel[0], kernel[1]) = (follows, floods);
+        last_kernel(&settings, vec![vec![touch], kernel])
+    };
+    let (alone, beside) = (time(0), time(8));
+    // A flood keeps the port for 32 lines of 128 ns each.
+    assert!(alone > 20e-6 && beside < alone + 1e-6, "{alone} s alone, {beside} s beside floods");
+}
+
+#[test]
+fn the_result_of_an_atomic_of_another_gpu_crosses_the_crossbar_as_its_request_does() {
+    let atomics = 8;
+    let time = |latency: &str| {
+        let mut ctas = vec![Cta::new(); 16];
+        ctas[4] = Cta::new().warp(|warp| {
+            (0..atomics).for_each(|_| _ = warp.atomic([0], PAST_L1, AtomicResult::Returned).use_result(1));
+        });
+        let touch = vec![Cta::new().warp(|warp| _ = warp.read([0]))];
+        last_kernel(&[latency], vec![touch, ctas])
+    };
+    let added = time("crossbar.latency=2us") - time("crossbar.latency=1us");
+    assert!((added - 2.0 * f64::from(atomics) * 1e-6).abs() < 1e-9, "two crossings each, not {added} s");
+}
+
+#[test]
+fn a_cta_that_ends_late_holds_up_no_dispatch_before() {
+    // Two SMs of one CTA each: one runs a long CTA, the other twenty short ones.
+    let time = |short: usize| {
+        let cta = |instructions: u16| Cta::new().warp(|warp| _ = warp.compute(instructions));
+        let ctas = std::iter::once(cta(40_000)).chain((0..short).map(|_| cta(2000))).collect();
+        let settings = ["topology.gpus=1", "topology.modules_per_gpu=1", "topology.sms_per_module=2", "sm.ctas=1"];
+        last_kernel(&settings, vec![ctas])
+    };
+    let (alone, beside) = (time(0), time(20));
+    assert!(beside < 1.2 * alone, "{alone} s alone, {beside} s beside short ones");
+}
+
+#[test]
+fn a_cta_takes_the_place_of_the_one_that_ends_first() {
+    let time = |instructions: &[u16]| {
+        let cta = |&count: &u16| Cta::new().warp(|warp| _ = warp.compute(count));
+        let settings = ["topology.gpus=1", "topology.modules_per_gpu=1", "sm.ctas=2"];
+        last_kernel(&settings, vec![instructions.iter().map(cta).collect()])
+    };
+    // Two fit at once: the second long one runs beside the first, wherever the short one stood.
+    let (last, middle) = (time(&[10, 60_000, 60_000]), time(&[60_000, 10, 60_000]));
+    assert!(last > 90e-6 && (last - middle).abs() < 1e-6, "{last} s and {middle} s");
+}
+
+/// `count` lines from `from` on, of different regions, that `slice` of a module of `machine` holds.
+fn lines_of_slice(machine: &MachineConfig, slice: u16, from: u64, count: usize) -> Vec<u64> {
+    let pages =
+        PageTable::interleaved_by_page(machine.topology.modules() as u8, machine.page_bytes / machine.line.bytes());
+    let map = Map::new(machine, Arc::new(pages));
+    (from..).step_by(4).filter(|&line| map.slice(Line(line)) == slice).take(count).collect()
+}
+
+#[test]
+fn every_slice_has_its_turn_of_store_credits() {
+    let settings = [
+        "topology.gpus=1",
+        "topology.modules_per_gpu=2",
+        "topology.sms_per_module=2",
+        "l2.slices=2",
+        "l2.posted_stores=1",
+    ];
+    // The second module's memory.
+    let far = 1 << 14;
+    let time = |flooded: u16| {
+        let lines = |slice, from, count| lines_of_slice(&machine(&settings), slice, from, count);
+        let (stores, one) = (lines(flooded, far, 60), lines(1 - flooded, far, 1));
+        let reads = lines(1 - flooded, 4096, 60);
+        let floods = Cta::new().warp(|warp| _ = warp.write(stores.iter().copied()));
+        let follows = Cta::new().warp(|warp| {
+            warp.compute(100).write(one.iter().copied());
+            reads.iter().for_each(|&line| _ = warp.read([line]));
+        });
+        let touch = vec![Cta::new(), Cta::new().warp(|warp| _ = warp.read([far]))];
+        let kernel = vec![floods, follows, Cta::new(), Cta::new()];
+        let record = simulate(&machine(&settings), design("software-flat", &[]), Directed::new(vec![touch, kernel]));
+        let kernel = record.kernels.last().expect("a kernel ran");
+        kernel.end_s - kernel.start_s
+    };
+    let (first, second) = (time(0), time(1));
+    assert!((first - second).abs() < 2e-6, "{first} s with the first slice flooded, {second} s with the second");
+}
+
+#[test]
+fn a_store_credit_that_comes_back_first_is_heard_of_first() {
+    let time = |credits: &'static str, late: usize| {
+        let settings = [
+            "topology.gpus=1",
+            "topology.modules_per_gpu=1",
+            "topology.sms_per_module=2",
+            "l2.slices=2",
+            "l2.rate=1GB/s",
+            credits,
+        ];
+        let lines = |slice, from, count| lines_of_slice(&machine(&settings), slice, from, count);
+        let (held, behind) = (lines(0, 0, 100), lines(0, 4096, late));
+        let (stores, reads) = (lines(1, 4096, 20), lines(1, 1 << 15, 40));
+        let floods = Cta::new().warp(|warp| _ = warp.load(held.iter().copied(), PAST_L1).use_result(1));
+        let follows = Cta::new().warp(|warp| {
+            warp.compute(100);
+            behind.iter().chain(&stores).for_each(|&line| _ = warp.store([line], Mask(1), Order::WEAK));
+            reads.iter().for_each(|&line| _ = warp.read([line]));
+        });
+        let touch = Cta::new().warp(|warp| _ = warp.read(held.iter().copied()));
+        last_kernel(&settings, vec![vec![touch], vec![floods, follows]])
+    };
+    // One store more goes to a slice whose port is busy for microseconds, with a credit more for it.
+    let (alone, beside) = (time("sm.posted_stores=1", 0), time("sm.posted_stores=2", 1));
+    assert!(alone > 15e-6 && beside < alone + 0.5e-6, "{alone} s, {beside} s with one store more");
+}
+
+#[test]
+fn stores_without_credit_leave_local_loads_of_other_lines_their_rate() {
+    // A warp stores to lines of another GPU over a link that carries next to nothing, and no store finds a credit before
+    // another has been taken. Beside it, warps of the same module load lines that its slices hold, at the slices' rate.
+    let settings = [
+        "topology.sms_per_module=2",
+        "gpu_link.rate=200MB/s",
+        "l2.posted_stores=4",
+        "l2.rate=8B/cycle",
+        "l2.slices=2",
+        "sm.posted_stores=64",
+    ];
+    let (local, remote) = (0..64_u64, 1 << 20..(1 << 20) + 512_u64);
+    let at = |module: usize, ctas: Vec<Cta>| {
+        let mut kernel = vec![Cta::new(); 32];
+        kernel.splice(2 * module..2 * module + ctas.len(), ctas);
+        kernel
+    };
+    let touch = |lines: std::ops::Range<u64>| Cta::new().warp(|warp| lines.for_each(|line| _ = warp.read([line])));
+    let time = |stores: u64, passes: usize| {
+        let loads = (0..8).fold(Cta::new(), |cta, _| {
+            let loads = |_| local.clone().step_by(8).map(|line| line..line + 8);
+            cta.warp(|warp| (0..passes).flat_map(loads).for_each(|lines| _ = warp.load(lines, PAST_L1).use_result(4)))
+        });
+        let stores = Cta::new().warp(|warp| (0..stores).for_each(|line| _ = warp.write([remote.start + line])));
+        let places = [at(0, vec![touch(local.clone())]), at(4, vec![touch(remote.clone())])];
+        let [near, far] = places;
+        last_kernel(&settings, vec![near, far, at(0, vec![loads, stores])])
+    };
+    let (loads, stores, both) = (time(0, 280), time(160, 0), time(160, 280));
+    assert!(stores > 0.7 * loads && stores < 0.95 * loads, "stores take {stores} s of the {loads} s of loads");
+    assert!(both < 1.01 * loads, "loads take {loads} s alone, {both} s beside stores");
+}

@@ -1,0 +1,82 @@
+//! What a record tells of a run: times, memories, energies, by directed programs whose counters are known.
+
+use crate::common::{design, machine, simulate};
+use std::sync::Arc;
+use tombolo_system::RunRecord;
+use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::record::{L1Record, L2Record, MemoryCacheRecord};
+use tombolo_types::stream::AtomicResult;
+use tombolo_types::{Order, Scope};
+
+fn run(settings: &[&str], program: Arc<Directed>) -> RunRecord {
+    simulate(&machine(settings), design("hmg", &[]), program)
+}
+
+/// One CTA whose one warp reads `lines`, one after the other.
+fn reads(lines: impl IntoIterator<Item = u64>) -> Vec<Cta> {
+    vec![Cta::new().warp(|warp| lines.into_iter().for_each(|line| _ = warp.read([line])))]
+}
+
+#[test]
+fn the_time_of_a_run_counts_what_is_copied_after_the_last_kernel() {
+    let program = Directed::with_copies(vec![reads(0..4)], &[1000, 3000]);
+    let record = run(&["host.copy_latency=1us", "host.copy_rate=1GB/s"], program);
+    let after = record.time_s - record.kernels[0].end_s;
+    assert!((after - 6e-6).abs() < 1e-9, "two latencies and four microseconds of bytes, not {after} s");
+}
+
+#[test]
+fn lookups_are_counted_by_kind_at_each_level() {
+    // Twice the same line to read, one to write, one to update: the second read hits in the L1.
+    let warp = Cta::new().warp(|warp| {
+        warp.read([0]).use_result(1).read([0]).write([1]).atomic(
+            [2],
+            Order::relaxed(Scope::Sys),
+            AtomicResult::Discarded,
+        );
+    });
+    let record = run(&["topology.gpus=1", "topology.modules_per_gpu=1"], Directed::new(vec![vec![warp]]));
+    assert_eq!(record.l1, L1Record { accesses: 4, loads: 2, hits: 1, merges: 0 });
+    assert_eq!(record.l2, L2Record { accesses: 3, loads: 1, ..L2Record::default() });
+}
+
+#[test]
+fn dram_and_the_cache_in_front_of_it_count_what_each_of_them_served() {
+    let lines = 1024;
+    // An L2 of a quarter of the lines, read round and round, holds none of them.
+    let twice = |settings: &[&str]| {
+        let settings = [&["l2.bytes=32KB"], settings].concat();
+        run(&settings, Directed::new(vec![reads(0..lines), reads(0..lines)]))
+    };
+    let without = twice(&[]);
+    assert_eq!(without.memory_cache, MemoryCacheRecord::default());
+    assert_eq!(without.dram.read_bytes, 2 * lines * 128);
+    let with = twice(&["memory_cache.bytes=1MB"]);
+    let [accesses, reads] = [2 * lines; 2];
+    let counts = MemoryCacheRecord { accesses, reads, hits: lines, misses: lines, ..MemoryCacheRecord::default() };
+    assert_eq!(with.memory_cache, counts);
+    assert_eq!(with.dram.read_bytes, lines * 128, "the second time comes from the cache");
+    assert_eq!(with.coherence["memory_read_bytes"], 2 * lines * 128, "L2s ask for both");
+    assert_eq!(with.energy_pj.dram * 2.0, without.energy_pj.dram);
+}
+
+#[test]
+fn a_module_that_is_a_whole_gpu_pays_for_no_link_of_its_own() {
+    let energy = |modules: &str| {
+        let mut ctas = vec![Cta::new(); 16];
+        ctas[0] = reads(0..8).remove(0);
+        let record = run(&["topology.gpus=2", modules], Directed::new(vec![reads(0..8), ctas]));
+        (record.energy_pj.module_links, record.energy_pj.gpu_links)
+    };
+    let (module_links, gpu_links) = energy("topology.modules_per_gpu=1");
+    assert!(module_links == 0.0 && gpu_links > 0.0, "{module_links} and {gpu_links} pJ");
+    assert!(energy("topology.modules_per_gpu=2").0 > 0.0);
+}
+
+#[test]
+fn sets_by_low_bits_are_those_of_the_low_bits() {
+    // Eight lines that differ above the bits of 256 sets, in four ways.
+    let hits = |index: &str| run(&[index], Directed::new(vec![reads((0..16).map(|i| i % 8 * 256))])).l1.hits;
+    assert_eq!(hits("l1.set_index=low-bits"), 0);
+    assert!(hits("l1.set_index=hashed") > 4);
+}

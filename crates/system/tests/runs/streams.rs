@@ -1,0 +1,317 @@
+//! Kernels of several streams side by side, by directed programs whose times and counters are known in closed form.
+
+use crate::common::{DESIGNS, design, machine, simulate, simulate_on};
+use std::sync::Arc;
+use tombolo_protocol::BrokenRule;
+use tombolo_system::checker::Checked;
+use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::record::KernelRecord;
+use tombolo_system::{RunRecord, RunSpec, run, run_checked};
+use tombolo_types::stream::Command;
+use tombolo_types::{Devices, GpuId, ModuleId, On, Order, Scope};
+
+/// CTAs of a grid: one a module of the machine.
+const CTAS: u64 = 16;
+/// Lines between what two kernels use: a page each CTA.
+const APART: u64 = 1 << 20;
+
+fn launch(kernel: u32, stream: u32) -> Command {
+    Command::launch(kernel, stream)
+}
+
+fn launch_on(kernel: u32, stream: u32, on: On) -> Command {
+    Command::Launch { kernel, stream, on }
+}
+
+fn gpu(index: u8) -> On {
+    On::gpu(GpuId(index))
+}
+
+/// A kernel that only computes: one warp of one CTA a module.
+fn computing(instructions: u16) -> Vec<Cta> {
+    (0..CTAS).map(|_| Cta::new().warp(|warp| _ = warp.compute(instructions))).collect()
+}
+
+/// A kernel that reads and writes lines of its own: `kernel` names them, and no two kernels or CTAs share a page.
+fn streaming(kernel: u64, lines: u64) -> Vec<Cta> {
+    let cta = |cta: u64| {
+        let first = kernel * APART + cta * (APART / CTAS);
+        Cta::new().warp(|warp| (first..first + lines).for_each(|line| _ = warp.read([line]).write([line])))
+    };
+    (0..CTAS).map(cta).collect()
+}
+
+fn ran(kernels: Vec<Vec<Cta>>, commands: Vec<Command>) -> RunRecord {
+    simulate(&machine(&[]), design("hmg", &[]), Directed::new(kernels).issuing(commands))
+}
+
+fn took(kernel: &KernelRecord) -> f64 {
+    kernel.end_s - kernel.start_s
+}
+
+fn is_near(one: f64, other: f64) -> bool {
+    (one - other).abs() < 1e-11
+}
+
+#[test]
+fn two_streams_take_less_than_one_after_the_other_and_each_what_it_takes_alone() {
+    let kernels = || vec![computing(40_000), computing(40_000)];
+    let alone = ran(kernels(), vec![launch(0, 0)]);
+    let beside = ran(kernels(), vec![launch(0, 0), launch(1, 1)]);
+    let behind = ran(kernels(), vec![launch(0, 0), launch(1, 0)]);
+    // The dispatcher starts the second one's CTA an interval later; each has a sub-core of its own.
+    let (own, turn) = (took(&alone.kernels[0]), machine(&[]).host.dispatch_interval.seconds());
+    let both: Vec<f64> = beside.kernels.iter().map(took).collect();
+    assert!(own > 10e-6 && is_near(both[0], own) && is_near(both[1], own + turn), "{own} {both:?}");
+    assert!(is_near(beside.time_s, alone.time_s + turn), "{} {}", beside.time_s, alone.time_s);
+    let gap = behind.kernels[1].start_s - behind.kernels[0].end_s;
+    assert!(is_near(behind.time_s, alone.time_s + gap + own), "{} {}", behind.time_s, alone.time_s);
+}
+
+#[test]
+fn kernels_on_different_gpus_do_not_meet() {
+    let kernels = || vec![streaming(0, 64), streaming(1, 64)];
+    let alone = ran(kernels(), vec![launch_on(0, 0, gpu(0))]);
+    let other = ran(kernels(), vec![launch_on(1, 0, gpu(2))]);
+    let both = ran(kernels(), vec![launch_on(0, 0, gpu(0)), launch_on(1, 1, gpu(2))]);
+    for (kernel, alone) in both.kernels.iter().zip([&alone.kernels[0], &other.kernels[0]]) {
+        assert!(is_near(took(kernel), took(alone)), "{kernel:?} {alone:?}");
+        assert_eq!((kernel.ctas, kernel.transactions), (CTAS, CTAS * 2 * 64));
+        assert_eq!((kernel.l1_loads, kernel.l1_load_hits), (alone.l1_loads, alone.l1_load_hits));
+    }
+    let gpus: Vec<Option<&str>> = both.kernels.iter().map(|kernel| kernel.gpu.as_deref()).collect();
+    assert_eq!(gpus, [Some("gpu0"), Some("gpu2")]);
+    assert_eq!([both.kernels[0].stream, both.kernels[1].stream], [0, 1]);
+    let transactions: Vec<u64> = both.gpus.iter().map(|gpu| gpu.transactions).collect();
+    assert_eq!(transactions, [CTAS * 128, 0, CTAS * 128, 0]);
+    let idle = |record: &RunRecord, at: usize| record.gpus[at].busy_s == 0.0 && record.gpus[at].link_bytes == 0;
+    assert!(idle(&both, 1) && idle(&both, 3) && idle(&alone, 1) && idle(&alone, 2) && idle(&alone, 3));
+}
+
+#[test]
+fn a_launch_on_modules_is_cut_over_them() {
+    let on = On::Modules(Devices(0b1000_0000_0000_0010));
+    let record = ran(vec![streaming(0, 8)], vec![launch_on(0, 0, on)]);
+    let transactions: Vec<u64> = record.gpus.iter().map(|gpu| gpu.transactions).collect();
+    assert_eq!(transactions, [CTAS * 8, 0, 0, CTAS * 8]);
+    assert_eq!(record.kernels[0].gpu, None);
+    let one = ran(vec![streaming(0, 8)], vec![launch_on(0, 0, On::module(ModuleId(5)))]);
+    assert_eq!(one.kernels[0].gpu.as_deref(), Some("gpu1"));
+}
+
+#[test]
+fn a_grid_that_the_program_cuts_runs_as_it_says() {
+    let program = || Directed::new(vec![streaming(0, 8)]).cut(0, &[0, 10, 10, 15]);
+    let cut = |scheduling: &str| {
+        let record = simulate(&machine(&[]), design("hmg", &[scheduling]), program());
+        record.gpus.iter().map(|gpu| gpu.transactions / 16).collect::<Vec<u64>>()
+    };
+    assert_eq!(cut("scheduling=program"), [10, 0, 5, 1]);
+    assert_eq!(cut("scheduling=contiguous"), [4; 4]);
+    let refused = |machine, program, settings: &[&str]| {
+        let spec = RunSpec { machine, design: design("hmg", settings), program, pages: None, threads: 1 };
+        run(&spec).expect_err("it is refused").to_string()
+    };
+    let two = machine(&["topology.gpus=2"]);
+    let why = refused(Arc::clone(&two), program(), &["scheduling=program"]);
+    assert!(why.contains("cuts its grid for 4 devices, and launches it on 2"), "{why}");
+    let beyond = Directed::new(vec![streaming(0, 8)]).issuing(vec![launch_on(0, 0, gpu(2))]);
+    let why = refused(two, beyond, &[]);
+    assert!(why.contains("on GPU 2 of 2"), "{why}");
+}
+
+#[test]
+fn overlapping_kernels_have_their_own_rows_and_time_counts_them_once() {
+    let kernels = vec![computing(30_000), streaming(1, 16), computing(10_000)];
+    let record = ran(kernels, vec![launch(0, 4), launch(1, 9), launch(2, 9)]);
+    let rows = &record.kernels;
+    let of = |row: &KernelRecord| (row.stream, row.ctas, row.transactions, row.warp_instructions);
+    let expected = [(4, 16, 0, 16 * 30_000), (9, 16, 16 * 32, 16 * 32), (9, 16, 0, 16 * 10_000)];
+    assert_eq!(rows.iter().map(of).collect::<Vec<_>>(), expected);
+    assert!(rows[1].start_s < rows[0].end_s && rows[2].start_s > rows[1].end_s, "{rows:?}");
+    let time = &record.time;
+    let sum = time.kernels_s + time.copies_s + time.host_s + time.launches_s;
+    assert!((sum - time.whole_s).abs() < 1e-15 && time.whole_s == record.time_s, "{time:?}");
+    let open: f64 = rows.iter().map(took).sum();
+    assert!(time.kernels_s < open - 1e-6, "{time:?}");
+    let busy = record.gpus[0].busy_s;
+    assert!(busy > 0.0 && busy <= time.region_s, "{busy} {time:?}");
+}
+
+#[test]
+fn ctas_of_the_kernel_launched_first_come_first() {
+    // 64 warp slots of an SM: the first kernel runs in two turns, and the second starts in what the second turn leaves.
+    let waves = |turns: u64| {
+        let ctas = 16 * 64 * turns;
+        (0..ctas).map(|_| Cta::new().warp(|warp| _ = warp.compute(1000))).collect::<Vec<_>>()
+    };
+    let settings = ["sm.ctas=64"];
+    let ran = |commands| {
+        let program = Directed::new(vec![waves(2), computing(10)]).issuing(commands);
+        simulate(&machine(&settings), design("hmg", &[]), program)
+    };
+    let alone = ran(vec![launch(0, 0)]);
+    let beside = ran(vec![launch(0, 0), launch(1, 1)]);
+    let (first, second) = (&beside.kernels[0], &beside.kernels[1]);
+    assert!(took(second) > took(&alone.kernels[0]) / 2.0, "{second:?}");
+    assert!(took(first) < took(&alone.kernels[0]) * 1.01, "{first:?}");
+}
+
+#[test]
+fn a_stream_waits_for_its_own_and_a_barrier_for_all() {
+    let kernels = || vec![computing(30_000), computing(10)];
+    let free = ran(kernels(), vec![launch(0, 0), launch(1, 1), launch(1, 1)]);
+    assert!(free.kernels[2].end_s < free.kernels[0].end_s && free.kernels[2].start_s > free.kernels[1].end_s);
+    let held = ran(kernels(), vec![launch(0, 0), launch(1, 1), Command::Barrier, launch(1, 1)]);
+    assert!(held.kernels[2].start_s > held.kernels[0].end_s);
+    let copy = Command::Copy { address: 0, bytes: 64, to_device: true };
+    let copied = ran(kernels(), vec![launch(0, 0), launch(1, 1), copy, launch(1, 1)]);
+    assert!(copied.kernels[2].start_s > copied.kernels[0].end_s);
+    let one = |barrier: Option<Command>| {
+        let commands = [Some(launch(0, 0)), barrier, Some(launch(1, 0))];
+        ran(kernels(), commands.into_iter().flatten().collect()).time_s
+    };
+    assert!(is_near(one(None), one(Some(Command::Barrier))), "a barrier takes no time of its own");
+}
+
+/// Two kernels of a flag each, which both number 0, on lines of their own.
+fn waiting(kernel: u64, delay: u16) -> Vec<Cta> {
+    let (flag, data) = (kernel * APART, kernel * APART + 8);
+    let (release, acquire) = (Order::release(Scope::Sys), Order::acquire(Scope::Sys));
+    let cta = |cta: u64| match cta {
+        0 => Cta::new().warp(|warp| {
+            warp.compute(delay).write([data]).store([flag], tombolo_types::Mask(1), release).signal(0);
+        }),
+        15 => Cta::new().warp(|warp| _ = warp.read([data]).wait_until(flag, 0, acquire).read([data])),
+        _ => Cta::new(),
+    };
+    (0..CTAS).map(cta).collect()
+}
+
+fn checked(name: &str, settings: &[&str], program: Arc<Directed>, broken: Option<BrokenRule>) -> Checked {
+    let spec = RunSpec { machine: machine(settings), design: design(name, &[]), program, pages: None, threads: 2 };
+    run_checked(&spec, broken).unwrap_or_else(|error| panic!("{name}: {error}")).check.expect("it is checked")
+}
+
+#[test]
+fn flags_of_kernels_side_by_side_are_told_apart() {
+    let program = || Directed::new(vec![waiting(0, 50_000), waiting(1, 10)]).issuing(vec![launch(0, 0), launch(1, 1)]);
+    for name in DESIGNS.into_iter().filter(|name| *name != "ideal") {
+        let found = checked(name, &[], program(), None);
+        assert_eq!((found.violations, found.loads > 4), (0, true), "{name}: {:?}", found.first);
+    }
+    let record = simulate(&machine(&[]), design("hmg", &[]), program());
+    assert!(took(&record.kernels[1]) < took(&record.kernels[0]) / 2.0, "{:?}", record.kernels);
+}
+
+/// Each stream writes its half of the lines in one kernel; behind a barrier both read the other's, and write it.
+fn exchange(rounds: u32) -> Arc<Directed> {
+    let lines = |half: u64, cta: u64| (0..8).map(move |line| half * APART + cta * 64 + line);
+    let writes = |half: u64| (0..CTAS).map(|cta| Cta::new().warp(|w| _ = w.write(lines(half, cta)))).collect();
+    let crosses = |half: u64| {
+        let cta = |cta: u64| {
+            let from = (cta + 5) % CTAS;
+            Cta::new().warp(|w| _ = w.read(lines(1 - half, from)).write(lines(1 - half, from)))
+        };
+        (0..CTAS).map(cta).collect()
+    };
+    let kernels = vec![writes(0), writes(1), crosses(0), crosses(1)];
+    let round = [launch(0, 0), launch(1, 1), Command::Barrier, launch(2, 0), launch(3, 1), Command::Barrier];
+    let commands = round.iter().cycle().take(round.len() * rounds as usize).cloned().collect();
+    Directed::new(kernels).issuing(commands)
+}
+
+#[test]
+fn what_streams_share_through_a_barrier_is_current_under_every_design() {
+    for name in DESIGNS.into_iter().filter(|name| *name != "ideal") {
+        let found = checked(name, &[], exchange(3), None);
+        assert_eq!((found.violations, found.loads), (0, 3 * 2 * CTAS * 8), "{name}: {:?}", found.first);
+    }
+}
+
+/// A kernel of stream `by` writes lines of other modules while another computes; behind a barrier their homes read them.
+fn handed_over(by: u32) -> Arc<Directed> {
+    let lines = |cta: u64| (0..16).map(move |line| cta % CTAS * 64 + line);
+    let reads = || (0..CTAS).map(|cta| Cta::new().warp(|w| _ = w.read(lines(cta)))).collect();
+    let writes = (0..CTAS).map(|cta| Cta::new().warp(|w| _ = w.write(lines(cta + 5)))).collect();
+    let (other, barrier) = (1 - by, Command::Barrier);
+    let commands = vec![launch(0, 0), barrier.clone(), launch(1, by), launch(2, other), barrier, launch(0, other)];
+    Directed::new(vec![reads(), writes, computing(10)]).issuing(commands)
+}
+
+#[test]
+fn a_release_that_is_left_out_is_caught_in_either_stream() {
+    let narrow = ["gpu_link.rate=100MB/s", "module_link.rate=100MB/s"];
+    for (name, by) in [("software-flat", 0), ("software-hierarchical", 1), ("hmg", 0), ("hmg", 1)] {
+        let found = |broken| checked(name, &narrow, handed_over(by), broken).violations;
+        assert_eq!(found(None), 0, "{name}");
+        assert!(found(Some(BrokenRule::ReleaseSkipsStores)) > 0, "{name}, stream {by}");
+    }
+}
+
+/// On CPElide's machine: each stream writes an array of its own on its two chiplets, again and again; behind a barrier each
+/// reads what the other's chiplets wrote, and writes it.
+fn on_chiplets(settings: &[&str], name: &str) -> RunRecord {
+    const LINES: u64 = 64 * 16;
+    let machine = {
+        let mut machine = tombolo_machine::machine("chiplet-4").expect("a preset");
+        tombolo_design::apply(&["topology.sms_per_module=1"], &mut machine, &mut []).expect("a setting it has");
+        Arc::new(machine.check().expect("a machine that fits"))
+    };
+    let lines = |array: u64, cta: u64| (0..16).map(move |line| array * LINES + cta * 64 + line);
+    let own = |array: u64| {
+        let cta = |cta| Cta::new().warp(|w| lines(array, cta).for_each(|line| _ = w.read([line]).write([line])));
+        (0..16).map(cta).collect::<Vec<_>>()
+    };
+    let kernels = vec![own(0), own(1)];
+    let [low, high] = [0b0011, 0b1100].map(|set| On::Modules(Devices(set)));
+    let one = |kernel, stream, on| launch_on(kernel, stream, on);
+    let side = [one(0, 0, low), one(1, 1, high), one(0, 0, low), one(1, 1, high), Command::Barrier];
+    let crossed = [one(0, 0, high), one(1, 1, low), one(1, 1, On::All), Command::Barrier];
+    let commands = [&side[..], &crossed, &side].concat();
+    let program =
+        Directed::of_arrays(machine.line, kernels, &[("a", 0..LINES), ("b", LINES..2 * LINES)], &[]).issuing(commands);
+    let spec = RunSpec { machine, design: design(name, settings), program, pages: None, threads: 2 };
+    run_checked(&spec, None).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn chiplets_that_share_through_a_barrier_are_current_under_every_elision() {
+    for (name, settings) in [
+        ("viper", &[][..]),
+        ("viper", &["boundary=launch"]),
+        ("viper-cached", &[]),
+        ("viper-cached", &["boundary=launch"]),
+        ("viper-cached", &["elision=cpelide"]),
+        ("cpelide", &[]),
+        ("cpelide", &["elision.labels=exact", "elision.operations=range"]),
+        ("cpelide", &["elision.labels=modes"]),
+        ("cpelide-home-aware", &[]),
+        ("hmg-chiplet", &[]),
+    ] {
+        let record = on_chiplets(settings, name);
+        let found = record.check.expect("it is checked");
+        assert_eq!((found.violations, found.loads), (0, 11 * 256), "{name} {settings:?}: {:?}", found.first);
+        // A table takes 6 us for each packet, one after the other: longer than these kernels.
+        let overlaps = record.kernels[1].start_s < record.kernels[0].end_s;
+        assert_eq!(overlaps, record.elision.is_none(), "{name} {settings:?}");
+    }
+}
+
+#[test]
+fn a_label_that_lacks_an_array_is_seen_to_read_old_values_beside_another_stream() {
+    let found = on_chiplets(&["elision.drop=a"], "cpelide").check.expect("it is checked");
+    assert!(found.violations > 0);
+}
+
+#[test]
+fn two_streams_give_one_digest_at_every_thread_count() {
+    for name in DESIGNS {
+        let ran = |threads| simulate_on(threads, &machine(&[]), design(name, &[]), exchange(2));
+        let one = ran(1);
+        assert!(one.kernels[1].start_s < one.kernels[0].end_s, "{name}: side by side");
+        for threads in [2, 4] {
+            assert_eq!(ran(threads).digest, one.digest, "{name} on {threads} threads");
+        }
+    }
+}

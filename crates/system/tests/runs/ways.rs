@@ -1,0 +1,31 @@
+//! Programs under every way to share memory that promises something: loads return what they must on one GPU, on four and on
+//! sixteen.
+
+use crate::common::ways::{WAYS, assert_right};
+use std::sync::Arc;
+use tombolo_types::stream::Program;
+use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::record::RecordOptions;
+use tombolo_workload::scale::Scale;
+
+/// Programs of halos, of scattered reads, of a reduction, and of one that all write, at sizes of a second.
+const PROGRAMS: [(&str, &[(&str, &str)]); 4] = [
+    ("pathfinder", &[("columns", "2048"), ("rows", "9"), ("pyramid", "2")]),
+    ("stencil2d", &[("rows", "64"), ("columns", "64"), ("iterations", "2")]),
+    ("spmv", &[("rows", "512")]),
+    ("floydwarshall", &[("nodes", "48")]),
+];
+
+#[test]
+fn programs_find_what_they_must_on_one_gpu_on_four_and_on_sixteen() {
+    for (name, given) in PROGRAMS {
+        let workload = find(name).expect("a workload");
+        let given: Vec<_> = given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let request = Request::new(workload, Scale::FULL, &given, 1).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let program = record(workload, &request, &RecordOptions::default(), Mode::Auto).expect("it runs");
+        let program: Arc<dyn Program> = Arc::new(program);
+        for gpus in [1, 4, 16] {
+            WAYS.iter().for_each(|way| assert_right(name, &program, gpus, *way));
+        }
+    }
+}
