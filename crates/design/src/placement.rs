@@ -100,6 +100,8 @@ option! {
     pub struct CopiedFromHost = "copied-from-host" {
         /// Which GPU has which page. Source of the default: UMH, section 6.1.1: ranges of the other GPUs are used from afar.
         ranges: Ranges = Ranges::Contiguous,
+        /// Where arrays are that kernels only read. Source of the default: UMH, section 6.1.1, as for ranges.
+        inputs: Inputs = Inputs::Divided,
     }
 }
 
@@ -115,6 +117,16 @@ choice! {
         Contiguous = "contiguous",
         /// Pages round robin.
         Interleaved = "interleaved",
+    }
+}
+
+choice! {
+    /// Where arrays are that kernels only read, of what is copied from the host.
+    pub enum Inputs {
+        /// In parts, as all arrays.
+        Divided = "divided",
+        /// Whole in each GPU's memory: each is a target of the copy. Pages that hold lines of another array are not.
+        Replicated = "replicated",
     }
 }
 

@@ -14,6 +14,9 @@ const MAX_SEGMENTS: usize = 8;
 /// In [`Segment::homes`]: nobody placed the page.
 const UNPLACED: u8 = u8::MAX;
 
+/// In [`Segment::homes`]: every module has the page in its own memory.
+const REPLICATED: u8 = UNPLACED - 1;
+
 /// Pages that lie close together.
 #[derive(Clone, Debug)]
 struct Segment {
@@ -44,12 +47,26 @@ pub struct PageTable {
 impl PageTable {
     /// Pages of `lines_per_page` lines (a power of two), each at home where it is first named.
     ///
-    /// Panics on module 255, which no machine has.
+    /// Panics on modules 254 and 255, which no machine has.
     pub fn from_first_touch(touches: impl IntoIterator<Item = (Page, ModuleId)>, lines_per_page: u64) -> PageTable {
-        let mut pages: Vec<(Page, ModuleId)> = touches.into_iter().collect();
+        PageTable::with_replicas(touches, [], lines_per_page)
+    }
+
+    /// The same, but that every module has each page of `replicated` in its own memory.
+    ///
+    /// Panics on modules 254 and 255, which no machine has.
+    pub fn with_replicas(
+        touches: impl IntoIterator<Item = (Page, ModuleId)>,
+        replicated: impl IntoIterator<Item = Page>,
+        lines_per_page: u64,
+    ) -> PageTable {
+        let replicated = replicated.into_iter().map(|page| (page, ModuleId(REPLICATED)));
+        let touches = touches.into_iter().inspect(|(_, module)| {
+            assert!(module.0 < REPLICATED, "module {} does not exist", module.0);
+        });
+        let mut pages: Vec<(Page, ModuleId)> = replicated.chain(touches).collect();
         pages.sort_by_key(|(page, _)| *page);
         pages.dedup_by_key(|(page, _)| *page);
-        assert!(pages.iter().all(|(_, module)| module.0 != UNPLACED), "module {UNPLACED} does not exist");
         let mut runs: Vec<&[(Page, ModuleId)]> = pages.chunk_by(|a, b| b.0.0 - a.0.0 < GAP).collect();
         runs.sort_by_key(|run| std::cmp::Reverse(run.len()));
         let (dense, rest) = runs.split_at(runs.len().min(MAX_SEGMENTS));
@@ -109,16 +126,16 @@ impl PageTable {
         }
     }
 
-    /// Every page with the module that it was placed at, ascending, where pages were placed one by one.
+    /// Every page with the module that it was placed at, ascending, where pages were placed one by one and are not replicated.
     pub fn placed(&self) -> impl Iterator<Item = (Page, ModuleId)> + '_ {
         let (segments, sparse) = match &self.placement {
             Placement::Table { segments, sparse } => (&segments[..], Some(sparse)),
             Placement::Interleaved { .. } | Placement::Everywhere | Placement::At(_) => (&[][..], None),
         };
         let dense = segments.iter().flat_map(|segment| (segment.first..).zip(&segment.homes));
-        let dense = dense.filter(|(_, home)| **home != UNPLACED).map(|(page, &home)| (page, home));
+        let dense = dense.map(|(page, &home)| (page, home));
         let sparse = sparse.into_iter().flatten().map(|(&page, &home)| (page, home));
-        let mut all: Vec<(u64, u8)> = dense.chain(sparse).collect();
+        let mut all: Vec<(u64, u8)> = dense.chain(sparse).filter(|&(_, home)| home < REPLICATED).collect();
         all.sort_unstable();
         all.into_iter().map(|(page, home)| (Page(page), ModuleId(home)))
     }
@@ -134,12 +151,22 @@ impl PageTable {
                 let page = self.page_of(line).0;
                 for segment in segments {
                     if let Some(&home) = segment.homes.get(page.wrapping_sub(segment.first) as usize) {
-                        return (home != UNPLACED).then_some(ModuleId(home));
+                        return seen(home, at);
                     }
                 }
-                if sparse.is_empty() { None } else { sparse.get(&page).map(|&home| ModuleId(home)) }
+                if sparse.is_empty() { None } else { sparse.get(&page).and_then(|&home| seen(home, at)) }
             }
         }
+    }
+}
+
+/// The home that a module sees of a page.
+#[inline]
+fn seen(home: u8, at: ModuleId) -> Option<ModuleId> {
+    match home {
+        UNPLACED => None,
+        REPLICATED => Some(at),
+        module => Some(ModuleId(module)),
     }
 }
 
@@ -176,6 +203,17 @@ mod tests {
         assert_eq!(table.home(AT, Line(3 * 16 + 15)), Some(ModuleId(1)));
         assert_eq!(table.home(AT, Line(4 * 16)), Some(ModuleId(2)));
         assert_eq!(table.home(AT, Line(5 * 16)), None, "nobody placed it");
+    }
+
+    #[test]
+    fn of_replicated_pages_each_module_is_at_home_to_itself() {
+        for far in [0, 1 << 40] {
+            let others = (0..20).map(|i| (Page(far + (i << 30) + 1), ModuleId(1)));
+            let table = PageTable::with_replicas(others, [Page(far)], 16);
+            assert_eq!([3, 7].map(|at| table.home(ModuleId(at), Line(far * 16))), [3, 7].map(|at| Some(ModuleId(at))));
+            assert_eq!(table.home(ModuleId(3), Line(far * 16 + 16)), Some(ModuleId(1)));
+            assert_eq!(table.placed().count(), 20, "{far}");
+        }
     }
 
     #[test]

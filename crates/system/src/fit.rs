@@ -1,12 +1,14 @@
 //! Whether a program can run on a machine under a design at all, decided before anything runs.
 
+use crate::movement::{array_lines, pages_of};
 use crate::run::{RunError, RunSpec};
 use std::collections::BTreeSet;
-use tombolo_design::placement::{HostCopies, Movement};
+use tombolo_design::placement::Movement;
 use tombolo_design::scheduling::Shape;
+use tombolo_model::page_table::PageTable;
 use tombolo_model::residency::residency;
 use tombolo_types::stream::{Command, KernelClass, KernelInfo};
-use tombolo_types::{ModuleId, On};
+use tombolo_types::{Line, ModuleId, On};
 
 /// Whether the program can run on the machine at all.
 pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
@@ -27,7 +29,6 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
         residency(machine, kernel, program.warp_width()).map_err(RunError::DoesNotFit)?;
     }
     check_sharing(spec)?;
-    check_room(spec)?;
     let launches: BTreeSet<_> = program.commands().iter().filter_map(launched).collect();
     launches.into_iter().try_for_each(|(kernel, on)| check_launch(spec, &program.kernels()[kernel as usize], on))
 }
@@ -95,22 +96,27 @@ fn check_sharing(spec: &RunSpec) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Whether GPU memories have room for what is copied to them from a host for as long as the program runs.
-fn check_room(spec: &RunSpec) -> Result<(), RunError> {
+/// Whether GPU memories have room for what is copied to them from a host for as long as the program runs. `pages`: where it is.
+pub(crate) fn check_room(spec: &RunSpec, pages: &PageTable) -> Result<(), RunError> {
     let (machine, design, program) = (&spec.machine, &spec.design, &spec.program);
-    let all: u64 = program.arrays().iter().map(|array| array.bytes.next_multiple_of(machine.page_bytes)).sum();
-    let Movement::HostCopies(copied) = design.placement.sharing().movement else { return Ok(()) };
-    let (needs, whose) = match copied {
-        HostCopies::Everything => (all, "GPU 0"),
-        HostCopies::Needed => (all.div_ceil(machine.topology.modules() as u64), "each GPU"),
-    };
-    if needs <= machine.dram.bytes {
+    if !design.placement.sharing().copies_with_host() {
         return Ok(());
     }
-    Err(RunError::DoesNotFit(format!(
-        "design {} copies {needs} bytes of arrays to the memory of {whose}, and machine {} has {} bytes there",
-        design.name, machine.name, machine.dram.bytes
-    )))
+    let lines_per_page = machine.page_bytes / machine.line.bytes();
+    let arrays = array_lines(&**program).into_iter().flatten().collect();
+    let held = |gpu: ModuleId| {
+        let of_arrays = pages_of(&arrays, lines_per_page).into_iter().flatten();
+        let is_home = |page: &u64| pages.home(gpu, Line(page * lines_per_page)) == Some(gpu);
+        of_arrays.filter(is_home).count() as u64 * machine.page_bytes
+    };
+    let fullest = (0..machine.topology.modules() as u8).map(ModuleId).map(|gpu| (held(gpu), gpu)).max();
+    match fullest {
+        Some((needs, gpu)) if needs > machine.dram.bytes => Err(RunError::DoesNotFit(format!(
+            "design {} copies {needs} bytes of arrays to the memory of GPU {}, and machine {} has {} bytes there",
+            design.name, gpu.0, machine.name, machine.dram.bytes
+        ))),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// In which stream and where a command launches a kernel.

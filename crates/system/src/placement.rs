@@ -7,17 +7,18 @@
 //! fixed winner would be home to everything that all share. Migration costs no time (readings: the
 //! region of interest excludes it).
 
-use crate::movement::{Walk, array_lines, pages_of};
+mod copied;
+
+use crate::movement::Walk;
 use crate::survey::{Launch, Reader, survey};
+use crate::uses::Uses;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::ops::Range;
 use std::sync::Arc;
-use tombolo_design::placement::{CopiedFromHost, Ranges, UnifiedMemory};
+use tombolo_design::placement::{CopiedFromHost, Inputs, Ranges, UnifiedMemory};
 use tombolo_design::scheduling::Shape;
 use tombolo_design::{DesignConfig, Placement};
 use tombolo_machine::MachineConfig;
 use tombolo_model::page_table::PageTable;
-use tombolo_protocol::elision::{LineSet, Lines};
 use tombolo_types::stream::{CtaStream, Program, StreamError};
 use tombolo_types::{Line, ModuleId, On, Page};
 
@@ -72,10 +73,19 @@ pub fn place_beside(
             walk(readers)?;
             PageTable::everywhere(lines_per_page)
         }
-        Placement::CopiedFromHost(CopiedFromHost { ranges: Ranges::Contiguous }) => {
+        Placement::CopiedFromHost(CopiedFromHost { ranges: Ranges::Interleaved, inputs: Inputs::Divided }) => {
+            walk(readers)?;
+            PageTable::interleaved_by_page(modules, lines_per_page)
+        }
+        Placement::CopiedFromHost(CopiedFromHost { ranges, inputs }) => {
             let mut first = FirstTouch::new(shape.modules(), lines_per_page);
-            beside(&mut first, readers)?;
-            in_even_ranges(program, first.touches(), shape.modules(), lines_per_page)
+            let mut uses = (inputs == Inputs::Replicated).then(|| Uses::new(program, modules));
+            let mut all: Vec<&mut dyn Reader> = vec![&mut first];
+            all.extend(uses.as_mut().map(|uses| uses as &mut dyn Reader));
+            readers.iter_mut().for_each(|reader| all.push(&mut **reader));
+            walk(&mut all)?;
+            let copied = copied::Copied { program, modules, lines_per_page, ranges };
+            copied.pages(first.touches(), uses.map(Uses::finish))
         }
         Placement::UnifiedMemoryCuda6(_) => {
             walk(readers)?;
@@ -87,7 +97,7 @@ pub fn place_beside(
             walk(readers)?;
             PageTable::at(ModuleId(modules), lines_per_page)
         }
-        Placement::InterleavedPage(_) | Placement::CopiedFromHost(CopiedFromHost { ranges: Ranges::Interleaved }) => {
+        Placement::InterleavedPage(_) => {
             walk(readers)?;
             PageTable::interleaved_by_page(modules, lines_per_page)
         }
@@ -96,31 +106,6 @@ pub fn place_beside(
             PageTable::interleaved_by_line(modules, design.lines_together(machine), lines_per_page)
         }
     }))
-}
-
-/// Pages of each array cut evenly: of `n` modules the `i`-th has the `i`-th part, in whole pages. A page of two arrays is cut
-/// with the first. Of lines of no array, runs of pages that are touched stand for arrays.
-fn in_even_ranges(
-    program: &dyn Program,
-    touched: Vec<(Page, ModuleId)>,
-    modules: u8,
-    lines_per_page: u64,
-) -> PageTable {
-    let arrays: LineSet = array_lines(program).into_iter().flatten().collect();
-    let of_arrays =
-        array_lines(program).into_iter().flatten().flat_map(|array| pages_of(&array.into(), lines_per_page));
-    let mut placed: Vec<(Page, ModuleId)> = of_arrays.flat_map(|pages| evenly(pages, modules)).collect();
-    let page = |page: u64| Lines::new(Line(page * lines_per_page), Line((page + 1) * lines_per_page));
-    let touched: LineSet = touched.into_iter().map(|(touched, _)| page(touched.0)).collect();
-    let elsewhere = touched.without(&pages_of(&arrays, lines_per_page).into_iter().flatten().map(page).collect());
-    placed.extend(pages_of(&elsewhere, lines_per_page).into_iter().flat_map(|pages| evenly(pages, modules)));
-    PageTable::from_first_touch(placed, lines_per_page)
-}
-
-/// The modules of some neighbouring pages, each of which has as many.
-fn evenly(pages: Range<u64>, modules: u8) -> impl Iterator<Item = (Page, ModuleId)> {
-    let count = pages.end - pages.start;
-    (0..).zip(pages).map(move |(place, page)| (Page(page), ModuleId((place * u64::from(modules) / count) as u8)))
 }
 
 /// When a module touches a page in a kernel: the least comes first.

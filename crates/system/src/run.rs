@@ -260,6 +260,7 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
     };
     let boundaries = elision::boundaries(spec, &built, known.as_ref())?;
     let (name, options) = (built.protocol, broken(built.options, extras.broken));
+    fit::check_room(spec, &pages)?;
     let (scheduled, subscribed) = (scheduled(spec, &built.sharing, &pages)?, subscribed(spec)?);
     let simulation = Simulation::<D> { spec, built, pages, boundaries, known, scheduled, subscribed, extras, watch };
     let run = if D::BREAKABLE { choose(name, options, simulation) } else { choose_whole(name, options, simulation) };

@@ -134,14 +134,17 @@ impl HostCopier<'_> {
         calls
     }
 
-    /// The copies of a range: a call for each GPU that has any of it.
+    /// The copies of a range: a call for each GPU that has any of it. Replicated pages are never written by kernels, so that
+    /// none of them goes to the host.
     fn call(&self, way: Way, lines: Lines, written: &Arc<Written>, copies: &mut Vec<PeerCopy>) -> Vec<u32> {
         let mut parts: BTreeMap<ModuleId, Vec<Lines>> = BTreeMap::new();
         let together = self.pages.lines_together();
         let mut first = lines.first;
         while first < lines.end {
             let end = Line((first.0 / together + 1) * together).min(lines.end);
-            if let Some(gpu) = self.pages.home(ModuleId(0), first) {
+            // Of a page that is replicated every GPU is at home.
+            let homes = (0..self.host.0).map(ModuleId).filter(|&gpu| self.pages.home(gpu, first) == Some(gpu));
+            for gpu in homes {
                 let ranges = parts.entry(gpu).or_default();
                 match ranges.last_mut() {
                     Some(last) if last.end == first => last.end = end,

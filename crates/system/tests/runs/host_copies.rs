@@ -185,6 +185,29 @@ fn pages_in_turn_are_where_ctas_in_turn_use_them_and_cost_no_more_calls() {
 }
 
 #[test]
+fn replicated_inputs_go_whole_to_each_gpu_and_what_kernels_write_stays_divided() {
+    // GPUs read the part of the next one; they write their own. Lines of y share the last page of x, if any.
+    let reads = |gpu: u64| own((gpu + 1) % GPUS);
+    for (y, shared) in [(GPUS * PAGE, 0), (GPUS * PAGE - 8, 1)] {
+        let writes = move |gpu: u64| y + gpu * PAGE..y + (gpu + 1) * PAGE - 8;
+        let arrays = [("x", 0..y), ("y", y..y + GPUS * PAGE)];
+        let reads = move |gpu: u64| reads(gpu).start..reads(gpu).end.min(y);
+        let program = program(vec![kernel(reads, writes)], &arrays, &[], (0..y, y..y + GPUS * PAGE));
+        for ranges in ["contiguous", "interleaved"] {
+            let settings = [format!("placement.ranges={ranges}"), "placement.inputs=replicated".to_owned()];
+            let record = simulate(&machine(&[]), &memcpy(&settings.each_ref().map(|one| &**one)), &program);
+            // Of x the pages that it has alone, whole to each GPU, and of a shared page x's lines to its home.
+            let to_gpus = (GPUS * (GPUS - shared) * PAGE + shared * (PAGE - 8)) * LINE;
+            let came: u64 = (0..GPUS).map(|gpu| data(&record, &format!("gpu{gpu}.in"))).sum();
+            assert_eq!(data(&record, "host.out"), to_gpus, "{ranges}, {shared} shared");
+            if shared == 0 {
+                assert_eq!(came, to_gpus, "{ranges}: no load is remote");
+            }
+        }
+    }
+}
+
+#[test]
 fn only_what_the_other_side_has_written_and_this_one_reads_is_copied() {
     let arrays = [("in", 0..4 * PAGE), ("out", 4 * PAGE..8 * PAGE), ("unread", 8 * PAGE..12 * PAGE)];
     let out = |gpu: u64| own(gpu + 4);
@@ -321,7 +344,10 @@ fn arrays_that_gpu_memory_has_no_room_for_are_refused() {
     // A memory holds four pages: all under unified memory, a fourth of all in even ranges.
     assert!(refusal(4, cuda6()).is_ok() && refusal(16, memcpy(&[])).is_ok());
     assert!(refusal(5, cuda6()).unwrap_err().contains("GPU 0"));
-    assert!(refusal(17, memcpy(&[])).unwrap_err().contains("each GPU"));
+    assert!(refusal(17, memcpy(&[])).unwrap_err().contains("GPU 0"));
+    let replicated = || memcpy(&["placement.inputs=replicated"]);
+    assert!(refusal(4, replicated()).is_ok());
+    assert!(refusal(5, replicated()).unwrap_err().contains("327680 bytes"));
 }
 
 /// A shipped workload, for the lines and warps of a machine.
@@ -345,7 +371,8 @@ fn workloads_find_what_they_must_on_umhs_machines() {
         let machine = Arc::new(machine);
         for (name, given) in workloads {
             let program = workload(&machine, name, given);
-            for design in [memcpy(&[]), memcpy(&["placement.ranges=interleaved"]), cuda6()] {
+            let replicated = memcpy(&["placement.inputs=replicated"]);
+            for design in [memcpy(&[]), memcpy(&["placement.ranges=interleaved"]), replicated, cuda6()] {
                 let (machine, program) = (Arc::clone(&machine), Arc::clone(&program));
                 let spec = RunSpec { machine, design, program, pages: None, threads: 1 };
                 let record = run_checked(&spec, None).unwrap_or_else(|error| panic!("{name}: {error}"));
