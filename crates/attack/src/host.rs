@@ -74,7 +74,7 @@ impl Drawing<'_> {
         self.time("host_memory.base_latency", 1_000, 13);
         self.choose("host_memory.rate", &["1GB/s", "20GB/s"]);
         self.choose("host_memory.channels", &["1", "2"]);
-        self.choose("host_memory.queue_depth", &["1", "4"]);
+        self.choose("host_memory.write_queue", &["1", "4"]);
         self.choose("fabric.shape", &["switch", "shared", "pairs"]);
         if self.dice.percent(30) {
             self.settings.push(("host_link.through", "own".to_owned()));

@@ -82,7 +82,7 @@ impl Drawing<'_> {
         self.choose("l2.request_cycles", &["8", "64"]);
         self.choose("dram.rate", &["1GB/s", "20GB/s"]);
         self.choose("dram.channels", &["1", "2"]);
-        self.choose("sm.coalescer_lines_per_cycle", &["1/16", "4"]);
+        self.choose("l1.lookups_per_cycle", &["1/16", "4"]);
         self.choose("sm.sub_cores", &["1", "4", "64"]);
     }
 
@@ -94,7 +94,7 @@ impl Drawing<'_> {
         self.choose("l2.mshrs", &["3", "4", "6"]);
         self.choose("l2.merges", &["1", "2"]);
         self.choose("l2.posted_stores", &["1", "2", "4"]);
-        self.choose("dram.queue_depth", &["1", "4"]);
+        self.choose("dram.write_queue", &["1", "4"]);
         self.choose("tlb.l1_entries", &["1", "2"]);
         self.choose("tlb.walkers", &["1"]);
     }

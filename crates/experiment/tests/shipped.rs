@@ -114,7 +114,7 @@ const NOT_REPEATED: [(&str, &str); 34] = [
     ("gps-4-pcie3 directory.ways", "no design of that paper has a directory"),
     ("gps-4-pcie3 tlb.l1_entries", "twice as many are more than the simulator looks up at once"),
     ("gps-4-pcie3 host.dispatch_interval", "times are whole cycles: it is one"),
-    ("umh-4-pcie sm.coalescer_lines_per_cycle", "it is one line"),
+    ("umh-4-pcie l1.lookups_per_cycle", "it is one line"),
     ("umh-4-pcie sm.tensor_cycles", "no program of that paper has matrix instructions"),
     ("umh-4-pcie l2.request_cycles", "times are whole cycles: it is one"),
     ("umh-4-pcie directory.entries", "no design of that paper has such a directory"),

@@ -59,7 +59,8 @@ pub(crate) struct MemoryKeys {
     pub(crate) banks: &'static str,
     pub(crate) row_bytes: &'static str,
     pub(crate) burst_bytes: &'static str,
-    pub(crate) queue_depth: &'static str,
+    pub(crate) write_queue: &'static str,
+    pub(crate) refresh: &'static str,
 }
 
 /// Those of a module's memory.
@@ -69,7 +70,8 @@ const DRAM_KEYS: MemoryKeys = MemoryKeys {
     banks: "dram.banks",
     row_bytes: "dram.row_bytes",
     burst_bytes: "dram.burst_bytes",
-    queue_depth: "dram.queue_depth",
+    write_queue: "dram.write_queue",
+    refresh: "dram.refresh",
 };
 
 /// `Some` conflict unless `holds`.
@@ -116,6 +118,7 @@ impl MachineConfig {
             .or_else(|| self.sm_conflict())
             .or_else(|| self.cache_conflict())
             .or_else(|| self.sector_conflict())
+            .or_else(|| self.l1_conflict())
             .or_else(|| self.directory_conflict())
             .or_else(|| self.network_conflict())
             .or_else(|| self.dram_conflict())
@@ -158,10 +161,18 @@ impl MachineConfig {
                 })
             })
             .or_else(|| at_most(sm.pending_loads.into(), 64, "sm.pending_loads"))
+    }
+
+    fn l1_conflict(&self) -> Option<Conflict> {
+        let l1 = &self.l1;
+        let lines = l1.lookups_per_cycle;
+        let most = u64::from(lines.numerator).div_ceil(lines.denominator.into());
+        at_most(most, 64, "l1.lookups_per_cycle")
+            .or_else(|| at_most(l1.banks.into(), 64, "l1.banks"))
+            .or_else(|| if l1.banks == 0 { None } else { power_of_two(l1.banks.into(), "l1.banks") })
             .or_else(|| {
-                let lines = sm.coalescer_lines_per_cycle;
-                let most = u64::from(lines.numerator).div_ceil(lines.denominator.into());
-                at_most(most, 64, "sm.coalescer_lines_per_cycle")
+                let waiting = u64::from(l1.merges) * (self.line.bytes() / l1.sector_bytes);
+                at_most(waiting, MISS_LIMIT, "l1.merges")
             })
     }
 
@@ -305,7 +316,12 @@ impl MachineConfig {
         })
         .or_else(|| at_most(memory.channels.into(), 1024, keys.channels))
         .or_else(|| at_most(memory.banks.into(), 1024, keys.banks))
-        .or_else(|| at_most(memory.queue_depth.into(), QUEUE_LIMIT, keys.queue_depth))
+        .or_else(|| at_most(memory.write_queue.into(), QUEUE_LIMIT, keys.write_queue))
+        .or_else(|| {
+            let refreshes = memory.refresh_interval > Ps::ZERO;
+            let fits = if refreshes { memory.refresh < memory.refresh_interval } else { memory.refresh == Ps::ZERO };
+            demand(fits, keys.refresh, || "a refresh takes less than the time from one to the next".into())
+        })
     }
 
     fn queue_conflict(&self) -> Option<Conflict> {

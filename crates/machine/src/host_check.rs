@@ -23,7 +23,8 @@ const HOST_MEMORY_KEYS: MemoryKeys = MemoryKeys {
     banks: "host_memory.banks",
     row_bytes: "host_memory.row_bytes",
     burst_bytes: "host_memory.burst_bytes",
-    queue_depth: "host_memory.queue_depth",
+    write_queue: "host_memory.write_queue",
+    refresh: "host_memory.refresh",
 };
 
 impl MachineConfig {

@@ -129,8 +129,6 @@ section! {
         shared_bytes: u64,
         /// Which ready warp of a sub-core issues next.
         scheduler: Scheduler,
-        /// Line transactions that leave the coalescer each cycle.
-        coalescer_lines_per_cycle: Fraction,
         /// Loads and returning atomics of a warp whose result is outstanding, at most: 1 to 64.
         pending_loads: u32,
         /// Stores of the SM sent and not yet acknowledged, at most, in line transactions.
@@ -181,8 +179,13 @@ section! {
         sector_bytes: u64,
         /// Outstanding misses, at most, in lines.
         mshrs: u32,
-        /// Requests that wait on one outstanding line, at most, the first included.
+        /// Requests that wait on one outstanding sector, at most, the first included.
         merges: u32,
+        /// Lines whose tags are looked up each cycle, a transaction each.
+        lookups_per_cycle: Fraction,
+        /// Banks of the data, each of which reads 4 bytes a cycle for the loads that hit: words of one bank are read one
+        /// after the other. A power of two up to 64, or 0 where lookups alone bound what is read.
+        banks: u32 = 0,
         /// Load hit: issue to result. A miss leaves for the crossbar within it, so that a load served
         /// elsewhere takes this time plus what happens beyond the L1.
         hit_latency: Ps,
@@ -316,8 +319,16 @@ section! {
         row_active: Ps,
         /// Controller, queues and wires, both ways, besides the bank's own times.
         base_latency: Ps,
-        /// Requests that a channel's scheduler chooses among.
-        queue_depth: u32,
+        /// Writes that wait in a channel, at most: half of them go in one batch.
+        write_queue: u32,
+        /// The bus of a channel is idle so long for each batch of writes: it turns round there and back.
+        turn: Ps = Ps::ZERO,
+        /// From one refresh of a channel, with all its banks, to its next (tREFI); 0 where there is none.
+        refresh_interval: Ps = Ps::ZERO,
+        /// What a refresh takes (tRFC): less than the interval.
+        refresh: Ps = Ps::ZERO,
+        /// A channel opens four rows in this span, at most (tFAW), kept as one in each quarter of it; 0 for no such limit.
+        four_activates: Ps = Ps::ZERO,
     }
 }
 
@@ -500,6 +511,13 @@ macro_rules! optional_sections {
     };
 }
 
+/// Earlier spellings of keys.
+const ALIASES: &[(&str, &str)] = &[
+    ("sm.coalescer_lines_per_cycle", "l1.lookups_per_cycle"),
+    ("dram.queue_depth", "dram.write_queue"),
+    ("host_memory.queue_depth", "host_memory.write_queue"),
+];
+
 impl Described for MachineConfig {
     const KIND: &'static str = "machine";
 
@@ -515,6 +533,10 @@ impl Described for MachineConfig {
 
     fn optional_sections() -> &'static [OptionalSection] {
         OPTIONAL_SECTIONS
+    }
+
+    fn aliases() -> &'static [(&'static str, &'static str)] {
+        ALIASES
     }
 
     fn presets() -> &'static [Preset] {

@@ -84,6 +84,14 @@ pub(crate) fn write_out<T: Described>(tree: &mut Table, notes: &mut Vec<String>)
         .collect();
     spelled.iter().for_each(|(key, ..)| _ = tree.entries.remove(key));
     spelled.into_iter().for_each(|(_, path, leaf)| tree.put(&path, leaf));
+    for (earlier, today) in T::aliases() {
+        let Some((section, key)) = earlier.split_once('.') else { continue };
+        let Some(Node::Table(table)) = tree.entries.get_mut(section) else { continue };
+        if let Some(Node::Leaf(leaf)) = table.entries.remove(key) {
+            notes.push(format!("{}: key {earlier} of a {} is now {today}", leaf.place, T::KIND));
+            tree.put(today, leaf);
+        }
+    }
 }
 
 /// Takes from `below` the keys of options that `above` replaces by others.

@@ -115,7 +115,7 @@ fn values_that_do_not_go_together_say_why() {
         ("sm.threads", "31", "expected 32 (one warp) to 2048 (64 warps)"),
         ("sm.ctas", "65", "a CTA has at least one warp"),
         ("sm.pending_loads", "65", "at most 64"),
-        ("sm.coalescer_lines_per_cycle", "65", "at most 64"),
+        ("l1.lookups_per_cycle", "65", "at most 64"),
         ("directory.entries", "100", "a multiple of the 16 ways"),
         ("l1.bytes", "1GB", "at most 16777216"),
         ("directory.ways", "2000", "at most 32"),

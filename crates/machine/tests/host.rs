@@ -14,7 +14,7 @@ const CPU: &str = "[cpu]\nclock = \"2.4GHz\"\nissue_cycles = 1\n";
 const LLC: &str = "[llc]\nbytes = \"2MB\"\nways = 16\nhit_latency = \"10ns\"\nrate = \"64GB/s\"\n";
 const MEMORY: &str = "[host_memory]\nbytes = \"16GB\"\nrate = \"38.4GB/s\"\nchannels = 2\nbanks = 16\nrow_bytes = \"8KB\"\n\
     burst_bytes = \"64B\"\ncolumn = \"14ns\"\nactivate = \"14ns\"\nprecharge = \"14ns\"\nrow_active = \"32ns\"\n\
-    base_latency = \"30ns\"\nqueue_depth = 64\n";
+    base_latency = \"30ns\"\nwrite_queue = 64\n";
 const DIRECTORY: &str = "[host_directory]\ncontrollers = 2\nlookup_latency = \"0.5ns\"\n";
 const LINK: &str = "[host_link]\nthrough = \"fabric\"\n";
 const STACK: &str = "[stack]\nlookup_latency = \"2ns\"\n";

@@ -112,6 +112,8 @@ fn drams(c: &mut Criterion) {
         t_ras: Ps::from_ns(33),
         t_faw: Ps::from_ns(16),
         t_turn: Ps::from_ns(20),
+        t_refi: Ps::ZERO,
+        t_rfc: Ps::ZERO,
         write_queue: 64,
     };
     // A line each 520 ps is 246 GB/s of the 256; at random the rows allow less, so half of that.

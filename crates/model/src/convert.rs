@@ -2,6 +2,7 @@
 
 use crate::cache::{CacheConfig, Index, Replacement};
 use crate::layout::Layout;
+use crate::mshr::MshrConfig;
 use crate::way_partition::WayPartitionConfig;
 use crate::{
     crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb, translation,
@@ -70,6 +71,12 @@ pub fn miss_levels(machine: &MachineConfig) -> [bool; MISS_LEVELS as usize] {
 pub fn request_interval(machine: &MachineConfig) -> Interval {
     let cycles = machine.l2.request_cycles;
     Interval::cycles(machine.sm.clock.span(1 << 20), (cycles.numerator, cycles.denominator))
+}
+
+/// Miss registers of an L1: of a line as many requests wait as of its sectors.
+pub fn l1_mshr(machine: &MachineConfig) -> MshrConfig {
+    let sectors = (machine.line.bytes() / machine.l1.sector_bytes) as u32;
+    MshrConfig { entries: machine.l1.mshrs, merges: machine.l1.merges * sectors }
 }
 
 /// What a walk of a module's L2 takes.
@@ -161,9 +168,11 @@ pub fn dram(machine: &MachineConfig) -> dram::DramConfig {
         t_rcd: dram.activate,
         t_rp: dram.precharge,
         t_ras: dram.row_active,
-        t_faw: Ps::ZERO,
-        t_turn: Ps::ZERO,
-        write_queue: dram.queue_depth.max(2),
+        t_faw: dram.four_activates,
+        t_turn: dram.turn,
+        t_refi: dram.refresh_interval,
+        t_rfc: dram.refresh,
+        write_queue: dram.write_queue.max(2),
     }
 }
 

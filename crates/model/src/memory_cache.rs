@@ -203,6 +203,8 @@ mod tests {
             t_ras: Ps::from_ns(40),
             t_faw: Ps::ZERO,
             t_turn: Ps::ZERO,
+            t_refi: Ps::ZERO,
+            t_rfc: Ps::ZERO,
             write_queue: 2,
         }
     }

@@ -33,6 +33,8 @@ const CONFIG: DramConfig = DramConfig {
     t_faw: Ps::from_ns(30),
     // From a write's data to a read's: tWTR_L and CL; back, a cycle or two.
     t_turn: Ps::from_ns(24),
+    t_refi: Ps::ZERO,
+    t_rfc: Ps::ZERO,
     // Two batches of the 32 that the reference gathers before it writes.
     write_queue: 64,
 };

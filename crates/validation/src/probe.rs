@@ -213,9 +213,11 @@ impl Probe {
         let rate = |rate: Rate| if rate.is_infinite() { f64::INFINITY } else { rate.0 as f64 };
         let bytes = match self.level {
             Level::L1 => {
-                let lines = machine.sm.coalescer_lines_per_cycle;
+                let lines = machine.l1.lookups_per_cycle;
                 let lines = f64::from(lines.numerator) / f64::from(lines.denominator);
-                sms * lines * machine.line.bytes() as f64 * machine.sm.clock.hz() as f64
+                let looked_up = lines * machine.line.bytes() as f64;
+                let read = if machine.l1.banks == 0 { f64::INFINITY } else { 4.0 * f64::from(machine.l1.banks) };
+                sms * looked_up.min(read) * machine.sm.clock.hz() as f64
             }
             Level::L2 => {
                 let slices = modules * f64::from(machine.l2.slices) * rate(machine.l2.rate);

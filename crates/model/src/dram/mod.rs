@@ -9,11 +9,13 @@
 //! - The bus is a [`Calendar`] of bursts: data goes when it is ready, whoever asked first.
 //! - Writes wait in a queue for each channel. When it is half full that half goes in one batch, sorted by bank
 //!   and row, and the bus turns round once there and back.
+//! - All banks of a channel are refreshed together, channels one after the other. It closes rows, and its time is one in
+//!   which the bus is idle, or, where the bus has a backlog, one that comes behind that.
 //!
 //! Approximations: a request that joins a row takes its share of the bus but does not keep the row open past a
 //! precharge already scheduled. Reads pass between the writes of a batch. A read of a line in the write queue goes to
-//! the bank. Writes take the timings of reads. Not modelled: refresh, bank groups, write recovery, ECC,
-//! power states, closing idle rows.
+//! the bank. Writes take the timings of reads. Not modelled: bank groups, write recovery, ECC, power states, closing idle
+//! rows, refreshes of single banks.
 
 use crate::calendar::{Calendar, FRACTION};
 use crate::set_index::SetIndex;
@@ -47,6 +49,10 @@ pub struct DramConfig {
     pub t_faw: Ps,
     /// The bus idles for this span for each batch of writes, both turns together; rounded up to bursts.
     pub t_turn: Ps,
+    /// From one refresh of a channel to its next (tREFI); zero where there is none.
+    pub t_refi: Ps,
+    /// What a refresh takes (tRFC).
+    pub t_rfc: Ps,
     /// Writes that a channel can hold, at least 2: half of them gather while the other half drain.
     pub write_queue: u32,
 }
@@ -124,6 +130,8 @@ struct Bank {
     activated: Ps,
     /// When the column accesses scheduled on the newest row are over.
     busy: Ps,
+    /// Refreshes of its channel that it has seen.
+    refreshes: u64,
 }
 
 /// What an access meets in its bank.
@@ -155,6 +163,16 @@ impl Bank {
             newest: 0,
             activated: Ps::ZERO,
             busy: Ps::ZERO,
+            refreshes: 0,
+        }
+    }
+
+    /// Its channel has been refreshed since, so many times in all: its rows are closed.
+    #[inline]
+    fn refresh(&mut self, refreshes: u64) {
+        if self.refreshes != refreshes {
+            self.refreshes = refreshes;
+            self.rows = [Bank::NONE; OPENINGS];
         }
     }
 
@@ -240,6 +258,49 @@ struct Channel {
     written: Ps,
     /// When the batch that gathers has room.
     room_at: Ps,
+    refresh: Refresh,
+}
+
+/// Refreshes of a channel, up to the latest access.
+#[derive(Clone, Copy, Debug)]
+struct Refresh {
+    /// How many have begun.
+    begun: u64,
+    /// When the next begins.
+    next: Ps,
+    /// When the latest is over.
+    over: Ps,
+}
+
+impl Refresh {
+    /// Of the channel `index` of `count`: all have their first within one interval.
+    fn new(config: &DramConfig, index: u32, count: u32) -> Refresh {
+        let first = match config.t_refi {
+            Ps::ZERO => Ps::NEVER,
+            interval => Ps(interval.0 / u64::from(count) * u64::from(index + 1)),
+        };
+        Refresh { begun: 0, next: first, over: Ps::ZERO }
+    }
+
+    /// Begins those that are due when an access is ready. `bursts`: what one takes of the bus.
+    #[inline]
+    fn advance(&mut self, asked: Asked, config: &DramConfig, (bus, bursts): (&mut Calendar, u64)) {
+        if asked.ready < self.next {
+            return;
+        }
+        // Of those that are over nobody can be held up.
+        let past = asked.now.saturating_sub(self.next + config.t_rfc).0 / config.t_refi.0;
+        self.begun += past;
+        self.next = Ps(self.next.0 + past * config.t_refi.0);
+        while self.next <= asked.ready {
+            self.over = self.next + config.t_rfc;
+            if self.over > asked.now {
+                bus.reserve(asked.now, self.next.max(asked.now), bursts);
+            }
+            self.begun += 1;
+            self.next += config.t_refi;
+        }
+    }
 }
 
 /// The DRAM of one module.
@@ -254,6 +315,8 @@ pub struct Dram {
     burst_shift: u32,
     /// Turning the bus there and back, in bursts.
     turn: u64,
+    /// A refresh, in bursts.
+    refresh: u64,
     /// Writes of a batch.
     batch: usize,
     channels: Vec<Channel>,
@@ -277,13 +340,15 @@ impl Dram {
             }
         };
         let batch = config.write_queue as usize / 2;
-        let channel = Channel {
+        let bursts = |span: Ps| if burst_time == 0 { 0 } else { (span.0 << FRACTION).div_ceil(burst_time as u64) };
+        let channel = |index: u32| Channel {
             bus: Calendar::new(burst_time as u64),
             activations: Calendar::new((config.t_faw.0 << FRACTION) / 4),
             waits: Waits::default(),
             writes: Vec::with_capacity(batch),
             written: Ps::ZERO,
             room_at: Ps::ZERO,
+            refresh: Refresh::new(&config, index, config.channels),
         };
         Dram {
             config,
@@ -291,9 +356,10 @@ impl Dram {
             over_banks: SetIndex::new(config.banks),
             row_shift: lines_per_row.trailing_zeros(),
             burst_shift: config.burst.0.trailing_zeros(),
-            turn: if burst_time == 0 { 0 } else { (config.t_turn.0 << FRACTION).div_ceil(burst_time as u64) },
+            turn: bursts(config.t_turn),
+            refresh: bursts(config.t_rfc),
             batch,
-            channels: vec![channel; config.channels as usize],
+            channels: (0..config.channels).map(channel).collect(),
             banks: vec![Bank::new(); config.channels as usize * config.banks as usize],
             stats: DramStats::default(),
         }
@@ -375,6 +441,10 @@ impl Dram {
     fn access(&mut self, channel: usize, asked: Asked, access: Access) -> (Ps, Ps) {
         let channel = &mut self.channels[channel];
         let bank = &mut self.banks[access.bank];
+        let came = asked.ready;
+        channel.refresh.advance(asked, &self.config, (&mut channel.bus, self.refresh));
+        bank.refresh(channel.refresh.begun);
+        let asked = Asked { ready: asked.ready.max(channel.refresh.over), ..asked };
         let opened = match bank.joinable(access.row, asked.ready) {
             Some(opened) => opened,
             None => bank.open(access.row, asked, &self.config, &mut channel.activations),
@@ -399,7 +469,7 @@ impl Dram {
         if opened.at == bank.newest {
             bank.busy = bank.busy.max(done - self.config.t_cas);
         }
-        let (ready, starts) = (asked.ready + opening + self.config.t_cas, done - work);
+        let (ready, starts) = (came + opening + self.config.t_cas, done - work);
         channel.waits.add(ready, starts);
         (done, starts.saturating_sub(ready))
     }

@@ -20,6 +20,8 @@ const CONFIG: DramConfig = DramConfig {
     t_ras: Ps::from_ns(33),
     t_faw: Ps::from_ns(16),
     t_turn: Ps::from_ns(20),
+    t_refi: Ps::ZERO,
+    t_rfc: Ps::ZERO,
     write_queue: 64,
 };
 

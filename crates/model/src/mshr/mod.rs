@@ -268,6 +268,12 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         true
     }
 
+    /// Requests that wait on an entry.
+    #[inline]
+    pub fn waiting(&self, id: EntryId) -> u32 {
+        u32::from(self.entry(id).waiting)
+    }
+
     /// Parks `request` until the entry is freed; then it must run again, behind those parked before it.
     #[inline]
     pub fn park(&mut self, id: EntryId, request: R) {

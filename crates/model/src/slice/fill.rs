@@ -40,7 +40,7 @@ impl<D: Contents> Slice<D> {
         let slot = self.view_line(line, self.mshr.get(entry).homes, Some(entry));
         let filled = Filled { slot, mask, data, by, leaves };
         let site = here.site;
-        let mut filling = FillingSlice { here: Here { slice: self, context: here }, entry, filled };
+        let mut filling = FillingSlice { here: Here { slice: self, context: here }, entry, filled, served: false };
         let held = fill(&site.protocol, &mut filling, mask);
         let Some(held) = held else { return };
         let here = Here { slice: self, context: here };
@@ -49,6 +49,17 @@ impl<D: Contents> Slice<D> {
         let Ended { here: Here { slice, context }, deferred, .. } = ended;
         slice.queue_first(deferred, context);
         slice.serve_queues(context);
+    }
+
+    /// When bytes that have come pass the slice's port once more, behind what passed before.
+    pub(super) fn read_on<C: Coherence>(
+        &mut self,
+        passed: Departure,
+        mask: Mask,
+        here: &SliceContext<'_, '_, C, D>,
+    ) -> Departure {
+        let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
+        passed.through_for(here.out.now(), &mut self.port, Bytes(bytes), self.request)
     }
 
     /// Requests miss again, and the register that came free is kept for a higher level: they wait for one of theirs, ahead of

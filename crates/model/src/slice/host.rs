@@ -102,6 +102,8 @@ pub(super) struct FillingSlice<'s, 'a, 'o, C, D: Contents> {
     pub(super) entry: EntryId,
     /// The line, as it is before they install and then as it is after that.
     pub(super) filled: Filled<D>,
+    /// Whether one who waited has its answer.
+    pub(super) served: bool,
 }
 
 /// Those who waited on a miss.
@@ -149,7 +151,12 @@ impl<C: Coherence, D: Contents> Filling for FillingSlice<'_, '_, '_, C, D> {
     }
 
     fn serve(&mut self, waiter: Waiter, _: bool) {
-        self.here.slice.serve(waiter, &self.filled, self.here.context);
+        let Here { slice, context } = &mut self.here;
+        if std::mem::replace(&mut self.served, true) {
+            // The first got what came as it was written. Others' answers are read, one after the other.
+            self.filled.leaves = slice.read_on(self.filled.leaves, waiter.mask, context);
+        }
+        slice.serve(waiter, &self.filled, context);
     }
 
     fn wait(&mut self, waiter: Waiter) {

@@ -78,6 +78,7 @@ impl<D: Contents> Sm<D> {
         let result = self.warps[slot].current_slot();
         let several = accesses.len != 1;
         let mut issued = self.warps[slot].issued;
+        self.banks.begin();
         if issued == 0 && several {
             for access in self.cta(slot).stream.accesses[accesses.range()].iter().take(AHEAD).skip(1) {
                 self.prefetch_access(access.line);
@@ -261,8 +262,9 @@ impl<D: Contents> Sm<D> {
         self.tell_loaded(transaction, mask, data, here);
         let translated = self.translate(line, here);
         let looked_up = self.look_up(here.out.now());
-        let at = looked_up.max(translated) + here.site.machine.l1.hit_latency;
-        self.await_translation(slot, None, (looked_up, translated));
+        let read = self.banks.read(looked_up, line, mask);
+        let at = read.max(translated) + here.site.machine.l1.hit_latency;
+        self.await_translation(slot, None, (read, translated));
         let seen = self.flags.has(flag);
         let warp = &mut self.warps[slot];
         warp.hit_at = warp.hit_at.max(at);
@@ -311,7 +313,7 @@ impl<D: Contents> Sm<D> {
             }
             return Ok(entry.expect("a register was kept for it"));
         };
-        if !self.mshr.push_waiter(entry, waiter) {
+        if self.is_crowded(entry, waiter.mask) || !self.mshr.push_waiter(entry, waiter) {
             self.mshr.park(entry, slot as u8);
             return Err(Wait::Line);
         }
@@ -320,6 +322,24 @@ impl<D: Contents> Sm<D> {
             *pending = L1Pending::and(Some(*pending), asked, scope);
         }
         Ok(entry)
+    }
+
+    /// Whether as many wait on one of these bytes' sectors as may.
+    fn is_crowded(&self, entry: EntryId, mask: Mask) -> bool {
+        let most = self.costs.merges;
+        if self.mshr.waiting(entry) < most {
+            return false;
+        }
+        let mut left = self.costs.sectors.widen(mask);
+        while !left.is_empty() {
+            let sector = self.costs.sectors.widen(Mask(left.0 & left.0.wrapping_neg()));
+            let waiting = self.mshr.waiters(entry).filter(|one| one.mask.overlaps(sector)).count();
+            if waiting as u32 >= most {
+                return true;
+            }
+            left = left & !sector;
+        }
+        false
     }
 
     /// Whether a miss register is there for a warp; parks it where not.

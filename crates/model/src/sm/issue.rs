@@ -141,7 +141,7 @@ impl<D: Contents> Sm<D> {
         self.stats.warp_instructions += 1;
         self.stats.memory_instructions += u64::from(!matches!(op, Op::Fence { .. }));
         let issued = self.spend(index, at, (self.costs.slot, 1), Stall::Issue);
-        let next = issued.max(self.l1_free.saturating_sub(self.costs.backlog));
+        let next = issued.max(self.l1_free.max(self.banks.free()).saturating_sub(self.costs.backlog));
         self.stalls.times.add(Stall::L1, next - issued);
         next
     }

@@ -11,6 +11,7 @@
 //! - `host`: what an SM keeps of its L1, as the protocol's host sees it. `prefetch`: hints for the host's caches, which change nothing.
 
 mod access;
+mod banks;
 mod host;
 mod issue;
 mod paging;
@@ -27,7 +28,7 @@ use crate::context::SmContext;
 use crate::flags::FlagSet;
 use crate::kernel_slot::KernelSlot;
 use crate::message::{Flag, Message, Out};
-use crate::mshr::{EntryId, Mshr, MshrConfig};
+use crate::mshr::{EntryId, Mshr};
 use crate::pace::{KernelCounts, KernelStats};
 use crate::posted::Posted;
 use crate::site::Site;
@@ -35,6 +36,7 @@ use crate::stall::{Stall, StallTimes};
 use crate::stats::SmStats;
 use crate::tlb::Tlb;
 use crate::watch::{Contents, Watch};
+use banks::Banks;
 use host::FillingSm;
 use ready::{Ready, SLOTS};
 use stalls::Stalls;
@@ -93,12 +95,14 @@ struct Costs {
     slot: u64,
     /// From one instruction of a warp to its next, at least, likewise; 0 where its sub-core never has to wait for a turn.
     turn: u64,
-    /// One coalesced transaction.
+    /// The lookup of one coalesced transaction.
     transaction: Ps,
     /// Transactions that may queue before the L1.
     backlog: Ps,
     /// Of an L1 line.
     sectors: Sectors,
+    /// Requests that wait on one outstanding sector, at most.
+    merges: u32,
     lines_per_page_shift: u32,
 }
 
@@ -123,7 +127,7 @@ impl Costs {
             let cycles = machine.sm.cycles(class);
             fixed(cycles.numerator, cycles.denominator)
         };
-        let lines = machine.sm.coalescer_lines_per_cycle;
+        let lines = machine.l1.lookups_per_cycle;
         let transaction = Ps(fixed(lines.denominator, lines.numerator) / 1024);
         Costs {
             compute: ComputeClass::ALL.map(cost),
@@ -132,6 +136,7 @@ impl Costs {
             transaction,
             backlog: Ps(transaction.0 * BACKLOG_TRANSACTIONS),
             sectors: crate::convert::sectors(machine),
+            merges: machine.l1.merges,
             lines_per_page_shift: (machine.page_bytes / machine.line.bytes()).trailing_zeros(),
         }
     }
@@ -175,8 +180,10 @@ pub struct Sm<D: Contents> {
     tlb: Tlb,
     /// Port toward the slices.
     port: Serializer,
-    /// When the L1 takes the next transaction.
+    /// When the L1 looks up the next transaction.
     l1_free: Ps,
+    /// What the L1's data give to loads that hit.
+    banks: Banks,
     /// When the scratchpad is taken: sub-cores reach it at times that are not the order they are simulated in.
     scratchpad: Calendar,
     /// The kernels of CTAs that have ended and that the controller has not seen.
@@ -208,13 +215,14 @@ impl<D: Contents> Sm<D> {
             ctas: (0..machine.sm.ctas).map(|_| None).collect(),
             spare: Vec::new(),
             l1: Cache::new(crate::convert::l1(machine)),
-            mshr: Mshr::new(MshrConfig { entries: machine.l1.mshrs, merges: machine.l1.merges }),
+            mshr: Mshr::new(crate::convert::l1_mshr(machine)),
             posted: Posted::new(crate::convert::posted(machine)),
             credit_queue: VecDeque::new(),
             flags: FlagSet::default(),
             tlb: Tlb::new(crate::convert::l1_tlb(machine)),
             port: Serializer::new(machine.crossbar.rate),
             l1_free: Ps::ZERO,
+            banks: Banks::new(machine),
             scratchpad: Calendar::new(pass_length(machine)),
             finished: Vec::new(),
             counts: KernelCounts::default(),

@@ -92,7 +92,7 @@ activate = "14ns"
 precharge = "14ns"
 row_active = "32ns"
 base_latency = "30ns"
-queue_depth = 64
+write_queue = 64
 [host_directory]
 controllers = 2
 lookup_latency = "0.5ns"
