@@ -218,6 +218,29 @@ fn a_batch_of_writes_turns_the_bus_once() {
     assert!(dram.stats().busy <= Ps(bus.0 * u64::from(CONFIG.channels)));
 }
 
+/// A refresh of 400 ns every 4 us: a tenth of the time.
+const REFRESHED: DramConfig = DramConfig { t_refi: Ps::from_ns(4000), t_rfc: Ps::from_ns(400), ..CONFIG };
+
+#[test]
+fn a_stream_gets_what_refreshes_leave_of_the_bus() {
+    let of = |config: DramConfig| run(&mut Dram::new(config), 512, (0..64_000).map(Line), read).0 as f64;
+    let ratio = of(CONFIG) / of(REFRESHED);
+    assert!((ratio - 0.9).abs() < 0.01, "{ratio}");
+}
+
+#[test]
+fn a_read_within_a_refresh_waits_for_its_end_and_opens_its_row_anew() {
+    let mut dram = Dram::new(DramConfig { channels: 1, ..REFRESHED });
+    let first = Ps::from_ns(4000);
+    let costs = REFRESHED.t_rcd + REFRESHED.t_cas + dram.channels[0].bus.span(4);
+    assert_eq!(read(&mut dram, Ps::ZERO, Line(0)), costs);
+    let within = first + Ps::from_ns(100);
+    assert_eq!(read(&mut dram, within, Line(0)), first + REFRESHED.t_rfc + costs);
+    let much_later = Ps::from_ns(4000 * 1000 + 1000);
+    assert_eq!(read(&mut dram, much_later, Line(0)), much_later + costs, "those of the idle time cost nothing");
+    assert_eq!((dram.stats().row_hits, dram.stats().row_misses), (0, 3));
+}
+
 #[test]
 fn a_write_is_accepted_at_once_until_the_queue_is_full() {
     let mut dram = Dram::new(DramConfig { channels: 1, write_queue: 4, ..CONFIG });

@@ -229,3 +229,40 @@ fn stores_without_credit_leave_local_loads_of_other_lines_their_rate() {
     assert!(stores > 0.7 * loads && stores < 0.95 * loads, "stores take {stores} s of the {loads} s of loads");
     assert!(both < 1.01 * loads, "loads take {loads} s alone, {both} s beside stores");
 }
+
+#[test]
+fn answers_to_reads_that_share_a_miss_pass_the_slice_one_after_the_other() {
+    // Eight SMs of a module load the same lines: at 1 GB/s of the one slice each answer takes 128 ns, cold as warm.
+    let machine = ["topology.sms_per_module=8", "l2.slices=1", "l2.rate=1GB/s", "sm.ctas=1"];
+    let (sms, lines) = (8, 16_u64);
+    let reading = || (0..16 * sms).map(|cta| if cta < sms { reads(lines) } else { Cta::new() }).collect::<Vec<_>>();
+    let cold = last_kernel(&machine, vec![reading()]);
+    let answers = (sms as u64 * lines * 128) as f64 * 1e-9;
+    assert!((1.0..1.2).contains(&(cold / answers)), "{cold} s, the answers alone {answers} s");
+}
+
+/// A CTA that loads the first lines.
+fn reads(lines: u64) -> Cta {
+    Cta::new().warp(|warp| (0..lines).for_each(|line| _ = warp.load([line], PAST_L1)))
+}
+
+#[test]
+fn loads_that_hit_take_their_lookups_or_their_banks_whichever_is_more() {
+    // Sixteen lines an instruction, of each the first word or all: four cycles of lookups, sixteen of the banks.
+    let cycles = |settings: &[&str], mask: Mask| {
+        let kernel = |times: usize| {
+            vec![Cta::new().warp(|warp| {
+                warp.read(0..16).use_result(1);
+                (0..times).for_each(|_| _ = warp.read_part(0..16, mask));
+            })]
+        };
+        let all = [&["l1.lookups_per_cycle=4", "sm.clock=1GHz", "sm.pending_loads=64"], settings].concat();
+        let [few, many] = [64, 128].map(|times| last_kernel(&all, vec![kernel(times)]));
+        (many - few) * 1e9 / 64.0
+    };
+    let near = |measured: f64, expected: f64| assert!((measured / expected - 1.0).abs() < 0.02, "{measured}, {expected}");
+    near(cycles(&["l1.banks=32"], Mask(1)), 16.0);
+    near(cycles(&["l1.banks=32"], Mask::ALL), 16.0);
+    near(cycles(&["l1.banks=0"], Mask(1)), 4.0);
+    near(cycles(&["l1.banks=0", "l1.lookups_per_cycle=1"], Mask(1)), 16.0);
+}
