@@ -5,12 +5,13 @@ use crate::error::PointError;
 use crate::hardware;
 use crate::plan::{Origin, Plan, PlannedBaseline};
 use crate::point::Point;
-use crate::point_result::{HARDWARE, PointResult};
+use crate::point_result::{HARDWARE, Pass, PointResult};
 use crate::spec::{Dimension, Metric, Text};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tombolo_machine::{MachineConfig, Scale};
 use tombolo_report::document::Failure;
+use tombolo_system::RunRecord;
 
 /// Which inputs workloads run with, where they have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,7 +54,7 @@ pub(crate) struct Coordinate {
 }
 
 impl Coordinate {
-    fn with(mut self, dimension: Dimension, index: usize) -> Coordinate {
+    pub(crate) fn with(mut self, dimension: Dimension, index: usize) -> Coordinate {
         match dimension {
             Dimension::Workload => self.workload = index,
             Dimension::Design => self.design = index,
@@ -127,8 +128,18 @@ impl Plan {
         all
     }
 
+    /// The record of the run at a coordinate, where it has one.
+    pub(crate) fn record<'r>(&self, at: Coordinate, numbers: &Numbers<'r>) -> Option<&'r RunRecord> {
+        let Origin::Results(Pass::Simulation) = self.origins[at.metric] else { return None };
+        let point = self.point(at, &Change::default()).ok()?;
+        match &**numbers.results.get(point.key())?.as_ref().ok()? {
+            PointResult::Simulation(record) => Some(record),
+            PointResult::Sharing(_) | PointResult::Arrays(_) => None,
+        }
+    }
+
     /// The coordinate that a value at `here` is normalised to.
-    fn base(&self, here: Coordinate) -> Coordinate {
+    pub(crate) fn base(&self, here: Coordinate) -> Coordinate {
         beside(here, self.baselines[here.metric])
     }
 

@@ -48,7 +48,7 @@
 //!   how they are written.
 //! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. `left_out`: what means leave out. `compared`:
 //!   which time of runs. [`mechanism`]: directed programs.
-//! - [`explain`]: why designs differ, by class of warp-slot cycles.
+//! - [`explain`]: why designs differ, by class of warp-slot cycles. `stacks`: the same under figures and of claims.
 //! - [`study`]: several experiments into one document; `export`: CSV and Parquet; [`slurm`]: a script for clusters;
 //!   [`shell`]: words of a command line.
 //!
@@ -77,6 +77,7 @@ mod repeat;
 pub mod shell;
 pub mod slurm;
 pub mod spec;
+mod stacks;
 pub mod store;
 pub mod study;
 mod words;

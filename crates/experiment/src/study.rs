@@ -232,8 +232,9 @@ impl Study {
         for plan in &self.plans {
             let table = Table::of(plan, &Change::default(), &mut numbers);
             let repeated = repetitions(plan, &plan.changes(options.robust)?, &mut numbers);
-            claims.extend(judge(plan, &table, &repeated));
+            claims.extend(judge(plan, &table, &repeated, &mut numbers));
             figures.push(plan.figure(&table));
+            figures.extend(plan.stacks(&mut numbers));
             failures.extend(plan.incomparable(&mut numbers));
         }
         claims.extend(self.undrawn.iter().flat_map(undrawn));

@@ -16,6 +16,7 @@ mod page;
 mod text;
 
 pub use document::Document;
+pub use number::{bytes, count};
 pub use text::clean;
 
 /// One self-contained HTML file that shows `document`.

@@ -34,6 +34,34 @@ fn finite(value: f64) -> String {
     text.replace('-', "\u{2212}")
 }
 
+/// `value` with a decimal prefix, three or four digits: `12.3 M`.
+fn si(value: f64) -> String {
+    const PREFIXES: [(f64, &str); 4] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];
+    match PREFIXES.iter().find(|(unit, _)| value >= *unit) {
+        Some((unit, name)) => format!("{}{name}", short(value / unit)),
+        None => short(value),
+    }
+}
+
+fn short(value: f64) -> String {
+    match value {
+        _ if value >= 100.0 || value.fract() == 0.0 => format!("{value:.0}"),
+        _ if value >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A count.
+pub fn count(value: u64) -> String {
+    si(value as f64)
+}
+
+/// Bytes, in decimal units as links and memories are sold: `1.23 GB`.
+pub fn bytes(value: u64) -> String {
+    let text = si(value as f64);
+    if text.contains(' ') { format!("{text}B") } else { format!("{text} B") }
+}
+
 /// A whole number with its thousands apart.
 fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
@@ -58,6 +86,13 @@ mod tests {
         let expected =
             ["0", "1.260", "0.03710", "84", "100.0", "123.5", "1,000", "12,346", "−1,234,567", "1.200e−7", "3.000e20"];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn prefixes_keep_numbers_short() {
+        let counts = [0, 7, 1500, 12_345, 123_456, 5_000_000];
+        assert_eq!(counts.map(count), ["0", "7", "1.50 k", "12.3 k", "123 k", "5 M"]);
+        assert_eq!((bytes(17), bytes(2_500_000_000)), ("17 B".into(), "2.50 GB".into()));
     }
 
     #[test]
