@@ -49,6 +49,7 @@
 //! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. `left_out`: what means leave out. `compared`:
 //!   which time of runs. [`mechanism`]: directed programs.
 //! - [`explain`]: why designs differ, by class of warp-slot cycles. `stacks`: the same under figures and of claims.
+//! - `evidence`: runs, ranges and remarks behind the numbers of a figure.
 //! - [`study`]: several experiments into one document; `export`: CSV and Parquet; [`slurm`]: a script for clusters;
 //!   [`shell`]: words of a command line.
 //!
@@ -61,6 +62,7 @@ mod claim;
 mod compared;
 mod configuration;
 pub mod error;
+mod evidence;
 pub mod explain;
 mod export;
 mod figure;
