@@ -169,10 +169,15 @@ impl<'a, 's> Bars<'a, 's> {
         let first = &all[..all.len().min(1)];
         let cautious = left(LEAST_BAR, &all);
         let fitting = |width: f64, left: f64, units: f64| ((width - left - 1.0) / units).min(WIDEST_BAR);
-        let alone = left(LEAST_BAR, first);
+        // Wider bars may turn names, which then take more room on the left.
+        let alone = |width: f64| {
+            let bar = fitting(width, left(LEAST_BAR, first), units);
+            let left = left(LEAST_BAR, first).max(left(bar, first));
+            (fitting(width, left, units), left)
+        };
         let widths = sheet.surface.widths();
-        let comfortable = widths.iter().find(|width| fitting(**width, alone, units) >= sheet.surface.comfortable_bar());
         let widest = widths[widths.len() - 1];
+        let comfortable = widths.iter().find(|width| alone(**width).0 >= sheet.surface.comfortable_bar());
         let width = comfortable.copied().unwrap_or(widest);
         let lined = |rows: &[usize], sums: &[usize]| {
             let place = |(index, row): (usize, &usize)| {
@@ -181,11 +186,10 @@ impl<'a, 's> Bars<'a, 's> {
             };
             rows.iter().chain(sums).enumerate().map(place).collect::<Panel>()
         };
-        if fitting(width, alone, units) >= LEAST_BAR {
-            let bar = fitting(width, alone, units);
-            let left = left(bar, first);
+        let (bar, room) = alone(width);
+        if bar >= LEAST_BAR {
             // Bars as wide as they may be leave room.
-            return (width.min(left + units * bar + 1.0).max(0.6 * widths[0]), bar, vec![lined(&rows, &sums)], left);
+            return (width.min(room + units * bar + 1.0).max(0.6 * widths[0]), bar, vec![lined(&rows, &sums)], room);
         }
         let across = ((widest - cautious - 1.0) / LEAST_BAR - apart) / slot;
         let most = (across.floor() as usize).max(1);

@@ -15,11 +15,18 @@ pub(super) struct Names {
     pub(super) height: f64,
 }
 
+/// Letters of bold names are wider by this factor. Source: the two weights of DejaVu Sans.
+const BOLD: f64 = 1.12;
+
+fn width_of_name(sheet: &Sheet<'_>, row: usize) -> f64 {
+    width_of(&sheet.label(row), sheet.font) * if sheet.figure.rows[row].summary { BOLD } else { 1.0 }
+}
+
 impl Names {
     /// The names of `rows`, each in a place `width` wide.
     pub(super) fn of(sheet: &Sheet<'_>, rows: &[usize], width: f64) -> Names {
         let font = sheet.font;
-        let longest = rows.iter().map(|row| width_of(&sheet.label(*row), font)).fold(0.0, f64::max);
+        let longest = rows.iter().map(|row| width_of_name(sheet, *row)).fold(0.0, f64::max);
         let turn: f64 = match width {
             _ if longest + 0.5 * font <= width => 0.0,
             // Turned by half a right angle, lines stand apart by less.
@@ -32,14 +39,16 @@ impl Names {
 
     /// Room that the name of a row takes on the left of its middle.
     pub(super) fn before(self, sheet: &Sheet<'_>, row: usize) -> f64 {
-        let width = width_of(&sheet.label(row), sheet.font);
+        let width = width_of_name(sheet, row);
         if self.turn == 0.0 { width / 2.0 } else { width * self.turn.to_radians().cos() }
     }
 
-    /// Draws the names of rows below an edge at `y`.
+    /// Draws the names of rows below an edge at `y`; where there is no room for all, of some at equal distances.
     pub(super) fn draw(self, canvas: &mut Canvas, sheet: &Sheet<'_>, places: &[Place], y: f64) {
         let font = sheet.font;
-        for (row, x) in places {
+        let gap = places.windows(2).map(|pair| pair[1].1 - pair[0].1).fold(f64::INFINITY, f64::min);
+        let each = if gap < font { (font / gap.max(0.1)).ceil() as usize } else { 1 };
+        for (row, x) in places.iter().step_by(each) {
             let weight = if sheet.figure.rows[*row].summary { "font-weight=\"bold\"" } else { "" };
             let (place, anchor) = match self.turn {
                 0.0 => ((*x, y + 1.2 * font), Anchor::Middle),

@@ -74,17 +74,22 @@ impl Frame {
     }
 }
 
-/// A title, as two lines where it is longer than a plot is high.
+/// A title in lines that are no longer than a plot is high, but for words that are.
 fn lines(sheet: &Sheet<'_>, title: &str) -> Vec<String> {
-    if width_of(title, sheet.font) <= sheet.surface.heights()[0] {
-        return vec![title.to_owned()];
+    let most = sheet.surface.heights()[0];
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in title.split(' ') {
+        let last = lines.last_mut().expect("there is a first");
+        let longer = format!("{last} {word}");
+        if last.is_empty() {
+            word.clone_into(last);
+        } else if width_of(&longer, sheet.font) <= most {
+            *last = longer;
+        } else {
+            lines.push(word.to_owned());
+        }
     }
-    let middle = title.chars().count() / 2;
-    let gaps = title.char_indices().enumerate().filter(|(_, (_, c))| *c == ' ');
-    match gaps.min_by_key(|(place, _)| place.abs_diff(middle)) {
-        Some((_, (at, _))) => vec![title[..at].to_owned(), title[at + 1..].to_owned()],
-        None => vec![title.to_owned()],
-    }
+    lines
 }
 
 /// Room that the numbers of an axis and its title take on the left.

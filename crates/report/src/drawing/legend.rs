@@ -35,7 +35,7 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet<'_>, drawn: Drawn, left: f
     }
     for (look, name) in names {
         let room = swatch + gap + width_of(&name, font);
-        if x > left && x + room > left + width {
+        if x > left && x + room + 0.3 * font > left + width {
             (x, y) = (left, y + height);
         }
         sample(canvas, sheet, drawn, look, [x, y + 0.25 * font, swatch, font]);

@@ -26,7 +26,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let left = margin(sheet, &axis, &title(sheet, &axis)).max(before);
     let mut canvas = Canvas::default();
     let top = legend::draw(&mut canvas, sheet, Drawn::Lines, 0.0, width) + 0.8 * font;
-    let frame = Frame { left, top, width: width - left - 1.0, height: sheet.surface.heights()[0] };
+    let frame = Frame { left, top, width: width - left - 0.6 * font, height: sheet.surface.heights()[0] };
     let step = frame.width / rows.len() as f64;
     let places: Vec<Place> =
         rows.iter().enumerate().map(|(index, row)| (*row, left + (index as f64 + 0.5) * step)).collect();
