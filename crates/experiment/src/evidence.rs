@@ -35,7 +35,7 @@ impl Register {
     }
 
     /// The place of the run at a coordinate; `None` where nothing was simulated there.
-    fn place(&mut self, plan: &Plan, at: Coordinate, numbers: &mut Numbers<'_>) -> Option<usize> {
+    pub(crate) fn place(&mut self, plan: &Plan, at: Coordinate, numbers: &mut Numbers<'_>) -> Option<usize> {
         plan.record(at, numbers)?;
         let point = plan.point(at, &Change::default()).ok()?;
         let (runs, key) = (&mut self.runs, point.key().to_string());

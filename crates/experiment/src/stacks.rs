@@ -2,11 +2,13 @@
 //! cells of a claim, as the cause of one that does not hold.
 
 use crate::compared::is_of_time;
+use crate::evidence::Register;
 use crate::explain::{Difference, SHOWN, differences, shares, words};
 use crate::grid::{Change, Coordinate, Numbers};
 use crate::plan::Plan;
-use crate::spec::{self, Cell, Dimension, Metric, Text};
+use crate::spec::{self, Dimension, Metric, Text};
 use tombolo_report::document::{Chart, ChartKind, Figure, Row};
+use tombolo_report::evidence::{Cell, Evidence};
 use tombolo_system::RunRecord;
 
 /// Stacks of a figure, at most. Source: assumed, what can be told apart across a page.
@@ -27,7 +29,7 @@ struct Bar {
 
 impl Plan {
     /// The stacks under a figure that compares times; `None` under another, and where no run has a result.
-    pub(crate) fn stacks(&self, numbers: &mut Numbers<'_>) -> Option<Figure> {
+    pub(crate) fn stacks(&self, numbers: &mut Numbers<'_>, register: &mut Register) -> Option<Figure> {
         let bars = self.bars(self.time_metric()?, numbers)?;
         let stacks: Vec<(Bar, Option<Stack>)> = bars
             .into_iter()
@@ -43,6 +45,17 @@ impl Plan {
         let percents = |stack: &Option<Stack>| {
             shown.iter().map(|(at, _)| stack.as_ref().map(|stack| 100.0 * stack[*at].1)).collect()
         };
+        let mut cells = Vec::new();
+        for (row, (bar, stack)) in stacks.iter().enumerate() {
+            let [at] = bar.runs[..] else { continue };
+            let run = register.place(self, at, numbers);
+            cells.extend((0..shown.len()).filter(|_| stack.is_some()).map(|column| Cell {
+                row,
+                column,
+                run,
+                range: None,
+            }));
+        }
         let row = |(bar, stack): &(Bar, Option<Stack>)| Row {
             label: bar.label.clone(),
             values: percents(stack),
@@ -62,6 +75,7 @@ impl Plan {
             },
             columns: std::iter::once("run".to_owned()).chain(shown.iter().map(|(_, class)| words(class))).collect(),
             rows: stacks.iter().map(row).collect(),
+            evidence: Evidence { cells, ..Evidence::default() },
             ..Figure::default()
         })
     }
@@ -186,7 +200,7 @@ impl Plan {
     }
 
     /// The runs of a cell, one a workload. `None` of a cell of several columns, of another metric or of no run.
-    fn runs_of(&self, cell: &Cell, metric: usize, numbers: &mut Numbers<'_>) -> Option<Vec<Coordinate>> {
+    fn runs_of(&self, cell: &spec::Cell, metric: usize, numbers: &mut Numbers<'_>) -> Option<Vec<Coordinate>> {
         let [column] = &cell.columns[..] else { return None };
         let column = self.labels(self.spec.columns).iter().position(|label| label == column.get())?;
         let labels = self.labels(self.spec.rows);
@@ -216,12 +230,12 @@ impl Plan {
 const CAPTION: &str = "A stack is as high as its time over that of its baseline, cut by class: outside kernels (idle), at \
                        kernel boundaries, and the rest by the cycles of warp slots that held a warp. Means are arithmetic.";
 
-fn column(cell: &Cell) -> String {
+fn column(cell: &spec::Cell) -> String {
     cell.columns.first().map(|column| column.get().to_owned()).unwrap_or_default()
 }
 
 /// What two cells differ in: their columns, or else their rows.
-fn names(one: &Cell, other: &Cell) -> [String; 2] {
-    let row = |cell: &Cell| cell.row.as_ref().map_or(String::new(), |row| row.get().to_owned());
+fn names(one: &spec::Cell, other: &spec::Cell) -> [String; 2] {
+    let row = |cell: &spec::Cell| cell.row.as_ref().map_or(String::new(), |row| row.get().to_owned());
     if column(one) == column(other) { [row(one), row(other)] } else { [column(one), column(other)] }
 }

@@ -238,7 +238,7 @@ impl Study {
             claims.extend(judge(plan, &table, &repeated, &mut numbers));
             let evidence = plan.evidence(&table, &changes, &mut numbers, &mut register);
             figures.push(Figure { evidence, ..plan.figure(&table) });
-            figures.extend(plan.stacks(&mut numbers));
+            figures.extend(plan.stacks(&mut numbers, &mut register));
             failures.extend(plan.incomparable(&mut numbers));
         }
         claims.extend(self.undrawn.iter().flat_map(undrawn));

@@ -146,6 +146,7 @@ impl Rows<'_> {
                 writeln!(tex, "\\addlegendentry{{{}}}", text(&column(&figure.series()[series]))).expect(GROWS);
             }
         }
+        self.ranges(tex, panel);
         self.stated(tex);
         if is_first && beside(figure).iter().any(|column| column.holds == Beside::Stated) {
             tex.push_str("\\addlegendimage{only marks, mark=diamond*, draw=black, fill=white}\\addlegendentry{stated by the paper}\n");
@@ -187,21 +188,21 @@ impl Rows<'_> {
                 "ybar, bar width={bar:.2}pt, bar shift={shift:.2}pt, fill=look{hue}, draw=none, area legend{hatch}"
             ),
         };
-        let beside = beside(figure);
-        let place = |holds| beside.iter().position(|one| one.series == series && one.holds == holds);
-        let (mut bars, mut table) = (String::new(), format!("x expr=\\coordindex, y index={column}"));
-        if let (Some(least), Some(greatest)) = (place(Beside::Least), place(Beside::Greatest)) {
-            let [least, greatest] = [least, greatest].map(|at| figure.series().len() + 1 + at);
-            bars =
-                ", error bars/y dir=both, error bars/y explicit, error bars/error bar style={black, solid}".to_owned();
-            let reach = |end: usize, sign: &str| {
-                format!(
-                    "expr={{\\thisrowno{{{end}}}==\\thisrowno{{{end}}} ? {sign}(\\thisrowno{{{end}}}-\\thisrowno{{{column}}}) : 0}}"
-                )
-            };
-            write!(table, ", y error plus {}, y error minus {}", reach(greatest, ""), reach(least, "-")).expect(GROWS);
+        writeln!(tex, "\\addplot[{style}] table[x expr=\\coordindex, y index={column}] {{\\figurenumbers}};")
+            .expect(GROWS);
+    }
+
+    /// Ranges, as whiskers.
+    fn ranges(&self, tex: &mut String, panel: &[usize]) {
+        let (figure, series) = (self.figure, 0..self.figure.series().len());
+        if figure.chart.kind == ChartKind::Stacked && !figure.chart.log_y {
+            return;
         }
-        writeln!(tex, "\\addplot[{style}{bars}] table[{table}] {{\\figurenumbers}};").expect(GROWS);
+        for (row, series) in panel.iter().flat_map(|row| series.clone().map(move |series| (*row, series))) {
+            let Some([low, high]) = figure.evidence.range(row, series) else { continue };
+            let place = format!("([xshift={:.2}pt]axis cs:{row},", self.shift(series));
+            writeln!(tex, "\\draw[|-|] {place}{low}) -- {place}{high});").expect(GROWS);
+        }
     }
 
     /// What the paper states, as hollow marks; in a stack where the part would end.
@@ -279,9 +280,13 @@ fn heat(figure: &Figure, tex: &mut String) {
         |labels: Vec<String>| labels.into_iter().map(|label| format!("{{{label}}}")).collect::<Vec<_>>().join(",");
     let heads = list(figure.series().iter().map(|head| text(&column(head))).collect());
     let labels = list(figure.rows.iter().map(|row| text(&row.label)).collect());
-    let [wide, tall] = [rows, columns].map(|count| 30 * count);
-    writeln!(tex, "\\begin{{axis}}[scale only axis, width={wide}pt, height={tall}pt, enlargelimits=false,")
-        .expect(GROWS);
+    let longest = figure.rows.iter().map(|row| row.label.chars().count()).max().unwrap_or(0);
+    let (wide, tall) = (rows * (longest * 5).max(30), columns * 30);
+    writeln!(
+        tex,
+        "\\begin{{axis}}[scale only axis, width={wide}pt, height={tall}pt, enlargelimits=false, clip mode=individual,"
+    )
+    .expect(GROWS);
     writeln!(
         tex,
         "  xmin=-0.5, xmax={rows}-0.5, ymin=-0.5, ymax={columns}-0.5, xlabel={{{}}}, ylabel={{{}}},",
@@ -303,12 +308,18 @@ fn heat(figure: &Figure, tex: &mut String) {
         writeln!(
             tex,
             "\\addplot[scatter, only marks, mark=square*, mark size=14pt, scatter src=explicit, \
-             nodes near coords={{\\pgfmathprintnumber[precision=2]{{\\pgfplotspointmeta}}}}, \
+             scatter/use mapped color={{draw=mapped color, fill=mapped color}}, \
+             nodes near coords*={{\\pgfmathprintnumber[precision=2]{{\\pgfplotspointmeta}}}}, \
              every node near coord/.style={{anchor=center, font=\\scriptsize, fill=white, fill opacity=.75, text opacity=1, \
-             inner sep=1pt}}] table[x expr=\\coordindex, y expr={column}, meta index={}] {{\\figurenumbers}};",
-            column + 1
+             inner sep=1pt}}] table[x expr=\\coordindex, y expr={column}, meta index={number}] {{\\figurenumbers}};",
+            number = column + 1
         )
         .expect(GROWS);
+    }
+    let missing = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
+    for (row, column) in missing.filter(|(row, column)| figure.rows[*row].value(*column).is_none()) {
+        writeln!(tex, "\\fill[white] (axis cs:{row}-.5,{column}-.5) rectangle (axis cs:{row}+.5,{column}+.5);")
+            .expect(GROWS);
     }
     tex.push_str("\\end{axis}\n");
 }

@@ -14,7 +14,7 @@ use crate::document::{ChartKind, Figure};
 const WIDEST_BAR: f64 = 40.0;
 
 /// Bars, at most, that each have their number where none sums up the others. Source: assumed, what is not crowded.
-const NUMBERED: usize = 12;
+const NUMBERED: usize = 24;
 
 /// How rows share the width: all in units of a bar.
 struct Shares {
@@ -137,6 +137,7 @@ impl<'a, 's> Bars<'a, 's> {
             frame.draw_numbers(&mut canvas, sheet, &self.axis);
             self.panel(&mut canvas, frame, panel, bar);
             frame.draw_edges(&mut canvas, sheet, &self.axis);
+            self.beside(&mut canvas, frame, panel, bar);
             let places: Vec<Place> = panel.iter().map(|(row, x)| (*row, left + x * bar + slot / 2.0)).collect();
             let rows: Vec<usize> = panel.iter().map(|(row, _)| *row).collect();
             let names = Names::of(sheet, &rows, slot);
@@ -223,9 +224,27 @@ impl<'a, 's> Bars<'a, 's> {
                 }
             });
         }
+    }
+
+    /// What stands beside the bars of a panel: ranges, what the paper states, and numbers.
+    fn beside(&self, canvas: &mut Canvas, frame: Frame, panel: &Panel, bar: f64) {
+        let left = |x: f64| frame.left + (x + self.shares.gap / 2.0) * bar;
         for (row, x) in panel {
-            self.beside(canvas, frame, *row, frame.left + (x + self.shares.gap / 2.0) * bar, bar);
+            self.marks(canvas, frame, *row, left(*x), bar);
         }
+        let (size, card) = (super::at(self.number_font()), self.sheet.surface.card());
+        let halo = format!("font-size=\"{size}\" stroke=\"{card}\" stroke-width=\"2.5\" paint-order=\"stroke\"");
+        canvas.group(&halo, |canvas| {
+            for (middle, top, text) in panel.iter().flat_map(|(row, x)| self.told(frame, *row, left(*x), bar)) {
+                match self.is_turned(&text, bar) {
+                    true => {
+                        let place = (middle + 0.33 * self.number_font(), top - 3.0);
+                        canvas.words(place, Anchor::Start, -90.0, "", &text);
+                    }
+                    false => canvas.words((middle, top - 3.0), Anchor::Middle, 0.0, "", &text),
+                }
+            }
+        });
     }
 
     /// Left edge of a series' bar, from that of its row.
@@ -252,8 +271,8 @@ impl<'a, 's> Bars<'a, 's> {
         Some(rectangle(x + 0.2, y.min(zero), bar - 0.4, (zero - y).abs()))
     }
 
-    /// Ranges, what the paper states, and numbers.
-    fn beside(&self, canvas: &mut Canvas, frame: Frame, row: usize, x: f64, bar: f64) {
+    /// The range of a row's numbers, and what the paper states of them.
+    fn marks(&self, canvas: &mut Canvas, frame: Frame, row: usize, x: f64, bar: f64) {
         let (sheet, ink) = (self.sheet, self.sheet.surface.ink());
         for series in sheet.series() {
             let middle = x + self.offset(series, bar) + bar / 2.0;
@@ -268,15 +287,6 @@ impl<'a, 's> Bars<'a, 's> {
                 if let Some(y) = frame.y(&self.axis, below + stated) {
                     canvas.path(&diamond(middle, y, (0.3 * bar).min(4.5)), &diamond_paint(sheet.surface, ink));
                 }
-            }
-        }
-        for (middle, top, text) in self.told(frame, row, x, bar) {
-            let size = format!("font-size=\"{}\"", super::at(self.number_font()));
-            match self.is_turned(&text, bar) {
-                true => {
-                    canvas.words((middle + 0.33 * self.number_font(), top - 3.0), Anchor::Start, -90.0, &size, &text)
-                }
-                false => canvas.words((middle, top - 3.0), Anchor::Middle, 0.0, &size, &text),
             }
         }
     }

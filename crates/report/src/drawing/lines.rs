@@ -46,7 +46,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
 fn title(sheet: &Sheet<'_>, axis: &Axis) -> String {
     match sheet.figure.chart.log_y || axis.low <= 0.0 {
         true => sheet.y(),
-        false => format!("{}, from {}", sheet.y(), axis.label(axis.low)),
+        false => format!("{}, from {}", sheet.y(), axis.label(axis.low)).trim_start_matches(", ").to_owned(),
     }
 }
 

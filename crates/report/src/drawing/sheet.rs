@@ -11,7 +11,10 @@ const INCH: f64 = 96.0;
 const POINT: f64 = INCH / 72.0;
 
 /// Characters of a label, at most.
-const LABEL: usize = 22;
+const LABEL: usize = 28;
+
+/// Characters of a name in a legend, at most.
+const LEGEND: usize = 44;
 
 /// Width from which on a drawing of a page is not made narrower. Source: assumed, letters of about 8 pixels.
 const LEGIBLE: f64 = 640.0;
@@ -138,7 +141,7 @@ impl<'a> Sheet<'a> {
     }
 
     pub(super) fn name(&self, series: usize) -> String {
-        cut(&column(&self.figure.series()[series]), 2 * LABEL)
+        cut(&column(&self.figure.series()[series]), LEGEND)
     }
 
     /// Rows in the order in which they are drawn: what sums up the others last, apart from them.

@@ -19,6 +19,7 @@ pub(crate) use figure::column;
 use crate::document::{Document, Failure};
 use crate::drawing::{self, Surface};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::collections::BTreeSet;
 
 /// How the charts of a page are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +114,7 @@ fn parts(document: &Document) -> [(&'static str, bool); 6] {
         (RUNS, !document.runs.is_empty()),
         ("Machines, designs, workloads", !document.configurations.is_empty()),
         ("How to repeat it", true),
-        ("Notes", !document.notes.is_empty()),
+        ("Notes", has_notes(document)),
     ]
 }
 
@@ -144,8 +145,8 @@ fn article(document: &Document, one_of_several: bool, charts: Charts) -> Markup 
                 (section(document, "Machines, designs, workloads", &configuration::list(&document.configurations)))
             }
             (section(document, "How to repeat it", &repeat(document)))
-            @if !document.notes.is_empty() {
-                (section(document, "Notes", &html! { ul { @for note in &document.notes { li { (note) } } } }))
+            @if has_notes(document) {
+                (section(document, "Notes", &html! { ul { @for note in notes(document) { li { (note) } } } }))
             }
         }
     }
@@ -158,6 +159,21 @@ fn section(document: &Document, heading: &str, body: &Markup) -> Markup {
             (body)
         }
     }
+}
+
+/// The notes that are no remark under a figure.
+fn notes(document: &Document) -> impl Iterator<Item = &String> {
+    let remarks: BTreeSet<&str> = document
+        .figures
+        .iter()
+        .flat_map(|figure| &figure.evidence.remarks)
+        .map(|remark| remark.text.as_str())
+        .collect();
+    document.notes.iter().filter(move |note| note.split_once(": ").is_none_or(|(_, text)| !remarks.contains(text)))
+}
+
+fn has_notes(document: &Document) -> bool {
+    notes(document).next().is_some()
 }
 
 fn failures(failures: &[Failure]) -> Markup {

@@ -429,6 +429,11 @@ fn speedups_have_stacks_under_them_and_claims_that_fail_are_explained() {
         let heights: Vec<f64> = rows(1).iter().map(|row| numbers(row).iter().sum()).collect();
         assert_eq!(times.len(), heights.len());
         assert!(times.iter().zip(&heights).all(|(time, height)| (time - height).abs() < 1.0), "{times:?}, {heights:?}");
+        let runs = &document["runs"]["rows"];
+        let cells = stacks["evidence"]["cells"].as_array().expect("one a part");
+        let last = cells.last().expect("a part")["run"].as_u64().expect("its run") as usize;
+        let command = runs[last]["command"].as_str().expect("a command");
+        assert!(command.starts_with("tombolo run --machine hmg-4x4 --design hmg --workload pathfinder,"), "{command}");
         if let Some(claim) = document["claims"].get(0) {
             let cause = claim["cause"].as_str().expect("it fails");
             assert!(cause.starts_with("of the time of 100, 100 -> 400: "), "{cause}");
