@@ -2,6 +2,7 @@
 
 use crate::error::SpecError;
 use crate::figure::Table;
+use crate::grid::Numbers;
 use crate::mechanism;
 use crate::plan::{Plan, ScaleChoice, told};
 use crate::spec::{self, Cell, Kind, Take, Text};
@@ -9,6 +10,9 @@ use tombolo_report::document::{Claim, ClaimKind, Repetition, Verdict};
 
 /// Rows that are named by their place.
 const PLACES: [&str; 5] = ["first", "last", "mean", "mean-beside", "mean-of-all"];
+
+/// The cause of a claim that ships without one.
+const NOT_LOOKED_INTO: &str = "not looked into";
 
 impl Plan {
     /// Every row and column that a claim or a published value names must be there, and a claim must say what its kind
@@ -144,15 +148,31 @@ pub(crate) fn is_as_claimed(claim: &spec::Claim, value: f64) -> bool {
     claim.above.is_none_or(|bound| value > bound) && claim.below.is_none_or(|bound| value < bound)
 }
 
-/// The claims of a figure. `repetitions` gives those of a claim, by its index.
-pub(crate) fn judge(plan: &Plan, table: &Table, repetitions: &[Vec<Repetition>]) -> Vec<Claim> {
+/// The claims of a figure. `repetitions` gives those of a claim, by its index. The cause of one that compares times is told
+/// with what differs most.
+pub(crate) fn judge(
+    plan: &Plan,
+    table: &Table,
+    repetitions: &[Vec<Repetition>],
+    numbers: &mut Numbers<'_>,
+) -> Vec<Claim> {
     let one = |(at, claim): (usize, &spec::Claim)| {
         let cause = cause(plan, claim);
         match &claim.mechanism {
             Some(name) => judge_mechanism(claim, name.get(), cause),
             None => {
                 let repetitions = repetitions.get(at).cloned().unwrap_or_default();
-                judge_figure(claim, measured(claim, table), repetitions, cause)
+                let judged = judge_figure(claim, measured(claim, table), repetitions, cause);
+                if !matches!(judged.verdict, Verdict::Fails | Verdict::NotRobust) || judged.measured.is_none() {
+                    return judged;
+                }
+                let cause = match (plan.explanation(claim, numbers), judged.cause) {
+                    (Some(told), None) => Some(told),
+                    (Some(told), Some(cause)) if cause == NOT_LOOKED_INTO => Some(told),
+                    (Some(told), Some(cause)) => Some(format!("{}; {told}", cause.trim_end_matches('.'))),
+                    (None, cause) => cause,
+                };
+                Claim { cause, ..judged }
             }
         }
     };
@@ -174,7 +194,7 @@ pub(crate) fn cause(plan: &Plan, claim: &spec::Claim) -> Option<String> {
     }
     let is_scaled = claim.mechanism.is_none() && plan.is_run();
     Some(match &claim.cause {
-        None => "not looked into".to_owned(),
+        None => NOT_LOOKED_INTO.to_owned(),
         Some(_) if is_scaled && plan.choice != ScaleChoice::Quick => "not looked into at this scale".to_owned(),
         Some(cause) => cause.clone(),
     })

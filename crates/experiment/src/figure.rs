@@ -2,7 +2,7 @@
 
 use crate::grid::{Change, Numbers};
 use crate::plan::{Plan, ScaleChoice};
-use crate::spec::{Dimension, Mean, Shape};
+use crate::spec::{Claim, Dimension, Mean, Shape};
 use tombolo_report::document::{Chart, ChartKind, Figure, Published, Row};
 
 /// Workloads of one scale that a caption names.
@@ -105,6 +105,15 @@ fn mean(by: Option<Mean>, values: Vec<Option<f64>>) -> Option<f64> {
     }
 }
 
+/// What the paper states of the one number that a claim is of; `None` of a claim of several.
+fn stated(claim: &Claim, table: &Table) -> Option<Published> {
+    let (value, None, []) = (claim.paper?, claim.each_row, &claim.to[..]) else { return None };
+    let [cell] = &claim.of[..] else { return None };
+    let [column] = &cell.columns[..] else { return None };
+    let row = table.row(cell.row.as_ref()?.get())?.label.clone();
+    Some(Published { row, column: column.get().to_owned(), value, source: claim.text.clone() })
+}
+
 impl Plan {
     /// The figure with these numbers.
     pub(crate) fn figure(&self, table: &Table) -> Figure {
@@ -119,6 +128,12 @@ impl Plan {
             let (column, source) = (one.column.get().to_owned(), one.source.clone());
             Some(Published { row: table.row(one.row.get())?.label.clone(), column, value: one.value, source })
         });
+        let mut published: Vec<Published> = published.collect();
+        for one in self.spec.claim.iter().filter_map(|claim| stated(claim, table)) {
+            if !published.iter().any(|known| (&known.row, &known.column) == (&one.row, &one.column)) {
+                published.push(one);
+            }
+        }
         let (title, caption) = match self.compares_times() {
             true => {
                 (format!("{} (time: {})", self.spec.title, self.time), format!(" Times are {}.", self.time.title()))
@@ -133,7 +148,8 @@ impl Plan {
             chart: self.chart(),
             columns: std::iter::once(head).chain(table.columns.iter().cloned()).collect(),
             rows: table.rows.clone(),
-            published: published.collect(),
+            published,
+            ..Figure::default()
         }
     }
 
@@ -163,6 +179,7 @@ impl Plan {
             unit: chart.unit.clone(),
             log_y: chart.log_y,
             reference: chart.reference,
+            ..Chart::default()
         }
     }
 

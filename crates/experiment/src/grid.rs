@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tombolo_machine::{MachineConfig, Scale};
 use tombolo_report::document::Failure;
+use tombolo_system::RunRecord;
 
 /// Which inputs workloads run with, where they have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,7 +54,7 @@ pub(crate) struct Coordinate {
 }
 
 impl Coordinate {
-    fn with(mut self, dimension: Dimension, index: usize) -> Coordinate {
+    pub(crate) fn with(mut self, dimension: Dimension, index: usize) -> Coordinate {
         match dimension {
             Dimension::Workload => self.workload = index,
             Dimension::Design => self.design = index,
@@ -127,19 +128,34 @@ impl Plan {
         all
     }
 
+    /// The result at a coordinate, where it has one.
+    pub(crate) fn result<'r>(&self, at: Coordinate, numbers: &Numbers<'r>) -> Option<&'r PointResult> {
+        let Origin::Results(_) = self.origins[at.metric] else { return None };
+        let point = self.point(at, &Change::default()).ok()?;
+        Some(&**numbers.results.get(point.key())?.as_ref().ok()?)
+    }
+
+    /// The record of the run at a coordinate, where it has one.
+    pub(crate) fn record<'r>(&self, at: Coordinate, numbers: &Numbers<'r>) -> Option<&'r RunRecord> {
+        match self.result(at, numbers)? {
+            PointResult::Simulation(record) => Some(record),
+            PointResult::Sharing(_) | PointResult::Arrays(_) => None,
+        }
+    }
+
     /// The coordinate that a value at `here` is normalised to.
-    fn base(&self, here: Coordinate) -> Coordinate {
+    pub(crate) fn base(&self, here: Coordinate) -> Coordinate {
         beside(here, self.baselines[here.metric])
     }
 
     /// The machine and the design of a coordinate: those named, or those of its step where that has its own.
-    fn what_runs(&self, at: Coordinate) -> (usize, usize) {
+    pub(crate) fn what_runs(&self, at: Coordinate) -> (usize, usize) {
         let step = at.step.map(|step| &self.steps[step]);
         let machine = step.and_then(|step| step.machine).filter(|_| !at.names_machine).unwrap_or(at.machine);
         (machine, step.and_then(|step| step.design).filter(|_| !at.names_design).unwrap_or(at.design))
     }
 
-    fn point(&self, at: Coordinate, change: &Change) -> Asked {
+    pub(crate) fn point(&self, at: Coordinate, change: &Change) -> Asked {
         let failed = |error: PointError| Failure { point: self.label(at, change), error: error.to_string() };
         self.build(at, change, self.settings(at, change)).map_err(failed)
     }
@@ -152,7 +168,7 @@ impl Plan {
         format!("{workload} on {machine} under {}{with}", self.designs[design].name)
     }
 
-    fn settings(&self, at: Coordinate, change: &Change) -> Vec<String> {
+    pub(crate) fn settings(&self, at: Coordinate, change: &Change) -> Vec<String> {
         let common = self.spec.set.iter().map(|text| text.get().to_owned());
         let step = at.step.map(|step| self.steps[step].set.clone()).unwrap_or_default();
         common.chain(step).chain(change.set.iter().cloned()).collect()
@@ -259,9 +275,18 @@ impl<'a> Numbers<'a> {
     }
 
     fn quantity(&mut self, point: &Point, metric: &Metric, path: impl Fn(&str) -> &str) -> Option<f64> {
-        let outcome = self.results.get(point.key())?.as_ref().ok()?;
-        let flat = self.flat.entry(point.key().to_string()).or_insert_with(|| numbers(outcome));
+        let flat = self.of(point)?;
         divided(metric, |name| flat.get(path(name)).copied())
+    }
+
+    /// The counter of a point at a path.
+    pub(crate) fn counter(&mut self, point: &Point, path: &str) -> Option<f64> {
+        self.of(point)?.get(path).copied()
+    }
+
+    fn of(&mut self, point: &Point) -> Option<&BTreeMap<String, f64>> {
+        let outcome = self.results.get(point.key())?.as_ref().ok()?;
+        Some(self.flat.entry(point.key().to_string()).or_insert_with(|| numbers(outcome)))
     }
 }
 

@@ -48,7 +48,8 @@
 //!   how they are written.
 //! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. `left_out`: what means leave out. `compared`:
 //!   which time of runs. [`mechanism`]: directed programs.
-//! - [`explain`]: why designs differ, by class of warp-slot cycles.
+//! - [`explain`]: why designs differ, by class of warp-slot cycles. `stacks`: the same under figures and of claims.
+//! - `evidence`: runs, ranges and remarks behind the numbers of a figure.
 //! - [`study`]: several experiments into one document; `export`: CSV and Parquet; [`slurm`]: a script for clusters;
 //!   [`shell`]: words of a command line.
 //!
@@ -61,6 +62,7 @@ mod claim;
 mod compared;
 mod configuration;
 pub mod error;
+mod evidence;
 pub mod explain;
 mod export;
 mod figure;
@@ -77,6 +79,7 @@ mod repeat;
 pub mod shell;
 pub mod slurm;
 pub mod spec;
+mod stacks;
 pub mod store;
 pub mod study;
 mod words;

@@ -4,6 +4,7 @@ use crate::campaign::{Results, Watcher, run_points};
 use crate::claim::{judge, undrawn};
 use crate::configuration::configurations;
 use crate::error::{SpecError, StoreError};
+use crate::evidence::Register;
 use crate::export::Sheet;
 use crate::figure::Table;
 use crate::grid::{Asked, Change, Numbers};
@@ -16,7 +17,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 use tombolo_report::Document;
-use tombolo_report::document::{Failure, Provenance, SourceFile};
+use tombolo_report::document::{Failure, Figure, Provenance, SourceFile};
 use tombolo_system::TimeChoice;
 
 /// Experiments that make one report.
@@ -229,11 +230,15 @@ impl Study {
     ) -> Result<Document, SpecError> {
         let mut numbers = Numbers::new(results);
         let (mut claims, mut figures) = (Vec::new(), Vec::new());
+        let mut register = Register::new(self.plans.first().map(|plan| plan.time).unwrap_or_default());
         for plan in &self.plans {
             let table = Table::of(plan, &Change::default(), &mut numbers);
-            let repeated = repetitions(plan, &plan.changes(options.robust)?, &mut numbers);
-            claims.extend(judge(plan, &table, &repeated));
-            figures.push(plan.figure(&table));
+            let changes = plan.changes(options.robust)?;
+            let repeated = repetitions(plan, &changes, &mut numbers);
+            claims.extend(judge(plan, &table, &repeated, &mut numbers));
+            let evidence = plan.evidence(&table, &changes, &mut numbers, &mut register);
+            figures.push(Figure { evidence, ..plan.figure(&table) });
+            figures.extend(plan.stacks(&mut numbers, &mut register));
             failures.extend(plan.incomparable(&mut numbers));
         }
         claims.extend(self.undrawn.iter().flat_map(undrawn));
@@ -253,6 +258,7 @@ impl Study {
             configurations: configurations(&self.plans),
             failures,
             notes: self.notes.iter().cloned().chain(self.own_scales(options.robust)?).chain(noted(results)).collect(),
+            runs: register.into_runs(),
             provenance: None,
         })
     }

@@ -1,6 +1,7 @@
 //! The result of one run, for people.
 
 use crate::table::{Cell, Look, Table, Unit, bytes, count, percent, seconds, small};
+use tombolo_experiment::explain::{SHOWN, words};
 use tombolo_experiment::workload::Source;
 use tombolo_system::checker::{Checked, Place, Violation};
 use tombolo_system::elision::ElisionRecord;
@@ -9,9 +10,6 @@ use tombolo_system::paging::PagingRecord;
 use tombolo_system::publication::PublicationRecord;
 use tombolo_system::record::{KernelRecord, LinkRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
-
-/// Shares from this one on are shown. Source: what a decimal of a percent shows as other than nothing.
-const LEAST_SHARE: f64 = 0.0005;
 
 /// What of a run is shown.
 #[derive(Clone, Copy)]
@@ -237,9 +235,8 @@ fn slots(run: &RunRecord) -> Table {
     let stalls = &run.stalls;
     let mut table = Table::new(1).with_headings(["warp-slot cycles", &*count(stalls.warp_slot_cycles)]);
     for (class, cycles) in stalls.named() {
-        if stalls.share(cycles) >= LEAST_SHARE {
-            table
-                .row(vec![Cell::plain(class.replace('_', " ")), Cell::plain(percent(cycles, stalls.warp_slot_cycles))]);
+        if stalls.share(cycles) >= SHOWN {
+            table.row(vec![Cell::plain(words(class)), Cell::plain(percent(cycles, stalls.warp_slot_cycles))]);
         }
     }
     table
