@@ -3,6 +3,7 @@
 use crate::campaign::Results;
 use crate::error::PointError;
 use crate::hardware;
+use crate::layout::Panel;
 use crate::plan::{Origin, Plan, PlannedBaseline};
 use crate::point::Point;
 use crate::point_result::{HARDWARE, PointResult};
@@ -52,19 +53,6 @@ pub(crate) struct Coordinate {
     pub(crate) names_design: bool,
 }
 
-impl Coordinate {
-    fn with(mut self, dimension: Dimension, index: usize) -> Coordinate {
-        match dimension {
-            Dimension::Workload => self.workload = index,
-            Dimension::Design => self.design = index,
-            Dimension::Machine => self.machine = index,
-            Dimension::Step => self.step = Some(index),
-            Dimension::Metric => self.metric = index,
-        }
-        self
-    }
-}
-
 /// The coordinate beside `here` that `to` names.
 pub(crate) fn beside(here: Coordinate, to: PlannedBaseline) -> Coordinate {
     Coordinate {
@@ -86,10 +74,11 @@ impl Plan {
         change.only.clone().unwrap_or_else(|| (0..self.workloads.len()).collect())
     }
 
-    /// The coordinate of a cell, its workload the first where cells are means.
-    pub(crate) fn cell(&self, row: usize, column: usize) -> Coordinate {
+    /// The coordinate of a cell of a figure, its workload the first where cells are means.
+    pub(crate) fn cell(&self, panel: &Panel, row: usize, column: usize) -> Coordinate {
         let first = Coordinate { step: Some(0), ..Coordinate::default() };
-        first.with(self.spec.rows, row).with(self.spec.columns, column)
+        let places = panel.0.iter().copied().chain([(self.layout.rows, row), (self.layout.columns, column)]);
+        places.fold(first, |at, (dimension, index)| self.with(at, dimension, index))
     }
 
     /// Every point that the figure needs under a change, in the order of its cells; some several times.
@@ -108,18 +97,20 @@ impl Plan {
         asked
     }
 
-    fn coordinates(&self, change: &Change) -> Vec<Coordinate> {
+    pub(crate) fn coordinates(&self, change: &Change) -> Vec<Coordinate> {
         let workloads = self.workloads_of(change);
         let indices = |dimension| match dimension {
             Dimension::Workload => workloads.clone(),
             _ => (0..self.labels(dimension).len()).collect(),
         };
+        let (rows, columns) = (indices(self.layout.rows), indices(self.layout.columns));
         let mut all = Vec::new();
-        for row in indices(self.spec.rows) {
-            for column in indices(self.spec.columns) {
-                let cell = self.cell(row, column);
+        for panel in self.panels() {
+            let cells = rows.iter().flat_map(|row| columns.iter().map(move |column| (*row, *column)));
+            for (row, column) in cells {
+                let cell = self.cell(&panel, row, column);
                 match self.is_mean_of_workloads() {
-                    true => all.extend(workloads.iter().map(|index| cell.with(Dimension::Workload, *index))),
+                    true => all.extend(workloads.iter().map(|index| Coordinate { workload: *index, ..cell })),
                     false => all.push(cell),
                 }
             }
@@ -128,7 +119,7 @@ impl Plan {
     }
 
     /// The coordinate that a value at `here` is normalised to.
-    fn base(&self, here: Coordinate) -> Coordinate {
+    pub(crate) fn base(&self, here: Coordinate) -> Coordinate {
         beside(here, self.baselines[here.metric])
     }
 
@@ -139,7 +130,7 @@ impl Plan {
         (machine, step.and_then(|step| step.design).filter(|_| !at.names_design).unwrap_or(at.design))
     }
 
-    fn point(&self, at: Coordinate, change: &Change) -> Asked {
+    pub(crate) fn point(&self, at: Coordinate, change: &Change) -> Asked {
         let failed = |error: PointError| Failure { point: self.label(at, change), error: error.to_string() };
         self.build(at, change, self.settings(at, change)).map_err(failed)
     }

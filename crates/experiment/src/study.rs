@@ -1,10 +1,11 @@
 //! What `reproduce` and `sweep` run: the points of several experiments, once each, and the document they make.
 
+use crate::ask::Ask;
 use crate::campaign::{Results, Watcher, run_points};
 use crate::claim::{judge, undrawn};
 use crate::configuration::configurations;
 use crate::error::{SpecError, StoreError};
-use crate::export::Sheet;
+use crate::export::{Export, speedups};
 use crate::figure::Table;
 use crate::grid::{Asked, Change, Numbers};
 use crate::plan::{Plan, ScaleChoice};
@@ -48,6 +49,11 @@ impl Shard {
         cut(self.index)..cut(self.index + 1)
     }
 }
+
+/// What page and document are called.
+const REPORT: &str = "report";
+/// What the tables are called.
+const TABLES: [&str; 5] = ["results", "kernels", "gpus", "modules", "links"];
 
 /// How to run a study.
 pub struct Options<'a> {
@@ -123,9 +129,23 @@ impl Study {
     /// # Errors
     /// The file cannot be read, or names what does not exist or does not fit.
     pub fn of_file(path: &Path, choice: ScaleChoice) -> Result<Study, SpecError> {
-        let plan = Plan::open(path, choice)?;
-        let (title, paper) = (plan.spec.title.clone(), plan.spec.id.clone());
-        Ok(Study { title, paper, figure: None, notes: Vec::new(), plans: vec![plan], undrawn: Vec::new(), choice })
+        Ok(Study::of_plan(Plan::open(path, choice)?))
+    }
+
+    /// What a command line asks for.
+    ///
+    /// # Errors
+    /// It names what does not exist or does not fit; messages name the key of [`Ask::file`].
+    pub fn of_ask(ask: &Ask, choice: ScaleChoice) -> Result<Study, SpecError> {
+        let file = ask.file();
+        let spec = file.read()?;
+        Ok(Study::of_plan(Plan::new(file, spec, choice)?))
+    }
+
+    fn of_plan(plan: Plan) -> Study {
+        let (title, paper) = (plan.heading(), plan.spec.id.clone());
+        let choice = plan.choice;
+        Study { title, paper, figure: None, notes: Vec::new(), plans: vec![plan], undrawn: Vec::new(), choice }
     }
 
     /// The same, whose speed-ups are of this time of each run.
@@ -139,14 +159,26 @@ impl Study {
         &self.paper
     }
 
-    /// The files that a run leaves: page, document, and tables. Those of one figure have its name, so that they stand
-    /// beside the report of the whole paper.
-    pub fn files(&self) -> [String; 4] {
-        let (report, results) = match &self.figure {
-            Some(figure) => (figure.as_str(), figure.as_str()),
-            None => ("report", "results"),
-        };
-        [format!("{report}.html"), format!("{report}.json"), format!("{results}.csv"), format!("{results}.parquet")]
+    /// The page of a run.
+    pub fn page(&self) -> String {
+        format!("{}.html", self.file(REPORT))
+    }
+
+    /// The files that a run leaves, in words: page, document, and tables.
+    pub fn files(&self) -> String {
+        let report = self.file(REPORT);
+        let tables: Vec<String> = TABLES.iter().map(|name| self.file(name)).collect();
+        format!("{report}.html, {report}.json; {} as .csv and .parquet", tables.join(", "))
+    }
+
+    /// The name of a file of a run, without its ending. Those of one figure have its name, so that they stand beside the
+    /// report of the whole paper.
+    fn file(&self, name: &str) -> String {
+        match &self.figure {
+            Some(figure) if [REPORT, TABLES[0]].contains(&name) => figure.clone(),
+            Some(figure) => format!("{figure}-{name}"),
+            None => name.to_owned(),
+        }
     }
 
     /// How many points there are to run.
@@ -171,6 +203,14 @@ impl Study {
     /// # Errors
     /// Results cannot be kept. What was finished is kept and not run again.
     pub fn run(&self, options: &Options<'_>) -> Result<Finished, StudyError> {
+        self.run_and_keep(options).map(|(finished, _)| finished)
+    }
+
+    /// The same, with the result of each point.
+    ///
+    /// # Errors
+    /// As [`Study::run`].
+    pub fn run_and_keep(&self, options: &Options<'_>) -> Result<(Finished, Results), StudyError> {
         let (points, mut failures) = self.points(options.robust)?;
         let store = Store::open(options.out)?;
         let part = options.shard.map_or(0..points.len(), |shard| shard.part(points.len()));
@@ -184,19 +224,24 @@ impl Study {
             Some(Failure { point: point.label(), error: error.clone() })
         }));
         if options.shard.is_some() {
-            return Ok(Finished::Shard(failures));
+            return Ok((Finished::Shard(failures), results));
         }
         let mut document = self.document(options, &results, failures)?;
         document.provenance = Some(self.provenance(options, &points));
-        let sheet = Sheet::of(&points, &results);
-        let parquet = sheet.parquet().expect("a table in memory has a schema of its own columns");
-        let json = serde_json::to_vec_pretty(&document).expect("its keys are strings");
-        let html = tombolo_report::html(&document).into_bytes();
-        // The page last: where it is, the rest is.
-        for (name, bytes) in self.files().into_iter().zip([html, json, sheet.csv().into_bytes(), parquet]).rev() {
-            write_whole(&options.out.join(name), &bytes)?;
+        let speedups = speedups(&self.plans, &mut Numbers::new(&results));
+        for sheet in Export::of(&points, &results, &speedups).sheets() {
+            let name = self.file(sheet.name);
+            let parquet = sheet.parquet().expect("a table in memory has a schema of its own columns");
+            write_whole(&options.out.join(format!("{name}.csv")), sheet.csv().as_bytes())?;
+            write_whole(&options.out.join(format!("{name}.parquet")), &parquet)?;
         }
-        Ok(Finished::Whole(Box::new(document)))
+        let json = serde_json::to_vec_pretty(&document).expect("its keys are strings");
+        let report = self.file(REPORT);
+        write_whole(&options.out.join(format!("{report}.json")), &json)?;
+        // The page last: where it is, the rest is.
+        let html = tombolo_report::html(&document);
+        write_whole(&options.out.join(format!("{report}.html")), html.as_bytes())?;
+        Ok((Finished::Whole(Box::new(document)), results))
     }
 
     /// All points, each once, those of one recording together; and those that cannot be.
@@ -233,7 +278,7 @@ impl Study {
             let table = Table::of(plan, &Change::default(), &mut numbers);
             let repeated = repetitions(plan, &plan.changes(options.robust)?, &mut numbers);
             claims.extend(judge(plan, &table, &repeated));
-            figures.push(plan.figure(&table));
+            figures.extend(plan.figures(&mut numbers));
             failures.extend(plan.incomparable(&mut numbers));
         }
         claims.extend(self.undrawn.iter().flat_map(undrawn));
@@ -368,7 +413,12 @@ mod tests {
     #[test]
     fn a_figure_has_files_of_its_own_beside_those_of_its_paper() {
         let files = |figure| Study::of_paper("hmg", figure, ScaleChoice::Quick).unwrap().files();
-        assert_eq!(files(None), ["report.html", "report.json", "results.csv", "results.parquet"]);
-        assert_eq!(files(Some("8")), ["figure-8.html", "figure-8.json", "figure-8.csv", "figure-8.parquet"]);
+        assert_eq!(
+            files(None),
+            "report.html, report.json; results, kernels, gpus, modules, links as .csv and .parquet"
+        );
+        assert!(
+            files(Some("8")).starts_with("figure-8.html, figure-8.json; figure-8, figure-8-kernels, figure-8-gpus")
+        );
     }
 }

@@ -135,15 +135,18 @@ pub struct Chart {
     pub kind: ChartKind,
     /// What the horizontal axis shows.
     pub x: String,
-    /// What the vertical axis shows.
+    /// What the vertical axis shows; of a heat map, what its cells do.
     pub y: String,
+    /// What the columns are, such as the second axis of a sweep: the head of a legend, and of a heat map the vertical axis.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub series: String,
     /// Unit of the vertical axis; empty for a ratio.
     #[serde(default)]
     pub unit: String,
     /// Whether the vertical axis is logarithmic.
     #[serde(default)]
     pub log_y: bool,
-    /// Value of the vertical axis to mark with a line, such as 1 for a speed-up.
+    /// Value of the vertical axis to mark with a line, such as 1 for a speed-up; of a heat map, where its colours turn.
     #[serde(default)]
     pub reference: Option<f64>,
 }
@@ -161,6 +164,8 @@ pub enum ChartKind {
     Stacked,
     /// One point a row: the second column over the first number, on equal scales.
     Scatter,
+    /// One cell a row and column, coloured by its value: rows along the horizontal axis, columns along the vertical.
+    Heat,
     /// No drawing.
     Table,
 }

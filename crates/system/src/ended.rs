@@ -108,6 +108,7 @@ impl Ended<'_> {
             energy_pj: self.energy((&sm, &l2, memory_cache, dram), traffic, &links),
             stalls: gpus.iter().fold(StallRecord::default(), |sum, gpu| sum.and(&gpu.stalls)),
             gpus,
+            modules: launches::modules(&slots),
             links,
             inter_gpu_bytes,
             dram,

@@ -59,7 +59,11 @@ fn drawing<'a>(document: &Document, figure: &'a Figure) -> Drawing<'a> {
     Drawing {
         file: format!("{}-{}", super::anchor(&document.paper), super::anchor(&figure.id)),
         drawn: is_drawn(figure),
-        kind: figure.chart.kind,
+        kind: match figure.chart.kind {
+            // A line a column shows the same numbers.
+            ChartKind::Heat => ChartKind::Lines,
+            kind => kind,
+        },
         x: column(&figure.chart.x),
         y: if unit.is_empty() { y } else { format!("{y} ({unit})") },
         log: figure.chart.log_y,

@@ -128,7 +128,7 @@ impl Answer {
                 y: title.into(),
                 unit: unit(quantity).into(),
                 log_y: true,
-                reference: None,
+                ..Chart::default()
             },
             columns: ["probe", "published", "simulated"].map(String::from).to_vec(),
             rows: findings().map(row).collect(),

@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// counters are those of the parts
     #[arg(long)]
     sample: bool,
-    /// Prints a row for each launch: when its kernel was open, and what its CTAs did
+    /// Prints a row for each launch (when its kernel was open, and what its CTAs did), each GPU and each module
     #[arg(long)]
     kernels: bool,
     #[command(flatten)]

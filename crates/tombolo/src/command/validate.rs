@@ -303,7 +303,7 @@ impl Answer {
                 y: "simulated".into(),
                 unit: "ms".into(),
                 log_y: true,
-                reference: None,
+                ..Chart::default()
             },
             columns: ["benchmark", "measured", "simulated"].map(String::from).to_vec(),
             rows: self.rows.iter().map(row).collect(),
