@@ -4,10 +4,12 @@
 //! a column for each setting, and its speed-up over its baseline.
 
 use crate::campaign::Results;
+use crate::error::SpecError;
 use crate::grid::{Change, Numbers};
 use crate::plan::Plan;
 use crate::point::{Key, Point};
 use crate::point_result::{Counter, PointResult, fields};
+use crate::repeat::of_machine;
 use crate::spec::Relative;
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -61,23 +63,32 @@ pub(crate) struct SpeedUp {
     key: Key,
 }
 
-/// The speed-up of each point of `plans`, by the first figure that has one of it. A baseline's own is 1.
-pub(crate) fn speedups(plans: &[Plan], numbers: &mut Numbers<'_>) -> BTreeMap<Key, SpeedUp> {
-    let change = Change::default();
+/// The speed-up of each point of `plans`, by the first figure that has one of it, repetitions included. A baseline's own
+/// is 1.
+///
+/// # Errors
+/// A repetition is not possible.
+pub(crate) fn speedups(
+    plans: &[Plan],
+    robust: bool,
+    numbers: &mut Numbers<'_>,
+) -> Result<BTreeMap<Key, SpeedUp>, SpecError> {
     let mut found = BTreeMap::new();
     for plan in plans {
-        for at in plan.coordinates(&change) {
+        let changes: Vec<Change> = std::iter::once(Change::default()).chain(plan.changes(robust)?).collect();
+        let coordinates = |change| plan.coordinates(change).into_iter().map(move |at| (at, change));
+        for (at, change) in changes.iter().flat_map(coordinates) {
             if plan.metric(at.metric).relative != Some(Relative::SpeedUp) {
                 continue;
             }
-            let (Ok(point), Ok(base)) = (plan.point(at, &change), plan.point(plan.base(at), &change)) else { continue };
-            let Some(value) = plan.value(at, &change, numbers) else { continue };
+            let (Ok(point), Ok(base)) = (plan.point(at, change), plan.point(plan.base(at), change)) else { continue };
+            let Some(value) = plan.value(at, change, numbers) else { continue };
             let over = |value| SpeedUp { value, baseline: base.label(), key: base.key().clone() };
             found.entry(point.key().clone()).or_insert_with(|| over(value));
             found.entry(base.key().clone()).or_insert_with(|| over(1.0));
         }
     }
-    found
+    Ok(found)
 }
 
 /// What the tables are made of.
@@ -199,8 +210,9 @@ fn rows(list: &[impl Serialize]) -> Vec<Fields> {
     list.iter().map(fields).collect()
 }
 
+/// The path of a setting, by whichever of its spellings, and its value.
 fn path_and_value(setting: &str) -> (&str, &str) {
-    setting.split_once('=').map_or((setting, ""), |(path, value)| (path.trim(), value.trim()))
+    setting.split_once('=').map_or((setting, ""), |(path, value)| (of_machine(path), value.trim()))
 }
 
 /// A value as written: a number where it is a plain one.
@@ -326,6 +338,7 @@ mod tests {
             [Counter::Whole(24576), Counter::Real(0.5), Counter::Word("3MB".into())]
         );
         assert_eq!(path_and_value("l2.bytes = 3MB"), ("l2.bytes", "3MB"));
+        assert_eq!(path_and_value("machine.l2.bytes=3MB"), ("l2.bytes", "3MB"));
         let cells = [Counter::Whole(1), Counter::Real(0.5)];
         assert_eq!(physical(cells.iter()), Some(Physical::DOUBLE));
         assert_eq!(physical([].into_iter()), None);

@@ -12,6 +12,8 @@ const NAMED: usize = 8;
 /// The numbers of a figure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
+    /// Of which figure.
+    pub(crate) panel: Panel,
     /// Labels, without the head of the rows.
     pub(crate) columns: Vec<String>,
     pub(crate) rows: Vec<Row>,
@@ -22,11 +24,11 @@ pub(crate) struct Table {
 impl Table {
     /// The numbers of `plan` under `change`, where it has one figure.
     pub(crate) fn of(plan: &Plan, change: &Change, numbers: &mut Numbers<'_>) -> Table {
-        Table::in_panel(plan, &Panel::default(), change, numbers)
+        Table::in_panel(plan, Panel::default(), change, numbers)
     }
 
     /// The numbers of one of its figures.
-    pub(crate) fn in_panel(plan: &Plan, panel: &Panel, change: &Change, numbers: &mut Numbers<'_>) -> Table {
+    pub(crate) fn in_panel(plan: &Plan, panel: Panel, change: &Change, numbers: &mut Numbers<'_>) -> Table {
         let workloads = plan.workloads_of(change);
         let left_out = plan.left_out(numbers);
         let is_kept = |index: &&usize| left_out.as_ref().is_some_and(|left_out| !left_out.contains(*index));
@@ -38,7 +40,7 @@ impl Table {
         };
         let columns = plan.labels(plan.layout.columns);
         let mut cell = |row, column| {
-            let at = plan.cell(panel, row, column);
+            let at = plan.cell(&panel, row, column);
             if !plan.is_mean_of_workloads() {
                 return plan.value(at, change, numbers);
             }
@@ -57,7 +59,7 @@ impl Table {
         let rows = indices.into_iter().map(row).collect();
         let name = |index: &usize| plan.workloads[*index].label.clone();
         let left_out = left_out.map(|left_out| left_out.iter().map(name).collect());
-        let mut table = Table { columns, rows, left_out };
+        let mut table = Table { panel, columns, rows, left_out };
         plan.summaries().into_iter().for_each(|(label, by, of_all)| table.sum_up(label, by, of_all));
         table
     }
@@ -112,21 +114,9 @@ fn mean(by: Option<Mean>, values: Vec<Option<f64>>) -> Option<f64> {
 }
 
 impl Plan {
-    /// The figures of this plan.
-    pub(crate) fn figures(&self, numbers: &mut Numbers<'_>) -> Vec<Figure> {
-        let panels = self.panels().into_iter().enumerate();
-        let one = |(at, panel): (usize, Panel)| {
-            let figure = self.figure(&Table::in_panel(self, &panel, &Change::default(), numbers));
-            match self.label_of(&panel) {
-                label if label.is_empty() => figure,
-                label => Figure {
-                    id: format!("{}-{}", figure.id, at + 1),
-                    title: format!("{}: {label}", figure.title),
-                    ..figure
-                },
-            }
-        };
-        panels.map(one).collect()
+    /// The numbers of its figures: of each panel.
+    pub(crate) fn tables(&self, numbers: &mut Numbers<'_>) -> Vec<Table> {
+        self.panels().into_iter().map(|panel| Table::in_panel(self, panel, &Change::default(), numbers)).collect()
     }
 
     /// A figure with these numbers.
@@ -139,8 +129,15 @@ impl Plan {
             true => (format!("{} (time: {})", self.heading(), self.time), format!(" Times are {}.", self.time.title())),
             false => (self.heading(), String::new()),
         };
+        let (id, title) = match self.label_of(&table.panel) {
+            label if label.is_empty() => (self.spec.id.clone(), title),
+            label => {
+                let place = self.panels().iter().position(|panel| *panel == table.panel).unwrap_or(0);
+                (format!("{}-{}", self.spec.id, place + 1), format!("{title}: {label}"))
+            }
+        };
         Figure {
-            id: self.spec.id.clone(),
+            id,
             title,
             caption: format!("{}{caption} {}", self.legend(), self.what_ran()).trim().to_owned(),
             left_out: self.what_is_left_out(table),
@@ -175,7 +172,10 @@ impl Plan {
             },
             x: chart.x,
             y: chart.y,
-            series: self.head(self.layout.columns),
+            series: match (self.layout.columns, self.shape()) {
+                (columns @ Dimension::Axis(_), _) | (columns, Shape::Heat) => self.head(columns),
+                _ => String::new(),
+            },
             unit: chart.unit,
             log_y: chart.log_y,
             reference: chart.reference,

@@ -82,16 +82,27 @@ impl Plan {
     }
 
     /// Every point that the figure needs under a change, in the order of its cells; some several times.
+    #[cfg(test)]
     pub(crate) fn points(&self, change: &Change) -> Vec<Asked> {
+        self.cells_and_bases(change).into_iter().map(|(asked, _)| asked).collect()
+    }
+
+    /// The same, with whether each is of a cell, and not one that a cell is normalised to.
+    pub(crate) fn cells_and_bases(&self, change: &Change) -> Vec<(Asked, bool)> {
         let (mut asked, unchanged) = (Vec::new(), Change::default());
         let cells = self.coordinates(change).into_iter().map(|at| (at, change));
         for (coordinate, change) in cells.chain(self.tellers().into_iter().map(|at| (at, &unchanged))) {
             let base = self.metric(coordinate.metric).relative.map(|_| self.base(coordinate));
-            let needed = [Some(coordinate), base].into_iter().flatten();
+            let needed = [(Some(coordinate), true), (base, false)];
+            let needed = needed.into_iter().filter_map(|(at, is_cell)| Some((at?, is_cell)));
             match self.origins[coordinate.metric] {
-                Origin::Results(_) => asked.extend(needed.map(|one| self.point(one, change))),
+                Origin::Results(_) => asked.extend(needed.map(|(at, is_cell)| (self.point(at, change), is_cell))),
                 // Nothing is run for it, but the machine has to be one.
-                Origin::Hardware => asked.extend(needed.filter_map(|one| self.hardware(one, change).err().map(Err))),
+                Origin::Hardware => {
+                    let machines =
+                        needed.filter_map(|(at, is_cell)| Some((Err(self.hardware(at, change).err()?), is_cell)));
+                    asked.extend(machines);
+                }
             }
         }
         asked

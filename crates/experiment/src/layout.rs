@@ -10,6 +10,14 @@ use crate::spec::{Axis, Baseline, Chart, Dimension, Experiment, Mean, Metric, Re
 pub(crate) const NO_STEP: &str = "none";
 /// What stands before the name of an axis.
 const AXIS: &str = "axis:";
+/// What is no axis, by its word.
+const WORDS: [(&str, Dimension); 5] = [
+    ("workload", Dimension::Workload),
+    ("design", Dimension::Design),
+    ("machine", Dimension::Machine),
+    ("step", Dimension::Step),
+    ("metric", Dimension::Metric),
+];
 
 /// What the rows and the columns of the figures are, and what there is a figure of.
 #[derive(Clone, Debug)]
@@ -38,7 +46,8 @@ impl Layout {
         let panels = spec.panels.iter().map(|text| plan.dimension("panels", text)).collect::<Result<Vec<_>, _>>()?;
         let is_silent = rows.is_none() && columns.is_none() && panels.is_empty();
         let rows = rows.unwrap_or_else(|| {
-            let first = if spec.axis.is_empty() { Dimension::Workload } else { Dimension::Axis(0) };
+            let is_swept = !spec.axis.is_empty() && columns != Some(Dimension::Step);
+            let first = if is_swept { Dimension::Axis(0) } else { Dimension::Workload };
             if columns == Some(first) { Dimension::Design } else { first }
         });
         let columns = columns.unwrap_or_else(|| plan.beside(rows));
@@ -58,18 +67,13 @@ impl Layout {
 
 impl Plan {
     fn dimension(&self, key: &'static str, text: &Text) -> Result<Dimension, SpecError> {
-        let axes = self.spec.axis.iter().map(|axis| format!("{AXIS}{}", axis.name));
-        let words = ["workload", "design", "machine", "step", "metric"].map(str::to_owned);
-        let known: Vec<String> = words.into_iter().chain(axes).collect();
-        let found = known.iter().position(|known| known == text.get());
-        Ok(match found {
-            Some(0) => Dimension::Workload,
-            Some(1) => Dimension::Design,
-            Some(2) => Dimension::Machine,
-            Some(3) => Dimension::Step,
-            Some(4) => Dimension::Metric,
-            Some(axis) => Dimension::Axis(axis - 5),
-            None => return Err(self.file.refuse(key, text, told("it is not there", text.get(), &known))),
+        let words = WORDS.iter().map(|(word, dimension)| ((*word).to_owned(), *dimension));
+        let axes = self.spec.axis.iter().enumerate().map(|(at, axis)| (format!("{AXIS}{}", axis.name), at));
+        let all: Vec<(String, Dimension)> = words.chain(axes.map(|(word, at)| (word, Dimension::Axis(at)))).collect();
+        let found = all.iter().find(|(word, _)| word == text.get());
+        found.map(|(_, dimension)| *dimension).ok_or_else(|| {
+            let known: Vec<String> = all.iter().map(|(word, _)| word.clone()).collect();
+            self.file.refuse(key, text, told("it is not there", text.get(), &known))
         })
     }
 
@@ -140,7 +144,7 @@ impl Plan {
     fn name_of(&self, dimension: Dimension) -> String {
         match dimension {
             Dimension::Axis(axis) => format!("{AXIS}{}", self.spec.axis[axis].name),
-            other => format!("{other:?}"),
+            other => WORDS.iter().find(|(_, one)| *one == other).map_or("", |(word, _)| word).to_owned(),
         }
     }
 
@@ -230,6 +234,12 @@ fn axis(vary: &Vary) -> Axis {
     Axis { name: vary.set.get().to_owned(), step: vary.to.iter().map(step).collect() }
 }
 
+/// `text` as a sentence begins.
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
 fn speed_up(to: Baseline) -> Metric {
     Metric {
         name: "speed-up".to_owned(),
@@ -261,10 +271,12 @@ impl Plan {
             .collect();
         let on = self.labels(Dimension::Machine).join(", ");
         let axes: Vec<&str> = self.spec.axis.iter().map(|axis| axis.name.as_str()).collect();
-        let by = if axes.is_empty() { String::new() } else { format!(", by {}", axes.join(" and ")) };
-        let text = format!("{} on {on}{by}", metrics.join(", "));
-        let mut letters = text.chars();
-        letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+        let by = match &axes[..] {
+            [] => String::new(),
+            [one] => format!(" by {one}"),
+            [first @ .., last] => format!(" by {} and {last}", first.join(", ")),
+        };
+        capital(&format!("{} on {on}{by}", metrics.join(", ")))
     }
 
     fn name_of_base(&self, to: &Baseline) -> String {
@@ -286,12 +298,13 @@ impl Plan {
                     name => name,
                 };
                 let is_plain = to.step.as_ref().is_some_and(|step| step.get() == NO_STEP);
+                let name = capital(&metric.name);
                 let without = if is_plain { ", nothing swept being set" } else { "" };
                 match relative {
                     Relative::SpeedUp => {
-                        format!("{}: time under {base}{without}, over the time of the run.", metric.name)
+                        format!("{name}: time under {base}{without}, over the time of the run.")
                     }
-                    Relative::Ratio => format!("{}: by that of {base}{without}.", metric.name),
+                    Relative::Ratio => format!("{name}: by that of {base}{without}."),
                 }
             })
             .collect();
@@ -301,7 +314,9 @@ impl Plan {
             }
             Some(_) | None => String::new(),
         };
-        format!("{}{mean}", sentences.join(" ")).trim().to_owned()
+        let set: Vec<&str> = self.spec.set.iter().map(Text::get).collect();
+        let set = if set.is_empty() { String::new() } else { format!(" Everywhere: {}.", set.join(", ")) };
+        format!("{}{mean}{set}", sentences.join(" ")).trim().to_owned()
     }
 
     /// How the figures are drawn, in full: what the file does not name, axes and metrics do.
@@ -325,10 +340,7 @@ impl Plan {
     /// What a dimension is called at the head of its column or its axis.
     pub(crate) fn head(&self, dimension: Dimension) -> String {
         match dimension {
-            Dimension::Workload => "workload".to_owned(),
-            Dimension::Design => "design".to_owned(),
-            Dimension::Machine => "machine".to_owned(),
-            Dimension::Metric => "metric".to_owned(),
+            Dimension::Workload | Dimension::Design | Dimension::Machine | Dimension::Metric => self.name_of(dimension),
             Dimension::Step => self.spec.axis.iter().map(|axis| axis.name.as_str()).collect::<Vec<_>>().join(", "),
             Dimension::Axis(axis) => self.spec.axis[axis].name.clone(),
         }

@@ -135,7 +135,7 @@ impl Plan {
 }
 
 /// A path of a machine as its values have it: settings may say before it what it is of.
-fn of_machine(path: &str) -> &str {
+pub(crate) fn of_machine(path: &str) -> &str {
     path.trim().strip_prefix("machine.").unwrap_or(path.trim())
 }
 

@@ -6,7 +6,6 @@ use crate::claim::{judge, undrawn};
 use crate::configuration::configurations;
 use crate::error::{SpecError, StoreError};
 use crate::export::{Export, speedups};
-use crate::figure::Table;
 use crate::grid::{Asked, Change, Numbers};
 use crate::plan::{Plan, ScaleChoice};
 use crate::point::Point;
@@ -80,6 +79,16 @@ pub enum StudyError {
     /// Results cannot be kept.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// What the figures of a study need.
+struct Needed {
+    /// Points to run, each once.
+    points: Vec<Point>,
+    /// Rows of tables: a point once under each name that cells have for it, and each that is no cell's.
+    rows: Vec<Point>,
+    /// Points that cannot be.
+    failures: Vec<Failure>,
 }
 
 /// What a run of a study leaves.
@@ -186,7 +195,7 @@ impl Study {
     /// # Errors
     /// A repetition is not possible.
     pub fn count(&self, robust: bool) -> Result<usize, SpecError> {
-        Ok(self.points(robust)?.0.len())
+        Ok(self.points(robust)?.points.len())
     }
 
     /// The points that cannot be, each with the reason.
@@ -194,7 +203,7 @@ impl Study {
     /// # Errors
     /// A repetition is not possible.
     pub fn impossible(&self, robust: bool) -> Result<Vec<String>, SpecError> {
-        let failures = self.points(robust)?.1.into_iter();
+        let failures = self.points(robust)?.failures.into_iter();
         Ok(failures.map(|failure| format!("{}: {}", failure.point, failure.error)).collect())
     }
 
@@ -211,7 +220,7 @@ impl Study {
     /// # Errors
     /// As [`Study::run`].
     pub fn run_and_keep(&self, options: &Options<'_>) -> Result<(Finished, Results), StudyError> {
-        let (points, mut failures) = self.points(options.robust)?;
+        let Needed { points, rows, mut failures } = self.points(options.robust)?;
         let store = Store::open(options.out)?;
         let part = options.shard.map_or(0..points.len(), |shard| shard.part(points.len()));
         let results = run_points(&points[part], Some(&store), options.threads, options.watcher)?;
@@ -228,8 +237,8 @@ impl Study {
         }
         let mut document = self.document(options, &results, failures)?;
         document.provenance = Some(self.provenance(options, &points));
-        let speedups = speedups(&self.plans, &mut Numbers::new(&results));
-        for sheet in Export::of(&points, &results, &speedups).sheets() {
+        let speedups = speedups(&self.plans, options.robust, &mut Numbers::new(&results))?;
+        for sheet in Export::of(&rows, &results, &speedups).sheets() {
             let name = self.file(sheet.name);
             let parquet = sheet.parquet().expect("a table in memory has a schema of its own columns");
             write_whole(&options.out.join(format!("{name}.csv")), sheet.csv().as_bytes())?;
@@ -244,26 +253,36 @@ impl Study {
         Ok((Finished::Whole(Box::new(document)), results))
     }
 
-    /// All points, each once, those of one recording together; and those that cannot be.
-    fn points(&self, robust: bool) -> Result<(Vec<Point>, Vec<Failure>), SpecError> {
-        let mut asked: Vec<Asked> = Vec::new();
+    /// What the figures need: points of one recording together.
+    fn points(&self, robust: bool) -> Result<Needed, SpecError> {
+        let mut asked: Vec<(Asked, bool)> = Vec::new();
         for plan in &self.plans {
-            asked.extend(plan.points(&Change::default()));
+            asked.extend(plan.cells_and_bases(&Change::default()));
             for change in plan.changes(robust)? {
-                asked.extend(plan.points(&change));
+                asked.extend(plan.cells_and_bases(&change));
             }
         }
-        let (mut points, mut failures, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
-        for one in asked {
+        let (mut points, mut rows, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut seen, mut labelled, mut of_cells) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for (one, is_cell) in asked {
             match one {
-                Ok(point) if seen.insert(point.key().clone()) => points.push(point),
-                Ok(_) => {}
+                Ok(point) => {
+                    if is_cell && labelled.insert((point.key().clone(), point.label())) {
+                        of_cells.insert(point.key().clone());
+                        rows.push(point.clone());
+                    }
+                    if seen.insert(point.key().clone()) {
+                        points.push(point);
+                    }
+                }
                 Err(failure) if failures.contains(&failure) => {}
                 Err(failure) => failures.push(failure),
             }
         }
+        rows.extend(points.iter().filter(|point| !of_cells.contains(point.key())).cloned());
         points.sort_by_cached_key(Point::recording);
-        Ok((points, failures))
+        rows.sort_by_cached_key(Point::recording);
+        Ok(Needed { points, rows, failures })
     }
 
     fn document(
@@ -275,10 +294,10 @@ impl Study {
         let mut numbers = Numbers::new(results);
         let (mut claims, mut figures) = (Vec::new(), Vec::new());
         for plan in &self.plans {
-            let table = Table::of(plan, &Change::default(), &mut numbers);
+            let tables = plan.tables(&mut numbers);
             let repeated = repetitions(plan, &plan.changes(options.robust)?, &mut numbers);
-            claims.extend(judge(plan, &table, &repeated));
-            figures.extend(plan.figures(&mut numbers));
+            claims.extend(judge(plan, &tables[0], &repeated));
+            figures.extend(tables.iter().map(|table| plan.figure(table)));
             failures.extend(plan.incomparable(&mut numbers));
         }
         claims.extend(self.undrawn.iter().flat_map(undrawn));

@@ -137,7 +137,7 @@ pub struct Chart {
     pub x: String,
     /// What the vertical axis shows; of a heat map, what its cells do.
     pub y: String,
-    /// What the columns are, such as the second axis of a sweep: the head of a legend, and of a heat map the vertical axis.
+    /// What the columns are where their heads do not say: the second axis of a sweep, or the vertical axis of a heat map.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub series: String,
     /// Unit of the vertical axis; empty for a ratio.

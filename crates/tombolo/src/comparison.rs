@@ -382,7 +382,6 @@ impl Comparison {
                 kind: ChartKind::Bars,
                 x: "workload".to_owned(),
                 y: "speed-up".to_owned(),
-                series: "design".to_owned(),
                 reference: Some(1.0),
                 ..Chart::default()
             },

@@ -5,7 +5,7 @@ use crate::asked::{choice, is_folder, study};
 use crate::comparison::{Compared, Comparison, Cost, Results};
 use crate::failure::{Failure, did_you_mean};
 use crate::hardware::{Hardware, MachineArguments, refuse_twice};
-use crate::output::{OutputArguments, complain};
+use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole};
 use crate::progress::Progress;
 use crate::provenance::{provenance, seeds};
 use crate::study::tell_when_interrupted;
@@ -16,11 +16,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
-use tombolo_experiment::campaign::{self, run_points};
+use tombolo_experiment::campaign::{self, run_one_timed, run_points};
 use tombolo_experiment::workload::{Target, WorkloadChoice, workloads};
 use tombolo_experiment::{Ask, Options, Pass, Point, PointResult};
 use tombolo_machine::error::near;
 use tombolo_report::document::Provenance;
+use tombolo_system::timeline::Trace;
 use tombolo_system::{RunRecord, TimeChoice};
 
 /// What to compare.
@@ -45,6 +46,10 @@ pub(crate) struct Arguments {
     /// Tells launches too: in text those of one name together, by time; in JSON a row each
     #[arg(long)]
     kernels: bool,
+    /// Also runs everything once more and writes what it did over time to FILE, which Perfetto opens (ui.perfetto.dev): a
+    /// process a workload and design
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
     /// Prints one JSON document instead of text
     #[arg(long)]
     json: bool,
@@ -66,7 +71,13 @@ impl Arguments {
         let folder = self.out.as_deref().filter(|out| is_folder(out));
         let output = OutputArguments::new(self.json, self.out.clone().filter(|_| folder.is_none()));
         let named = self.designs.iter().map(String::as_str).chain([self.machine.machine()]).map(PathBuf::from);
-        output.check(chosen.iter().flat_map(WorkloadChoice::files).chain(named))?;
+        let inputs: Vec<PathBuf> = chosen.iter().flat_map(WorkloadChoice::files).chain(named).collect();
+        output.check(&inputs)?;
+        if let Some(path) = &self.timeline {
+            refuse_input("--timeline", path, &inputs)?;
+            output.refuse_same("--timeline", path)?;
+            probe(path)?;
+        }
         let threads = self.threads.count();
         let started = Instant::now();
         let made = provenance(threads, &seeds(&chosen));
@@ -76,6 +87,9 @@ impl Arguments {
             None => run_points(&points, None, threads, &Progress::new(points.len()))?,
         };
         let records = records(&points, &results, hardware.designs.len(), self.time.choice());
+        if let Some(path) = &self.timeline {
+            write_whole(path, &timelines(&hardware, &chosen, threads)?)?;
+        }
         let cost = Cost { wall_s: started.elapsed().as_secs_f64(), threads };
         let compared = Compared {
             machine: hardware.machine.name.clone(),
@@ -155,6 +169,21 @@ fn points(hardware: &Hardware, workloads: &[WorkloadChoice]) -> Result<Vec<Point
         }
     }
     Ok(points)
+}
+
+/// What every workload did over time under every design, as the file of a trace.
+fn timelines(hardware: &Hardware, workloads: &[WorkloadChoice], threads: usize) -> Result<Vec<u8>, Failure> {
+    let progress = Progress::new(workloads.len() * hardware.designs.len());
+    let mut runs = Vec::new();
+    for workload in workloads {
+        let source = workload.record(Target::of(&hardware.machine), threads)?;
+        for design in &hardware.designs {
+            let name = format!("{} under {}", source.label, design.name);
+            let timed = progress.during(&name, || run_one_timed(&hardware.machine, design, &source, threads))?;
+            runs.push((name, timed.1));
+        }
+    }
+    Ok(serde_json::to_vec(&Trace::of(&runs)).expect("its keys are strings"))
 }
 
 /// What came of the points: by workload, then by design.

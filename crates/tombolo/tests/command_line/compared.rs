@@ -171,6 +171,30 @@ fn a_report_of_a_comparisons_document_shows_its_speed_ups() {
 }
 
 #[test]
+fn designs_are_processes_of_one_timeline() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("timeline.json");
+    let words = ["--designs", "nhcc,hmg", "--workload", TINY, "--json", "--timeline", path.to_str().expect("UTF-8")];
+    let compared = json(&small_compare(&words));
+    let trace: Value = serde_json::from_str(&fs::read_to_string(&path).expect("there")).expect("whole");
+    let events = trace["traceEvents"].as_array().expect("a list of events");
+    let names: Vec<_> = events.iter().filter(|event| event["name"] == "process_name").collect();
+    let name = |at: usize| names[at]["args"]["name"].as_str().expect("a name").to_owned();
+    assert_eq!([name(0), name(1)], [format!("{TINY} under nhcc"), format!("{TINY} under hmg")]);
+    for (pid, run) in (1..).zip(compared["runs"].as_array().expect("runs")) {
+        let of = |what: &str| -> u64 {
+            let slices = events.iter().filter(|event| event["ph"] == "X" && event["pid"] == pid);
+            slices.map(|slice| slice["args"][what].as_u64().expect("a count")).sum()
+        };
+        let dram = &run["dram"];
+        let bytes = dram["read_bytes"].as_u64().zip(dram["write_bytes"].as_u64()).map(|(read, written)| read + written);
+        assert_eq!(Some(of("gpu_dram_bytes")), bytes, "kernels moved all there is");
+    }
+    let same = [&words[..6], &[path.to_str().expect("UTF-8"), "--out", path.to_str().expect("UTF-8")]].concat();
+    assert!(stderr(&outcome(&small_compare(&same))).contains("--out writes the same file"));
+}
+
+#[test]
 fn one_swept_setting_is_an_axis_and_two_are_a_family_of_lines() {
     let folder = tempfile::tempdir().expect("a folder");
     let rates = ["--vary", "gpu_link.rate=100GB/s,400GB/s"];
@@ -189,6 +213,8 @@ fn one_swept_setting_is_an_axis_and_two_are_a_family_of_lines() {
     );
     assert!(figures[1]["title"].as_str().is_some_and(|title| title.ends_with(": hmg")), "{}", figures[1]["title"]);
     let rows = table(folder.path(), "results.csv");
+    assert_eq!(rows.len(), 8, "the baseline is one of them");
+    assert!(rows.iter().all(|row| !row["set.gpu_link.rate"].is_empty() && !row["set.l2.ways"].is_empty()));
     let cell = |rate: &str, ways: &str| {
         let is_it = |row: &&BTreeMap<String, String>| {
             row["design"] == "hmg" && row["set.gpu_link.rate"] == rate && row["set.l2.ways"] == ways

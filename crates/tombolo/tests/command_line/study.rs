@@ -355,7 +355,9 @@ fn an_assumed_value_is_halved_as_the_experiment_sets_it() {
     let output = bench.sweep("out", &[]);
     assert!(output.status.success(), "{}", stderr(&output));
     let table = bench.read("out/results.csv");
-    assert!(table.contains("gpu_link.latency=1us") && table.contains("gpu_link.latency=4us"), "{table}");
+    let head = table.lines().next().expect("a head");
+    assert!(head.contains(",set.gpu_link.latency,set.gpu_link.rate,") && !head.contains("machine."), "{head}");
+    assert!(["1us", "2us", "4us"].iter().all(|latency| table.contains(&format!(",{latency},100GB/s,"))), "{table}");
 }
 
 #[test]
