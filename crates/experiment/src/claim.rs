@@ -293,6 +293,7 @@ mod tests {
             columns: vec!["time".into()],
             rows: vec![Row { label: "a".into(), values: vec![Some(4.0)], summary: false }],
             left_out: Some(Vec::new()),
+            ..Table::default()
         };
         let claim = "id = 'a'\nkind = 'magnitude'\ntext = ''\nto = [{ row = 'a', columns = ['time'] }]";
         assert_eq!(measured(&toml::from_str(claim).unwrap(), &table), Some(0.25));
@@ -305,6 +306,7 @@ mod tests {
             columns: vec!["gain".into()],
             rows: vec![row("a", 8.0, false), row("geometric mean", 4.0, true), row("arithmetic mean", 5.0, true)],
             left_out: Some(Vec::new()),
+            ..Table::default()
         };
         let of = |place: &str| {
             let claim = "id = 'a'\nkind = 'magnitude'\ntext = ''\nof = [{ row = 'PLACE', columns = ['gain'] }]";
