@@ -21,6 +21,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tombolo_system::RunRecord;
+use tombolo_system::record::KernelRecord;
 
 /// What a table without rows still says of its columns.
 type Columns = Vec<(String, Physical)>;
@@ -113,10 +114,10 @@ impl<'a> Export<'a> {
     pub(crate) fn sheets(&self) -> [Sheet; 5] {
         [
             self.points(),
-            self.members("kernels", "launch", |record| rows(&record.kernels)),
-            self.members("gpus", "gpu", |record| rows(&record.gpus)),
-            self.members("modules", "module", |record| rows(&record.modules)),
-            self.members("links", "link", |record| rows(&record.links)),
+            self.members("kernels", ("launch", Physical::INT64), |record| launches(&record.kernels)),
+            self.members("gpus", ("gpu", Physical::BYTE_ARRAY), |record| named(&record.gpus, "gpu")),
+            self.members("modules", ("module", Physical::BYTE_ARRAY), |record| named(&record.modules, "module")),
+            self.members("links", ("link", Physical::BYTE_ARRAY), |record| named(&record.links, "link")),
         ]
     }
 
@@ -138,23 +139,19 @@ impl<'a> Export<'a> {
         self.sheet("results", vec![(ERROR.to_owned(), Physical::BYTE_ARRAY)], rows)
     }
 
-    /// A row for each member of a list of each simulated point. `head` is the column of its name, or of its place.
-    fn members(&self, name: &'static str, head: &'static str, of: impl Fn(&RunRecord) -> Vec<Fields>) -> Sheet {
+    /// A row for each member of a list of each simulated point, its first column being that which tells members apart.
+    fn members(
+        &self,
+        name: &'static str,
+        (head, kind): (&str, Physical),
+        of: impl Fn(&RunRecord) -> Vec<Fields>,
+    ) -> Sheet {
         let mut all = Vec::new();
         for (point, result) in &self.answered {
-            let Ok(PointResult::Simulation(record)) = result else { continue };
-            for (at, mut member) in of(record).into_iter().enumerate() {
-                if head != "launch"
-                    && let Some(name) = member.remove("name")
-                {
-                    member.insert(head.to_owned(), name);
-                } else {
-                    member.insert(head.to_owned(), Counter::Whole(at as u64));
-                }
-                all.push((*point, member));
+            if let Ok(PointResult::Simulation(record)) = result {
+                all.extend(of(record).into_iter().map(|member| (*point, member)));
             }
         }
-        let kind = if head == "launch" { Physical::INT64 } else { Physical::BYTE_ARRAY };
         self.sheet(name, vec![(head.to_owned(), kind)], all)
     }
 
@@ -206,8 +203,26 @@ impl<'a> Export<'a> {
 
 type Fields = BTreeMap<String, Counter>;
 
-fn rows(list: &[impl Serialize]) -> Vec<Fields> {
-    list.iter().map(fields).collect()
+/// Members of a list, the name of each as `head`.
+fn named(list: &[impl Serialize], head: &str) -> Vec<Fields> {
+    let member = |one| {
+        let mut member = fields(one);
+        let name = member.remove("name");
+        member.extend(name.map(|name| (head.to_owned(), name)));
+        member
+    };
+    list.iter().map(member).collect()
+}
+
+/// Launches by their place. One of which no GPU is named is of all.
+fn launches(kernels: &[KernelRecord]) -> Vec<Fields> {
+    let launch = |(at, kernel): (usize, &KernelRecord)| {
+        let mut launch = fields(kernel);
+        launch.insert("launch".to_owned(), Counter::Whole(at as u64));
+        launch.entry("gpu".to_owned()).or_insert_with(|| Counter::Word("all".to_owned()));
+        launch
+    };
+    kernels.iter().enumerate().map(launch).collect()
 }
 
 /// The path of a setting, by whichever of its spellings, and its value.

@@ -129,7 +129,8 @@ impl Plan {
                 return shape("rows", reason);
             }
         }
-        if !self.layout.panels.is_empty() && !(self.spec.claim.is_empty() && self.spec.published.is_empty()) {
+        let is_of_one = !self.spec.claim.is_empty() || !self.spec.published.is_empty();
+        if is_of_one && !self.layout.panels.is_empty() {
             return shape("panels", "claims and published values are of one figure: they do not go with panels".into());
         }
         let several = self.spec.axis.iter().filter(|axis| axis.step.len() > 1).count() > 1;

@@ -219,6 +219,18 @@ fn what_kernels_moved_is_what_the_record_counts() {
 }
 
 #[test]
+fn a_timeline_is_the_same_at_every_thread_count() {
+    let timeline = |threads: usize| {
+        let program = Directed::new(vec![touch(), writes(&TO_ONE), writes(&[(0, 1), (2, 1)])]);
+        let spec = RunSpec { threads, ..spec("numa-turning-links", &[], program) };
+        run_timed(&spec, Ps::from_ns(700)).expect("it ends").1
+    };
+    let one = timeline(1);
+    assert!(one.modules.iter().all(|module| module.samples.len() > 10), "windows of 0.7 us");
+    assert!([2, 5].into_iter().all(|threads| timeline(threads) == one));
+}
+
+#[test]
 fn a_timeline_changes_nothing() {
     let program = || Directed::new(vec![touch(), writes(&TO_ONE)]);
     for settings in [&["links=static"][..], &[]] {

@@ -377,7 +377,12 @@ impl Comparison {
         Figure {
             id: "speed-up".to_owned(),
             title: format!("Speed-up over {} on {} (time: {})", self.baseline, self.machine, self.time),
-            caption: format!("Times are {}. Run at {} of machine and input.{set}", self.time.title(), self.scale),
+            caption: format!(
+                "Speed-up: time under {}, over the time of the run. Times are {}. Run at {} of machine and input.{set}",
+                self.baseline,
+                self.time.title(),
+                self.scale
+            ),
             chart: Chart {
                 kind: ChartKind::Bars,
                 x: "workload".to_owned(),

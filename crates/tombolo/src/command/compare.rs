@@ -83,7 +83,7 @@ impl Arguments {
         let made = provenance(threads, &seeds(&chosen));
         let points = points(&hardware, &chosen)?;
         let results = match folder {
-            Some(folder) => self.into_folder(folder, base, &chosen, &made)?,
+            Some(folder) => self.keep(folder, base, &chosen, &made)?,
             None => run_points(&points, None, threads, &Progress::new(points.len()))?,
         };
         let records = records(&points, &results, hardware.designs.len(), self.time.choice());
@@ -112,7 +112,7 @@ impl Arguments {
     }
 
     /// The comparison as a study: runs what `folder` lacks, and writes tables and the page into it.
-    fn into_folder(
+    fn keep(
         &self,
         folder: &Path,
         baseline: usize,

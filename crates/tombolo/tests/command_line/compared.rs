@@ -96,6 +96,11 @@ fn tables_of_a_comparison_are_tidy() {
         };
         let sum = |name: &str, column: &str| of(name).iter().map(|one| number(one, column)).sum::<f64>();
         assert_eq!(of("kernels.csv").len() as f64, number(row, "kernel_launches"));
+        assert!(
+            of("kernels.csv")
+                .iter()
+                .all(|launch| launch["gpu"] == "all" && ["pathfinder", "triad"].contains(&&*launch["name"]))
+        );
         assert_eq!(sum("kernels.csv", "warp_instructions"), number(row, "warp_instructions"));
         assert_eq!((of("gpus.csv").len(), of("modules.csv").len(), of("links.csv").len()), (4, 16, 24));
         assert_eq!(sum("gpus.csv", "transactions"), number(row, "transactions"));
@@ -272,6 +277,20 @@ fn what_is_wrong_of_a_sweep_without_a_file_is_told_by_its_flag() {
     assert_eq!(both.status.code(), Some(2));
     assert!(stderr(&both).contains("cannot be used with"), "{}", stderr(&both));
     assert_eq!(outcome(&["sweep"]).status.code(), Some(2));
+}
+
+#[test]
+fn the_file_of_the_documents_is_an_experiment() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let usage = include_str!("../../../../docs/usage.md");
+    let begin = usage.find("id = \"links\"").expect("it shows a file");
+    let text = &usage[begin..begin + usage[begin..].find("```").expect("it ends")];
+    let (file, out) = (folder.path().join("links.toml"), folder.path().join("out"));
+    fs::write(&file, text).expect("written");
+    let words = [file.to_str().expect("UTF-8"), "--engine", "slurm", "--out", out.to_str().expect("UTF-8")];
+    let output = outcome(&[&["sweep"], &words[..]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stderr(&output).contains("18 points"), "16 combinations, and two baselines: {}", stderr(&output));
 }
 
 #[test]
