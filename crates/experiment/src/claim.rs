@@ -23,7 +23,7 @@ impl Plan {
                 return Err(self.file.refuse("published", &published.row, "its value must be finite"));
             }
             self.check_row("published.row", &published.row)?;
-            self.index("published.column", &published.column, self.spec.columns)?;
+            self.index("published.column", &published.column, self.layout.columns)?;
         }
         for (at, claim) in self.spec.claim.iter().enumerate() {
             if self.spec.claim[..at].iter().any(|before| before.id.get() == claim.id.get()) {
@@ -81,7 +81,7 @@ impl Plan {
         if cell.columns.is_empty() || (cell.columns.len() > 1) != cell.take.is_some() {
             return refuse("a cell has one column, or several with `take`");
         }
-        cell.columns.iter().try_for_each(|column| self.index("claim.columns", column, self.spec.columns).map(drop))
+        cell.columns.iter().try_for_each(|column| self.index("claim.columns", column, self.layout.columns).map(drop))
     }
 
     fn check_row(&self, key: &'static str, row: &Text) -> Result<(), SpecError> {
@@ -92,7 +92,7 @@ impl Plan {
             "mean-of-all" if self.summaries().iter().any(|(_, _, of_all)| *of_all) => Ok(()),
             // At quick scale some rows are left out; a claim on one is not measured then.
             _ if self.is_of_other_scales(row.get()) => Ok(()),
-            _ => self.index(key, row, self.spec.rows).map(drop),
+            _ => self.index(key, row, self.layout.rows).map(drop),
         }
     }
 
@@ -102,7 +102,7 @@ impl Plan {
             return false;
         }
         let whole = Plan::new(self.file.clone(), self.spec.clone(), ScaleChoice::Paper);
-        whole.is_ok_and(|plan| plan.labels(self.spec.rows).iter().any(|label| label == row))
+        whole.is_ok_and(|plan| plan.labels(self.layout.rows).iter().any(|label| label == row))
     }
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn judge(
 
 /// Whether every row that the claim names is part of this run.
 fn is_measurable(plan: &Plan, claim: &spec::Claim) -> bool {
-    let labels = plan.labels(plan.spec.rows);
+    let labels = plan.labels(plan.layout.rows);
     let there = |row: &Text| PLACES.contains(&row.get()) || labels.iter().any(|one| one == row.get());
     claim.of.iter().chain(&claim.to).filter_map(|cell| cell.row.as_ref()).all(there)
 }
@@ -313,6 +313,7 @@ mod tests {
             columns: vec!["time".into()],
             rows: vec![Row { label: "a".into(), values: vec![Some(4.0)], summary: false }],
             left_out: Some(Vec::new()),
+            ..Table::default()
         };
         let claim = "id = 'a'\nkind = 'magnitude'\ntext = ''\nto = [{ row = 'a', columns = ['time'] }]";
         assert_eq!(measured(&toml::from_str(claim).unwrap(), &table), Some(0.25));
@@ -325,6 +326,7 @@ mod tests {
             columns: vec!["gain".into()],
             rows: vec![row("a", 8.0, false), row("geometric mean", 4.0, true), row("arithmetic mean", 5.0, true)],
             left_out: Some(Vec::new()),
+            ..Table::default()
         };
         let of = |place: &str| {
             let claim = "id = 'a'\nkind = 'magnitude'\ntext = ''\nof = [{ row = 'PLACE', columns = ['gain'] }]";

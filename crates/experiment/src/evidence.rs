@@ -3,6 +3,7 @@
 
 use crate::figure::Table;
 use crate::grid::{Change, Coordinate, Inputs, Numbers};
+use crate::layout::Panel;
 use crate::plan::Plan;
 use crate::point_result::PointResult;
 use crate::shell::quoted;
@@ -58,20 +59,19 @@ impl Plan {
         register: &mut Register,
     ) -> Evidence {
         let repeats: Vec<&Change> = changes.iter().filter(|change| is_of_seed_or_scale(change)).collect();
-        let moved: Vec<Moved> = repeats.iter().map(|change| Moved::of(self, change, numbers)).collect();
+        let moved: Vec<Moved> = repeats.iter().map(|change| Moved::of(self, &table.panel, change, numbers)).collect();
         let (mut cells, mut remarks) = (Vec::new(), Vec::new());
         for (at, row) in table.rows.iter().enumerate() {
             for column in 0..table.columns.len() {
-                let run = self.run_of(at, row, column).and_then(|place| register.place(self, place, numbers));
+                let run =
+                    self.run_of(&table.panel, at, row, column).and_then(|place| register.place(self, place, numbers));
                 let range = row.value(column).and_then(|value| self.range(value, row, column, &moved));
                 if run.is_some() || range.is_some() {
                     cells.push(Cell { row: at, column, run, range });
                 }
             }
-            if self.spec.rows == Dimension::Workload && !row.summary {
-                remarks.extend(
-                    self.noted(at, table.columns.len(), numbers).into_iter().map(|text| Remark { row: at, text }),
-                );
+            if self.layout.rows == Dimension::Workload && !row.summary {
+                remarks.extend(self.noted(table, at, numbers).into_iter().map(|text| Remark { row: at, text }));
             }
         }
         let has_ranges = cells.iter().any(|cell: &Cell| cell.range.is_some());
@@ -84,9 +84,9 @@ impl Plan {
     }
 
     /// The coordinate of a number that is of one run.
-    fn run_of(&self, at: usize, row: &Row, column: usize) -> Option<Coordinate> {
+    fn run_of(&self, panel: &Panel, at: usize, row: &Row, column: usize) -> Option<Coordinate> {
         let is_one = !row.summary && (!self.is_mean_of_workloads() || self.workloads.len() == 1);
-        is_one.then(|| self.cell(at, column))
+        is_one.then(|| self.cell(panel, at, column))
     }
 
     /// The least and the greatest of a number and what repetitions make of it.
@@ -98,9 +98,9 @@ impl Plan {
     }
 
     /// What the runs of a row noted of their workload.
-    fn noted(&self, row: usize, columns: usize, numbers: &Numbers<'_>) -> Vec<String> {
+    fn noted(&self, table: &Table, row: usize, numbers: &Numbers<'_>) -> Vec<String> {
         let mut noted: Vec<String> = Vec::new();
-        for at in (0..columns).map(|column| self.cell(row, column)) {
+        for at in (0..table.columns.len()).map(|column| self.cell(&table.panel, row, column)) {
             let prefix = format!("{}: ", self.workloads[at.workload].choice.label);
             let notes = self.result(at, numbers).into_iter().flat_map(PointResult::notes);
             for note in notes.filter_map(|note| note.strip_prefix(&prefix)) {
@@ -143,9 +143,10 @@ struct Moved {
 }
 
 impl Moved {
-    fn of(plan: &Plan, change: &Change, numbers: &mut Numbers<'_>) -> Moved {
+    fn of(plan: &Plan, panel: &Panel, change: &Change, numbers: &mut Numbers<'_>) -> Moved {
         let nothing = Change { only: change.only.clone(), ..Change::default() };
-        let (changed, unchanged) = (Table::of(plan, change, numbers), Table::of(plan, &nothing, numbers));
+        let of = |change, numbers: &mut _| Table::in_panel(plan, panel.clone(), change, numbers);
+        let (changed, unchanged) = (of(change, numbers), of(&nothing, numbers));
         Moved { changed, unchanged, of_all: change.only.is_none() }
     }
 
@@ -167,7 +168,12 @@ mod tests {
     fn table(values: &[f64]) -> Table {
         let row =
             |(at, value): (usize, &f64)| Row { label: at.to_string(), values: vec![Some(*value)], summary: false };
-        Table { columns: vec!["gain".into()], rows: values.iter().enumerate().map(row).collect(), left_out: None }
+        Table {
+            panel: Panel::default(),
+            columns: vec!["gain".into()],
+            rows: values.iter().enumerate().map(row).collect(),
+            left_out: None,
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::campaign::Results;
 use crate::error::PointError;
 use crate::hardware;
+use crate::layout::Panel;
 use crate::plan::{Origin, Plan, PlannedBaseline};
 use crate::point::Point;
 use crate::point_result::{HARDWARE, PointResult};
@@ -53,19 +54,6 @@ pub(crate) struct Coordinate {
     pub(crate) names_design: bool,
 }
 
-impl Coordinate {
-    pub(crate) fn with(mut self, dimension: Dimension, index: usize) -> Coordinate {
-        match dimension {
-            Dimension::Workload => self.workload = index,
-            Dimension::Design => self.design = index,
-            Dimension::Machine => self.machine = index,
-            Dimension::Step => self.step = Some(index),
-            Dimension::Metric => self.metric = index,
-        }
-        self
-    }
-}
-
 /// The coordinate beside `here` that `to` names.
 pub(crate) fn beside(here: Coordinate, to: PlannedBaseline) -> Coordinate {
     Coordinate {
@@ -87,40 +75,54 @@ impl Plan {
         change.only.clone().unwrap_or_else(|| (0..self.workloads.len()).collect())
     }
 
-    /// The coordinate of a cell, its workload the first where cells are means.
-    pub(crate) fn cell(&self, row: usize, column: usize) -> Coordinate {
+    /// The coordinate of a cell of a figure, its workload the first where cells are means.
+    pub(crate) fn cell(&self, panel: &Panel, row: usize, column: usize) -> Coordinate {
         let first = Coordinate { step: Some(0), ..Coordinate::default() };
-        first.with(self.spec.rows, row).with(self.spec.columns, column)
+        let places = panel.0.iter().copied().chain([(self.layout.rows, row), (self.layout.columns, column)]);
+        places.fold(first, |at, (dimension, index)| self.with(at, dimension, index))
     }
 
     /// Every point that the figure needs under a change, in the order of its cells; some several times.
+    #[cfg(test)]
     pub(crate) fn points(&self, change: &Change) -> Vec<Asked> {
+        self.cells_and_bases(change).into_iter().map(|(asked, _)| asked).collect()
+    }
+
+    /// The same, with whether each is of a cell, and not one that a cell is normalised to.
+    pub(crate) fn cells_and_bases(&self, change: &Change) -> Vec<(Asked, bool)> {
         let (mut asked, unchanged) = (Vec::new(), Change::default());
         let cells = self.coordinates(change).into_iter().map(|at| (at, change));
         for (coordinate, change) in cells.chain(self.tellers().into_iter().map(|at| (at, &unchanged))) {
             let base = self.metric(coordinate.metric).relative.map(|_| self.base(coordinate));
-            let needed = [Some(coordinate), base].into_iter().flatten();
+            let needed = [(Some(coordinate), true), (base, false)];
+            let needed = needed.into_iter().filter_map(|(at, is_cell)| Some((at?, is_cell)));
             match self.origins[coordinate.metric] {
-                Origin::Results(_) => asked.extend(needed.map(|one| self.point(one, change))),
+                Origin::Results(_) => asked.extend(needed.map(|(at, is_cell)| (self.point(at, change), is_cell))),
                 // Nothing is run for it, but the machine has to be one.
-                Origin::Hardware => asked.extend(needed.filter_map(|one| self.hardware(one, change).err().map(Err))),
+                Origin::Hardware => {
+                    let machines =
+                        needed.filter_map(|(at, is_cell)| Some((Err(self.hardware(at, change).err()?), is_cell)));
+                    asked.extend(machines);
+                }
             }
         }
         asked
     }
 
-    fn coordinates(&self, change: &Change) -> Vec<Coordinate> {
+    pub(crate) fn coordinates(&self, change: &Change) -> Vec<Coordinate> {
         let workloads = self.workloads_of(change);
         let indices = |dimension| match dimension {
             Dimension::Workload => workloads.clone(),
             _ => (0..self.labels(dimension).len()).collect(),
         };
+        let (rows, columns) = (indices(self.layout.rows), indices(self.layout.columns));
         let mut all = Vec::new();
-        for row in indices(self.spec.rows) {
-            for column in indices(self.spec.columns) {
-                let cell = self.cell(row, column);
+        for panel in self.panels() {
+            let cells = rows.iter().flat_map(|row| columns.iter().map(move |column| (*row, *column)));
+            for (row, column) in cells {
+                let cell = self.cell(&panel, row, column);
                 match self.is_mean_of_workloads() {
-                    true => all.extend(workloads.iter().map(|index| cell.with(Dimension::Workload, *index))),
+                    true => all.extend(workloads.iter().map(|index| Coordinate { workload: *index, ..cell })),
                     false => all.push(cell),
                 }
             }

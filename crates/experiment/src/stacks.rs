@@ -5,6 +5,7 @@ use crate::compared::is_of_time;
 use crate::evidence::Register;
 use crate::explain::{Difference, SHOWN, differences, shares, words};
 use crate::grid::{Change, Coordinate, Numbers};
+use crate::layout::Panel;
 use crate::plan::Plan;
 use crate::spec::{self, Dimension, Metric, Text};
 use tombolo_report::document::{Chart, ChartKind, Figure, Row};
@@ -63,7 +64,7 @@ impl Plan {
         };
         Some(Figure {
             id: format!("{}-stalls", self.spec.id),
-            title: format!("{}: where the time goes (time: {})", self.spec.title, self.time),
+            title: format!("{}: where the time goes (time: {})", self.heading(), self.time),
             caption: format!("{CAPTION} Times are {}.", self.time.title()),
             chart: Chart {
                 kind: ChartKind::Stacked,
@@ -99,7 +100,7 @@ impl Plan {
         let places = self.with_baseline(self.places(metric), *kept.first()?, numbers);
         let of = |at: Coordinate, workload: &usize| Coordinate { workload: *workload, ..at };
         let workloads = if self.workloads.len() == 1 { &[] } else { &self.workloads[..] };
-        let of_rows = [self.spec.rows, self.spec.columns].contains(&Dimension::Workload);
+        let of_rows = self.layout.shown().any(|one| one == Dimension::Workload);
         let is_each_shown = of_rows && (workloads.len() + 1) * places.len() <= MOST_STACKS;
         let mut bars = Vec::new();
         for (index, workload) in workloads.iter().enumerate().filter(|_| is_each_shown) {
@@ -118,11 +119,11 @@ impl Plan {
         (bars.len() <= MOST_STACKS).then_some(bars)
     }
 
-    /// Every value of the rows and columns that are no workloads and no metrics.
+    /// Every value of the rows, columns and panels that are no workloads and no metrics.
     fn places(&self, metric: usize) -> Vec<(String, Coordinate)> {
         let first = Coordinate { step: Some(0), metric, ..Coordinate::default() };
         let mut places = vec![(String::new(), first)];
-        for dimension in [self.spec.rows, self.spec.columns] {
+        for dimension in self.layout.shown() {
             if matches!(dimension, Dimension::Workload | Dimension::Metric) {
                 continue;
             }
@@ -131,7 +132,9 @@ impl Plan {
             for (before, at) in &places {
                 let gap = if before.is_empty() { "" } else { ", " };
                 let named = labels.iter().enumerate();
-                longer.extend(named.map(|(index, label)| (format!("{before}{gap}{label}"), at.with(dimension, index))));
+                longer.extend(
+                    named.map(|(index, label)| (format!("{before}{gap}{label}"), self.with(*at, dimension, index))),
+                );
             }
             places = longer;
         }
@@ -202,9 +205,9 @@ impl Plan {
     /// The runs of a cell, one a workload. `None` of a cell of several columns, of another metric or of no run.
     fn runs_of(&self, cell: &spec::Cell, metric: usize, numbers: &mut Numbers<'_>) -> Option<Vec<Coordinate>> {
         let [column] = &cell.columns[..] else { return None };
-        let column = self.labels(self.spec.columns).iter().position(|label| label == column.get())?;
-        let labels = self.labels(self.spec.rows);
-        let of_rows = self.spec.rows == Dimension::Workload;
+        let column = self.labels(self.layout.columns).iter().position(|label| label == column.get())?;
+        let labels = self.labels(self.layout.rows);
+        let of_rows = self.layout.rows == Dimension::Workload;
         let row = match cell.row.as_ref().map(Text::get) {
             Some("first") => Some(0),
             Some("last") => Some(labels.len().checked_sub(1)?),
@@ -213,7 +216,7 @@ impl Plan {
             Some(row) => Some(labels.iter().position(|label| label == row)?),
             None => return None,
         };
-        let at = self.cell(row.unwrap_or(0), column);
+        let at = self.cell(&Panel::default(), row.unwrap_or(0), column);
         let workloads = match row {
             Some(_) if !self.is_mean_of_workloads() => vec![at.workload],
             None if cell.row.as_ref().is_some_and(|row| row.get() == "mean-of-all") => {

@@ -9,6 +9,7 @@ use tombolo_system::iteration::IterationRecord;
 use tombolo_system::paging::PagingRecord;
 use tombolo_system::publication::PublicationRecord;
 use tombolo_system::record::{KernelRecord, LinkRecord};
+use tombolo_system::stalls::StallRecord;
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
 /// What of a run is shown.
@@ -16,7 +17,7 @@ use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 pub(crate) struct Shown {
     /// Whether its times are projected from parts of it.
     pub(crate) sampled: bool,
-    /// Whether each launch is.
+    /// Whether each launch, each GPU and each module is.
     pub(crate) kernels: bool,
     /// The time that is told beside the whole.
     pub(crate) time: TimeChoice,
@@ -38,7 +39,9 @@ pub(crate) fn text(run: &RunRecord, source: &Source, shown: Shown, colours: bool
     text.push_str(&table.render(colours));
     text.push_str(&format!("\n{}", slots(run).render(colours)));
     if shown.kernels {
-        text.push_str(&format!("\n{}", launches(&run.kernels).render(colours)));
+        for table in [launches(&run.kernels), gpus(run), modules(run)] {
+            text.push_str(&format!("\n{}", table.render(colours)));
+        }
     }
     if let Some(check) = &run.check {
         text.push_str(&values(check));
@@ -263,6 +266,66 @@ fn launches(kernels: &[KernelRecord]) -> Table {
         table.row(cells.map(Cell::plain).to_vec());
     }
     table
+}
+
+/// A row for each GPU.
+fn gpus(run: &RunRecord) -> Table {
+    let headings = ["GPU", "busy", "of the time", "transactions", "links to others", "slots that hold a warp"];
+    let mut table = Table::new(1).with_headings(headings);
+    for one in &run.gpus {
+        let cells = [
+            one.name.clone(),
+            seconds(one.busy_s),
+            share(one.busy_s / run.time_s),
+            count(one.transactions),
+            bytes(one.link_bytes),
+            held(&one.stalls),
+        ];
+        table.row(cells.map(Cell::plain).to_vec());
+    }
+    table
+}
+
+/// A row for each module.
+fn modules(run: &RunRecord) -> Table {
+    let headings = [
+        "module",
+        "GPU",
+        "transactions",
+        "L1",
+        "L2",
+        "L2 loads of others",
+        "DRAM read",
+        "written",
+        "sent",
+        "slots that hold a warp",
+    ];
+    let mut table = Table::new(2).with_headings(headings);
+    for one in &run.modules {
+        let cells = [
+            one.name.clone(),
+            one.gpu.clone(),
+            count(one.transactions),
+            percent(one.l1_load_hits, one.l1_loads),
+            percent(one.l2_hits, one.l2_loads),
+            count(one.l2_remote_loads),
+            bytes(one.dram_read_bytes),
+            bytes(one.dram_write_bytes),
+            bytes(one.sent_bytes),
+            held(&one.stalls),
+        ];
+        table.row(cells.map(Cell::plain).to_vec());
+    }
+    table
+}
+
+/// Of warp slots, the share in which a warp was.
+fn held(stalls: &StallRecord) -> String {
+    share(1.0 - stalls.share(stalls.idle + stalls.kernel_boundary))
+}
+
+fn share(share: f64) -> String {
+    if share.is_finite() { format!("{:.1} %", 100.0 * share) } else { "-".to_owned() }
 }
 
 /// The link that sent for the largest share of the run, if any sent; the first of equals.

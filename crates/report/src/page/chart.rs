@@ -59,16 +59,21 @@ pub(super) fn data(documents: &[Document]) -> String {
 fn drawing<'a>(document: &Document, figure: &'a Figure) -> Drawing<'a> {
     let unit = &figure.chart.unit;
     let y = column(&figure.chart.y);
+    let of = if figure.chart.series.is_empty() { String::new() } else { format!("{} ", figure.chart.series) };
     Drawing {
         file: format!("{}-{}", super::anchor(&document.paper), super::anchor(&figure.id)),
         drawn: is_live(figure),
-        kind: figure.chart.kind,
+        kind: match figure.chart.kind {
+            // A line a column shows the same numbers.
+            ChartKind::Heat => ChartKind::Lines,
+            kind => kind,
+        },
         x: column(&figure.chart.x),
         y: if unit.is_empty() { y } else { format!("{y} ({unit})") },
         log: figure.chart.log_y,
         reference: figure.chart.reference.filter(|value| value.is_finite()),
         columns: &figure.columns,
-        series: figure.series().iter().map(|head| column(head)).collect(),
+        series: figure.series().iter().map(|head| format!("{of}{}", column(head))).collect(),
         labels: figure.rows.iter().map(|row| row.label.as_str()).collect(),
         summaries: (0..figure.rows.len()).filter(|row| figure.rows[*row].summary).collect(),
         values: figure

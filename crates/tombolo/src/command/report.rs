@@ -1,11 +1,13 @@
-//! `tombolo report`: the results in a folder as one HTML page, and their figures as files for papers.
+//! `tombolo report`: the results in a folder, or a document, as one HTML page, and their figures as files for papers.
 
+use crate::comparison::Comparison;
 use crate::failure::Failure;
 use crate::output::{probe, refuse_input, write_whole};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tombolo_report::document::Provenance;
 use tombolo_report::{Document, FigureFiles, figures, folder_name, html_all, interactive};
 
 /// Name of the file that `reproduce` and `sweep` leave in their folder; of one figure it has the figure's name.
@@ -15,8 +17,8 @@ const DOCUMENT: &str = "report.json";
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["out", "figures"])))]
 pub(crate) struct Arguments {
-    /// Folder with a report.json, or whose folders have one each; or such a document, as of one figure
-    #[arg(value_name = "DIR")]
+    /// Folder with a report.json, or whose folders have one each; or such a document, as of one figure, or that of `compare`
+    #[arg(value_name = "DIR|FILE.json")]
     folder: PathBuf,
     /// File to write, whole or not at all
     #[arg(short, long = "out", value_name = "FILE.html")]
@@ -97,10 +99,25 @@ fn documents(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
+/// The document at `path`: that of a study, or that of a comparison.
 fn read(path: &Path) -> Result<Document, Failure> {
     let failed = |reason| Failure::Unreadable { path: path.to_owned(), reason };
     let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-    Document::from_json(&text).map_err(|error| failed(error.to_string()))
+    match serde_json::from_str::<Kind>(&text) {
+        Ok(Kind { speedups: Some(_), provenance }) => {
+            let comparison: Comparison =
+                serde_json::from_str(&text).map_err(|error| failed(format!("not a comparison's document: {error}")))?;
+            Ok(comparison.report(provenance))
+        }
+        _ => Document::from_json(&text).map_err(|error| failed(error.to_string())),
+    }
+}
+
+/// What tells one document from the other, and what both may have.
+#[derive(serde::Deserialize)]
+struct Kind {
+    speedups: Option<serde::de::IgnoredAny>,
+    provenance: Option<Provenance>,
 }
 
 #[cfg(test)]
