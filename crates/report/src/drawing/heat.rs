@@ -27,8 +27,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let room = (sheet.surface.widths()[0] - left - 1.0) / rows.len() as f64;
     let side = needed.max(room.min(6.0 * font)).min(((widest - left) / rows.len() as f64).max(2.5 * font));
     let names = Names::of(sheet, &rows, side);
-    let before = rows.first().map_or(0.0, |row| names.before(sheet, *row) - side / 2.0 + 0.3 * font);
-    let left = left.max(before);
+    let left = left.max(names.before(sheet, &rows, side));
     let (tall, top) = (2.2 * font, 1.8 * font);
     let mut canvas = Canvas::default();
     let scale = Scale::of(sheet, &rows);
