@@ -1,7 +1,7 @@
 //! The result of one run, for people.
 
 use crate::table::{Cell, Look, Table, Unit, bytes, count, percent, seconds, small};
-use tombolo_experiment::explain::{SHOWN, words};
+use tombolo_experiment::explain::words;
 use tombolo_experiment::workload::Source;
 use tombolo_system::checker::{Checked, Place, Violation};
 use tombolo_system::elision::ElisionRecord;
@@ -9,7 +9,7 @@ use tombolo_system::iteration::IterationRecord;
 use tombolo_system::paging::PagingRecord;
 use tombolo_system::publication::PublicationRecord;
 use tombolo_system::record::{KernelRecord, LinkRecord};
-use tombolo_system::stalls::StallRecord;
+use tombolo_system::stalls::{SHOWN, StallRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
 /// What of a run is shown.
