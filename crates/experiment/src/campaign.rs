@@ -408,7 +408,7 @@ pub fn run_one(
     Ok(record)
 }
 
-/// As [`run_one`], and what the links between GPUs did, in windows of the design's sample time.
+/// As [`run_one`], and what links, modules and GPUs did over time, in windows of the design's sample time.
 ///
 /// # Errors
 /// The run came to no result.

@@ -2,6 +2,7 @@
 
 use crate::error::SpecError;
 use crate::figure::Table;
+use crate::grid::Numbers;
 use crate::mechanism;
 use crate::plan::{Plan, ScaleChoice, told};
 use crate::spec::{self, Cell, Kind, Take, Text};
@@ -9,6 +10,9 @@ use tombolo_report::document::{Claim, ClaimKind, Repetition, Verdict};
 
 /// Rows that are named by their place.
 const PLACES: [&str; 5] = ["first", "last", "mean", "mean-beside", "mean-of-all"];
+
+/// The cause of a claim that ships without one.
+const NOT_LOOKED_INTO: &str = "not looked into";
 
 impl Plan {
     /// Every row and column that a claim or a published value names must be there, and a claim must say what its kind
@@ -19,7 +23,7 @@ impl Plan {
                 return Err(self.file.refuse("published", &published.row, "its value must be finite"));
             }
             self.check_row("published.row", &published.row)?;
-            self.index("published.column", &published.column, self.spec.columns)?;
+            self.index("published.column", &published.column, self.layout.columns)?;
         }
         for (at, claim) in self.spec.claim.iter().enumerate() {
             if self.spec.claim[..at].iter().any(|before| before.id.get() == claim.id.get()) {
@@ -77,7 +81,7 @@ impl Plan {
         if cell.columns.is_empty() || (cell.columns.len() > 1) != cell.take.is_some() {
             return refuse("a cell has one column, or several with `take`");
         }
-        cell.columns.iter().try_for_each(|column| self.index("claim.columns", column, self.spec.columns).map(drop))
+        cell.columns.iter().try_for_each(|column| self.index("claim.columns", column, self.layout.columns).map(drop))
     }
 
     fn check_row(&self, key: &'static str, row: &Text) -> Result<(), SpecError> {
@@ -88,7 +92,7 @@ impl Plan {
             "mean-of-all" if self.summaries().iter().any(|(_, _, of_all)| *of_all) => Ok(()),
             // At quick scale some rows are left out; a claim on one is not measured then.
             _ if self.is_of_other_scales(row.get()) => Ok(()),
-            _ => self.index(key, row, self.spec.rows).map(drop),
+            _ => self.index(key, row, self.layout.rows).map(drop),
         }
     }
 
@@ -98,7 +102,7 @@ impl Plan {
             return false;
         }
         let whole = Plan::new(self.file.clone(), self.spec.clone(), ScaleChoice::Paper);
-        whole.is_ok_and(|plan| plan.labels(self.spec.rows).iter().any(|label| label == row))
+        whole.is_ok_and(|plan| plan.labels(self.layout.rows).iter().any(|label| label == row))
     }
 }
 
@@ -144,15 +148,31 @@ pub(crate) fn is_as_claimed(claim: &spec::Claim, value: f64) -> bool {
     claim.above.is_none_or(|bound| value > bound) && claim.below.is_none_or(|bound| value < bound)
 }
 
-/// The claims of a figure. `repetitions` gives those of a claim, by its index.
-pub(crate) fn judge(plan: &Plan, table: &Table, repetitions: &[Vec<Repetition>]) -> Vec<Claim> {
+/// The claims of a figure. `repetitions` gives those of a claim, by its index. The cause of one that compares times is told
+/// with what differs most.
+pub(crate) fn judge(
+    plan: &Plan,
+    table: &Table,
+    repetitions: &[Vec<Repetition>],
+    numbers: &mut Numbers<'_>,
+) -> Vec<Claim> {
     let one = |(at, claim): (usize, &spec::Claim)| {
         let cause = cause(plan, claim);
         match &claim.mechanism {
             Some(name) => judge_mechanism(claim, name.get(), cause),
             None => {
                 let repetitions = repetitions.get(at).cloned().unwrap_or_default();
-                judge_figure(claim, measured(claim, table), repetitions, cause)
+                let judged = judge_figure(claim, measured(claim, table), repetitions, cause);
+                if !matches!(judged.verdict, Verdict::Fails | Verdict::NotRobust) || judged.measured.is_none() {
+                    return judged;
+                }
+                let cause = match (plan.explanation(claim, numbers), judged.cause) {
+                    (Some(told), None) => Some(told),
+                    (Some(told), Some(cause)) if cause == NOT_LOOKED_INTO => Some(told),
+                    (Some(told), Some(cause)) => Some(format!("{}; {told}", cause.trim_end_matches('.'))),
+                    (None, cause) => cause,
+                };
+                Claim { cause, ..judged }
             }
         }
     };
@@ -161,7 +181,7 @@ pub(crate) fn judge(plan: &Plan, table: &Table, repetitions: &[Vec<Repetition>])
 
 /// Whether every row that the claim names is part of this run.
 fn is_measurable(plan: &Plan, claim: &spec::Claim) -> bool {
-    let labels = plan.labels(plan.spec.rows);
+    let labels = plan.labels(plan.layout.rows);
     let there = |row: &Text| PLACES.contains(&row.get()) || labels.iter().any(|one| one == row.get());
     claim.of.iter().chain(&claim.to).filter_map(|cell| cell.row.as_ref()).all(there)
 }
@@ -174,7 +194,7 @@ pub(crate) fn cause(plan: &Plan, claim: &spec::Claim) -> Option<String> {
     }
     let is_scaled = claim.mechanism.is_none() && plan.is_run();
     Some(match &claim.cause {
-        None => "not looked into".to_owned(),
+        None => NOT_LOOKED_INTO.to_owned(),
         Some(_) if is_scaled && plan.choice != ScaleChoice::Quick => "not looked into at this scale".to_owned(),
         Some(cause) => cause.clone(),
     })
@@ -293,6 +313,7 @@ mod tests {
             columns: vec!["time".into()],
             rows: vec![Row { label: "a".into(), values: vec![Some(4.0)], summary: false }],
             left_out: Some(Vec::new()),
+            ..Table::default()
         };
         let claim = "id = 'a'\nkind = 'magnitude'\ntext = ''\nto = [{ row = 'a', columns = ['time'] }]";
         assert_eq!(measured(&toml::from_str(claim).unwrap(), &table), Some(0.25));
@@ -305,6 +326,7 @@ mod tests {
             columns: vec!["gain".into()],
             rows: vec![row("a", 8.0, false), row("geometric mean", 4.0, true), row("arithmetic mean", 5.0, true)],
             left_out: Some(Vec::new()),
+            ..Table::default()
         };
         let of = |place: &str| {
             let claim = "id = 'a'\nkind = 'magnitude'\ntext = ''\nof = [{ row = 'PLACE', columns = ['gain'] }]";

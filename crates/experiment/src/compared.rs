@@ -14,11 +14,15 @@ impl Plan {
 
     /// Whether a number of it is of the time that was chosen.
     pub(crate) fn compares_times(&self) -> bool {
-        let metrics = self.spec.metric.iter().chain(self.spec.left_out.iter().map(|one| &one.metric));
-        let mut relative = metrics.filter(|metric| metric.relative.is_some());
-        relative
-            .any(|metric| metric.value.iter().chain(&metric.per).chain(&metric.to_value).any(|path| path.get() == TIME))
+        let mut metrics = self.spec.metric.iter().chain(self.spec.left_out.iter().map(|one| &one.metric));
+        metrics.any(is_of_time)
     }
+}
+
+/// Whether a metric is of the time that was chosen.
+pub(crate) fn is_of_time(metric: &Metric) -> bool {
+    let mut paths = metric.value.iter().chain(&metric.per).chain(&metric.to_value);
+    metric.relative.is_some() && paths.any(|path| path.get() == TIME)
 }
 
 #[cfg(test)]

@@ -12,7 +12,9 @@
 //! is the counter behind it where it accounts for most of what the measure did.
 
 use serde_json::Value;
-use tombolo_system::stalls::StallRecord;
+use std::fmt;
+use tombolo_report::{bytes, count, counter};
+use tombolo_system::stalls::{SHOWN, StallRecord};
 use tombolo_system::{RunRecord, TimeChoice};
 
 /// A class of time that two designs differ in.
@@ -33,6 +35,31 @@ impl Difference {
     pub fn growth(&self) -> f64 {
         self.to - self.from
     }
+
+    /// Whether a decimal of a percent shows it.
+    pub fn is_shown(&self) -> bool {
+        self.growth().abs() >= SHOWN
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} -> {}", words(self.class), percent(self.from), percent(self.to))?;
+        match &self.counter {
+            Some(change) => write!(f, ": {change}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A class as words.
+pub fn words(class: &str) -> String {
+    class.replace('_', " ")
+}
+
+/// A share for people.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
 }
 
 /// What a counter was under two designs.
@@ -50,6 +77,14 @@ impl Change {
     /// By which part of the larger one it changed.
     fn part(&self) -> f64 {
         self.from.abs_diff(self.to) as f64 / self.from.max(self.to).max(1) as f64
+    }
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = counter::find(self.path).expect("counters behind classes are in the table");
+        let [from, to] = [self.from, self.to].map(|value| if known.unit == "B" { bytes(value) } else { count(value) });
+        write!(f, "{} {from} -> {to}", known.name)
     }
 }
 
@@ -178,7 +213,7 @@ pub fn differences(pairs: &[(&RunRecord, &RunRecord)], time: TimeChoice) -> Vec<
     let mut differences: Vec<Difference> = classes
         .map(|(at, class)| {
             let [from, to] = [0, 1].map(|side| mean(at, side));
-            Difference { class, from, to, counter: counter(class, to > from, &values) }
+            Difference { class, from, to, counter: behind(class, to > from, &values) }
         })
         .collect();
     differences.sort_by(|one, another| another.growth().abs().total_cmp(&one.growth().abs()));
@@ -186,7 +221,7 @@ pub fn differences(pairs: &[(&RunRecord, &RunRecord)], time: TimeChoice) -> Vec<
 }
 
 /// The counter behind a class that grew, or shrank.
-fn counter(class: &str, grew: bool, values: &[Vec<Value>; 2]) -> Option<Change> {
+fn behind(class: &str, grew: bool, values: &[Vec<Value>; 2]) -> Option<Change> {
     let behind = BEHIND.iter().find(|behind| behind.class == class)?;
     let [causes, mut measures] =
         [behind.causes, behind.measures].map(|paths| changes(paths, grew, values).collect::<Vec<_>>().into_iter());
@@ -230,7 +265,7 @@ mod tests {
         let classes: Vec<&str> = StallRecord::default().named().iter().map(|(class, _)| *class).collect();
         assert_eq!(BEHIND.iter().map(|behind| behind.class).collect::<Vec<_>>(), classes);
         for path in BEHIND.iter().flat_map(|behind| behind.causes.iter().chain(behind.measures)) {
-            assert!(tombolo_report::counter::find(path).is_some(), "{path}");
+            assert!(counter::find(path).is_some(), "{path}");
         }
     }
 
@@ -241,11 +276,20 @@ mod tests {
             vec![serde_json::json!({ "coherence": coherence })]
         };
         let named =
-            |evictions| counter("gpu", true, &[values(0, 100), values(evictions, 300)]).map(|change| change.path);
+            |evictions| behind("gpu", true, &[values(0, 100), values(evictions, 300)]).map(|change| change.path);
         assert_eq!(named(150), Some("coherence.lines_invalidated_by_eviction"));
         assert_eq!(named(50), Some("coherence.inter_gpu_loads"));
-        let fell = counter("gpu", false, &[values(9, 300), values(0, 100)]);
+        let fell = behind("gpu", false, &[values(9, 300), values(0, 100)]);
         assert_eq!(fell, Some(Change { path: "coherence.inter_gpu_loads", from: 300, to: 100 }));
-        assert_eq!(counter("gpu", false, &[values(0, 100), values(0, 100)]), None);
+        assert_eq!(behind("gpu", false, &[values(0, 100), values(0, 100)]), None);
+    }
+
+    #[test]
+    fn a_difference_is_told_with_its_counter() {
+        let counter = Some(Change { path: "coherence.directory_evictions", from: 0, to: 4_700_000 });
+        let difference = Difference { class: "store_credit", from: 0.04, to: 0.18, counter };
+        assert_eq!(difference.to_string(), "store credit 4.0 % -> 18.0 %: directory evictions 0 -> 4.70 M");
+        let without = Difference { counter: None, ..difference };
+        assert_eq!(without.to_string(), "store credit 4.0 % -> 18.0 %");
     }
 }

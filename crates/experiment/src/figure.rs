@@ -1,8 +1,9 @@
 //! From results to a figure.
 
 use crate::grid::{Change, Numbers};
+use crate::layout::Panel;
 use crate::plan::{Plan, ScaleChoice};
-use crate::spec::{Dimension, Mean, Shape};
+use crate::spec::{Claim, Dimension, Mean, Shape};
 use tombolo_report::document::{Chart, ChartKind, Figure, Published, Row};
 
 /// Workloads of one scale that a caption names.
@@ -11,6 +12,8 @@ const NAMED: usize = 8;
 /// The numbers of a figure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
+    /// Of which figure.
+    pub(crate) panel: Panel,
     /// Labels, without the head of the rows.
     pub(crate) columns: Vec<String>,
     pub(crate) rows: Vec<Row>,
@@ -19,20 +22,25 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The numbers of `plan` under `change`.
+    /// The numbers of `plan` under `change`, where it has one figure.
     pub(crate) fn of(plan: &Plan, change: &Change, numbers: &mut Numbers<'_>) -> Table {
+        Table::in_panel(plan, Panel::default(), change, numbers)
+    }
+
+    /// The numbers of one of its figures.
+    pub(crate) fn in_panel(plan: &Plan, panel: Panel, change: &Change, numbers: &mut Numbers<'_>) -> Table {
         let workloads = plan.workloads_of(change);
         let left_out = plan.left_out(numbers);
         let is_kept = |index: &&usize| left_out.as_ref().is_some_and(|left_out| !left_out.contains(*index));
         let kept: Vec<usize> = workloads.iter().filter(is_kept).copied().collect();
-        let labels = plan.labels(plan.spec.rows);
-        let indices: Vec<usize> = match plan.spec.rows {
+        let labels = plan.labels(plan.layout.rows);
+        let indices: Vec<usize> = match plan.layout.rows {
             Dimension::Workload => workloads,
             _ => (0..labels.len()).collect(),
         };
-        let columns = plan.labels(plan.spec.columns);
+        let columns = plan.labels(plan.layout.columns);
         let mut cell = |row, column| {
-            let at = plan.cell(row, column);
+            let at = plan.cell(&panel, row, column);
             if !plan.is_mean_of_workloads() {
                 return plan.value(at, change, numbers);
             }
@@ -51,7 +59,7 @@ impl Table {
         let rows = indices.into_iter().map(row).collect();
         let name = |index: &usize| plan.workloads[*index].label.clone();
         let left_out = left_out.map(|left_out| left_out.iter().map(name).collect());
-        let mut table = Table { columns, rows, left_out };
+        let mut table = Table { panel, columns, rows, left_out };
         plan.summaries().into_iter().for_each(|(label, by, of_all)| table.sum_up(label, by, of_all));
         table
     }
@@ -87,7 +95,7 @@ impl Table {
 }
 
 /// What a row of means is called.
-fn summary(mean: Mean) -> &'static str {
+pub(crate) fn summary(mean: Mean) -> &'static str {
     match mean {
         Mean::Geometric => "geometric mean",
         Mean::Arithmetic => "arithmetic mean",
@@ -105,41 +113,60 @@ fn mean(by: Option<Mean>, values: Vec<Option<f64>>) -> Option<f64> {
     }
 }
 
+/// What the paper states of the one number that a claim is of; `None` of a claim of several.
+fn stated(claim: &Claim, table: &Table) -> Option<Published> {
+    let (value, None, []) = (claim.paper?, claim.each_row, &claim.to[..]) else { return None };
+    let [cell] = &claim.of[..] else { return None };
+    let [column] = &cell.columns[..] else { return None };
+    let row = table.row(cell.row.as_ref()?.get())?.label.clone();
+    Some(Published { row, column: column.get().to_owned(), value, source: claim.text.clone() })
+}
+
 impl Plan {
-    /// The figure with these numbers.
+    /// The numbers of its figures: of each panel.
+    pub(crate) fn tables(&self, numbers: &mut Numbers<'_>) -> Vec<Table> {
+        self.panels().into_iter().map(|panel| Table::in_panel(self, panel, &Change::default(), numbers)).collect()
+    }
+
+    /// A figure with these numbers.
     pub(crate) fn figure(&self, table: &Table) -> Figure {
-        let head = match self.spec.rows {
-            Dimension::Workload => "workload".to_owned(),
-            Dimension::Design => "design".to_owned(),
-            Dimension::Machine => "machine".to_owned(),
-            Dimension::Metric => "metric".to_owned(),
-            Dimension::Step => self.spec.axis.iter().map(|axis| axis.name.as_str()).collect::<Vec<_>>().join(", "),
-        };
         let published = self.spec.published.iter().filter_map(|one| {
             let (column, source) = (one.column.get().to_owned(), one.source.clone());
             Some(Published { row: table.row(one.row.get())?.label.clone(), column, value: one.value, source })
         });
-        let (title, caption) = match self.compares_times() {
-            true => {
-                (format!("{} (time: {})", self.spec.title, self.time), format!(" Times are {}.", self.time.title()))
+        let mut published: Vec<Published> = published.collect();
+        for one in self.spec.claim.iter().filter_map(|claim| stated(claim, table)) {
+            if !published.iter().any(|known| (&known.row, &known.column) == (&one.row, &one.column)) {
+                published.push(one);
             }
-            false => (self.spec.title.clone(), String::new()),
+        }
+        let (title, caption) = match self.compares_times() {
+            true => (format!("{} (time: {})", self.heading(), self.time), format!(" Times are {}.", self.time.title())),
+            false => (self.heading(), String::new()),
+        };
+        let (id, title) = match self.label_of(&table.panel) {
+            label if label.is_empty() => (self.spec.id.clone(), title),
+            label => {
+                let place = self.panels().iter().position(|panel| *panel == table.panel).unwrap_or(0);
+                (format!("{}-{}", self.spec.id, place + 1), format!("{title}: {label}"))
+            }
         };
         Figure {
-            id: self.spec.id.clone(),
+            id,
             title,
-            caption: format!("{}{caption} {}", self.spec.caption.trim(), self.what_ran()).trim().to_owned(),
+            caption: format!("{}{caption} {}", self.legend(), self.what_ran()).trim().to_owned(),
             left_out: self.what_is_left_out(table),
             chart: self.chart(),
-            columns: std::iter::once(head).chain(table.columns.iter().cloned()).collect(),
+            columns: std::iter::once(self.head(self.layout.rows)).chain(table.columns.iter().cloned()).collect(),
             rows: table.rows.clone(),
-            published: published.collect(),
+            published,
+            ..Figure::default()
         }
     }
 
     /// Summary rows, where there are any: label, mean, and whether it is of all workloads although some are left out.
     pub(crate) fn summaries(&self) -> Vec<(String, Mean, bool)> {
-        let Some(mean) = self.spec.mean.filter(|_| self.spec.rows == Dimension::Workload) else { return Vec::new() };
+        let Some(mean) = self.spec.mean.filter(|_| self.layout.rows == Dimension::Workload) else { return Vec::new() };
         let leaves_out = !self.spec.left_out.is_empty();
         let of = if leaves_out { " of the rest" } else { "" };
         let kept = [Some(mean), self.spec.mean_beside].into_iter().flatten();
@@ -149,18 +176,23 @@ impl Plan {
     }
 
     fn chart(&self) -> Chart {
-        let chart = &self.spec.chart;
+        let chart = self.drawn();
         Chart {
-            kind: match chart.kind {
+            kind: match self.shape() {
                 Shape::Bars => ChartKind::Bars,
                 Shape::Lines => ChartKind::Lines,
                 Shape::Stacked => ChartKind::Stacked,
                 Shape::Scatter => ChartKind::Scatter,
+                Shape::Heat => ChartKind::Heat,
                 Shape::Table => ChartKind::Table,
             },
-            x: chart.x.clone(),
-            y: chart.y.clone(),
-            unit: chart.unit.clone(),
+            x: chart.x,
+            y: chart.y,
+            series: match (self.layout.columns, self.shape()) {
+                (columns @ Dimension::Axis(_), _) | (columns, Shape::Heat) => self.head(columns),
+                _ => String::new(),
+            },
+            unit: chart.unit,
             log_y: chart.log_y,
             reference: chart.reference,
         }
@@ -178,7 +210,7 @@ impl Plan {
         }
         scales.sort_by_key(|(_, labels)| std::cmp::Reverse(labels.len()));
         // The chart names them, or all of the suite ran.
-        let is_known = self.spec.rows == Dimension::Workload || self.spec.quick.only.is_empty();
+        let is_known = self.layout.rows == Dimension::Workload || self.spec.quick.only.is_empty();
         let at = |(index, (scale, labels)): (usize, &(String, Vec<&str>))| {
             let named = match labels.len() {
                 count if index > 0 || count <= NAMED || !is_known => labels.join(", "),

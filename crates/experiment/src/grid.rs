@@ -3,6 +3,7 @@
 use crate::campaign::Results;
 use crate::error::PointError;
 use crate::hardware;
+use crate::layout::Panel;
 use crate::plan::{Origin, Plan, PlannedBaseline};
 use crate::point::Point;
 use crate::point_result::{HARDWARE, PointResult};
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tombolo_machine::{MachineConfig, Scale};
 use tombolo_report::document::Failure;
+use tombolo_system::RunRecord;
 
 /// Which inputs workloads run with, where they have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,19 +54,6 @@ pub(crate) struct Coordinate {
     pub(crate) names_design: bool,
 }
 
-impl Coordinate {
-    fn with(mut self, dimension: Dimension, index: usize) -> Coordinate {
-        match dimension {
-            Dimension::Workload => self.workload = index,
-            Dimension::Design => self.design = index,
-            Dimension::Machine => self.machine = index,
-            Dimension::Step => self.step = Some(index),
-            Dimension::Metric => self.metric = index,
-        }
-        self
-    }
-}
-
 /// The coordinate beside `here` that `to` names.
 pub(crate) fn beside(here: Coordinate, to: PlannedBaseline) -> Coordinate {
     Coordinate {
@@ -86,40 +75,54 @@ impl Plan {
         change.only.clone().unwrap_or_else(|| (0..self.workloads.len()).collect())
     }
 
-    /// The coordinate of a cell, its workload the first where cells are means.
-    pub(crate) fn cell(&self, row: usize, column: usize) -> Coordinate {
+    /// The coordinate of a cell of a figure, its workload the first where cells are means.
+    pub(crate) fn cell(&self, panel: &Panel, row: usize, column: usize) -> Coordinate {
         let first = Coordinate { step: Some(0), ..Coordinate::default() };
-        first.with(self.spec.rows, row).with(self.spec.columns, column)
+        let places = panel.0.iter().copied().chain([(self.layout.rows, row), (self.layout.columns, column)]);
+        places.fold(first, |at, (dimension, index)| self.with(at, dimension, index))
     }
 
     /// Every point that the figure needs under a change, in the order of its cells; some several times.
+    #[cfg(test)]
     pub(crate) fn points(&self, change: &Change) -> Vec<Asked> {
+        self.cells_and_bases(change).into_iter().map(|(asked, _)| asked).collect()
+    }
+
+    /// The same, with whether each is of a cell, and not one that a cell is normalised to.
+    pub(crate) fn cells_and_bases(&self, change: &Change) -> Vec<(Asked, bool)> {
         let (mut asked, unchanged) = (Vec::new(), Change::default());
         let cells = self.coordinates(change).into_iter().map(|at| (at, change));
         for (coordinate, change) in cells.chain(self.tellers().into_iter().map(|at| (at, &unchanged))) {
             let base = self.metric(coordinate.metric).relative.map(|_| self.base(coordinate));
-            let needed = [Some(coordinate), base].into_iter().flatten();
+            let needed = [(Some(coordinate), true), (base, false)];
+            let needed = needed.into_iter().filter_map(|(at, is_cell)| Some((at?, is_cell)));
             match self.origins[coordinate.metric] {
-                Origin::Results(_) => asked.extend(needed.map(|one| self.point(one, change))),
+                Origin::Results(_) => asked.extend(needed.map(|(at, is_cell)| (self.point(at, change), is_cell))),
                 // Nothing is run for it, but the machine has to be one.
-                Origin::Hardware => asked.extend(needed.filter_map(|one| self.hardware(one, change).err().map(Err))),
+                Origin::Hardware => {
+                    let machines =
+                        needed.filter_map(|(at, is_cell)| Some((Err(self.hardware(at, change).err()?), is_cell)));
+                    asked.extend(machines);
+                }
             }
         }
         asked
     }
 
-    fn coordinates(&self, change: &Change) -> Vec<Coordinate> {
+    pub(crate) fn coordinates(&self, change: &Change) -> Vec<Coordinate> {
         let workloads = self.workloads_of(change);
         let indices = |dimension| match dimension {
             Dimension::Workload => workloads.clone(),
             _ => (0..self.labels(dimension).len()).collect(),
         };
+        let (rows, columns) = (indices(self.layout.rows), indices(self.layout.columns));
         let mut all = Vec::new();
-        for row in indices(self.spec.rows) {
-            for column in indices(self.spec.columns) {
-                let cell = self.cell(row, column);
+        for panel in self.panels() {
+            let cells = rows.iter().flat_map(|row| columns.iter().map(move |column| (*row, *column)));
+            for (row, column) in cells {
+                let cell = self.cell(&panel, row, column);
                 match self.is_mean_of_workloads() {
-                    true => all.extend(workloads.iter().map(|index| cell.with(Dimension::Workload, *index))),
+                    true => all.extend(workloads.iter().map(|index| Coordinate { workload: *index, ..cell })),
                     false => all.push(cell),
                 }
             }
@@ -127,19 +130,34 @@ impl Plan {
         all
     }
 
+    /// The result at a coordinate, where it has one.
+    pub(crate) fn result<'r>(&self, at: Coordinate, numbers: &Numbers<'r>) -> Option<&'r PointResult> {
+        let Origin::Results(_) = self.origins[at.metric] else { return None };
+        let point = self.point(at, &Change::default()).ok()?;
+        Some(&**numbers.results.get(point.key())?.as_ref().ok()?)
+    }
+
+    /// The record of the run at a coordinate, where it has one.
+    pub(crate) fn record<'r>(&self, at: Coordinate, numbers: &Numbers<'r>) -> Option<&'r RunRecord> {
+        match self.result(at, numbers)? {
+            PointResult::Simulation(record) => Some(record),
+            PointResult::Sharing(_) | PointResult::Arrays(_) => None,
+        }
+    }
+
     /// The coordinate that a value at `here` is normalised to.
-    fn base(&self, here: Coordinate) -> Coordinate {
+    pub(crate) fn base(&self, here: Coordinate) -> Coordinate {
         beside(here, self.baselines[here.metric])
     }
 
     /// The machine and the design of a coordinate: those named, or those of its step where that has its own.
-    fn what_runs(&self, at: Coordinate) -> (usize, usize) {
+    pub(crate) fn what_runs(&self, at: Coordinate) -> (usize, usize) {
         let step = at.step.map(|step| &self.steps[step]);
         let machine = step.and_then(|step| step.machine).filter(|_| !at.names_machine).unwrap_or(at.machine);
         (machine, step.and_then(|step| step.design).filter(|_| !at.names_design).unwrap_or(at.design))
     }
 
-    fn point(&self, at: Coordinate, change: &Change) -> Asked {
+    pub(crate) fn point(&self, at: Coordinate, change: &Change) -> Asked {
         let failed = |error: PointError| Failure { point: self.label(at, change), error: error.to_string() };
         self.build(at, change, self.settings(at, change)).map_err(failed)
     }
@@ -152,7 +170,7 @@ impl Plan {
         format!("{workload} on {machine} under {}{with}", self.designs[design].name)
     }
 
-    fn settings(&self, at: Coordinate, change: &Change) -> Vec<String> {
+    pub(crate) fn settings(&self, at: Coordinate, change: &Change) -> Vec<String> {
         let common = self.spec.set.iter().map(|text| text.get().to_owned());
         let step = at.step.map(|step| self.steps[step].set.clone()).unwrap_or_default();
         common.chain(step).chain(change.set.iter().cloned()).collect()
@@ -259,9 +277,18 @@ impl<'a> Numbers<'a> {
     }
 
     fn quantity(&mut self, point: &Point, metric: &Metric, path: impl Fn(&str) -> &str) -> Option<f64> {
-        let outcome = self.results.get(point.key())?.as_ref().ok()?;
-        let flat = self.flat.entry(point.key().to_string()).or_insert_with(|| numbers(outcome));
+        let flat = self.of(point)?;
         divided(metric, |name| flat.get(path(name)).copied())
+    }
+
+    /// The counter of a point at a path.
+    pub(crate) fn counter(&mut self, point: &Point, path: &str) -> Option<f64> {
+        self.of(point)?.get(path).copied()
+    }
+
+    fn of(&mut self, point: &Point) -> Option<&BTreeMap<String, f64>> {
+        let outcome = self.results.get(point.key())?.as_ref().ok()?;
+        Some(self.flat.entry(point.key().to_string()).or_insert_with(|| numbers(outcome)))
     }
 }
 

@@ -11,7 +11,7 @@ impl Plan {
     /// There must be workloads to leave out, and each list of them needs a name and a bound.
     pub(crate) fn check_left_out(&self) -> Result<(), SpecError> {
         let refuse = |reason: String| Err(self.file.misshapen("left_out", reason));
-        let has_workloads = self.spec.rows == Dimension::Workload || self.is_mean_of_workloads();
+        let has_workloads = self.layout.rows == Dimension::Workload || self.is_mean_of_workloads();
         if !self.spec.left_out.is_empty() && !has_workloads {
             return refuse("it needs rows of workloads, or cells that are means over them".into());
         }

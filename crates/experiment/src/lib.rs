@@ -46,26 +46,34 @@
 //! - [`point`]: what decides a result, and the key it is kept under. [`store`]: the folder of finished results.
 //! - [`campaign`]: the one runner of `compare`, `sweep` and `reproduce`. [`workload`]: programs by name, and traces; `words`:
 //!   how they are written.
+//! - [`ask`]: what a command line asks, as such a file.
+//! - `layout`: rows, columns and panels, and what a file leaves to be understood.
 //! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. `left_out`: what means leave out. `compared`:
 //!   which time of runs. [`mechanism`]: directed programs.
-//! - [`explain`]: why designs differ, by class of warp-slot cycles.
-//! - [`study`]: several experiments into one document; `export`: CSV and Parquet; [`slurm`]: a script for clusters;
+//! - [`explain`]: why designs differ, by class of warp-slot cycles. `stacks`: the same under figures and of claims.
+//! - `evidence`: runs, ranges and remarks behind the numbers of a figure.
+//! - [`study`]: several experiments into one document; `export`: tidy tables, CSV and Parquet; `launches`: kernels
+//!   of a kept result; [`slurm`]: a script for clusters;
 //!   [`shell`]: words of a command line.
 //!
 //! Not here: how a document is drawn (crate `report`), and what a point does (crate `system`).
 //!
 //! Read [`spec`] next, then [`study`].
 
+pub mod ask;
 pub mod campaign;
 mod claim;
 mod compared;
 mod configuration;
 pub mod error;
+mod evidence;
 pub mod explain;
 mod export;
 mod figure;
 mod grid;
 mod hardware;
+mod launches;
+mod layout;
 mod left_out;
 pub mod mechanism;
 pub mod plan;
@@ -77,11 +85,13 @@ mod repeat;
 pub mod shell;
 pub mod slurm;
 pub mod spec;
+mod stacks;
 pub mod store;
 pub mod study;
 mod words;
 pub mod workload;
 
+pub use ask::Ask;
 pub use error::{PointError, SpecError, StoreError};
 pub use plan::{Plan, ScaleChoice};
 pub use point::{MODEL_VERSION, Point};

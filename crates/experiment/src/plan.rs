@@ -3,6 +3,7 @@
 use crate::error::SpecError;
 use crate::grid::Inputs;
 use crate::hardware;
+use crate::layout::{Layout, completed};
 use crate::point_result::{HARDWARE, Pass, pass_of};
 use crate::preset;
 use crate::reader::File;
@@ -102,8 +103,10 @@ pub(crate) enum Origin {
 
 /// An experiment, resolved.
 pub struct Plan {
-    /// As read.
+    /// As read, and where it is silent, what that means.
     pub spec: Experiment,
+    /// Rows, columns and panels of its figures.
+    pub(crate) layout: Layout,
     pub(crate) file: File,
     pub(crate) choice: ScaleChoice,
     /// Whether it is one of a paper's that ship, and not a user's own.
@@ -142,7 +145,9 @@ impl Plan {
     /// # Errors
     /// It names something that does not exist or does not fit.
     pub fn new(file: File, spec: Experiment, choice: ScaleChoice) -> Result<Plan, SpecError> {
+        let spec = completed(&file, spec)?;
         let mut plan = Plan {
+            layout: Layout::default(),
             machines: described(&file, "machines", &spec.machines, tombolo_machine::machine)?,
             designs: described(&file, "designs", &spec.designs, tombolo_design::design)?,
             steps: Vec::new(),
@@ -159,6 +164,7 @@ impl Plan {
         };
         plan.check_lists()?;
         plan.steps = plan.all_steps()?;
+        plan.layout = Layout::of(&plan)?;
         let left_out = plan.spec.left_out.clone();
         for metric in plan.spec.metric.clone().iter().chain(left_out.iter().map(|one| &one.metric)) {
             let (origin, baseline) = (plan.origin(metric)?, plan.baseline(metric)?);
@@ -186,6 +192,7 @@ impl Plan {
             Dimension::Machine => self.spec.machines.iter().map(|one| one.get().to_owned()).collect(),
             Dimension::Step => self.steps.iter().map(|one| one.label.clone()).collect(),
             Dimension::Metric => self.spec.metric.iter().map(|one| one.name.clone()).collect(),
+            Dimension::Axis(axis) => self.spec.axis[axis].step.iter().map(|one| one.label.clone()).collect(),
         }
     }
 
@@ -202,7 +209,7 @@ impl Plan {
 
     /// Whether every cell is a mean over workloads.
     pub(crate) fn is_mean_of_workloads(&self) -> bool {
-        self.spec.mean.is_some() && ![self.spec.rows, self.spec.columns].contains(&Dimension::Workload)
+        self.spec.mean.is_some() && !self.layout.shown().any(|shown| shown == Dimension::Workload)
     }
 
     fn check_settings(&self) -> Result<(), SpecError> {
@@ -282,7 +289,7 @@ impl Plan {
     fn point_beside(&mut self, point: Baseline, keys: [&'static str; 3]) -> Result<PlannedBaseline, SpecError> {
         let machine = point.machine.map(|name| self.machine(keys[0], &name)).transpose()?;
         let step = match point.step {
-            Some(label) if label.get() == "none" => Some(None),
+            Some(label) if label.get() == crate::layout::NO_STEP => Some(None),
             Some(label) => Some(Some(self.index(keys[2], &label, Dimension::Step)?)),
             None => None,
         };
@@ -369,28 +376,16 @@ impl Plan {
 
     fn check_shape(&self) -> Result<(), SpecError> {
         let shape = |key, reason: String| Err(self.file.misshapen(key, reason));
-        let Experiment { rows, columns, .. } = self.spec;
-        if rows == columns {
-            return shape("columns", "rows and columns must differ".into());
-        }
         if self.is_run() && (self.spec.designs.is_empty() || self.workloads.is_empty()) {
             return shape("designs", "what is measured needs at least one design and one workload".into());
         }
-        let all = [Dimension::Workload, Dimension::Design, Dimension::Machine, Dimension::Step, Dimension::Metric];
-        for hidden in all.into_iter().filter(|one| ![rows, columns].contains(one)) {
-            let count = self.labels(hidden).len();
-            let averaged = hidden == Dimension::Workload && self.is_mean_of_workloads();
-            if count > 1 && !averaged {
-                let reason = format!("{count} of {hidden:?} are neither rows nor columns; only workloads have a mean");
-                return shape("rows", reason);
-            }
-        }
+        self.check_layout()?;
         let named = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
         let id = &self.spec.id;
         if id.is_empty() || id.starts_with('.') || !id.chars().all(named) {
             return shape("id", format!("{id:?} names a folder: letters, digits, -, _ and . inside"));
         }
-        for shown in [rows, columns, Dimension::Workload] {
+        for shown in self.layout.shown().chain([Dimension::Workload]) {
             let labels = self.labels(shown);
             if let Some(twice) = labels.iter().enumerate().find(|(at, label)| labels[..*at].contains(label)) {
                 return shape("rows", format!("{:?} stands for two", twice.1));

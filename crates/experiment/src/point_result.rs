@@ -79,7 +79,7 @@ struct Members {
     counters: &'static [&'static str],
 }
 
-const MEMBERS: [Members; 3] = [
+const MEMBERS: [Members; 5] = [
     Members {
         path: "links.",
         names: &[("gpu", ".in"), ("gpu", ".out"), ("module", ".out")],
@@ -87,6 +87,22 @@ const MEMBERS: [Members; 3] = [
     },
     Members { path: "gpus.", names: &[("gpu", "")], counters: &["busy_s", "transactions", "link_bytes"] },
     Members { path: "gpus.", names: &[("gpu", ".stalls")], counters: StallRecord::NAMES },
+    Members {
+        path: "modules.",
+        names: &[("module", "")],
+        counters: &[
+            "transactions",
+            "l1_loads",
+            "l1_load_hits",
+            "l2_loads",
+            "l2_hits",
+            "l2_remote_loads",
+            "dram_read_bytes",
+            "dram_write_bytes",
+            "sent_bytes",
+        ],
+    },
+    Members { path: "modules.", names: &[("module", ".stalls")], counters: StallRecord::NAMES },
 ];
 
 /// Fields of a record that are no counters: of the host, for people, or a history.
@@ -135,6 +151,15 @@ impl PointResult {
             PointResult::Sharing(_) | PointResult::Arrays(_) => &[],
         }
     }
+}
+
+/// The numbers and words of a record by path, such as `stalls.issue`.
+pub(crate) fn fields(record: &impl Serialize) -> BTreeMap<String, Counter> {
+    let mut counters = BTreeMap::new();
+    let value = serde_json::to_value(record).expect("its keys are strings");
+    let members = value.as_object().expect("a record is an object");
+    members.iter().for_each(|(name, value)| flatten(name, value, &mut counters));
+    counters
 }
 
 fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, Counter>) {
@@ -217,6 +242,7 @@ fn run_paths() -> Vec<String> {
         l2: Default::default(),
         links: Vec::new(),
         gpus: Vec::new(),
+        modules: Vec::new(),
         inter_gpu_bytes: 0,
         dram: Default::default(),
         memory_cache: Default::default(),

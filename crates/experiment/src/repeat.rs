@@ -83,7 +83,7 @@ impl Plan {
         own.map(|(_, text)| {
             format!(
                 "{}: directions are not repeated at a second scale, {} is the run's own.",
-                self.spec.title,
+                self.heading(),
                 text.get()
             )
         })
@@ -135,7 +135,7 @@ impl Plan {
 }
 
 /// A path of a machine as its values have it: settings may say before it what it is of.
-fn of_machine(path: &str) -> &str {
+pub(crate) fn of_machine(path: &str) -> &str {
     path.trim().strip_prefix("machine.").unwrap_or(path.trim())
 }
 
@@ -214,7 +214,7 @@ fn has_columns(plan: &Plan, claim: &spec::Claim, change: &Change) -> bool {
     let ran = plan.workloads_of(change);
     let is_part = |column: &Text| ran.iter().any(|index| plan.workloads[*index].label == column.get());
     let mut columns = claim.of.iter().chain(&claim.to).flat_map(|cell| &cell.columns);
-    plan.spec.columns != spec::Dimension::Workload || columns.all(is_part)
+    plan.layout.columns != spec::Dimension::Workload || columns.all(is_part)
 }
 
 #[cfg(test)]

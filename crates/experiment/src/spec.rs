@@ -1,6 +1,6 @@
 //! What an experiment file holds. The doc comments are also the descriptions of the editor schema.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Text that knows where in its file it stands.
 #[derive(Clone, Debug, Deserialize)]
@@ -8,6 +8,16 @@ use serde::Deserialize;
 pub struct Text(toml::Spanned<String>);
 
 impl Text {
+    /// `text` at the place of another.
+    pub(crate) fn at(place: &Text, text: String) -> Text {
+        Text(toml::Spanned::new(place.0.span(), text))
+    }
+
+    /// `text` that stands in no file.
+    pub(crate) fn assumed(text: &str) -> Text {
+        Text(toml::Spanned::new(0..0, text.to_owned()))
+    }
+
     /// The text.
     pub fn get(&self) -> &str {
         self.0.get_ref()
@@ -26,9 +36,11 @@ impl Text {
 pub struct Experiment {
     /// Short name, such as `figure-8`.
     pub id: String,
-    /// Heading of the figure.
+    /// Heading of the figure; made of what is measured, where and over what, where absent.
+    #[serde(default)]
     pub title: String,
     /// What is shown, how it is normalised, how to read it.
+    #[serde(default)]
     pub caption: String,
     /// Machines: names of `list machines`, or paths of .toml files.
     pub machines: Vec<Text>,
@@ -60,13 +72,22 @@ pub struct Experiment {
     /// What is different at quick scale.
     #[serde(default)]
     pub quick: Quick,
+    /// Swept settings, each an axis of its name: short for `axis` where a step is one value of one path.
+    #[serde(default)]
+    pub vary: Vec<Vary>,
     /// Swept values: every combination of a step of each axis is run.
     #[serde(default)]
     pub axis: Vec<Axis>,
-    /// What the rows of the figure are.
-    pub rows: Dimension,
-    /// What its columns are.
-    pub columns: Dimension,
+    /// What the rows of the figure are: `workload`, `design`, `machine`, `metric`, `axis:NAME`, or `step` for the
+    /// combinations of steps of all axes. Where absent: the first axis, or workloads where nothing is swept.
+    #[serde(default)]
+    pub rows: Option<Text>,
+    /// What its columns are, likewise. Where absent: the second axis, or designs; workloads of one design.
+    #[serde(default)]
+    pub columns: Option<Text>,
+    /// What has a figure for each of its values, likewise. Where `rows` and `columns` are absent too: the rest.
+    #[serde(default)]
+    pub panels: Vec<Text>,
     /// How workloads are summed up: in a last row, or in every cell where neither rows nor columns are workloads.
     #[serde(default)]
     pub mean: Option<Mean>,
@@ -76,10 +97,13 @@ pub struct Experiment {
     /// Workloads that means leave out, told by a number of each: those of any of these. Their rows stay.
     #[serde(default)]
     pub left_out: Vec<LeftOut>,
-    /// What is measured: one, or as many as there are rows or columns of metrics.
+    /// What is measured: one, or as many as there are rows or columns of metrics. Where absent: the speed-up over the
+    /// first design, without any step of an axis.
+    #[serde(default)]
     pub metric: Vec<Metric>,
-    /// How to draw it.
-    pub chart: Chart,
+    /// How to draw it: where absent, lines over an axis and bars over all else.
+    #[serde(default)]
+    pub chart: Option<Chart>,
     /// Values that the paper's text or tables state.
     #[serde(default)]
     pub published: Vec<Published>,
@@ -175,6 +199,17 @@ pub struct Axis {
     pub step: Vec<Step>,
 }
 
+/// A swept setting.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Vary {
+    /// Path of a machine or a design, such as `l2.bytes`.
+    pub set: Text,
+    /// Its values, in order.
+    pub to: Vec<Text>,
+}
+
 /// One value of an axis.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -193,11 +228,9 @@ pub struct Step {
     pub set: Vec<Text>,
 }
 
-/// What rows or columns may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Dimension {
+/// What rows, columns or panels may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dimension {
     /// Workloads.
     Workload,
     /// Designs.
@@ -208,6 +241,8 @@ pub enum Dimension {
     Step,
     /// Metrics.
     Metric,
+    /// Steps of one axis, by its place in the file.
+    Axis(usize),
 }
 
 /// A mean over workloads.
@@ -312,12 +347,13 @@ pub struct Baseline {
 }
 
 /// How a figure is drawn.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Chart {
-    /// Shape.
-    pub kind: Shape,
+    /// Shape: where absent, lines over an axis and bars over all else.
+    #[serde(default)]
+    pub kind: Option<Shape>,
     /// What the horizontal axis shows.
     #[serde(default)]
     pub x: String,
@@ -336,7 +372,7 @@ pub struct Chart {
 }
 
 /// Shapes of a figure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {
@@ -348,6 +384,8 @@ pub enum Shape {
     Stacked,
     /// A point a row.
     Scatter,
+    /// A cell a row and column, coloured by its value.
+    Heat,
     /// No drawing.
     Table,
 }

@@ -5,6 +5,7 @@
 //! A file that was damaged is noticed by its checksum and its point runs again.
 
 use crate::error::StoreError;
+use crate::launches::Launches;
 use crate::point::{Identity, Key, Point};
 use crate::point_result::PointResult;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,9 @@ struct Sealed {
 struct Kept {
     point: Identity,
     outcome: PointResult,
+    /// Of a simulation.
+    #[serde(default)]
+    launches: Launches,
 }
 
 /// What the folder has of a point.
@@ -116,7 +120,11 @@ impl Store {
     /// # Errors
     /// It cannot be written; nothing is left under its name then.
     pub fn save(&self, point: &Point, outcome: &PointResult) -> Result<(), StoreError> {
-        let kept = Kept { point: point.identity().clone(), outcome: outcome.clone() };
+        let launches = match outcome {
+            PointResult::Simulation(record) => Launches::of(&record.kernels),
+            PointResult::Sharing(_) | PointResult::Arrays(_) => Launches::default(),
+        };
+        let kept = Kept { point: point.identity().clone(), outcome: outcome.clone(), launches };
         let kept = serde_json::value::to_raw_value(&kept).expect("its keys are strings");
         let sealed = Sealed { blake3: blake3::hash(kept.get().as_bytes()).to_hex().to_string(), kept };
         let bytes = serde_json::to_vec(&sealed).expect("its keys are strings");
@@ -143,10 +151,14 @@ fn open(bytes: &[u8], key: &Key) -> Result<PointResult, String> {
         return Err("its checksum is wrong".to_owned());
     }
     let kept: Kept = serde_json::from_str(sealed.kept.get()).map_err(|error| format!("not a result: {error}"))?;
-    if kept.point.key() != *key {
+    let Kept { point, mut outcome, launches } = kept;
+    if point.key() != *key {
         return Err("it is the result of another point".to_owned());
     }
-    Ok(kept.outcome)
+    if let PointResult::Simulation(record) = &mut outcome {
+        record.kernels = launches.records().map_err(|reason| format!("not a result: {reason}"))?;
+    }
+    Ok(outcome)
 }
 
 fn failed(path: &Path, action: &'static str, error: io::Error) -> StoreError {

@@ -1,11 +1,12 @@
 //! What `reproduce` and `sweep` run: the points of several experiments, once each, and the document they make.
 
+use crate::ask::Ask;
 use crate::campaign::{Results, Watcher, run_points};
 use crate::claim::{judge, undrawn};
 use crate::configuration::configurations;
 use crate::error::{SpecError, StoreError};
-use crate::export::Sheet;
-use crate::figure::Table;
+use crate::evidence::Register;
+use crate::export::{Export, speedups};
 use crate::grid::{Asked, Change, Numbers};
 use crate::plan::{Plan, ScaleChoice};
 use crate::point::Point;
@@ -16,7 +17,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::Path;
 use tombolo_report::Document;
-use tombolo_report::document::{Failure, Provenance, SourceFile};
+use tombolo_report::document::{Failure, Figure, Provenance, SourceFile};
 use tombolo_system::TimeChoice;
 
 /// Experiments that make one report.
@@ -49,6 +50,11 @@ impl Shard {
     }
 }
 
+/// What page and document are called.
+const REPORT: &str = "report";
+/// What the tables are called.
+const TABLES: [&str; 5] = ["results", "kernels", "gpus", "modules", "links"];
+
 /// How to run a study.
 pub struct Options<'a> {
     /// Where results, tables and the report go.
@@ -74,6 +80,16 @@ pub enum StudyError {
     /// Results cannot be kept.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// What the figures of a study need.
+struct Needed {
+    /// Points to run, each once.
+    points: Vec<Point>,
+    /// Rows of tables: a point once under each name that cells have for it, and each that is no cell's.
+    rows: Vec<Point>,
+    /// Points that cannot be.
+    failures: Vec<Failure>,
 }
 
 /// What a run of a study leaves.
@@ -123,9 +139,23 @@ impl Study {
     /// # Errors
     /// The file cannot be read, or names what does not exist or does not fit.
     pub fn of_file(path: &Path, choice: ScaleChoice) -> Result<Study, SpecError> {
-        let plan = Plan::open(path, choice)?;
-        let (title, paper) = (plan.spec.title.clone(), plan.spec.id.clone());
-        Ok(Study { title, paper, figure: None, notes: Vec::new(), plans: vec![plan], undrawn: Vec::new(), choice })
+        Ok(Study::of_plan(Plan::open(path, choice)?))
+    }
+
+    /// What a command line asks for.
+    ///
+    /// # Errors
+    /// It names what does not exist or does not fit; messages name the key of [`Ask::file`].
+    pub fn of_ask(ask: &Ask, choice: ScaleChoice) -> Result<Study, SpecError> {
+        let file = ask.file();
+        let spec = file.read()?;
+        Ok(Study::of_plan(Plan::new(file, spec, choice)?))
+    }
+
+    fn of_plan(plan: Plan) -> Study {
+        let (title, paper) = (plan.heading(), plan.spec.id.clone());
+        let choice = plan.choice;
+        Study { title, paper, figure: None, notes: Vec::new(), plans: vec![plan], undrawn: Vec::new(), choice }
     }
 
     /// The same, whose speed-ups are of this time of each run.
@@ -139,14 +169,26 @@ impl Study {
         &self.paper
     }
 
-    /// The files that a run leaves: page, document, and tables. Those of one figure have its name, so that they stand
-    /// beside the report of the whole paper.
-    pub fn files(&self) -> [String; 4] {
-        let (report, results) = match &self.figure {
-            Some(figure) => (figure.as_str(), figure.as_str()),
-            None => ("report", "results"),
-        };
-        [format!("{report}.html"), format!("{report}.json"), format!("{results}.csv"), format!("{results}.parquet")]
+    /// The page of a run.
+    pub fn page(&self) -> String {
+        format!("{}.html", self.file(REPORT))
+    }
+
+    /// The files that a run leaves, in words: page, document, and tables.
+    pub fn files(&self) -> String {
+        let report = self.file(REPORT);
+        let tables: Vec<String> = TABLES.iter().map(|name| self.file(name)).collect();
+        format!("{report}.html, {report}.json; {} as .csv and .parquet", tables.join(", "))
+    }
+
+    /// The name of a file of a run, without its ending. Those of one figure have its name, so that they stand beside the
+    /// report of the whole paper.
+    fn file(&self, name: &str) -> String {
+        match &self.figure {
+            Some(figure) if [REPORT, TABLES[0]].contains(&name) => figure.clone(),
+            Some(figure) => format!("{figure}-{name}"),
+            None => name.to_owned(),
+        }
     }
 
     /// How many points there are to run.
@@ -154,7 +196,7 @@ impl Study {
     /// # Errors
     /// A repetition is not possible.
     pub fn count(&self, robust: bool) -> Result<usize, SpecError> {
-        Ok(self.points(robust)?.0.len())
+        Ok(self.points(robust)?.points.len())
     }
 
     /// The points that cannot be, each with the reason.
@@ -162,7 +204,7 @@ impl Study {
     /// # Errors
     /// A repetition is not possible.
     pub fn impossible(&self, robust: bool) -> Result<Vec<String>, SpecError> {
-        let failures = self.points(robust)?.1.into_iter();
+        let failures = self.points(robust)?.failures.into_iter();
         Ok(failures.map(|failure| format!("{}: {}", failure.point, failure.error)).collect())
     }
 
@@ -171,7 +213,15 @@ impl Study {
     /// # Errors
     /// Results cannot be kept. What was finished is kept and not run again.
     pub fn run(&self, options: &Options<'_>) -> Result<Finished, StudyError> {
-        let (points, mut failures) = self.points(options.robust)?;
+        self.run_and_keep(options).map(|(finished, _)| finished)
+    }
+
+    /// The same, with the result of each point.
+    ///
+    /// # Errors
+    /// As [`Study::run`].
+    pub fn run_and_keep(&self, options: &Options<'_>) -> Result<(Finished, Results), StudyError> {
+        let Needed { points, rows, mut failures } = self.points(options.robust)?;
         let store = Store::open(options.out)?;
         let part = options.shard.map_or(0..points.len(), |shard| shard.part(points.len()));
         let results = run_points(&points[part], Some(&store), options.threads, options.watcher)?;
@@ -184,41 +234,56 @@ impl Study {
             Some(Failure { point: point.label(), error: error.clone() })
         }));
         if options.shard.is_some() {
-            return Ok(Finished::Shard(failures));
+            return Ok((Finished::Shard(failures), results));
         }
         let mut document = self.document(options, &results, failures)?;
         document.provenance = Some(self.provenance(options, &points));
-        let sheet = Sheet::of(&points, &results);
-        let parquet = sheet.parquet().expect("a table in memory has a schema of its own columns");
-        let json = serde_json::to_vec_pretty(&document).expect("its keys are strings");
-        let html = tombolo_report::html(&document).into_bytes();
-        // The page last: where it is, the rest is.
-        for (name, bytes) in self.files().into_iter().zip([html, json, sheet.csv().into_bytes(), parquet]).rev() {
-            write_whole(&options.out.join(name), &bytes)?;
+        let speedups = speedups(&self.plans, options.robust, &mut Numbers::new(&results))?;
+        for sheet in Export::of(&rows, &results, &speedups).sheets() {
+            let name = self.file(sheet.name);
+            let parquet = sheet.parquet().expect("a table in memory has a schema of its own columns");
+            write_whole(&options.out.join(format!("{name}.csv")), sheet.csv().as_bytes())?;
+            write_whole(&options.out.join(format!("{name}.parquet")), &parquet)?;
         }
-        Ok(Finished::Whole(Box::new(document)))
+        let json = serde_json::to_vec_pretty(&document).expect("its keys are strings");
+        let report = self.file(REPORT);
+        write_whole(&options.out.join(format!("{report}.json")), &json)?;
+        // The page last: where it is, the rest is.
+        let html = tombolo_report::html(&document);
+        write_whole(&options.out.join(format!("{report}.html")), html.as_bytes())?;
+        Ok((Finished::Whole(Box::new(document)), results))
     }
 
-    /// All points, each once, those of one recording together; and those that cannot be.
-    fn points(&self, robust: bool) -> Result<(Vec<Point>, Vec<Failure>), SpecError> {
-        let mut asked: Vec<Asked> = Vec::new();
+    /// What the figures need: points of one recording together.
+    fn points(&self, robust: bool) -> Result<Needed, SpecError> {
+        let mut asked: Vec<(Asked, bool)> = Vec::new();
         for plan in &self.plans {
-            asked.extend(plan.points(&Change::default()));
+            asked.extend(plan.cells_and_bases(&Change::default()));
             for change in plan.changes(robust)? {
-                asked.extend(plan.points(&change));
+                asked.extend(plan.cells_and_bases(&change));
             }
         }
-        let (mut points, mut failures, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
-        for one in asked {
+        let (mut points, mut rows, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut seen, mut labelled, mut of_cells) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for (one, is_cell) in asked {
             match one {
-                Ok(point) if seen.insert(point.key().clone()) => points.push(point),
-                Ok(_) => {}
+                Ok(point) => {
+                    if is_cell && labelled.insert((point.key().clone(), point.label())) {
+                        of_cells.insert(point.key().clone());
+                        rows.push(point.clone());
+                    }
+                    if seen.insert(point.key().clone()) {
+                        points.push(point);
+                    }
+                }
                 Err(failure) if failures.contains(&failure) => {}
                 Err(failure) => failures.push(failure),
             }
         }
+        rows.extend(points.iter().filter(|point| !of_cells.contains(point.key())).cloned());
         points.sort_by_cached_key(Point::recording);
-        Ok((points, failures))
+        rows.sort_by_cached_key(Point::recording);
+        Ok(Needed { points, rows, failures })
     }
 
     fn document(
@@ -229,11 +294,17 @@ impl Study {
     ) -> Result<Document, SpecError> {
         let mut numbers = Numbers::new(results);
         let (mut claims, mut figures) = (Vec::new(), Vec::new());
+        let mut register = Register::new(self.plans.first().map(|plan| plan.time).unwrap_or_default());
         for plan in &self.plans {
-            let table = Table::of(plan, &Change::default(), &mut numbers);
-            let repeated = repetitions(plan, &plan.changes(options.robust)?, &mut numbers);
-            claims.extend(judge(plan, &table, &repeated));
-            figures.push(plan.figure(&table));
+            let tables = plan.tables(&mut numbers);
+            let changes = plan.changes(options.robust)?;
+            let repeated = repetitions(plan, &changes, &mut numbers);
+            claims.extend(judge(plan, &tables[0], &repeated, &mut numbers));
+            for table in &tables {
+                let evidence = plan.evidence(table, &changes, &mut numbers, &mut register);
+                figures.push(Figure { evidence, ..plan.figure(table) });
+            }
+            figures.extend(plan.stacks(&mut numbers, &mut register));
             failures.extend(plan.incomparable(&mut numbers));
         }
         claims.extend(self.undrawn.iter().flat_map(undrawn));
@@ -253,6 +324,7 @@ impl Study {
             configurations: configurations(&self.plans),
             failures,
             notes: self.notes.iter().cloned().chain(self.own_scales(options.robust)?).chain(noted(results)).collect(),
+            runs: register.into_runs(),
             provenance: None,
         })
     }
@@ -368,7 +440,12 @@ mod tests {
     #[test]
     fn a_figure_has_files_of_its_own_beside_those_of_its_paper() {
         let files = |figure| Study::of_paper("hmg", figure, ScaleChoice::Quick).unwrap().files();
-        assert_eq!(files(None), ["report.html", "report.json", "results.csv", "results.parquet"]);
-        assert_eq!(files(Some("8")), ["figure-8.html", "figure-8.json", "figure-8.csv", "figure-8.parquet"]);
+        assert_eq!(
+            files(None),
+            "report.html, report.json; results, kernels, gpus, modules, links as .csv and .parquet"
+        );
+        assert!(
+            files(Some("8")).starts_with("figure-8.html, figure-8.json; figure-8, figure-8-kernels, figure-8-gpus")
+        );
     }
 }

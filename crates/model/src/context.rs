@@ -1,6 +1,7 @@
 //! What a component may touch of its module beside itself: an SM what the SMs share, a slice what the slices share.
 //! Nothing that changes is in both: what a slice tells an SM goes by message, or by the module as a [`StoreReturn`].
 
+use crate::activity::{Activity, Sample};
 use crate::cache::Ways;
 use crate::credits::Generation;
 use crate::crossbar::Crossbar;
@@ -129,6 +130,10 @@ pub struct SliceShared<D: Contents> {
     pub stats: L2Stats,
     /// What passed between its levels.
     pub traffic: Traffic,
+    /// What it did over time, where that is kept.
+    activity: Option<Box<Activity>>,
+    /// No later than ways are to be sampled, or the activity.
+    due: Ps,
 }
 
 impl<D: Contents> SliceShared<D> {
@@ -147,13 +152,64 @@ impl<D: Contents> SliceShared<D> {
             returns: Vec::new(),
             stats: L2Stats::default(),
             traffic: Traffic::default(),
+            activity: None,
+            due: Ps::NEVER,
         }
+    }
+
+    /// Keeps what the module does from here on, in windows of `window`.
+    pub fn record(&mut self, window: Ps) {
+        self.activity = Some(Box::new(Activity::new(window)));
+        self.plan();
+    }
+
+    /// What the module did, where that is kept.
+    pub fn activity(&self) -> Option<&Activity> {
+        self.activity.as_deref()
+    }
+
+    /// The time from which on an event is to be preceded by a sample of ways or of the activity.
+    #[inline]
+    pub fn due(&self) -> Ps {
+        self.due
+    }
+
+    /// Takes a sample of the module before an event at `now`, where its activity is kept.
+    pub fn observe(&mut self, now: Ps, state: impl FnOnce(&SliceShared<D>) -> Sample) {
+        if let Some(mut activity) = self.activity.take() {
+            if activity.due() <= now {
+                activity.take(now, state(self));
+            }
+            self.activity = Some(activity);
+        }
+        self.plan();
+    }
+
+    fn plan(&mut self) {
+        let activity = self.activity.as_ref().map_or(Ps::NEVER, |activity| activity.due());
+        self.due = self.ways.next_sample().min(activity);
     }
 
     /// A kernel starts on this module, by which launch of the program.
     pub fn begin_kernel(&mut self, now: Ps, kernel: KernelSlot, launch: u32) {
         self.flags.begin(kernel, launch);
         self.ways.launch(now, self.memory.queued_until(now));
+        self.mark();
+    }
+
+    /// The last kernel here has ended (`idle`), or one of several.
+    pub fn end_kernel(&mut self, idle: bool) {
+        if idle {
+            self.ways.stop();
+        }
+        self.mark();
+    }
+
+    fn mark(&mut self) {
+        if let Some(activity) = &mut self.activity {
+            activity.mark();
+        }
+        self.plan();
     }
 
     /// Shifts ways as often as has become due by `now`.

@@ -233,9 +233,7 @@ impl Dispatcher {
         let counted = counted.fold(KernelStats::default(), |sum, sm| sum.and(&sm));
         let ended = if ctas == 0 { None } else { Some(parts.out.now()) };
         self.paces[launch as usize].drain(ended, counted);
-        if self.kernels.is_empty() {
-            parts.slice_shared.ways.stop();
-        }
+        parts.slice_shared.end_kernel(self.kernels.is_empty());
         let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
         let done = Message::KernelDone { module: parts.site.module, slot };
         parts.out.send(at, self.id, parts.site.layout.command_processor(), done);

@@ -13,6 +13,7 @@
 //! [`credits`], [`dram`].
 
 pub mod actions;
+pub mod activity;
 pub mod below;
 pub mod block;
 pub mod boundaries;

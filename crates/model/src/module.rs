@@ -1,5 +1,6 @@
 //! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
 
+use crate::activity::Sample;
 use crate::below::{Below, L2};
 use crate::context::{SliceShared, SliceView, SmContext, SmShared};
 use crate::controller::Controller;
@@ -11,7 +12,7 @@ use crate::layout::Unit;
 use crate::message::{Message, Out, PagingOrder};
 use crate::packet::{Chunk, CopyName, Packet};
 use crate::page_moves;
-use crate::parts::Parts;
+use crate::parts::{Parts, sample};
 use crate::site::Site;
 use crate::sm::{FillMessage, Sm};
 use crate::watch::{Contents, Watch};
@@ -94,6 +95,16 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         &self.controller
     }
 
+    /// Keeps what it does over time, in windows of `window`.
+    pub fn record(&mut self, window: Ps) {
+        self.slice_shared.record(window);
+    }
+
+    /// It as it is, where a run has ended at `now`.
+    pub fn sample(&self, now: Ps) -> Sample {
+        sample(now, &self.sms, &self.slice_shared)
+    }
+
     /// The core of the host.
     pub fn cpu(&self) -> Option<&Cpu> {
         self.cpu.as_ref()
@@ -170,9 +181,8 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         let Module { site, sms, sm_shared, slices, slice_shared, controller, copy_engine, cpu } = self;
         site.watch.handles(event.time, site.module, unit, &event.message);
         let mut parts = Parts { site, sms, sm_shared, core: cpu.as_mut(), slices, slice_shared, out };
-        if event.time >= parts.slice_shared.ways.next_sample() {
-            parts.slice_shared.shift_ways(event.time);
-            parts.tell_l1_ways();
+        if event.time >= parts.slice_shared.due() {
+            parts.come_due(event.time);
         }
         match (&event.message, unit) {
             (Message::Arrive { route, packet }, _) => {

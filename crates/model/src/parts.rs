@@ -1,5 +1,6 @@
 //! A module as its controller sees it: the SMs' side, the slices' side, and what goes from one to the other.
 
+use crate::activity::Sample;
 use crate::below::Below;
 use crate::below::L2;
 use crate::context::{SliceContext, SliceShared, SmContext, SmShared};
@@ -79,8 +80,33 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         self.slice_shared.returns = returns;
     }
 
+    /// Does, before an event at `now`, what has become due: samples of the ways, and of the module's activity.
+    #[cold]
+    pub fn come_due(&mut self, now: Ps) {
+        if self.slice_shared.ways.next_sample() <= now {
+            self.slice_shared.shift_ways(now);
+            self.tell_l1_ways();
+        }
+        let sms = &*self.sms;
+        self.slice_shared.observe(now, |shared| sample(now, sms, shared));
+    }
+
     /// Tells the L1s how their ways are shared from now on.
     pub fn tell_l1_ways(&mut self) {
         self.sm_shared.l1_ways = *self.slice_shared.ways.l1();
+    }
+}
+
+/// A module at a moment.
+pub(crate) fn sample<D: Contents>(at: Ps, sms: &[Sm<D>], shared: &SliceShared<D>) -> Sample {
+    let dram = shared.memory.dram();
+    Sample {
+        at,
+        warps: sms.iter().map(Sm::alive).sum(),
+        misses: sms.iter().map(Sm::misses).sum(),
+        l2_loads: shared.stats.reads,
+        l2_hits: shared.stats.read_hits,
+        dram_bytes: dram.read_bytes + dram.write_bytes,
+        sent_bytes: shared.port.stats().bytes().0,
     }
 }

@@ -8,6 +8,8 @@
   const NARROW = 620;
   /** Colours, fills and symbols of series: with as many of each, no two of eight are alike in any. */
   const SERIES = 8;
+  /** Width of a bar, at least, in CSS pixels. */
+  const LEAST_BAR = 8;
   const STRIPE = { symbol: "rect", dashArrayX: [1, 0], symbolSize: 1 };
   const DECALS = [
     { symbol: "none" },
@@ -67,15 +69,29 @@
       this.chart = echarts.init(this.box, null, { renderer: "svg", ...this.size });
       this.redraw();
       this.box.addEventListener("keydown", (event) => this.key(event));
+      // A bar or point leads to its run.
+      this.chart.on("click", (hit) => {
+        const row = this.figure.kind === "scatter" ? hit.data?.row : this.slots[hit.dataIndex];
+        const run = this.figure.runs[row]?.[Number(hit.seriesId?.slice(1))];
+        if (run) location.hash = run;
+      });
       this.box.addEventListener("blur", () => this.chart.dispatchAction({ type: "hideTip" }));
     }
 
-    get bars() { return this.figure.kind === "bars" || this.figure.kind === "stacked"; }
+    /** A logarithmic axis has no zero: numbers stand on it as points. */
+    get bars() { return (this.figure.kind === "bars" || this.figure.kind === "stacked") && !this.figure.log; }
+    /** Whether rows stand side by side as points without lines. */
+    get dots() { return (this.figure.kind === "bars" || this.figure.kind === "stacked") && this.figure.log; }
     get shown() { return this.figure.series.map((_, index) => index).filter((index) => !this.hidden.has(index) && !this.isAxis(index)); }
     /** Whether a series is the horizontal axis of a scatter. */
     isAxis(index) { return this.figure.kind === "scatter" && index === 0; }
 
     look(index) { return (this.figure.kind === "scatter" ? index - 1 : index) % SERIES; }
+    /** Hatch, dash and symbol: of series beyond the eighth others than those of the same colour. */
+    mark(index) {
+      const at = this.figure.kind === "scatter" ? index - 1 : index;
+      return (at + Math.floor(at / SERIES)) % SERIES;
+    }
 
     /** Rows in the order they are drawn, `null` where a gap sets the means apart. */
     get slots() {
@@ -91,9 +107,13 @@
       const square = kind === "scatter";
       this.box.classList.toggle("square", square);
       // On paper the width is that of the sheet, which scripts are not told: A4 or letter less margins.
-      const width = Math.round("paper" in root.dataset ? (square ? 480 : 680) : this.box.clientWidth);
-      this.lying = this.bars && width < NARROW && labels.length > 6;
-      const thick = kind === "stacked" ? 14 : Math.max(9, 6 * series.length);
+      const room = Math.round("paper" in root.dataset ? (square ? 480 : 680) : this.box.parentElement.clientWidth);
+      this.lying = this.bars && room < NARROW && labels.length > 6;
+      // Bars that would be too thin are scrolled.
+      const needed = 60 + this.slots.length * 1.3 * LEAST_BAR * (kind === "stacked" ? 1 : series.length);
+      const width = this.bars && !this.lying && !("paper" in root.dataset) ? Math.max(room, Math.ceil(needed)) : square ? Math.min(room, 620) : room;
+      this.box.style.width = `${width}px`;
+      const thick = kind === "stacked" ? 14 : LEAST_BAR * series.length;
       const height = this.lying ? 90 + this.slots.length * (thick + 8) : square ? Math.min(width, 620) : width < NARROW ? 340 : 420;
       this.box.style.height = `${height}px`;
       this.size = { width, height };
@@ -187,10 +207,13 @@
 
     series(index) {
       const { kind, values } = this.figure;
-      const look = this.look(index);
-      const color = palette.series[look];
+      const look = this.mark(index);
+      const color = palette.series[this.look(index)];
       const points = this.slots.map((row) => (row === null ? null : this.drawable(values[row][index])));
       const common = { id: `s${index}`, name: `s${index}`, emphasis: { disabled: true }, markPoint: this.stated(index) };
+      if (this.dots) {
+        return { ...common, type: "scatter", data: points, symbol: SYMBOLS[look], symbolSize: 10, itemStyle: { color } };
+      }
       if (kind === "lines") {
         return {
           ...common, type: "line", data: points, symbol: SYMBOLS[look], symbolSize: 9, lineStyle: { width: 2.25, color, type: DASHES[look] },
@@ -340,8 +363,8 @@
     swatch(index) {
       const look = this.look(index);
       const svg = sample();
-      if (this.bars) bar(svg, look);
-      else marker(svg, look, this.figure.kind === "lines");
+      if (this.bars) bar(svg, look, this.mark(index));
+      else marker(svg, look, this.mark(index), this.figure.kind === "lines");
       return svg;
     }
 
@@ -366,7 +389,7 @@
   }
 
   /** A piece of a bar: the colour, and the same pattern as the chart's, once. */
-  function bar(svg, look) {
+  function bar(svg, look, mark) {
     shape(svg, "rect", { width: 20, height: 14, rx: 2, fill: palette.series[look] });
     const line = (d, width) => shape(svg, "path", { d, stroke: palette.card, "stroke-width": width, fill: "none" });
     const dots = (draw) => [[3, 3], [10, 3], [17, 3], [6.5, 7], [13.5, 7], [3, 11], [10, 11], [17, 11]].forEach(([x, y]) => draw(x, y));
@@ -380,20 +403,20 @@
       () => [0, 4, 8, 12].forEach((y) => [0, 8, 16].forEach((x) => shape(svg, "rect", { x: x + y % 8, y, width: 4, height: 4, ...fill }))),
       () => line("M2 0 V14 M6 0 V14 M10 0 V14 M14 0 V14 M18 0 V14", 1.3),
       () => dots((x, y) => shape(svg, "path", { d: `M${x} ${y - 2} l2.2 4 h-4.4 Z`, ...fill })),
-    ][look]();
+    ][mark]();
   }
 
   /** A point of a line or a scatter, with the line's dashes. */
-  function marker(svg, look, lined) {
+  function marker(svg, look, mark, lined) {
     const color = palette.series[look];
-    const dashes = { solid: "", dashed: "5 3", dotted: "2 2" }[DASHES[look]] ?? String(DASHES[look]);
+    const dashes = { solid: "", dashed: "5 3", dotted: "2 2" }[DASHES[mark]] ?? String(DASHES[mark]);
     if (lined) shape(svg, "path", { d: "M0 7 H20", stroke: color, "stroke-width": 2.25, "stroke-dasharray": dashes });
-    const hollow = SYMBOLS[look].startsWith("empty");
+    const hollow = SYMBOLS[mark].startsWith("empty");
     const paint = { fill: hollow ? palette.card : color, stroke: color, "stroke-width": hollow ? 2 : 0 };
-    const kind = SYMBOLS[look].replace("empty", "").toLowerCase();
+    const kind = SYMBOLS[mark].replace("empty", "").toLowerCase();
     if (kind === "circle") shape(svg, "circle", { cx: 10, cy: 7, r: 4.2, ...paint });
     else if (kind.endsWith("rect")) shape(svg, "rect", { x: 6, y: 3, width: 8, height: 8, rx: kind === "rect" ? 0 : 2.5, ...paint });
-    else shape(svg, "path", { d: SYMBOLS[look] === PLUS ? "M8.5 2.5 H11.5 V5.5 H14.5 V8.5 H11.5 V11.5 H8.5 V8.5 H5.5 V5.5 H8.5 Z" : "M10 2.5 L14.5 11 H5.5 Z", ...paint });
+    else shape(svg, "path", { d: SYMBOLS[mark] === PLUS ? "M8.5 2.5 H11.5 V5.5 H14.5 V8.5 H11.5 V11.5 H8.5 V8.5 H5.5 V5.5 H8.5 Z" : "M10 2.5 L14.5 11 H5.5 Z", ...paint });
   }
 
   /** The table of a figure with every digit, the paper's values in columns of their own. */

@@ -1,5 +1,6 @@
 //! The outcome of an experiment as data: what a report shows, and what `report` reads back from a folder.
 
+use crate::evidence::{Evidence, Runs};
 use serde::{Deserialize, Serialize};
 
 /// Everything one report shows.
@@ -33,6 +34,9 @@ pub struct Document {
     /// What made the document, and where; `None` of one that an earlier version wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
+    /// The runs behind its figures.
+    #[serde(default, skip_serializing_if = "Runs::is_empty")]
+    pub runs: Runs,
 }
 
 /// What made a document, and where. Differs from run to run.
@@ -114,6 +118,9 @@ pub struct Figure {
     /// The paper's values where its text states them.
     #[serde(default)]
     pub published: Vec<Published>,
+    /// The runs, ranges and remarks behind its numbers.
+    #[serde(default, skip_serializing_if = "Evidence::is_empty")]
+    pub evidence: Evidence,
 }
 
 /// A row of a figure.
@@ -135,15 +142,18 @@ pub struct Chart {
     pub kind: ChartKind,
     /// What the horizontal axis shows.
     pub x: String,
-    /// What the vertical axis shows.
+    /// What the vertical axis shows; of a heat map, what its cells do.
     pub y: String,
+    /// What the columns are where their heads do not say: the second axis of a sweep, or the vertical axis of a heat map.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub series: String,
     /// Unit of the vertical axis; empty for a ratio.
     #[serde(default)]
     pub unit: String,
     /// Whether the vertical axis is logarithmic.
     #[serde(default)]
     pub log_y: bool,
-    /// Value of the vertical axis to mark with a line, such as 1 for a speed-up.
+    /// Value of the vertical axis to mark with a line, such as 1 for a speed-up; of a heat map, where its colours turn.
     #[serde(default)]
     pub reference: Option<f64>,
 }
@@ -152,7 +162,7 @@ pub struct Chart {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChartKind {
-    /// One group of bars a row, one bar a column.
+    /// One group of bars a row, one bar a column; points in their place on a logarithmic axis.
     #[default]
     Bars,
     /// One line a column, over the rows in order.
@@ -161,6 +171,8 @@ pub enum ChartKind {
     Stacked,
     /// One point a row: the second column over the first number, on equal scales.
     Scatter,
+    /// One cell a row and column, coloured by its value: rows along the horizontal axis, columns along the vertical.
+    Heat,
     /// No drawing.
     Table,
 }

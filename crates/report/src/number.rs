@@ -11,6 +11,22 @@ pub(crate) fn number(value: Option<f64>) -> String {
     }
 }
 
+/// Three digits or so, for a place beside a bar: `1.26`, `84.5`, `12.3 M`.
+pub(crate) fn brief(value: f64) -> String {
+    let size = value.abs();
+    let text = match size {
+        _ if value == 0.0 => "0".to_owned(),
+        _ if size < 0.001 => format!("{value:.1e}"),
+        _ if size < 0.0995 => format!("{value:.3}"),
+        _ if size < 9.995 => format!("{value:.2}"),
+        _ if size < 99.95 => format!("{value:.1}"),
+        _ if size < 9999.5 => format!("{value:.0}"),
+        _ if value < 0.0 => format!("-{}", si(size)),
+        _ => si(size),
+    };
+    text.replace('-', "\u{2212}")
+}
+
 /// A number with its unit.
 pub(crate) fn quantity(value: Option<f64>, unit: &str) -> String {
     match value {
@@ -32,6 +48,34 @@ fn finite(value: f64) -> String {
     };
     // A true minus sign is as wide as a digit.
     text.replace('-', "\u{2212}")
+}
+
+/// `value` with a decimal prefix, three or four digits: `12.3 M`.
+fn si(value: f64) -> String {
+    const PREFIXES: [(f64, &str); 4] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];
+    match PREFIXES.iter().find(|(unit, _)| value >= *unit) {
+        Some((unit, name)) => format!("{}{name}", short(value / unit)),
+        None => short(value),
+    }
+}
+
+fn short(value: f64) -> String {
+    match value {
+        _ if value >= 100.0 || value.fract() == 0.0 => format!("{value:.0}"),
+        _ if value >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A count.
+pub fn count(value: u64) -> String {
+    si(value as f64)
+}
+
+/// Bytes, in decimal units as links and memories are sold: `1.23 GB`.
+pub fn bytes(value: u64) -> String {
+    let text = si(value as f64);
+    if text.contains(' ') { format!("{text}B") } else { format!("{text} B") }
 }
 
 /// A whole number with its thousands apart.
@@ -58,6 +102,19 @@ mod tests {
         let expected =
             ["0", "1.260", "0.03710", "84", "100.0", "123.5", "1,000", "12,346", "−1,234,567", "1.200e−7", "3.000e20"];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_number_beside_a_bar_has_three_digits() {
+        let shown = [0.0, 1.264, 0.0371, 84.53, 123.45, 12_345.6, -0.5, -2e6].map(brief);
+        assert_eq!(shown, ["0", "1.26", "0.037", "84.5", "123", "12.3 k", "−0.50", "−2 M"]);
+    }
+
+    #[test]
+    fn prefixes_keep_numbers_short() {
+        let counts = [0, 7, 1500, 12_345, 123_456, 5_000_000];
+        assert_eq!(counts.map(count), ["0", "7", "1.50 k", "12.3 k", "123 k", "5 M"]);
+        assert_eq!((bytes(17), bytes(2_500_000_000)), ("17 B".into(), "2.50 GB".into()));
     }
 
     #[test]

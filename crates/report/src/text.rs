@@ -133,7 +133,11 @@ impl Page {
         self.heading(&figure.title, '-');
         if !figure.chart.y.is_empty() {
             let unit = if figure.chart.unit.is_empty() { String::new() } else { format!(" ({})", figure.chart.unit) };
-            self.words("", &format!("{}{unit} over {}", column(&figure.chart.y), column(&figure.chart.x)));
+            let each = match &figure.chart.series[..] {
+                "" => String::new(),
+                series => format!(", a column for each {series}"),
+            };
+            self.words("", &format!("{}{unit} over {}{each}", column(&figure.chart.y), column(&figure.chart.x)));
         }
         if !figure.has_numbers() {
             self.line("No point of this figure has a result.");

@@ -13,7 +13,7 @@ use crate::record::{
 };
 use crate::run::{RunError, RunSpec};
 use crate::stalls::{Slots, StallRecord};
-use crate::timeline::Timeline;
+use crate::timeline::{ModuleTrack, Timeline};
 use crate::ways::{local_ways, way_moves};
 use tombolo_design::placement::Movement;
 use tombolo_engine::EngineStats;
@@ -25,7 +25,7 @@ use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::traffic::Traffic;
 use tombolo_model::watch::Contents;
 use tombolo_types::stream::StreamError;
-use tombolo_types::{Bytes, Ps};
+use tombolo_types::{Bytes, GpuId, Ps};
 
 /// Lines of a report of who waits for whom.
 const REPORT_LINES: usize = 40;
@@ -108,6 +108,7 @@ impl Ended<'_> {
             energy_pj: self.energy((&sm, &l2, memory_cache, dram), traffic, &links),
             stalls: gpus.iter().fold(StallRecord::default(), |sum, gpu| sum.and(&gpu.stalls)),
             gpus,
+            modules: launches::modules(&slots),
             links,
             inter_gpu_bytes,
             dram,
@@ -206,7 +207,22 @@ impl Ended<'_> {
     ) -> Timeline {
         let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
         let tracks = links::tracks(self.machine, &hub.fabric);
-        Timeline { window, tracks, kernels: record.kernels.clone(), ways: record.local_ways.clone() }
+        let modules_per_gpu = self.machine.topology.modules_per_gpu;
+        let end = hub.command_processor.ended();
+        let all = parts.iter().flat_map(|part| &part.modules).filter(|module| module.cpu().is_none());
+        let module = |module: &Module<C, D>| {
+            let mut samples = module.slice_shared().activity().map_or_else(Vec::new, |kept| kept.samples().to_vec());
+            samples.push(module.sample(end));
+            ModuleTrack { module: module.id(), gpu: GpuId(module.id().0 / modules_per_gpu), samples }
+        };
+        Timeline {
+            window,
+            tracks,
+            modules: all.map(module).collect(),
+            module_rate: (modules_per_gpu > 1).then_some(self.machine.module_link.rate),
+            kernels: record.kernels.clone(),
+            ways: record.local_ways.clone(),
+        }
     }
 
     fn energy(

@@ -1,6 +1,6 @@
 //! The launches of a run, and what they left of its time to each GPU.
 
-use crate::record::{GpuRecord, KernelRecord, LinkRecord};
+use crate::record::{GpuRecord, KernelRecord, LinkRecord, ModuleRecord};
 use crate::stalls::Slots;
 use crate::time::{Span, Split, TimeRecord, union};
 use tombolo_machine::MachineConfig;
@@ -91,4 +91,29 @@ pub(crate) fn gpus<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>, links: &[L
         }
     };
     (0..machine.topology.gpus).map(GpuId).zip(of_gpu).map(record).collect()
+}
+
+/// A record of each module of each GPU.
+pub(crate) fn modules<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>) -> Vec<ModuleRecord> {
+    let Slots { machine, processor, modules } = *slots;
+    let record = |module: &&Module<C, D>| {
+        let shared = module.slice_shared();
+        let l2 = &shared.stats;
+        let sms = || module.sms().iter().map(|sm| &sm.stats);
+        ModuleRecord {
+            name: module.id().to_string(),
+            gpu: GpuId(module.id().0 / machine.topology.modules_per_gpu).to_string(),
+            transactions: sms().map(|sm| sm.transactions).sum(),
+            l1_loads: sms().map(|sm| sm.l1_loads).sum(),
+            l1_load_hits: sms().map(|sm| sm.l1_hits).sum(),
+            l2_loads: l2.reads,
+            l2_hits: l2.read_hits,
+            l2_remote_loads: l2.remote_reads,
+            dram_read_bytes: shared.memory.dram().read_bytes,
+            dram_write_bytes: shared.memory.dram().write_bytes,
+            sent_bytes: shared.port.stats().bytes().0,
+            stalls: slots.of_gpu(std::slice::from_ref(module), processor.ended()),
+        }
+    };
+    modules.iter().map(record).collect()
 }

@@ -204,6 +204,35 @@ pub struct GpuRecord {
     pub stalls: StallRecord,
 }
 
+/// One GPU module.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModuleRecord {
+    /// Such as `module3`, counted over all GPUs.
+    pub name: String,
+    /// Its GPU, such as `gpu0`.
+    pub gpu: String,
+    /// Line transactions that left its coalescers.
+    pub transactions: u64,
+    /// Loads looked up in its L1 caches, by line.
+    pub l1_loads: u64,
+    /// Of these, hits.
+    pub l1_load_hits: u64,
+    /// Loads looked up in its L2, its own and others', in line transactions.
+    pub l2_loads: u64,
+    /// Of these, hits.
+    pub l2_hits: u64,
+    /// Of the loads, from other modules.
+    pub l2_remote_loads: u64,
+    /// Bytes that its memory read, in whole bursts.
+    pub dram_read_bytes: u64,
+    /// Bytes that its memory wrote, likewise.
+    pub dram_write_bytes: u64,
+    /// Bytes that it sent to other modules, headers included.
+    pub sent_bytes: u64,
+    /// What its warp slots spent their cycles on.
+    pub stalls: StallRecord,
+}
+
 /// What the run cost the machine it ran on. Differs from run to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostRecord {
@@ -256,6 +285,9 @@ pub struct RunRecord {
     pub links: Vec<LinkRecord>,
     /// Each GPU.
     pub gpus: Vec<GpuRecord>,
+    /// Each module of each GPU.
+    #[serde(default)]
+    pub modules: Vec<ModuleRecord>,
     /// Bytes that GPUs sent each other, and a host in the fabric.
     pub inter_gpu_bytes: u64,
     /// Memory.
@@ -308,7 +340,7 @@ pub struct RunRecord {
     pub digest: String,
     /// Hash of the counters that observe the simulation and decide nothing.
     pub statistics_digest: String,
-    /// Each launch, in order. Kept results have none: there may be very many.
+    /// Each launch, in order. Its JSON has none: whoever writes it says how many there are to be.
     #[serde(skip)]
     pub kernels: Vec<KernelRecord>,
     /// What the checker of values found; only of a checked run. No kept record has it.

@@ -149,8 +149,8 @@ pub fn run_logged(spec: &RunSpec) -> Result<(RunRecord, Vec<BoundaryRecord>), Ru
     Ok((finished.record, finished.boundaries))
 }
 
-/// Runs a program to its end and keeps what the links between GPUs did, in windows of `window`. The record is that of
-/// [`run`].
+/// Runs a program to its end and keeps what links, modules and GPUs did over time, in windows of `window`. The record is
+/// that of [`run`].
 ///
 /// # Errors
 /// See [`RunError`].
@@ -341,6 +341,7 @@ impl<D: Contents> Simulation<'_, D> {
         let shared = Shared { map: &map, extents: boundaries.extents(), schedule: &schedule, driver: &driver, watch };
         let mut modules = modules::<_, D>(spec, &built, protocol, &shared);
         warm(&mut modules, &map, extras.resident);
+        extras.window.into_iter().for_each(|window| modules.iter_mut().for_each(|module| module.record(window)));
         let fabric = links::fabric(&built, layout, extras.window);
         let hub = Beside { fabric, boundaries, driver, schedule };
         let mut engine = build(spec, &built, hub, protocol, &map, modules);

@@ -15,6 +15,9 @@ use tombolo_model::stall::{Stall, StallTimes};
 use tombolo_model::watch::Contents;
 use tombolo_types::{Clock, Ps};
 
+/// Shares from this one on are shown. Source: what a decimal of a percent shows as other than nothing.
+pub const SHOWN: f64 = 0.0005;
+
 macro_rules! classes {
     ($( $(#[doc = $about:literal])* $field:ident: $Stall:ident ),+ $(,)?) => {
         /// Cycles of warp slots by what they went to.

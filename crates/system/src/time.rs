@@ -110,7 +110,7 @@ impl TimeRecord {
 }
 
 /// Which time of runs is compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeChoice {
     /// From the first kernel's opening to the last one's end.

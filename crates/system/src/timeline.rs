@@ -1,15 +1,19 @@
 //! What a run did over time, and its form that Perfetto and Chrome's tracing page open.
 //!
-//! The form is the trace-event JSON of Chrome: a counter (`"ph": "C"`) for the utilisation and the lanes of each way
-//! of each link between GPUs and for the local ways of each module's caches, a slice (`"ph": "X"`) for each kernel, a row a stream. Times are microseconds from the start of the run.
-//! Utilisation is of the machine's rate: more than 1 where more lanes than that have turned to a way.
+//! The form is the trace-event JSON of Chrome: a process a run, in it a thread for each GPU and stream with a slice
+//! (`"ph": "X"`) for each kernel, and counters (`"ph": "C"`) of links, modules and GPUs. Times are microseconds from the
+//! start of the run. Utilisation is of the machine's rate: more than 1 where more lanes than that have turned to a way.
+
+mod activity;
 
 use crate::record::{KernelRecord, LocalWaysRecord};
+use crate::stalls::SHOWN;
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use tombolo_model::activity::Sample;
 use tombolo_model::timeline::LinkTimeline;
-use tombolo_types::{Ps, Rate};
+use tombolo_types::{GpuId, ModuleId, Ps, Rate};
 
 /// One way of one link over time.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +26,17 @@ pub struct Track {
     pub link: LinkTimeline,
 }
 
+/// One module over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModuleTrack {
+    /// Which.
+    pub module: ModuleId,
+    /// Its GPU.
+    pub gpu: GpuId,
+    /// It at the start, at the end of each window, where kernels begin and end on it, and at the end of the run.
+    pub samples: Vec<Sample>,
+}
+
 /// What a run did over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
@@ -29,6 +44,10 @@ pub struct Timeline {
     pub window: Ps,
     /// Each way of each link between GPUs.
     pub tracks: Vec<Track>,
+    /// Each module of each GPU.
+    pub modules: Vec<ModuleTrack>,
+    /// Of a module's link to others of its GPU; `None` where a GPU is one module.
+    pub module_rate: Option<Rate>,
     /// When each kernel ran.
     pub kernels: Vec<KernelRecord>,
     /// Ways of local lines over time, where they shift: module by module, in order of time.
@@ -47,11 +66,11 @@ pub struct TraceEvent {
     /// Length of a slice, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dur: Option<f64>,
-    /// Group: 1 kernels, 2 links, 3 ways of caches.
+    /// The run, from 1.
     pub pid: u32,
-    /// Row within the group.
+    /// Of a slice, its GPU and stream; of a counter 0.
     pub tid: u32,
-    /// Values of a counter.
+    /// Values of a counter, or of a slice.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub args: BTreeMap<&'static str, Value>,
 }
@@ -66,9 +85,8 @@ pub struct Trace {
     pub display_time_unit: &'static str,
 }
 
-const KERNELS: u32 = 1;
-const LINKS: u32 = 2;
-const WAYS: u32 = 3;
+/// Streams of a GPU that have a thread of their own; later ones share the last.
+const STREAMS: u32 = 64;
 
 impl Track {
     /// Utilisation of each window, until the way is last used; then zero.
@@ -78,30 +96,74 @@ impl Track {
     }
 }
 
-impl Timeline {
-    /// The trace of it.
-    pub fn trace(&self) -> Trace {
-        let mut trace_events = vec![group("kernels", KERNELS), group("links between GPUs", LINKS)];
-        trace_events.extend(self.kernels.iter().map(slice));
-        for track in &self.tracks {
-            trace_events.extend(self.utilization(track));
-            let lanes = track.link.lanes().iter();
-            trace_events.extend(lanes.map(|(at, lanes)| counter(track, "lanes", *at, json!(lanes))));
-        }
-        if !self.ways.is_empty() {
-            trace_events.push(group("local ways of caches", WAYS));
-            trace_events.extend(self.ways.iter().map(local_ways));
-        }
+impl Trace {
+    /// Runs side by side, each a process of its name.
+    pub fn of(runs: &[(String, Timeline)]) -> Trace {
+        let run = |(pid, (name, timeline)): (u32, &(String, Timeline))| timeline.events(pid, name);
+        let trace_events = (1..).zip(runs).flat_map(run).collect();
         Trace { trace_events, display_time_unit: "ns" }
     }
+}
 
-    fn utilization(&self, track: &Track) -> Vec<TraceEvent> {
-        let at = |index: usize| Ps(index as u64 * self.window.0);
-        let values = track.utilization(self.window).chain(std::iter::once(0.0)).enumerate();
-        // A counter holds until the next: only changes are written.
-        let mut last = None;
-        let changes = values.filter(|(_, value)| last.replace(*value) != Some(*value));
-        changes.map(|(index, value)| counter(track, "utilization", at(index), json!(value))).collect()
+impl Timeline {
+    /// The events of a run that is a process.
+    fn events(&self, pid: u32, name: &str) -> Vec<TraceEvent> {
+        let mut events = vec![named("process_name", name, pid, 0)];
+        let slices: Vec<TraceEvent> = self.kernels.iter().flat_map(|kernel| self.slices(kernel, pid)).collect();
+        let threads: BTreeSet<u32> = slices.iter().map(|slice| slice.tid).collect();
+        events.extend(threads.into_iter().map(|tid| named("thread_name", &thread(tid), pid, tid)));
+        events.extend(slices);
+        for track in &self.tracks {
+            let name = |what| format!("{} {what}", track.name);
+            let values = track.utilization(self.window).chain(std::iter::once(0.0)).enumerate();
+            let values = values.map(|(index, value)| (Ps(index as u64 * self.window.0), value));
+            events.extend(changes(pid, &name("utilization"), "utilization", values));
+            let lanes = track.link.lanes().iter();
+            events.extend(lanes.map(|(at, lanes)| counter(pid, name("lanes"), "lanes", *at, json!(lanes))));
+        }
+        events.extend(self.activity(pid));
+        events.extend(self.ways.iter().map(|ways| local_ways(pid, ways)));
+        events
+    }
+
+    /// A slice for each GPU that a kernel ran on.
+    fn slices(&self, kernel: &KernelRecord, pid: u32) -> Vec<TraceEvent> {
+        let gpus: BTreeSet<GpuId> = self.modules.iter().map(|module| module.gpu).collect();
+        let ran = gpus.into_iter().filter(|gpu| kernel.gpu.as_ref().is_none_or(|name| *name == gpu.to_string()));
+        let slice = |gpu: GpuId| TraceEvent {
+            name: kernel.name.clone(),
+            ph: 'X',
+            ts: kernel.start_s * 1e6,
+            dur: Some((kernel.end_s - kernel.start_s) * 1e6),
+            pid,
+            tid: u32::from(gpu.0) * STREAMS + kernel.stream.min(STREAMS - 1) + 1,
+            args: self.arguments(kernel, gpu),
+        };
+        ran.map(slice).collect()
+    }
+
+    /// What is told of a kernel: what its CTAs did on all GPUs, the stalls that took most, and what the memories and links
+    /// of one GPU moved while it was open.
+    fn arguments(&self, kernel: &KernelRecord, gpu: GpuId) -> BTreeMap<&'static str, Value> {
+        let moved = self.moved(gpu, kernel);
+        let mut args = BTreeMap::from([
+            ("ctas", json!(kernel.ctas)),
+            ("warp_instructions", json!(kernel.warp_instructions)),
+            ("transactions", json!(kernel.transactions)),
+            ("l1_loads", json!(kernel.l1_loads)),
+            ("l1_load_hits", json!(kernel.l1_load_hits)),
+            ("gpu_l2_loads", json!(moved.l2_loads)),
+            ("gpu_l2_hits", json!(moved.l2_hits)),
+            ("gpu_dram_bytes", json!(moved.dram_bytes)),
+            ("gpu_sent_bytes", json!(moved.sent_bytes)),
+        ]);
+        let stalls = &kernel.stalls;
+        let mut classes = stalls.named().to_vec();
+        classes.retain(|(_, cycles)| stalls.share(*cycles) >= SHOWN);
+        classes.sort_by_key(|(_, cycles)| std::cmp::Reverse(*cycles));
+        let told = classes.iter().map(|(class, cycles)| format!("{class} {:.1} %", 100.0 * stalls.share(*cycles)));
+        args.insert("stalls", json!(told.collect::<Vec<_>>().join(", ")));
+        args
     }
 }
 
@@ -109,43 +171,36 @@ fn microseconds(at: Ps) -> f64 {
     at.0 as f64 / 1e6
 }
 
-fn counter(track: &Track, what: &'static str, at: Ps, value: Value) -> TraceEvent {
-    TraceEvent {
-        name: format!("{} {what}", track.name),
-        ph: 'C',
-        ts: microseconds(at),
-        dur: None,
-        pid: LINKS,
-        tid: 0,
-        args: BTreeMap::from([(what, value)]),
-    }
+/// A counter at each time at which its value is another: it holds until the next.
+fn changes(pid: u32, name: &str, what: &'static str, values: impl Iterator<Item = (Ps, f64)>) -> Vec<TraceEvent> {
+    let mut last = None;
+    let changes = values.filter(|(_, value)| last.replace(*value) != Some(*value));
+    changes.map(|(at, value)| counter(pid, name.to_owned(), what, at, json!(value))).collect()
 }
 
-fn local_ways(ways: &LocalWaysRecord) -> TraceEvent {
+fn counter(pid: u32, name: String, what: &'static str, at: Ps, value: Value) -> TraceEvent {
+    TraceEvent { name, ph: 'C', ts: microseconds(at), dur: None, pid, tid: 0, args: BTreeMap::from([(what, value)]) }
+}
+
+fn local_ways(pid: u32, ways: &LocalWaysRecord) -> TraceEvent {
     TraceEvent {
         name: format!("{} local ways", ways.module),
         ph: 'C',
         ts: ways.since_s * 1e6,
         dur: None,
-        pid: WAYS,
+        pid,
         tid: 0,
         args: BTreeMap::from([("l1", json!(ways.l1)), ("l2", json!(ways.l2))]),
     }
 }
 
-fn slice(kernel: &KernelRecord) -> TraceEvent {
-    TraceEvent {
-        name: kernel.name.clone(),
-        ph: 'X',
-        ts: kernel.start_s * 1e6,
-        dur: Some((kernel.end_s - kernel.start_s) * 1e6),
-        pid: KERNELS,
-        tid: kernel.stream,
-        args: BTreeMap::new(),
-    }
+/// What a thread is called.
+fn thread(tid: u32) -> String {
+    let (gpu, stream) = ((tid - 1) / STREAMS, (tid - 1) % STREAMS);
+    if stream == 0 { format!("gpu{gpu}") } else { format!("gpu{gpu}, stream {stream}") }
 }
 
-fn group(name: &str, pid: u32) -> TraceEvent {
+fn named(what: &str, name: &str, pid: u32, tid: u32) -> TraceEvent {
     let args = BTreeMap::from([("name", json!(name))]);
-    TraceEvent { name: "process_name".to_owned(), ph: 'M', ts: 0.0, dur: None, pid, tid: 0, args }
+    TraceEvent { name: what.to_owned(), ph: 'M', ts: 0.0, dur: None, pid, tid, args }
 }

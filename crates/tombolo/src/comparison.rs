@@ -1,8 +1,13 @@
 //! The result of a comparison: runs, speed-ups over a baseline, geometric means, and the counters that say why.
 
+mod kernels;
+
 use crate::table::{Cell, Look, Table, bytes, count, percent, seconds};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use tombolo_report::Document;
+use tombolo_report::document::{self, Chart, ChartKind, Figure, Provenance, Row};
+use tombolo_system::record::KernelRecord;
 use tombolo_system::{RunRecord, TimeChoice};
 
 /// Speed-ups nearer to 1 than this are shown as equal to the baseline. Source: what two decimals can show.
@@ -12,7 +17,7 @@ const EQUAL: f64 = 0.005;
 pub(crate) type Results = Vec<Vec<Result<RunRecord, String>>>;
 
 /// A run without a result.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FailedRun {
     /// As named on the command line.
     workload: String,
@@ -22,8 +27,19 @@ pub(crate) struct FailedRun {
     error: String,
 }
 
+/// The launches of a run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Launches {
+    /// As named on the command line.
+    pub(crate) workload: String,
+    /// Name of the design.
+    pub(crate) design: String,
+    /// Each, in order.
+    pub(crate) kernels: Vec<KernelRecord>,
+}
+
 /// What the comparison cost the machine it ran on.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Cost {
     /// Seconds, recording included.
     pub(crate) wall_s: f64,
@@ -32,16 +48,16 @@ pub(crate) struct Cost {
 }
 
 /// One document with everything; `compare --json` prints it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Comparison {
     /// Version of the simulator.
-    tombolo: &'static str,
+    tombolo: String,
     /// Machine.
     machine: String,
     /// The fraction of the machine and the inputs that was run.
     scale: String,
     /// What was set of the machine and the designs.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     set: Vec<String>,
     /// The design that speed-ups are over.
     baseline: String,
@@ -57,6 +73,9 @@ pub(crate) struct Comparison {
     geometric_means: BTreeMap<String, Option<f64>>,
     /// Every result, workload by workload, designs in the order given.
     runs: Vec<RunRecord>,
+    /// The launches of every result, where they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    kernels: Vec<Launches>,
     /// Every run without a result.
     failures: Vec<FailedRun>,
     /// What the runs noted, each once.
@@ -81,12 +100,14 @@ pub(crate) struct Compared {
     pub(crate) designs: Vec<String>,
     /// As named on the command line.
     pub(crate) workloads: Vec<String>,
+    /// Whether launches are told.
+    pub(crate) kernels: bool,
 }
 
 impl Comparison {
     /// The comparison of `results`: by workload, then by design, in the order of `compared`.
     pub(crate) fn of(compared: Compared, results: Results, host: Cost) -> Comparison {
-        let Compared { machine, scale, set, baseline, time, designs, workloads } = compared;
+        let Compared { machine, scale, set, baseline, time, designs, workloads, kernels } = compared;
         let (mut runs, mut failures) = (Vec::new(), Vec::new());
         for (workload, row) in workloads.iter().zip(results) {
             for (design, result) in designs.iter().zip(row) {
@@ -99,8 +120,14 @@ impl Comparison {
                 }
             }
         }
+        let launches = |run: &RunRecord| Launches {
+            workload: run.workload.clone(),
+            design: run.design.clone(),
+            kernels: run.kernels.clone(),
+        };
         let mut comparison = Comparison {
-            tombolo: env!("CARGO_PKG_VERSION"),
+            kernels: runs.iter().filter(|_| kernels).map(launches).collect(),
+            tombolo: env!("CARGO_PKG_VERSION").to_owned(),
             machine,
             scale,
             set,
@@ -159,6 +186,10 @@ impl Comparison {
         text.push('\n');
         text.push_str(&title("Why"));
         text.push_str(&self.cause_table().render(colours));
+        if !self.kernels.is_empty() {
+            text.push_str(&title("Kernels, by time"));
+            text.push_str(&kernels::table(&self.kernels, &self.designs).render(colours));
+        }
         for note in &self.notes {
             text.push_str(&format!("note: {note}\n"));
         }
@@ -310,6 +341,62 @@ impl Cause {
     }
 }
 
+impl Comparison {
+    /// What a report shows of it, with what made it.
+    pub(crate) fn report(&self, provenance: Option<Provenance>) -> Document {
+        let command = provenance.as_ref().map(|made| made.command.clone()).unwrap_or_default();
+        let failure = |one: &FailedRun| document::Failure {
+            point: format!("{} under {}", one.workload, one.design),
+            error: one.error.clone(),
+        };
+        Document {
+            title: format!("Designs on {}", self.machine),
+            paper: "comparison".to_owned(),
+            scale: self.scale.clone(),
+            time: self.time.to_string(),
+            tombolo: self.tombolo.clone(),
+            command,
+            figures: vec![self.figure()],
+            failures: self.failures.iter().map(failure).collect(),
+            notes: self.notes.clone(),
+            provenance,
+            ..Document::default()
+        }
+    }
+
+    fn figure(&self) -> Figure {
+        let row = |label: &str, speedups: &BTreeMap<String, Option<f64>>, summary| Row {
+            label: label.to_owned(),
+            values: self.designs.iter().map(|design| speedups.get(design).copied().flatten()).collect(),
+            summary,
+        };
+        let none = BTreeMap::new();
+        let rows = self.workloads.iter().map(|one| row(one, self.speedups.get(one).unwrap_or(&none), false));
+        let mean = row("geometric mean", &self.geometric_means, true);
+        let set = if self.set.is_empty() { String::new() } else { format!(" Set: {}.", self.set.join(", ")) };
+        Figure {
+            id: "speed-up".to_owned(),
+            title: format!("Speed-up over {} on {} (time: {})", self.baseline, self.machine, self.time),
+            caption: format!(
+                "Speed-up: time under {}, over the time of the run. Times are {}. Run at {} of machine and input.{set}",
+                self.baseline,
+                self.time.title(),
+                self.scale
+            ),
+            chart: Chart {
+                kind: ChartKind::Bars,
+                x: "workload".to_owned(),
+                y: "speed-up".to_owned(),
+                reference: Some(1.0),
+                ..Chart::default()
+            },
+            columns: std::iter::once("workload".to_owned()).chain(self.designs.iter().cloned()).collect(),
+            rows: rows.chain([mean]).collect(),
+            ..Figure::default()
+        }
+    }
+}
+
 /// The geometric mean; `None` where a value is missing or there is none.
 fn geometric_mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let logarithms = values.map(|value| value.map(f64::ln)).collect::<Option<Vec<f64>>>()?;
@@ -339,6 +426,7 @@ mod tests {
             time: TimeChoice::default(),
             designs: vec!["a".into(), "b".into()],
             workloads: vec!["w".into()],
+            kernels: true,
         };
         let results = vec![vec![Err("no room".to_owned()), Err("no room".to_owned())]];
         let comparison = Comparison::of(compared, results, Cost { wall_s: 1.0, threads: 1 });

@@ -1,14 +1,11 @@
 //! What `explain` prints: stacks side by side, and what they differ in most.
 
-use crate::table::{Cell, Look, Table, bytes, count};
+use crate::table::{Cell, Look, Table};
 use serde::Serialize;
-use tombolo_experiment::explain::{Change, Difference, differences, shares};
-use tombolo_report::counter;
-use tombolo_system::stalls::StallRecord;
+use tombolo_experiment::explain::{Difference, differences, percent, shares, words};
+use tombolo_system::stalls::{SHOWN, StallRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
-/// Differences from this share on are told. Source: what a decimal of a percent shows as other than nothing.
-const LEAST: f64 = 0.0005;
 /// Differences that a person is told of a design, at most. Source: assumed; all are in the document.
 const MOST: usize = 6;
 
@@ -79,7 +76,7 @@ impl Explanation {
             shares: shares(run, first, time),
         };
         let rows = |run: &RunRecord| {
-            let told = differences(&[(first, run)], time).into_iter().filter(|one| one.growth().abs() >= LEAST);
+            let told = differences(&[(first, run)], time).into_iter().filter(Difference::is_shown);
             told.map(|one| DifferenceRow::of(&run.design, &one)).collect::<Vec<_>>()
         };
         let mut notes: Vec<String> = Vec::new();
@@ -129,12 +126,12 @@ impl Explanation {
         let headings = std::iter::once("class").chain(self.designs.iter().map(|one| &*one.design));
         let mut table = Table::new(1).with_headings(headings);
         let mut add = |name: String, values: Vec<f64>| {
-            let cells = values.into_iter().map(|value| Cell::plain(share(value)));
+            let cells = values.into_iter().map(|value| Cell::plain(percent(value)));
             table.row(std::iter::once(Cell::plain(name)).chain(cells).collect());
         };
         for (index, (class, _)) in self.designs[0].shares.iter().enumerate() {
             let values: Vec<f64> = self.designs.iter().map(|one| one.shares[index].1).collect();
-            if values.iter().any(|value| *value >= LEAST) {
+            if values.iter().any(|value| *value >= SHOWN) {
                 add(words(class), values);
             }
         }
@@ -147,46 +144,7 @@ impl Explanation {
 impl DifferenceRow {
     fn of(design: &str, difference: &Difference) -> DifferenceRow {
         let Difference { class, from, to, ref counter } = *difference;
-        let behind = counter.as_ref().map(|change| format!(": {}", told(change))).unwrap_or_default();
-        let text = format!("{} {} -> {}{behind}", words(class), share(from), share(to));
-        DifferenceRow {
-            design: design.to_owned(),
-            class,
-            from,
-            to,
-            counter: counter.as_ref().map(|one| one.path),
-            text,
-        }
-    }
-}
-
-/// A counter before and after: `directory evictions 0 -> 4.7 M`.
-fn told(Change { path, from, to }: &Change) -> String {
-    let known = counter::find(path).expect("counters behind classes are in the table");
-    let [from, to] = [*from, *to].map(|value| if known.unit == "B" { bytes(value) } else { count(value) });
-    format!("{} {from} -> {to}", known.name)
-}
-
-/// A class as words.
-fn words(class: &str) -> String {
-    class.replace('_', " ")
-}
-
-fn share(value: f64) -> String {
-    format!("{:.1} %", 100.0 * value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_difference_is_told_with_its_counter() {
-        let counter = Some(Change { path: "coherence.directory_evictions", from: 0, to: 4_700_000 });
-        let difference = Difference { class: "store_credit", from: 0.04, to: 0.18, counter };
-        let row = DifferenceRow::of("hmg", &difference);
-        assert_eq!(row.text, "store credit 4.0 % -> 18.0 %: directory evictions 0 -> 4.70 M");
-        let row = DifferenceRow::of("hmg", &Difference { counter: None, ..difference });
-        assert_eq!((row.text.as_str(), row.counter), ("store credit 4.0 % -> 18.0 %", None));
+        let counter = counter.as_ref().map(|one| one.path);
+        DifferenceRow { design: design.to_owned(), class, from, to, counter, text: difference.to_string() }
     }
 }

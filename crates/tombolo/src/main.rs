@@ -2,6 +2,7 @@
 //!
 //! One file a subcommand, in [`command`]. They share:
 //! - [`hardware`]: machine, designs, settings, scale. [`study`]: what `reproduce` and `sweep` have in common.
+//! - [`asked`]: experiments that have no file.
 //! - [`output`]: standard output and files. [`table`]: aligned text. [`progress`], [`threads`].
 //! - [`comparison`], [`summary`] and [`verdict`]: what is printed of results. [`timed`]: which time is compared.
 //! - [`explanation`]: why designs differ.
@@ -21,6 +22,7 @@
 use clap::Parser;
 use std::process::ExitCode;
 
+mod asked;
 mod command;
 mod comparison;
 mod explanation;

@@ -23,6 +23,11 @@ pub(crate) struct OutputArguments {
 }
 
 impl OutputArguments {
+    /// An answer that goes to standard output, as JSON or text, and as JSON to a file.
+    pub(crate) fn new(json: bool, out: Option<PathBuf>) -> OutputArguments {
+        OutputArguments { json, out }
+    }
+
     /// An error where the file is also that of `flag`.
     pub(crate) fn refuse_same(&self, flag: &'static str, other: &Path) -> Result<(), Failure> {
         match &self.out {

@@ -128,7 +128,7 @@ impl StudyArguments {
 }
 
 /// Has an interrupt say that nothing finished is lost.
-fn tell_when_interrupted(out: &Path) {
+pub(crate) fn tell_when_interrupted(out: &Path) {
     let folder = out.display().to_string();
     // Where the system refuses, an interrupt ends the program without a word, and as little is lost.
     let _ = ctrlc::try_set_handler(move || {
@@ -143,6 +143,6 @@ const COLUMNS: usize = 100;
 /// Claims and figures, for people.
 fn text(document: &Document, study: &Study, out: &Path) -> String {
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).unwrap_or(COLUMNS);
-    let (folder, files) = (out.display(), study.files().join(", "));
-    format!("{}\n{folder}: {files}\n", tombolo_report::text(document, columns))
+    let (folder, page) = (out.display(), out.join(study.page()));
+    format!("{}\n{folder}: {}\npage: {}\n", tombolo_report::text(document, columns), study.files(), page.display())
 }

@@ -1,6 +1,7 @@
 //! The result of one run, for people.
 
 use crate::table::{Cell, Look, Table, Unit, bytes, count, percent, seconds, small};
+use tombolo_experiment::explain::words;
 use tombolo_experiment::workload::Source;
 use tombolo_system::checker::{Checked, Place, Violation};
 use tombolo_system::elision::ElisionRecord;
@@ -8,17 +9,15 @@ use tombolo_system::iteration::IterationRecord;
 use tombolo_system::paging::PagingRecord;
 use tombolo_system::publication::PublicationRecord;
 use tombolo_system::record::{KernelRecord, LinkRecord};
+use tombolo_system::stalls::{SHOWN, StallRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
-
-/// Shares from this one on are shown. Source: what a decimal of a percent shows as other than nothing.
-const LEAST_SHARE: f64 = 0.0005;
 
 /// What of a run is shown.
 #[derive(Clone, Copy)]
 pub(crate) struct Shown {
     /// Whether its times are projected from parts of it.
     pub(crate) sampled: bool,
-    /// Whether each launch is.
+    /// Whether each launch, each GPU and each module is.
     pub(crate) kernels: bool,
     /// The time that is told beside the whole.
     pub(crate) time: TimeChoice,
@@ -40,7 +39,9 @@ pub(crate) fn text(run: &RunRecord, source: &Source, shown: Shown, colours: bool
     text.push_str(&table.render(colours));
     text.push_str(&format!("\n{}", slots(run).render(colours)));
     if shown.kernels {
-        text.push_str(&format!("\n{}", launches(&run.kernels).render(colours)));
+        for table in [launches(&run.kernels), gpus(run), modules(run)] {
+            text.push_str(&format!("\n{}", table.render(colours)));
+        }
     }
     if let Some(check) = &run.check {
         text.push_str(&values(check));
@@ -237,9 +238,8 @@ fn slots(run: &RunRecord) -> Table {
     let stalls = &run.stalls;
     let mut table = Table::new(1).with_headings(["warp-slot cycles", &*count(stalls.warp_slot_cycles)]);
     for (class, cycles) in stalls.named() {
-        if stalls.share(cycles) >= LEAST_SHARE {
-            table
-                .row(vec![Cell::plain(class.replace('_', " ")), Cell::plain(percent(cycles, stalls.warp_slot_cycles))]);
+        if stalls.share(cycles) >= SHOWN {
+            table.row(vec![Cell::plain(words(class)), Cell::plain(percent(cycles, stalls.warp_slot_cycles))]);
         }
     }
     table
@@ -266,6 +266,66 @@ fn launches(kernels: &[KernelRecord]) -> Table {
         table.row(cells.map(Cell::plain).to_vec());
     }
     table
+}
+
+/// A row for each GPU.
+fn gpus(run: &RunRecord) -> Table {
+    let headings = ["GPU", "busy", "of the time", "transactions", "links to others", "slots that hold a warp"];
+    let mut table = Table::new(1).with_headings(headings);
+    for one in &run.gpus {
+        let cells = [
+            one.name.clone(),
+            seconds(one.busy_s),
+            share(one.busy_s / run.time_s),
+            count(one.transactions),
+            bytes(one.link_bytes),
+            held(&one.stalls),
+        ];
+        table.row(cells.map(Cell::plain).to_vec());
+    }
+    table
+}
+
+/// A row for each module.
+fn modules(run: &RunRecord) -> Table {
+    let headings = [
+        "module",
+        "GPU",
+        "transactions",
+        "L1",
+        "L2",
+        "L2 loads of others",
+        "DRAM read",
+        "written",
+        "sent",
+        "slots that hold a warp",
+    ];
+    let mut table = Table::new(2).with_headings(headings);
+    for one in &run.modules {
+        let cells = [
+            one.name.clone(),
+            one.gpu.clone(),
+            count(one.transactions),
+            percent(one.l1_load_hits, one.l1_loads),
+            percent(one.l2_hits, one.l2_loads),
+            count(one.l2_remote_loads),
+            bytes(one.dram_read_bytes),
+            bytes(one.dram_write_bytes),
+            bytes(one.sent_bytes),
+            held(&one.stalls),
+        ];
+        table.row(cells.map(Cell::plain).to_vec());
+    }
+    table
+}
+
+/// Of warp slots, the share in which a warp was.
+fn held(stalls: &StallRecord) -> String {
+    share(1.0 - stalls.share(stalls.idle + stalls.kernel_boundary))
+}
+
+fn share(share: f64) -> String {
+    if share.is_finite() { format!("{:.1} %", 100.0 * share) } else { "-".to_owned() }
 }
 
 /// The link that sent for the largest share of the run, if any sent; the first of equals.

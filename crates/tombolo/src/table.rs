@@ -1,6 +1,7 @@
 //! Text in aligned columns, with colours where they are welcome, and numbers for people.
 
 use tombolo_report::clean;
+pub(crate) use tombolo_report::{bytes, count};
 
 /// How a cell looks on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,34 +107,6 @@ impl Table {
     }
 }
 
-/// `value` with a decimal prefix, three or four digits: `12.3 M`.
-pub(crate) fn si(value: f64) -> String {
-    const PREFIXES: [(f64, &str); 4] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];
-    match PREFIXES.iter().find(|(unit, _)| value >= *unit) {
-        Some((unit, name)) => format!("{}{name}", short(value / unit)),
-        None => short(value),
-    }
-}
-
-fn short(value: f64) -> String {
-    match value {
-        _ if value >= 100.0 || value.fract() == 0.0 => format!("{value:.0}"),
-        _ if value >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
-}
-
-/// A count.
-pub(crate) fn count(value: u64) -> String {
-    si(value as f64)
-}
-
-/// Bytes, in decimal units as links and memories are sold: `1.23 GB`.
-pub(crate) fn bytes(value: u64) -> String {
-    let text = si(value as f64);
-    if text.contains(' ') { format!("{text}B") } else { format!("{text} B") }
-}
-
 /// `part` of `whole` in percent; a dash where there is no whole.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / whole as f64) }
@@ -188,9 +161,6 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let counts = [0, 7, 1500, 12_345, 123_456, 5_000_000];
-        assert_eq!(counts.map(count), ["0", "7", "1.50 k", "12.3 k", "123 k", "5 M"]);
-        assert_eq!((bytes(17), bytes(2_500_000_000)), ("17 B".into(), "2.50 GB".into()));
         assert_eq!((percent(1, 3), percent(1, 0)), ("33.3 %".into(), "-".into()));
         assert_eq!((seconds(0.0025), seconds(3e-9)), ("2.50 ms".into(), "3.00 ns".into()));
     }

@@ -309,6 +309,16 @@ impl<D: Contents> Sm<D> {
         &self.stalls.times
     }
 
+    /// Warps that have not ended.
+    pub fn alive(&self) -> u32 {
+        self.alive.count_ones()
+    }
+
+    /// Misses of its L1 under way.
+    pub fn misses(&self) -> u32 {
+        self.mshr.used()
+    }
+
     /// Warp slots.
     pub fn slots(&self) -> usize {
         self.warps.len()

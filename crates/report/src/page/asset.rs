@@ -1,7 +1,12 @@
-//! The files that are copied into every page, and the policy that lets only them run.
+//! The files that are copied into pages, and the policy that lets only them run.
+
+use super::Charts;
 
 /// How a page looks, on screen and on paper.
 pub(super) const STYLE: &str = include_str!("../../assets/page.css");
+
+/// How charts that a script draws look, beside that.
+pub(super) const LIVE_STYLE: &str = include_str!("../../assets/live.css");
 
 /// What draws the charts of a page.
 pub(super) const SCRIPT: &str = include_str!("../../assets/page.js");
@@ -10,17 +15,21 @@ pub(super) const SCRIPT: &str = include_str!("../../assets/page.js");
 pub(super) const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.common.min.js");
 
 /// SHA-256 of [`SCRIPT`] in base 64, as the policy wants it.
-const SCRIPT_DIGEST: &str = "fWCubHQ9HnSktmKvSrsSWPk8Jte140ugh6Jw2kwNQVA=";
+const SCRIPT_DIGEST: &str = "jKiGNhiXiWBP3cDOhy65j0y0iyeDodcWwbmkNjT0zgE=";
 
 /// SHA-256 of [`ECHARTS`], likewise.
 const ECHARTS_DIGEST: &str = "YfEygKujFh93/IAb9fnHhvVfEEMhU6BoP8XMBwCwE9U=";
 
-/// The page's content security policy: it loads nothing, sends nothing, and runs the two scripts above, so that
-/// whatever a document contains cannot run even if it were not escaped.
-pub(super) fn policy() -> String {
+/// The page's content security policy: it loads nothing, sends nothing, and runs no script, or the two above where they
+/// draw its charts. Whatever a document contains cannot run even if it were not escaped.
+pub(super) fn policy(charts: Charts) -> String {
+    let scripts = match charts {
+        Charts::Still => "'none'".to_owned(),
+        Charts::Live => format!("'sha256-{ECHARTS_DIGEST}' 'sha256-{SCRIPT_DIGEST}'"),
+    };
     format!(
-        "default-src 'none'; script-src 'sha256-{ECHARTS_DIGEST}' 'sha256-{SCRIPT_DIGEST}'; \
-         style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'"
+        "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; \
+         form-action 'none'"
     )
 }
 
@@ -39,7 +48,7 @@ mod tests {
 
     #[test]
     fn no_file_ends_its_element_early_or_is_changed_by_a_reader() {
-        for text in [STYLE, SCRIPT, ECHARTS] {
+        for text in [STYLE, LIVE_STYLE, SCRIPT, ECHARTS] {
             let lower = text.to_ascii_lowercase();
             // A parser of HTML turns a carriage return into a line feed, which would change the digest.
             for sequence in ["</script", "</style", "<!--", "\r", "\0"] {

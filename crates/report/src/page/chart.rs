@@ -2,12 +2,13 @@
 
 use super::figure::column;
 use crate::document::{ChartKind, Document, Figure};
+use crate::drawing::is_drawn;
 use crate::number::quantity;
 use serde::Serialize;
 
-/// Whether a chart is drawn of `figure`.
-pub(super) fn is_drawn(figure: &Figure) -> bool {
-    figure.chart.kind != ChartKind::Table && figure.has_numbers()
+/// Whether the script draws `figure`: the cells of a heat map hold their numbers and need none.
+pub(super) fn is_live(figure: &Figure) -> bool {
+    is_drawn(figure) && figure.chart.kind != ChartKind::Heat
 }
 
 /// A figure for the script. Those that are not drawn are there too, for their tables can be downloaded.
@@ -31,6 +32,8 @@ struct Drawing<'a> {
     /// Row by row, one number a series.
     values: Vec<Vec<Option<f64>>>,
     stated: Vec<Stated<'a>>,
+    /// Address of the run behind each number, where the page shows it.
+    runs: Vec<Vec<Option<String>>>,
 }
 
 /// A value of the paper that has a place among the numbers.
@@ -56,16 +59,21 @@ pub(super) fn data(documents: &[Document]) -> String {
 fn drawing<'a>(document: &Document, figure: &'a Figure) -> Drawing<'a> {
     let unit = &figure.chart.unit;
     let y = column(&figure.chart.y);
+    let of = if figure.chart.series.is_empty() { String::new() } else { format!("{} ", figure.chart.series) };
     Drawing {
         file: format!("{}-{}", super::anchor(&document.paper), super::anchor(&figure.id)),
-        drawn: is_drawn(figure),
-        kind: figure.chart.kind,
+        drawn: is_live(figure),
+        kind: match figure.chart.kind {
+            // A line a column shows the same numbers.
+            ChartKind::Heat => ChartKind::Lines,
+            kind => kind,
+        },
         x: column(&figure.chart.x),
         y: if unit.is_empty() { y } else { format!("{y} ({unit})") },
         log: figure.chart.log_y,
         reference: figure.chart.reference.filter(|value| value.is_finite()),
         columns: &figure.columns,
-        series: figure.series().iter().map(|head| column(head)).collect(),
+        series: figure.series().iter().map(|head| format!("{of}{}", column(head))).collect(),
         labels: figure.rows.iter().map(|row| row.label.as_str()).collect(),
         summaries: (0..figure.rows.len()).filter(|row| figure.rows[*row].summary).collect(),
         values: figure
@@ -74,7 +82,14 @@ fn drawing<'a>(document: &Document, figure: &'a Figure) -> Drawing<'a> {
             .map(|row| (0..figure.series().len()).map(|index| row.value(index)).collect())
             .collect(),
         stated: stated(figure),
+        runs: runs(document, figure),
     }
+}
+
+fn runs(document: &Document, figure: &Figure) -> Vec<Vec<Option<String>>> {
+    let run = |row, column| super::run(document, figure.evidence.run(row, column)?);
+    let of_row = |row| (0..figure.series().len()).map(|column| run(row, column)).collect();
+    if figure.evidence.cells.is_empty() { Vec::new() } else { (0..figure.rows.len()).map(of_row).collect() }
 }
 
 fn stated(figure: &Figure) -> Vec<Stated<'_>> {

@@ -17,11 +17,11 @@ pub(super) fn list(configurations: &[Configuration]) -> Markup {
 
 fn table(configuration: &Configuration) -> Markup {
     html! {
-        table.plain {
+        table.configuration {
             thead { tr { th scope="col" { "Key" } th scope="col" { "Value" } th scope="col" { "Source" } } }
             tbody {
                 @for entry in &configuration.entries {
-                    tr { th scope="row" { code { (entry.key) } } td { (entry.value) } td.words { (entry.source) } }
+                    tr { th scope="row" { (entry.key) } td { (entry.value) } td { (entry.source) } }
                 }
             }
         }

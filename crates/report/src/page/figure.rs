@@ -1,16 +1,18 @@
 //! A figure: its place for a chart, its numbers, and what the paper states of it.
 
-use super::chart;
+use super::{Charts, chart};
 use crate::counter;
-use crate::document::{ChartKind, Figure, Row};
+use crate::document::{ChartKind, Document, Figure};
+use crate::drawing::{self, Surface};
 use crate::number::{number, quantity};
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
-/// The figure under `anchor`.
-pub(super) fn section(figure: &Figure, anchor: &str) -> Markup {
-    let drawn = chart::is_drawn(figure);
+/// A figure of a document.
+pub(super) fn section(document: &Document, figure: &Figure, charts: Charts) -> Markup {
+    let drawn = drawing::is_drawn(figure);
+    let is_live = charts == Charts::Live && chart::is_live(figure);
     html! {
-        section.figure id=(anchor) {
+        section.figure id=(super::part(document, &figure.id)) {
             div.drawing {
                 h3 { (figure.title) }
                 @if !figure.caption.is_empty() { p.caption { (figure.caption) } }
@@ -18,19 +20,45 @@ pub(super) fn section(figure: &Figure, anchor: &str) -> Markup {
                 @if !figure.has_numbers() {
                     p.remark { "There is nothing to draw: no point of this figure has a result." }
                 } @else if drawn {
-                    div.legend role="group" aria-label="What is drawn" {}
-                    div.chart tabindex="0" role="group" aria-roledescription="chart" aria-label=(spoken(figure)) {}
-                    p.unseen.reading aria-live="polite" {}
+                    @if is_live {
+                        div.legend role="group" aria-label="What is drawn" {}
+                        div.scroll { div.chart tabindex="0" role="group" aria-roledescription="chart" aria-label=(spoken(figure)) {} }
+                        p.unseen.reading aria-live="polite" {}
+                    } @else {
+                        (still(document, figure))
+                    }
                 }
+                (remarks(figure))
             }
             @if !figure.rows.is_empty() {
                 details open[!drawn] {
                     summary { "Numbers" @if !figure.chart.unit.is_empty() { " in " (figure.chart.unit) } }
-                    (table(figure))
+                    (table(document, figure))
                 }
-                button.download type="button" hidden { "Download CSV" }
+                @if charts == Charts::Live { button.download type="button" hidden { "Download CSV" } }
             }
             @if !figure.published.is_empty() { (published(figure)) }
+        }
+    }
+}
+
+/// The chart as a drawing, whose marks lead to their runs.
+fn still(document: &Document, figure: &Figure) -> Markup {
+    let anchor = |run: usize| super::run(document, run).map(|name| format!("#{name}"));
+    let svg = drawing::svg(figure, Surface::Page, &anchor).unwrap_or_default();
+    html! { div.scroll.still tabindex="0" role="region" aria-label={ "Chart of " (figure.title) } { (PreEscaped(svg)) } }
+}
+
+/// What whiskers and daggers stand for.
+fn remarks(figure: &Figure) -> Markup {
+    let evidence = &figure.evidence;
+    let label = |row: &usize| figure.rows.get(*row).map_or("", |row| row.label.as_str());
+    html! {
+        @if !evidence.repeated.is_empty() {
+            p.caption { "Whiskers: the least and the greatest over " (evidence.repeated) "." }
+        }
+        @for (text, rows) in evidence.told() {
+            p.caption { "† " (rows.iter().map(label).collect::<Vec<_>>().join(", ")) ": " (text) }
         }
     }
 }
@@ -50,7 +78,7 @@ pub(crate) fn column(head: &str) -> String {
     counter::find(head).map_or_else(|| head.to_owned(), counter::Counter::label)
 }
 
-fn table(figure: &Figure) -> Markup {
+fn table(document: &Document, figure: &Figure) -> Markup {
     html! {
         div.scroll tabindex="0" role="region" aria-label={ "Numbers of " (figure.title) } {
             table.numbers {
@@ -61,21 +89,28 @@ fn table(figure: &Figure) -> Markup {
                         }
                     }
                 }
-                tbody { @for row in &figure.rows { (line(figure, row)) } }
+                tbody { @for row in 0..figure.rows.len() { (line(document, figure, row)) } }
             }
         }
     }
 }
 
-fn line(figure: &Figure, row: &Row) -> Markup {
+fn line(document: &Document, figure: &Figure, at: usize) -> Markup {
+    let row = &figure.rows[at];
     html! {
         tr.summary[row.summary] {
-            th scope="row" { (row.label) }
+            th scope="row" { (row.label) @if figure.evidence.is_flagged(at) { " †" } }
             @for (index, column) in figure.series().iter().enumerate() {
                 td {
-                    (number(row.value(index)))
+                    @match figure.evidence.run(at, index).and_then(|run| super::run(document, run)) {
+                        Some(run) => a href={ "#" (run) } { (number(row.value(index))) },
+                        None => (number(row.value(index))),
+                    }
                     @for stated in figure.published_at(&row.label, column) {
                         " " span.stated title=(stated.source) { "◇ " (number(Some(stated.value))) }
+                    }
+                    @if let Some([low, high]) = figure.evidence.range(at, index) {
+                        " " span.stated { (number(Some(low))) " to " (number(Some(high))) }
                     }
                 }
             }

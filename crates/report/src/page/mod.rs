@@ -1,7 +1,7 @@
-//! Documents as one HTML file that needs nothing else: what a reader without scripts needs is in the page as tables,
-//! and a script draws the charts from the same numbers.
+//! Documents as one HTML file that needs nothing else. Its charts are drawings and no script runs; with [`Charts::Live`] a
+//! script and a chart library draw them from the same numbers, which are in tables either way.
 //!
-//! - [`claims`], [`figure`], [`configuration`]: the parts of a page. [`chart`]: what the script is given to draw.
+//! - [`claims`], [`figure`], [`runs`], [`configuration`]: the parts of a page. [`chart`]: what the script is given to draw.
 //! - [`asset`]: the style, the script and the chart library, as files.
 //!
 //! Every string of a document is escaped where it is written, and the page's own policy lets no script run but
@@ -12,41 +12,66 @@ mod chart;
 mod claims;
 mod configuration;
 mod figure;
+mod runs;
 
 pub(crate) use figure::column;
 
 use crate::document::{Document, Failure};
+use crate::drawing::{self, Surface};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use std::collections::BTreeSet;
+
+/// How the charts of a page are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Charts {
+    /// As drawings in the page.
+    Still,
+    /// By a script, which answers to the pointer and to keys.
+    Live,
+}
 
 /// One self-contained page that shows `documents` in their order.
-pub(crate) fn page(documents: &[Document]) -> String {
+pub(crate) fn page(documents: &[Document], charts: Charts) -> String {
     let title = title(documents);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(asset::policy());
+                meta http-equiv="Content-Security-Policy" content=(asset::policy(charts));
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(asset::STYLE)) }
+                style { (PreEscaped(asset::STYLE)) @if charts == Charts::Live { (PreEscaped(asset::LIVE_STYLE)) } }
             }
             body {
                 a.skip href="#content" { "Skip to content" }
                 (contents(documents))
                 main #content {
-                    noscript { p.remark { "Charts need JavaScript. Every number is in the tables." } }
-                    @for document in documents { (article(document, documents.len() > 1)) }
+                    @match charts {
+                        Charts::Still => (hatches(documents)),
+                        Charts::Live => noscript { p.remark { "Charts need JavaScript. Every number is in the tables." } }
+                    }
+                    @for document in documents { (article(document, documents.len() > 1, charts)) }
                     footer { "Made by Tombolo. This file needs no network." }
                 }
-                script type="application/json" #charts { (PreEscaped(chart::data(documents))) }
-                script { (PreEscaped(asset::ECHARTS)) }
-                script { (PreEscaped(asset::SCRIPT)) }
+                @if charts == Charts::Live {
+                    script type="application/json" #charts { (PreEscaped(chart::data(documents))) }
+                    script { (PreEscaped(asset::ECHARTS)) }
+                    script { (PreEscaped(asset::SCRIPT)) }
+                }
             }
         }
     };
     page.into_string()
+}
+
+/// The hatches of bars, once for all drawings of the page.
+fn hatches(documents: &[Document]) -> Markup {
+    let figures = documents.iter().flat_map(|document| &document.figures);
+    let most = figures.map(|figure| figure.series().len()).max().unwrap_or(0);
+    let looks: Vec<usize> = (0..most.min(drawing::LOOKS)).collect();
+    html! { svg.unseen aria-hidden="true" { (PreEscaped(drawing::patterns(Surface::Page, &looks))) } }
 }
 
 fn title(documents: &[Document]) -> String {
@@ -78,18 +103,22 @@ fn contents(documents: &[Document]) -> Markup {
     }
 }
 
+/// Heading of the runs.
+const RUNS: &str = "Runs";
+
 /// Headings of a document's parts and whether it has each; its figures stand after its claims.
-fn parts(document: &Document) -> [(&'static str, bool); 5] {
+fn parts(document: &Document) -> [(&'static str, bool); 6] {
     [
         ("Claims", !document.claims.is_empty()),
         ("Failures", !document.failures.is_empty()),
+        (RUNS, !document.runs.is_empty()),
         ("Machines, designs, workloads", !document.configurations.is_empty()),
         ("How to repeat it", true),
-        ("Notes", !document.notes.is_empty()),
+        ("Notes", has_notes(document)),
     ]
 }
 
-fn article(document: &Document, one_of_several: bool) -> Markup {
+fn article(document: &Document, one_of_several: bool, charts: Charts) -> Markup {
     html! {
         article id=(anchor(&document.paper)) {
             header {
@@ -109,14 +138,15 @@ fn article(document: &Document, one_of_several: bool) -> Markup {
                 }
             }
             @if !document.claims.is_empty() { (section(document, "Claims", &claims::table(&document.claims))) }
-            @for figure in &document.figures { (figure::section(figure, &part(document, &figure.id))) }
+            @for figure in &document.figures { (figure::section(document, figure, charts)) }
             @if !document.failures.is_empty() { (section(document, "Failures", &failures(&document.failures))) }
+            @if !document.runs.is_empty() { (section(document, RUNS, &runs::table(document))) }
             @if !document.configurations.is_empty() {
                 (section(document, "Machines, designs, workloads", &configuration::list(&document.configurations)))
             }
             (section(document, "How to repeat it", &repeat(document)))
-            @if !document.notes.is_empty() {
-                (section(document, "Notes", &html! { ul { @for note in &document.notes { li { (note) } } } }))
+            @if has_notes(document) {
+                (section(document, "Notes", &html! { ul { @for note in notes(document) { li { (note) } } } }))
             }
         }
     }
@@ -129,6 +159,21 @@ fn section(document: &Document, heading: &str, body: &Markup) -> Markup {
             (body)
         }
     }
+}
+
+/// The notes that are no remark under a figure.
+fn notes(document: &Document) -> impl Iterator<Item = &String> {
+    let remarks: BTreeSet<&str> = document
+        .figures
+        .iter()
+        .flat_map(|figure| &figure.evidence.remarks)
+        .map(|remark| remark.text.as_str())
+        .collect();
+    document.notes.iter().filter(move |note| note.split_once(": ").is_none_or(|(_, text)| !remarks.contains(text)))
+}
+
+fn has_notes(document: &Document) -> bool {
+    notes(document).next().is_some()
 }
 
 fn failures(failures: &[Failure]) -> Markup {
@@ -164,7 +209,12 @@ fn part(document: &Document, name: &str) -> String {
     format!("{}-{}", anchor(&document.paper), anchor(name))
 }
 
+/// The anchor of a run's row; `None` of one that the document does not hold.
+fn run(document: &Document, index: usize) -> Option<String> {
+    document.runs.rows.get(index).map(|_| format!("{}-r{}", anchor(&document.paper), index + 1))
+}
+
 /// `name` as it may stand in an address: lower case, and hyphens for all that is no letter or digit.
-fn anchor(name: &str) -> String {
+pub(crate) fn anchor(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
 }

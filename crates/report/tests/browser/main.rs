@@ -1,5 +1,5 @@
 //! The page in a real browser: it draws every chart, fits phones and screens, answers to keys and clicks, and runs no
-//! script of a document. Passed over, with a word, where no Chromium is installed.
+//! script of a document. Drawings are read as SVG and stay within their edges. Passed over, with a word, where no Chromium is installed.
 
 #[path = "../fixture/mod.rs"]
 mod fixture;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tombolo_report::document::{ChartKind, Figure, Row};
-use tombolo_report::{Document, html};
+use tombolo_report::{Document, FigureFiles, figures, html, interactive};
 
 /// Names that Chromium goes by.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
@@ -22,6 +22,20 @@ const PATIENCE: Duration = Duration::from_secs(100);
 const BUDGET: &str = "--virtual-time-budget=20000";
 /// Looks at a page in a frame and writes down what it finds.
 const PROBE: &str = include_str!("probe.js");
+
+/// Looks at drawings and writes down what it finds.
+const DRAWINGS: &str = include_str!("drawings.js");
+/// CSS pixels by which a drawing may reach over its edge. Source: assumed, half of a stroke and of a letter's overhang.
+const OVER: f64 = 2.0;
+
+/// What is found of a drawing.
+#[derive(Debug, Deserialize)]
+struct Drawing {
+    /// Why it is no SVG; empty where it is one.
+    broken: String,
+    /// By how much it reaches over its edges, in CSS pixels; negative where it stays within.
+    over: f64,
+}
 
 /// What the probe finds.
 #[derive(Deserialize)]
@@ -59,7 +73,7 @@ fn browser() -> Option<PathBuf> {
 /// What the browser finds on the page of `document` in a frame of `width`, and what its console says.
 fn look(browser: &Path, document: &Document, width: u32) -> (Findings, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder");
-    let escaped = html(document).replace('&', "&amp;").replace('"', "&quot;");
+    let escaped = interactive(std::slice::from_ref(document)).replace('&', "&amp;").replace('"', "&quot;");
     let frame =
         format!("<iframe id=\"frame\" style=\"width:{width}px;height:900px;border:0\" srcdoc=\"{escaped}\"></iframe>");
     let page = folder.path().join("probe.html");
@@ -67,12 +81,37 @@ fn look(browser: &Path, document: &Document, width: u32) -> (Findings, Vec<Strin
         format!("<!doctype html><meta charset=\"utf-8\">{frame}<pre id=\"found\"></pre><script>{PROBE}</script>");
     fs::write(&page, probe).expect("written");
     let (dom, log) = dump(browser, folder.path(), &page);
-    let (_, rest) = dom.split_once("<pre id=\"found\">").unwrap_or_else(|| panic!("no page: {log}"));
-    let (found, _) = rest.split_once("</pre>").expect("it ends");
-    let found = String::from_utf8(data_encoding::BASE64.decode(found.as_bytes()).expect("base 64")).expect("UTF-8");
-    let findings = serde_json::from_str(&found).unwrap_or_else(|error| panic!("{error}: {found:?}; {log}"));
+    let findings = serde_json::from_str(&found(&dom, &log)).unwrap_or_else(|error| panic!("{error}; {log}"));
     (findings, log.lines().filter(|line| line.contains(":CONSOLE")).map(str::to_owned).collect())
 }
+
+/// What a probe wrote into its page.
+fn found(dom: &str, log: &str) -> String {
+    let (_, rest) = dom.split_once("<pre id=\"found\">").unwrap_or_else(|| panic!("no page: {log}"));
+    let (found, _) = rest.split_once("</pre>").expect("it ends");
+    String::from_utf8(data_encoding::BASE64.decode(found.as_bytes()).expect("base 64")).expect("UTF-8")
+}
+
+/// What the browser finds of the drawings of documents.
+fn look_at_drawings(browser: &Path, documents: &[Document]) -> Vec<(String, Drawing)> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files: Vec<FigureFiles> = documents.iter().flat_map(figures).collect();
+    let texts: Vec<&str> = files.iter().map(|files| files.svg.trim_start_matches(XML).trim()).collect();
+    let json = serde_json::to_string(&texts).expect("strings").replace('<', "\\u003c");
+    let page = folder.path().join("drawings.html");
+    let probe = format!(
+        "<!doctype html><meta charset=\"utf-8\"><body><script type=\"application/json\" id=\"drawings\">{json}</script>\
+         <pre id=\"found\"></pre><script>{DRAWINGS}</script>"
+    );
+    fs::write(&page, probe).expect("written");
+    let (dom, log) = dump(browser, folder.path(), &page);
+    let drawings: Vec<Drawing> =
+        serde_json::from_str(&found(&dom, &log)).unwrap_or_else(|error| panic!("{error}; {log}"));
+    files.into_iter().map(|files| files.name).zip(drawings).collect()
+}
+
+/// What a file of a drawing begins with.
+const XML: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
 
 /// The page as it is at the end, and the browser's log.
 fn dump(browser: &Path, folder: &Path, page: &Path) -> (String, String) {
@@ -162,6 +201,31 @@ fn odd_figures_are_drawn_too() {
     assert_eq!(console, Vec::<String>::new());
     assert_eq!(found.charts, "16 of 16");
     assert_eq!((found.content, found.frame), (400, 400), "nothing sticks out");
+}
+
+#[test]
+fn drawings_are_read_and_stay_within_their_edges() {
+    let Some(browser) = browser() else { return };
+    let mut long = fixture::document();
+    for figure in &mut long.figures {
+        figure.chart.y = "a title that is longer than the plot is high, twice or so".into();
+        figure.rows.iter_mut().for_each(|row| row.label.push_str(", with a long label"));
+    }
+    let found = look_at_drawings(&browser, &[fixture::document(), long, odd_document()]);
+    assert_eq!(found.len(), 30);
+    let bad = found.iter().filter(|(_, drawing)| !drawing.broken.is_empty() || drawing.over > OVER);
+    assert_eq!(bad.map(|one| format!("{one:?}")).collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+#[test]
+fn a_page_of_drawings_fits_and_says_nothing_on_the_console() {
+    let Some(browser) = browser() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = folder.path().join("page.html");
+    fs::write(&page, html(&fixture::document())).expect("written");
+    let (dom, log) = dump(&browser, folder.path(), &page);
+    assert_eq!(dom.matches("<svg xmlns").count(), 7);
+    assert!(!log.contains(":CONSOLE"), "{log}");
 }
 
 #[test]

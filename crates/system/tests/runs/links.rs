@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Directed};
-use tombolo_system::timeline::Timeline;
+use tombolo_system::timeline::{Timeline, Trace};
 use tombolo_system::{RunError, RunRecord, RunSpec, run, run_timed};
 use tombolo_types::{Order, Ps, Scope};
 
@@ -171,7 +171,8 @@ fn a_timeline_agrees_with_its_record() {
 #[test]
 fn a_timeline_is_a_trace_whose_times_ascend_and_whose_kernels_are_those_of_the_record() {
     let (record, timeline) = timed("numa-turning-links", &[], &TO_ONE);
-    let text = serde_json::to_string(&timeline.trace()).expect("its keys are strings");
+    let run = ("numa-turning-links".to_owned(), timeline);
+    let text = serde_json::to_string(&Trace::of(std::slice::from_ref(&run))).expect("its keys are strings");
     let trace: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
     let events = trace["traceEvents"].as_array().expect("a list of events");
     let of = |phase: &str| events.iter().filter(move |event| event["ph"] == phase).collect::<Vec<_>>();
@@ -181,14 +182,50 @@ fn a_timeline_is_a_trace_whose_times_ascend_and_whose_kernels_are_those_of_the_r
         let before = last.insert(event["name"].as_str().expect("a name"), at);
         assert!(before.is_none_or(|before| before < at), "{event}");
     }
-    assert_eq!(last.len(), 4 * 2 * 2, "utilisation and lanes, both ways of four links");
+    assert_eq!(last.len(), 4 * 2 * 2 + 4 * 5, "utilisation and lanes, both ways of four links; five of each GPU");
     let slices = of("X");
-    assert_eq!(slices.len(), record.kernels.len());
-    for (slice, kernel) in slices.iter().zip(&record.kernels) {
+    let all = record.kernels.iter().flat_map(|kernel| (0..4).map(move |gpu| (gpu, kernel)));
+    assert_eq!(slices.len(), record.kernels.len() * 4, "one on the track of each GPU");
+    for (slice, (gpu, kernel)) in slices.iter().zip(all) {
+        assert_eq!((&slice["pid"], &slice["tid"]), (&1.into(), &(gpu * 64 + 1).into()));
         let (at, long) = (slice["ts"].as_f64().expect("a time"), slice["dur"].as_f64().expect("a length"));
         assert_eq!(slice["name"], kernel.name.as_str());
         assert!((at * 1e-6 - kernel.start_s).abs() < 1e-12 && ((at + long) * 1e-6 - kernel.end_s).abs() < 1e-12);
     }
+}
+
+#[test]
+fn what_kernels_moved_is_what_the_record_counts() {
+    let (record, timeline) = timed("numa-turning-links", &[], &TO_ONE);
+    for track in &timeline.modules {
+        let (last, module) = (track.samples.last().expect("of the end"), &record.modules[usize::from(track.module.0)]);
+        assert_eq!(last.dram_bytes, module.dram_read_bytes + module.dram_write_bytes, "{}", module.name);
+        assert_eq!((last.l2_loads, last.sent_bytes), (module.l2_loads, module.sent_bytes), "{}", module.name);
+        assert_eq!((last.warps, last.misses), (0, 0), "nothing is under way at the end");
+        assert!(track.samples.iter().any(|sample| sample.warps > 0) || module.name == "module0", "{}", module.name);
+        assert!(track.samples.is_sorted_by(|a, b| a.at < b.at || a == b), "{}", module.name);
+    }
+    let run = ("a".to_owned(), timeline);
+    let trace = Trace::of(&[run.clone(), run]);
+    let bytes = |pid: u32, what: &str| -> u64 {
+        let slices = trace.trace_events.iter().filter(|event| event.ph == 'X' && event.pid == pid);
+        slices.map(|slice| slice.args[what].as_u64().expect("a count")).sum()
+    };
+    let dram = record.dram.read_bytes + record.dram.write_bytes;
+    assert_eq!((bytes(1, "gpu_dram_bytes"), bytes(2, "gpu_dram_bytes")), (dram, dram), "two runs side by side");
+    assert_eq!(bytes(1, "gpu_l2_loads"), record.l2.loads);
+}
+
+#[test]
+fn a_timeline_is_the_same_at_every_thread_count() {
+    let timeline = |threads: usize| {
+        let program = Directed::new(vec![touch(), writes(&TO_ONE), writes(&[(0, 1), (2, 1)])]);
+        let spec = RunSpec { threads, ..spec("numa-turning-links", &[], program) };
+        run_timed(&spec, Ps::from_ns(700)).expect("it ends").1
+    };
+    let one = timeline(1);
+    assert!(one.modules.iter().all(|module| module.samples.len() > 10), "windows of 0.7 us");
+    assert!([2, 5].into_iter().all(|threads| timeline(threads) == one));
 }
 
 #[test]

@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn what_is_explored_of_every_shipped_design_is_pinned() {
         let pinned = include_str!("../../../check/tests/golden.toml");
-        let moving = include_str!("../../../check/tests/explore_paging.rs");
+        let moving = include_str!("../../../check/tests/explore/paging.rs");
         for listed in list_designs() {
             let described = design(listed.name).and_then(|tree| tree.check()).expect("it ships");
             let configuration = checked(&described).configuration();

@@ -1,23 +1,27 @@
 //! `compare`: workloads under several designs, against a baseline.
 
 use crate::WRONG_INPUT;
+use crate::asked::{choice, is_folder, study};
 use crate::comparison::{Compared, Comparison, Cost, Results};
 use crate::failure::{Failure, did_you_mean};
 use crate::hardware::{Hardware, MachineArguments, refuse_twice};
-use crate::output::{OutputArguments, complain};
+use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole};
 use crate::progress::Progress;
 use crate::provenance::{provenance, seeds};
+use crate::study::tell_when_interrupted;
 use crate::table::seconds;
 use crate::threads::ThreadsArgument;
 use crate::timed::TimeArgument;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
-use tombolo_experiment::campaign::run_points;
+use tombolo_experiment::campaign::{self, run_one_timed, run_points};
 use tombolo_experiment::workload::{Target, WorkloadChoice, workloads};
-use tombolo_experiment::{Pass, Point, PointResult};
+use tombolo_experiment::{Ask, Options, Pass, Point, PointResult};
 use tombolo_machine::error::near;
+use tombolo_report::document::Provenance;
+use tombolo_system::timeline::Trace;
 use tombolo_system::{RunRecord, TimeChoice};
 
 /// What to compare.
@@ -39,8 +43,20 @@ pub(crate) struct Arguments {
     time: TimeArgument,
     #[command(flatten)]
     threads: ThreadsArgument,
-    #[command(flatten)]
-    output: OutputArguments,
+    /// Tells launches too: in text those of one name together, by time; in JSON a row each
+    #[arg(long)]
+    kernels: bool,
+    /// Also runs everything once more and writes what it did over time to FILE, which Perfetto opens (ui.perfetto.dev): a
+    /// process a workload and design
+    #[arg(long, value_name = "FILE")]
+    timeline: Option<PathBuf>,
+    /// Prints one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+    /// Also writes the JSON document to FILE.json, whole or not at all; or results, tables and a page into the folder DIR, in
+    /// which finished points are not run again
+    #[arg(long, value_name = "FILE.json|DIR")]
+    out: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -48,38 +64,91 @@ impl Arguments {
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let hardware = self.machine.hardware(&self.designs)?;
         let designs: Vec<String> = hardware.designs.iter().map(|design| design.name.clone()).collect();
-        let baseline = self.baseline(&designs)?;
+        let base = self.baseline(&designs)?;
         let chosen = workloads(&self.workload)?;
         refuse_twice("--workload", chosen.iter().map(|choice| choice.label.as_str()))?;
         chosen.iter().try_for_each(|choice| choice.check(Target::of(&hardware.machine)))?;
+        let folder = self.out.as_deref().filter(|out| is_folder(out));
+        let output = OutputArguments::new(self.json, self.out.clone().filter(|_| folder.is_none()));
         let named = self.designs.iter().map(String::as_str).chain([self.machine.machine()]).map(PathBuf::from);
-        self.output.check(chosen.iter().flat_map(WorkloadChoice::files).chain(named))?;
+        let inputs: Vec<PathBuf> = chosen.iter().flat_map(WorkloadChoice::files).chain(named).collect();
+        output.check(&inputs)?;
+        if let Some(path) = &self.timeline {
+            refuse_input("--timeline", path, &inputs)?;
+            output.refuse_same("--timeline", path)?;
+            probe(path)?;
+        }
         let threads = self.threads.count();
         let started = Instant::now();
-        let results = run_all(&hardware, &chosen, self.time.choice(), threads)?;
         let made = provenance(threads, &seeds(&chosen));
+        let points = points(&hardware, &chosen)?;
+        let results = match folder {
+            Some(folder) => self.keep(folder, base, &chosen, &made)?,
+            None => run_points(&points, None, threads, &Progress::new(points.len()))?,
+        };
+        let records = records(&points, &results, hardware.designs.len(), self.time.choice());
+        if let Some(path) = &self.timeline {
+            write_whole(path, &timelines(&hardware, &chosen, threads)?)?;
+        }
         let cost = Cost { wall_s: started.elapsed().as_secs_f64(), threads };
         let compared = Compared {
             machine: hardware.machine.name.clone(),
             scale: hardware.machine.scale.to_string(),
             set: self.machine.settings().to_vec(),
-            baseline,
+            baseline: designs[base].clone(),
             time: self.time.choice(),
             designs,
             workloads: chosen.into_iter().map(|choice| choice.label).collect(),
+            kernels: self.kernels,
         };
-        let comparison = Comparison::of(compared, results, cost);
+        let comparison = Comparison::of(compared, records, cost);
         let whole = comparison.is_whole();
         comparison.failures().for_each(|failure| complain(&format!("error: {failure}")));
-        self.output.give(&comparison, made, whole, |colours| comparison.text(colours))?;
+        output.give(&comparison, made, whole, |colours| {
+            let page = folder.map(|folder| format!("page: {}\n", folder.join("report.html").display()));
+            format!("{}{}", comparison.text(colours), page.unwrap_or_default())
+        })?;
         Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(WRONG_INPUT) })
     }
 
-    /// The name of the baseline: as given in `--designs`, or as the design calls itself.
-    fn baseline(&self, designs: &[String]) -> Result<String, Failure> {
-        let Some(asked) = &self.baseline else { return Ok(designs[0].clone()) };
+    /// The comparison as a study: runs what `folder` lacks, and writes tables and the page into it.
+    fn keep(
+        &self,
+        folder: &Path,
+        baseline: usize,
+        chosen: &[WorkloadChoice],
+        made: &Provenance,
+    ) -> Result<campaign::Results, Failure> {
+        let scale = choice(self.machine.scale());
+        let asked = Ask {
+            id: "comparison".to_owned(),
+            machine: self.machine.machine().to_owned(),
+            designs: self.designs.clone(),
+            workloads: chosen.iter().map(|choice| choice.label.clone()).collect(),
+            scale: Some(self.machine.scale().to_string()),
+            set: self.machine.settings().to_vec(),
+            baseline: Some(self.designs[baseline].clone()),
+            ..Ask::default()
+        };
+        let study = study(&asked, scale)?.with_time(self.time.choice());
+        tell_when_interrupted(folder);
+        let progress = Progress::new(study.count(false)?);
+        let options = Options {
+            out: folder,
+            threads: self.threads.count(),
+            robust: false,
+            shard: None,
+            provenance: made.clone(),
+            watcher: &progress,
+        };
+        Ok(study.run_and_keep(&options)?.1)
+    }
+
+    /// The index of the baseline, which goes by its name in `--designs`, or by that which the design has itself.
+    fn baseline(&self, designs: &[String]) -> Result<usize, Failure> {
+        let Some(asked) = &self.baseline else { return Ok(0) };
         let mut pairs = self.designs.iter().zip(designs);
-        pairs.find(|(given, name)| *given == asked || *name == asked).map(|(_, name)| name.clone()).ok_or_else(|| {
+        pairs.position(|(given, name)| given == asked || name == asked).ok_or_else(|| {
             let hint = did_you_mean(&near(asked, designs.iter().map(String::as_str)));
             let reason = format!("not one of --designs{hint}; these are {}", designs.join(", "));
             Failure::Argument { flag: "--baseline", value: asked.clone(), reason }
@@ -87,13 +156,8 @@ impl Arguments {
     }
 }
 
-/// Runs every workload under every design with up to `threads` threads: the results by workload, then by design.
-fn run_all(
-    hardware: &Hardware,
-    workloads: &[WorkloadChoice],
-    time: TimeChoice,
-    threads: usize,
-) -> Result<Results, Failure> {
+/// Every workload under every design, workload by workload.
+fn points(hardware: &Hardware, workloads: &[WorkloadChoice]) -> Result<Vec<Point>, Failure> {
     let designs: Vec<_> = hardware.designs.iter().cloned().map(Arc::new).collect();
     let mut points = Vec::new();
     for workload in workloads {
@@ -104,16 +168,35 @@ fn run_all(
             points.push(Point::new(machine, design, workload, Pass::Simulation, Vec::new())?);
         }
     }
-    let progress = Progress::new(points.len());
-    let results = run_points(&points, None, threads, &progress)?;
-    let record = |point: &Point| match results.get(point.key()).expect("every point has an answer") {
-        Ok(outcome) => match &**outcome {
+    Ok(points)
+}
+
+/// What every workload did over time under every design, as the file of a trace.
+fn timelines(hardware: &Hardware, workloads: &[WorkloadChoice], threads: usize) -> Result<Vec<u8>, Failure> {
+    let progress = Progress::new(workloads.len() * hardware.designs.len());
+    let mut runs = Vec::new();
+    for workload in workloads {
+        let source = workload.record(Target::of(&hardware.machine), threads)?;
+        for design in &hardware.designs {
+            let name = format!("{} under {}", source.label, design.name);
+            let timed = progress.during(&name, || run_one_timed(&hardware.machine, design, &source, threads))?;
+            runs.push((name, timed.1));
+        }
+    }
+    Ok(serde_json::to_vec(&Trace::of(&runs)).expect("its keys are strings"))
+}
+
+/// What came of the points: by workload, then by design.
+fn records(points: &[Point], results: &campaign::Results, designs: usize, time: TimeChoice) -> Results {
+    let record = |point: &Point| match results.get(point.key()) {
+        Some(Ok(outcome)) => match &**outcome {
             PointResult::Simulation(record) => comparable(record, point, time),
             PointResult::Sharing(_) | PointResult::Arrays(_) => unreachable!("a simulation was asked for"),
         },
-        Err(error) => Err(error.clone()),
+        Some(Err(error)) => Err(error.clone()),
+        None => Err(format!("{}: a file that it is made of changed meanwhile", point.label())),
     };
-    Ok(points.chunks(designs.len()).map(|row| row.iter().map(record).collect()).collect())
+    points.chunks(designs).map(|row| row.iter().map(record).collect()).collect()
 }
 
 /// The record of a point under the names given, or why it cannot be compared.

@@ -33,7 +33,7 @@ pub(crate) enum Command {
     Share(share::Arguments),
     /// Runs a paper's evaluation and prints its claims, each with what the paper states and what came out
     Reproduce(reproduce::Arguments),
-    /// Runs an experiment of your own
+    /// Runs an experiment of your own: a file, or settings to vary
     Sweep(sweep::Arguments),
     /// Checks designs against the memory model, exhaustively, on small programs
     Check(check::Arguments),

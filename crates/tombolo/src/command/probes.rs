@@ -102,17 +102,20 @@ impl Answer {
             command: command_line(),
             figures: vec![
                 self.figure("latency", "Latency from load to load", Quantity::Cycles),
+                self.table("latency-numbers", "Latency from load to load, in cycles", Quantity::Cycles),
                 self.figure("bandwidth", "Bandwidth of a stream", Quantity::Gigabytes),
+                self.table("bandwidth-numbers", "Bandwidth of a stream, in GB/s", Quantity::Gigabytes),
             ],
             notes: vec![MEASURED.into()],
             ..Document::default()
         }
     }
 
+    /// Simulated over published: a probe that agrees is at 1, whatever its size.
     fn figure(&self, id: &str, title: &str, quantity: Quantity) -> Figure {
         let row = |finding: &Finding| Row {
             label: format!("{}: {}", finding.machine, finding.name),
-            values: vec![Some(finding.published), Some(finding.simulated)],
+            values: vec![Some(finding.simulated / finding.published)],
             summary: false,
         };
         let findings = || self.probes.iter().filter(|finding| finding.quantity == quantity);
@@ -121,17 +124,34 @@ impl Answer {
         Figure {
             id: id.into(),
             title: title.into(),
-            caption: format!("Published: {}.", sources.join("; ")),
+            caption: format!("Simulated over published: at 1 they agree. Published: {}.", sources.join("; ")),
             chart: Chart {
                 kind: ChartKind::Bars,
                 x: "probe".into(),
-                y: title.into(),
-                unit: unit(quantity).into(),
-                log_y: true,
-                reference: None,
+                y: "simulated ÷ published".into(),
+                reference: Some(1.0),
+                ..Chart::default()
             },
-            columns: ["probe", "published", "simulated"].map(String::from).to_vec(),
+            columns: ["probe", "simulated ÷ published"].map(String::from).to_vec(),
             rows: findings().map(row).collect(),
+            ..Figure::default()
+        }
+    }
+
+    /// The numbers themselves.
+    fn table(&self, id: &str, title: &str, quantity: Quantity) -> Figure {
+        let row = |finding: &Finding| Row {
+            label: format!("{}: {}", finding.machine, finding.name),
+            values: vec![Some(finding.published), Some(finding.simulated)],
+            summary: false,
+        };
+        let findings = self.probes.iter().filter(|finding| finding.quantity == quantity);
+        Figure {
+            id: id.into(),
+            title: title.into(),
+            chart: Chart { kind: ChartKind::Table, unit: unit(quantity).into(), ..Chart::default() },
+            columns: ["probe", "published", "simulated"].map(String::from).to_vec(),
+            rows: findings.map(row).collect(),
             ..Figure::default()
         }
     }

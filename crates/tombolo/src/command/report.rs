@@ -1,37 +1,78 @@
-//! `tombolo report`: makes one HTML page of the results in a folder.
+//! `tombolo report`: the results in a folder, or a document, as one HTML page, and their figures as files for papers.
 
+use crate::comparison::Comparison;
 use crate::failure::Failure;
 use crate::output::{probe, refuse_input, write_whole};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tombolo_report::{Document, html_all};
+use tombolo_report::document::Provenance;
+use tombolo_report::{Document, FigureFiles, figures, folder_name, html_all, interactive};
 
 /// Name of the file that `reproduce` and `sweep` leave in their folder; of one figure it has the figure's name.
 const DOCUMENT: &str = "report.json";
 
 /// What is asked.
 #[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["out", "figures"])))]
 pub(crate) struct Arguments {
-    /// Folder with a report.json, or whose folders have one each; or such a document, as of one figure
-    #[arg(value_name = "DIR")]
+    /// Folder with a report.json, or whose folders have one each; or such a document, as of one figure, or that of `compare`
+    #[arg(value_name = "DIR|FILE.json")]
     folder: PathBuf,
     /// File to write, whole or not at all
     #[arg(short, long = "out", value_name = "FILE.html")]
-    out: PathBuf,
+    out: Option<PathBuf>,
+    /// Folder for the figures: FIGURE.svg, FIGURE.csv with its numbers, and FIGURE.tex, which pgfplots draws from them; those
+    /// of several papers in a folder each
+    #[arg(long, value_name = "DIR")]
+    figures: Option<PathBuf>,
+    /// Charts of the page answer to the pointer and to keys; it gets 700 KB larger by the library that draws them
+    #[arg(long, requires = "out")]
+    interactive: bool,
 }
 
 impl Arguments {
     /// Reads, renders, writes.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let paths = documents(&self.folder)?;
-        refuse_input("--out", &self.out, &paths)?;
+        if let Some(out) = &self.out {
+            refuse_input("--out", out, &paths)?;
+        }
         let documents = paths.iter().map(|path| read(path)).collect::<Result<Vec<_>, _>>()?;
-        probe(&self.out)?;
-        write_whole(&self.out, html_all(&documents).as_bytes())?;
+        let mut files: Vec<(PathBuf, String)> = Vec::new();
+        if let Some(folder) = &self.figures {
+            files.extend(figure_files(&documents, folder)?);
+            for (path, _) in &files {
+                refuse_input("--figures", path, &paths)?;
+            }
+        }
+        if let Some(out) = &self.out {
+            let page = if self.interactive { interactive(&documents) } else { html_all(&documents) };
+            files.push((out.clone(), page));
+        }
+        files.iter().try_for_each(|(path, _)| probe(path))?;
+        files.iter().try_for_each(|(path, text)| write_whole(path, text.as_bytes()))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The figures of all documents as files in a folder, which is made where it is missing; of several documents, in a folder
+/// of each.
+fn figure_files(documents: &[Document], folder: &Path) -> Result<Vec<(PathBuf, String)>, Failure> {
+    let mut files = Vec::new();
+    for document in documents {
+        let place = if documents.len() == 1 { folder.to_owned() } else { folder.join(folder_name(document)) };
+        let failed = |error| Failure::File { path: place.clone(), action: "create", error };
+        fs::create_dir_all(&place).map_err(failed)?;
+        for figure in figures(document) {
+            let FigureFiles { name, svg, csv, tex } = figure;
+            for (ending, text) in [("svg", svg), ("csv", csv), ("tex", tex)] {
+                files.push((place.join(format!("{name}.{ending}")), text));
+            }
+        }
+    }
+    Ok(files)
 }
 
 /// The document itself; or of a folder: its own, or else those of its folders by name.
@@ -58,10 +99,25 @@ fn documents(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
+/// The document at `path`: that of a study, or that of a comparison.
 fn read(path: &Path) -> Result<Document, Failure> {
     let failed = |reason| Failure::Unreadable { path: path.to_owned(), reason };
     let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-    Document::from_json(&text).map_err(|error| failed(error.to_string()))
+    match serde_json::from_str::<Kind>(&text) {
+        Ok(Kind { speedups: Some(_), provenance }) => {
+            let comparison: Comparison =
+                serde_json::from_str(&text).map_err(|error| failed(format!("not a comparison's document: {error}")))?;
+            Ok(comparison.report(provenance))
+        }
+        _ => Document::from_json(&text).map_err(|error| failed(error.to_string())),
+    }
+}
+
+/// What tells one document from the other, and what both may have.
+#[derive(serde::Deserialize)]
+struct Kind {
+    speedups: Option<serde::de::IgnoredAny>,
+    provenance: Option<Provenance>,
 }
 
 #[cfg(test)]

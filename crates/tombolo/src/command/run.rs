@@ -14,6 +14,7 @@ use tombolo_experiment::campaign::{run_one, run_one_logged, run_one_timed};
 use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
 use tombolo_system::elision::BoundaryRecord;
 use tombolo_system::record::KernelRecord;
+use tombolo_system::timeline::Trace;
 use tombolo_system::{Projection, RunRecord, project, sample};
 use tombolo_types::Promise;
 
@@ -50,12 +51,13 @@ pub(crate) struct Arguments {
     /// counters are those of the parts
     #[arg(long)]
     sample: bool,
-    /// Prints a row for each launch: when its kernel was open, and what its CTAs did
+    /// Prints a row for each launch (when its kernel was open, and what its CTAs did), each GPU and each module
     #[arg(long)]
     kernels: bool,
     #[command(flatten)]
     time: TimeArgument,
-    /// Also writes what the links and the kernels did over time to FILE, which Perfetto opens (ui.perfetto.dev)
+    /// Also writes what kernels, links, memories and caches did over time to FILE, which Perfetto opens (ui.perfetto.dev): a
+    /// track a GPU
     #[arg(long, value_name = "FILE", conflicts_with_all = ["check", "sample"])]
     timeline: Option<PathBuf>,
     /// Also writes to FILE, as JSON, what was done at each kernel boundary, what was elided and why, and what an oracle
@@ -156,7 +158,8 @@ impl Arguments {
             return Ok(run_one(machine, &designs[0], source, None, threads, self.check)?);
         };
         let (record, timeline) = run_one_timed(machine, &designs[0], source, threads)?;
-        let json = serde_json::to_vec(&timeline.trace()).expect("its keys are strings");
+        let name = format!("{} under {}", source.label, designs[0].name);
+        let json = serde_json::to_vec(&Trace::of(&[(name, timeline)])).expect("its keys are strings");
         write_whole(path, &json)?;
         Ok(record)
     }

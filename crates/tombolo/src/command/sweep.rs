@@ -1,12 +1,17 @@
 //! `sweep`: a user's own experiment, here or on a cluster.
 
-use crate::failure::Failure;
+use crate::asked::{study, vary};
+use crate::failure::{Failure, did_you_mean};
+use crate::hardware::refuse_twice;
 use crate::output::complain;
 use crate::study::StudyArguments;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tombolo_experiment::shell::quoted;
-use tombolo_experiment::{Shard, Study, slurm};
+use tombolo_experiment::spec::Shape;
+use tombolo_experiment::workload::workloads;
+use tombolo_experiment::{Ask, ScaleChoice, Shard, Study, slurm};
+use tombolo_machine::error::near;
 
 /// Jobs of a script where none are asked for. Source: assumed.
 const JOBS: u16 = 16;
@@ -15,7 +20,10 @@ const JOBS: u16 = 16;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The experiment: a .toml file
-    spec: PathBuf,
+    #[arg(required_unless_present = "machine", conflicts_with = "machine")]
+    spec: Option<PathBuf>,
+    #[command(flatten)]
+    asked: AskedArguments,
     /// Where it runs: local, on this machine; slurm, nowhere yet: writes a script to submit with sbatch
     #[arg(long, value_enum, default_value = "local")]
     engine: Engine,
@@ -30,6 +38,88 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
     #[command(flatten)]
     study: StudyArguments,
+}
+
+/// A sweep without a file.
+#[derive(clap::Args)]
+struct AskedArguments {
+    /// Without a file: the machine, a name of `list machines`, or the path of a .toml file
+    #[arg(long, value_name = "M", requires_all = ["designs", "workload", "vary"])]
+    machine: Option<String>,
+    /// Designs: names of `list designs`, or paths of .toml files
+    #[arg(long, value_name = "A,B,…", requires = "machine", num_args = 1.., value_delimiter = ',')]
+    designs: Vec<String>,
+    /// Workloads, as of `compare`: points are means over them, or lines where one design and one setting are swept
+    #[arg(long, value_name = "W[,KEY=VALUE…]|trace:PATH", requires = "machine", num_args = 1..)]
+    workload: Vec<String>,
+    /// Sweeps a value of the machine or the designs, such as l2.bytes=3MB,6MB: the horizontal axis. May be repeated: each value
+    /// of the second is a line, each of a third a figure
+    #[arg(long, value_name = "KEY=A,B,…", requires = "machine", value_parser = vary)]
+    vary: Vec<(String, Vec<String>)>,
+    /// Replaces a value of the machine or the designs at every point; may be repeated
+    #[arg(long, value_name = "PATH=VALUE", requires = "machine")]
+    set: Vec<String>,
+    /// The design that speed-ups are over, nothing swept being set [default: the first]
+    #[arg(long, value_name = "A", requires = "machine")]
+    baseline: Option<String>,
+    /// How two settings are drawn [default: lines]
+    #[arg(long, value_enum, requires = "machine")]
+    chart: Option<Drawn>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Drawn {
+    /// A line for each value of the second
+    Lines,
+    /// A cell for each pair
+    Heat,
+}
+
+impl AskedArguments {
+    fn study(&self, machine: &str, scale: ScaleChoice) -> Result<Study, Failure> {
+        if let Some(baseline) = self.baseline.as_ref().filter(|one| !self.designs.contains(one)) {
+            let hint = did_you_mean(&near(baseline, self.designs.iter().map(String::as_str)));
+            let reason = format!("not one of --designs{hint}; these are {}", self.designs.join(", "));
+            return Err(Failure::Argument { flag: "--baseline", value: baseline.clone(), reason });
+        }
+        refuse_twice("--designs", self.designs.iter().map(String::as_str))?;
+        let chosen = workloads(&self.workload)?;
+        refuse_twice("--workload", chosen.iter().map(|choice| choice.label.as_str()))?;
+        let asked = Ask {
+            id: "sweep".to_owned(),
+            machine: machine.to_owned(),
+            designs: self.designs.clone(),
+            workloads: chosen.into_iter().map(|choice| choice.label).collect(),
+            scale: match scale {
+                ScaleChoice::Fixed(scale) => Some(scale.to_string()),
+                ScaleChoice::Quick | ScaleChoice::Paper => None,
+            },
+            set: self.set.clone(),
+            vary: self.vary.clone(),
+            baseline: self.baseline.clone(),
+            chart: self.chart.map(|drawn| match drawn {
+                Drawn::Lines => Shape::Lines,
+                Drawn::Heat => Shape::Heat,
+            }),
+        };
+        study(&asked, scale)
+    }
+
+    /// These arguments as words.
+    fn words(&self, machine: &str) -> Vec<String> {
+        let mut words =
+            vec!["--machine".to_owned(), machine.to_owned(), "--designs".to_owned(), self.designs.join(",")];
+        words.push("--workload".to_owned());
+        words.extend(self.workload.iter().cloned());
+        let varied = self.vary.iter().map(|(path, values)| ("--vary", format!("{path}={}", values.join(","))));
+        let set = self.set.iter().map(|setting| ("--set", setting.clone()));
+        let baseline = self.baseline.iter().map(|design| ("--baseline", design.clone()));
+        for (flag, value) in varied.chain(set).chain(baseline) {
+            words.extend([flag.to_owned(), value]);
+        }
+        words.extend((self.chart == Some(Drawn::Heat)).then(|| "--chart=heat".to_owned()));
+        words
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -47,7 +137,12 @@ fn shard(text: &str) -> Result<Shard, String> {
 impl Arguments {
     /// Runs it and prints the figure, or writes the script.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
-        let study = Study::of_file(&self.spec, self.study.scale)?.with_time(self.study.time.choice());
+        let study = match (&self.spec, &self.asked.machine) {
+            (Some(spec), _) => Study::of_file(spec, self.study.scale)?,
+            (None, Some(machine)) => self.asked.study(machine, self.study.scale)?,
+            (None, None) => unreachable!("one of the two is required"),
+        };
+        let study = study.with_time(self.study.time.choice());
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("tombolo-{}", study.name())));
         if let Some(shard) = self.shard {
             self.study.refuse_answers("--shard", &format!("{}/{}", shard.index, shard.of))?;
@@ -77,7 +172,10 @@ impl Arguments {
     fn words(&self, out: &Path) -> Vec<String> {
         let word = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
         let program = std::env::current_exe().map_or_else(|_| "tombolo".to_owned(), |path| path.display().to_string());
-        let mut words = vec![program, "sweep".into(), word(&self.spec), "--out".into(), word(out)];
+        let mut words = vec![program, "sweep".to_owned()];
+        words.extend(self.spec.iter().map(|spec| word(spec)));
+        words.extend(self.asked.machine.iter().flat_map(|machine| self.asked.words(machine)));
+        words.extend(["--out".to_owned(), word(out)]);
         words.extend(["--scale".to_owned(), self.study.scale.to_string()]);
         words.extend(["--time".to_owned(), self.study.time.choice().to_string()]);
         words.extend(self.study.robust.then(|| "--robust".to_owned()));

@@ -16,6 +16,7 @@ use tombolo_design::{apply, design};
 use tombolo_experiment::campaign::{Watcher, unbroken};
 use tombolo_machine::machine;
 use tombolo_report::document::{Chart, ChartKind, Figure};
+use tombolo_report::evidence::{self, Evidence};
 use tombolo_report::{Document, document, html};
 use tombolo_validation::errors::Errors;
 use tombolo_validation::probe::{PROBES, Probe};
@@ -303,12 +304,25 @@ impl Answer {
                 y: "simulated".into(),
                 unit: "ms".into(),
                 log_y: true,
-                reference: None,
+                ..Chart::default()
             },
             columns: ["benchmark", "measured", "simulated"].map(String::from).to_vec(),
             rows: self.rows.iter().map(row).collect(),
+            evidence: self.ranges(),
             ..Figure::default()
         }
+    }
+
+    /// How far the halves of a sample lie from the time that it gives.
+    fn ranges(&self) -> Evidence {
+        let sampled = self.rows.iter().enumerate().filter(|(_, row)| row.sampled);
+        let cell = |(at, row): (usize, &Row)| {
+            let (time, error) = (row.simulated_ms, row.sampling_error_ms);
+            evidence::Cell { row: at, column: 1, run: None, range: Some([time - error, time + error]) }
+        };
+        let cells: Vec<evidence::Cell> = sampled.map(cell).collect();
+        let repeated = if cells.is_empty() { "" } else { "the halves of a sample" };
+        Evidence { repeated: repeated.to_owned(), cells, remarks: Vec::new() }
     }
 
     fn errors(&self) -> Figure {

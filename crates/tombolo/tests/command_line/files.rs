@@ -227,8 +227,20 @@ fn a_timeline_is_a_trace_of_the_same_run() {
     let trace: Value = serde_json::from_str(&fs::read_to_string(&path).expect("there")).expect("whole");
     let events = trace["traceEvents"].as_array().expect("a list of events");
     let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
-    assert_eq!((of("M"), of("X")), (2, json(&words)["kernel_launches"].as_u64().expect("a count") as usize));
-    assert!(of("C") > 8, "both ways of four links");
+    let launches = json(&words)["kernel_launches"].as_u64().expect("a count") as usize;
+    assert_eq!((of("M"), of("X")), (1 + 4, 4 * launches), "a run, with a track for each of four GPUs");
+    let counted: std::collections::BTreeSet<&str> =
+        events.iter().filter(|event| event["ph"] == "C").filter_map(|event| event["name"].as_str()).collect();
+    for name in [
+        "gpu0.out utilization",
+        "gpu3 DRAM",
+        "gpu1 L2 hits",
+        "gpu2 warps",
+        "gpu0 L1 misses",
+        "module15.out utilization",
+    ] {
+        assert!(counted.contains(name), "{name}: {counted:?}");
+    }
 }
 
 #[test]

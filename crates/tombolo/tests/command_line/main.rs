@@ -2,6 +2,7 @@
 
 mod boundaries;
 mod check;
+mod compared;
 mod explain;
 mod files;
 mod new;

@@ -27,6 +27,65 @@ fn a_folder_becomes_a_page() {
     assert!(output.status.success(), "{}", stderr(&output));
     let page = fs::read_to_string(page).expect("written");
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("Results of hmg") && page.ends_with("</html>"));
+    assert!(page.contains("</svg>") && !page.contains("<script"), "its chart is a drawing");
+    let live = folder.path().join("live.html");
+    let [given, out] = [folder.path(), &live].map(|path| path.to_str().expect("UTF-8"));
+    assert!(outcome(&["report", given, "-o", out, "--interactive"]).status.success());
+    assert!(fs::read_to_string(live).expect("written").contains("echarts"));
+}
+
+#[test]
+fn figures_become_files_for_a_paper_in_a_folder_of_each_document() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("out");
+    let words = |given: &Path| {
+        ["report", given.to_str().expect("UTF-8"), "--figures", out.to_str().expect("UTF-8")].map(str::to_owned)
+    };
+    let figures = |given: &Path| {
+        let words = words(given);
+        outcome(&words.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let names = |place: &Path| {
+        let entries = fs::read_dir(place).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().expect("UTF-8")).collect();
+        names.sort();
+        names
+    };
+    let one = folder.path().join("one.json");
+    fs::write(&one, document("../hmg")).expect("written");
+    let output = figures(&one);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(names(&out), ["f.csv", "f.svg", "f.tex"]);
+    assert!(fs::read_to_string(out.join("f.svg")).expect("written").contains("</svg>"));
+    assert_eq!(fs::read_to_string(out.join("f.csv")).expect("written"), "Workload,hmg\r\nbfs,1.5\r\n");
+    for paper in ["../gps", "hmg"] {
+        let place = folder.path().join("papers").join(paper.trim_start_matches("../"));
+        fs::create_dir_all(&place).expect("created");
+        fs::write(place.join("report.json"), document(paper)).expect("written");
+    }
+    let output = figures(&folder.path().join("papers"));
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(names(&out), ["---gps", "f.csv", "f.svg", "f.tex", "hmg"], "no document names a folder elsewhere");
+}
+
+#[test]
+fn a_report_is_a_page_or_figures_and_no_file_that_it_reads() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("f.csv");
+    fs::write(&file, document("hmg")).expect("written");
+    let given = file.to_str().expect("UTF-8");
+    let place = folder.path().to_str().expect("UTF-8");
+    for (words, reason) in [
+        (&["report", given][..], "--out <FILE.html>|--figures <DIR>"),
+        (&["report", given, "--figures", place], "the command reads this file"),
+        (&["report", given, "--figures", place, "--interactive"], "--out"),
+        (&["report", given, "--figures", given], "create"),
+    ] {
+        let output = outcome(words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(stderr(&output).contains(reason), "{}", stderr(&output));
+        assert_eq!(fs::read_to_string(&file).expect("there"), document("hmg"));
+    }
 }
 
 #[test]

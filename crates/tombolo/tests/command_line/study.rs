@@ -355,7 +355,9 @@ fn an_assumed_value_is_halved_as_the_experiment_sets_it() {
     let output = bench.sweep("out", &[]);
     assert!(output.status.success(), "{}", stderr(&output));
     let table = bench.read("out/results.csv");
-    assert!(table.contains("gpu_link.latency=1us") && table.contains("gpu_link.latency=4us"), "{table}");
+    let head = table.lines().next().expect("a head");
+    assert!(head.contains(",set.gpu_link.latency,set.gpu_link.rate,") && !head.contains("machine."), "{head}");
+    assert!(["1us", "2us", "4us"].iter().all(|latency| table.contains(&format!(",{latency},100GB/s,"))), "{table}");
 }
 
 #[test]
@@ -396,11 +398,46 @@ fn a_sweep_has_the_keys_that_scripts_rely_on() {
     assert_eq!(figure["columns"], serde_json::json!(["bandwidth", "nhcc", "hmg"]));
     let table = bench.read("out/results.csv");
     let heads: Vec<&str> = table.lines().next().expect("a head").split(',').collect();
-    assert!(
-        ["key", "point_design", "time_s", "l2.hits", "digest"].iter().all(|head| heads.contains(head)),
-        "{heads:?}"
-    );
+    assert!(["key", "design", "time_s", "l2.hits", "digest"].iter().all(|head| heads.contains(head)), "{heads:?}");
     assert!(!heads.iter().any(|head| head.starts_with("host")), "what differs from run to run is left out");
+}
+
+/// Under speed-ups stand stacks, each as high as its time over the baseline's; a claim that fails is told with what differs.
+#[test]
+fn speedups_have_stacks_under_them_and_claims_that_fail_are_explained() {
+    let numbers = |row: &Value| -> Vec<f64> {
+        row["values"].as_array().expect("values").iter().map(|value| value.as_f64().expect("a number")).collect()
+    };
+    let one = SPEC.replace(", \"triad,elements=65536,iterations=2\"", "").replace("above = 1.0", "above = 100.0");
+    let each = one.replace("rows = \"step\"", "rows = \"workload\"").replace(", step = \"none\"", "");
+    let each = format!("{}{}", each.split_once("[[axis]]").expect("an axis").0, "[[repeat]]\nseeds = [2]\n");
+    for (spec, labels) in [
+        (&one, &["baseline", "100, nhcc", "100, hmg", "400, nhcc", "400, hmg"][..]),
+        (&each, &["baseline", "nhcc", "hmg"][..]),
+    ] {
+        let bench = Bench::new(spec);
+        let words = bench.words("out", &["--json"]);
+        let document = json(&words.iter().map(String::as_str).collect::<Vec<_>>());
+        let rows = |figure: usize| document["figures"][figure]["rows"].as_array().expect("rows").clone();
+        let stacks = &document["figures"][1];
+        assert_eq!((&stacks["id"], &stacks["chart"]["kind"]), (&"small-stalls".into(), &"stacked".into()));
+        assert_eq!(rows(1).iter().map(|row| row["label"].as_str().expect("text")).collect::<Vec<_>>(), labels);
+        let is_summary = |row: &Value| row["summary"].as_bool().expect("a flag");
+        let speedups = rows(0).iter().filter(|row| !is_summary(row)).flat_map(numbers).collect::<Vec<_>>();
+        let times = std::iter::once(100.0).chain(speedups.iter().map(|speedup| 100.0 / speedup)).collect::<Vec<_>>();
+        let heights: Vec<f64> = rows(1).iter().map(|row| numbers(row).iter().sum()).collect();
+        assert_eq!(times.len(), heights.len());
+        assert!(times.iter().zip(&heights).all(|(time, height)| (time - height).abs() < 1.0), "{times:?}, {heights:?}");
+        let runs = &document["runs"]["rows"];
+        let cells = stacks["evidence"]["cells"].as_array().expect("one a part");
+        let last = cells.last().expect("a part")["run"].as_u64().expect("its run") as usize;
+        let command = runs[last]["command"].as_str().expect("a command");
+        assert!(command.starts_with("tombolo run --machine hmg-4x4 --design hmg --workload pathfinder,"), "{command}");
+        if let Some(claim) = document["claims"].get(0) {
+            let cause = claim["cause"].as_str().expect("it fails");
+            assert!(cause.starts_with("of the time of 100, 100 -> 400: "), "{cause}");
+        }
+    }
 }
 
 /// That a changed spec is refused with every one of `expected`, and nothing is written.
@@ -417,7 +454,7 @@ fn refused(from: &str, to: &str, expected: &[&str]) {
 #[test]
 fn a_wrong_spec_names_its_line_its_value_and_what_is_allowed() {
     refused("caption =", "captain =", &["spec.toml:4: captain", "`caption`"]);
-    refused("rows = \"step\"", "rows = \"steps\"", &["spec.toml:9: ", "\"steps\"", "`step`"]);
+    refused("rows = \"step\"", "rows = \"steps\"", &["spec.toml:9: ", "\"steps\"", "did you mean step?"]);
     refused("[\"nhcc\", \"hmg\"]", "[\"nhcc\", \"hmgg\"]", &["spec.toml:6: designs = \"hmgg\"", "did you mean hmg?"]);
     refused("triad,elements", "triad,element", &["spec.toml:7: workloads = ", "elements"]);
     refused("scale = \"1/32\"", "scale = \"1/33\"", &["scale 1/33", "1/32"]);

@@ -1,0 +1,137 @@
+//! An experiment as a command line asks for it, written as the file that asks the same.
+
+use crate::reader::File;
+use crate::spec::Shape;
+use serde::Serialize;
+
+/// What messages call the file of an [`Ask`].
+pub const NAME: &str = "the command line";
+
+/// Machine, designs, workloads and what is swept; all else is as a file means that is silent.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    /// Short name, such as `sweep`.
+    pub id: String,
+    /// The machine, by name or path.
+    pub machine: String,
+    /// Designs, by name or path.
+    pub designs: Vec<String>,
+    /// Workloads, each as on the command line.
+    pub workloads: Vec<String>,
+    /// The fraction that runs; where absent, that of whoever runs the file.
+    pub scale: Option<String>,
+    /// Settings of every point.
+    pub set: Vec<String>,
+    /// Paths, each with its values: an axis each.
+    pub vary: Vec<(String, Vec<String>)>,
+    /// One of the designs, which speed-ups are over; the first where absent.
+    pub baseline: Option<String>,
+    /// How it is drawn, where that is not to be chosen.
+    pub chart: Option<Shape>,
+}
+
+#[derive(Serialize)]
+struct Form<'a> {
+    id: &'a str,
+    machines: [&'a str; 1],
+    designs: &'a [String],
+    workloads: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scale: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    set: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chart: Option<Drawn>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    metric: Vec<SpeedUp<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    vary: Vec<Varied<'a>>,
+}
+
+#[derive(Serialize)]
+struct Drawn {
+    kind: Shape,
+    reference: f64,
+}
+
+#[derive(Serialize)]
+struct SpeedUp<'a> {
+    name: &'static str,
+    value: [&'static str; 1],
+    relative: &'static str,
+    to: Base<'a>,
+}
+
+#[derive(Serialize)]
+struct Base<'a> {
+    design: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Varied<'a> {
+    set: &'a str,
+    to: &'a [String],
+}
+
+impl SpeedUp<'_> {
+    fn over<'a>(design: &'a str, step: Option<&'static str>) -> SpeedUp<'a> {
+        SpeedUp { name: "speed-up", value: ["time_s"], relative: "speed-up", to: Base { design, step } }
+    }
+}
+
+impl Ask {
+    /// The file that asks the same.
+    pub fn file(&self) -> File {
+        let step = (!self.vary.is_empty()).then_some(crate::layout::NO_STEP);
+        let form = Form {
+            id: &self.id,
+            machines: [&self.machine],
+            designs: &self.designs,
+            workloads: &self.workloads,
+            scale: self.scale.as_deref(),
+            set: &self.set,
+            mean: self.baseline.is_some().then_some("geometric"),
+            chart: self.chart.map(|kind| Drawn { kind, reference: 1.0 }),
+            metric: self.baseline.iter().map(|design| SpeedUp::over(design, step)).collect(),
+            vary: self.vary.iter().map(|(set, to)| Varied { set, to }).collect(),
+        };
+        let text = toml::to_string(&form).expect("its keys are words, and tables follow values");
+        File { name: NAME.to_owned(), text }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Plan, ScaleChoice};
+
+    #[test]
+    fn the_file_of_a_command_line_asks_the_same() {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let ask = Ask {
+            id: "sweep".into(),
+            machine: "hmg-4x4".into(),
+            designs: words(&["nhcc", "hmg"]),
+            workloads: words(&["triad,elements=64", "bfs"]),
+            scale: Some("1/16".into()),
+            set: words(&["l2.ways=8"]),
+            vary: vec![("gpu_link.rate".into(), words(&["100GB/s", "200GB/s"]))],
+            baseline: Some("hmg".into()),
+            chart: Some(Shape::Heat),
+        };
+        let file = ask.file();
+        let plan = Plan::new(file.clone(), file.read().unwrap(), ScaleChoice::Quick).unwrap();
+        assert_eq!(plan.workloads[0].label, "triad,elements=64");
+        assert_eq!(plan.workloads[0].scale.to_string(), "1/16");
+        assert_eq!(
+            (plan.steps[1].set.as_slice(), plan.spec.set[0].get()),
+            (&words(&["gpu_link.rate=200GB/s"])[..], "l2.ways=8")
+        );
+        assert_eq!((plan.baselines[0].design, plan.baselines[0].step), (Some(1), Some(None)));
+        assert_eq!(plan.shape(), Shape::Heat);
+    }
+}

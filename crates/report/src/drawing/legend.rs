@@ -1,0 +1,66 @@
+//! What stands for what, above the chart.
+
+use super::canvas::{Anchor, Canvas, line, rectangle, width_of};
+use super::looks::{colour, dashes, diamond, diamond_paint, fill, paint, symbol};
+use super::sheet::Sheet;
+
+/// What a series is drawn as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Drawn {
+    Bars,
+    Lines,
+    Points,
+}
+
+/// Name of the mark of what a paper states.
+const STATED: &str = "stated by the paper";
+
+/// Draws it from `left` on, `width` wide at most; returns its height.
+pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet<'_>, drawn: Drawn, left: f64, width: f64) -> f64 {
+    let mut names: Vec<(Option<usize>, String)> =
+        sheet.series().map(|series| (Some(sheet.look(series)), sheet.name(series))).collect();
+    if sheet.is_stated() {
+        names.push((None, STATED.to_owned()));
+    }
+    if names.len() < 2 {
+        return 0.0;
+    }
+    let (font, height) = (sheet.font, sheet.font * 1.5);
+    let (swatch, gap) = (1.5 * font, 0.4 * font);
+    let (mut x, mut y) = (left, 0.0);
+    let family = &sheet.figure.chart.series;
+    if !family.is_empty() {
+        canvas.words((x, y + 1.1 * font), Anchor::Start, 0.0, "", &format!("{family}:"));
+        x += width_of(family, font) + font;
+    }
+    for (look, name) in names {
+        let room = swatch + gap + width_of(&name, font);
+        if x > left && x + room + 0.3 * font > left + width {
+            (x, y) = (left, y + height);
+        }
+        sample(canvas, sheet, drawn, look, [x, y + 0.25 * font, swatch, font]);
+        canvas.words((x + swatch + gap, y + 1.1 * font), Anchor::Start, 0.0, "", &name);
+        x += room + 1.2 * font;
+    }
+    y + height + 0.4 * font
+}
+
+/// How a look is drawn, in a box of x, y, width and height; without a look, what the paper states.
+fn sample(canvas: &mut Canvas, sheet: &Sheet<'_>, drawn: Drawn, look: Option<usize>, [x, y, width, height]: [f64; 4]) {
+    let (surface, middle) = (sheet.surface, (x + width / 2.0, y + height / 2.0));
+    let r = 0.32 * sheet.font;
+    let Some(look) = look else {
+        canvas.path(&diamond(middle.0, middle.1, r), &diamond_paint(surface, surface.ink()));
+        return;
+    };
+    match drawn {
+        Drawn::Bars => canvas.path(&rectangle(x, y, width, height), &format!("fill=\"{}\"", fill(surface, look))),
+        Drawn::Lines | Drawn::Points => {
+            if drawn == Drawn::Lines {
+                let stroke = format!("stroke=\"{}\" stroke-width=\"1.6\"{}", colour(surface, look), dashes(look));
+                canvas.path(&line((x, middle.1), (x + width, middle.1)), &stroke);
+            }
+            canvas.path(&symbol(look, middle.0, middle.1, r), &paint(surface, look));
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Figures as SVG. One drawing serves a paper, at the width of its column, and a page, in the page's colours.
+//!
+//! - [`sheet`]: a figure with the sizes and colours of where it is drawn. [`canvas`]: shapes and words as text.
+//!   [`axis`]: numbers along an edge. [`looks`]: how series are told apart. [`categories`]: names along the other edge.
+//! - [`bars`], [`lines`], [`scatter`], [`heat`]: the kinds of charts.
+//!
+//! Bars are at least [`LEAST_BAR`] wide: where they do not fit across, the rows go on in a panel below. A logarithmic axis
+//! has no zero, so that numbers stand on it as points and never as bars.
+
+mod axis;
+mod bars;
+mod canvas;
+mod categories;
+mod frame;
+mod heat;
+mod legend;
+mod lines;
+mod looks;
+mod scatter;
+mod sheet;
+
+pub(crate) use bars::{Layout, layout};
+pub(crate) use heat::SHADES;
+pub(crate) use looks::{COLOURS, KINDS, LOOKS, hue, mark, patterns};
+pub(crate) use sheet::Surface;
+
+use crate::document::{ChartKind, Figure};
+use canvas::{Canvas, at, escaped};
+use sheet::Sheet;
+
+/// Width of a bar, at least, in CSS pixels. Source: assumed, what shows a hatch on paper and on a screen.
+pub(crate) const LEAST_BAR: f64 = 8.0;
+
+/// What is drawn, and how much room it takes in CSS pixels.
+struct Picture {
+    canvas: Canvas,
+    width: f64,
+    height: f64,
+}
+
+/// Whether a chart is drawn of `figure`.
+pub(crate) fn is_drawn(figure: &Figure) -> bool {
+    figure.chart.kind != ChartKind::Table && figure.has_numbers()
+}
+
+/// The chart of a figure as an SVG element; `None` of one that has no chart. `anchor` gives the address of a run.
+pub(crate) fn svg(figure: &Figure, surface: Surface, anchor: &dyn Fn(usize) -> Option<String>) -> Option<String> {
+    if !is_drawn(figure) {
+        return None;
+    }
+    let sheet = Sheet::new(figure, surface, anchor);
+    let Picture { canvas, width, height } = match figure.chart.kind {
+        ChartKind::Bars | ChartKind::Stacked => bars::draw(&sheet),
+        ChartKind::Lines => lines::draw(&sheet),
+        ChartKind::Scatter => scatter::draw(&sheet),
+        ChartKind::Heat => heat::draw(&sheet),
+        ChartKind::Table => return None,
+    };
+    let (view, size) = (format!("0 0 {} {}", at(width), at(height)), surface.size(width, height));
+    let (font, family, ink) = (at(sheet.font), surface.family(), surface.ink());
+    let defs = if surface == Surface::Paper { patterns(surface, &sheet.looks()) } else { String::new() };
+    Some(format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" {size} viewBox=\"{view}\" font-size=\"{font}\"{family} fill=\"{ink}\" \
+         role=\"img\" aria-label=\"{}\">{defs}{}</svg>",
+        escaped(&figure.title),
+        canvas.into_text()
+    ))
+}

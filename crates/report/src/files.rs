@@ -1,0 +1,133 @@
+//! Figures as files for papers: a drawing, its numbers, and the source of a drawing that LaTeX makes.
+
+use crate::document::{Document, Figure};
+use crate::drawing::{self, Surface};
+use crate::page;
+use crate::tex;
+
+/// What stands where there is no number: spreadsheets, `pandas` and `pgfplots` know it as none.
+const MISSING: &str = "nan";
+
+/// A figure as files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FigureFiles {
+    /// Name of each file, without its ending.
+    pub name: String,
+    /// The drawing, at the width of a column (3.3 inches) or of both (7 inches), with text of 8 points.
+    pub svg: String,
+    /// Its numbers: see [`csv`].
+    pub csv: String,
+    /// Source for `pgfplots`, which reads the numbers from the `.csv` beside it.
+    pub tex: String,
+}
+
+/// The short name of a document as the name of a folder.
+pub fn folder_name(document: &Document) -> String {
+    page::anchor(&document.paper)
+}
+
+/// The figures of a document that are drawn, in its order. No two have the same name.
+pub fn figures(document: &Document) -> Vec<FigureFiles> {
+    let mut taken: Vec<String> = Vec::new();
+    let files = |figure: &Figure| {
+        let id = page::anchor(&figure.id);
+        let mut names = std::iter::once(id.clone()).chain((2..).map(|count| format!("{id}-{count}")));
+        let name = names.find(|name| !taken.contains(name)).expect("there is always a further number");
+        taken.push(name.clone());
+        let svg = drawing::svg(figure, Surface::Paper, &|_| None)?;
+        let tex = tex::source(figure, &format!("{name}.csv"));
+        Some(FigureFiles {
+            name,
+            svg: format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{svg}\n"),
+            csv: csv(figure),
+            tex,
+        })
+    };
+    document.figures.iter().filter_map(files).collect()
+}
+
+/// The numbers of a figure with every digit. A line a row: its label, one number a column, then for each column that has
+/// them the ends of its ranges and what the paper states, and the remarks on the row. What is missing is `nan`. No cell
+/// holds a comma or a quote, so that every reader takes it: a semicolon and an apostrophe stand for them.
+pub fn csv(figure: &Figure) -> String {
+    let mut columns = figure.columns.iter().map(|head| cell(&page::column(head))).collect::<Vec<_>>();
+    let mut lines: Vec<Vec<String>> = figure.rows.iter().map(|row| vec![cell(&row.label)]).collect();
+    let mut add = |head: Option<String>, number: &dyn Fn(usize) -> Option<f64>| {
+        columns.extend(head);
+        for (row, line) in lines.iter_mut().enumerate() {
+            line.push(number(row).map_or_else(|| MISSING.to_owned(), |value| value.to_string()));
+        }
+    };
+    for series in 0..figure.series().len() {
+        add(None, &|row| figure.rows[row].value(series));
+    }
+    for column in beside(figure) {
+        add(Some(cell(&column.head)), &|row| column.values[row]);
+    }
+    if !figure.evidence.remarks.is_empty() {
+        columns.push("remarks".to_owned());
+        for (row, line) in lines.iter_mut().enumerate() {
+            let texts = figure.evidence.remarks.iter().filter(|remark| remark.row == row).map(|remark| &*remark.text);
+            line.push(cell(&texts.collect::<Vec<_>>().join("; ")));
+        }
+    }
+    let all = std::iter::once(columns).chain(lines);
+    all.map(|line| format!("{}\r\n", line.join(","))).collect()
+}
+
+/// What a column beside those of the figure holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// Lower ends of ranges.
+    Least,
+    /// Upper ends of ranges.
+    Greatest,
+    /// What the paper states.
+    Stated,
+}
+
+/// A column beside those of the figure.
+pub(crate) struct Column {
+    pub(crate) series: usize,
+    pub(crate) holds: Beside,
+    pub(crate) head: String,
+    /// One a row.
+    pub(crate) values: Vec<Option<f64>>,
+}
+
+/// The columns beside those of a figure, in the order in which a file has them.
+pub(crate) fn beside(figure: &Figure) -> Vec<Column> {
+    let mut columns = Vec::new();
+    for (series, head) in figure.series().iter().enumerate() {
+        let stated = |row: usize| {
+            let mut values = figure.published_at(&figure.rows[row].label, head).map(|stated| stated.value);
+            values.find(|value| value.is_finite())
+        };
+        let range = |row: usize, end: usize| figure.evidence.range(row, series).map(|range| range[end]);
+        for (holds, name) in
+            [(Beside::Least, "least"), (Beside::Greatest, "greatest"), (Beside::Stated, "stated by the paper")]
+        {
+            let value = |row: usize| match holds {
+                Beside::Least => range(row, 0),
+                Beside::Greatest => range(row, 1),
+                Beside::Stated => stated(row),
+            };
+            let values: Vec<Option<f64>> = (0..figure.rows.len()).map(value).collect();
+            if values.iter().any(Option::is_some) {
+                columns.push(Column { series, holds, head: format!("{} ({name})", page::column(head)), values });
+            }
+        }
+    }
+    columns
+}
+
+/// Text in a cell that every reader takes.
+fn cell(text: &str) -> String {
+    let plain = |c: char| match c {
+        ',' => ';',
+        '"' => '\'',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    text.chars().map(plain).collect()
+}

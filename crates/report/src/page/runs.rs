@@ -1,0 +1,34 @@
+//! The runs behind the figures: the command and some counters of each.
+
+use super::figure::column;
+use crate::counter;
+use crate::document::Document;
+use crate::number::number;
+use maud::{Markup, html};
+
+/// A row a run, at the anchor that charts lead to.
+pub(super) fn table(document: &Document) -> Markup {
+    html! {
+        p.caption { "Each command makes one run again, with all its counters." }
+        div.scroll tabindex="0" role="region" aria-label="Runs" {
+            table.numbers.runs {
+                thead {
+                    tr {
+                        th scope="col" { "Run" }
+                        @for path in &document.runs.counters {
+                            th scope="col" title=[counter::find(path).map(|counter| counter.about)] { (column(path)) }
+                        }
+                    }
+                }
+                tbody {
+                    @for (index, run) in document.runs.rows.iter().enumerate() {
+                        tr id=[super::run(document, index)] {
+                            th scope="row" { code { (run.command) } }
+                            @for value in &run.values { td { (number(*value)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
