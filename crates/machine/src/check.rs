@@ -168,8 +168,8 @@ impl MachineConfig {
         let lines = l1.lookups_per_cycle;
         let most = u64::from(lines.numerator).div_ceil(lines.denominator.into());
         at_most(most, 64, "l1.lookups_per_cycle")
-            .or_else(|| at_most(l1.banks.into(), 64, "l1.banks"))
-            .or_else(|| if l1.banks == 0 { None } else { power_of_two(l1.banks.into(), "l1.banks") })
+            .or_else(|| at_most(l1.banks.unwrap_or(1).into(), 64, "l1.banks"))
+            .or_else(|| power_of_two(l1.banks.unwrap_or(1).into(), "l1.banks"))
             .or_else(|| {
                 let waiting = u64::from(l1.merges) * (self.line.bytes() / l1.sector_bytes);
                 at_most(waiting, MISS_LIMIT, "l1.merges")

@@ -33,6 +33,7 @@ pub mod error;
 mod fabric;
 mod host_check;
 pub mod machine;
+mod memory;
 pub mod preset;
 pub mod quantity;
 mod resolved;

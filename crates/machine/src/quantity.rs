@@ -257,6 +257,21 @@ count!(u8, "a whole number from 1 to 255");
 count!(u16, "a whole number from 1 to 65535");
 count!(u32, "a whole number from 1 to 4294967295");
 
+/// A number that may be absent.
+impl Quantity for Option<u32> {
+    const EXPECTED: &'static str = "a whole number from 1 to 4294967295, or \"none\"";
+
+    const FORM: Form = Form::Measure { units: &[("", 1)], cycles: &[], words: &["none"] };
+
+    fn parse(text: &str, clock: Clock) -> Option<Option<u32>> {
+        if text == "none" { Some(None) } else { u32::parse(text, clock).map(Some) }
+    }
+
+    fn print(&self) -> Plain {
+        self.map_or_else(|| Plain::Text("none".to_owned()), |count| count.print())
+    }
+}
+
 /// A size of at least one byte.
 impl Quantity for u64 {
     const EXPECTED: &'static str = "a size from 1 byte to 512 TB, such as 128, \"64KB\" or \"3MB\" (1 KB = 1024 B)";

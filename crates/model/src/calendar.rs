@@ -46,6 +46,11 @@ impl Calendar {
         Ps(units.saturating_mul(self.length) >> FRACTION)
     }
 
+    /// How many units a span takes, begun ones included.
+    pub fn units(&self, span: Ps) -> u64 {
+        if self.unit.is_none() { 0 } else { (span.0 << FRACTION).div_ceil(self.length) }
+    }
+
     /// Reserves `units` from `ready` on; returns when they are over. `now`, at most `ready`, tells that
     /// nothing will be asked for before it. Times are below [`HORIZON`]; what is ready later is never seen.
     #[inline]

@@ -8,13 +8,13 @@
 //! - Otherwise its row is opened after everything scheduled in the bank, while other banks work.
 //! - The bus is a [`Calendar`] of bursts: data goes when it is ready, whoever asked first.
 //! - Writes wait in a queue for each channel. When it is half full that half goes in one batch, sorted by bank
-//!   and row, and the bus turns round once there and back.
-//! - All banks of a channel are refreshed together, channels one after the other. It closes rows, and its time is one in
-//!   which the bus is idle, or, where the bus has a backlog, one that comes behind that.
+//!   and row, and the bus turns round once there and back where it has read since the batch before.
+//! - All banks of a channel are refreshed together, which closes their rows. A refresh that is due is postponed until the
+//!   channel is idle for as long as it takes. Of those that do not fit eight stay postponed, and one more holds the channel up.
 //!
 //! Approximations: a request that joins a row takes its share of the bus but does not keep the row open past a
 //! precharge already scheduled. Reads pass between the writes of a batch. A read of a line in the write queue goes to
-//! the bank. Writes take the timings of reads. Not modelled: bank groups, write recovery, ECC, power states, closing idle
+//! the bank. Writes take the timings of reads. An access that comes while an idle channel is refreshed does not wait. Not modelled: bank groups, write recovery, ECC, power states, closing idle
 //! rows, refreshes of single banks.
 
 use crate::calendar::{Calendar, FRACTION};
@@ -47,7 +47,7 @@ pub struct DramConfig {
     pub t_ras: Ps,
     /// A channel opens four rows in this span, kept as one in each quarter of it; zero for no such limit.
     pub t_faw: Ps,
-    /// The bus idles for this span for each batch of writes, both turns together; rounded up to bursts.
+    /// The bus idles for this span for each batch of writes behind reads, both turns together; rounded up to bursts.
     pub t_turn: Ps,
     /// From one refresh of a channel to its next (tREFI); zero where there is none.
     pub t_refi: Ps,
@@ -256,50 +256,64 @@ struct Channel {
     writes: Vec<Access>,
     /// When the last batch of writes is done.
     written: Ps,
+    /// Whether bytes were read since.
+    has_read: bool,
     /// When the batch that gathers has room.
     room_at: Ps,
     refresh: Refresh,
 }
 
+/// Refreshes that a channel may owe. Source: JESD79-3 and JESD79-4, refresh command: at most eight may be postponed; assumed of HBM2
+/// likewise.
+const POSTPONED: u64 = 8;
+
 /// Refreshes of a channel, up to the latest access.
 #[derive(Clone, Copy, Debug)]
 struct Refresh {
-    /// How many have begun.
-    begun: u64,
-    /// When the next begins.
-    next: Ps,
-    /// When the latest is over.
-    over: Ps,
+    /// When the next is due.
+    due: Ps,
+    /// How many are due and not done.
+    owed: u64,
+    /// How many are done.
+    done: u64,
+    /// When all that was asked for is over.
+    idle: Ps,
 }
 
 impl Refresh {
     /// Of the channel `index` of `count`: all have their first within one interval.
     fn new(config: &DramConfig, index: u32, count: u32) -> Refresh {
-        let first = match config.t_refi {
+        let due = match config.t_refi {
             Ps::ZERO => Ps::NEVER,
             interval => Ps(interval.0 / u64::from(count) * u64::from(index + 1)),
         };
-        Refresh { begun: 0, next: first, over: Ps::ZERO }
+        Refresh { due, owed: 0, done: 0, idle: Ps::ZERO }
     }
 
-    /// Begins those that are due when an access is ready. `bursts`: what one takes of the bus.
+    /// What has become due when an access is ready is done in the time since the one before it, as far as it fits; the bus
+    /// gives time for what must not be postponed any more. Returns when the access may begin.
     #[inline]
-    fn advance(&mut self, asked: Asked, config: &DramConfig, (bus, bursts): (&mut Calendar, u64)) {
-        if asked.ready < self.next {
-            return;
+    fn advance(&mut self, asked: Asked, config: &DramConfig, bus: &mut Calendar) -> Ps {
+        if asked.ready >= self.due {
+            let more = (asked.ready - self.due).0 / config.t_refi.0 + 1;
+            self.owed += more;
+            self.due += Ps(more * config.t_refi.0);
         }
-        // Of those that are over nobody can be held up.
-        let past = asked.now.saturating_sub(self.next + config.t_rfc).0 / config.t_refi.0;
-        self.begun += past;
-        self.next = Ps(self.next.0 + past * config.t_refi.0);
-        while self.next <= asked.ready {
-            self.over = self.next + config.t_rfc;
-            if self.over > asked.now {
-                bus.reserve(asked.now, self.next.max(asked.now), bursts);
-            }
-            self.begun += 1;
-            self.next += config.t_refi;
+        if self.owed == 0 {
+            return asked.ready;
         }
+        let fit = self.owed.min(asked.ready.saturating_sub(self.idle).0 / config.t_rfc.0.max(1));
+        self.owed -= fit;
+        self.done += fit;
+        let forced = self.owed.saturating_sub(POSTPONED);
+        if forced == 0 {
+            return asked.ready;
+        }
+        self.owed -= forced;
+        self.done += forced;
+        let span = Ps(forced * config.t_rfc.0);
+        bus.reserve(asked.now, asked.ready, bus.units(span));
+        asked.ready + span
     }
 }
 
@@ -315,8 +329,6 @@ pub struct Dram {
     burst_shift: u32,
     /// Turning the bus there and back, in bursts.
     turn: u64,
-    /// A refresh, in bursts.
-    refresh: u64,
     /// Writes of a batch.
     batch: usize,
     channels: Vec<Channel>,
@@ -340,13 +352,14 @@ impl Dram {
             }
         };
         let batch = config.write_queue as usize / 2;
-        let bursts = |span: Ps| if burst_time == 0 { 0 } else { (span.0 << FRACTION).div_ceil(burst_time as u64) };
+        let bus = Calendar::new(burst_time as u64);
         let channel = |index: u32| Channel {
-            bus: Calendar::new(burst_time as u64),
+            bus: bus.clone(),
             activations: Calendar::new((config.t_faw.0 << FRACTION) / 4),
             waits: Waits::default(),
             writes: Vec::with_capacity(batch),
             written: Ps::ZERO,
+            has_read: false,
             room_at: Ps::ZERO,
             refresh: Refresh::new(&config, index, config.channels),
         };
@@ -356,8 +369,7 @@ impl Dram {
             over_banks: SetIndex::new(config.banks),
             row_shift: lines_per_row.trailing_zeros(),
             burst_shift: config.burst.0.trailing_zeros(),
-            turn: bursts(config.t_turn),
-            refresh: bursts(config.t_rfc),
+            turn: bus.units(config.t_turn),
             batch,
             channels: (0..config.channels).map(channel).collect(),
             banks: vec![Bank::new(); config.channels as usize * config.banks as usize],
@@ -372,6 +384,7 @@ impl Dram {
         let bursts = self.bursts(bytes);
         self.stats.reads += 1;
         self.stats.read_bytes += bursts << self.burst_shift;
+        self.channels[channel].has_read = true;
         let (done, waited) = self.access(channel, asked, Access { bank, row, bursts });
         self.stats.queueing += waited;
         done
@@ -442,9 +455,8 @@ impl Dram {
         let channel = &mut self.channels[channel];
         let bank = &mut self.banks[access.bank];
         let came = asked.ready;
-        channel.refresh.advance(asked, &self.config, (&mut channel.bus, self.refresh));
-        bank.refresh(channel.refresh.begun);
-        let asked = Asked { ready: asked.ready.max(channel.refresh.over), ..asked };
+        let asked = Asked { ready: channel.refresh.advance(asked, &self.config, &mut channel.bus), ..asked };
+        bank.refresh(channel.refresh.done);
         let opened = match bank.joinable(access.row, asked.ready) {
             Some(opened) => opened,
             None => bank.open(access.row, asked, &self.config, &mut channel.activations),
@@ -469,6 +481,7 @@ impl Dram {
         if opened.at == bank.newest {
             bank.busy = bank.busy.max(done - self.config.t_cas);
         }
+        channel.refresh.idle = channel.refresh.idle.max(done);
         let (ready, starts) = (came + opening + self.config.t_cas, done - work);
         channel.waits.add(ready, starts);
         (done, starts.saturating_sub(ready))
@@ -479,9 +492,11 @@ impl Dram {
     fn drain(&mut self, channel: usize, asked: Asked) {
         let mut writes = std::mem::take(&mut self.channels[channel].writes);
         writes.sort_unstable();
+        // Batches that follow each other go the same way.
+        let turn = if std::mem::take(&mut self.channels[channel].has_read) { self.turn } else { 0 };
         let bus = &mut self.channels[channel].bus;
-        let turned = bus.reserve(asked.now, asked.ready, self.turn);
-        self.stats.busy += bus.span(self.turn);
+        let turned = bus.reserve(asked.now, asked.ready, turn);
+        self.stats.busy += bus.span(turn);
         let ends = writes.iter().map(|&write| self.access(channel, asked, write).0);
         let written = ends.fold(turned, Ps::max);
         writes.clear();

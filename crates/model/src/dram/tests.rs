@@ -207,38 +207,79 @@ fn a_batch_of_writes_opens_each_row_once() {
     assert_eq!(dram.stats().row_hits, 16, "32 writes to 16 rows, asked for in turn");
 }
 
-#[test]
-fn a_batch_of_writes_turns_the_bus_once() {
+/// A stream of lines takes as long as its bytes and `turns` of the bus, by the number of batches. One of so many lines of each
+/// channel is read, and the others are written.
+fn written(reads_each: u64, turns: impl Fn(u64) -> u64) {
     let mut dram = Dram::new(CONFIG);
-    let (count, batch) = (16_000_u64, u64::from(CONFIG.write_queue / 2));
-    let time = run(&mut dram, 256, (0..count).map(Line), |dram, now, line| dram.write(Asked::at(now), line, LINE));
-    let per_channel = count / u64::from(CONFIG.channels);
-    let bus = Ps(per_channel * LINE_TIME.0 + per_channel / batch * CONFIG.t_turn.0);
+    let (count, channels) = (16_000_u64, u64::from(CONFIG.channels));
+    let time = run(&mut dram, 256, (0..count).map(Line), |dram, now, line| {
+        let reads = (line.0 / channels).is_multiple_of(reads_each);
+        if reads { read(dram, now, line) } else { dram.write(Asked::at(now), line, LINE) }
+    });
+    let per_channel = count / channels;
+    let writes = per_channel - per_channel.div_ceil(reads_each);
+    let turns = turns(writes / u64::from(CONFIG.write_queue / 2));
+    let bus = Ps(per_channel * LINE_TIME.0 + turns * CONFIG.t_turn.0);
     assert!(time.0 * 100 > bus.0 * 93 && time.0 * 100 < bus.0 * 103, "{time}, the bus needs {bus}");
-    assert!(dram.stats().busy <= Ps(bus.0 * u64::from(CONFIG.channels)));
+    assert!(dram.stats().busy <= Ps(bus.0 * channels));
+}
+
+#[test]
+fn a_batch_of_writes_behind_reads_turns_the_bus_once() {
+    written(2, |batches| batches);
+}
+
+#[test]
+fn batches_of_writes_that_follow_each_other_do_not_turn_the_bus() {
+    written(u64::MAX, |_| 1);
 }
 
 /// A refresh of 400 ns every 4 us: a tenth of the time.
 const REFRESHED: DramConfig = DramConfig { t_refi: Ps::from_ns(4000), t_rfc: Ps::from_ns(400), ..CONFIG };
 
 #[test]
-fn a_stream_gets_what_refreshes_leave_of_the_bus() {
-    let of = |config: DramConfig| run(&mut Dram::new(config), 512, (0..64_000).map(Line), read).0 as f64;
-    let ratio = of(CONFIG) / of(REFRESHED);
-    assert!((ratio - 0.9).abs() < 0.01, "{ratio}");
+fn a_stream_is_held_up_by_refreshes_that_cannot_be_postponed_any_more() {
+    let of = |config: DramConfig, lines| run(&mut Dram::new(config), 512, (0..lines).map(Line), read);
+    let few = 10_000;
+    let alone = of(CONFIG, few);
+    assert!(alone < Ps(POSTPONED * REFRESHED.t_refi.0));
+    assert_eq!(of(REFRESHED, few), alone, "all are postponed");
+    for lines in [64_000, 128_000] {
+        let (alone, time) = (of(CONFIG, lines), of(REFRESHED, lines));
+        let held_up = (time.0 / REFRESHED.t_refi.0 - POSTPONED) * REFRESHED.t_rfc.0;
+        let expected = (alone.0 + held_up) as f64;
+        assert!((time.0 as f64 / expected - 1.0).abs() < 0.01, "{time}, expected {expected} ps");
+    }
 }
 
 #[test]
-fn a_read_within_a_refresh_waits_for_its_end_and_opens_its_row_anew() {
+fn a_refresh_in_idle_time_closes_rows_and_holds_up_nobody() {
     let mut dram = Dram::new(DramConfig { channels: 1, ..REFRESHED });
-    let first = Ps::from_ns(4000);
-    let costs = REFRESHED.t_rcd + REFRESHED.t_cas + dram.channels[0].bus.span(4);
-    assert_eq!(read(&mut dram, Ps::ZERO, Line(0)), costs);
-    let within = first + Ps::from_ns(100);
-    assert_eq!(read(&mut dram, within, Line(0)), first + REFRESHED.t_rfc + costs);
-    let much_later = Ps::from_ns(4000 * 1000 + 1000);
-    assert_eq!(read(&mut dram, much_later, Line(0)), much_later + costs, "those of the idle time cost nothing");
-    assert_eq!((dram.stats().row_hits, dram.stats().row_misses), (0, 3));
+    let open = REFRESHED.t_cas + dram.channels[0].bus.span(4);
+    let closed = open + REFRESHED.t_rcd;
+    for (at, costs) in [(0, closed), (3_900, open), (4_350, closed), (4_000_000, closed), (4_003_000, open)] {
+        let at = Ps::from_ns(at);
+        assert_eq!(read(&mut dram, at, Line(0)), at + costs, "{at}");
+    }
+}
+
+#[test]
+fn a_refresh_that_idle_time_is_too_short_for_is_postponed() {
+    // A read each 300 ns: no refresh fits between. The row is open until one more than eight is due.
+    let mut dram = Dram::new(DramConfig { channels: 1, ..REFRESHED });
+    let latency = |dram: &mut Dram, at: u64| read(dram, Ps::from_ns(at), Line(0)) - Ps::from_ns(at);
+    let waits: Vec<(u64, Ps)> = (0..140).map(|index| (index * 300, latency(&mut dram, index * 300))).collect();
+    let open = REFRESHED.t_cas + dram.channels[0].bus.span(4);
+    let closed = open + REFRESHED.t_rcd;
+    let expected = |at: u64| match at {
+        0 => closed,
+        36_000 | 40_200 => REFRESHED.t_rfc + closed,
+        _ => open,
+    };
+    let settled = |at: u64| at != 36_300 && at != 40_500;
+    for (at, waited) in waits.into_iter().filter(|(at, _)| settled(*at)) {
+        assert_eq!(waited, expected(at), "at {at} ns");
+    }
 }
 
 #[test]

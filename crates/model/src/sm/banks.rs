@@ -39,7 +39,7 @@ impl Banks {
     pub(super) fn new(machine: &MachineConfig) -> Banks {
         let log = |bytes: u64| bytes.trailing_zeros() as i8;
         Banks {
-            mask: machine.l1.banks.checked_sub(1).map(|mask| mask as u8),
+            mask: machine.l1.banks.map(|banks| (banks - 1) as u8),
             words: machine.line.bytes() / WORD,
             grains_of_word: log(WORD) - log(machine.line.grain()),
             cycle: machine.sm.clock.span(1),
@@ -122,7 +122,7 @@ mod tests {
     /// When loads of one instruction are read that are looked up at once.
     fn read(banks: &mut Banks, words: &[(u64, u32)]) -> u64 {
         banks.begin();
-        words.iter().map(|&(line, mask)| banks.read(Ps::ZERO, Line(line), Mask(mask)).0 / 1000).last().unwrap_or(0)
+        words.iter().fold(0, |_, &(line, mask)| banks.read(Ps::ZERO, Line(line), Mask(mask)).0 / 1000)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Where the time of a run goes, by directed programs whose copies and launches are known in closed form.
 
-use crate::common::{self, DESIGNS, design, machine};
+use crate::common::{self, DESIGNS, NO_REFRESH, design, machine};
 use std::sync::Arc;
 use tombolo_system::directed::{Cta, Directed};
 use tombolo_system::{RunRecord, RunSpec, run};
@@ -59,7 +59,7 @@ fn kernels() -> Arc<Directed> {
 /// A run of `commands` with launches of 4 us, then 1 us, and copies of 1 us and a nanosecond a byte.
 fn ran(name: &str, settings: &[&str], commands: Vec<Command>) -> RunRecord {
     let host = ["host.launch_latency=4us", "host.dependent_launch_latency=1us", "host.copy_latency=1us"];
-    let machine = machine(&[&host[..], &["host.copy_rate=1GB/s"], settings].concat());
+    let machine = machine(&[&host[..], &["host.copy_rate=1GB/s"], &NO_REFRESH, settings].concat());
     let program = Arc::new(Ordered { directed: kernels(), commands });
     run(&RunSpec { machine, design: design(name, &[]), program, pages: None, threads: 1 }).expect("it runs")
 }

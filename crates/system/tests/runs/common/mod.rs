@@ -56,11 +56,15 @@ pub fn simulate_on(
     run(&spec).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// Memory that is not refreshed, where times are told in closed form.
+pub const NO_REFRESH: [&str; 2] = ["dram.refresh_interval=0ns", "dram.refresh=0ns"];
+
 /// So many V100s of two SMs whose links pass 16 GB/s, with pages of 64 KB and launches that take no time.
 pub fn apart(gpus: u64, settings: &[&str]) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::machine("v100").expect("a preset");
     let gpus = format!("topology.gpus={gpus}");
     let mut all = vec![&gpus[..], "page_bytes=64KB", "topology.sms_per_module=2", "gpu_link.rate=16GB/s"];
+    all.extend(NO_REFRESH);
     all.extend(["host.launch_latency=0ns", "host.dependent_launch_latency=0ns"]);
     all.extend(settings);
     tombolo_design::apply(&all, &mut machine, &mut []).expect("settings a machine has");
@@ -105,7 +109,8 @@ lookup_latency = "2ns"
 /// The machine with a host, with settings applied.
 pub fn hosted(settings: &[&str]) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::Description::<MachineConfig>::parse("host", HOST).expect("a machine");
-    tombolo_design::apply(settings, &mut machine, &mut []).expect("settings a machine has");
+    let all = [&NO_REFRESH[..], settings].concat();
+    tombolo_design::apply(&all, &mut machine, &mut []).expect("settings a machine has");
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
