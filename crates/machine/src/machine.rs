@@ -295,6 +295,28 @@ section! {
     }
 }
 
+choice! {
+    /// What TLBs hold as a program begins.
+    pub enum TlbStart {
+        /// Nothing.
+        Cold = "cold",
+        /// The pages of the program's arrays, as if each TLB had walked all of them in ascending order: where it has no room for
+        /// all, the least recently walked of a set went. Of a program that names no arrays, the pages that its kernels access.
+        Warm = "warm",
+    }
+}
+
+choice! {
+    /// Where bytes are that the host has copied to a GPU before the first kernel.
+    pub enum HostCopies {
+        /// In memory alone.
+        Past = "past",
+        /// Also in the L2 of their home, clean, as if they had been written there in the order of the copies: of a set, the
+        /// latest are there.
+        L2 = "l2",
+    }
+}
+
 section! {
     /// Address translation, at the machine's page size.
     pub struct TlbConfig {
@@ -310,6 +332,8 @@ section! {
         walk_latency: Ps,
         /// Page walks of a module in flight, at most.
         walkers: u32,
+        /// What TLBs hold as a program begins.
+        start: TlbStart = TlbStart::Cold,
     }
 }
 
@@ -338,6 +362,8 @@ section! {
         copy_latency: Ps,
         /// Copies between host and one GPU, each way.
         copy_rate: Rate,
+        /// Where the bytes of copies before the first kernel are when it begins.
+        copies: HostCopies = HostCopies::Past,
     }
 }
 

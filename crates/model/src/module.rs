@@ -15,13 +15,14 @@ use crate::page_moves;
 use crate::parts::{Parts, sample};
 use crate::site::Site;
 use crate::sm::{FillMessage, Sm};
+use crate::tlb::Tlb;
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
 use tombolo_design::Built;
 use tombolo_engine::Event;
 use tombolo_protocol::paging::{Access, Mapping};
 use tombolo_types::stream::Program;
-use tombolo_types::{Line, ModuleId, Ps, SmId};
+use tombolo_types::{Line, Mask, ModuleId, Page, Ps, SmId};
 
 /// One module.
 pub struct Module<C: Below<D>, D: Contents> {
@@ -88,6 +89,21 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     /// Puts a line of its memory into the cache in front of that, as an earlier program would have left it.
     pub fn warm(&mut self, line: Line, dirty: bool) {
         self.slice_shared.memory.warm(line, dirty);
+    }
+
+    /// Every TLB of it holds these pages, as if it had walked for them in this order before time zero.
+    pub fn warm_tlbs(&mut self, pages: &[Page]) {
+        let mut of_sm = Tlb::new(crate::convert::l1_tlb(&self.site.machine));
+        of_sm.warm(pages);
+        self.sms.iter_mut().for_each(|sm| sm.set_tlb(&of_sm));
+        self.sm_shared.translation.warm(pages);
+    }
+
+    /// Puts bytes of a line of its memory into its L2, clean, as a copy before time zero would have left them.
+    pub fn warm_l2(&mut self, line: Line, mask: Mask) {
+        let slice = usize::from(self.site.map.slice(line));
+        let view = SliceView { site: &self.site, shared: &self.slice_shared };
+        self.slices[slice].warm(line, mask, view);
     }
 
     /// Its controller.

@@ -85,6 +85,11 @@ impl Tlb {
         self.latest = Some((page, ready));
     }
 
+    /// Holds these pages, as if they had been walked for in this order before time zero.
+    pub fn warm(&mut self, pages: &[Page]) {
+        pages.iter().for_each(|page| self.fill(*page, Ps::ZERO));
+    }
+
     /// Forgets `page`; returns whether it was there.
     pub fn invalidate(&mut self, page: Page) -> bool {
         self.latest = None;
@@ -187,6 +192,15 @@ mod tests {
         assert!((0..32).all(|page| tlb.lookup(Ps(0), Page(page * 4096)).is_some()));
         tlb.fill(Page(1), Ps(0));
         assert_eq!(tlb.lookup(Ps(0), Page(0)), None, "the least recently used went");
+    }
+
+    #[test]
+    fn a_warm_level_holds_the_last_pages_that_it_has_room_for() {
+        let mut tlb = Tlb::new(TlbConfig { entries: 4, ways: 4 });
+        tlb.warm(&(0..6).map(Page).collect::<Vec<_>>());
+        let held: Vec<bool> = (0..6).map(|page| tlb.lookup(Ps(0), Page(page)).is_some()).collect();
+        assert_eq!(held, [false, false, true, true, true, true]);
+        assert_eq!(*tlb.stats(), TlbStats { hits: 4, joins: 0, misses: 2 }, "what came before is not counted");
     }
 
     #[test]

@@ -50,6 +50,11 @@ impl Translation {
         }
     }
 
+    /// The L2 TLB holds these pages, as if they had been walked for in this order before time zero.
+    pub fn warm(&mut self, pages: &[Page]) {
+        self.tlb.warm(pages);
+    }
+
     /// Forgets a page.
     pub fn forget(&mut self, page: Page) {
         self.tlb.invalidate(page);

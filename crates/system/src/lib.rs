@@ -1,6 +1,6 @@
 //! Wires a machine, a design and a recorded program into a run, and reads the result.
 //!
-//! - [`mod@run`]: one run; `fit`: whether it can be. `ended`: its result. [`placement`]: which module each page is on, decided before the run and alike for
+//! - [`mod@run`]: one run; `fit`: whether it can be. `start`: what caches hold as it begins. `ended`: its result. [`placement`]: which module each page is on, decided before the run and alike for
 //!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
 //! - [`checker`]: whether the loads of a run return what the memory model allows.
 //! - [`partition`]: how the machine is cut for the engine. [`mod@sample`]: the time of a whole program from a part.
@@ -44,6 +44,7 @@ pub mod sample;
 mod schedule;
 pub mod sharing;
 pub mod stalls;
+mod start;
 mod subscribed;
 pub mod survey;
 pub mod time;

@@ -22,6 +22,23 @@ use tombolo_model::page_table::PageTable;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
 use tombolo_types::{Line, ModuleId, On, Page};
 
+/// Pages that the kernels of a program access, ascending.
+///
+/// # Errors
+/// The recording is damaged.
+pub(crate) fn touched(
+    machine: &MachineConfig,
+    design: &DesignConfig,
+    program: &dyn Program,
+) -> Result<Vec<Page>, StreamError> {
+    let shape = Shape::of(machine);
+    let mut first = FirstTouch::new(shape.modules(), machine.page_bytes / machine.line.bytes());
+    survey(program, design.scheduling.cut(), shape, &mut [&mut first])?;
+    let mut pages: Vec<Page> = first.touches().into_iter().map(|(page, _)| page).collect();
+    pages.sort_unstable();
+    Ok(pages)
+}
+
 /// Places the pages of a program on a machine as a design says.
 ///
 /// # Errors

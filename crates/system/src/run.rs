@@ -11,6 +11,7 @@ use crate::partition::{Cut, Hub, Part, layout};
 use crate::placement::place;
 use crate::record::RunRecord;
 use crate::schedule::{Scheduled, scheduled};
+use crate::start;
 use crate::subscribed::subscribed;
 use crate::timeline::Timeline;
 use std::sync::Arc;
@@ -249,6 +250,7 @@ struct Finished {
 /// Picks the protocol.
 fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -> Result<Finished, RunError> {
     fit::check(spec)?;
+    start::check(spec)?;
     let mut built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;
     built.sharing.paging.broken = extras.broken.paging;
     let elides = matches!(built.boundaries, Decider::Table { .. });
@@ -337,10 +339,11 @@ impl<D: Contents> Simulation<'_, D> {
         let layout = layout(&built);
         let Scheduled { schedule, first_iteration, notes } = scheduled;
         let driver = driver(&built, &pages, &schedule, subscribed);
-        let map = map(&built, &machine, pages);
+        let map = map(&built, &machine, Arc::clone(&pages));
         let shared = Shared { map: &map, extents: boundaries.extents(), schedule: &schedule, driver: &driver, watch };
         let mut modules = modules::<_, D>(spec, &built, protocol, &shared);
         warm(&mut modules, &map, extras.resident);
+        start::fill(spec, &pages, &mut modules)?;
         extras.window.into_iter().for_each(|window| modules.iter_mut().for_each(|module| module.record(window)));
         let fabric = links::fabric(&built, layout, extras.window);
         let hub = Beside { fabric, boundaries, driver, schedule };

@@ -2,14 +2,16 @@
 
 use super::host::{Ended, FillingSlice, Here};
 use super::{Arrived, Item, Slice, Waiter};
-use crate::context::SliceContext;
+use crate::actions::Actions;
+use crate::cache::BulkClass;
+use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
 use crate::mshr::EntryId;
 use crate::watch::Contents;
 use std::collections::VecDeque;
 use tombolo_protocol::host::{fill, resume};
-use tombolo_protocol::{Coherence, Event, Requester, Slot};
-use tombolo_types::{Bytes, Mask, ModuleId, Ps};
+use tombolo_protocol::{Class, Coherence, Event, Pending, Requester, Slot};
+use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps, Scope};
 
 /// Bytes that have come, and the line they are of.
 pub(super) struct Filled<D: Contents> {
@@ -49,6 +51,23 @@ impl<D: Contents> Slice<D> {
         let Ended { here: Here { slice, context }, deferred, .. } = ended;
         slice.queue_first(deferred, context);
         slice.serve_queues(context);
+    }
+
+    /// Bytes of a line of this module's memory are here before time zero, clean: what the protocol makes of a fill that nobody
+    /// waits for.
+    pub fn warm<C: Coherence>(&mut self, line: Line, mask: Mask, here: SliceView<'_, C, D>) {
+        let site = here.site;
+        let pending = Pending { mask, stale: Mask::NONE, scope: Scope::Cta };
+        let before = self.view_line(line, site.homes(line), None);
+        let mut slot = Slot { pending: Some(pending), ..before };
+        let event = Event::Fill { mask, data: here.shared.memory.read(line) };
+        let stepped = site.protocol.step(&site.map, site.module, &mut slot, event, &mut Actions::default());
+        assert_eq!(stepped, Ok(()), "{}, {line}: a fill of what is pending", site.module);
+        if let Some(state) = slot.line {
+            let class = Class::of(&site.map, site.module, slot.homes);
+            // What has to go for it is as clean.
+            self.cache.store(line, BulkClass::new(class as u8), state, here.shared.ways.l2().local);
+        }
     }
 
     /// When bytes that have come pass the slice's port once more, behind what passed before.

@@ -273,6 +273,11 @@ impl<D: Contents> Sm<D> {
         self.id
     }
 
+    /// Its TLB is this one from now on.
+    pub fn set_tlb(&mut self, tlb: &Tlb) {
+        self.tlb = tlb.clone();
+    }
+
     /// Whether CTAs have ended since last asked.
     pub fn has_finished(&self) -> bool {
         !self.finished.is_empty()

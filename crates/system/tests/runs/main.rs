@@ -23,6 +23,7 @@ mod publication;
 mod record;
 mod sharing;
 mod stalls;
+mod start;
 mod streams;
 mod time;
 mod traces;
