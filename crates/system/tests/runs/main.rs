@@ -14,6 +14,7 @@ mod host_pages;
 mod labels;
 mod links;
 mod mechanisms;
+mod micro;
 mod movement;
 mod multigpu;
 mod numa_caches;
