@@ -36,8 +36,6 @@ section! {
         refresh_interval: Ps = Ps::ZERO,
         /// What a refresh takes (tRFC): less than the interval.
         refresh: Ps = Ps::ZERO,
-        /// A channel opens four rows in this span, at most (tFAW), kept as one in each quarter of it; 0 for no such limit.
-        four_activates: Ps = Ps::ZERO,
     }
 }
 

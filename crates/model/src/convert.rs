@@ -168,7 +168,7 @@ pub fn dram(machine: &MachineConfig) -> dram::DramConfig {
         t_rcd: dram.activate,
         t_rp: dram.precharge,
         t_ras: dram.row_active,
-        t_faw: dram.four_activates,
+        t_faw: Ps::ZERO,
         t_turn: dram.turn,
         t_refi: dram.refresh_interval,
         t_rfc: dram.refresh,

@@ -79,6 +79,15 @@ impl Warp<'_> {
         self
     }
 
+    /// A weak load of parts of lines, each with its own mask; at most 255 lines.
+    pub fn load_parts(&mut self, parts: impl IntoIterator<Item = (u64, Mask)>) -> &mut Self {
+        let start = self.stream.accesses.len() as u32;
+        self.stream.accesses.extend(parts.into_iter().map(|(line, mask)| Access { line: Line(line), mask }));
+        let accesses = Accesses { start, len: (self.stream.accesses.len() as u32 - start) as u8 };
+        self.stream.ops.push(Op::Load { order: Order::WEAK.into(), accesses });
+        self
+    }
+
     /// Loads `lines` so many times over, eight with an instruction, and waits for none.
     pub fn sweep(&mut self, lines: Range<u64>, passes: u64) -> &mut Self {
         for _ in 0..passes {

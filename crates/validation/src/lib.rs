@@ -4,6 +4,7 @@
 //!   table runs: which workload, and what the host does besides. [`estimate`]: the time of that on a machine, of a
 //!   part where all of it would be too much. [`errors`]: how far the two are apart.
 //! - [`probe`]: latencies and bandwidths of NVIDIA's GPUs beside published ones. [`peer`]: those of another GPU's memory.
+//!   [`pattern`]: what lanes that diverge take.
 //!
 //! Not modelled: clocks that change, other work on the machine, the host's own time beyond fixed costs.
 //!
@@ -12,6 +13,7 @@
 pub mod errors;
 pub mod estimate;
 pub mod measured;
+pub mod pattern;
 pub mod peer;
 pub mod probe;
 pub mod suite;

@@ -77,7 +77,14 @@ fn a_saturated_link_sets_the_pace_of_the_sms_behind_it() {
 
 #[test]
 fn parked_requests_are_woken_and_never_retried() {
-    let machine = machine(&["l1.mshrs=4", "l1.merges=2", "l2.mshrs=16", "sm.posted_stores=4", "l2.posted_stores=4"]);
+    let machine = machine(&[
+        "l1.mshrs=4",
+        "l1.merges=2",
+        "l2.mshrs=16",
+        "sm.posted_stores=4",
+        "l2.posted_stores=4",
+        "dram.rate=50GB/s",
+    ]);
     let cta = |id: u64| {
         (0..16).fold(Cta::new(), |cta, warp| {
             cta.warp(|w| {

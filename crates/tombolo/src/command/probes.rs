@@ -90,10 +90,14 @@ impl Answer {
             ];
             table.row(words.map(String::from).into_iter().chain(numbers).map(Cell::plain).collect());
         }
-        table.render(colours)
+        let whys = self.probes.iter().filter_map(|finding| Some((finding, finding.why?)));
+        let notes = whys.map(|(finding, why)| format!("{}, {}: {why}\n", finding.machine, finding.name));
+        table.render(colours) + &notes.collect::<String>()
     }
 
     fn document(&self) -> Document {
+        let whys = self.probes.iter().filter_map(|finding| Some((finding, finding.why?)));
+        let whys = whys.map(|(finding, why)| format!("{}, {}: {why}", finding.machine, finding.name));
         Document {
             title: "NVIDIA's GPUs against published microbenchmarks".into(),
             paper: "validation".into(),
@@ -106,7 +110,7 @@ impl Answer {
                 self.figure("bandwidth", "Bandwidth of a stream", Quantity::Gigabytes),
                 self.table("bandwidth-numbers", "Bandwidth of a stream, in GB/s", Quantity::Gigabytes),
             ],
-            notes: vec![MEASURED.into()],
+            notes: [MEASURED.into()].into_iter().chain(whys).collect(),
             ..Document::default()
         }
     }

@@ -1,0 +1,189 @@
+//! Accesses whose lanes diverge, and words that all want, as `data/h100/gather.cuh` and `bandwidth.cuh` have them: directed
+//! programs on one GPU, whose translations are there before they begin.
+
+use crate::estimate::EstimateError;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tombolo_design::DesignConfig;
+use tombolo_machine::MachineConfig;
+use tombolo_machine::machine::TlbStart;
+use tombolo_system::directed::{Cta, Directed, Warp};
+use tombolo_system::{RunSpec, run};
+use tombolo_types::stream::AtomicResult;
+use tombolo_types::{Mask, Order, Scope};
+
+/// Lanes of a warp: both GPUs are NVIDIA's.
+const LANES: u64 = 32;
+/// Bytes that the gathers of an L1 stay in. Source: `RANGE` of `gather.cuh`.
+const RANGE: u64 = 32 << 10;
+/// Loads whose addresses differ; then they come again. Source: `LOADS` of `gather.cuh`.
+const LOADS: u64 = 16;
+/// Warps of the gathers' CTA. Source: rows with `warps=32`.
+const WARPS: u64 = 32;
+/// Warps of an SM that add to one word. Assumed, fewer than the 64 that were measured: its slice is busy with fewer.
+const ADDERS: u64 = 8;
+
+/// What is accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// By loads that hit an L1: a word of 32 lines each, all in different banks.
+    Lines,
+    /// The same, all in one bank.
+    OneBank,
+    /// By loads that hit an L1: 32 random words of 32 KiB.
+    RandomWords,
+    /// By four warps of an SM, once: each another sector of one line, from memory.
+    Sectors,
+    /// By four loads of one warp, once: of each of 32 lines another sector, from memory.
+    Structs,
+    /// By atomics of all SMs without a result: one word.
+    OneWord,
+}
+
+/// Seconds that a GPU takes for a pattern of this length, and how many instructions or first touches that is: of gathers and
+/// atomics the length is the instructions of a warp, and first touches are one.
+///
+/// # Errors
+/// The run's.
+pub fn accessed(
+    pattern: Pattern,
+    length: u64,
+    machine: &MachineConfig,
+    design: &DesignConfig,
+) -> Result<(f64, f64), EstimateError> {
+    let mut machine = machine.clone();
+    machine.tlb.start = TlbStart::Warm;
+    let sms = machine.topology.sms() as u64;
+    let (ctas, amount) = match pattern {
+        Pattern::Lines | Pattern::OneBank | Pattern::RandomWords => {
+            let each = |warp: &mut Warp<'_>| {
+                (0..length).for_each(|load| _ = warp.load_parts(words(pattern, load % LOADS, &machine)));
+                _ = warp.use_result(1);
+            };
+            let cta = (0..WARPS).fold(Cta::new(), |cta, _| cta.warp(each));
+            (vec![cta], WARPS * length)
+        }
+        Pattern::Sectors => {
+            let sector = |index: u64| move |warp: &mut Warp<'_>| _ = warp.read_part([0], self::sector(index));
+            (vec![(0..4).fold(Cta::new(), |cta, index| cta.warp(sector(index)))], 1)
+        }
+        Pattern::Structs => {
+            let loads = |warp: &mut Warp<'_>| {
+                (0..4).for_each(|index| _ = warp.load_part(0..LANES, sector(index), Order::WEAK));
+                (1..=4).for_each(|distance| _ = warp.use_result(distance));
+            };
+            (vec![Cta::new().warp(loads)], 1)
+        }
+        Pattern::OneWord => {
+            let add = |warp: &mut Warp<'_>| {
+                let order = Order::relaxed(Scope::Gpu);
+                (0..length).for_each(|_| _ = warp.atomic([0], order, AtomicResult::Discarded));
+            };
+            let cta = (0..ADDERS).fold(Cta::new(), |cta, _| cta.warp(add));
+            (vec![cta; sms as usize], sms * ADDERS * length)
+        }
+    };
+    let program = Directed::of_lines(machine.line, vec![ctas]);
+    let record =
+        run(&RunSpec { machine: Arc::new(machine), design: design.clone(), program, pages: None, threads: 1 })?;
+    Ok((record.gpus[0].busy_s, amount as f64))
+}
+
+/// A quarter of a line.
+fn sector(index: u64) -> Mask {
+    Mask(0xff << (8 * index))
+}
+
+/// Lines that a load's lanes touch, with their words.
+fn words(pattern: Pattern, load: u64, machine: &MachineConfig) -> Vec<(u64, Mask)> {
+    let line = machine.line.bytes();
+    let address = |lane: u64| match pattern {
+        Pattern::Lines => (lane * line + load * line + lane * 4) % RANGE,
+        Pattern::RandomWords => mix(load * LANES + lane + 1) % (RANGE / 4) * 4,
+        Pattern::OneBank | Pattern::Sectors | Pattern::Structs | Pattern::OneWord => (lane + load) * line % RANGE,
+    };
+    let mut lines = BTreeMap::new();
+    for address in (0..LANES).map(address) {
+        *lines.entry(address / line).or_insert(0_u32) |= 1 << (address % line / machine.line.grain());
+    }
+    lines.into_iter().map(|(line, mask)| (line, Mask(mask))).collect()
+}
+
+/// A pseudorandom number: the finaliser of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+fn mix(number: u64) -> u64 {
+    let mixed = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
+impl Pattern {
+    /// Cycles that an instruction or a first touch takes at least: lookups and banks of the L1, or the slice of the word.
+    pub fn least(self, machine: &MachineConfig) -> f64 {
+        let lookups = machine.l1.lookups_per_cycle;
+        let looked_up = |lines: f64| lines * f64::from(lookups.denominator) / f64::from(lookups.numerator);
+        match self {
+            Pattern::Lines => looked_up(LANES as f64),
+            Pattern::OneBank => {
+                looked_up(LANES as f64).max(if machine.l1.banks.is_some() { LANES as f64 } else { 0.0 })
+            }
+            Pattern::RandomWords => {
+                let lines: usize = (0..LOADS).map(|load| words(self, load, machine).len()).sum();
+                looked_up(lines as f64 / LOADS as f64)
+            }
+            // A load of the L2, at least.
+            Pattern::Sectors | Pattern::Structs => {
+                let cycle = machine.sm.clock.span(1).0 as f64;
+                (machine.l1.hit_latency.0 + machine.l2.hit_latency.0 + 2 * machine.crossbar.latency.0) as f64 / cycle
+            }
+            Pattern::OneWord => {
+                f64::from(machine.l2.request_cycles.numerator) / f64::from(machine.l2.request_cycles.denominator)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+mod tests {
+    use super::*;
+
+    /// Seconds of two kernels in which all SMs load the same lines past their L1s: cold and warm. And of their bytes alone at the
+    /// rate of slices or of the crossbar's ports, whichever is less.
+    fn broadcast(name: &str) -> [f64; 3] {
+        let machine = Arc::new(tombolo_machine::machine(name).unwrap().check().unwrap());
+        let design = tombolo_design::design(name).unwrap().check().unwrap();
+        let (sms, lines) = (machine.topology.sms() as u64, 256);
+        let each = |warp: &mut Warp<'_>, line| _ = warp.load([line], Order::relaxed(Scope::Gpu));
+        let kernel = || (0..sms).map(|_| Cta::sharing(0..lines, 8, each)).collect::<Vec<_>>();
+        let program = Directed::of_lines(machine.line, vec![kernel(), kernel()]);
+        let rate =
+            (f64::from(machine.l2.slices) * machine.l2.rate.0 as f64).min(sms as f64 * machine.crossbar.rate.0 as f64);
+        let alone = (sms * lines * machine.line.bytes()) as f64 / rate;
+        let record = run(&RunSpec { machine, design, program, pages: None, threads: 1 }).unwrap();
+        let [cold, warm] = [0, 1].map(|kernel| record.kernels[kernel].end_s - record.kernels[kernel].start_s);
+        [cold, warm, alone]
+    }
+
+    #[test]
+    fn lines_that_all_sms_read_pass_slices_no_faster_than_their_ports_and_no_faster_cold() {
+        for name in ["v100", "h100"] {
+            let [cold, warm, alone] = broadcast(name);
+            assert!(warm >= alone, "{name}: {warm} s, the bytes alone {alone} s");
+            assert!(cold >= warm, "{name}: {cold} s cold, {warm} s warm");
+        }
+    }
+
+    #[test]
+    fn a_load_of_the_gathers_has_the_lines_and_banks_that_it_says() {
+        let machine = tombolo_machine::machine("h100").unwrap().check().unwrap();
+        let banks = |pattern| {
+            let found = words(pattern, 3, &machine);
+            (found.len(), found.iter().fold(0, |all, (_, mask)| all | mask.0).count_ones())
+        };
+        assert_eq!(banks(Pattern::Lines), (32, 32));
+        assert_eq!(banks(Pattern::OneBank), (32, 1));
+        let (lines, banks) = banks(Pattern::RandomWords);
+        assert!((24..=32).contains(&lines) && (14..=27).contains(&banks), "{lines} lines, {banks} banks");
+    }
+}
