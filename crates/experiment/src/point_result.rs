@@ -217,6 +217,7 @@ fn run_paths() -> Vec<String> {
         l2: Default::default(),
         links: Vec::new(),
         gpus: Vec::new(),
+        utilization: Default::default(),
         inter_gpu_bytes: 0,
         dram: Default::default(),
         memory_cache: Default::default(),

@@ -72,6 +72,9 @@ pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
     /// A copy writes the line to memory: what is here of it is old.
     fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>);
 
+    /// How long its port was in use.
+    fn busy(&self) -> Ps;
+
     /// What happened to blocks here, and how many it holds in each state, by name; `None` of slices that answer for lines.
     fn blocks(&self) -> Option<(BlockStats, Vec<(String, u64)>)>;
 
@@ -168,6 +171,10 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
 
     fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) {
         self.copied_to(line, here);
+    }
+
+    fn busy(&self) -> Ps {
+        self.busy()
     }
 
     fn blocks(&self) -> Option<(BlockStats, Vec<(String, u64)>)> {

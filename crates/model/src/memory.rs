@@ -102,6 +102,11 @@ impl<D: Contents> Memory<D> {
         self.dram.queued_until(at)
     }
 
+    /// How long each channel of the DRAM was in use.
+    pub fn busy(&self) -> impl Iterator<Item = Ps> {
+        self.dram.busy()
+    }
+
     /// Counters of the DRAM.
     pub fn dram(&self) -> &DramStats {
         self.dram.stats()

@@ -14,6 +14,7 @@ use crate::record::{
 use crate::run::{RunError, RunSpec};
 use crate::stalls::{Slots, StallRecord};
 use crate::timeline::Timeline;
+use crate::utilization::{Busy, UtilizationRecord};
 use crate::ways::{local_ways, way_moves};
 use tombolo_design::placement::Movement;
 use tombolo_engine::EngineStats;
@@ -80,7 +81,8 @@ impl Ended<'_> {
         let links = links::records(self.machine, &hub.fabric, &modules, end);
         let slots = Slots { machine: self.machine, processor, modules: &modules };
         let gpus = launches::gpus(&slots, &links);
-        let digests = Self::digests(parts, (&sm, &l2), (&links, &gpus), end);
+        let busy: Vec<Busy> = modules.iter().map(|module| Busy::of(module)).collect();
+        let digests = Self::digests(parts, (&sm, &l2), (&links, &gpus), (&busy, end));
         let gpu_bytes = links.iter().filter(|link| link.name.starts_with("gpu") && link.name.ends_with("out"));
         let inter_gpu_bytes = gpu_bytes.map(|link| link.bytes).sum();
         Ok(RunRecord {
@@ -109,6 +111,7 @@ impl Ended<'_> {
             stalls: gpus.iter().fold(StallRecord::default(), |sum, gpu| sum.and(&gpu.stalls)),
             gpus,
             links,
+            utilization: UtilizationRecord::new(&busy, end),
             inter_gpu_bytes,
             dram,
             memory_cache,
@@ -143,7 +146,7 @@ impl Ended<'_> {
         parts: &[Part<C, D>],
         (sm, l2): (&SmStats, &L2Stats),
         (links, gpus): (&[LinkRecord], &[GpuRecord]),
-        end: Ps,
+        (busy, end): (&[Busy], Ps),
     ) -> [Digest; 2] {
         let [mut digest, mut statistics] = [Digest::default(); 2];
         parts.iter().for_each(|part| digest.merge(part.digest));
@@ -161,6 +164,9 @@ impl Ended<'_> {
         for gpu in gpus {
             let named = gpu.stalls.named().into_iter();
             named.for_each(|(name, cycles)| statistics.value(&format!("{}.stalls.{name}", gpu.name), cycles));
+        }
+        for busy in busy {
+            busy.named().for_each(|(name, value)| statistics.value(&name, value));
         }
         [digest, statistics]
     }

@@ -50,6 +50,7 @@ pub mod time;
 pub mod timeline;
 
 pub mod uses;
+pub mod utilization;
 mod ways;
 
 pub use placement::place;

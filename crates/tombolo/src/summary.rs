@@ -8,6 +8,7 @@ use tombolo_system::iteration::IterationRecord;
 use tombolo_system::paging::PagingRecord;
 use tombolo_system::publication::PublicationRecord;
 use tombolo_system::record::{KernelRecord, LinkRecord};
+use tombolo_system::utilization::{Shares, UtilizationRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
 /// Shares from this one on are shown. Source: what a decimal of a percent shows as other than nothing.
@@ -188,7 +189,8 @@ fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
                 count(run.l2.remote_loads)
             ),
         ),
-        ("DRAM", format!("{} read, {} written", bytes(run.dram.read_bytes), bytes(run.dram.write_bytes))),
+        ("DRAM", memory(run)),
+        ("in use", in_use(&run.utilization)),
         ("between GPUs", bytes(run.inter_gpu_bytes)),
     ]);
     lines.extend(moved(run));
@@ -219,6 +221,32 @@ fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
         ),
     ));
     lines
+}
+
+/// What memories moved, and in which state they met their rows.
+fn memory(run: &RunRecord) -> String {
+    let moved = format!("{} read, {} written", bytes(run.dram.read_bytes), bytes(run.dram.write_bytes));
+    let accesses = run.dram.accesses();
+    if accesses == 0 {
+        moved
+    } else {
+        format!("{moved}; {} of accesses hit a row", percent(run.dram.row_hits, accesses))
+    }
+}
+
+/// How busy resources inside modules were, in shares of the whole time.
+fn in_use(utilization: &UtilizationRecord) -> String {
+    let UtilizationRecord { dram_channels, l2_slices, crossbar_to_sms, crossbar_from_sms } = utilization;
+    let kinds = [
+        ("DRAM channels", dram_channels),
+        ("L2 slices", l2_slices),
+        ("crossbars to SMs", crossbar_to_sms),
+        ("crossbars from SMs", crossbar_from_sms),
+    ];
+    let told = kinds.map(|(kind, Shares { mean, highest })| {
+        format!("{kind} {:.1} % (busiest {:.1} %)", 100.0 * mean, 100.0 * highest)
+    });
+    told.join(", ")
 }
 
 /// The whole as the sum of its parts, all in the unit of the whole: `832.7 us = 27.4 kernels + 13.4 launches`.

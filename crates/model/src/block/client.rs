@@ -73,7 +73,7 @@ pub(super) struct Client<N: Nodes, D: Contents> {
     pub(super) places: Places,
     /// The cache above.
     pub(super) above: Cache<Above>,
-    port: Serializer,
+    pub(super) port: Serializer,
     /// What a request takes of the port, at least.
     request: Interval,
     /// A look-up of the directory of the memory below.

@@ -236,6 +236,11 @@ impl<D: Contents> Slice<D> {
         self.id
     }
 
+    /// How long its port was in use.
+    pub fn busy(&self) -> Ps {
+        self.port.busy()
+    }
+
     /// A request of an SM of this module.
     pub fn local<C: Coherence>(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, C, D>) {
         here.shared.traffic.l1_l2 += here.site.weights.of(Payload::of(&body.request));

@@ -301,6 +301,11 @@ impl<D: Contents> Sm<D> {
         &self.stalls.times
     }
 
+    /// How long its port toward the slices was in use.
+    pub fn busy(&self) -> Ps {
+        self.port.busy()
+    }
+
     /// Warp slots.
     pub fn slots(&self) -> usize {
         self.warps.len()
