@@ -5,6 +5,7 @@
 use crate::block::BlockStats;
 use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
+use crate::latency::Inside;
 use crate::message::Message;
 use crate::packet::Packet;
 use crate::site::{Routing, Site};
@@ -118,8 +119,12 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
     fn handle(&mut self, message: &Message<D>, here: &mut SliceContext<'_, '_, C, D>) {
         match *message {
             Message::Local(request) => self.local(request, here),
-            Message::Fetch { line, mask, register } => self.fetch_later(Wanted { line, mask, register }, here),
-            Message::Memory { line, mask, register } => self.memory(Wanted { line, mask, register }, here),
+            Message::Fetch { line, mask, register } => {
+                self.fetch_later(Wanted { line, mask, register, time: Inside::default() }, here);
+            }
+            Message::Memory { line, mask, register, time } => {
+                self.memory(Wanted { line, mask, register, time }, here);
+            }
             Message::Past { target, packet } => self.answer_past(target, packet, here),
             other => panic!("{}, {:?}: a slice got {other:?}", here.site.module, self.id()),
         }

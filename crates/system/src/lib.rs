@@ -30,6 +30,7 @@ mod fit;
 pub mod host;
 pub mod iteration;
 pub mod labels;
+pub mod latency;
 mod launches;
 mod links;
 pub mod movement;

@@ -5,6 +5,7 @@ use crate::elision::ElisionRecord;
 use crate::energy::Energy;
 use crate::host::{BlocksRecord, PhasesRecord};
 use crate::iteration::IterationRecord;
+use crate::latency::LatencyRecord;
 use crate::paging::{CopiesRecord, PagingRecord};
 use crate::publication::PublicationRecord;
 use crate::stalls::StallRecord;
@@ -321,6 +322,9 @@ pub struct RunRecord {
     /// What warp slots spent their cycles on.
     #[serde(default)]
     pub stalls: StallRecord,
+    /// How long loads took, by who served them.
+    #[serde(default)]
+    pub latency: LatencyRecord,
     /// Other counters of the SMs.
     pub sm: BTreeMap<String, u64>,
     /// Picojoules by component.

@@ -5,6 +5,7 @@ use tombolo_experiment::workload::Source;
 use tombolo_system::checker::{Checked, Place, Violation};
 use tombolo_system::elision::ElisionRecord;
 use tombolo_system::iteration::IterationRecord;
+use tombolo_system::latency::ServedRecord;
 use tombolo_system::paging::PagingRecord;
 use tombolo_system::publication::PublicationRecord;
 use tombolo_system::record::{KernelRecord, LinkRecord};
@@ -40,6 +41,7 @@ pub(crate) fn text(run: &RunRecord, source: &Source, shown: Shown, colours: bool
     }
     text.push_str(&table.render(colours));
     text.push_str(&format!("\n{}", slots(run).render(colours)));
+    text.push_str(&format!("\n{}", loads(run).render(colours)));
     if shown.kernels {
         text.push_str(&format!("\n{}", launches(&run.kernels).render(colours)));
     }
@@ -263,12 +265,37 @@ fn parts(time: &TimeRecord) -> String {
 /// What warp slots spent their cycles on, as far as a decimal of a percent tells.
 fn slots(run: &RunRecord) -> Table {
     let stalls = &run.stalls;
+    let queued = stalls.queued.named();
     let mut table = Table::new(1).with_headings(["warp-slot cycles", &*count(stalls.warp_slot_cycles)]);
     for (class, cycles) in stalls.named() {
         if stalls.share(cycles) >= LEAST_SHARE {
             table
                 .row(vec![Cell::plain(class.replace('_', " ")), Cell::plain(percent(cycles, stalls.warp_slot_cycles))]);
         }
+        let queues = queued
+            .iter()
+            .filter(|(name, _)| *name == class)
+            .flat_map(|(_, queues)| [("links", queues.link), ("slices", queues.slice), ("memory", queues.dram)]);
+        for (queue, cycles) in queues.filter(|(_, cycles)| stalls.share(*cycles) >= LEAST_SHARE) {
+            let name = format!("of that, queues of {queue}");
+            table.row(vec![Cell::plain(name), Cell::plain(percent(cycles, stalls.warp_slot_cycles))]);
+        }
+    }
+    table
+}
+
+/// What loads took, by who served them, and the legs of the mean as far as a decimal of a percent tells.
+fn loads(run: &RunRecord) -> Table {
+    let headings = ["loads served by", "loads", "mean", "median", "p99", "legs of the mean"];
+    let mut table = Table::new(1).with_headings(headings);
+    for (name, served) in run.latency.named().into_iter().filter(|(_, served)| served.count > 0) {
+        let ServedRecord { count: loads, mean_ns, p50_ns, p99_ns, legs_ns } = served;
+        let legs = legs_ns.named().into_iter().filter(|(_, leg)| *leg >= LEAST_SHARE * mean_ns);
+        let legs = legs.map(|(leg, time)| format!("{} {:.1} %", leg.replace('_', " "), 100.0 * time / mean_ns));
+        let mut row = vec![Cell::plain(name.replace('_', " ")), Cell::plain(count(loads))];
+        row.extend([mean_ns, p50_ns, p99_ns].map(|time| Cell::plain(seconds(time * 1e-9))));
+        row.push(Cell::plain(legs.collect::<Vec<_>>().join(", ")));
+        table.row(row);
     }
     table
 }

@@ -305,13 +305,19 @@ impl Dram {
     /// Reads `bytes` (at most a line) of `line`; returns when the last byte is there.
     #[inline]
     pub fn read(&mut self, asked: Asked, line: Line, bytes: Bytes) -> Ps {
+        self.read_behind(asked, line, bytes).0
+    }
+
+    /// [`Dram::read`]; returns also how long it waited for other accesses.
+    #[inline]
+    pub fn read_behind(&mut self, asked: Asked, line: Line, bytes: Bytes) -> (Ps, Ps) {
         let (channel, bank, row) = self.locate(line);
         let bursts = self.bursts(bytes);
         self.stats.reads += 1;
         self.stats.read_bytes += bursts << self.burst_shift;
         let (done, waited) = self.access(channel, asked, Access { bank, row, bursts });
         self.stats.queueing += waited;
-        done
+        (done, waited)
     }
 
     /// Writes `bytes` (at most a line) of `line`; returns when the write queue has taken them: as they are there, or later
