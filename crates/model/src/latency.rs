@@ -259,7 +259,7 @@ pub fn share<const N: usize>(legs: [u32; N], part: u64, whole: u32) -> [u64; N] 
     let (mut sum, mut before) = (0, 0);
     legs.map(|leg| {
         sum = (sum + u64::from(leg)).min(whole);
-        let upto = if sum == whole { part } else { sum * times + (sum * ratio >> 32) };
+        let upto = if sum == whole { part } else { sum * times + ((sum * ratio) >> 32) };
         upto - std::mem::replace(&mut before, upto)
     })
 }
