@@ -250,10 +250,14 @@ impl Answered {
 /// rounded with those before it.
 #[inline]
 pub fn share<const N: usize>(legs: [u32; N], part: u64, whole: u32) -> [u64; N] {
-    let whole = u64::from(whole);
-    if part == whole || whole == 0 {
-        return legs.map(u64::from);
-    }
+    if part == u64::from(whole) { legs.map(u64::from) } else { part_of(legs, part, whole) }
+}
+
+/// [`share`] where `part` is not the whole.
+#[inline(never)]
+fn part_of<const N: usize>(legs: [u32; N], part: u64, whole: u32) -> [u64; N] {
+    // Of nothing nothing is a part.
+    let whole = u64::from(whole.max(1));
     let (times, rest) = (part / whole, part % whole);
     let ratio = (rest << 32) / whole;
     let (mut sum, mut before) = (0, 0);
@@ -287,7 +291,6 @@ fn bounds(bucket: usize) -> (f64, f64) {
 /// Loads that one kind of place has served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loads {
-    count: u64,
     /// Their times, in picoseconds.
     time: u64,
     /// By [`Leg`]: these add up to `time`.
@@ -300,14 +303,13 @@ pub struct Loads {
 
 impl Default for Loads {
     fn default() -> Loads {
-        Loads { count: 0, time: 0, legs: [0; _], shortest: u64::MAX, longest: 0, buckets: Box::new([0; BUCKETS]) }
+        Loads { time: 0, legs: [0; _], shortest: u64::MAX, longest: 0, buckets: Box::new([0; BUCKETS]) }
     }
 }
 
 impl Loads {
     #[inline]
     fn add(&mut self, time: u64) {
-        self.count += 1;
         self.time += time;
         self.shortest = self.shortest.min(time);
         self.longest = self.longest.max(time);
@@ -316,7 +318,6 @@ impl Loads {
 
     /// Adds those of another module.
     pub fn merge(&mut self, other: &Loads) {
-        self.count += other.count;
         self.time += other.time;
         self.legs.iter_mut().zip(other.legs).for_each(|(leg, theirs)| *leg += theirs);
         self.shortest = self.shortest.min(other.shortest);
@@ -326,7 +327,7 @@ impl Loads {
 
     /// How many.
     pub fn count(&self) -> u64 {
-        self.count
+        self.buckets.iter().sum()
     }
 
     /// Their times together, in picoseconds.
@@ -342,7 +343,7 @@ impl Loads {
     /// The time that a share of them, 0 to 1, does not exceed, in picoseconds; 0 of none. To an eighth at worst: times of a
     /// bucket are taken to lie evenly, between the shortest and the longest.
     pub fn percentile(&self, share: f64) -> f64 {
-        let rank = share * self.count as f64;
+        let rank = share * self.count() as f64;
         let mut before = 0.0;
         for (index, &held) in self.buckets.iter().enumerate().filter(|(_, held)| **held > 0) {
             let held = held as f64;
@@ -360,8 +361,7 @@ impl Loads {
     pub fn named(&self) -> impl Iterator<Item = (String, u64)> {
         let legs = self.legs.iter().enumerate().map(|(leg, time)| (format!("leg{leg}"), *time));
         let buckets = self.buckets.iter().enumerate().map(|(index, held)| (format!("bucket{index}"), *held));
-        let all = [("count".to_owned(), self.count), ("time".to_owned(), self.time)];
-        all.into_iter().chain(legs).chain(buckets)
+        std::iter::once(("time".to_owned(), self.time)).chain(legs).chain(buckets)
     }
 }
 

@@ -5,7 +5,7 @@ use tombolo_experiment::workload::Source;
 use tombolo_system::checker::{Checked, Place, Violation};
 use tombolo_system::elision::ElisionRecord;
 use tombolo_system::iteration::IterationRecord;
-use tombolo_system::latency::ServedRecord;
+use tombolo_system::latency::{LatencyRecord, ServedRecord};
 use tombolo_system::paging::PagingRecord;
 use tombolo_system::publication::PublicationRecord;
 use tombolo_system::record::{KernelRecord, LinkRecord};
@@ -41,7 +41,8 @@ pub(crate) fn text(run: &RunRecord, source: &Source, shown: Shown, colours: bool
     }
     text.push_str(&table.render(colours));
     text.push_str(&format!("\n{}", slots(run).render(colours)));
-    text.push_str(&format!("\n{}", loads(run).render(colours)));
+    text.push_str(&format!("\n{}", loads(&run.latency).render(colours)));
+    text.push_str(&format!("\n{}", legs(&run.latency).render(colours)));
     if shown.kernels {
         text.push_str(&format!("\n{}", launches(&run.kernels).render(colours)));
     }
@@ -284,20 +285,32 @@ fn slots(run: &RunRecord) -> Table {
     table
 }
 
-/// What loads took, by who served them, and the legs of the mean as far as a decimal of a percent tells.
-fn loads(run: &RunRecord) -> Table {
-    let headings = ["loads served by", "loads", "mean", "median", "p99", "legs of the mean"];
-    let mut table = Table::new(1).with_headings(headings);
-    for (name, served) in run.latency.named().into_iter().filter(|(_, served)| served.count > 0) {
-        let ServedRecord { count: loads, mean_ns, p50_ns, p99_ns, legs_ns } = served;
-        let legs = legs_ns.named().into_iter().filter(|(_, leg)| *leg >= LEAST_SHARE * mean_ns);
-        let legs = legs.map(|(leg, time)| format!("{} {:.1} %", leg.replace('_', " "), 100.0 * time / mean_ns));
+/// What loads took, by who served them.
+fn loads(latency: &LatencyRecord) -> Table {
+    let mut table = Table::new(1).with_headings(["loads served by", "loads", "mean", "median", "p99"]);
+    for (name, ServedRecord { count: loads, mean_ns, p50_ns, p99_ns, .. }) in served(latency) {
         let mut row = vec![Cell::plain(name.replace('_', " ")), Cell::plain(count(loads))];
         row.extend([mean_ns, p50_ns, p99_ns].map(|time| Cell::plain(seconds(time * 1e-9))));
-        row.push(Cell::plain(legs.collect::<Vec<_>>().join(", ")));
         table.row(row);
     }
     table
+}
+
+/// The legs of each mean, as far as a decimal of a percent tells.
+fn legs(latency: &LatencyRecord) -> Table {
+    let mut table = Table::new(2).with_headings(["loads served by", "legs of the mean"]);
+    for (name, ServedRecord { mean_ns, legs_ns, .. }) in served(latency) {
+        let legs = legs_ns.named().into_iter().filter(|(_, leg)| *leg >= LEAST_SHARE * mean_ns);
+        let legs = legs.map(|(leg, time)| format!("{} {:.1} %", leg.replace('_', " "), 100.0 * time / mean_ns));
+        let legs = legs.collect::<Vec<_>>().join(", ");
+        table.row(vec![Cell::plain(name.replace('_', " ")), Cell::plain(legs)]);
+    }
+    table
+}
+
+/// Who has served loads, by name.
+fn served(latency: &LatencyRecord) -> impl Iterator<Item = (&'static str, ServedRecord)> {
+    latency.named().into_iter().filter(|(_, served)| served.count > 0)
 }
 
 /// A row for each launch.

@@ -131,6 +131,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
+    #[inline(never)]
     fn add_queued(&mut self, slot: usize, Waited { stall, queues, whole }: Waited, now: Ps) {
         self.counts.turn_to(self.warps[slot].kernel, &self.stats, &self.stalls.times);
         let since = self.stalls.since[slot % SLOTS];
