@@ -79,7 +79,7 @@ struct Members {
     counters: &'static [&'static str],
 }
 
-const MEMBERS: [Members; 5] = [
+const MEMBERS: [Members; 6] = [
     Members {
         path: "links.",
         names: &[("gpu", ".in"), ("gpu", ".out"), ("module", ".out")],
@@ -103,6 +103,16 @@ const MEMBERS: [Members; 5] = [
         ],
     },
     Members { path: "modules.", names: &[("module", ".stalls")], counters: StallRecord::NAMES },
+    Members {
+        path: "gpus.",
+        names: &[
+            ("gpu", ".stalls.queued.own_l2"),
+            ("gpu", ".stalls.queued.module"),
+            ("gpu", ".stalls.queued.gpu"),
+            ("gpu", ".stalls.queued.host"),
+        ],
+        counters: &["link", "slice", "dram"],
+    },
 ];
 
 /// Fields of a record that are no counters: of the host, for people, or a history.
@@ -243,6 +253,7 @@ fn run_paths() -> Vec<String> {
         links: Vec::new(),
         gpus: Vec::new(),
         modules: Vec::new(),
+        utilization: Default::default(),
         inter_gpu_bytes: 0,
         dram: Default::default(),
         memory_cache: Default::default(),
@@ -263,6 +274,7 @@ fn run_paths() -> Vec<String> {
         blocks: Some(BlocksRecord::of_no_block()),
         coherence: named(L2Stats::default().named().collect()),
         stalls: Default::default(),
+        latency: Default::default(),
         sm: named(SmStats::default().named().collect()),
         ways: Default::default(),
         local_ways: Vec::new(),

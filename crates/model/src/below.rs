@@ -5,6 +5,7 @@
 use crate::block::BlockStats;
 use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
+use crate::latency::Inside;
 use crate::message::Message;
 use crate::packet::Packet;
 use crate::site::{Routing, Site};
@@ -72,6 +73,9 @@ pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
     /// A copy writes the line to memory: what is here of it is old.
     fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>);
 
+    /// How long its port was in use.
+    fn busy(&self) -> Ps;
+
     /// What happened to blocks here, and how many it holds in each state, by name; `None` of slices that answer for lines.
     fn blocks(&self) -> Option<(BlockStats, Vec<(String, u64)>)>;
 
@@ -115,8 +119,12 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
     fn handle(&mut self, message: &Message<D>, here: &mut SliceContext<'_, '_, C, D>) {
         match *message {
             Message::Local(request) => self.local(request, here),
-            Message::Fetch { line, mask, register } => self.fetch_later(Wanted { line, mask, register }, here),
-            Message::Memory { line, mask, register } => self.memory(Wanted { line, mask, register }, here),
+            Message::Fetch { line, mask, register } => {
+                self.fetch_later(Wanted { line, mask, register, time: Inside::default() }, here);
+            }
+            Message::Memory { line, mask, register, time } => {
+                self.memory(Wanted { line, mask, register, time }, here);
+            }
             Message::Past { target, packet } => self.answer_past(target, packet, here),
             other => panic!("{}, {:?}: a slice got {other:?}", here.site.module, self.id()),
         }
@@ -168,6 +176,10 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
 
     fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) {
         self.copied_to(line, here);
+    }
+
+    fn busy(&self) -> Ps {
+        self.busy()
     }
 
     fn blocks(&self) -> Option<(BlockStats, Vec<(String, u64)>)> {

@@ -4,6 +4,7 @@ use crate::boundaries::{ExtentId, Lost};
 use crate::cpu::HostWork;
 use crate::credits::Generation;
 use crate::kernel_slot::KernelSlot;
+use crate::latency::{Answered, Inside, Stamp, short};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::packet::{CopyName, Packet, Route};
@@ -13,7 +14,7 @@ use tombolo_protocol::drain::Pool;
 use tombolo_protocol::paging::{Mapping, Wanted};
 use tombolo_protocol::{Action, Data, Request};
 use tombolo_types::stream::Token;
-use tombolo_types::{GpuId, Line, Mask, ModuleId, Page, Scope, SmId};
+use tombolo_types::{GpuId, Line, Mask, ModuleId, Page, Ps, Scope, SmId};
 
 /// Where a component's messages go while it handles an event.
 pub type Out<'a, D> = Outbox<'a, Message<D>>;
@@ -77,12 +78,30 @@ pub struct LineRequest<D: Data> {
     pub origin: Origin,
     /// The flag it leaves or looks for.
     pub flag: Flag,
-    /// Of a store or atomic: the credits of its senders, returned when taken.
+    /// Of a store or atomic: the credits of its senders, returned when taken. Of a read: [`Tickets::of_read`].
     pub tickets: Tickets,
     /// Of a read from another L2: that L2's miss register that waits for the answer.
     pub asker: EntryId,
     /// Whether it is sent to a subscriber of its line's page, where it ends.
     pub is_published: bool,
+}
+
+impl<D: Data> LineRequest<D> {
+    /// Notes when it comes to a slice of blocks, in the place of a read's tickets.
+    pub fn note_arrival(&mut self, at: Ps) {
+        if matches!(self.request, Request::Read { .. }) {
+            self.tickets =
+                Tickets::of_read(Inside { slice: Stamp::of(at).since(Stamp::default()), ..Inside::default() });
+        }
+    }
+
+    /// Of a read that has noted its arrival and is answered from `leaves` to `at`: all until then as a slice's time.
+    pub fn held_until(&self, leaves: Ps, at: Ps) -> Answered {
+        let arrived = Stamp::of(Ps(self.tickets.held().slice.into()));
+        let slice = Stamp::of(leaves).after(arrived);
+        let inside = Inside { slice, ..Inside::default() };
+        Answered { inside, crossbar: short(at.saturating_sub(leaves)), ..Answered::default() }
+    }
 }
 
 /// Which kind of synchronisation an SM asks its controller for.
@@ -188,6 +207,8 @@ pub enum Message<D: Data> {
         mask: Mask,
         /// The miss register that waits for them.
         register: EntryId,
+        /// What that took.
+        time: Inside,
     },
     /// To a slice, from itself: memory has answered what passed the L2.
     Past {
@@ -206,10 +227,12 @@ pub enum Message<D: Data> {
         mask: Mask,
         /// Contents.
         data: D,
-        /// The flag that the read looked for, where it was seen.
-        seen: Flag,
+        /// Whether the flag that the read looked for was seen.
+        seen: bool,
         /// The module that has answered.
         by: ModuleId,
+        /// What it took, from the request's arrival at a slice of the SM's module.
+        time: Answered,
     },
     /// To an SM: the result of an atomic.
     Old {

@@ -2,6 +2,7 @@
 
 use crate::block::Letter;
 use crate::credits::Generation;
+use crate::latency::Packed;
 use crate::link::Traffic;
 use crate::message::{Flag, LineRequest, Origin};
 use crate::mshr::EntryId;
@@ -32,6 +33,10 @@ pub enum Packet<D: Data> {
         data: D,
         /// The module that has answered: the sender, or one further up.
         by: ModuleId,
+        /// What it took, from the request's arrival to the departure: in modules, and on links in picoseconds.
+        inside: Packed,
+        /// See `inside`.
+        link: u32,
     },
     /// From a home, ahead of a fill of the line: the copy that comes shows this flag.
     Flag {
@@ -42,18 +47,22 @@ pub enum Packet<D: Data> {
     },
     /// From a home: the answer to a read that its module's L2 has passed on, for an SM.
     Answer {
-        /// Whose it is.
-        origin: Origin,
+        /// The SM.
+        sm: SmId,
+        /// Its miss register that waits for it.
+        register: EntryId,
         /// The line.
         line: Line,
         /// Bytes carried.
         mask: Mask,
         /// Contents.
         data: D,
-        /// The flag that the read looked for, where it was seen.
-        seen: Flag,
+        /// Whether the flag that the read looked for was seen.
+        seen: bool,
         /// The module that has answered.
         by: ModuleId,
+        /// What it took there, and at the slice that has passed it on.
+        inside: Packed,
     },
     /// From a home: the line's region is no longer current.
     Invalidate {
@@ -214,7 +223,7 @@ impl<D: Data> Packet<D> {
             }
             Packet::Request(LineRequest { line, request, .. }) => (Receiver::Slice(line), Payload::of(&request)),
             Packet::Fill { line, mask, .. } => (Receiver::Slice(line), Payload::Grains(mask.grains())),
-            Packet::Answer { origin, mask, .. } => (Receiver::Sm(origin.sm), Payload::Grains(mask.grains())),
+            Packet::Answer { sm, mask, .. } => (Receiver::Sm(sm), Payload::Grains(mask.grains())),
             Packet::Old { origin, line, .. } => (Receiver::Origin(origin, line), Payload::Grains(1)),
             Packet::Flag { line, .. } => (Receiver::Slice(line), Payload::Nothing),
             Packet::Downgrade { line } | Packet::Invalidate { line, .. } => (Receiver::Slice(line), Payload::Control),

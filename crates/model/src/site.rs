@@ -9,6 +9,7 @@ use crate::packet::Receiver;
 use crate::schedule::Schedule;
 use crate::watch::{Contents, WarpSlot};
 use crate::weight::Weights;
+use crate::wires::Wires;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::drain::Leg;
@@ -41,6 +42,8 @@ pub struct Site<C, D: Contents> {
     pub map: Map,
     /// Bytes of packets on links.
     pub weights: Weights,
+    /// What idle trips between modules take.
+    pub wires: Arc<Wires>,
     /// Who checks what loads return.
     pub watch: D::Watch,
     /// The lines of ranged operations at boundaries.

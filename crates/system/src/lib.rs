@@ -30,6 +30,7 @@ mod fit;
 pub mod host;
 pub mod iteration;
 pub mod labels;
+pub mod latency;
 mod launches;
 mod links;
 pub mod movement;
@@ -50,6 +51,7 @@ pub mod time;
 pub mod timeline;
 
 pub mod uses;
+pub mod utilization;
 mod ways;
 
 pub use placement::place;

@@ -37,6 +37,7 @@ use tombolo_model::site::Site;
 use tombolo_model::view::View;
 use tombolo_model::watch::Contents;
 use tombolo_model::weight::Weights;
+use tombolo_model::wires::Wires;
 use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
 use tombolo_protocol::nmoesi::{BrokenNmoesi, NmoesiOptions};
 use tombolo_protocol::nodes::Nodes;
@@ -408,6 +409,7 @@ fn modules<C: Below<D>, D: Contents>(
     let layout = layout(built);
     let (sharing, cargo, between) = (&built.sharing, Cargo::default(), C::Between::default());
     let host_machine = host_machine(&built.machine).map(Arc::new);
+    let wires = Arc::new(Wires::new(built, layout));
     let module = |module| {
         let is_host = layout.host() == Some(module);
         let machine = match &host_machine {
@@ -431,6 +433,7 @@ fn modules<C: Below<D>, D: Contents>(
             layout,
             map,
             weights: Weights::new(&machine),
+            wires: Arc::clone(&wires),
             machine,
             watch: shared.watch.clone(),
             extents: shared.extents.clone(),

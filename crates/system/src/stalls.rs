@@ -11,9 +11,71 @@ use tombolo_model::below::Below;
 use tombolo_model::command_processor::{CommandProcessor, KernelTime};
 use tombolo_model::module::Module;
 use tombolo_model::pace::Pace;
-use tombolo_model::stall::{Stall, StallTimes};
+use tombolo_model::stall::{QUEUED, Queue, Stall, StallTimes};
 use tombolo_model::watch::Contents;
 use tombolo_types::{Clock, Ps};
+
+/// Cycles of a class that were spent in queues. They are inside the class, not beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QueueRecord {
+    /// Of links between modules.
+    pub link: u64,
+    /// Of L2 slices: for ports, miss registers, lines and credits.
+    pub slice: u64,
+    /// Of memory.
+    pub dram: u64,
+}
+
+impl QueueRecord {
+    /// Of all queues.
+    pub fn sum(&self) -> u64 {
+        self.link + self.slice + self.dram
+    }
+
+    fn and(self, other: QueueRecord) -> QueueRecord {
+        QueueRecord { link: self.link + other.link, slice: self.slice + other.slice, dram: self.dram + other.dram }
+    }
+}
+
+/// Cycles spent in queues, of the classes that meet any: waits for loads that others answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QueuedRecord {
+    /// Of `own_l2`.
+    pub own_l2: QueueRecord,
+    /// Of `module`.
+    pub module: QueueRecord,
+    /// Of `gpu`.
+    pub gpu: QueueRecord,
+    /// Of `host`.
+    pub host: QueueRecord,
+}
+
+impl QueuedRecord {
+    /// Of times in picoseconds; `cycles`: whole cycles of a time.
+    fn new(times: &StallTimes, cycles: impl Fn(u64) -> u64) -> QueuedRecord {
+        let [own_l2, module, gpu, host] = QUEUED.map(|stall| {
+            let [link, slice, dram] = Queue::ALL.map(|queue| cycles(times.queued(stall, queue)));
+            QueueRecord { link, slice, dram }
+        });
+        QueuedRecord { own_l2, module, gpu, host }
+    }
+
+    /// Each class by name.
+    pub fn named(&self) -> [(&'static str, QueueRecord); QUEUED.len()] {
+        [("own_l2", self.own_l2), ("module", self.module), ("gpu", self.gpu), ("host", self.host)]
+    }
+
+    fn and(self, other: &QueuedRecord) -> QueuedRecord {
+        QueuedRecord {
+            own_l2: self.own_l2.and(other.own_l2),
+            module: self.module.and(other.module),
+            gpu: self.gpu.and(other.gpu),
+            host: self.host.and(other.host),
+        }
+    }
+}
 
 macro_rules! classes {
     ($( $(#[doc = $about:literal])* $field:ident: $Stall:ident ),+ $(,)?) => {
@@ -24,6 +86,8 @@ macro_rules! classes {
             /// Of all warp slots, in cycles of the SM clock: the sum of the classes.
             pub warp_slot_cycles: u64,
             $( $(#[doc = $about])* pub $field: u64, )+
+            /// Of the classes, what was spent in queues.
+            pub queued: QueuedRecord,
         }
 
         impl StallRecord {
@@ -90,6 +154,7 @@ impl StallRecord {
             *record.class(stall) = cycles(sum) - before;
         }
         record.warp_slot_cycles = cycles(sum);
+        record.queued = QueuedRecord::new(times, cycles);
         record
     }
 
@@ -99,6 +164,7 @@ impl StallRecord {
             *self.class(stall) += cycles;
         }
         self.warp_slot_cycles += other.warp_slot_cycles;
+        self.queued = self.queued.and(&other.queued);
         self
     }
 

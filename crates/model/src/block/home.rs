@@ -5,6 +5,7 @@ use super::did::Did;
 use super::{Block, BlockSlice, Blocks, Bytes, Held, MessageOf, taken};
 use crate::context::SliceContext;
 use crate::departure::Departure;
+use crate::latency::Inside;
 use crate::message::Message;
 use crate::mshr::EntryId;
 use crate::site::Site;
@@ -155,10 +156,15 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
                 let is_own = asker == here.site.module;
                 let places = if is_own { 0 } else { self.geometry.lines() };
                 let line = |place| self.geometry.line(block, place);
-                let reads = (0..places).map(|place| here.read_memory(line(place), Mask::ALL, leaves));
+                let reads = (0..places).map(|place| here.read_memory(line(place), Mask::ALL, leaves).done);
                 let at = reads.max().unwrap_or(leaves.time()).max(here.out.now() + Ps(1));
                 let (line, register) = (line(0), EntryId::default());
-                here.out.send(at, self.id, self.id, Message::Memory { line, mask: Mask::ALL, register });
+                here.out.send(
+                    at,
+                    self.id,
+                    self.id,
+                    Message::Memory { line, mask: Mask::ALL, register, time: Inside::default() },
+                );
             }
             Access::Write { set, data } => self.home_write(block, &set, &data, leaves, here),
             Access::WriteAll { data } => {

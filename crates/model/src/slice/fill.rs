@@ -1,14 +1,16 @@
 //! Fills at a slice: install, serve those who waited, run what parked.
 
 use super::host::{Ended, FillingSlice, Here};
+use super::request::Answer;
 use super::{Arrived, Item, Slice, Waiter};
 use crate::context::SliceContext;
 use crate::departure::Departure;
+use crate::latency::Below;
 use crate::mshr::EntryId;
 use crate::watch::Contents;
 use std::collections::VecDeque;
 use tombolo_protocol::host::{fill, resume};
-use tombolo_protocol::{Coherence, Event, Requester, Slot};
+use tombolo_protocol::{Coherence, Event, Reply, Requester, Slot};
 use tombolo_types::{Bytes, Mask, ModuleId, Ps};
 
 /// Bytes that have come, and the line they are of.
@@ -20,6 +22,10 @@ pub(super) struct Filled<D: Contents> {
     pub(super) by: ModuleId,
     /// When they go on.
     pub(super) leaves: Departure,
+    /// When they were wholly here, and what passed since they were asked for; of that, what an idle link takes.
+    pub(super) ready: Ps,
+    pub(super) below: Below,
+    pub(super) wire: u32,
 }
 
 impl<D: Contents> Slice<D> {
@@ -31,14 +37,14 @@ impl<D: Contents> Slice<D> {
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let Arrived { line, mask, data, by } = bytes;
+        let Arrived { line, mask, data, by, below, wire } = bytes;
         assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", here.site.module);
         let weight = u64::from(mask.grains()) * here.site.machine.line.grain();
         here.shared.stats.fill_bytes += weight;
         // The lookup was the request's: what has come goes on as it is written.
         let leaves = Departure::at(ready).through(here.out.now(), &mut self.port, Bytes(weight));
         let slot = self.view_line(line, self.mshr.get(entry).homes, Some(entry));
-        let filled = Filled { slot, mask, data, by, leaves };
+        let filled = Filled { slot, mask, data, by, leaves, ready, below, wire };
         let site = here.site;
         let mut filling = FillingSlice { here: Here { slice: self, context: here }, entry, filled };
         let held = fill(&site.protocol, &mut filling, mask);
@@ -73,15 +79,18 @@ impl<D: Contents> Slice<D> {
         filled: &Filled<D>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let Filled { slot, data, by, leaves, .. } = *filled;
+        let Filled { slot, data, by, leaves, ready, below, wire, .. } = *filled;
         let mut before = slot;
         if waiter.from != Requester::Local || here.site.protocol.tracks_own() {
             self.view_entry(&mut before, here);
         }
         let mut slot = before;
         let actions = self.step(&mut slot, Event::Serve { from: waiter.from, mask: waiter.mask, data }, here);
-        let reply = actions.reply.expect("a served read is answered");
-        self.reply(waiter, (slot.line_id, reply, by), leaves, here);
+        let Some(Reply::Fill { mask, data }) = actions.reply else {
+            panic!("{}, {}: a served read is answered by bytes", here.site.module, slot.line_id);
+        };
+        let time = self.waited(&waiter, (ready, leaves.time()), below, here);
+        self.reply(waiter, Answer { line: slot.line_id, mask, data, by, time, wire }, leaves, here);
         self.keep_entry(&before, &slot, leaves, here);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::RunRecord;
 use tombolo_system::directed::{Cta, Directed, Warp};
-use tombolo_system::stalls::StallRecord;
+use tombolo_system::stalls::{QueuedRecord, StallRecord};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope};
 
@@ -61,6 +61,11 @@ fn mixed() -> Arc<Directed> {
 fn adds_up(stalls: &StallRecord, what: &str) {
     let sum: u64 = stalls.named().iter().map(|(_, cycles)| cycles).sum();
     assert_eq!(sum, stalls.warp_slot_cycles, "{what}: {stalls:?}");
+    for (class, queues) in stalls.queued.named() {
+        let cycles = stalls.named().iter().find(|(name, _)| *name == class).map(|(_, cycles)| *cycles);
+        // Each class is rounded with those before it: a cycle more or less.
+        assert!(queues.sum() <= cycles.expect("a class") + 1, "{what}, {class}: {stalls:?}");
+    }
 }
 
 #[test]
@@ -182,6 +187,25 @@ fn a_saturated_link_is_what_its_readers_wait_for() {
     assert!((share - 1.0).abs() < 0.02, "{} cycles, {expected} expected", stalls.gpu);
     let held = stalls.warp_slot_cycles - stalls.idle - stalls.kernel_boundary;
     assert!(stalls.gpu as f64 / held as f64 > 0.98, "{stalls:?}");
+    // All but the way of a load by itself is the link's queue.
+    let alone =
+        run(&settings, "no-remote-caching", vec![touch(0..1), one_warp(4, |warp| _ = warp.read([0]).read([1]))]);
+    let alone = alone.latency.gpu.mean_ns - alone.latency.gpu.legs_ns.tlb;
+    let expected = lines as f64 * (warps as f64 * line_on_link - alone);
+    let queues = stalls.queued.gpu;
+    assert!((queues.link as f64 / expected - 1.0).abs() < 0.02, "{stalls:?}, {expected} expected");
+    assert!(queues.slice + queues.dram < queues.link / 100, "{stalls:?}");
+}
+
+/// Nobody waits behind anybody.
+#[test]
+fn a_lone_reader_meets_no_queue() {
+    for (module, name) in [(0, "hmg"), (1, "hmg"), (4, "hmg"), (4, "numa-memory-side")] {
+        let record = run(&[], name, vec![touch(0..1), one_warp(module, |warp| _ = warp.read([0]))]);
+        assert_eq!(record.stalls.queued, QueuedRecord::default(), "{name}, module {module}");
+        let stalls = last(&record);
+        assert!(stalls.own_l2 + stalls.module + stalls.gpu > 150, "{stalls:?}");
+    }
 }
 
 /// A store waits for a credit as long as the link takes for it, once all credits are under way.
