@@ -162,13 +162,13 @@ impl<'a, 's> Bars<'a, 's> {
         let units = (rows.len() + sums.len()) as f64 * slot + if sums.is_empty() { 0.0 } else { *apart };
         let all: Vec<usize> = rows.iter().chain(&sums).copied().collect();
         // Names may reach to the left of the first of a panel.
-        let left = |bar: f64, firsts: &[usize]| {
+        let left = |bar: f64, panels: &[&[usize]]| {
             let names = Names::of(sheet, &all, slot * bar);
-            let before = firsts.iter().map(|row| names.before(sheet, *row) - slot * bar / 2.0);
-            before.map(|before| before + 0.3 * sheet.font).fold(margin(sheet, &self.axis, &sheet.y()), f64::max)
+            let before = panels.iter().map(|rows| names.before(sheet, rows, slot * bar));
+            before.fold(margin(sheet, &self.axis, &sheet.y()), f64::max)
         };
-        let first = &all[..all.len().min(1)];
-        let cautious = left(LEAST_BAR, &all);
+        let first = &[&all[..]];
+        let cautious = left(LEAST_BAR, &all.chunks(1).collect::<Vec<_>>());
         let fitting = |width: f64, left: f64, units: f64| ((width - left - 1.0) / units).min(WIDEST_BAR);
         // Wider bars may turn names, which then take more room on the left.
         let alone = |width: f64| {
@@ -199,8 +199,7 @@ impl<'a, 's> Bars<'a, 's> {
             let (rows, sums): (Vec<usize>, Vec<usize>) = line.iter().partition(|row| rows.contains(row));
             lined(&rows, &sums)
         };
-        let firsts: Vec<usize> = all.iter().step_by(most).copied().collect();
-        let left = left(LEAST_BAR, &firsts);
+        let left = left(LEAST_BAR, &all.chunks(most).collect::<Vec<_>>());
         let units = most as f64 * slot + apart;
         let width = widest.max(left + 1.0 + units * LEAST_BAR);
         (width, fitting(width, left, units).max(LEAST_BAR), all.chunks(most).map(cut).collect(), left)

@@ -37,10 +37,14 @@ impl Names {
         Names { turn, height }
     }
 
-    /// Room that the name of a row takes on the left of its middle.
-    pub(super) fn before(self, sheet: &Sheet<'_>, row: usize) -> f64 {
-        let width = width_of_name(sheet, row);
-        if self.turn == 0.0 { width / 2.0 } else { width * self.turn.to_radians().cos() }
+    /// Room that the names of `rows`, each in a place `width` wide, take on the left of the first place.
+    pub(super) fn before(self, sheet: &Sheet<'_>, rows: &[usize], width: f64) -> f64 {
+        let reach = |(place, row): (usize, &usize)| {
+            let name = width_of_name(sheet, *row);
+            let reach = if self.turn == 0.0 { name / 2.0 } else { name * self.turn.to_radians().cos() };
+            reach - (place as f64 + 0.5) * width + 0.3 * sheet.font
+        };
+        rows.iter().enumerate().map(reach).fold(0.0, f64::max)
     }
 
     /// Draws the names of rows below an edge at `y`; where there is no room for all, of some at equal distances.

@@ -26,6 +26,8 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let needed = told.map(|value| width_of(&Sheet::brief(value), font)).fold(2.5 * font, f64::max) + font;
     let room = (sheet.surface.widths()[0] - left - 1.0) / rows.len() as f64;
     let side = needed.max(room.min(6.0 * font)).min(((widest - left) / rows.len() as f64).max(2.5 * font));
+    let names = Names::of(sheet, &rows, side);
+    let left = left.max(names.before(sheet, &rows, side));
     let (tall, top) = (2.2 * font, 1.8 * font);
     let mut canvas = Canvas::default();
     let scale = Scale::of(sheet, &rows);
@@ -46,7 +48,6 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
         }
     }
     let frame = Frame { left, top, width: rows.len() as f64 * side, height: columns as f64 * tall };
-    let names = Names::of(sheet, &rows, side);
     let places: Vec<Place> =
         rows.iter().enumerate().map(|(line, row)| (*row, left + (line as f64 + 0.5) * side)).collect();
     names.draw(&mut canvas, sheet, &places, frame.bottom());

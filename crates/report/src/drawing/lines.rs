@@ -22,8 +22,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let room = |width: f64| (width - margin(sheet, &axis, &title(sheet, &axis))) / rows.len() as f64;
     let width = widths.iter().copied().find(|width| room(*width) >= ROOM * font).unwrap_or(widths[widths.len() - 1]);
     let names = Names::of(sheet, &rows, room(width));
-    let before = rows.first().map_or(0.0, |row| names.before(sheet, *row) - room(width) / 2.0 + 0.3 * font);
-    let left = margin(sheet, &axis, &title(sheet, &axis)).max(before);
+    let left = margin(sheet, &axis, &title(sheet, &axis)).max(names.before(sheet, &rows, room(width)));
     let mut canvas = Canvas::default();
     let top = legend::draw(&mut canvas, sheet, Drawn::Lines, 0.0, width) + 0.8 * font;
     let frame = Frame { left, top, width: width - left - 0.6 * font, height: sheet.surface.heights()[0] };
