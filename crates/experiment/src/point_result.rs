@@ -79,7 +79,7 @@ struct Members {
     counters: &'static [&'static str],
 }
 
-const MEMBERS: [Members; 4] = [
+const MEMBERS: [Members; 3] = [
     Members {
         path: "links.",
         names: &[("gpu", ".in"), ("gpu", ".out"), ("module", ".out")],
@@ -87,16 +87,6 @@ const MEMBERS: [Members; 4] = [
     },
     Members { path: "gpus.", names: &[("gpu", "")], counters: &["busy_s", "transactions", "link_bytes"] },
     Members { path: "gpus.", names: &[("gpu", ".stalls")], counters: StallRecord::NAMES },
-    Members {
-        path: "gpus.",
-        names: &[
-            ("gpu", ".stalls.queued.own_l2"),
-            ("gpu", ".stalls.queued.module"),
-            ("gpu", ".stalls.queued.gpu"),
-            ("gpu", ".stalls.queued.host"),
-        ],
-        counters: &["link", "slice", "dram"],
-    },
 ];
 
 /// Fields of a record that are no counters: of the host, for people, or a history.
@@ -248,7 +238,7 @@ fn run_paths() -> Vec<String> {
         blocks: Some(BlocksRecord::of_no_block()),
         coherence: named(L2Stats::default().named().collect()),
         stalls: Default::default(),
-        latency: Default::default(),
+        latency: None,
         sm: named(SmStats::default().named().collect()),
         ways: Default::default(),
         local_ways: Vec::new(),
