@@ -8,8 +8,7 @@
 //!
 //! What counters can tell of a class stands in one table, in two parts. *Measures* count what is waited for: loads that go to
 //! another GPU. *Causes* count what brings it about: lines that a directory eviction took. All are events; bytes count as
-//! lines, and cycles in queues come last: they tell of loads as many as before that waited longer behind others. The measure of
-//! a difference is the first that changed the same way, the cause the one that changed most. The cause
+//! lines. The measure of a difference is the first that changed the same way, the cause the one that changed most. The cause
 //! is the counter behind it where it accounts for most of what the measure did.
 
 use serde_json::Value;
@@ -124,29 +123,14 @@ const BEHIND: [Behind; 16] = [
     Behind {
         class: "own_l2",
         causes: &["sm.l1_invalidations", LOST[0], LOST[1]],
-        measures: &[
-            "l2.hits",
-            "dram.read_bytes",
-            "l2.loads",
-            "stalls.queued.own_l2.dram",
-            "stalls.queued.own_l2.slice",
-        ],
+        measures: &["l2.hits", "dram.read_bytes", "l2.loads"],
     },
-    Behind { class: "module", causes: LOST, measures: &["l2.remote_loads", "stalls.queued.module.link"] },
-    Behind {
-        class: "gpu",
-        causes: LOST,
-        measures: &[
-            "coherence.inter_gpu_loads",
-            "inter_gpu_bytes",
-            "stalls.queued.gpu.link",
-            "stalls.queued.gpu.slice",
-        ],
-    },
+    Behind { class: "module", causes: LOST, measures: &["l2.remote_loads"] },
+    Behind { class: "gpu", causes: LOST, measures: &["coherence.inter_gpu_loads", "inter_gpu_bytes"] },
     Behind {
         class: "host",
         causes: &["blocks.evicted", "blocks.merged", "paging.evictions"],
-        measures: &["blocks.fetched", "host_memory.read_bytes", "inter_gpu_bytes", "stalls.queued.host.link"],
+        measures: &["blocks.fetched", "host_memory.read_bytes", "inter_gpu_bytes"],
     },
     Behind { class: "tlb", causes: &["paging.shootdowns"], measures: &["sm.tlb_walks", "sm.tlb_misses"] },
     Behind { class: "page", causes: &[], measures: &["paging.faults", "sm.page_waits"] },

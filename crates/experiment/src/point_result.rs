@@ -79,7 +79,7 @@ struct Members {
     counters: &'static [&'static str],
 }
 
-const MEMBERS: [Members; 6] = [
+const MEMBERS: [Members; 5] = [
     Members {
         path: "links.",
         names: &[("gpu", ".in"), ("gpu", ".out"), ("module", ".out")],
@@ -103,16 +103,6 @@ const MEMBERS: [Members; 6] = [
         ],
     },
     Members { path: "modules.", names: &[("module", ".stalls")], counters: StallRecord::NAMES },
-    Members {
-        path: "gpus.",
-        names: &[
-            ("gpu", ".stalls.queued.own_l2"),
-            ("gpu", ".stalls.queued.module"),
-            ("gpu", ".stalls.queued.gpu"),
-            ("gpu", ".stalls.queued.host"),
-        ],
-        counters: &["link", "slice", "dram"],
-    },
 ];
 
 /// Fields of a record that are no counters: of the host, for people, or a history.
@@ -274,7 +264,7 @@ fn run_paths() -> Vec<String> {
         blocks: Some(BlocksRecord::of_no_block()),
         coherence: named(L2Stats::default().named().collect()),
         stalls: Default::default(),
-        latency: Default::default(),
+        latency: None,
         sm: named(SmStats::default().named().collect()),
         ways: Default::default(),
         local_ways: Vec::new(),

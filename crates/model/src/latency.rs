@@ -1,4 +1,5 @@
-//! How long loads take, by who served them, and which part of their way took it. It observes, and decides nothing.
+//! How long loads take, by who served them, and which part of their way took it. It observes, and decides nothing. Loads are
+//! followed where a run is asked for it ([`crate::site::Site::wires`]); otherwise nobody reads the times in messages.
 //!
 //! A load is one line transaction of a load or a poll, from its event at the SM to the event that brings its bytes. Its time
 //! is cut in [`Leg`]s that add up to it. Nobody follows a load on its way: who answers a request says how long it was held

@@ -13,7 +13,7 @@ use crate::record::{
     DramRecord, GpuRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord, TrafficRecord,
 };
 use crate::run::{RunError, RunSpec};
-use crate::stalls::{QueueRecord, Slots, StallRecord};
+use crate::stalls::{QueueRecord, QueuedRecord, Slots, StallRecord};
 use crate::timeline::{ModuleTrack, Timeline};
 use crate::utilization::{Busy, UtilizationRecord};
 use crate::ways::{local_ways, way_moves};
@@ -39,6 +39,8 @@ pub(crate) struct Ended<'a> {
     pub(crate) machine: &'a MachineConfig,
     pub(crate) stats: EngineStats,
     pub(crate) wall: f64,
+    /// Whether what loads took was counted.
+    pub(crate) follows: bool,
 }
 
 impl Ended<'_> {
@@ -81,7 +83,7 @@ impl Ended<'_> {
         let (processor, sharing) = (&hub.command_processor, self.spec.design.placement.sharing());
         let end = processor.ended();
         let links = links::records(self.machine, &hub.fabric, &modules, end);
-        let slots = Slots { machine: self.machine, processor, modules: &modules };
+        let slots = Slots { machine: self.machine, processor, modules: &modules, follows: self.follows };
         let gpus = launches::gpus(&slots, &links);
         let busy: Vec<Busy> = modules.iter().map(|module| Busy::of(module)).collect();
         let mut latencies = Latencies::default();
@@ -114,7 +116,7 @@ impl Ended<'_> {
             },
             energy_pj: self.energy((&sm, &l2, memory_cache, dram), traffic, &links),
             stalls: gpus.iter().fold(StallRecord::default(), |sum, gpu| sum.and(&gpu.stalls)),
-            latency: LatencyRecord::new(&latencies),
+            latency: self.follows.then(|| LatencyRecord::new(&latencies)),
             gpus,
             modules: launches::modules(&slots),
             links,
@@ -141,7 +143,7 @@ impl Ended<'_> {
             sm: sm.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             digest: digests[0].to_string(),
             statistics_digest: digests[1].to_string(),
-            kernels: launches::records(self.machine, &*self.spec.program, processor, &modules),
+            kernels: launches::records(&*self.spec.program, &slots),
             check: None,
             notes: Vec::new(),
             host: self.host(&sm),
@@ -301,7 +303,7 @@ impl Observed<'_> {
                 .named()
                 .iter()
                 .for_each(|(class, cycles)| statistics.value(&format!("{name}.stalls.{class}"), *cycles));
-            for (class, QueueRecord { link, slice, dram }) in stalls.queued.named() {
+            for (class, QueueRecord { link, slice, dram }) in stalls.queued.iter().flat_map(QueuedRecord::named) {
                 let queues = [("link", link), ("slice", slice), ("dram", dram)];
                 queues.iter().for_each(|(queue, cycles)| {
                     statistics.value(&format!("{name}.stalls.queued.{class}.{queue}"), *cycles);

@@ -56,7 +56,9 @@ mod ways;
 
 pub use placement::place;
 pub use record::RunRecord;
-pub use run::{Broken, Resident, RunError, RunSpec, run, run_checked, run_logged, run_timed, run_warm, run_watched};
+pub use run::{
+    Broken, Resident, RunError, RunSpec, run, run_checked, run_followed, run_logged, run_timed, run_warm, run_watched,
+};
 pub use sample::{SampleInfo, project, sample};
 pub use time::{TimeChoice, TimeRecord};
 pub use tombolo_workload::record::Projection;

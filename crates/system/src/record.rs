@@ -354,9 +354,9 @@ pub struct RunRecord {
     /// What warp slots spent their cycles on.
     #[serde(default)]
     pub stalls: StallRecord,
-    /// How long loads took, by who served them.
-    #[serde(default)]
-    pub latency: LatencyRecord,
+    /// How long loads took, by who served them; of runs whose loads are followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencyRecord>,
     /// Other counters of the SMs.
     pub sm: BTreeMap<String, u64>,
     /// Picojoules by component.

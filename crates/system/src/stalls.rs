@@ -86,8 +86,9 @@ macro_rules! classes {
             /// Of all warp slots, in cycles of the SM clock: the sum of the classes.
             pub warp_slot_cycles: u64,
             $( $(#[doc = $about])* pub $field: u64, )+
-            /// Of the classes, what was spent in queues.
-            pub queued: QueuedRecord,
+            /// Of the classes, what was spent in queues; of runs whose loads are followed.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub queued: Option<QueuedRecord>,
         }
 
         impl StallRecord {
@@ -145,7 +146,7 @@ classes! {
 impl StallRecord {
     /// Of times in picoseconds, by a clock. Each class is rounded with those before it, so that they add up.
     fn new(times: &StallTimes, clock: Clock) -> StallRecord {
-        let cycles = |ps: u64| (u128::from(ps) * u128::from(clock.hz()) / 1_000_000_000_000) as u64;
+        let cycles = |ps: u64| whole_cycles(ps, clock);
         let mut record = StallRecord::default();
         let mut sum = 0;
         for stall in Stall::ALL {
@@ -154,7 +155,6 @@ impl StallRecord {
             *record.class(stall) = cycles(sum) - before;
         }
         record.warp_slot_cycles = cycles(sum);
-        record.queued = QueuedRecord::new(times, cycles);
         record
     }
 
@@ -164,7 +164,7 @@ impl StallRecord {
             *self.class(stall) += cycles;
         }
         self.warp_slot_cycles += other.warp_slot_cycles;
-        self.queued = self.queued.and(&other.queued);
+        self.queued = self.queued.map_or(other.queued, |queued| Some(queued.and(&other.queued.unwrap_or_default())));
         self
     }
 
@@ -180,6 +180,8 @@ pub(crate) struct Slots<'a, C: Below<D>, D: Contents> {
     pub(crate) processor: &'a CommandProcessor,
     /// Those of GPUs.
     pub(crate) modules: &'a [&'a Module<C, D>],
+    /// Whether loads are followed.
+    pub(crate) follows: bool,
 }
 
 impl<C: Below<D>, D: Contents> Slots<'_, C, D> {
@@ -196,7 +198,7 @@ impl<C: Below<D>, D: Contents> Slots<'_, C, D> {
         let boundary = union(&mut open) - union(&mut ran);
         let held = modules.iter().flat_map(|module| module.sms());
         let held = held.fold(StallTimes::default(), |sum, sm| sum.and(sm.stalls()));
-        StallRecord::new(&filled(held, slots(modules), boundary, whole), self.machine.sm.clock)
+        self.record(&filled(held, slots(modules), boundary, whole))
     }
 
     /// Of one launch, over the time that its kernel was open: of slots that its own CTAs held, and of all others as empty.
@@ -207,7 +209,13 @@ impl<C: Below<D>, D: Contents> Slots<'_, C, D> {
         let whole = time.end - time.start;
         let boundary = whole - self.ran(launch).map_or(Ps::ZERO, |ran| ran.end - ran.start);
         let held = self.paces(launch).fold(StallTimes::default(), |sum, pace| sum.and(&pace.counted().stalls));
-        StallRecord::new(&filled(held, slots(&modules), boundary, whole), self.machine.sm.clock)
+        self.record(&filled(held, slots(&modules), boundary, whole))
+    }
+
+    fn record(&self, times: &StallTimes) -> StallRecord {
+        let clock = self.machine.sm.clock;
+        let queued = self.follows.then(|| QueuedRecord::new(times, |ps| whole_cycles(ps, clock)));
+        StallRecord { queued, ..StallRecord::new(times, clock) }
     }
 
     fn paces(&self, launch: usize) -> impl Iterator<Item = &Pace> {
@@ -220,6 +228,11 @@ impl<C: Below<D>, D: Contents> Slots<'_, C, D> {
         let ran = ran.reduce(|(first, last), (start, end)| (first.min(start), last.max(end)));
         ran.map(|(start, end)| Span { start, end })
     }
+}
+
+/// Whole cycles of a clock in picoseconds.
+fn whole_cycles(ps: u64, clock: Clock) -> u64 {
+    (u128::from(ps) * u128::from(clock.hz()) / 1_000_000_000_000) as u64
 }
 
 /// Warp slots of modules.

@@ -40,8 +40,10 @@ pub(crate) fn text(run: &RunRecord, source: &Source, shown: Shown, colours: bool
     }
     text.push_str(&table.render(colours));
     text.push_str(&format!("\n{}", slots(run).render(colours)));
-    text.push_str(&format!("\n{}", loads(&run.latency).render(colours)));
-    text.push_str(&format!("\n{}", legs(&run.latency).render(colours)));
+    if let Some(latency) = &run.latency {
+        text.push_str(&format!("\n{}", loads(latency).render(colours)));
+        text.push_str(&format!("\n{}", legs(latency).render(colours)));
+    }
     if shown.kernels {
         for table in [launches(&run.kernels), gpus(run), modules(run)] {
             text.push_str(&format!("\n{}", table.render(colours)));
@@ -267,7 +269,7 @@ fn parts(time: &TimeRecord) -> String {
 /// What warp slots spent their cycles on, as far as a decimal of a percent tells.
 fn slots(run: &RunRecord) -> Table {
     let stalls = &run.stalls;
-    let queued = stalls.queued.named();
+    let queued = stalls.queued.unwrap_or_default().named();
     let mut table = Table::new(1).with_headings(["warp-slot cycles", &*count(stalls.warp_slot_cycles)]);
     for (class, cycles) in stalls.named() {
         if stalls.share(cycles) >= SHOWN {

@@ -28,6 +28,9 @@ impl<D: Contents> Slice<D> {
         bytes: u64,
         here: &SliceContext<'_, '_, C, D>,
     ) -> Inside {
+        if !here.site.follows_loads() {
+            return Inside::default();
+        }
         let time = Ps(Stamp::of(leaves).after(item.arrived).into());
         Inside::slice(time, self.look_up_time(bytes, here)).and(item.held())
     }
@@ -40,6 +43,9 @@ impl<D: Contents> Slice<D> {
         below: Below,
         here: &SliceContext<'_, '_, C, D>,
     ) -> Below {
+        if !here.site.follows_loads() {
+            return Below::default();
+        }
         let since_arrival = Stamp::of(ready).after(waiter.arrived);
         let bytes = u64::from(waiter.mask.grains()) * here.site.machine.line.grain();
         let passing = self.port.span(Bytes(bytes));
@@ -54,8 +60,10 @@ impl<D: Contents> Slice<D> {
     }
 
     /// A read has left for another module at `leaves`, on account of a miss register.
-    pub(super) fn note_sent(&mut self, register: EntryId, leaves: Ps) {
-        self.sent[register.index()] = Stamp::of(leaves);
+    pub(super) fn note_sent<C>(&mut self, register: EntryId, leaves: Ps, here: &SliceContext<'_, '_, C, D>) {
+        if here.site.follows_loads() {
+            self.sent[register.index()] = Stamp::of(leaves);
+        }
     }
 
     /// What passed since the last read of a miss left, of which the answer of `source`, wholly here at `ready`, tells `time`;
@@ -67,10 +75,13 @@ impl<D: Contents> Slice<D> {
         (time, ready): (Below, Ps),
         here: &SliceContext<'_, '_, C, D>,
     ) -> (Below, u32) {
-        let (wires, own) = (&here.site.wires, here.site.module);
+        let (site, own) = (here.site, here.site.module);
+        if !site.follows_loads() {
+            return (Below::default(), 0);
+        }
         let whole = Stamp::of(ready).after(self.sent[register.index()]);
         let link = time.link.saturating_add(whole.saturating_sub(time.sum()));
-        let further = if by == source { 0 } else { wires.trip(source, by, mask) };
-        (Below { link, ..time }, wires.trip(own, source, mask).saturating_add(further))
+        let further = if by == source { 0 } else { site.trip(source, by, mask) };
+        (Below { link, ..time }, site.trip(own, source, mask).saturating_add(further))
     }
 }

@@ -259,7 +259,7 @@ impl<D: Contents> Slice<D> {
                 here.shared.ways.read_sent(here.site.weights.answer(mask));
                 here.shared.stats.inter_gpu_loads += u64::from(here.site.is_beyond(target));
                 body.tickets = Tickets::of_read(held);
-                self.note_sent(body.asker, leaves.time());
+                self.note_sent(body.asker, leaves.time(), here);
             }
             Request::Write { .. } | Request::Atomic { .. } => {
                 body.tickets = here.post(body.line, body.origin.module, body.tickets);

@@ -264,8 +264,10 @@ impl<D: Contents> Sm<D> {
         let looked_up = self.look_up(here.out.now());
         let at = looked_up.max(translated) + here.site.machine.l1.hit_latency;
         self.await_translation(slot, None, (looked_up, translated));
-        let tlb = translated.saturating_sub(looked_up);
-        here.shared.latencies.add_hit(tlb.0, (at - here.out.now() - tlb).0);
+        if here.site.follows_loads() {
+            let tlb = translated.saturating_sub(looked_up);
+            here.shared.latencies.add_hit(tlb.0, (at - here.out.now() - tlb).0);
+        }
         let seen = self.flags.has(flag);
         let warp = &mut self.warps[slot];
         warp.hit_at = warp.hit_at.max(at);
@@ -353,7 +355,9 @@ impl<D: Contents> Sm<D> {
             return;
         }
         let departs = self.depart(transaction.line, 0, here);
-        self.asked[entry.index()] = Asked::new(here.out.now(), departs);
+        if here.site.follows_loads() {
+            self.asked[entry.index()] = Asked::new(here.out.now(), departs);
+        }
         self.await_translation(transaction.slot, Some(entry), departs.translation());
         let request = Request::Read { mask: asked, scope: transaction.scope };
         let body = self.body(transaction, request, Generation::default(), entry);

@@ -70,9 +70,11 @@ impl<C: Protocol, D: Contents> Filling for FillingSm<'_, '_, '_, C, D> {
         let loader = site.warp_slot(self.sm.sm, usize::from(warp));
         site.watch.loaded(self.here.out.now(), loader, result, line, mask, data);
         if complete {
-            let time = u64::from(Stamp::of(self.here.out.now()).since(since));
-            self.waited += time;
-            self.here.shared.latencies.add(self.way.served, time);
+            if site.follows_loads() {
+                let time = u64::from(Stamp::of(self.here.out.now()).since(since));
+                self.waited += time;
+                self.here.shared.latencies.add(self.way.served, time);
+            }
             self.sm.result(usize::from(warp), (result, self.answered), polls && seen, self.here.out);
         }
     }

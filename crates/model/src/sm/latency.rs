@@ -84,10 +84,14 @@ impl Way {
 
 impl<D: Contents> Sm<D> {
     /// What the read took that an answer is to. What nobody else tells of is the crossbar's, or the links' where another
-    /// module has answered.
+    /// module has answered. Nothing where loads are not followed.
     #[inline]
     pub(super) fn way<C>(&self, fill: &FillMessage<D>, here: &SmContext<'_, '_, C, D>) -> Way {
         let FillMessage { register, mask, by, time, .. } = *fill;
+        let stall = here.shared.stall_of(by);
+        if !here.site.follows_loads() {
+            return Way { served: Served::L1, stall, legs: Legs::default(), whole: 0 };
+        }
         let Asked { since, l1, tlb, crossbar } = self.asked[register.index()];
         let Answered { inside, mut link_queue, mut link_wire, crossbar: back } = time;
         let whole = Stamp::of(here.out.now()).since(since);
@@ -97,12 +101,11 @@ impl<D: Contents> Sm<D> {
         if by == self.module {
             crossbar += rest;
         } else if rest > 0 {
-            let idle = here.site.wires.trip(self.module, by, mask).saturating_sub(link_wire);
+            let idle = here.site.trip(self.module, by, mask).saturating_sub(link_wire);
             link_wire += rest.min(idle);
             link_queue += rest.saturating_sub(idle);
         }
         let Inside { slice_queue, slice, dram_queue, bank } = inside;
-        let stall = here.shared.stall_of(by);
         let served = match stall {
             Stall::Host => Served::Host,
             Stall::Gpu => Served::Gpu,

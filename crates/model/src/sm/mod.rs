@@ -352,7 +352,9 @@ impl<D: Contents> Sm<D> {
         let mut filling = FillingSm { sm: self, here: &mut *here, fill: message, answered, way, waited: 0 };
         let held = fill(&site.protocol, &mut filling, mask);
         let waited = filling.waited;
-        here.shared.latencies.add_legs(way.served, way.share(waited));
+        if site.follows_loads() {
+            here.shared.latencies.add_legs(way.served, way.share(waited));
+        }
         let Some(mut held) = held else { return };
         if here.site.map.moves() {
             self.miss_ends(line, here);

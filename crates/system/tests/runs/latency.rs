@@ -1,12 +1,13 @@
 //! What loads take, leg by leg, by directed programs whose times are known in closed form. CTA `i` of sixteen runs on module
 //! `i`; the SM clock is 1 GHz, so that a cycle is a nanosecond.
 
-use crate::common::{self, design, machine, simulate, simulate_on};
+use crate::common::{self, design, follow_on, machine, simulate};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::RunRecord;
 use tombolo_system::directed::{Cta, Directed};
-use tombolo_system::latency::{LegsRecord, ServedRecord};
+use tombolo_system::latency::{LatencyRecord, LegsRecord, ServedRecord};
+use tombolo_system::stalls::StallRecord;
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Order, Ps, Rate, Scope};
 
@@ -27,7 +28,7 @@ fn reads(module: usize, lines: impl IntoIterator<Item = u64>) -> Vec<Cta> {
 /// Module 0 reads lines, and then another does.
 fn after_home(machine: &Arc<MachineConfig>, name: &str, module: usize, lines: u64) -> RunRecord {
     let program = Directed::new(vec![reads(0, 0..lines), reads(module, 0..lines)]);
-    simulate(machine, design(name, &[]), program)
+    follow_on(1, machine, design(name, &[]), program)
 }
 
 fn ns(time: Ps) -> f64 {
@@ -101,6 +102,10 @@ impl Idle {
     }
 }
 
+fn loads(record: &RunRecord) -> &LatencyRecord {
+    record.latency.as_ref().expect("loads are followed")
+}
+
 #[track_caller]
 fn is(served: &ServedRecord, count: u64, expected: LegsRecord) {
     assert_eq!(served.count, count, "{served:?}");
@@ -112,13 +117,13 @@ fn is(served: &ServedRecord, count: u64, expected: LegsRecord) {
 #[track_caller]
 fn adds_up(record: &RunRecord) {
     let mut count = 0;
-    for (name, served) in record.latency.named() {
+    for (name, served) in loads(record).named() {
         let sum: f64 = served.legs_ns.named().iter().map(|(_, leg)| leg).sum();
         assert!((sum - served.mean_ns).abs() <= 1e-9 * served.mean_ns, "{name}: {sum} in {served:?}");
         assert!(served.p50_ns <= served.p99_ns, "{name}: {served:?}");
         count += served.count;
     }
-    assert_eq!(count, record.l1.loads, "{:?}", record.latency);
+    assert_eq!(count, record.l1.loads, "{:?}", loads(record));
 }
 
 #[test]
@@ -127,10 +132,10 @@ fn a_load_of_ones_own_module_takes_what_the_machine_states() {
     let idle = Idle::new(&machine);
     let record = after_home(&machine, "hmg", 0, 1);
     let above = LegsRecord { l1: idle.l1(), crossbar: idle.crossbar(), ..LegsRecord::default() };
-    is(&record.latency.own_l2, 1, LegsRecord { slice: idle.hit(), ..above });
-    is(&record.latency.dram, 1, LegsRecord { slice: idle.miss(), bank: idle.bank(), ..above });
+    is(&loads(&record).own_l2, 1, LegsRecord { slice: idle.hit(), ..above });
+    is(&loads(&record).dram, 1, LegsRecord { slice: idle.miss(), bank: idle.bank(), ..above });
     let all = LegsRecord { slice: idle.hit(), ..above }.named().iter().map(|(_, leg)| leg).sum::<f64>();
-    let ServedRecord { p50_ns, p99_ns, .. } = record.latency.own_l2;
+    let ServedRecord { p50_ns, p99_ns, .. } = loads(&record).own_l2;
     assert!((p50_ns - all).abs() < 0.01 && p50_ns == p99_ns, "of one load: {p50_ns} and {p99_ns}, not {all}");
     adds_up(&record);
 }
@@ -138,9 +143,9 @@ fn a_load_of_ones_own_module_takes_what_the_machine_states() {
 #[test]
 fn a_hit_of_the_l1_takes_its_latency() {
     let machine = plain(&[]);
-    let record = simulate(&machine, design("hmg", &[]), Directed::new(vec![reads(0, [7; 5])]));
+    let record = follow_on(1, &machine, design("hmg", &[]), Directed::new(vec![reads(0, [7; 5])]));
     let l1 = Idle::new(&machine).l1();
-    is(&record.latency.l1, 4, LegsRecord { l1, ..LegsRecord::default() });
+    is(&loads(&record).l1, 4, LegsRecord { l1, ..LegsRecord::default() });
     adds_up(&record);
 }
 
@@ -153,11 +158,11 @@ fn a_load_of_another_module_takes_one_trip_and_two_slices() {
     let slice = idle.miss() + idle.hit();
     for name in ["hmg", "nhcc"] {
         let record = after_home(&machine, name, 1, 1);
-        is(&record.latency.module, 1, LegsRecord { slice, link_wire: idle.module_trip(), ..above });
+        is(&loads(&record).module, 1, LegsRecord { slice, link_wire: idle.module_trip(), ..above });
         adds_up(&record);
     }
     let record = after_home(&machine, "nhcc", 5, 1);
-    is(&record.latency.gpu, 1, LegsRecord { slice, link_wire: idle.gpu_trip(), ..above });
+    is(&loads(&record).gpu, 1, LegsRecord { slice, link_wire: idle.gpu_trip(), ..above });
     adds_up(&record);
 }
 
@@ -169,7 +174,7 @@ fn a_load_that_is_passed_on_has_its_links_found_at_the_sm() {
     let record = after_home(&machine, "numa-memory-side", 5, 1);
     let (slice, link_wire) = (idle.passes() + idle.hit(), idle.gpu_trip());
     let legs = LegsRecord { l1: idle.l1(), crossbar: idle.crossbar(), slice, link_wire, ..LegsRecord::default() };
-    is(&record.latency.gpu, 1, legs);
+    is(&loads(&record).gpu, 1, legs);
     adds_up(&record);
 }
 
@@ -185,7 +190,7 @@ fn a_load_over_two_hops_has_the_legs_of_both() {
     let mut hops = Vec::new();
     for module in 4..8 {
         let record = after_home(&machine, "hmg", module, 1);
-        let served = record.latency.gpu;
+        let served = loads(&record).gpu;
         let is_direct = served.mean_ns < direct.named().iter().map(|(_, leg)| leg).sum::<f64>() + 1.0;
         is(&served, 1, if is_direct { direct } else { by_home });
         adds_up(&record);
@@ -204,8 +209,8 @@ fn a_saturated_link_has_its_queue_in_its_leg() {
         let idle = Idle::new(&machine);
         let mut ctas = vec![Cta::new(); 16];
         ctas[5] = Cta::new().warp(|warp| _ = warp.read(0..lines));
-        let record = simulate(&machine, design(name, &[]), Directed::new(vec![reads(0, 0..lines), ctas]));
-        let ServedRecord { count, legs_ns, .. } = record.latency.gpu;
+        let record = follow_on(1, &machine, design(name, &[]), Directed::new(vec![reads(0, 0..lines), ctas]));
+        let ServedRecord { count, legs_ns, .. } = loads(&record).gpu;
         assert_eq!(count, lines);
         // A line takes the link out of its GPU, one after the other.
         let queue = (lines - 1) as f64 / 2.0 * span(machine.gpu_link.rate, 128 + 16);
@@ -224,8 +229,8 @@ fn banks_that_turn_rows_have_their_queue_in_the_leg_of_memory() {
     let machine = plain(&settings);
     let mut ctas = vec![Cta::new(); 16];
     ctas[0] = Cta::new().warp(|warp| _ = warp.read((0..16).map(|row| 16 * row)));
-    let record = simulate(&machine, design("hmg", &[]), Directed::new(vec![ctas]));
-    let ServedRecord { count, legs_ns, .. } = record.latency.dram;
+    let record = follow_on(1, &machine, design("hmg", &[]), Directed::new(vec![ctas]));
+    let ServedRecord { count, legs_ns, .. } = loads(&record).dram;
     let row = ns(machine.dram.row_active) + ns(machine.dram.precharge);
     assert_eq!(count, 16);
     assert!((legs_ns.dram_queue / (7.5 * row) - 1.0).abs() < 0.1, "{legs_ns:?}, {row} a row");
@@ -253,14 +258,26 @@ fn mixed() -> Arc<Directed> {
 fn legs_add_up_to_latencies_under_every_design_and_thread_count() {
     let machine = machine(&["sm.clock=1GHz", "l1.mshrs=8", "l2.mshrs=32", "sm.posted_stores=8", "l1.sector_bytes=32"]);
     for name in common::DESIGNS {
-        let record = simulate(&machine, design(name, &[]), mixed());
+        let record = follow_on(1, &machine, design(name, &[]), mixed());
         adds_up(&record);
-        assert!(record.latency.gpu.count > 0 && record.latency.dram.count > 0, "{name}: {:?}", record.latency);
+        assert!(loads(&record).gpu.count > 0 && loads(&record).dram.count > 0, "{name}: {:?}", loads(&record));
         for threads in [2, 3] {
-            let many = simulate_on(threads, &machine, design(name, &[]), mixed());
+            let many = follow_on(threads, &machine, design(name, &[]), mixed());
             assert_eq!(many.latency, record.latency, "{name} on {threads} threads");
             assert_eq!(many.statistics_digest, record.statistics_digest, "{name} on {threads} threads");
         }
+    }
+}
+
+#[test]
+fn following_loads_changes_nothing_of_what_is_simulated() {
+    let machine = machine(&["l1.mshrs=8"]);
+    for name in common::DESIGNS {
+        let plain = simulate(&machine, design(name, &[]), mixed());
+        let followed = follow_on(1, &machine, design(name, &[]), mixed());
+        assert_eq!((&plain.digest, plain.host.events), (&followed.digest, followed.host.events), "{name}");
+        assert_eq!((plain.latency, plain.stalls.queued), (None, None), "{name}");
+        assert_eq!(StallRecord { queued: None, ..followed.stalls }, plain.stalls, "{name}");
     }
 }
 
@@ -276,7 +293,7 @@ fn a_lone_load_meets_no_queue_on_any_fabric() {
     for settings in fabrics {
         let machine = plain(settings);
         for (name, module) in [("nhcc", 4), ("nhcc", 8), ("numa-memory-side", 12)] {
-            let legs = after_home(&machine, name, module, 1).latency.gpu.legs_ns;
+            let legs = loads(&after_home(&machine, name, module, 1)).gpu.legs_ns;
             assert!(legs.link_queue == 0.0 && legs.slice_queue == 0.0, "{name}, {settings:?}: {legs:?}");
             assert!(legs.link_wire > 2.0 * ns(machine.gpu_link.latency), "{name}, {settings:?}: {legs:?}");
         }
