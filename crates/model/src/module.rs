@@ -177,6 +177,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     }
 
     /// Handles an event of one of its components.
+    #[inline]
     pub fn handle(&mut self, unit: Unit, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
         self.tell_map(&event.message, out);
         let Module { site, sms, sm_shared, slices, slice_shared, controller, copy_engine, cpu } = self;

@@ -56,18 +56,30 @@ const _: () = assert!(MISS_LIMIT == MAX_ENTRIES as u64);
 /// Levels of requests, least first.
 const LEVELS: usize = MISS_LEVELS as usize;
 
+/// From where a request has come to a slice, least level first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// An SM of the slice's module.
+    Local,
+    /// Another module, to this GPU home.
+    ToGpuHome(ModuleId),
+    /// Another module, to this system home.
+    ToSystemHome(ModuleId),
+}
+
 /// A request at a slice.
 #[derive(Clone, Copy, Debug)]
 struct Item<D: Contents> {
-    from: Requester,
+    source: Source,
     /// Of its line, as this module sees them.
     homes: Homes,
-    /// Its level.
-    level: u8,
     /// When it was wholly here.
     arrived: Stamp,
     body: LineRequest<D>,
 }
+
+// As long as without the time: those that wait are many.
+const _: () = assert!(size_of::<Item<()>>() <= 48);
 
 impl<D: Contents> Item<D> {
     /// The request of `from`, wholly here at `ready`.
@@ -78,16 +90,31 @@ impl<D: Contents> Item<D> {
         here: &SliceContext<'_, '_, C, D>,
     ) -> Item<D> {
         let homes = here.site.homes(body.line);
-        let level = match from {
-            Requester::Local => 0,
-            Requester::Module(_) if homes.system == here.site.module => 2,
-            Requester::Module(_) => 1,
+        let source = match from {
+            Requester::Local => Source::Local,
+            Requester::Module(module) if homes.system == here.site.module => Source::ToSystemHome(module),
+            Requester::Module(module) => Source::ToGpuHome(module),
         };
-        Item { from, homes, level, arrived: Stamp::of(ready), body }
+        Item { source, homes, arrived: Stamp::of(ready), body }
     }
 
+    /// Who has sent it.
+    #[inline]
+    fn from(&self) -> Requester {
+        match self.source {
+            Source::Local => Requester::Local,
+            Source::ToGpuHome(module) | Source::ToSystemHome(module) => Requester::Module(module),
+        }
+    }
+
+    /// Its level.
+    #[inline]
     fn level(&self) -> usize {
-        usize::from(self.level)
+        match self.source {
+            Source::Local => 0,
+            Source::ToGpuHome(_) => 1,
+            Source::ToSystemHome(_) => 2,
+        }
     }
 
     fn is_read(&self) -> bool {
@@ -96,12 +123,12 @@ impl<D: Contents> Item<D> {
 
     /// Whether it passes this L2 without looking into it.
     fn passes_l2<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
-        coherence::passes_l2(&here.site.protocol, here.site.module, self.homes, self.from)
+        coherence::passes_l2(&here.site.protocol, here.site.module, self.homes, self.from())
     }
 
     /// Whether it is a read of another module, which this module's memory answers where the L2 does not.
     fn reads_at_memory<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
-        let is_met_here = self.homes.system == here.site.module && self.from != Requester::Local;
+        let is_met_here = self.homes.system == here.site.module && self.from() != Requester::Local;
         is_met_here && here.site.protocol.ordering_point().is_memory()
     }
 

@@ -31,7 +31,7 @@ impl<D: Contents> Item<D> {
 
     /// Whether a store or an atomic of this module's SMs that is published may be taken; `None`: it is not published.
     pub(super) fn publication_has_room<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> Option<bool> {
-        if self.from != Requester::Local || self.is_read() {
+        if self.from() != Requester::Local || self.is_read() {
             return None;
         }
         let (subscribers, publisher) = (self.subscribers(here)?, here.shared.publisher.as_ref()?);
@@ -53,7 +53,7 @@ impl<D: Contents> Slice<D> {
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Option<Tried> {
-        if item.from != Requester::Local {
+        if item.from() != Requester::Local {
             return None;
         }
         let (subscribers, line) = (item.subscribers(here)?, item.body.line);
@@ -150,7 +150,7 @@ impl<D: Contents> Slice<D> {
             return false;
         };
         let Some(publisher) = &here.shared.publisher else { return false };
-        let own = item.from == Requester::Local;
+        let own = item.from() == Requester::Local;
         match publisher.rules.behind(own, &item.body.request) {
             Behind::Nothing => false,
             Behind::IsAdded => {
@@ -191,7 +191,7 @@ impl<D: Contents> Slice<D> {
     /// Has the entry leave that an atomic of its line waits for.
     pub(super) fn hurry<C: Coherence>(&mut self, item: &Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
         let is_atomic = matches!(item.body.request, Request::Atomic { .. });
-        if is_atomic && item.from == Requester::Local && item.subscribers(here).is_some() {
+        if is_atomic && item.from() == Requester::Local && item.subscribers(here).is_some() {
             here.publish_entry(item.body.line, Drained::Atomic);
         }
     }

@@ -73,11 +73,11 @@ impl<D: Contents> Slice<D> {
         } else {
             self.view_line(line_id, item.homes, entry)
         };
-        if item.from != Requester::Local || !item.is_read() || here.site.protocol.tracks_own() {
+        if item.from() != Requester::Local || !item.is_read() || here.site.protocol.tracks_own() {
             self.view_entry(&mut before, here);
         }
         let mut step = Step { before, after: before, actions: Actions::default() };
-        let event = Event::Request { from: item.from, request: item.body.request };
+        let event = Event::Request { from: item.from(), request: item.body.request };
         match here.site.protocol.step(&here.site.map, here.site.module, &mut step.after, event, &mut step.actions) {
             Ok(()) => {}
             Err(Refusal::Stall) => return Ok(Tried::Stalled),
@@ -225,7 +225,7 @@ impl<D: Contents> Slice<D> {
         self.registers.take(item.level());
         let class = Class::of(&here.site.map, here.site.module, item.homes);
         let Pending { mask, stale, scope } = pending;
-        let miss = Miss { mask, stale, scope, homes: item.homes, class, flushes: false, level: item.level };
+        let miss = Miss { mask, stale, scope, homes: item.homes, class, flushes: false, level: item.level() as u8 };
         let entry = match actions.wait {
             Some(mask) => self.mshr.allocate_for(line, miss, Waiter { mask, ..waiter(item, here) }),
             None => self.mshr.allocate(line, miss),
@@ -360,7 +360,7 @@ impl<D: Contents> Slice<D> {
         at: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        match item.from {
+        match item.from() {
             Requester::Local => here.return_store(item.body.origin.sm, item.body.tickets.hop, at),
             Requester::Module(module) if item.body.is_published => here.acknowledge_publication(&item.body, module, at),
             Requester::Module(module) => here.acknowledge(&item.body, module, ends, at),
@@ -376,7 +376,8 @@ fn passes_by<C: Coherence, D: Contents>(before: &Slot<D>, after: &Slot<D>, here:
 
 /// Who waits for the bytes of a read.
 pub(super) fn waiter<C: Coherence, D: Contents>(item: &Item<D>, here: &SliceContext<'_, '_, C, D>) -> Waiter {
-    let Item { from, arrived, body: LineRequest { origin, flag, asker, .. }, .. } = *item;
+    let Item { arrived, body: LineRequest { origin, flag, asker, .. }, .. } = *item;
+    let from = item.from();
     let waits_there = from == Requester::Local || here.site.protocol.passes_reads();
     let register = if waits_there { origin.register } else { asker };
     Waiter { from, module: origin.module, sm: origin.sm, register, mask: bytes_of(item), flag, arrived }
@@ -405,7 +406,7 @@ fn count<C: Coherence, D: Contents>(
     actions: &Actions<D>,
     here: &mut SliceContext<'_, '_, C, D>,
 ) {
-    let remote = u64::from(item.from != Requester::Local);
+    let remote = u64::from(item.from() != Requester::Local);
     let passed = u64::from(item.passes_l2(here));
     let stats = &mut here.shared.stats;
     stats.passed += passed;
