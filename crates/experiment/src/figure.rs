@@ -195,7 +195,6 @@ impl Plan {
             unit: chart.unit,
             log_y: chart.log_y,
             reference: chart.reference,
-            ..Chart::default()
         }
     }
 
