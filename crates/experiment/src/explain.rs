@@ -14,7 +14,7 @@
 use serde_json::Value;
 use std::fmt;
 use tombolo_report::{bytes, count, counter};
-use tombolo_system::stalls::StallRecord;
+use tombolo_system::stalls::{SHOWN, StallRecord};
 use tombolo_system::{RunRecord, TimeChoice};
 
 /// A class of time that two designs differ in.
@@ -61,9 +61,6 @@ pub fn words(class: &str) -> String {
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
-
-/// Shares from this one on are shown. Source: what a decimal of a percent shows as other than nothing.
-pub const SHOWN: f64 = 0.0005;
 
 /// What a counter was under two designs.
 #[derive(Clone, Debug, PartialEq, Eq)]

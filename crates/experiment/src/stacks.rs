@@ -3,7 +3,7 @@
 
 use crate::compared::is_of_time;
 use crate::evidence::Register;
-use crate::explain::{Difference, SHOWN, differences, shares, words};
+use crate::explain::{Difference, differences, shares, words};
 use crate::grid::{Change, Coordinate, Numbers};
 use crate::layout::Panel;
 use crate::plan::Plan;
@@ -11,6 +11,7 @@ use crate::spec::{self, Dimension, Metric, Text};
 use tombolo_report::document::{Chart, ChartKind, Figure, Row};
 use tombolo_report::evidence::{Cell, Evidence};
 use tombolo_system::RunRecord;
+use tombolo_system::stalls::SHOWN;
 
 /// Stacks of a figure, at most. Source: assumed, what can be told apart across a page.
 const MOST_STACKS: usize = 48;

@@ -3,6 +3,7 @@
 
 use crate::set_index::SetIndex;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 use tombolo_types::{Line, ModuleId, Page};
 
 /// At this many unplaced pages a segment is split; shorter gaps cost a filler byte a page.
@@ -14,9 +15,6 @@ const MAX_SEGMENTS: usize = 8;
 /// In [`Segment::homes`]: nobody placed the page.
 const UNPLACED: u8 = u8::MAX;
 
-/// In [`Segment::homes`]: every module has the page in its own memory.
-const REPLICATED: u8 = UNPLACED - 1;
-
 /// Pages that lie close together.
 #[derive(Clone, Debug)]
 struct Segment {
@@ -26,8 +24,8 @@ struct Segment {
 
 #[derive(Clone, Debug)]
 enum Placement {
-    /// By page: the largest segments, then all other pages.
-    Table { segments: Vec<Segment>, sparse: FxHashMap<u64, u8> },
+    /// By page: the largest segments, then all other pages, then those that every module has in its own memory, ascending.
+    Table { segments: Vec<Segment>, sparse: FxHashMap<u64, u8>, replicated: Vec<Range<u64>> },
     /// Granules of 2^`shift` lines, round robin over the modules.
     Interleaved { modules: SetIndex, shift: u32 },
     /// Every module has all pages, in its own memory.
@@ -47,32 +45,31 @@ pub struct PageTable {
 impl PageTable {
     /// Pages of `lines_per_page` lines (a power of two), each at home where it is first named.
     ///
-    /// Panics on modules 254 and 255, which no machine has.
+    /// Panics on module 255, which no machine has.
     pub fn from_first_touch(touches: impl IntoIterator<Item = (Page, ModuleId)>, lines_per_page: u64) -> PageTable {
-        PageTable::with_replicas(touches, [], lines_per_page)
+        PageTable::with_replicas(touches, Vec::new(), lines_per_page)
     }
 
-    /// The same, but that every module has each page of `replicated` in its own memory.
+    /// The same, but that every module has the pages of `replicated` in its own memory: ranges of page numbers, ascending.
     ///
-    /// Panics on modules 254 and 255, which no machine has.
+    /// Panics on module 255, which no machine has.
     pub fn with_replicas(
         touches: impl IntoIterator<Item = (Page, ModuleId)>,
-        replicated: impl IntoIterator<Item = Page>,
+        replicated: Vec<Range<u64>>,
         lines_per_page: u64,
     ) -> PageTable {
-        let replicated = replicated.into_iter().map(|page| (page, ModuleId(REPLICATED)));
-        let touches = touches.into_iter().inspect(|(_, module)| {
-            assert!(module.0 < REPLICATED, "module {} does not exist", module.0);
-        });
-        let mut pages: Vec<(Page, ModuleId)> = replicated.chain(touches).collect();
+        let has_one_home = |(page, _): &(Page, ModuleId)| !holds(&replicated, page.0);
+        let mut pages: Vec<(Page, ModuleId)> = touches.into_iter().filter(has_one_home).collect();
         pages.sort_by_key(|(page, _)| *page);
         pages.dedup_by_key(|(page, _)| *page);
+        assert!(pages.iter().all(|(_, module)| module.0 != UNPLACED), "module {UNPLACED} does not exist");
         let mut runs: Vec<&[(Page, ModuleId)]> = pages.chunk_by(|a, b| b.0.0 - a.0.0 < GAP).collect();
         runs.sort_by_key(|run| std::cmp::Reverse(run.len()));
         let (dense, rest) = runs.split_at(runs.len().min(MAX_SEGMENTS));
         let segments = dense.iter().map(|run| Segment::new(run)).collect();
         let sparse = rest.iter().copied().flatten().map(|(page, module)| (page.0, module.0)).collect();
-        PageTable { placement: Placement::Table { segments, sparse }, page_shift: shift(lines_per_page) }
+        let placement = Placement::Table { segments, sparse, replicated };
+        PageTable { placement, page_shift: shift(lines_per_page) }
     }
 
     /// Page `p` at module `p` modulo `modules`.
@@ -126,16 +123,16 @@ impl PageTable {
         }
     }
 
-    /// Every page with the module that it was placed at, ascending, where pages were placed one by one and are not replicated.
+    /// Every page with the module that it was placed at, ascending, where pages were placed one by one and have one home.
     pub fn placed(&self) -> impl Iterator<Item = (Page, ModuleId)> + '_ {
         let (segments, sparse) = match &self.placement {
-            Placement::Table { segments, sparse } => (&segments[..], Some(sparse)),
+            Placement::Table { segments, sparse, .. } => (&segments[..], Some(sparse)),
             Placement::Interleaved { .. } | Placement::Everywhere | Placement::At(_) => (&[][..], None),
         };
         let dense = segments.iter().flat_map(|segment| (segment.first..).zip(&segment.homes));
-        let dense = dense.map(|(page, &home)| (page, home));
+        let dense = dense.filter(|(_, home)| **home != UNPLACED).map(|(page, &home)| (page, home));
         let sparse = sparse.into_iter().flatten().map(|(&page, &home)| (page, home));
-        let mut all: Vec<(u64, u8)> = dense.chain(sparse).filter(|&(_, home)| home < REPLICATED).collect();
+        let mut all: Vec<(u64, u8)> = dense.chain(sparse).collect();
         all.sort_unstable();
         all.into_iter().map(|(page, home)| (Page(page), ModuleId(home)))
     }
@@ -147,27 +144,26 @@ impl PageTable {
             Placement::Everywhere => Some(at),
             Placement::At(module) => Some(*module),
             Placement::Interleaved { modules, shift } => Some(ModuleId(modules.split(line.0 >> shift).1 as u8)),
-            Placement::Table { segments, sparse } => {
+            Placement::Table { segments, sparse, replicated } => {
                 let page = self.page_of(line).0;
                 for segment in segments {
-                    if let Some(&home) = segment.homes.get(page.wrapping_sub(segment.first) as usize) {
-                        return seen(home, at);
+                    if let Some(&home) = segment.homes.get(page.wrapping_sub(segment.first) as usize)
+                        && home != UNPLACED
+                    {
+                        return Some(ModuleId(home));
                     }
                 }
-                if sparse.is_empty() { None } else { sparse.get(&page).and_then(|&home| seen(home, at)) }
+                let alone = if sparse.is_empty() { None } else { sparse.get(&page).map(|&home| ModuleId(home)) };
+                alone.or_else(|| holds(replicated, page).then_some(at))
             }
         }
     }
 }
 
-/// The home that a module sees of a page.
-#[inline]
-fn seen(home: u8, at: ModuleId) -> Option<ModuleId> {
-    match home {
-        UNPLACED => None,
-        REPLICATED => Some(at),
-        module => Some(ModuleId(module)),
-    }
+/// Whether a page is in one of the ranges, which ascend.
+fn holds(ranges: &[Range<u64>], page: u64) -> bool {
+    let next = ranges.partition_point(|range| range.end <= page);
+    ranges.get(next).is_some_and(|range| range.start <= page)
 }
 
 impl Segment {
@@ -208,10 +204,14 @@ mod tests {
     #[test]
     fn of_replicated_pages_each_module_is_at_home_to_itself() {
         for far in [0, 1 << 40] {
-            let others = (0..20).map(|i| (Page(far + (i << 30) + 1), ModuleId(1)));
-            let table = PageTable::with_replicas(others, [Page(far)], 16);
+            // The last module that a machine may have; a page named twice is replicated.
+            let others = (0..20).map(|i| (Page(far + (i << 30) + 1), ModuleId(254)));
+            let replicated = vec![far..far + 1, far + 5..far + 7];
+            let table = PageTable::with_replicas(others.chain([(Page(far), ModuleId(1))]), replicated, 16);
+            assert_eq!([4, 6, 7].map(|page| table.home(AT, Line((far + page) * 16))), [None, Some(AT), None]);
             assert_eq!([3, 7].map(|at| table.home(ModuleId(at), Line(far * 16))), [3, 7].map(|at| Some(ModuleId(at))));
-            assert_eq!(table.home(ModuleId(3), Line(far * 16 + 16)), Some(ModuleId(1)));
+            assert_eq!(table.home(ModuleId(3), Line(far * 16 + 16)), Some(ModuleId(254)));
+            assert_eq!(table.home(ModuleId(3), Line(far * 16 + 32)), None);
             assert_eq!(table.placed().count(), 20, "{far}");
         }
     }

@@ -15,6 +15,9 @@ use tombolo_model::stall::{QUEUED, Queue, Stall, StallTimes};
 use tombolo_model::watch::Contents;
 use tombolo_types::{Clock, Ps};
 
+/// Shares from this one on are shown. Source: what a decimal of a percent shows as other than nothing.
+pub const SHOWN: f64 = 0.0005;
+
 /// Cycles of a class that were spent in queues. They are inside the class, not beside it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

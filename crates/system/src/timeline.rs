@@ -7,6 +7,7 @@
 mod activity;
 
 use crate::record::{KernelRecord, LocalWaysRecord};
+use crate::stalls::SHOWN;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -84,8 +85,6 @@ pub struct Trace {
     pub display_time_unit: &'static str,
 }
 
-/// Shares of warp slots from this one on are told. Source: what a decimal of a percent shows as other than nothing.
-const LEAST_SHARE: f64 = 0.0005;
 /// Streams of a GPU that have a thread of their own; later ones share the last.
 const STREAMS: u32 = 64;
 
@@ -160,7 +159,7 @@ impl Timeline {
         ]);
         let stalls = &kernel.stalls;
         let mut classes = stalls.named().to_vec();
-        classes.retain(|(_, cycles)| stalls.share(*cycles) >= LEAST_SHARE);
+        classes.retain(|(_, cycles)| stalls.share(*cycles) >= SHOWN);
         classes.sort_by_key(|(_, cycles)| std::cmp::Reverse(*cycles));
         let told = classes.iter().map(|(class, cycles)| format!("{class} {:.1} %", 100.0 * stalls.share(*cycles)));
         args.insert("stalls", json!(told.collect::<Vec<_>>().join(", ")));

@@ -2,8 +2,8 @@
 
 use crate::table::{Cell, Look, Table};
 use serde::Serialize;
-use tombolo_experiment::explain::{Difference, SHOWN, differences, percent, shares, words};
-use tombolo_system::stalls::StallRecord;
+use tombolo_experiment::explain::{Difference, differences, percent, shares, words};
+use tombolo_system::stalls::{SHOWN, StallRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
 /// Differences that a person is told of a design, at most. Source: assumed; all are in the document.

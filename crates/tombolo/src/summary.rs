@@ -1,7 +1,7 @@
 //! The result of one run, for people.
 
 use crate::table::{Cell, Look, Table, Unit, bytes, count, percent, seconds, small};
-use tombolo_experiment::explain::{SHOWN, words};
+use tombolo_experiment::explain::words;
 use tombolo_experiment::workload::Source;
 use tombolo_system::checker::{Checked, Place, Violation};
 use tombolo_system::elision::ElisionRecord;
@@ -10,7 +10,7 @@ use tombolo_system::latency::{LatencyRecord, ServedRecord};
 use tombolo_system::paging::PagingRecord;
 use tombolo_system::publication::PublicationRecord;
 use tombolo_system::record::{KernelRecord, LinkRecord};
-use tombolo_system::stalls::StallRecord;
+use tombolo_system::stalls::{SHOWN, StallRecord};
 use tombolo_system::utilization::{Shares, UtilizationRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 

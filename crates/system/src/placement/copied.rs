@@ -41,7 +41,7 @@ impl Copied<'_> {
         runs.extend(self.of(&elsewhere));
         let placed = runs.into_iter().flat_map(|pages| divided(pages, self.modules, self.ranges));
         let replicated = uses.map(|uses| self.inputs(&arrays, &uses)).unwrap_or_default();
-        PageTable::with_replicas(placed, replicated.into_iter().flatten().map(Page), self.lines_per_page)
+        PageTable::with_replicas(placed, replicated, self.lines_per_page)
     }
 
     /// The pages of arrays that kernels load and never write. Where a kernel touches lines of no array, these may be beside an
