@@ -5,7 +5,7 @@
 use crate::block::BlockStats;
 use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
-use crate::latency::Inside;
+use crate::latency::{Inside, Note};
 use crate::message::Message;
 use crate::packet::Packet;
 use crate::site::{Routing, Site};
@@ -123,7 +123,7 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
                 self.fetch_later(Wanted { line, mask, register, time: Inside::default() }, here);
             }
             Message::Memory { line, mask, register, time } => {
-                self.memory(Wanted { line, mask, register, time }, here);
+                self.memory(Wanted { line, mask, register, time: time.read() }, here);
             }
             Message::Past { target, packet } => self.answer_past(target, packet, here),
             other => panic!("{}, {:?}: a slice got {other:?}", here.site.module, self.id()),

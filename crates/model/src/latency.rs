@@ -1,5 +1,6 @@
 //! How long loads take, by who served them, and which part of their way took it. It observes, and decides nothing. Loads are
-//! followed where a run is asked for it ([`crate::site::Site::wires`]); otherwise nobody reads the times in messages.
+//! followed where the contents of lines allow it ([`Contents::FOLLOWS`](crate::watch::Contents::FOLLOWS)) and a run is asked
+//! for it ([`crate::site::Site::wires`]). Messages of a run that only takes time note nothing ([`Note`]).
 //!
 //! A load is one line transaction of a load or a poll, from its event at the SM to the event that brings its bytes. Its time
 //! is cut in [`Leg`]s that add up to it. Nobody follows a load on its way: who answers a request says how long it was held
@@ -13,6 +14,46 @@
 //! - Atomics are not counted.
 
 use tombolo_types::Ps;
+
+/// What a message may note.
+pub trait Noted: Copy + Default + PartialEq + Eq + std::fmt::Debug + Send {}
+
+impl<T: Copy + Default + PartialEq + Eq + std::fmt::Debug + Send> Noted for T {}
+
+/// The place of a `T` in a message that only those read who follow loads.
+pub trait Note<T>: Noted {
+    /// Notes it.
+    fn of(noted: T) -> Self;
+
+    /// What was noted; the default where nothing is kept.
+    fn read(self) -> T;
+}
+
+impl<T: Noted> Note<T> for () {
+    #[inline]
+    fn of(_: T) {}
+
+    #[inline]
+    fn read(self) -> T {
+        T::default()
+    }
+}
+
+/// A note that is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept<T>(T);
+
+impl<T: Noted> Note<T> for Kept<T> {
+    #[inline]
+    fn of(noted: T) -> Kept<T> {
+        Kept(noted)
+    }
+
+    #[inline]
+    fn read(self) -> T {
+        self.0
+    }
+}
 
 /// A moment, modulo 2^32 ps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use crate::copy_engine::CopyEngine;
 use crate::cpu::Cpu;
 use crate::departure::Departure;
 use crate::dispatcher::Dispatcher;
-use crate::latency::{Answered, short};
+use crate::latency::{Answered, Note, short};
 use crate::layout::Unit;
 use crate::message::{Message, Out, PagingOrder};
 use crate::packet::{Chunk, CopyName, Packet};
@@ -248,7 +248,7 @@ fn enter<C: Below<D>, D: Contents>(
             let id = parts.site.layout.sm(parts.site.module, sm);
             let at = parts.slice_side(id).deliver(Departure::at(ready), sm, grains);
             if let Message::Fill { time, .. } = &mut message {
-                time.crossbar = short(at.saturating_sub(ready));
+                *time = D::Note::of(Answered { crossbar: short(at.saturating_sub(ready)), ..time.read() });
             }
             parts.out.send(at, id, id, message);
         }
@@ -262,7 +262,7 @@ fn at_sm<C: Below<D>, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &
         Message::Issue { sub_core, .. } => sm.issue(sub_core, here),
         Message::CtaOver { cta } => sm.end_cta(cta, here.out),
         Message::Fill { register, line, mask, data, seen, by, time } => {
-            sm.fill(FillMessage { register, line, mask, data, seen, by, time }, here);
+            sm.fill(FillMessage { register, line, mask, data, seen, by, time: time.read() }, here);
         }
         Message::Old { warp, result, by, .. } => sm.old(warp, result, by, here),
         Message::StoreReturned => sm.store_returned(here),
@@ -281,7 +281,7 @@ fn to_sm<D: Contents>(packet: &Packet<D>) -> (u32, Message<D>) {
         }
         Packet::Answer { register, line, mask, data, seen, by, inside, .. } => {
             // The SM itself finds out what the links took.
-            let time = Answered { inside: inside.into(), ..Answered::default() };
+            let time = D::Note::of(Answered { inside: inside.read().into(), ..Answered::default() });
             (mask.grains(), Message::Fill { register, line, mask, data, seen, by, time })
         }
         Packet::Request(_)

@@ -60,7 +60,7 @@ impl<C, D: Contents> Site<C, D> {
     /// Whether what loads take is counted.
     #[inline]
     pub fn follows_loads(&self) -> bool {
-        self.wires.is_some()
+        D::FOLLOWS && self.wires.is_some()
     }
 
     /// What an idle trip takes from this module to another and back, or between two others, in picoseconds.

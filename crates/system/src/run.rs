@@ -156,7 +156,7 @@ pub fn run_logged(spec: &RunSpec) -> Result<(RunRecord, Vec<BoundaryRecord>), Ru
 /// # Errors
 /// See [`RunError`].
 pub fn run_followed(spec: &RunSpec) -> Result<RunRecord, RunError> {
-    Ok(dispatch::<()>(spec, Extras { follows: true, ..Extras::default() }, &())?.record)
+    Ok(dispatch::<Versions>(spec, Extras { follows: true, ..Extras::default() }, &None)?.record)
 }
 
 /// Runs a program to its end and keeps what links, modules and GPUs did over time, in windows of `window`. The record is
@@ -182,7 +182,7 @@ pub fn run_checked(spec: &RunSpec, broken: impl Into<Broken>) -> Result<RunRecor
 fn checked(spec: &RunSpec, broken: Broken) -> Result<RunRecord, RunError> {
     let checker =
         Arc::new(Checker::new(spec.machine.line, LaunchOrder::of(spec.program.commands()), spec.program.arrays()));
-    let record = run_watched::<Versions>(spec, &checker, broken)?;
+    let record = run_watched::<Versions>(spec, &Some(Arc::clone(&checker)), broken)?;
     Ok(RunRecord { check: Some(checker.checked()), ..record })
 }
 

@@ -5,7 +5,6 @@ use super::did::Did;
 use super::{Block, BlockSlice, Blocks, Bytes, Held, MessageOf, taken};
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::latency::Inside;
 use crate::message::Message;
 use crate::mshr::EntryId;
 use crate::site::Site;
@@ -159,12 +158,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
                 let reads = (0..places).map(|place| here.read_memory(line(place), Mask::ALL, leaves).done);
                 let at = reads.max().unwrap_or(leaves.time()).max(here.out.now() + Ps(1));
                 let (line, register) = (line(0), EntryId::default());
-                here.out.send(
-                    at,
-                    self.id,
-                    self.id,
-                    Message::Memory { line, mask: Mask::ALL, register, time: Inside::default() },
-                );
+                let time = D::Note::default();
+                here.out.send(at, self.id, self.id, Message::Memory { line, mask: Mask::ALL, register, time });
             }
             Access::Write { set, data } => self.home_write(block, &set, &data, leaves, here),
             Access::WriteAll { data } => {

@@ -34,7 +34,7 @@ use crate::cache::Cache;
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::directory::Directory;
-use crate::latency::{Below, Inside, Stamp};
+use crate::latency::{Below, Inside, Note, Stamp};
 use crate::message::{Flag, LineRequest};
 use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig};
 use crate::outstanding::Tickets;
@@ -310,7 +310,7 @@ impl<D: Contents> Slice<D> {
             }
             Packet::Flag { line, flag } => here.shared.flags.learn(line, flag),
             Packet::Fill { register, line, mask, data, by, inside, link } => {
-                let time = Below { inside: inside.into(), link };
+                let time = Below { inside: inside.read().into(), link: link.read() };
                 let (below, wire) = self.passed((source, by), (mask, register), (time, ready), here);
                 self.fill(Arrived { line, mask, data, by, below, wire }, register, ready, here);
             }

@@ -5,7 +5,7 @@ use super::request::waiter;
 use super::{Item, Slice};
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::latency::Inside;
+use crate::latency::{Inside, Note};
 use crate::message::{Flag, Message};
 use crate::packet::Packet;
 use crate::watch::Contents;
@@ -53,14 +53,14 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let (line, to) = (item.body.line, waiter(item, here));
-        let (own, register, inside) = (here.site.module, to.register, time.into());
+        let (own, register, inside) = (here.site.module, to.register, D::Note::of(time.into()));
         let (target, packet) = match to.from {
             Requester::Module(_) if here.site.protocol.passes_reads() => {
                 let seen = here.shared.flags.seen(line, to.flag) != Flag::NONE;
                 (to.module, Packet::Answer { sm: to.sm, register, line, mask, data, seen, by: own, inside })
             }
             Requester::Module(module) => {
-                (module, Packet::Fill { register, line, mask, data, by: own, inside, link: 0 })
+                (module, Packet::Fill { register, line, mask, data, by: own, inside, link: D::Note::default() })
             }
             Requester::Local => panic!("{own}: a read of its own SMs has a miss register"),
         };

@@ -5,7 +5,7 @@ use super::{Item, Miss, Slice, Step, Taken, Waiter, Wanted, keeps_to_edges};
 use crate::actions::Actions;
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::latency::{Answered, Below, Inside, short};
+use crate::latency::{Answered, Below, Inside, Note, short};
 use crate::message::{Flag, LineRequest, Message, Origin};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
@@ -280,7 +280,7 @@ impl<D: Contents> Slice<D> {
             return here.out.send(later, self.id, self.id, Message::Fetch { line, mask, register });
         }
         let read = here.read_memory(line, mask, leaves);
-        let time = read.time(leaves.time());
+        let time = D::Note::of(read.time(leaves.time()));
         here.out.send(read.done, self.id, self.id, Message::Memory { line, mask, register, time });
     }
 
@@ -313,13 +313,13 @@ impl<D: Contents> Slice<D> {
                 let sm = here.site.layout.sm(own, to.sm);
                 let seen = here.shared.flags.seen(line, to.flag) != Flag::NONE;
                 let crossbar = short(at.saturating_sub(leaves.time()));
-                let time = Answered { crossbar, ..Answered::new(time, wire) };
+                let time = D::Note::of(Answered { crossbar, ..Answered::new(time, wire) });
                 here.out.send(at, self.id, sm, Message::Fill { register, line, mask, data, seen, by, time });
             }
             Requester::Module(_) if here.site.protocol.passes_reads() => {
                 // No L2 on the way keeps it: a GPU home passed the read, and the answer goes past it.
                 let seen = here.shared.flags.seen(line, to.flag) != Flag::NONE;
-                let inside = time.inside.into();
+                let inside = D::Note::of(time.inside.into());
                 let answer = Packet::Answer { sm: to.sm, register, line, mask, data, seen, by, inside };
                 here.send(leaves, to.module, answer);
             }
@@ -327,7 +327,7 @@ impl<D: Contents> Slice<D> {
                 for flag in here.shared.flags.news(line, module) {
                     here.send(leaves, module, Packet::Flag { line, flag });
                 }
-                let (inside, link) = (time.inside.into(), time.link);
+                let (inside, link) = (D::Note::of(time.inside.into()), D::Note::of(time.link));
                 here.send(leaves, module, Packet::Fill { register, line, mask, data, by, inside, link });
             }
         }
