@@ -151,7 +151,7 @@ pub fn run_logged(spec: &RunSpec) -> Result<(RunRecord, Vec<BoundaryRecord>), Ru
 }
 
 /// Runs a program to its end and counts what its loads take, and what of waits for them was spent in queues. The record is
-/// that of [`run`], with these.
+/// that of [`run`], with these. Lines carry versions, which nobody looks at: loads of lines without contents are not followed.
 ///
 /// # Errors
 /// See [`RunError`].
