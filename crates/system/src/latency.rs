@@ -109,6 +109,18 @@ impl LatencyRecord {
         }
     }
 
+    /// The means by leg over all loads, by name, in nanoseconds: they add up to their mean latency. All 0 where there are none.
+    pub fn legs_ns(&self) -> [(&'static str, f64); Leg::ALL.len()] {
+        let count: u64 = self.named().iter().map(|(_, served)| served.count).sum();
+        let mut legs = LegsRecord::default().named();
+        for (_, served) in self.named() {
+            for ((_, mean), (_, leg)) in legs.iter_mut().zip(served.legs_ns.named()) {
+                *mean += leg * served.count as f64 / count.max(1) as f64;
+            }
+        }
+        legs
+    }
+
     /// Each kind of place by name.
     pub fn named(&self) -> [(&'static str, ServedRecord); Served::ALL.len()] {
         Served::ALL.map(|served| match served {
