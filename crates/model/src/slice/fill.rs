@@ -2,7 +2,7 @@
 
 use super::host::{Ended, FillingSlice, Here};
 use super::request::Answer;
-use super::{Arrived, Item, Slice, Waiter};
+use super::{Arrived, Item, LEVELS, Slice, Waiter};
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::latency::Below;
@@ -50,20 +50,26 @@ impl<D: Contents> Slice<D> {
         let held = fill(&site.protocol, &mut filling, mask);
         let Some(held) = held else { return };
         let here = Here { slice: self, context: here };
-        let mut ended = Ended { here, line, ready, deferred: VecDeque::new() };
+        let mut ended = Ended { here, line, ready };
         resume(&mut ended, held);
-        let Ended { here: Here { slice, context }, deferred, .. } = ended;
-        slice.queue_first(deferred, context);
+        let Ended { here: Here { slice, context }, .. } = ended;
         slice.serve_queues(context);
     }
 
-    /// Requests miss again, and the register that came free is kept for a higher level: they wait for one of theirs, ahead of
-    /// what came to the slice after them.
+    /// Requests of a line miss again, and the register that came free is kept for a higher level: they wait for one of theirs,
+    /// ahead of what came to the slice after them, and of those of their channels that wait for a credit.
     pub(super) fn queue_first<C: Coherence>(
         &mut self,
         mut items: VecDeque<Item<D>>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
+        for level in 0..LEVELS {
+            if let Some(item) = items.iter().find(|item| item.level() == level) {
+                let later = self.uncredited[level].take_lane(self.lane(item.body.line, here));
+                here.shared.queued[self.index] -= later.len() as u32;
+                items.extend(later);
+            }
+        }
         while let Some(item) = items.pop_back() {
             here.shared.stats.queued += 1;
             self.queues[item.level()].push_front(item);

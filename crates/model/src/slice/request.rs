@@ -45,13 +45,30 @@ impl<D: Contents> Slice<D> {
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Taken {
+        match self.arrive_at_l2(item, ready, None, here) {
+            Ok(host::Taken::Yes) => Taken::Yes,
+            Ok(host::Taken::Waits) => {
+                self.wait_for_credit(*item, here);
+                Taken::Yes
+            }
+            Err(NoRoom) => Taken::NoRoom,
+        }
+    }
+
+    /// The same, but that one which is to wait for a credit does not yet. `follows`: of one that runs again, whether a store
+    /// waits for a credit that came before it on its channel.
+    #[inline]
+    pub(super) fn arrive_at_l2<C: Coherence>(
+        &mut self,
+        item: &Item<D>,
+        ready: Ps,
+        follows: Option<bool>,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) -> Result<host::Taken, NoRoom> {
         let site = here.site;
         let entry = if item.passes_l2(here) { None } else { self.mshr.find(item.body.line) };
         let here = Here { slice: self, context: here };
-        match host::take(&site.protocol, &mut Arriving { here, item, ready, entry }) {
-            Ok(()) => Taken::Yes,
-            Err(NoRoom) => Taken::NoRoom,
-        }
+        host::take(&site.protocol, &mut Arriving { here, item, ready, entry, follows })
     }
 
     pub(super) fn park<C: Coherence>(&mut self, entry: EntryId, item: Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
