@@ -7,8 +7,9 @@ use tombolo_design::DesignConfig;
 use tombolo_machine::{ConfigError, Description, MachineConfig, machine};
 use tombolo_model::packet::{Packet, Told};
 use tombolo_model::page_table::PageTable;
+use tombolo_model::watch::Contents;
+use tombolo_protocol::Request;
 use tombolo_protocol::nodes::Class;
-use tombolo_protocol::{Data, Request};
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Order, Page, Ps};
 
 /// The machine whose values hold where nothing was drawn.
@@ -114,7 +115,7 @@ impl PacketClass {
     ];
 
     /// Whether it holds a packet.
-    pub fn holds<D: Data>(self, packet: &Packet<D>) -> bool {
+    pub fn holds<D: Contents>(self, packet: &Packet<D>) -> bool {
         let class = match packet {
             Packet::Request(body) if matches!(body.request, Request::Read { .. }) => PacketClass::Reads,
             Packet::Request(_) | Packet::Downgrade { .. } => PacketClass::Writes,
@@ -273,7 +274,7 @@ impl Setup {
     }
 
     /// By how much a packet is late.
-    pub fn late<D: Data>(&self, source: ModuleId, target: ModuleId, packet: &Packet<D>) -> Ps {
+    pub fn late<D: Contents>(&self, source: ModuleId, target: ModuleId, packet: &Packet<D>) -> Ps {
         let fits = |skew: &&Skew| {
             skew.source.is_none_or(|one| one == source)
                 && skew.target.is_none_or(|one| one == target)

@@ -3,6 +3,7 @@
 use crate::observer::Observer;
 use std::sync::Arc;
 use tombolo_check::litmus::{Operand, Update, Value};
+use tombolo_model::latency::Noted;
 use tombolo_model::watch::Contents;
 use tombolo_protocol::Data;
 use tombolo_types::Mask;
@@ -79,6 +80,7 @@ impl Data for Values {
 }
 
 impl Contents for Values {
+    type Note<T: Noted> = ();
     type Watch = Arc<Observer>;
 
     fn exchange(self, mask: Mask) -> Change {

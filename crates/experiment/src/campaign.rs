@@ -20,7 +20,7 @@ use tombolo_system::arrays::arrays_used;
 use tombolo_system::elision::BoundaryRecord;
 use tombolo_system::sharing::inter_gpu_sharing;
 use tombolo_system::timeline::Timeline;
-use tombolo_system::{RunError, RunRecord, RunSpec, place, run, run_checked, run_logged, run_timed};
+use tombolo_system::{RunError, RunRecord, RunSpec, place, run, run_checked, run_followed, run_logged, run_timed};
 
 /// The results of points, or why there is none.
 pub type Results = BTreeMap<Key, Result<Arc<PointResult>, String>>;
@@ -404,6 +404,23 @@ pub fn run_one(
     let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages, threads };
     let simulate = || if checked { run_checked(&spec, None) } else { run(&spec) };
     let mut record = guarded(&spec, source, simulate)?;
+    name(&mut record, source, machine);
+    Ok(record)
+}
+
+/// As [`run_one`], and what its loads take.
+///
+/// # Errors
+/// The run came to no result.
+pub fn run_one_followed(
+    machine: &Arc<MachineConfig>,
+    design: &DesignConfig,
+    source: &Source,
+    threads: usize,
+) -> Result<RunRecord, PointError> {
+    let program = Arc::clone(&source.program);
+    let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads };
+    let mut record = guarded(&spec, source, || run_followed(&spec))?;
     name(&mut record, source, machine);
     Ok(record)
 }

@@ -195,6 +195,7 @@ impl Plan {
             unit: chart.unit,
             log_y: chart.log_y,
             reference: chart.reference,
+            looks: Vec::new(),
         }
     }
 

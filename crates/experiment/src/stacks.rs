@@ -73,6 +73,7 @@ impl Plan {
                 y: "time over the baseline's".to_owned(),
                 unit: "%".to_owned(),
                 reference: Some(100.0),
+                looks: shown.iter().map(|(at, _)| *at).collect(),
                 ..Chart::default()
             },
             columns: std::iter::once("run".to_owned()).chain(shown.iter().map(|(_, class)| words(class))).collect(),

@@ -5,6 +5,7 @@
 use crate::block::BlockStats;
 use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
+use crate::latency::{Inside, Note};
 use crate::message::Message;
 use crate::packet::Packet;
 use crate::site::{Routing, Site};
@@ -75,6 +76,9 @@ pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
     /// Bytes of a line of its module's memory are here before time zero, clean. Nothing where it holds blocks.
     fn warm(&mut self, line: Line, mask: Mask, view: SliceView<'_, C, D>);
 
+    /// How long its port was in use.
+    fn busy(&self) -> Ps;
+
     /// What happened to blocks here, and how many it holds in each state, by name; `None` of slices that answer for lines.
     fn blocks(&self) -> Option<(BlockStats, Vec<(String, u64)>)>;
 
@@ -118,8 +122,12 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
     fn handle(&mut self, message: &Message<D>, here: &mut SliceContext<'_, '_, C, D>) {
         match *message {
             Message::Local(request) => self.local(request, here),
-            Message::Fetch { line, mask, register } => self.fetch_later(Wanted { line, mask, register }, here),
-            Message::Memory { line, mask, register } => self.memory(Wanted { line, mask, register }, here),
+            Message::Fetch { line, mask, register } => {
+                self.fetch_later(Wanted { line, mask, register, time: Inside::default() }, here);
+            }
+            Message::Memory { line, mask, register, time } => {
+                self.memory(Wanted { line, mask, register, time: time.read() }, here);
+            }
             Message::Past { target, packet } => self.answer_past(target, packet, here),
             other => panic!("{}, {:?}: a slice got {other:?}", here.site.module, self.id()),
         }
@@ -175,6 +183,10 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
 
     fn warm(&mut self, line: Line, mask: Mask, view: SliceView<'_, C, D>) {
         self.warm(line, mask, view);
+    }
+
+    fn busy(&self) -> Ps {
+        self.busy()
     }
 
     fn blocks(&self) -> Option<(BlockStats, Vec<(String, u64)>)> {

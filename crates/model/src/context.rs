@@ -9,7 +9,8 @@ use crate::departure::Departure;
 use crate::drains::{Drains, counted};
 use crate::flags::Flags;
 use crate::kernel_slot::KernelSlot;
-use crate::memory::Memory;
+use crate::latency::Latencies;
+use crate::memory::{Memory, MemoryRead};
 use crate::message::{LineRequest, Message, Out};
 use crate::outstanding::{Asker, Tickets};
 use crate::packet::{Packet, Payload};
@@ -41,6 +42,8 @@ pub struct SmShared {
     pub l1_ways: Split,
     /// Pages that were accessed since tracking began: those that a walk found (GPS, section 5.2). `None` where nobody tracks.
     pub accessed: Option<BTreeSet<Page>>,
+    /// What loads took.
+    pub latencies: Latencies,
     /// By module: what a wait for its answer counts as.
     answers: Vec<Stall>,
 }
@@ -81,6 +84,7 @@ impl SmShared {
             pages: Residence::default(),
             l1_ways: *ways.l1(),
             accessed: site.schedule.tracks().then(BTreeSet::new),
+            latencies: Latencies::default(),
             answers: (0..site.layout.all_modules()).map(|module| stall_of(site, ModuleId(module))).collect(),
         }
     }
@@ -285,9 +289,9 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         self.shared.port.send(Parcel { from: self.id, departs, target, packet }, self.site, self.out)
     }
 
-    /// Has memory read bytes of a line; returns when they are there.
+    /// Has memory read bytes of a line.
     #[inline]
-    pub fn read_memory(&mut self, line: Line, mask: Mask, departs: Departure) -> Ps {
+    pub fn read_memory(&mut self, line: Line, mask: Mask, departs: Departure) -> MemoryRead {
         self.shared.stats.memory_read_bytes += u64::from(mask.grains()) * self.site.machine.line.grain();
         self.shared.traffic.l2_l3 += self.site.weights.of(Payload::Read) + self.site.weights.answer(mask);
         self.shared.memory.fetch(self.out.now(), departs, line, mask)

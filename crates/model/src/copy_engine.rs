@@ -201,7 +201,7 @@ impl CopyEngine {
             }
             let at = match found {
                 Some((Mask::ALL, _, leaves)) => leaves.time(),
-                Some(_) | None => parts.slice_side(self.id).read_memory(line, Mask::ALL, Departure::at(now)),
+                Some(_) | None => parts.slice_side(self.id).read_memory(line, Mask::ALL, Departure::at(now)).done,
             };
             ready = ready.max(at);
             load.flags.extend(parts.slice_shared.flags.shown(line));

@@ -11,6 +11,18 @@ use tombolo_types::Ps;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(u32);
 
+impl Generation {
+    /// A number in the place of a handle, for who has no credits.
+    pub fn numbered(number: u32) -> Generation {
+        Generation(number)
+    }
+
+    /// That number.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
 /// A wait for every credit taken before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Drain(Generation);

@@ -46,6 +46,11 @@ impl Crossbar {
         crate::port::in_order(&mut self.delivered[channel], passed.after(self.config.latency).time())
     }
 
+    /// How long the way to each SM was in use.
+    pub fn busy(&self) -> impl Iterator<Item = Ps> {
+        self.to_sm.iter().map(Serializer::busy)
+    }
+
     /// Starts to load what a delivery will change into the host's caches.
     #[inline]
     pub fn prefetch(&self, source: usize, sm: SmId) {

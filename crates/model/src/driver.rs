@@ -19,12 +19,12 @@ use crate::message::{Message, Out, PagingOrder};
 use crate::packet::CopyName;
 use crate::page_table::PageTable;
 use crate::schedule::Schedule;
+use crate::watch::Contents;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::sharing::PagingConfig;
-use tombolo_protocol::Data;
 use tombolo_protocol::paging::{Change, Holder, OnFault, Paging, Residence, Step, Wish};
 use tombolo_protocol::topology::ModuleSet;
 use tombolo_types::{ModuleId, Page, Ps};
@@ -248,7 +248,7 @@ impl Driver {
     }
 
     /// Handles a message.
-    pub fn handle<D: Data>(&mut self, message: Message<D>, out: &mut Out<'_, D>) {
+    pub fn handle<D: Contents>(&mut self, message: Message<D>, out: &mut Out<'_, D>) {
         match message {
             Message::Fault { page, module, wanted } => {
                 self.stats.faults += 1;
@@ -301,7 +301,7 @@ impl Driver {
     }
 
     /// Starts a service where faults wait and none is under way.
-    fn serve<D: Data>(&mut self, out: &mut Out<'_, D>) {
+    fn serve<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         if self.serving.is_some() || self.faults.is_empty() {
             return;
         }
@@ -311,7 +311,7 @@ impl Driver {
     }
 
     /// The driver's work on a batch is over: what its faults ask for begins.
-    fn take_batch<D: Data>(&mut self, out: &mut Out<'_, D>) {
+    fn take_batch<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         self.stats.batches += 1;
         // One more, so that the batch is not over before all its changes have begun.
         self.batch = 1;
@@ -323,7 +323,7 @@ impl Driver {
         self.batch_part_done(out);
     }
 
-    fn batch_part_done<D: Data>(&mut self, out: &mut Out<'_, D>) {
+    fn batch_part_done<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         self.batch -= 1;
         if self.batch == 0 {
             let since = self.serving.take().expect("a batch is served");
@@ -333,7 +333,7 @@ impl Driver {
     }
 
     /// Begins a change, unless one of the page is under way: then it comes again as a fault, or behind that.
-    fn ask<D: Data>(&mut self, asked: Asked, out: &mut Out<'_, D>) {
+    fn ask<D: Contents>(&mut self, asked: Asked, out: &mut Out<'_, D>) {
         let Asked { page, wish, cause, then } = asked;
         if self.running.contains_key(&page) {
             match cause {
@@ -396,7 +396,7 @@ impl Driver {
     }
 
     /// Whether a module has room for one page more; where not, one goes to the host, and the change waits for that.
-    fn make_room<D: Data>(&mut self, module: ModuleId, asked: Asked, out: &mut Out<'_, D>) -> bool {
+    fn make_room<D: Contents>(&mut self, module: ModuleId, asked: Asked, out: &mut Out<'_, D>) -> bool {
         let held = &self.held[usize::from(module.0)];
         if held.len() < self.room || self.layout.host() == Some(module) {
             return true;
@@ -437,7 +437,7 @@ impl Driver {
     }
 
     /// Begins the step at hand of a page's change, or ends the change.
-    fn begin_step<D: Data>(&mut self, page: Page, out: &mut Out<'_, D>) {
+    fn begin_step<D: Contents>(&mut self, page: Page, out: &mut Out<'_, D>) {
         let running = self.running.get_mut(&page).expect("a change under way");
         let (id, copy) = (self.layout.driver(), CopyName::Page(page));
         match running.change.step(running.step) {
@@ -471,33 +471,33 @@ impl Driver {
     }
 
     /// The shootdown of a page has been prepared: modules unmap it.
-    fn unmap<D: Data>(&mut self, page: Page, out: &mut Out<'_, D>) {
+    fn unmap<D: Contents>(&mut self, page: Page, out: &mut Out<'_, D>) {
         let running = self.running.get_mut(&page).expect("a change under way");
         let Some(Step::Unmap(modules)) = running.change.step(running.step) else { panic!("{page:?} is not unmapped") };
         running.missing = modules.count();
         self.order_all(modules, page, PagingOrder::Unmap, out);
     }
 
-    fn map<D: Data>(&mut self, page: Page, after: Residence, told: ModuleSet, out: &mut Out<'_, D>) {
+    fn map<D: Contents>(&mut self, page: Page, after: Residence, told: ModuleSet, out: &mut Out<'_, D>) {
         self.pages.insert(page, after);
         for module in self.all_modules().filter(|module| told.contains(*module)) {
             self.order(module, page, PagingOrder::Map(after.mapping(module)), out);
         }
     }
 
-    fn order_all<D: Data>(&self, modules: ModuleSet, page: Page, order: PagingOrder, out: &mut Out<'_, D>) {
+    fn order_all<D: Contents>(&self, modules: ModuleSet, page: Page, order: PagingOrder, out: &mut Out<'_, D>) {
         for module in self.all_modules().filter(|module| modules.contains(*module)) {
             self.order(module, page, order, out);
         }
     }
 
-    fn order<D: Data>(&self, module: ModuleId, page: Page, order: PagingOrder, out: &mut Out<'_, D>) {
+    fn order<D: Contents>(&self, module: ModuleId, page: Page, order: PagingOrder, out: &mut Out<'_, D>) {
         let to = self.layout.controller(module);
         out.send(out.now() + self.latency, self.layout.driver(), to, Message::Paging { page, order });
     }
 
     /// A part of a step is done.
-    fn part_done<D: Data>(&mut self, page: Page, out: &mut Out<'_, D>) {
+    fn part_done<D: Contents>(&mut self, page: Page, out: &mut Out<'_, D>) {
         let Some(running) = self.running.get_mut(&page) else {
             return assert!(!self.paging.awaits_map(), "{page:?}: nobody waits for that");
         };
@@ -507,14 +507,14 @@ impl Driver {
         }
     }
 
-    fn end_step<D: Data>(&mut self, page: Page, out: &mut Out<'_, D>) {
+    fn end_step<D: Contents>(&mut self, page: Page, out: &mut Out<'_, D>) {
         let running = self.running.get_mut(&page).expect("a change under way");
         running.step += 1;
         self.begin_step(page, out);
     }
 
     /// A change is over: what waited for it goes on.
-    fn end<D: Data>(&mut self, page: Page, out: &mut Out<'_, D>) {
+    fn end<D: Contents>(&mut self, page: Page, out: &mut Out<'_, D>) {
         let Running { change, cause, .. } = self.running.remove(&page).expect("a change under way");
         self.let_go(page, &change);
         self.over(cause, out);
@@ -532,7 +532,7 @@ impl Driver {
         }
     }
 
-    fn over<D: Data>(&mut self, cause: Cause, out: &mut Out<'_, D>) {
+    fn over<D: Contents>(&mut self, cause: Cause, out: &mut Out<'_, D>) {
         match cause {
             Cause::Fault => self.batch_part_done(out),
             Cause::Schedule => self.errand_part_done(out),

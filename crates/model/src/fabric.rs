@@ -16,14 +16,14 @@ use crate::message::{LinkEvent, Message, Out};
 use crate::packet::{Packet, Route};
 use crate::timeline::LinkTimeline;
 use crate::turning_link::{LaneStats, TurningConfig, TurningLink, Way};
+use crate::watch::Contents;
 use tombolo_design::links::TurningTimes;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::coherent_host::HostLinkConfig;
-use tombolo_protocol::Data;
 use tombolo_types::{Bytes, GpuId, ModuleId, Ps};
 
 /// The links between GPUs and to the host, and what joins them.
-pub struct Fabric<D: Data> {
+pub struct Fabric<D: Contents> {
     layout: Layout,
     modules_per_gpu: u8,
     lanes: u32,
@@ -37,13 +37,13 @@ pub struct Fabric<D: Data> {
     timeline: Option<Vec<[LinkTimeline; 2]>>,
 }
 
-enum Links<D: Data> {
+enum Links<D: Contents> {
     Fixed(FixedLinks),
     Turning(TurningLinks<D>),
 }
 
 /// Links whose lanes turn, by GPU, and when they are looked at.
-struct TurningLinks<D: Data> {
+struct TurningLinks<D: Contents> {
     links: Vec<TurningLink<(Route, Packet<D>)>>,
     /// Lanes in, as the modules were last told, by GPU; nobody is told of the host's.
     told: Vec<u32>,
@@ -55,7 +55,7 @@ struct TurningLinks<D: Data> {
     sampling: bool,
 }
 
-impl<D: Data> Fabric<D> {
+impl<D: Contents> Fabric<D> {
     /// An idle fabric; its lanes turn as `turning` says, or not at all. `host`: the link of the host, where one takes part.
     pub fn new(
         machine: &MachineConfig,
@@ -244,7 +244,7 @@ impl<D: Data> Fabric<D> {
     }
 }
 
-impl<D: Data> TurningLinks<D> {
+impl<D: Contents> TurningLinks<D> {
     /// Idle links of the GPUs of `machine`, and of a host where it is one more of them.
     fn new(machine: &MachineConfig, times: TurningTimes, has_host: bool) -> TurningLinks<D> {
         let (rate, lanes, gpus) = (machine.gpu_link.rate, machine.gpu_link.lanes, machine.topology.gpus);
@@ -312,7 +312,7 @@ impl<D: Data> TurningLinks<D> {
 }
 
 /// Schedules the end of turns, by GPU.
-fn turn<D: Data>(turned: Vec<Option<Ps>>, layout: Layout, out: &mut Out<'_, D>) {
+fn turn<D: Contents>(turned: Vec<Option<Ps>>, layout: Layout, out: &mut Out<'_, D>) {
     let id = layout.switch();
     for (gpu, at) in turned.into_iter().enumerate() {
         if let Some(at) = at {

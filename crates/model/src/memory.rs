@@ -2,6 +2,7 @@
 
 use crate::departure::Departure;
 use crate::dram::{Asked, Dram, DramConfig, DramStats};
+use crate::latency::{Inside, short};
 use crate::memory_cache::{MemoryCache, MemoryCacheConfig, MemoryCacheStats};
 use crate::watch::Contents;
 use rustc_hash::FxHashMap;
@@ -16,6 +17,25 @@ pub struct MemoryConfig {
     pub latency: Ps,
     /// The cache in front of it.
     pub cache: Option<MemoryCacheConfig>,
+}
+
+/// A read of memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryRead {
+    /// When its bytes are there.
+    pub done: Ps,
+    /// How long it waited for other accesses.
+    pub queued: Ps,
+}
+
+impl MemoryRead {
+    /// What it took from `asked` on.
+    #[inline]
+    pub fn time(self, asked: Ps) -> Inside {
+        let (whole, queued) = (short(self.done.saturating_sub(asked)), short(self.queued));
+        let dram_queue = queued.min(whole);
+        Inside { dram_queue, bank: whole - dram_queue, ..Inside::default() }
+    }
 }
 
 /// A module's memory.
@@ -41,11 +61,15 @@ impl<D: Contents> Memory<D> {
     }
 
     /// Has memory read bytes of `line` for a request that departs as told; returns when they are there.
-    pub fn fetch(&mut self, now: Ps, departs: Departure, line: Line, mask: Mask) -> Ps {
+    pub fn fetch(&mut self, now: Ps, departs: Departure, line: Line, mask: Mask) -> MemoryRead {
         let bytes = self.bytes(mask);
         match &mut self.cache {
             Some(cache) => cache.read(now, departs, (line, mask), &mut self.dram),
-            None => self.dram.read(Asked { now, ready: departs.time() }, line, bytes) + self.latency,
+            None => {
+                let asked = Asked { now, ready: departs.time() };
+                let (done, queued) = self.dram.read_behind(asked, line, bytes);
+                MemoryRead { done: done + self.latency, queued }
+            }
         }
     }
 
@@ -100,6 +124,11 @@ impl<D: Contents> Memory<D> {
     /// How long requests have queued until `at`, as a mean of all channels.
     pub fn queued_until(&self, at: Ps) -> Ps {
         self.dram.queued_until(at)
+    }
+
+    /// How long each channel of the DRAM was in use.
+    pub fn busy(&self) -> impl Iterator<Item = Ps> {
+        self.dram.busy()
     }
 
     /// Counters of the DRAM.

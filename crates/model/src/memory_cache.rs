@@ -20,6 +20,7 @@
 use crate::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
 use crate::departure::Departure;
 use crate::dram::{Asked, Dram};
+use crate::memory::MemoryRead;
 use tombolo_protocol::options::WritePolicy;
 use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate, Serializer};
 
@@ -99,30 +100,33 @@ impl MemoryCache {
     }
 
     /// Reads bytes of a line for a request of the event at `now` that departs as told; returns when the last byte is there.
-    pub fn read(&mut self, now: Ps, departs: Departure, (line, mask): (Line, Mask), dram: &mut Dram) -> Ps {
+    /// It waits for the port, and for what a miss waits for in DRAM.
+    pub fn read(&mut self, now: Ps, departs: Departure, (line, mask): (Line, Mask), dram: &mut Dram) -> MemoryRead {
+        let alone = departs.time() + self.port.span(self.bytes(mask)) + self.config.hit_latency;
         let out = self.pass(now, departs, mask).after(self.config.hit_latency).time();
+        let queued = out.saturating_sub(alone);
         self.stats.reads += 1;
         let (asked, held) = (Asked { now, ready: out }, self.lines.lookup(line).copied());
         match held {
             Some(Held { stored, arrival }) if stored.contains(mask) || arrival <= out => {
                 self.stats.read_hits += 1;
-                out
+                MemoryRead { done: out, queued }
             }
             Some(Held { arrival, .. }) if arrival != Ps::NEVER => {
                 self.stats.merges += 1;
-                arrival
+                MemoryRead { done: arrival, queued }
             }
             Some(Held { stored, .. }) => {
-                let arrival = self.ask(asked, (line, !stored), dram);
+                let (arrival, behind) = self.ask(asked, (line, !stored), dram);
                 *self.lines.peek_mut(line).expect("the line was just looked up") = Held { stored, arrival };
-                arrival
+                MemoryRead { done: arrival, queued: queued + behind }
             }
             None => {
-                let arrival = self.ask(asked, (line, Mask::ALL), dram);
+                let (arrival, behind) = self.ask(asked, (line, Mask::ALL), dram);
                 // The victim makes room as the miss leaves: written when the line comes, it would reserve the banks ahead
                 // of all who ask until then.
                 self.install(asked, line, Held { stored: Mask::NONE, arrival }, dram);
-                arrival
+                MemoryRead { done: arrival, queued: queued + behind }
             }
         }
     }
@@ -161,10 +165,11 @@ impl MemoryCache {
         Bytes(u64::from(mask.grains()) * self.config.line.grain())
     }
 
-    /// Has DRAM read bytes of a line; returns when they are here.
-    fn ask(&mut self, asked: Asked, (line, mask): (Line, Mask), dram: &mut Dram) -> Ps {
+    /// Has DRAM read bytes of a line; returns when they are here, and how long that waited for other accesses.
+    fn ask(&mut self, asked: Asked, (line, mask): (Line, Mask), dram: &mut Dram) -> (Ps, Ps) {
         self.stats.read_misses += 1;
-        dram.read(asked, line, self.bytes(mask)) + self.config.miss_latency
+        let (done, behind) = dram.read_behind(asked, line, self.bytes(mask));
+        (done + self.config.miss_latency, behind)
     }
 
     /// Takes a line in; returns when DRAM has taken the dirty bytes that had to go, if some had to.
@@ -230,7 +235,7 @@ mod tests {
     const HALVES: [Mask; 2] = [Mask(0xffff), Mask(0xffff_0000)];
 
     fn read(cache: &mut MemoryCache, now: Ps, line: Line, dram: &mut Dram) -> Ps {
-        cache.read(now, Departure::at(now), (line, Mask::ALL), dram)
+        cache.read(now, Departure::at(now), (line, Mask::ALL), dram).done
     }
 
     fn write(cache: &mut MemoryCache, now: Ps, line: Line, dram: &mut Dram) -> Ps {
@@ -307,7 +312,7 @@ mod tests {
     fn the_rest_of_a_line_is_fetched_when_somebody_reads_it() {
         let (mut cache, mut dram) = (cache(), dram());
         write_part(&mut cache, Ps::ZERO, (Line(1), HALVES[0]), &mut dram);
-        let stored = cache.read(Ps::ZERO, Departure::at(Ps::ZERO), (Line(1), HALVES[0]), &mut dram);
+        let stored = cache.read(Ps::ZERO, Departure::at(Ps::ZERO), (Line(1), HALVES[0]), &mut dram).done;
         assert_eq!((stored, dram.stats().reads), (Ps::from_ns(1 + 5), 0), "stored bytes are there");
         read(&mut cache, Ps::from_ns(100), Line(1), &mut dram);
         assert_eq!((dram.stats().read_bytes, cache.stats().read_misses), (64, 1));

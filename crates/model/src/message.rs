@@ -4,16 +4,18 @@ use crate::boundaries::{ExtentId, Lost};
 use crate::cpu::HostWork;
 use crate::credits::Generation;
 use crate::kernel_slot::KernelSlot;
+use crate::latency::{Answered, Inside, Note, Stamp, short};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::packet::{CopyName, Packet, Route};
 use crate::turning_link::Way;
+use crate::watch::Contents;
 use tombolo_engine::Outbox;
 use tombolo_protocol::drain::Pool;
 use tombolo_protocol::paging::{Mapping, Wanted};
-use tombolo_protocol::{Action, Data, Request};
+use tombolo_protocol::{Action, Request};
 use tombolo_types::stream::Token;
-use tombolo_types::{GpuId, Line, Mask, ModuleId, Page, Scope, SmId};
+use tombolo_types::{GpuId, Line, Mask, ModuleId, Page, Ps, Scope, SmId};
 
 /// Where a component's messages go while it handles an event.
 pub type Out<'a, D> = Outbox<'a, Message<D>>;
@@ -68,7 +70,7 @@ const _: () = assert!(KernelSlot::MOST as u32 <= 1 << (u32::BITS - Flag::TOKEN_B
 
 /// A request to an L2, from an SM of its module or from another module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LineRequest<D: Data> {
+pub struct LineRequest<D: Contents> {
     /// The line.
     pub line: Line,
     /// What is wanted.
@@ -77,12 +79,30 @@ pub struct LineRequest<D: Data> {
     pub origin: Origin,
     /// The flag it leaves or looks for.
     pub flag: Flag,
-    /// Of a store or atomic: the credits of its senders, returned when taken.
+    /// Of a store or atomic: the credits of its senders, returned when taken. Of a read: [`Tickets::of_read`].
     pub tickets: Tickets,
     /// Of a read from another L2: that L2's miss register that waits for the answer.
     pub asker: EntryId,
     /// Whether it is sent to a subscriber of its line's page, where it ends.
     pub is_published: bool,
+}
+
+impl<D: Contents> LineRequest<D> {
+    /// Notes when it comes to a slice of blocks, in the place of a read's tickets.
+    pub fn note_arrival(&mut self, at: Ps) {
+        if D::FOLLOWS && matches!(self.request, Request::Read { .. }) {
+            self.tickets =
+                Tickets::of_read(Inside { slice: Stamp::of(at).since(Stamp::default()), ..Inside::default() });
+        }
+    }
+
+    /// Of a read that has noted its arrival and is answered from `leaves` to `at`: all until then as a slice's time.
+    pub fn held_until(&self, leaves: Ps, at: Ps) -> D::Note<Answered> {
+        let arrived = Stamp::of(Ps(self.tickets.held().slice.into()));
+        let slice = Stamp::of(leaves).after(arrived);
+        let inside = Inside { slice, ..Inside::default() };
+        D::Note::of(Answered { inside, crossbar: short(at.saturating_sub(leaves)), ..Answered::default() })
+    }
 }
 
 /// Which kind of synchronisation an SM asks its controller for.
@@ -133,7 +153,7 @@ pub enum LinkEvent {
 
 /// One event's content.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Message<D: Data> {
+pub enum Message<D: Contents> {
     /// To an SM: the scheduler of a sub-core may issue.
     Issue {
         /// Which sub-core.
@@ -188,6 +208,8 @@ pub enum Message<D: Data> {
         mask: Mask,
         /// The miss register that waits for them.
         register: EntryId,
+        /// What that took.
+        time: D::Note<Inside>,
     },
     /// To a slice, from itself: memory has answered what passed the L2.
     Past {
@@ -206,10 +228,12 @@ pub enum Message<D: Data> {
         mask: Mask,
         /// Contents.
         data: D,
-        /// The flag that the read looked for, where it was seen.
-        seen: Flag,
+        /// Whether the flag that the read looked for was seen.
+        seen: bool,
         /// The module that has answered.
         by: ModuleId,
+        /// What it took, from the request's arrival at a slice of the SM's module.
+        time: D::Note<Answered>,
     },
     /// To an SM: the result of an atomic.
     Old {
@@ -432,7 +456,7 @@ pub enum Message<D: Data> {
     Next,
 }
 
-impl<D: Data> Message<D> {
+impl<D: Contents> Message<D> {
     /// To a slice: the request, and whether an SM of its module has sent it.
     #[inline]
     pub fn request(&self) -> Option<(&LineRequest<D>, bool)> {

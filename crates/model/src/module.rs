@@ -8,6 +8,7 @@ use crate::copy_engine::CopyEngine;
 use crate::cpu::Cpu;
 use crate::departure::Departure;
 use crate::dispatcher::Dispatcher;
+use crate::latency::{Answered, Note, short};
 use crate::layout::Unit;
 use crate::message::{Message, Out, PagingOrder};
 use crate::packet::{Chunk, CopyName, Packet};
@@ -192,6 +193,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     }
 
     /// Handles an event of one of its components.
+    #[inline]
     pub fn handle(&mut self, unit: Unit, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
         self.tell_map(&event.message, out);
         let Module { site, sms, sm_shared, slices, slice_shared, controller, copy_engine, cpu } = self;
@@ -258,9 +260,12 @@ fn enter<C: Below<D>, D: Contents>(
             if let Packet::Old { line, .. } = *packet {
                 controller.answered(line, parts);
             }
-            let (grains, message) = to_sm(packet);
+            let (grains, mut message) = to_sm(packet);
             let id = parts.site.layout.sm(parts.site.module, sm);
             let at = parts.slice_side(id).deliver(Departure::at(ready), sm, grains);
+            if let Message::Fill { time, .. } = &mut message {
+                *time = D::Note::of(Answered { crossbar: short(at.saturating_sub(ready)), ..time.read() });
+            }
             parts.out.send(at, id, id, message);
         }
     }
@@ -272,8 +277,8 @@ fn at_sm<C: Below<D>, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &
     match *message {
         Message::Issue { sub_core, .. } => sm.issue(sub_core, here),
         Message::CtaOver { cta } => sm.end_cta(cta, here.out),
-        Message::Fill { register, line, mask, data, seen, by } => {
-            sm.fill(FillMessage { register, line, mask, data, seen, by }, here);
+        Message::Fill { register, line, mask, data, seen, by, time } => {
+            sm.fill(FillMessage { register, line, mask, data, seen, by, time: time.read() }, here);
         }
         Message::Old { warp, result, by, .. } => sm.old(warp, result, by, here),
         Message::StoreReturned => sm.store_returned(here),
@@ -290,8 +295,10 @@ fn to_sm<D: Contents>(packet: &Packet<D>) -> (u32, Message<D>) {
         Packet::Old { origin, data, by, .. } => {
             (1, Message::Old { warp: origin.warp, result: origin.result, data, by })
         }
-        Packet::Answer { origin, line, mask, data, seen, by } => {
-            (mask.grains(), Message::Fill { register: origin.register, line, mask, data, seen, by })
+        Packet::Answer { register, line, mask, data, seen, by, inside, .. } => {
+            // The SM itself finds out what the links took.
+            let time = D::Note::of(Answered { inside: inside.read().into(), ..Answered::default() });
+            (mask.grains(), Message::Fill { register, line, mask, data, seen, by, time })
         }
         Packet::Request(_)
         | Packet::Downgrade { .. }

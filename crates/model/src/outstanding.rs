@@ -5,6 +5,7 @@
 //! until the GPU home has taken it, and until the system home has.
 
 use crate::credits::{Credits, Generation};
+use crate::latency::Inside;
 use std::collections::VecDeque;
 use tombolo_protocol::drain::Pool;
 use tombolo_types::{ModuleId, Ps};
@@ -16,6 +17,18 @@ pub struct Tickets {
     pub hop: Generation,
     /// To the end of its way, where that is further: the first sender's.
     pub end: Generation,
+}
+
+impl Tickets {
+    /// Of a read, which has none: what a slice that has passed it on took, in their place.
+    pub fn of_read(held: Inside) -> Tickets {
+        Tickets { hop: Generation::numbered(held.slice_queue), end: Generation::numbered(held.slice) }
+    }
+
+    /// What slices that have passed a read on took.
+    pub fn held(self) -> Inside {
+        Inside { slice_queue: self.hop.number(), slice: self.end.number(), ..Inside::default() }
+    }
 }
 
 /// Somebody who waits for a drain.

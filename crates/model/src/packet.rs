@@ -2,17 +2,19 @@
 
 use crate::block::Letter;
 use crate::credits::Generation;
+use crate::latency::Packed;
 use crate::link::Traffic;
 use crate::message::{Flag, LineRequest, Origin};
 use crate::mshr::EntryId;
+use crate::watch::Contents;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::nodes::Class;
-use tombolo_protocol::{Action, Data, Request};
+use tombolo_protocol::{Action, Request};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, SmId};
 
 /// What one module sends another: the content of a message on the links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Packet<D: Data> {
+pub enum Packet<D: Contents> {
     /// Toward a home, or toward a subscriber: what was stored to a published page.
     Request(LineRequest<D>),
     /// Toward a home: the sender has dropped the line's region.
@@ -32,6 +34,10 @@ pub enum Packet<D: Data> {
         data: D,
         /// The module that has answered: the sender, or one further up.
         by: ModuleId,
+        /// What it took in modules, from the request's arrival to the departure.
+        inside: D::Note<Packed>,
+        /// And on links, in picoseconds.
+        link: D::Note<u32>,
     },
     /// From a home, ahead of a fill of the line: the copy that comes shows this flag.
     Flag {
@@ -42,18 +48,22 @@ pub enum Packet<D: Data> {
     },
     /// From a home: the answer to a read that its module's L2 has passed on, for an SM.
     Answer {
-        /// Whose it is.
-        origin: Origin,
+        /// The SM.
+        sm: SmId,
+        /// Its miss register that waits for it.
+        register: EntryId,
         /// The line.
         line: Line,
         /// Bytes carried.
         mask: Mask,
         /// Contents.
         data: D,
-        /// The flag that the read looked for, where it was seen.
-        seen: Flag,
+        /// Whether the flag that the read looked for was seen.
+        seen: bool,
         /// The module that has answered.
         by: ModuleId,
+        /// What it took there, and at the slice that has passed it on.
+        inside: D::Note<Packed>,
     },
     /// From a home: the line's region is no longer current.
     Invalidate {
@@ -169,7 +179,7 @@ pub enum Payload {
 impl Payload {
     /// Of a request.
     #[inline]
-    pub fn of<D: Data>(request: &Request<D>) -> Payload {
+    pub fn of<D: Contents>(request: &Request<D>) -> Payload {
         match *request {
             Request::Read { .. } => Payload::Read,
             Request::Write { mask, .. } | Request::Atomic { mask, .. } => Payload::store(mask),
@@ -178,7 +188,7 @@ impl Payload {
 
     /// Of what is published: whole lines, and atomics as they are. Source: GPS, section 7.5: transfers are at the granularity of
     /// lines.
-    pub fn published<D: Data>(request: &Request<D>) -> Payload {
+    pub fn published<D: Contents>(request: &Request<D>) -> Payload {
         match *request {
             Request::Write { .. } => Payload::store(Mask::ALL),
             Request::Read { .. } | Request::Atomic { .. } => Payload::of(request),
@@ -204,7 +214,7 @@ pub struct Facts {
     pub payload: Payload,
 }
 
-impl<D: Data> Packet<D> {
+impl<D: Contents> Packet<D> {
     /// What ports and links need to know of it.
     #[inline]
     pub fn facts(&self) -> Facts {
@@ -214,7 +224,7 @@ impl<D: Data> Packet<D> {
             }
             Packet::Request(LineRequest { line, request, .. }) => (Receiver::Slice(line), Payload::of(&request)),
             Packet::Fill { line, mask, .. } => (Receiver::Slice(line), Payload::Grains(mask.grains())),
-            Packet::Answer { origin, mask, .. } => (Receiver::Sm(origin.sm), Payload::Grains(mask.grains())),
+            Packet::Answer { sm, mask, .. } => (Receiver::Sm(sm), Payload::Grains(mask.grains())),
             Packet::Old { origin, line, .. } => (Receiver::Origin(origin, line), Payload::Grains(1)),
             Packet::Flag { line, .. } => (Receiver::Slice(line), Payload::Nothing),
             Packet::Downgrade { line } | Packet::Invalidate { line, .. } => (Receiver::Slice(line), Payload::Control),

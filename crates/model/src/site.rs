@@ -9,12 +9,13 @@ use crate::packet::Receiver;
 use crate::schedule::Schedule;
 use crate::watch::{Contents, WarpSlot};
 use crate::weight::Weights;
+use crate::wires::Wires;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::drain::Leg;
 use tombolo_protocol::paging::Paging;
 use tombolo_protocol::{Homes, Topology};
-use tombolo_types::{ComponentId, Line, ModuleId, Ps, SmId};
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, SmId};
 
 /// What of a protocol decides how its messages travel between modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub struct Site<C, D: Contents> {
     pub map: Map,
     /// Bytes of packets on links.
     pub weights: Weights,
+    /// Where loads are followed ([`crate::latency`]): what idle trips between modules take.
+    pub wires: Option<Arc<Wires>>,
     /// Who checks what loads return.
     pub watch: D::Watch,
     /// The lines of ranged operations at boundaries.
@@ -54,6 +57,18 @@ pub struct Site<C, D: Contents> {
 }
 
 impl<C, D: Contents> Site<C, D> {
+    /// Whether what loads take is counted.
+    #[inline]
+    pub fn follows_loads(&self) -> bool {
+        D::FOLLOWS && self.wires.is_some()
+    }
+
+    /// What an idle trip takes from this module to another and back, or between two others, in picoseconds.
+    #[inline]
+    pub fn trip(&self, from: ModuleId, to: ModuleId, mask: Mask) -> u32 {
+        self.wires.as_ref().map_or(0, |wires| wires.trip(from, to, mask))
+    }
+
     /// The name of a warp slot for those who watch.
     pub fn warp_slot(&self, sm: SmId, slot: usize) -> WarpSlot {
         WarpSlot { gpu: self.map.gpu_of(self.module), module: self.module, sm, slot: slot as u8 }

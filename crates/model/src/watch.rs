@@ -5,6 +5,7 @@
 //! together with the synchronisation that decides what it might have.
 
 use crate::kernel_slot::KernelSlot;
+use crate::latency::{Note, Noted};
 use crate::layout::Unit;
 use crate::message::{Flag, Message};
 use crate::packet::Packet;
@@ -17,6 +18,10 @@ pub trait Contents: Data {
     type Watch: Watch<Self>;
     /// Whether protocols of a run may have a broken rule. Where they may not, nothing of those is in its code.
     const BREAKABLE: bool = true;
+    /// Whether loads of a run can be followed ([`crate::latency`]). Where they cannot, nothing of that is in its code.
+    const FOLLOWS: bool = false;
+    /// What a message notes of a load's way: [`Kept`](crate::latency::Kept) where loads can be followed, otherwise `()`.
+    type Note<T: Noted>: Note<T>;
 
     /// An atomic that leaves these contents of the bytes of `mask`, whatever was there.
     fn exchange(self, mask: Mask) -> Self::Update;
@@ -25,6 +30,7 @@ pub trait Contents: Data {
 impl Contents for () {
     type Watch = ();
     const BREAKABLE: bool = false;
+    type Note<T: Noted> = ();
 
     fn exchange(self, _: Mask) {}
 }
@@ -44,7 +50,7 @@ pub struct WarpSlot {
 
 /// Hears what happens, in an order that agrees with cause and effect at every thread count. All methods do nothing
 /// unless they are overridden.
-pub trait Watch<D: Data>: Clone + Send + Sync + 'static {
+pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
     /// The `launch`th kernel (from 0, in the order of the program) starts on one more module, in this slot. No warp is left
     /// of the kernels that it waits for, nor of the one that was in the slot before.
     fn kernel(&self, launch: u32, slot: KernelSlot) {
@@ -128,3 +134,66 @@ pub trait Watch<D: Data>: Clone + Send + Sync + 'static {
 }
 
 impl Watch<()> for () {}
+
+/// Somebody, or nobody.
+impl<D: Contents, W: Watch<D>> Watch<D> for Option<W> {
+    fn kernel(&self, launch: u32, slot: KernelSlot) {
+        self.iter().for_each(|watch| watch.kernel(launch, slot));
+    }
+
+    fn host(&self, core: WarpSlot) {
+        self.iter().for_each(|watch| watch.host(core));
+    }
+
+    fn warp(&self, slot: WarpSlot, index: u32) {
+        self.iter().for_each(|watch| watch.warp(slot, index));
+    }
+
+    fn cta(&self, one: WarpSlot, slots: u64, kernel: KernelSlot) {
+        self.iter().for_each(|watch| watch.cta(one, slots, kernel));
+    }
+
+    fn barrier(&self, one: WarpSlot, slots: u64) {
+        self.iter().for_each(|watch| watch.barrier(one, slots));
+    }
+
+    fn released(&self, warp: WarpSlot, scope: Scope) {
+        self.iter().for_each(|watch| watch.released(warp, scope));
+    }
+
+    fn found(&self, warp: WarpSlot, result: u8, flag: Flag) {
+        self.iter().for_each(|watch| watch.found(warp, result, flag));
+    }
+
+    fn acquired(&self, warp: WarpSlot, scope: Scope) {
+        self.iter().for_each(|watch| watch.acquired(warp, scope));
+    }
+
+    fn load(&self, warp: WarpSlot, result: u8) {
+        self.iter().for_each(|watch| watch.load(warp, result));
+    }
+
+    fn loaded(&self, now: Ps, warp: WarpSlot, result: u8, line: Line, mask: Mask, data: D) {
+        self.iter().for_each(|watch| watch.loaded(now, warp, result, line, mask, data));
+    }
+
+    fn store(&self, warp: WarpSlot, line: Line, mask: Mask, flag: Flag) -> D {
+        self.as_ref().map_or_else(D::default, |watch| watch.store(warp, line, mask, flag))
+    }
+
+    fn atomic(&self, warp: WarpSlot, line: Line, mask: Mask, flag: Flag) -> D::Update {
+        self.as_ref().map_or_else(D::Update::default, |watch| watch.atomic(warp, line, mask, flag))
+    }
+
+    fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<D>) {
+        self.iter().for_each(|watch| watch.handles(now, module, unit, message));
+    }
+
+    fn delay(&self, source: ModuleId, target: ModuleId, packet: &Packet<D>) -> Ps {
+        self.as_ref().map_or(Ps::ZERO, |watch| watch.delay(source, target, packet))
+    }
+
+    fn delivery(&self, module: ModuleId, source: usize, sm: SmId) -> Ps {
+        self.as_ref().map_or(Ps::ZERO, |watch| watch.delivery(module, source, sm))
+    }
+}

@@ -7,6 +7,7 @@
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{Coherence, Pending, Protocol};
+use std::collections::VecDeque;
 use tombolo_types::{Line, Mask};
 
 /// What became of a request or a write-back that was tried.
@@ -16,6 +17,15 @@ pub enum Tried {
     Taken,
     /// The protocol refused it while its line's miss is pending. Nothing has changed.
     Stalled,
+}
+
+/// What became of a request that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It has run, or is parked on its line's miss.
+    Yes,
+    /// It is to wait for a store credit, or behind who does.
+    Waits,
 }
 
 /// The arrival of one request at an L2.
@@ -29,8 +39,6 @@ pub trait Arrival {
     fn follows_waiting(&self) -> bool;
     /// Whether it needs no store credit, or finds one.
     fn has_credit(&self) -> bool;
-    /// Has it wait for a credit, or behind who does.
-    fn wait(&mut self);
     /// Whether requests are parked on the pending miss of its line.
     fn has_parked(&self) -> bool;
     /// Parks it there, behind the others.
@@ -55,20 +63,19 @@ pub fn passes_waiting(protocol: &impl Protocol, is_read: bool) -> bool {
 /// # Errors
 /// Says what the host lacks. Nothing has changed.
 #[inline]
-pub fn take<A: Arrival>(protocol: &impl Protocol, arrival: &mut A) -> Result<(), A::Lack> {
+pub fn take<A: Arrival>(protocol: &impl Protocol, arrival: &mut A) -> Result<Taken, A::Lack> {
     if arrival.follows_waiting() && !passes_waiting(protocol, arrival.is_read()) {
-        arrival.wait();
-        return Ok(());
+        return Ok(Taken::Waits);
     }
     let waits_its_turn = arrival.has_parked() && !protocol.broken(BrokenRule::RequestPassesParked);
     if waits_its_turn {
         arrival.park();
     } else if !arrival.has_credit() {
-        arrival.wait();
+        return Ok(Taken::Waits);
     } else if arrival.run()? == Tried::Stalled {
         arrival.park();
     }
-    Ok(())
+    Ok(Taken::Yes)
 }
 
 /// A read that waits for bytes of a miss.
@@ -130,22 +137,39 @@ pub trait Resuming {
     fn flush(&mut self, held: &mut Self::Held);
     /// The next of those that parked.
     fn next_parked(&mut self, held: &mut Self::Held) -> Option<Self::Item>;
-    /// Takes one, as [`take`] does. False where the host lacks something for it, and nothing has changed.
-    fn take(&mut self, item: &Self::Item) -> bool;
-    /// Keeps one that the host cannot take yet, ahead of all that arrives later.
-    fn defer(&mut self, item: Self::Item);
+    /// Whether neither of two may pass the other while that waits for a credit: they are of one channel.
+    fn keep_order(&self, one: &Self::Item, other: &Self::Item) -> bool;
+    /// Takes one, as [`take`] does. `follows`: whether a store waits for a credit that comes before it on its channel. `None`
+    /// where the host lacks something for it, and nothing has changed.
+    fn take(&mut self, item: &Self::Item, follows: bool) -> Option<Taken>;
+    /// Has them wait for a credit, in this order, ahead of all of their channels that wait: those came later.
+    fn wait_first(&mut self, waiting: VecDeque<Self::Item>);
+    /// Keeps those that the host cannot take yet, in this order, ahead of all of their channels: of what waits for a credit,
+    /// and of what arrives later.
+    fn defer(&mut self, deferred: VecDeque<Self::Item>);
 }
 
-/// A miss is over and its waiters are served: releases write the line back, then the parked run again in their order.
+/// A miss is over and its waiters are served: releases write the line back, then the parked run again in their order. They
+/// came before all that waits for a credit now on their channels. One that has no credit itself waits ahead of that, and
+/// those of its channel that parked behind it follow.
 #[inline]
 pub fn resume<R: Resuming>(host: &mut R, mut held: R::Held) {
     host.flush(&mut held);
-    let mut takes = true;
+    let (mut waiting, mut deferred) = (VecDeque::new(), VecDeque::new());
     while let Some(item) = host.next_parked(&mut held) {
-        takes = takes && host.take(&item);
-        if !takes {
-            host.defer(item);
+        let follows = waiting.iter().any(|other| host.keep_order(other, &item));
+        let taken = if follows || deferred.is_empty() { host.take(&item, follows) } else { None };
+        match taken {
+            Some(Taken::Yes) => {}
+            Some(Taken::Waits) => waiting.push_back(item),
+            None => deferred.push_back(item),
         }
+    }
+    if !waiting.is_empty() {
+        host.wait_first(waiting);
+    }
+    if !deferred.is_empty() {
+        host.defer(deferred);
     }
 }
 
@@ -235,6 +259,7 @@ mod tests {
         /// Requests that parked, and which of them lacks something.
         parked: Vec<u32>,
         lacking: Option<u32>,
+        uncredited: Option<u32>,
     }
 
     #[derive(Clone, Copy, Debug, PartialEq)]
@@ -272,10 +297,6 @@ mod tests {
 
         fn has_credit(&self) -> bool {
             !self.lacks_credit
-        }
-
-        fn wait(&mut self) {
-            self.tell("wait".to_owned());
         }
 
         fn has_parked(&self) -> bool {
@@ -331,13 +352,28 @@ mod tests {
             (!self.parked.is_empty()).then(|| self.parked.remove(0))
         }
 
-        fn take(&mut self, item: &u32) -> bool {
-            self.tell(format!("take {item}"));
-            self.lacking != Some(*item)
+        fn keep_order(&self, one: &u32, other: &u32) -> bool {
+            one % 2 == other % 2
         }
 
-        fn defer(&mut self, item: u32) {
-            self.tell(format!("defer {item}"));
+        fn take(&mut self, item: &u32, follows: bool) -> Option<Taken> {
+            if follows {
+                return Some(Taken::Waits);
+            }
+            self.tell(format!("take {item}"));
+            match self.lacking == Some(*item) {
+                true => None,
+                false if self.uncredited == Some(*item) => Some(Taken::Waits),
+                false => Some(Taken::Yes),
+            }
+        }
+
+        fn wait_first(&mut self, waiting: VecDeque<u32>) {
+            self.tell(format!("wait {waiting:?}"));
+        }
+
+        fn defer(&mut self, deferred: VecDeque<u32>) {
+            self.tell(format!("defer {deferred:?}"));
         }
     }
 
@@ -382,7 +418,9 @@ mod tests {
     fn nothing_passes_a_store_of_its_channel_that_waits_for_a_credit() {
         let told = |log: Log, rule| {
             let mut log = log;
-            take(&hmg(rule), &mut log).expect("nothing is lacking");
+            if take(&hmg(rule), &mut log).expect("nothing is lacking") == Taken::Waits {
+                log.tell("wait".to_owned());
+            }
             log.told
         };
         let behind = |is_read| Log { is_read, follows_waiting: true, has_parked: true, ..Log::default() };
@@ -418,7 +456,17 @@ mod tests {
     fn releases_write_back_before_the_parked_run_and_none_passes_one_that_cannot() {
         let mut log = Log { parked: vec![1, 2, 3], lacking: Some(2), ..Log::default() };
         resume(&mut log, ());
-        assert_eq!(log.told, ["flush", "take 1", "take 2", "defer 2", "defer 3"]);
+        assert_eq!(log.told, ["flush", "take 1", "take 2", "defer [2, 3]"]);
+    }
+
+    #[test]
+    fn one_that_parked_waits_for_a_credit_ahead_of_others_and_its_channel_follows() {
+        let mut log = Log { parked: vec![1, 2, 3, 4], uncredited: Some(1), ..Log::default() };
+        resume(&mut log, ());
+        assert_eq!(log.told, ["flush", "take 1", "take 2", "take 4", "wait [1, 3]"]);
+        let mut log = Log { parked: vec![1, 2, 3, 4], uncredited: Some(1), lacking: Some(2), ..Log::default() };
+        resume(&mut log, ());
+        assert_eq!(log.told, ["flush", "take 1", "take 2", "wait [1, 3]", "defer [2, 4]"]);
     }
 
     #[test]

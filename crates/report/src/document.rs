@@ -1,7 +1,9 @@
 //! The outcome of an experiment as data: what a report shows, and what `report` reads back from a folder.
 
+use crate::drawing::LOOKS;
 use crate::evidence::{Evidence, Runs};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Everything one report shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -156,6 +158,10 @@ pub struct Chart {
     /// Value of the vertical axis to mark with a line, such as 1 for a speed-up; of a heat map, where its colours turn.
     #[serde(default)]
     pub reference: Option<f64>,
+    /// By series, which colour and hatch it has, counted from 0, so that series of one name look alike in several figures.
+    /// Empty: as they stand in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looks: Vec<usize>,
 }
 
 /// Shapes a figure may take.
@@ -349,6 +355,16 @@ impl Figure {
     /// Columns that hold numbers: all but the first.
     pub fn series(&self) -> &[String] {
         self.columns.get(1..).unwrap_or(&[])
+    }
+
+    /// The look of a series, counted from 0 over those that are drawn.
+    pub(crate) fn look(&self, series: usize) -> usize {
+        self.chart.looks.get(series).copied().unwrap_or(series) % LOOKS
+    }
+
+    /// All looks that its drawing needs.
+    pub(crate) fn looks(&self) -> BTreeSet<usize> {
+        (0..self.series().len()).map(|series| self.look(series)).collect()
     }
 
     /// Whether there is a number to show.

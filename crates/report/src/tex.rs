@@ -2,7 +2,7 @@
 //! by the index of their columns, so that a change of a number needs no other.
 
 use crate::document::{ChartKind, Figure};
-use crate::drawing::{COLOURS, KINDS, LOOKS, Layout, SHADES, hue, layout, mark};
+use crate::drawing::{COLOURS, KINDS, Layout, SHADES, hue, layout, mark};
 use crate::files::{Beside, beside};
 use crate::number::brief;
 use crate::page::column;
@@ -168,7 +168,7 @@ impl Rows<'_> {
     }
 
     fn series(&self, tex: &mut String, series: usize) {
-        let (figure, look) = (self.figure, series % LOOKS);
+        let (figure, look) = (self.figure, self.figure.look(series));
         let hue = hue(look);
         let (bar, shift) = (self.layout.bar * POINTS, self.shift(series));
         let column = series + 1;
@@ -209,7 +209,7 @@ impl Rows<'_> {
     fn stated(&self, tex: &mut String) {
         let (figure, first) = (self.figure, self.figure.series().len() + 1);
         for (at, column) in beside(figure).iter().enumerate().filter(|(_, column)| column.holds == Beside::Stated) {
-            let (place, shift, look) = (first + at, self.shift(column.series), column.series % LOOKS);
+            let (place, shift, look) = (first + at, self.shift(column.series), figure.look(column.series));
             let draw =
                 if figure.chart.kind == ChartKind::Lines { format!("look{}", hue(look)) } else { "black".to_owned() };
             let below: String = match figure.chart.kind {
@@ -260,7 +260,7 @@ fn scatter(figure: &Figure, tex: &mut String) {
     .expect(GROWS);
     tex.push_str("  grid=major, grid style={gray!30}, legend style={at={(0,1.03)}, anchor=south west, legend columns=3, draw=none}]\n");
     for series in 1..figure.series().len() {
-        let look = (series - 1) % LOOKS;
+        let look = figure.look(series - 1);
         writeln!(tex, "\\addplot[look{}, only marks, mark={}, mark size=1.6pt, opacity=.75] table[x index=1, y index={}] {{\\figurenumbers}};", hue(look), MARKS[mark(look)], series + 1).expect(GROWS);
         if figure.series().len() > 2 {
             writeln!(tex, "\\addlegendentry{{{}}}", text(&column(&figure.series()[series]))).expect(GROWS);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tombolo_machine::{Description, MachineConfig};
 use tombolo_report::counter::{COUNTERS, find};
-use tombolo_system::RunSpec;
+use tombolo_system::{RunRecord, RunSpec};
 use tombolo_workload::bench::{self, Mode, Request};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
@@ -24,7 +24,7 @@ fn numbers(path: &str, value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The record of a small run.
+/// The record of a small run, with all that a run can be asked for.
 fn record(
     machine: &Description<MachineConfig>,
     share: u64,
@@ -42,7 +42,9 @@ fn record(
     let options = RecordOptions { warp_width: machine.sm.warp_width, line: machine.line, ..RecordOptions::default() };
     let program = bench::record(workload, &request, &options, Mode::Auto).expect("it runs");
     let spec = RunSpec { machine, design, program: Arc::new(program), pages: None, threads: 1 };
-    serde_json::to_value(tombolo_system::run_logged(&spec).expect("it runs").0).expect("a record is JSON")
+    let (logged, _) = tombolo_system::run_logged(&spec).expect("it runs");
+    let RunRecord { latency, stalls, gpus, .. } = tombolo_system::run_followed(&spec).expect("it runs");
+    serde_json::to_value(RunRecord { latency, stalls, gpus, ..logged }).expect("a record is JSON")
 }
 
 /// Of a run whose boundaries are counted, of one whose pages move, of one whose pages are published, and of one in which the

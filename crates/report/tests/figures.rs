@@ -171,6 +171,19 @@ fn text_of_a_document_is_text_in_every_file() {
 }
 
 #[test]
+fn a_series_with_a_look_of_its_own_has_it_in_every_figure() {
+    let with = |looks: Vec<usize>| {
+        let figure = one(ChartKind::Stacked, 2, looks.len());
+        svg(Figure { chart: Chart { looks, ..figure.chart }, ..figure })
+    };
+    let colours = ["#0072b2", "#e69f00", "#009e73", "#d55e00"];
+    let found = |svg: &str| colours.map(|colour| svg.contains(colour));
+    assert_eq!(found(&with(vec![0, 3])), [true, false, false, true]);
+    assert_eq!(found(&with(vec![3])), [false, false, false, true]);
+    assert_eq!(found(&svg(one(ChartKind::Stacked, 2, 2))), [true, true, false, false]);
+}
+
+#[test]
 fn odd_figures_are_drawn_too() {
     let numbers = [Some(1e12), Some(-1.0), Some(1e-9), Some(0.0), None, Some(3.5), Some(-1e6), Some(f64::NAN)];
     for kind in [ChartKind::Bars, ChartKind::Lines, ChartKind::Stacked, ChartKind::Scatter, ChartKind::Heat] {

@@ -3,6 +3,7 @@
 use crate::elision::{BoundaryRecord, ElisionRecord, Known, Reading};
 use crate::energy::{Energy, Moved};
 use crate::host::{BlocksRecord, PhasesRecord};
+use crate::latency::LatencyRecord;
 use crate::launches;
 use crate::links;
 use crate::paging::{CopiesRecord, PagingRecord};
@@ -12,14 +13,16 @@ use crate::record::{
     DramRecord, GpuRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord, TrafficRecord,
 };
 use crate::run::{RunError, RunSpec};
-use crate::stalls::{Slots, StallRecord};
+use crate::stalls::{QueueRecord, QueuedRecord, Slots, StallRecord};
 use crate::timeline::{ModuleTrack, Timeline};
+use crate::utilization::{Busy, UtilizationRecord};
 use crate::ways::{local_ways, way_moves};
 use tombolo_design::placement::Movement;
 use tombolo_engine::EngineStats;
 use tombolo_machine::MachineConfig;
 use tombolo_model::below::{Below, L2};
 use tombolo_model::command_processor::CommandProcessor;
+use tombolo_model::latency::{Latencies, Served};
 use tombolo_model::module::Module;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::traffic::Traffic;
@@ -36,6 +39,8 @@ pub(crate) struct Ended<'a> {
     pub(crate) machine: &'a MachineConfig,
     pub(crate) stats: EngineStats,
     pub(crate) wall: f64,
+    /// Whether what loads took was counted.
+    pub(crate) follows: bool,
 }
 
 impl Ended<'_> {
@@ -78,9 +83,13 @@ impl Ended<'_> {
         let (processor, sharing) = (&hub.command_processor, self.spec.design.placement.sharing());
         let end = processor.ended();
         let links = links::records(self.machine, &hub.fabric, &modules, end);
-        let slots = Slots { machine: self.machine, processor, modules: &modules };
+        let slots = Slots { machine: self.machine, processor, modules: &modules, follows: self.follows };
         let gpus = launches::gpus(&slots, &links);
-        let digests = Self::digests(parts, (&sm, &l2), (&links, &gpus), end);
+        let busy: Vec<Busy> = modules.iter().map(|module| Busy::of(module)).collect();
+        let mut latencies = Latencies::default();
+        modules.iter().for_each(|module| latencies.merge(&module.sm_shared().latencies));
+        let observed = Observed { gpus: &gpus, busy: &busy, latencies: &latencies };
+        let digests = Self::digests(parts, (&sm, &l2), (&links, end), &observed);
         let gpu_bytes = links.iter().filter(|link| link.name.starts_with("gpu") && link.name.ends_with("out"));
         let inter_gpu_bytes = gpu_bytes.map(|link| link.bytes).sum();
         Ok(RunRecord {
@@ -107,9 +116,11 @@ impl Ended<'_> {
             },
             energy_pj: self.energy((&sm, &l2, memory_cache, dram), traffic, &links),
             stalls: gpus.iter().fold(StallRecord::default(), |sum, gpu| sum.and(&gpu.stalls)),
+            latency: self.follows.then(|| LatencyRecord::new(&latencies)),
             gpus,
             modules: launches::modules(&slots),
             links,
+            utilization: UtilizationRecord::new(&busy, end),
             inter_gpu_bytes,
             dram,
             memory_cache,
@@ -132,7 +143,7 @@ impl Ended<'_> {
             sm: sm.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             digest: digests[0].to_string(),
             statistics_digest: digests[1].to_string(),
-            kernels: launches::records(self.machine, &*self.spec.program, processor, &modules),
+            kernels: launches::records(&*self.spec.program, &slots),
             check: None,
             notes: Vec::new(),
             host: self.host(&sm),
@@ -143,8 +154,8 @@ impl Ended<'_> {
     fn digests<C: Below<D>, D: Contents>(
         parts: &[Part<C, D>],
         (sm, l2): (&SmStats, &L2Stats),
-        (links, gpus): (&[LinkRecord], &[GpuRecord]),
-        end: Ps,
+        (links, end): (&[LinkRecord], Ps),
+        observed: &Observed<'_>,
     ) -> [Digest; 2] {
         let [mut digest, mut statistics] = [Digest::default(); 2];
         parts.iter().for_each(|part| digest.merge(part.digest));
@@ -159,10 +170,7 @@ impl Ended<'_> {
         l2.results().for_each(|count| named("l2", count, &mut digest));
         sm.statistics().for_each(|count| named("sm", count, &mut statistics));
         l2.statistics().for_each(|count| named("l2", count, &mut statistics));
-        for gpu in gpus {
-            let named = gpu.stalls.named().into_iter();
-            named.for_each(|(name, cycles)| statistics.value(&format!("{}.stalls.{name}", gpu.name), cycles));
-        }
+        observed.mix(&mut statistics);
         [digest, statistics]
     }
 
@@ -277,6 +285,36 @@ impl Ended<'_> {
             lines.push(format!("and {more} more"));
         }
         RunError::Stuck { at: self.stats.last_event, report: lines.join("\n") }
+    }
+}
+
+/// What observes a run and decides nothing, beside counters.
+struct Observed<'a> {
+    gpus: &'a [GpuRecord],
+    busy: &'a [Busy],
+    latencies: &'a Latencies,
+}
+
+impl Observed<'_> {
+    /// Mixes each number in by name.
+    fn mix(&self, statistics: &mut Digest) {
+        for GpuRecord { name, stalls, .. } in self.gpus {
+            stalls
+                .named()
+                .iter()
+                .for_each(|(class, cycles)| statistics.value(&format!("{name}.stalls.{class}"), *cycles));
+            for (class, QueueRecord { link, slice, dram }) in stalls.queued.iter().flat_map(QueuedRecord::named) {
+                let queues = [("link", link), ("slice", slice), ("dram", dram)];
+                queues.iter().for_each(|(queue, cycles)| {
+                    statistics.value(&format!("{name}.stalls.queued.{class}.{queue}"), *cycles);
+                });
+            }
+        }
+        self.busy.iter().flat_map(Busy::named).for_each(|(name, value)| statistics.value(&name, value));
+        for served in Served::ALL {
+            let named = self.latencies.of(served).named();
+            named.for_each(|(name, value)| statistics.value(&format!("latency.{served:?}.{name}"), value));
+        }
     }
 }
 

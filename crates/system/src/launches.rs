@@ -3,7 +3,6 @@
 use crate::record::{GpuRecord, KernelRecord, LinkRecord, ModuleRecord};
 use crate::stalls::Slots;
 use crate::time::{Span, Split, TimeRecord, union};
-use tombolo_machine::MachineConfig;
 use tombolo_model::below::Below;
 use tombolo_model::command_processor::{Awaited, CommandProcessor, Stretch};
 use tombolo_model::module::Module;
@@ -37,15 +36,10 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
 }
 
 /// A record of each launch, in order.
-pub(crate) fn records<C: Below<D>, D: Contents>(
-    machine: &MachineConfig,
-    program: &dyn Program,
-    processor: &CommandProcessor,
-    modules: &[&Module<C, D>],
-) -> Vec<KernelRecord> {
+pub(crate) fn records<C: Below<D>, D: Contents>(program: &dyn Program, slots: &Slots<'_, C, D>) -> Vec<KernelRecord> {
+    let Slots { machine, processor, modules, .. } = *slots;
     let named = program.kernels();
     let topology = &machine.topology;
-    let slots = Slots { machine, processor, modules };
     let launches = processor.kernels().iter().enumerate();
     let record = |(launch, time): (usize, &tombolo_model::command_processor::KernelTime)| {
         let paces = || modules.iter().filter_map(|module| module.controller().dispatcher().paces().get(launch));
@@ -74,7 +68,7 @@ pub(crate) fn records<C: Below<D>, D: Contents>(
 
 /// A record of each GPU; `slots` and `links` are those of the run.
 pub(crate) fn gpus<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>, links: &[LinkRecord]) -> Vec<GpuRecord> {
-    let Slots { machine, processor, modules } = *slots;
+    let Slots { machine, processor, modules, .. } = *slots;
     let of_gpu = modules.chunks(usize::from(machine.topology.modules_per_gpu));
     let record = |(gpu, modules): (GpuId, &[&Module<C, D>])| {
         let name = gpu.to_string();
@@ -95,7 +89,7 @@ pub(crate) fn gpus<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>, links: &[L
 
 /// A record of each module of each GPU.
 pub(crate) fn modules<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>) -> Vec<ModuleRecord> {
-    let Slots { machine, processor, modules } = *slots;
+    let Slots { machine, processor, modules, .. } = *slots;
     let record = |module: &&Module<C, D>| {
         let shared = module.slice_shared();
         let l2 = &shared.stats;

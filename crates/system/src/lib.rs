@@ -30,6 +30,7 @@ mod fit;
 pub mod host;
 pub mod iteration;
 pub mod labels;
+pub mod latency;
 mod launches;
 mod links;
 pub mod movement;
@@ -51,11 +52,14 @@ pub mod time;
 pub mod timeline;
 
 pub mod uses;
+pub mod utilization;
 mod ways;
 
 pub use placement::place;
 pub use record::RunRecord;
-pub use run::{Broken, Resident, RunError, RunSpec, run, run_checked, run_logged, run_timed, run_warm, run_watched};
+pub use run::{
+    Broken, Resident, RunError, RunSpec, run, run_checked, run_followed, run_logged, run_timed, run_warm, run_watched,
+};
 pub use sample::{SampleInfo, project, sample};
 pub use time::{TimeChoice, TimeRecord};
 pub use tombolo_workload::record::Projection;

@@ -5,10 +5,12 @@ use crate::elision::ElisionRecord;
 use crate::energy::Energy;
 use crate::host::{BlocksRecord, PhasesRecord};
 use crate::iteration::IterationRecord;
+use crate::latency::LatencyRecord;
 use crate::paging::{CopiesRecord, PagingRecord};
 use crate::publication::PublicationRecord;
 use crate::stalls::StallRecord;
 use crate::time::TimeRecord;
+use crate::utilization::UtilizationRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_model::dram::DramStats;
@@ -62,13 +64,22 @@ pub struct LinkRecord {
     pub lanes_turned: u64,
 }
 
-/// All memories: what their channels transferred, in whole bursts.
+/// All memories: what their channels transferred, in whole bursts, and what state they met rows in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DramRecord {
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
+    /// Accesses to a row that was open, or about to be.
+    #[serde(default)]
+    pub row_hits: u64,
+    /// Accesses to a bank with no row open.
+    #[serde(default)]
+    pub row_misses: u64,
+    /// Accesses to a bank with another row open.
+    #[serde(default)]
+    pub row_conflicts: u64,
 }
 
 impl DramRecord {
@@ -76,6 +87,14 @@ impl DramRecord {
     pub(crate) fn add(&mut self, stats: &DramStats) {
         self.read_bytes += stats.read_bytes;
         self.write_bytes += stats.write_bytes;
+        self.row_hits += stats.row_hits;
+        self.row_misses += stats.row_misses;
+        self.row_conflicts += stats.row_conflicts;
+    }
+
+    /// Accesses of channels, each to a row in one of the three states.
+    pub fn accesses(&self) -> u64 {
+        self.row_hits + self.row_misses + self.row_conflicts
     }
 }
 
@@ -288,6 +307,9 @@ pub struct RunRecord {
     /// Each module of each GPU.
     #[serde(default)]
     pub modules: Vec<ModuleRecord>,
+    /// How busy memories, slices and crossbars were.
+    #[serde(default)]
+    pub utilization: UtilizationRecord,
     /// Bytes that GPUs sent each other, and a host in the fabric.
     pub inter_gpu_bytes: u64,
     /// Memory.
@@ -332,6 +354,9 @@ pub struct RunRecord {
     /// What warp slots spent their cycles on.
     #[serde(default)]
     pub stalls: StallRecord,
+    /// How long loads took, by who served them; of runs whose loads are followed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencyRecord>,
     /// Other counters of the SMs.
     pub sm: BTreeMap<String, u64>,
     /// Picojoules by component.

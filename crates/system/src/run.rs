@@ -38,6 +38,7 @@ use tombolo_model::site::Site;
 use tombolo_model::view::View;
 use tombolo_model::watch::Contents;
 use tombolo_model::weight::Weights;
+use tombolo_model::wires::Wires;
 use tombolo_protocol::catalogue::{Visitor, choose, choose_whole};
 use tombolo_protocol::nmoesi::{BrokenNmoesi, NmoesiOptions};
 use tombolo_protocol::nodes::Nodes;
@@ -150,6 +151,15 @@ pub fn run_logged(spec: &RunSpec) -> Result<(RunRecord, Vec<BoundaryRecord>), Ru
     Ok((finished.record, finished.boundaries))
 }
 
+/// Runs a program to its end and counts what its loads take, and what of waits for them was spent in queues. The record is
+/// that of [`run`], with these. Lines carry versions, which nobody looks at: loads of lines without contents are not followed.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_followed(spec: &RunSpec) -> Result<RunRecord, RunError> {
+    Ok(dispatch::<Versions>(spec, Extras { follows: true, ..Extras::default() }, &None)?.record)
+}
+
 /// Runs a program to its end and keeps what links, modules and GPUs did over time, in windows of `window`. The record is
 /// that of [`run`].
 ///
@@ -173,7 +183,7 @@ pub fn run_checked(spec: &RunSpec, broken: impl Into<Broken>) -> Result<RunRecor
 fn checked(spec: &RunSpec, broken: Broken) -> Result<RunRecord, RunError> {
     let checker =
         Arc::new(Checker::new(spec.machine.line, LaunchOrder::of(spec.program.commands()), spec.program.arrays()));
-    let record = run_watched::<Versions>(spec, &checker, broken)?;
+    let record = run_watched::<Versions>(spec, &Some(Arc::clone(&checker)), broken)?;
     Ok(RunRecord { check: Some(checker.checked()), ..record })
 }
 
@@ -225,7 +235,7 @@ impl From<BrokenPaging> for Broken {
     }
 }
 
-/// Optional inputs: warm caches, an injected fault, a timeline.
+/// Optional inputs: warm caches, an injected fault, a timeline, loads that are followed.
 #[derive(Clone, Copy, Default)]
 struct Extras<'a> {
     /// What memory-side caches hold at the start.
@@ -236,6 +246,8 @@ struct Extras<'a> {
     window: Option<Ps>,
     /// Whether boundaries are kept.
     logs: bool,
+    /// Whether what loads take is counted.
+    follows: bool,
 }
 
 /// What a run leaves.
@@ -340,7 +352,8 @@ impl<D: Contents> Simulation<'_, D> {
         let Scheduled { schedule, first_iteration, notes } = scheduled;
         let driver = driver(&built, &pages, &schedule, subscribed);
         let map = map(&built, &machine, Arc::clone(&pages));
-        let shared = Shared { map: &map, extents: boundaries.extents(), schedule: &schedule, driver: &driver, watch };
+        let (follows, extents) = (extras.follows, boundaries.extents());
+        let shared = Shared { map: &map, follows, extents, schedule: &schedule, driver: &driver, watch };
         let mut modules = modules::<_, D>(spec, &built, protocol, &shared);
         warm(&mut modules, &map, extras.resident);
         start::fill(spec, &pages, &mut modules)?;
@@ -352,7 +365,7 @@ impl<D: Contents> Simulation<'_, D> {
         let stats = engine.run(spec.threads);
         let wall = started.elapsed().as_secs_f64();
         let parts = engine.into_partitions();
-        let ended = Ended { spec, machine: &machine, stats, wall };
+        let ended = Ended { spec, machine: &machine, stats, wall, follows };
         let record = ended.record(&parts)?;
         let timeline = extras.window.map(|window| ended.timeline(&parts, &record, window));
         let (boundaries, elision) = known.map(|known| ended.boundaries(&known, &parts)).unzip();
@@ -365,6 +378,8 @@ impl<D: Contents> Simulation<'_, D> {
 /// What modules have in common.
 struct Shared<'a, D: Contents> {
     map: &'a Map,
+    /// Whether what loads take is counted.
+    follows: bool,
     extents: &'a Extents,
     schedule: &'a Arc<Schedule>,
     driver: &'a Driver,
@@ -411,6 +426,7 @@ fn modules<C: Below<D>, D: Contents>(
     let layout = layout(built);
     let (sharing, cargo, between) = (&built.sharing, Cargo::default(), C::Between::default());
     let host_machine = host_machine(&built.machine).map(Arc::new);
+    let wires = shared.follows.then(|| Arc::new(Wires::new(built, layout)));
     let module = |module| {
         let is_host = layout.host() == Some(module);
         let machine = match &host_machine {
@@ -434,6 +450,7 @@ fn modules<C: Below<D>, D: Contents>(
             layout,
             map,
             weights: Weights::new(&machine),
+            wires: wires.clone(),
             machine,
             watch: shared.watch.clone(),
             extents: shared.extents.clone(),

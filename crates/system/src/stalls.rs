@@ -11,12 +11,74 @@ use tombolo_model::below::Below;
 use tombolo_model::command_processor::{CommandProcessor, KernelTime};
 use tombolo_model::module::Module;
 use tombolo_model::pace::Pace;
-use tombolo_model::stall::{Stall, StallTimes};
+use tombolo_model::stall::{QUEUED, Queue, Stall, StallTimes};
 use tombolo_model::watch::Contents;
 use tombolo_types::{Clock, Ps};
 
 /// Shares from this one on are shown. Source: what a decimal of a percent shows as other than nothing.
 pub const SHOWN: f64 = 0.0005;
+
+/// Cycles of a class that were spent in queues. They are inside the class, not beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QueueRecord {
+    /// Of links between modules.
+    pub link: u64,
+    /// Of L2 slices: for ports, miss registers, lines and credits.
+    pub slice: u64,
+    /// Of memory.
+    pub dram: u64,
+}
+
+impl QueueRecord {
+    /// Of all queues.
+    pub fn sum(&self) -> u64 {
+        self.link + self.slice + self.dram
+    }
+
+    fn and(self, other: QueueRecord) -> QueueRecord {
+        QueueRecord { link: self.link + other.link, slice: self.slice + other.slice, dram: self.dram + other.dram }
+    }
+}
+
+/// Cycles spent in queues, of the classes that meet any: waits for loads that others answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct QueuedRecord {
+    /// Of `own_l2`.
+    pub own_l2: QueueRecord,
+    /// Of `module`.
+    pub module: QueueRecord,
+    /// Of `gpu`.
+    pub gpu: QueueRecord,
+    /// Of `host`.
+    pub host: QueueRecord,
+}
+
+impl QueuedRecord {
+    /// Of times in picoseconds; `cycles`: whole cycles of a time.
+    fn new(times: &StallTimes, cycles: impl Fn(u64) -> u64) -> QueuedRecord {
+        let [own_l2, module, gpu, host] = QUEUED.map(|stall| {
+            let [link, slice, dram] = Queue::ALL.map(|queue| cycles(times.queued(stall, queue)));
+            QueueRecord { link, slice, dram }
+        });
+        QueuedRecord { own_l2, module, gpu, host }
+    }
+
+    /// Each class by name.
+    pub fn named(&self) -> [(&'static str, QueueRecord); QUEUED.len()] {
+        [("own_l2", self.own_l2), ("module", self.module), ("gpu", self.gpu), ("host", self.host)]
+    }
+
+    fn and(self, other: &QueuedRecord) -> QueuedRecord {
+        QueuedRecord {
+            own_l2: self.own_l2.and(other.own_l2),
+            module: self.module.and(other.module),
+            gpu: self.gpu.and(other.gpu),
+            host: self.host.and(other.host),
+        }
+    }
+}
 
 macro_rules! classes {
     ($( $(#[doc = $about:literal])* $field:ident: $Stall:ident ),+ $(,)?) => {
@@ -27,6 +89,9 @@ macro_rules! classes {
             /// Of all warp slots, in cycles of the SM clock: the sum of the classes.
             pub warp_slot_cycles: u64,
             $( $(#[doc = $about])* pub $field: u64, )+
+            /// Of the classes, what was spent in queues; of runs whose loads are followed.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub queued: Option<QueuedRecord>,
         }
 
         impl StallRecord {
@@ -84,7 +149,7 @@ classes! {
 impl StallRecord {
     /// Of times in picoseconds, by a clock. Each class is rounded with those before it, so that they add up.
     fn new(times: &StallTimes, clock: Clock) -> StallRecord {
-        let cycles = |ps: u64| (u128::from(ps) * u128::from(clock.hz()) / 1_000_000_000_000) as u64;
+        let cycles = |ps: u64| whole_cycles(ps, clock);
         let mut record = StallRecord::default();
         let mut sum = 0;
         for stall in Stall::ALL {
@@ -102,6 +167,7 @@ impl StallRecord {
             *self.class(stall) += cycles;
         }
         self.warp_slot_cycles += other.warp_slot_cycles;
+        self.queued = self.queued.map_or(other.queued, |queued| Some(queued.and(&other.queued.unwrap_or_default())));
         self
     }
 
@@ -117,6 +183,8 @@ pub(crate) struct Slots<'a, C: Below<D>, D: Contents> {
     pub(crate) processor: &'a CommandProcessor,
     /// Those of GPUs.
     pub(crate) modules: &'a [&'a Module<C, D>],
+    /// Whether loads are followed.
+    pub(crate) follows: bool,
 }
 
 impl<C: Below<D>, D: Contents> Slots<'_, C, D> {
@@ -133,7 +201,7 @@ impl<C: Below<D>, D: Contents> Slots<'_, C, D> {
         let boundary = union(&mut open) - union(&mut ran);
         let held = modules.iter().flat_map(|module| module.sms());
         let held = held.fold(StallTimes::default(), |sum, sm| sum.and(sm.stalls()));
-        StallRecord::new(&filled(held, slots(modules), boundary, whole), self.machine.sm.clock)
+        self.record(&filled(held, slots(modules), boundary, whole))
     }
 
     /// Of one launch, over the time that its kernel was open: of slots that its own CTAs held, and of all others as empty.
@@ -144,7 +212,13 @@ impl<C: Below<D>, D: Contents> Slots<'_, C, D> {
         let whole = time.end - time.start;
         let boundary = whole - self.ran(launch).map_or(Ps::ZERO, |ran| ran.end - ran.start);
         let held = self.paces(launch).fold(StallTimes::default(), |sum, pace| sum.and(&pace.counted().stalls));
-        StallRecord::new(&filled(held, slots(&modules), boundary, whole), self.machine.sm.clock)
+        self.record(&filled(held, slots(&modules), boundary, whole))
+    }
+
+    fn record(&self, times: &StallTimes) -> StallRecord {
+        let clock = self.machine.sm.clock;
+        let queued = self.follows.then(|| QueuedRecord::new(times, |ps| whole_cycles(ps, clock)));
+        StallRecord { queued, ..StallRecord::new(times, clock) }
     }
 
     fn paces(&self, launch: usize) -> impl Iterator<Item = &Pace> {
@@ -157,6 +231,11 @@ impl<C: Below<D>, D: Contents> Slots<'_, C, D> {
         let ran = ran.reduce(|(first, last), (start, end)| (first.min(start), last.max(end)));
         ran.map(|(start, end)| Span { start, end })
     }
+}
+
+/// Whole cycles of a clock in picoseconds.
+fn whole_cycles(ps: u64, clock: Clock) -> u64 {
+    (u128::from(ps) * u128::from(clock.hz()) / 1_000_000_000_000) as u64
 }
 
 /// Warp slots of modules.

@@ -3,11 +3,16 @@
 use crate::table::{Cell, Look, Table};
 use serde::Serialize;
 use tombolo_experiment::explain::{Difference, differences, percent, shares, words};
+use tombolo_report::count;
+use tombolo_system::latency::{LatencyRecord, ServedRecord};
 use tombolo_system::stalls::{SHOWN, StallRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
 /// Differences that a person is told of a design, at most. Source: assumed; all are in the document.
 const MOST: usize = 6;
+
+/// Legs from this one on are shown, in nanoseconds: those that a decimal tells from none.
+const NOTICED: f64 = 0.05;
 
 /// What was asked.
 pub(crate) struct Asked {
@@ -25,6 +30,9 @@ struct Explained {
     /// Cycles of its warp slots over the whole run.
     stalls: StallRecord,
     time: TimeRecord,
+    /// What loads took; absent where that was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    latency: Option<LatencyRecord>,
     /// Its time by class, in shares of the first design's, in the order of the stack.
     #[serde(skip)]
     shares: Vec<(&'static str, f64)>,
@@ -73,6 +81,7 @@ impl Explanation {
             design: run.design.clone(),
             stalls: run.stalls,
             time: run.time,
+            latency: run.latency,
             shares: shares(run, first, time),
         };
         let rows = |run: &RunRecord| {
@@ -106,6 +115,11 @@ impl Explanation {
         let mut text = strong(&format!("{workload} on {machine} at scale {scale}"));
         text.push_str(&format!("Time by what warps did, in percent of that of {first}: {}\n", of.title()));
         text.push_str(&self.stacks().render(colours));
+        let followed: Vec<LatencyRecord> = designs.iter().filter_map(|one| one.latency).collect();
+        if !followed.is_empty() {
+            text.push_str(&format!("\n{}", self.served(&followed).render(colours)));
+            text.push_str(&format!("\n{}", self.legs(&followed).render(colours)));
+        }
         for design in &designs[1..] {
             text.push('\n');
             text.push_str(&strong(&format!("{} against {first}", design.design)));
@@ -122,9 +136,45 @@ impl Explanation {
         text
     }
 
+    /// A table with a column for each design.
+    fn table(&self, heading: &str) -> Table {
+        Table::new(1).with_headings(std::iter::once(heading).chain(self.designs.iter().map(|one| &*one.design)))
+    }
+
+    /// How many loads who has served, and in which mean time.
+    fn served(&self, followed: &[LatencyRecord]) -> Table {
+        let mut table = self.table("loads served by");
+        for (index, (name, _)) in followed[0].named().into_iter().enumerate() {
+            let served: Vec<ServedRecord> = followed.iter().map(|one| one.named()[index].1).collect();
+            if served.iter().any(|one| one.count > 0) {
+                let cell = |one: &ServedRecord| match one.count {
+                    0 => "-".to_owned(),
+                    loads => format!("{} in {:.0} ns", count(loads), one.mean_ns),
+                };
+                let cells = std::iter::once(words(name)).chain(served.iter().map(cell));
+                table.row(cells.map(Cell::plain).collect());
+            }
+        }
+        table
+    }
+
+    /// The legs of the mean load, which add up to it.
+    fn legs(&self, followed: &[LatencyRecord]) -> Table {
+        let mut table = self.table("leg of the mean load (ns)");
+        let mut sums = vec![0.0; followed.len()];
+        for (index, (name, _)) in followed[0].legs_ns().into_iter().enumerate() {
+            let means: Vec<f64> = followed.iter().map(|one| one.legs_ns()[index].1).collect();
+            sums.iter_mut().zip(&means).for_each(|(sum, mean)| *sum += mean);
+            if means.iter().any(|mean| *mean >= NOTICED) {
+                table.row(std::iter::once(words(name)).chain(means.iter().map(nanoseconds)).map(Cell::plain).collect());
+            }
+        }
+        table.row(std::iter::once("all".to_owned()).chain(sums.iter().map(nanoseconds)).map(Cell::plain).collect());
+        table
+    }
+
     fn stacks(&self) -> Table {
-        let headings = std::iter::once("class").chain(self.designs.iter().map(|one| &*one.design));
-        let mut table = Table::new(1).with_headings(headings);
+        let mut table = self.table("class");
         let mut add = |name: String, values: Vec<f64>| {
             let cells = values.into_iter().map(|value| Cell::plain(percent(value)));
             table.row(std::iter::once(Cell::plain(name)).chain(cells).collect());
@@ -139,6 +189,10 @@ impl Explanation {
         add("all".to_owned(), sums);
         table
     }
+}
+
+fn nanoseconds(time: &f64) -> String {
+    format!("{time:.1}")
 }
 
 impl DifferenceRow {

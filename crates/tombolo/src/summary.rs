@@ -6,10 +6,12 @@ use tombolo_experiment::workload::Source;
 use tombolo_system::checker::{Checked, Place, Violation};
 use tombolo_system::elision::ElisionRecord;
 use tombolo_system::iteration::IterationRecord;
+use tombolo_system::latency::{LatencyRecord, ServedRecord};
 use tombolo_system::paging::PagingRecord;
 use tombolo_system::publication::PublicationRecord;
 use tombolo_system::record::{KernelRecord, LinkRecord};
 use tombolo_system::stalls::{SHOWN, StallRecord};
+use tombolo_system::utilization::{Shares, UtilizationRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
 /// What of a run is shown.
@@ -38,6 +40,10 @@ pub(crate) fn text(run: &RunRecord, source: &Source, shown: Shown, colours: bool
     }
     text.push_str(&table.render(colours));
     text.push_str(&format!("\n{}", slots(run).render(colours)));
+    if let Some(latency) = &run.latency {
+        text.push_str(&format!("\n{}", loads(latency).render(colours)));
+        text.push_str(&format!("\n{}", legs(latency).render(colours)));
+    }
     if shown.kernels {
         for table in [launches(&run.kernels), gpus(run), modules(run)] {
             text.push_str(&format!("\n{}", table.render(colours)));
@@ -189,7 +195,8 @@ fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
                 count(run.l2.remote_loads)
             ),
         ),
-        ("DRAM", format!("{} read, {} written", bytes(run.dram.read_bytes), bytes(run.dram.write_bytes))),
+        ("DRAM", memory(run)),
+        ("in use", in_use(&run.utilization)),
         ("between GPUs", bytes(run.inter_gpu_bytes)),
     ]);
     lines.extend(moved(run));
@@ -222,6 +229,32 @@ fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
     lines
 }
 
+/// What memories moved, and in which state they met their rows.
+fn memory(run: &RunRecord) -> String {
+    let moved = format!("{} read, {} written", bytes(run.dram.read_bytes), bytes(run.dram.write_bytes));
+    let accesses = run.dram.accesses();
+    if accesses == 0 {
+        moved
+    } else {
+        format!("{moved}; {} of accesses hit a row", percent(run.dram.row_hits, accesses))
+    }
+}
+
+/// How busy resources inside modules were, in shares of the whole time.
+fn in_use(utilization: &UtilizationRecord) -> String {
+    let UtilizationRecord { dram_channels, l2_slices, crossbar_to_sms, crossbar_from_sms } = utilization;
+    let kinds = [
+        ("DRAM channels", dram_channels),
+        ("L2 slices", l2_slices),
+        ("crossbars to SMs", crossbar_to_sms),
+        ("crossbars from SMs", crossbar_from_sms),
+    ];
+    let told = kinds.map(|(kind, Shares { mean, highest })| {
+        format!("{kind} {:.1} % (busiest {:.1} %)", 100.0 * mean, 100.0 * highest)
+    });
+    told.join(", ")
+}
+
 /// The whole as the sum of its parts, all in the unit of the whole: `832.7 us = 27.4 kernels + 13.4 launches`.
 fn parts(time: &TimeRecord) -> String {
     let unit = Unit::of(time.whole_s);
@@ -236,13 +269,50 @@ fn parts(time: &TimeRecord) -> String {
 /// What warp slots spent their cycles on, as far as a decimal of a percent tells.
 fn slots(run: &RunRecord) -> Table {
     let stalls = &run.stalls;
+    let queued = stalls.queued.unwrap_or_default().named();
     let mut table = Table::new(1).with_headings(["warp-slot cycles", &*count(stalls.warp_slot_cycles)]);
     for (class, cycles) in stalls.named() {
         if stalls.share(cycles) >= SHOWN {
             table.row(vec![Cell::plain(words(class)), Cell::plain(percent(cycles, stalls.warp_slot_cycles))]);
         }
+        let queues = queued
+            .iter()
+            .filter(|(name, _)| *name == class)
+            .flat_map(|(_, queues)| [("links", queues.link), ("slices", queues.slice), ("memory", queues.dram)]);
+        for (queue, cycles) in queues.filter(|(_, cycles)| stalls.share(*cycles) >= SHOWN) {
+            let name = format!("of that, queues of {queue}");
+            table.row(vec![Cell::plain(name), Cell::plain(percent(cycles, stalls.warp_slot_cycles))]);
+        }
     }
     table
+}
+
+/// What loads took, by who served them.
+fn loads(latency: &LatencyRecord) -> Table {
+    let mut table = Table::new(1).with_headings(["loads served by", "loads", "mean", "median", "p99"]);
+    for (name, ServedRecord { count: loads, mean_ns, p50_ns, p99_ns, .. }) in served(latency) {
+        let mut row = vec![Cell::plain(name.replace('_', " ")), Cell::plain(count(loads))];
+        row.extend([mean_ns, p50_ns, p99_ns].map(|time| Cell::plain(seconds(time * 1e-9))));
+        table.row(row);
+    }
+    table
+}
+
+/// The legs of each mean, as far as a decimal of a percent tells.
+fn legs(latency: &LatencyRecord) -> Table {
+    let mut table = Table::new(2).with_headings(["loads served by", "legs of the mean"]);
+    for (name, ServedRecord { mean_ns, legs_ns, .. }) in served(latency) {
+        let legs = legs_ns.named().into_iter().filter(|(_, leg)| *leg >= SHOWN * mean_ns);
+        let legs = legs.map(|(leg, time)| format!("{} {:.1} %", leg.replace('_', " "), 100.0 * time / mean_ns));
+        let legs = legs.collect::<Vec<_>>().join(", ");
+        table.row(vec![Cell::plain(name.replace('_', " ")), Cell::plain(legs)]);
+    }
+    table
+}
+
+/// Who has served loads, by name.
+fn served(latency: &LatencyRecord) -> impl Iterator<Item = (&'static str, ServedRecord)> {
+    latency.named().into_iter().filter(|(_, served)| served.count > 0)
 }
 
 /// A row for each launch.

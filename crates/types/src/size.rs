@@ -61,6 +61,8 @@ pub struct Serializer {
     free_at: Ps,
     /// What the last packet took beyond `free_at`, in 2^-32 ps, below 1 ps.
     carry: u64,
+    /// How long it has been occupied, with what is accepted and has yet to pass.
+    busy: Ps,
 }
 
 impl Serializer {
@@ -69,7 +71,7 @@ impl Serializer {
         let byte = if rate.is_infinite() { 0 } else { (1_000_000_000_000_u128 << FRACTION).div_ceil(rate.0.into()) };
         // Below some 233 B/s every rate is the same.
         let byte = u64::try_from(byte).unwrap_or(u64::MAX);
-        Serializer { rate, byte, free_at: Ps::ZERO, carry: 0 }
+        Serializer { rate, byte, free_at: Ps::ZERO, carry: 0, busy: Ps::ZERO }
     }
 
     /// Occupies the resource with `bytes` at or after `now`, in call order; returns when the last byte has
@@ -83,10 +85,7 @@ impl Serializer {
             self.free_at = now;
             self.carry = 0;
         }
-        let span = u128::from(bytes.0) * u128::from(self.byte) + u128::from(self.carry);
-        self.carry = span as u64 & ((1 << FRACTION) - 1);
-        self.free_at += Ps((span >> FRACTION) as u64);
-        self.free_at
+        self.occupy(u128::from(bytes.0) * u128::from(self.byte))
     }
 
     /// [`Serializer::send`] of a request that occupies the resource for `least`, however few its bytes.
@@ -96,9 +95,17 @@ impl Serializer {
             self.free_at = now;
             self.carry = 0;
         }
-        let span = (u128::from(bytes.0) * u128::from(self.byte)).max(u128::from(least.0)) + u128::from(self.carry);
+        self.occupy((u128::from(bytes.0) * u128::from(self.byte)).max(u128::from(least.0)))
+    }
+
+    /// Occupies it for so many 2^-32 ps more; returns when they are over.
+    #[inline]
+    fn occupy(&mut self, span: u128) -> Ps {
+        let span = span + u128::from(self.carry);
         self.carry = span as u64 & ((1 << FRACTION) - 1);
-        self.free_at += Ps((span >> FRACTION) as u64);
+        let time = Ps((span >> FRACTION) as u64);
+        self.busy += time;
+        self.free_at += time;
         self.free_at
     }
 
@@ -111,6 +118,11 @@ impl Serializer {
     /// When everything accepted so far has passed.
     pub fn free_at(&self) -> Ps {
         self.free_at
+    }
+
+    /// How long it has been occupied, with what is accepted and has yet to pass; zero at an infinite rate.
+    pub fn busy(&self) -> Ps {
+        self.busy
     }
 
     /// The rate it serialises at.
@@ -171,6 +183,17 @@ mod tests {
         let mut port = Serializer::new(Rate::INFINITE);
         let last = (0..13_800).map(|_| port.send_for(Ps::ZERO, Bytes(0), cycle)).last();
         assert_eq!(last.map(|end| (end.0 + 500) / 1000), Some(10_000), "10 us, to the nanosecond");
+    }
+
+    #[test]
+    fn gaps_are_not_busy() {
+        let mut link = Serializer::new(Rate(1_000_000_000_000));
+        link.send(Ps(100), Bytes(10));
+        link.send(Ps(1000), Bytes(10));
+        link.send(Ps(1000), Bytes(10));
+        assert_eq!(link.busy(), Ps(30));
+        link.send_for(Ps(5000), Bytes(0), Interval(7 << FRACTION));
+        assert_eq!(link.busy(), Ps(37));
     }
 
     #[test]

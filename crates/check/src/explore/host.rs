@@ -4,11 +4,12 @@ use super::l2::Hand;
 use super::machine::Machine;
 use super::state::{Held, Hold, L1Slot, Posted, RegisterState, State, ThreadSet};
 use super::values::{Values, mask_of};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::vec::IntoIter;
 use tombolo_protocol::coherence;
 use tombolo_protocol::drain::Wait;
-use tombolo_protocol::host::{Arrival, Bulk, Filling, Region, Resuming, Tried, Waits, WriteBack};
+use tombolo_protocol::host::{Arrival, Bulk, Filling, Region, Resuming, Taken, Tried, Waits, WriteBack};
 use tombolo_protocol::{ClassSet, Coherence, Event, Pending, Protocol, Refusal, Request, l1};
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
@@ -61,10 +62,6 @@ impl<P: Coherence> Arrival for Arriving<'_, '_, P> {
 
     fn has_credit(&self) -> bool {
         true
-    }
-
-    fn wait(&mut self) {
-        unreachable!("a request that arrives has its credit");
     }
 
     fn has_parked(&self) -> bool {
@@ -188,14 +185,21 @@ impl<P: Coherence> Resuming for AtL2<'_, '_, P> {
         held.parked.next()
     }
 
-    fn take(&mut self, hand: &Hand) -> bool {
-        self.machine.take_posted(self.state, self.at, self.line, hand.source, hand.posted);
-        true
+    fn keep_order(&self, one: &Hand, other: &Hand) -> bool {
+        one.source == other.source
     }
 
-    fn defer(&mut self, hand: Hand) {
-        // Nothing is lacking here: queues are the timing model's.
+    fn take(&mut self, hand: &Hand, _: bool) -> Option<Taken> {
         self.machine.take_posted(self.state, self.at, self.line, hand.source, hand.posted);
+        Some(Taken::Yes)
+    }
+
+    fn wait_first(&mut self, _: VecDeque<Hand>) {
+        unreachable!("a request that has arrived has its credit");
+    }
+
+    fn defer(&mut self, _: VecDeque<Hand>) {
+        unreachable!("nothing is lacking here: queues are the timing model's");
     }
 }
 

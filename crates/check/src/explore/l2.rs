@@ -6,7 +6,7 @@ use super::state::{ASIDE, Body, Channel, Held, Hold, Message, Posted, Source, St
 use super::values::Values;
 use tombolo_protocol::coherence::{self, Channels, MemoryAccess};
 use tombolo_protocol::drain::{self, Sender, Sent, TakenOn, Wait, What};
-use tombolo_protocol::host;
+use tombolo_protocol::host::{self, Taken};
 use tombolo_protocol::node::Delivery;
 use tombolo_protocol::paging::Holder;
 use tombolo_protocol::{
@@ -268,7 +268,8 @@ impl<P: Coherence> Machine<'_, P> {
             return;
         }
         let l2 = AtL2 { machine: self, state, at, line };
-        let Ok(()) = host::take(&self.protocol, &mut Arriving { l2, hand });
+        let Ok(taken) = host::take(&self.protocol, &mut Arriving { l2, hand });
+        assert_eq!(taken, Taken::Yes, "a request that arrives has its credit");
     }
 
     /// Who asked, as the L2 of `at` sees it.

@@ -14,7 +14,7 @@ use super::{Block, BlockSlice, Blocks, Bytes, Geometry, Held, MessageOf, taken};
 use crate::cache::{BulkClass, Cache, Ways};
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::message::{LineRequest, Message, Origin};
+use crate::message::{Flag, LineRequest, Message, Origin};
 use crate::packet::Payload;
 use crate::site::Site;
 use crate::watch::Contents;
@@ -73,7 +73,7 @@ pub(super) struct Client<N: Nodes, D: Contents> {
     pub(super) places: Places,
     /// The cache above.
     pub(super) above: Cache<Above>,
-    port: Serializer,
+    pub(super) port: Serializer,
     /// What a request takes of the port, at least.
     request: Interval,
     /// A look-up of the directory of the memory below.
@@ -215,8 +215,9 @@ fn mask_of<D: Contents>(body: &LineRequest<D>) -> Mask {
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     /// A request of this module's SMs, or of the host's core.
-    pub(super) fn local(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    pub(super) fn local(&mut self, mut body: LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         here.shared.traffic.l1_l2 += here.site.weights.of(Payload::of(&body.request));
+        body.note_arrival(here.out.now());
         if !self.client.queue.is_empty() || self.take(&body, here) == Taken::NoRoom {
             self.client.queue.push_back(body);
             here.shared.stats.queued += 1;
@@ -350,7 +351,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         if self.client.closes_rows {
             here.shared.memory.close_row(line);
         }
-        here.read_memory(line, mask, asks)
+        here.read_memory(line, mask, asks).done
     }
 
     /// A line takes its place in the cache above; one that must go is written to the memory below.
@@ -396,9 +397,10 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             Some((Answer::Fill { data, .. }, by)) => {
                 let mask = mask_of(body);
                 let at = here.deliver(ready, sm, mask.grains());
-                let seen = here.shared.flags.seen(line, body.flag);
+                let seen = here.shared.flags.seen(line, body.flag) != Flag::NONE;
                 let data = data.line(place);
-                here.out.send(at, self.id, to, Message::Fill { register, line, mask, data, seen, by });
+                let time = body.held_until(ready.time(), at);
+                here.out.send(at, self.id, to, Message::Fill { register, line, mask, data, seen, by, time });
             }
             Some((Answer::Old { data }, by)) => {
                 let at = here.deliver(ready, sm, 1);
@@ -514,7 +516,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             if index == 0 && self.client.closes_rows {
                 here.shared.memory.close_row(line);
             }
-            done = done.max(here.read_memory(line, mask, leaves));
+            done = done.max(here.read_memory(line, mask, leaves).done);
         }
         Departure::at(done)
     }

@@ -155,10 +155,11 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
                 let is_own = asker == here.site.module;
                 let places = if is_own { 0 } else { self.geometry.lines() };
                 let line = |place| self.geometry.line(block, place);
-                let reads = (0..places).map(|place| here.read_memory(line(place), Mask::ALL, leaves));
+                let reads = (0..places).map(|place| here.read_memory(line(place), Mask::ALL, leaves).done);
                 let at = reads.max().unwrap_or(leaves.time()).max(here.out.now() + Ps(1));
                 let (line, register) = (line(0), EntryId::default());
-                here.out.send(at, self.id, self.id, Message::Memory { line, mask: Mask::ALL, register });
+                let time = D::Note::default();
+                here.out.send(at, self.id, self.id, Message::Memory { line, mask: Mask::ALL, register, time });
             }
             Access::Write { set, data } => self.home_write(block, &set, &data, leaves, here),
             Access::WriteAll { data } => {

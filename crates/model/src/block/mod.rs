@@ -276,6 +276,10 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
 
     fn warm(&mut self, _: Line, _: Mask, _: SliceView<'_, Blocks<N>, D>) {}
 
+    fn busy(&self) -> Ps {
+        self.client.port.busy()
+    }
+
     fn blocks(&self) -> Option<(BlockStats, Vec<(String, u64)>)> {
         let states = self.client.states().into_iter().map(|(state, count)| (state.to_string(), count));
         let mut stats = self.stats;

@@ -3,7 +3,7 @@
 use super::{CommandProcessor, Launch, Stage, Stretch, What, Work, stretch};
 use crate::kernel_slot::KernelSlot;
 use crate::message::{Message, Out};
-use tombolo_protocol::Data;
+use crate::watch::Contents;
 use tombolo_types::{ModuleId, Ps};
 
 /// What a command waited for.
@@ -30,7 +30,7 @@ pub struct Wait {
 
 impl CommandProcessor {
     /// A module's part of a kernel has ended: where copies overlap it sends what it is to send behind.
-    pub(super) fn part_ended<D: Data>(&mut self, slot: KernelSlot, module: ModuleId, out: &mut Out<'_, D>) {
+    pub(super) fn part_ended<D: Contents>(&mut self, slot: KernelSlot, module: ModuleId, out: &mut Out<'_, D>) {
         let What::Launch(launch) = self.slots.get(slot).what else { return };
         let around = self.schedule.around(launch.command).filter(|around| !around.copies.is_empty());
         if self.schedule.overlaps && around.is_some() {
@@ -42,7 +42,7 @@ impl CommandProcessor {
 
     /// The operations that a command needs have run: has the driver do what the schedule puts before it. Returns whether there
     /// is nothing.
-    pub(super) fn before<D: Data>(&mut self, slot: KernelSlot, out: &mut Out<'_, D>) -> bool {
+    pub(super) fn before<D: Contents>(&mut self, slot: KernelSlot, out: &mut Out<'_, D>) -> bool {
         let Work { what, started, .. } = *self.slots.get(slot);
         let operated = stretch(started, out.now());
         let command = match what {
@@ -67,7 +67,7 @@ impl CommandProcessor {
     }
 
     /// Has the driver do what the schedule puts before or behind a command; returns whether there is nothing.
-    pub(super) fn around<D: Data>(
+    pub(super) fn around<D: Contents>(
         &mut self,
         slot: KernelSlot,
         command: usize,

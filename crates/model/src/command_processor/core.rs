@@ -4,7 +4,8 @@ use super::{Beside, CommandProcessor, Stage, Stretch, What, Work};
 use crate::cpu::HostWork;
 use crate::kernel_slot::KernelSlot;
 use crate::message::{Message, Out};
-use tombolo_protocol::{Data, Protocol, Topology};
+use crate::watch::Contents;
+use tombolo_protocol::{Protocol, Topology};
 use tombolo_types::{ComponentId, Ps};
 
 /// How far the host program is, where a core runs it.
@@ -28,7 +29,10 @@ pub(super) enum HostProgram {
 
 impl CommandProcessor {
     /// Whether the host still sets arrays up, before the first command. It is told to where it has not been.
-    pub(super) fn sets_up<C: Protocol, T: Topology, D: Data>(&mut self, here: &mut Beside<'_, '_, C, T, D>) -> bool {
+    pub(super) fn sets_up<C: Protocol, T: Topology, D: Contents>(
+        &mut self,
+        here: &mut Beside<'_, '_, C, T, D>,
+    ) -> bool {
         let Some(HostProgram::Setup { core, began }) = self.host_program else { return false };
         if !began {
             self.host_program = Some(HostProgram::Setup { core, began: true });
@@ -47,7 +51,7 @@ impl CommandProcessor {
     }
 
     /// Has the core of the host work, where there is one; returns whether that is over at once.
-    pub(super) fn work_of_core<D: Data>(&mut self, slot: KernelSlot, work: HostWork, out: &mut Out<'_, D>) -> bool {
+    pub(super) fn work_of_core<D: Contents>(&mut self, slot: KernelSlot, work: HostWork, out: &mut Out<'_, D>) -> bool {
         let Some(HostProgram::Setup { core, .. } | HostProgram::Commands { core }) = self.host_program else {
             return true;
         };

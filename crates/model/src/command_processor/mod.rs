@@ -29,6 +29,7 @@ use crate::kernel_slot::KernelSlot;
 use crate::layout::Layout;
 use crate::message::{LinkEvent, Message, Out};
 use crate::schedule::Schedule;
+use crate::watch::Contents;
 pub use around::{Awaited, Wait};
 use core::HostProgram;
 use side::Side;
@@ -40,7 +41,7 @@ use times::stretch;
 pub use times::{KernelTime, Stretch};
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::elision::KernelId;
-use tombolo_protocol::{Data, Protocol, Topology};
+use tombolo_protocol::{Protocol, Topology};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Bytes, ModuleId, Ps, Serializer, SmId};
 
@@ -198,7 +199,7 @@ impl CommandProcessor {
     }
 
     /// Handles an event.
-    pub fn handle<C: Protocol, D: Data>(
+    pub fn handle<C: Protocol, D: Contents>(
         &mut self,
         message: Message<D>,
         protocol: &C,
@@ -298,7 +299,7 @@ impl CommandProcessor {
     }
 
     /// Begins all commands that may.
-    fn begin_next<C: Protocol, T: Topology, D: Data>(&mut self, here: &mut Beside<'_, '_, C, T, D>) {
+    fn begin_next<C: Protocol, T: Topology, D: Contents>(&mut self, here: &mut Beside<'_, '_, C, T, D>) {
         if self.sets_up(here) {
             return;
         }
@@ -325,7 +326,7 @@ impl CommandProcessor {
         }
     }
 
-    fn begin_work<C: Protocol, T: Topology, D: Data>(&mut self, what: What, here: &mut Beside<'_, '_, C, T, D>) {
+    fn begin_work<C: Protocol, T: Topology, D: Contents>(&mut self, what: What, here: &mut Beside<'_, '_, C, T, D>) {
         let (stage, packet) = (Stage::Read, KernelId(0));
         let started = here.out.now();
         let slot = self.slots.add(Work { what, stage, packet, started, around: started, side: None, running: 0 });
@@ -335,7 +336,11 @@ impl CommandProcessor {
     }
 
     /// A stage of a command is over: begins the next, and those behind it as long as each is over at once.
-    fn go_through<C: Protocol, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
+    fn go_through<C: Protocol, T: Topology, D: Contents>(
+        &mut self,
+        slot: KernelSlot,
+        here: &mut Beside<'_, '_, C, T, D>,
+    ) {
         loop {
             let work = self.slots.get(slot);
             work.stage = work.stage.next();
@@ -349,7 +354,7 @@ impl CommandProcessor {
     }
 
     /// Begins the stage that a command is at; returns whether it is over at once.
-    fn begin_stage<C: Protocol, T: Topology, D: Data>(
+    fn begin_stage<C: Protocol, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -378,7 +383,7 @@ impl CommandProcessor {
     }
 
     /// Reads the packet of a launch, when those before it have been read.
-    fn read<D: Data>(&mut self, slot: KernelSlot, launch: Launch, out: &mut Out<'_, D>) -> bool {
+    fn read<D: Contents>(&mut self, slot: KernelSlot, launch: Launch, out: &mut Out<'_, D>) -> bool {
         let begins = out.now().max(self.read);
         self.read = begins + self.packet_latency + if launch.is_queued { Ps::ZERO } else { self.table_latency };
         let is_over = self.read == out.now();
@@ -389,7 +394,7 @@ impl CommandProcessor {
     }
 
     /// Decides what a side of a boundary does and begins that, when it is its turn.
-    fn operate<C: Protocol, T: Topology, D: Data>(
+    fn operate<C: Protocol, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -410,7 +415,7 @@ impl CommandProcessor {
     }
 
     /// Decides what the side of a boundary that a command is at does.
-    fn decide<C: Protocol, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &Beside<'_, '_, C, T, D>) {
+    fn decide<C: Protocol, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &Beside<'_, '_, C, T, D>) {
         let now = here.out.now();
         let work = self.slots.get(slot);
         let (command, is_after) = match work.what {
@@ -434,7 +439,7 @@ impl CommandProcessor {
     }
 
     /// Starts the next phase of the side at hand; returns whether all have run.
-    fn phase<C: Protocol, T: Topology, D: Data>(
+    fn phase<C: Protocol, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -458,7 +463,11 @@ impl CommandProcessor {
     }
 
     /// The operations of a boundary have run: its command goes on, and those begin that waited for their turn.
-    fn operated<C: Protocol, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
+    fn operated<C: Protocol, T: Topology, D: Contents>(
+        &mut self,
+        slot: KernelSlot,
+        here: &mut Beside<'_, '_, C, T, D>,
+    ) {
         self.operating = None;
         self.go_through(slot, here);
         while self.operating.is_none()
@@ -474,7 +483,7 @@ impl CommandProcessor {
     }
 
     /// Sends a kernel to its modules.
-    fn launch<D: Data>(&mut self, slot: KernelSlot, launch: Launch, out: &mut Out<'_, D>) -> bool {
+    fn launch<D: Contents>(&mut self, slot: KernelSlot, launch: Launch, out: &mut Out<'_, D>) -> bool {
         let Launch { command, launch: number, kernel, on, stream, is_first, .. } = launch;
         let modules = (0..self.layout.modules).map(ModuleId).filter(|&module| on.has(module, self.modules_per_gpu));
         let count = modules.clone().count();
@@ -504,7 +513,13 @@ impl CommandProcessor {
     }
 
     /// What the host does, once the operations that it needs have run. Nothing is owed behind it: it leaves no copies.
-    fn host<D: Data>(&mut self, slot: KernelSlot, command: usize, copies: Option<u64>, out: &mut Out<'_, D>) -> bool {
+    fn host<D: Contents>(
+        &mut self,
+        slot: KernelSlot,
+        command: usize,
+        copies: Option<u64>,
+        out: &mut Out<'_, D>,
+    ) -> bool {
         let packet = self.slots.get(slot).packet;
         self.boundaries.host_is_done(command, packet);
         let Some(bytes) = copies else {
@@ -520,7 +535,7 @@ impl CommandProcessor {
     }
 
     /// A command has ended.
-    fn end<C: Protocol, T: Topology, D: Data>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
+    fn end<C: Protocol, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
         let now = here.out.now();
         let what = self.slots.remove(slot).what;
         match what {
@@ -558,12 +573,12 @@ impl CommandProcessor {
     }
 
     /// What a command waits for is over at `at`.
-    fn due<D: Data>(&self, slot: KernelSlot, at: Ps, out: &mut Out<'_, D>) {
+    fn due<D: Contents>(&self, slot: KernelSlot, at: Ps, out: &mut Out<'_, D>) {
         let id = self.layout.command_processor();
         out.send(at.max(out.now() + Ps(1)), id, id, Message::Due { slot });
     }
 
-    fn tell_links<D: Data>(&self, at: Ps, event: LinkEvent, out: &mut Out<'_, D>) {
+    fn tell_links<D: Contents>(&self, at: Ps, event: LinkEvent, out: &mut Out<'_, D>) {
         if self.links_turn {
             out.send(at, self.layout.command_processor(), self.layout.switch(), Message::Link(event));
         }
@@ -571,7 +586,7 @@ impl CommandProcessor {
 }
 
 /// What an event finds beside the command processor.
-struct Beside<'a, 'o, C, T, D: Data> {
+struct Beside<'a, 'o, C, T, D: Contents> {
     protocol: &'a C,
     topology: &'a T,
     out: &'a mut Out<'o, D>,

@@ -249,6 +249,8 @@ struct Access {
 #[derive(Clone, Debug)]
 struct Channel {
     bus: Calendar,
+    /// How long it was in use, turns included.
+    busy: Ps,
     activations: Calendar,
     /// When accesses waited for others.
     waits: Waits,
@@ -355,6 +357,7 @@ impl Dram {
         let bus = Calendar::new(burst_time as u64);
         let channel = |index: u32| Channel {
             bus: bus.clone(),
+            busy: Ps::ZERO,
             activations: Calendar::new((config.t_faw.0 << FRACTION) / 4),
             waits: Waits::default(),
             writes: Vec::with_capacity(batch),
@@ -380,6 +383,12 @@ impl Dram {
     /// Reads `bytes` (at most a line) of `line`; returns when the last byte is there.
     #[inline]
     pub fn read(&mut self, asked: Asked, line: Line, bytes: Bytes) -> Ps {
+        self.read_behind(asked, line, bytes).0
+    }
+
+    /// [`Dram::read`]; returns also how long it waited for other accesses.
+    #[inline]
+    pub fn read_behind(&mut self, asked: Asked, line: Line, bytes: Bytes) -> (Ps, Ps) {
         let (channel, bank, row) = self.locate(line);
         let bursts = self.bursts(bytes);
         self.stats.reads += 1;
@@ -387,7 +396,7 @@ impl Dram {
         self.channels[channel].has_read = true;
         let (done, waited) = self.access(channel, asked, Access { bank, row, bursts });
         self.stats.queueing += waited;
-        done
+        (done, waited)
     }
 
     /// Writes `bytes` (at most a line) of `line`; returns when the write queue has taken them: as they are there, or later
@@ -429,6 +438,11 @@ impl Dram {
     pub fn queued_until(&self, at: Ps) -> Ps {
         let waited: u64 = self.channels.iter().map(|channel| channel.waits.before(at).0).sum();
         Ps(waited / self.channels.len() as u64)
+    }
+
+    /// How long the bus of each channel was in use, turns included.
+    pub fn busy(&self) -> impl Iterator<Item = Ps> {
+        self.channels.iter().map(|channel| channel.busy)
     }
 
     /// Counters so far.
@@ -478,6 +492,7 @@ impl Dram {
         let work = channel.bus.span(access.bursts);
         let done = channel.bus.reserve(asked.now, opened.column + self.config.t_cas, access.bursts);
         self.stats.busy += work;
+        channel.busy += work;
         if opened.at == bank.newest {
             bank.busy = bank.busy.max(done - self.config.t_cas);
         }
@@ -494,9 +509,10 @@ impl Dram {
         writes.sort_unstable();
         // Batches that follow each other go the same way.
         let turn = if std::mem::take(&mut self.channels[channel].has_read) { self.turn } else { 0 };
-        let bus = &mut self.channels[channel].bus;
+        let Channel { bus, busy, .. } = &mut self.channels[channel];
         let turned = bus.reserve(asked.now, asked.ready, turn);
         self.stats.busy += bus.span(turn);
+        *busy += bus.span(turn);
         let ends = writes.iter().map(|&write| self.access(channel, asked, write).0);
         let written = ends.fold(turned, Ps::max);
         writes.clear();

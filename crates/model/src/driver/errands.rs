@@ -4,16 +4,16 @@ use super::{Cause, Driver, Errand};
 use crate::kernel_slot::KernelSlot;
 use crate::message::{Message, Out};
 use crate::packet::CopyName;
+use crate::watch::Contents;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-use tombolo_protocol::Data;
 use tombolo_protocol::paging::{Holder, Wish};
 use tombolo_protocol::topology::ModuleSet;
 use tombolo_types::{ModuleId, Page, Ps};
 
 impl Driver {
     /// Does what comes before or behind a command, one errand after the other.
-    pub(super) fn begin_errand<D: Data>(&mut self, out: &mut Out<'_, D>) {
+    pub(super) fn begin_errand<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         if self.errand.is_some() {
             return;
         }
@@ -43,7 +43,7 @@ impl Driver {
     }
 
     /// Has every module tell what it has accessed since the program began.
-    pub(super) fn ask_accesses<D: Data>(&mut self, out: &mut Out<'_, D>) {
+    pub(super) fn ask_accesses<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         self.untold = self.layout.modules;
         for module in (0..self.layout.modules).map(ModuleId) {
             let to = self.layout.controller(module);
@@ -52,7 +52,7 @@ impl Driver {
     }
 
     /// A module has told all: when the last one has, the driver begins to read.
-    pub(super) fn accesses_told<D: Data>(&mut self, out: &mut Out<'_, D>) {
+    pub(super) fn accesses_told<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         self.untold -= 1;
         if self.untold == 0 {
             let id = self.layout.driver();
@@ -61,7 +61,7 @@ impl Driver {
     }
 
     /// The driver has read what was accessed: whoever has not accessed a page leaves it.
-    pub(super) fn end_tracking<D: Data>(&mut self, out: &mut Out<'_, D>) {
+    pub(super) fn end_tracking<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         let pages: Vec<Page> = self.table.placed().map(|(page, _)| page).collect();
         for page in pages {
             let accessed = self.accessed.get(&page).copied().unwrap_or_default();
@@ -76,7 +76,7 @@ impl Driver {
 
     /// A module sends what it is to send behind a command, while others may still run it. Kernels run one after the other
     /// there, so the errand at hand is that command's.
-    pub(super) fn send_part<D: Data>(
+    pub(super) fn send_part<D: Contents>(
         &mut self,
         (slot, command): (KernelSlot, u32),
         module: ModuleId,
@@ -95,7 +95,7 @@ impl Driver {
         }
     }
 
-    pub(super) fn errand_part_done<D: Data>(&mut self, out: &mut Out<'_, D>) {
+    pub(super) fn errand_part_done<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         let errand = self.errand.as_mut().expect("an errand is under way");
         errand.left -= 1;
         if errand.left == 0 {

@@ -1,16 +1,18 @@
 //! Fills at a slice: install, serve those who waited, run what parked.
 
 use super::host::{Ended, FillingSlice, Here};
-use super::{Arrived, Item, Slice, Waiter};
+use super::request::Answer;
+use super::{Arrived, Item, LEVELS, Slice, Waiter};
 use crate::actions::Actions;
 use crate::cache::BulkClass;
 use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
+use crate::latency::Below;
 use crate::mshr::EntryId;
 use crate::watch::Contents;
 use std::collections::VecDeque;
 use tombolo_protocol::host::{fill, resume};
-use tombolo_protocol::{Class, Coherence, Event, Pending, Requester, Slot};
+use tombolo_protocol::{Class, Coherence, Event, Pending, Reply, Requester, Slot};
 use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps, Scope};
 
 /// Bytes that have come, and the line they are of.
@@ -22,6 +24,10 @@ pub(super) struct Filled<D: Contents> {
     pub(super) by: ModuleId,
     /// When they go on.
     pub(super) leaves: Departure,
+    /// When they were wholly here, and what passed since they were asked for; of that, what an idle link takes.
+    pub(super) ready: Ps,
+    pub(super) below: Below,
+    pub(super) wire: u32,
 }
 
 impl<D: Contents> Slice<D> {
@@ -33,23 +39,22 @@ impl<D: Contents> Slice<D> {
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let Arrived { line, mask, data, by } = bytes;
+        let Arrived { line, mask, data, by, below, wire } = bytes;
         assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", here.site.module);
         let weight = u64::from(mask.grains()) * here.site.machine.line.grain();
         here.shared.stats.fill_bytes += weight;
         // The lookup was the request's: what has come goes on as it is written.
         let leaves = Departure::at(ready).through(here.out.now(), &mut self.port, Bytes(weight));
         let slot = self.view_line(line, self.mshr.get(entry).homes, Some(entry));
-        let filled = Filled { slot, mask, data, by, leaves };
+        let filled = Filled { slot, mask, data, by, leaves, ready, below, wire };
         let site = here.site;
         let mut filling = FillingSlice { here: Here { slice: self, context: here }, entry, filled, served: false };
         let held = fill(&site.protocol, &mut filling, mask);
         let Some(held) = held else { return };
         let here = Here { slice: self, context: here };
-        let mut ended = Ended { here, line, ready, deferred: VecDeque::new() };
+        let mut ended = Ended { here, line, ready };
         resume(&mut ended, held);
-        let Ended { here: Here { slice, context }, deferred, .. } = ended;
-        slice.queue_first(deferred, context);
+        let Ended { here: Here { slice, context }, .. } = ended;
         slice.serve_queues(context);
     }
 
@@ -81,13 +86,20 @@ impl<D: Contents> Slice<D> {
         passed.through_for(here.out.now(), &mut self.port, Bytes(bytes), self.request)
     }
 
-    /// Requests miss again, and the register that came free is kept for a higher level: they wait for one of theirs, ahead of
-    /// what came to the slice after them.
+    /// Requests of a line miss again, and the register that came free is kept for a higher level: they wait for one of theirs,
+    /// ahead of what came to the slice after them, and of those of their channels that wait for a credit.
     pub(super) fn queue_first<C: Coherence>(
         &mut self,
         mut items: VecDeque<Item<D>>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
+        for level in 0..LEVELS {
+            if let Some(item) = items.iter().find(|item| item.level() == level) {
+                let later = self.uncredited[level].take_lane(self.lane(item.body.line, here));
+                here.shared.queued[self.index] -= later.len() as u32;
+                items.extend(later);
+            }
+        }
         while let Some(item) = items.pop_back() {
             here.shared.stats.queued += 1;
             self.queues[item.level()].push_front(item);
@@ -103,15 +115,18 @@ impl<D: Contents> Slice<D> {
         filled: &Filled<D>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let Filled { slot, data, by, leaves, .. } = *filled;
+        let Filled { slot, data, by, leaves, ready, below, wire, .. } = *filled;
         let mut before = slot;
         if waiter.from != Requester::Local || here.site.protocol.tracks_own() {
             self.view_entry(&mut before, here);
         }
         let mut slot = before;
         let actions = self.step(&mut slot, Event::Serve { from: waiter.from, mask: waiter.mask, data }, here);
-        let reply = actions.reply.expect("a served read is answered");
-        self.reply(waiter, (slot.line_id, reply, by), leaves, here);
+        let Some(Reply::Fill { mask, data }) = actions.reply else {
+            panic!("{}, {}: a served read is answered by bytes", here.site.module, slot.line_id);
+        };
+        let time = self.waited(&waiter, (ready, leaves.time()), below, here);
+        self.reply(waiter, Answer { line: slot.line_id, mask, data, by, time, wire }, leaves, here);
         self.keep_entry(&before, &slot, leaves, here);
     }
 }

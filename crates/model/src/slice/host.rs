@@ -1,7 +1,7 @@
 //! What a slice keeps of its lines, as [`tombolo_protocol::host`] sees it.
 
 use super::fill::Filled;
-use super::{Item, Miss, Slice, Taken, Waiter};
+use super::{Item, Miss, Slice, Waiter};
 use crate::boundaries::reaches;
 use crate::cache::BulkClass;
 use crate::context::SliceContext;
@@ -12,7 +12,7 @@ use crate::watch::Contents;
 use std::collections::VecDeque;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::elision::LineSet;
-use tombolo_protocol::host::{Arrival, Bulk, Filling, Region, Resuming, Tried, Waits, WriteBack};
+use tombolo_protocol::host::{Arrival, Bulk, Filling, Region, Resuming, Taken, Tried, Waits, WriteBack};
 use tombolo_protocol::{Class, ClassSet, Coherence, Event, Pending, Sharers, Slot};
 use tombolo_types::{Line, Mask, Ps};
 
@@ -30,6 +30,8 @@ pub(super) struct Arriving<'s, 'a, 'o, C, D: Contents> {
     pub(super) ready: Ps,
     /// Its line's miss.
     pub(super) entry: Option<EntryId>,
+    /// Of one that runs again: whether a store waits for a credit that came before it on its channel.
+    pub(super) follows: Option<bool>,
 }
 
 /// The slice has no miss register for it.
@@ -45,16 +47,12 @@ impl<C: Coherence, D: Contents> Arrival for Arriving<'_, '_, '_, C, D> {
 
     #[inline]
     fn follows_waiting(&self) -> bool {
-        self.here.slice.follows_waiting(self.item, self.here.context)
+        self.follows.unwrap_or_else(|| self.here.slice.follows_waiting(self.item, self.here.context))
     }
 
     #[inline]
     fn has_credit(&self) -> bool {
         self.item.credit_left(self.here.context)
-    }
-
-    fn wait(&mut self) {
-        self.here.slice.wait_for_credit(*self.item, self.here.context);
     }
 
     #[inline]
@@ -164,12 +162,11 @@ impl<C: Coherence, D: Contents> Filling for FillingSlice<'_, '_, '_, C, D> {
     }
 }
 
-/// A miss that is over, and requests that cannot run yet.
+/// A miss that is over.
 pub(super) struct Ended<'s, 'a, 'o, C, D: Contents> {
     pub(super) here: Here<'s, 'a, 'o, C, D>,
     pub(super) line: Line,
     pub(super) ready: Ps,
-    pub(super) deferred: VecDeque<Item<D>>,
 }
 
 impl<C: Coherence, D: Contents> Resuming for Ended<'_, '_, '_, C, D> {
@@ -189,12 +186,22 @@ impl<C: Coherence, D: Contents> Resuming for Ended<'_, '_, '_, C, D> {
         self.here.slice.mshr.next_parked(held)
     }
 
-    fn take(&mut self, item: &Item<D>) -> bool {
-        self.here.slice.take(item, self.ready, self.here.context) == Taken::Yes
+    // They are of one line.
+    #[inline]
+    fn keep_order(&self, one: &Item<D>, other: &Item<D>) -> bool {
+        one.level() == other.level()
     }
 
-    fn defer(&mut self, item: Item<D>) {
-        self.deferred.push_back(item);
+    fn take(&mut self, item: &Item<D>, follows: bool) -> Option<Taken> {
+        self.here.slice.arrive_at_l2(item, self.ready, Some(follows), self.here.context).ok()
+    }
+
+    fn wait_first(&mut self, waiting: VecDeque<Item<D>>) {
+        self.here.slice.wait_first(waiting, self.here.context);
+    }
+
+    fn defer(&mut self, deferred: VecDeque<Item<D>>) {
+        self.here.slice.queue_first(deferred, self.here.context);
     }
 }
 

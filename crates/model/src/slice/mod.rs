@@ -9,13 +9,14 @@
 //! still take. Level 0 comes from this module's SMs, level 1 from another module to this GPU home, level 2
 //! to this system home, where memory always answers.
 //!
-//! - `publish`: pages published to their subscribers.
+//! - `held`: what requests wait for here. `publish`: pages published to their subscribers.
 //! - `request`: requests, from their arrival to what they cause. `past`: those that memory takes in place of the L2. `registers`: which of them may miss.
 //!   `uncredited`: stores that wait for a credit. `fill`: answers.
 //!   `invalidate`: invalidations and the directory. `write_back`: lines stored and evicted. `prefetch`: hints for the
 //!   host's caches.
 
 mod fill;
+mod held;
 mod host;
 mod invalidate;
 mod past;
@@ -33,7 +34,8 @@ use crate::cache::Cache;
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::directory::Directory;
-use crate::message::{Flag, LineRequest, Origin};
+use crate::latency::{Below, Inside, Note, Stamp};
+use crate::message::{Flag, LineRequest};
 use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig};
 use crate::outstanding::Tickets;
 use crate::packet::{Packet, Payload};
@@ -45,7 +47,7 @@ use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
 use tombolo_protocol::{
     Class, Coherence, Event, Homes, LineState, ModuleSet, Pending, Request, Requester, Sharers, Slot, coherence,
 };
-use tombolo_types::{ComponentId, Interval, Line, Mask, ModuleId, Ps, Scope, Serializer};
+use tombolo_types::{ComponentId, Interval, Line, Mask, ModuleId, Ps, Scope, Serializer, SmId};
 
 const _: () = assert!(Mshr::<Miss, Waiter, ()>::ENTRY_BYTES <= 64);
 // A machine that passes its checks has no more miss registers than there are names.
@@ -54,31 +56,65 @@ const _: () = assert!(MISS_LIMIT == MAX_ENTRIES as u64);
 /// Levels of requests, least first.
 const LEVELS: usize = MISS_LEVELS as usize;
 
+/// From where a request has come to a slice, least level first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// An SM of the slice's module.
+    Local,
+    /// Another module, to this GPU home.
+    ToGpuHome(ModuleId),
+    /// Another module, to this system home.
+    ToSystemHome(ModuleId),
+}
+
 /// A request at a slice.
 #[derive(Clone, Copy, Debug)]
 struct Item<D: Contents> {
-    from: Requester,
+    source: Source,
     /// Of its line, as this module sees them.
     homes: Homes,
-    /// Its level.
-    level: u8,
+    /// When it was wholly here.
+    arrived: Stamp,
     body: LineRequest<D>,
 }
 
+// As long as without the time: those that wait are many.
+const _: () = assert!(size_of::<Item<()>>() <= 48);
+
 impl<D: Contents> Item<D> {
-    /// The request of `from` as it arrives.
-    fn new<C: Coherence>(from: Requester, body: LineRequest<D>, here: &SliceContext<'_, '_, C, D>) -> Item<D> {
+    /// The request of `from`, wholly here at `ready`.
+    fn new<C: Coherence>(
+        from: Requester,
+        body: LineRequest<D>,
+        ready: Ps,
+        here: &SliceContext<'_, '_, C, D>,
+    ) -> Item<D> {
         let homes = here.site.homes(body.line);
-        let level = match from {
-            Requester::Local => 0,
-            Requester::Module(_) if homes.system == here.site.module => 2,
-            Requester::Module(_) => 1,
+        let source = match from {
+            Requester::Local => Source::Local,
+            Requester::Module(module) if homes.system == here.site.module => Source::ToSystemHome(module),
+            Requester::Module(module) => Source::ToGpuHome(module),
         };
-        Item { from, homes, level, body }
+        Item { source, homes, arrived: Stamp::of(ready), body }
     }
 
+    /// Who has sent it.
+    #[inline]
+    fn from(&self) -> Requester {
+        match self.source {
+            Source::Local => Requester::Local,
+            Source::ToGpuHome(module) | Source::ToSystemHome(module) => Requester::Module(module),
+        }
+    }
+
+    /// Its level.
+    #[inline]
     fn level(&self) -> usize {
-        usize::from(self.level)
+        match self.source {
+            Source::Local => 0,
+            Source::ToGpuHome(_) => 1,
+            Source::ToSystemHome(_) => 2,
+        }
     }
 
     fn is_read(&self) -> bool {
@@ -87,12 +123,12 @@ impl<D: Contents> Item<D> {
 
     /// Whether it passes this L2 without looking into it.
     fn passes_l2<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
-        coherence::passes_l2(&here.site.protocol, here.site.module, self.homes, self.from)
+        coherence::passes_l2(&here.site.protocol, here.site.module, self.homes, self.from())
     }
 
     /// Whether it is a read of another module, which this module's memory answers where the L2 does not.
     fn reads_at_memory<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
-        let is_met_here = self.homes.system == here.site.module && self.from != Requester::Local;
+        let is_met_here = self.homes.system == here.site.module && self.from() != Requester::Local;
         is_met_here && here.site.protocol.ordering_point().is_memory()
     }
 
@@ -143,11 +179,15 @@ impl Miss {
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     from: Requester,
-    origin: Origin,
+    /// Of the SM that has asked first.
+    module: ModuleId,
+    sm: SmId,
+    /// The miss register that waits for the answer: that of the SM, or of the L2 before this one where that has one.
+    register: EntryId,
     mask: Mask,
     flag: Flag,
-    /// Of another L2: its miss register.
-    asker: EntryId,
+    /// When its request was wholly here.
+    arrived: Stamp,
 }
 
 /// Bytes of a line that a miss has memory read.
@@ -159,6 +199,8 @@ pub struct Wanted {
     pub mask: Mask,
     /// The miss register that waits for them.
     pub register: EntryId,
+    /// What memory took for them, once it has them.
+    pub time: Inside,
 }
 
 /// The bytes of a line that answer a read.
@@ -169,6 +211,9 @@ struct Arrived<D> {
     data: D,
     /// The module that has answered it.
     by: ModuleId,
+    /// What passed from the request's departure to their arrival here, and how much of it an idle link takes.
+    below: Below,
+    wire: u32,
 }
 
 /// What a step of the protocol made of a slot.
@@ -208,6 +253,8 @@ pub struct Slice<D: Contents> {
     port: Serializer,
     /// What a request takes of the port, at least.
     request: Interval,
+    /// By miss register: when its last request left for another module.
+    sent: Vec<Stamp>,
 }
 
 impl<D: Contents> Slice<D> {
@@ -228,6 +275,7 @@ impl<D: Contents> Slice<D> {
             flushes: FxHashMap::default(),
             port: Serializer::new(machine.l2.rate),
             request: crate::convert::request_interval(machine),
+            sent: vec![Stamp::default(); machine.l2.mshrs as usize],
         }
     }
 
@@ -236,10 +284,16 @@ impl<D: Contents> Slice<D> {
         self.id
     }
 
+    /// How long its port was in use.
+    pub fn busy(&self) -> Ps {
+        self.port.busy()
+    }
+
     /// A request of an SM of this module.
     pub fn local<C: Coherence>(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, C, D>) {
         here.shared.traffic.l1_l2 += here.site.weights.of(Payload::of(&body.request));
-        self.offer(Item::new(Requester::Local, body, here), here.out.now(), here);
+        let now = here.out.now();
+        self.offer(Item::new(Requester::Local, body, now, here), now, here);
     }
 
     /// What came over the links, wholly inside at `ready`.
@@ -252,11 +306,13 @@ impl<D: Contents> Slice<D> {
     ) {
         match *packet {
             Packet::Request(body) => {
-                self.offer(Item::new(Requester::Module(source), body, here), ready, here);
+                self.offer(Item::new(Requester::Module(source), body, ready, here), ready, here);
             }
             Packet::Flag { line, flag } => here.shared.flags.learn(line, flag),
-            Packet::Fill { register, line, mask, data, by } => {
-                self.fill(Arrived { line, mask, data, by }, register, ready, here);
+            Packet::Fill { register, line, mask, data, by, inside, link } => {
+                let time = Below { inside: inside.read().into(), link: link.read() };
+                let (below, wire) = self.passed((source, by), (mask, register), (time, ready), here);
+                self.fill(Arrived { line, mask, data, by, below, wire }, register, ready, here);
             }
             Packet::Invalidate { line, cause, ticket } => {
                 let earlier = here.shared.drains.invalidations();
@@ -287,9 +343,11 @@ impl<D: Contents> Slice<D> {
 
     /// Memory has answered a fetch.
     pub fn memory<C: Coherence>(&mut self, wanted: Wanted, here: &mut SliceContext<'_, '_, C, D>) {
-        let Wanted { line, mask, register } = wanted;
+        let Wanted { line, mask, register, time } = wanted;
         let data = here.shared.memory.read(line);
-        self.fill(Arrived { line, mask, data, by: here.site.module }, register, here.out.now(), here);
+        let below = Below { inside: time, link: 0 };
+        let arrived = Arrived { line, mask, data, by: here.site.module, below, wire: 0 };
+        self.fill(arrived, register, here.out.now(), here);
     }
 
     /// Runs what waits for a store credit, and then what waits in the input queues.

@@ -5,11 +5,12 @@ use super::request::waiter;
 use super::{Item, Slice};
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::message::Message;
+use crate::latency::{Inside, Note};
+use crate::message::{Flag, Message};
 use crate::packet::Packet;
 use crate::watch::Contents;
-use tombolo_protocol::{Coherence, Reply, Request, Requester};
-use tombolo_types::{ModuleId, Ps};
+use tombolo_protocol::{Coherence, Request, Requester};
+use tombolo_types::{Mask, ModuleId, Ps};
 
 impl<D: Contents> Slice<D> {
     /// Hands `request`, which `item` has become, to memory; returns when it is taken there.
@@ -24,16 +25,17 @@ impl<D: Contents> Slice<D> {
         match request {
             Request::Read { mask, .. } => {
                 let data = here.shared.memory.read(line);
-                let done = here.read_memory(line, mask, leaves);
-                self.answer_at(done, item, Reply::Fill { mask, data }, here);
-                done
+                let read = here.read_memory(line, mask, leaves);
+                let time = self.held_until(leaves.time(), item, 0, here).and(read.time(leaves.time()));
+                self.answer_at(read.done, item, (mask, data, time), here);
+                read.done
             }
             Request::Write { mask, data, .. } => self.write_memory(line, (mask, data), leaves, here),
             Request::Atomic { mask, update, returns, .. } => {
                 let data = here.shared.memory.update(line, mask, update);
-                let done = here.read_memory(line, mask, leaves);
+                let done = here.read_memory(line, mask, leaves).done;
                 if returns {
-                    self.answer_at(done, item, Reply::Old { data }, here);
+                    self.old_at(done, item, data, here);
                 }
                 // Read and write are asked for together: the update itself takes no time.
                 let written = here.store_memory(line, mask, leaves);
@@ -42,30 +44,34 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Has an answer leave at `done`.
+    /// Has an answer to a read leave at `done`, with its bytes and what it took here.
     fn answer_at<C: Coherence>(
         &mut self,
         done: Ps,
         item: &Item<D>,
-        reply: Reply<D>,
+        (mask, data, time): (Mask, D, Inside),
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let (line, to) = (item.body.line, waiter(item));
-        let own = here.site.module;
-        let (target, packet) = match (reply, to.from) {
-            (Reply::Fill { mask, data }, Requester::Module(_)) if here.site.protocol.passes_reads() => {
-                let seen = here.shared.flags.seen(line, to.flag);
-                (to.origin.module, Packet::Answer { origin: to.origin, line, mask, data, seen, by: own })
+        let (line, to) = (item.body.line, waiter(item, here));
+        let (own, register, inside) = (here.site.module, to.register, D::Note::of(time.into()));
+        let (target, packet) = match to.from {
+            Requester::Module(_) if here.site.protocol.passes_reads() => {
+                let seen = here.shared.flags.seen(line, to.flag) != Flag::NONE;
+                (to.module, Packet::Answer { sm: to.sm, register, line, mask, data, seen, by: own, inside })
             }
-            (Reply::Fill { mask, data }, Requester::Module(module)) => {
-                (module, Packet::Fill { register: to.asker, line, mask, data, by: own })
+            Requester::Module(module) => {
+                (module, Packet::Fill { register, line, mask, data, by: own, inside, link: D::Note::default() })
             }
-            (Reply::Fill { .. }, Requester::Local) => panic!("{own}: a read of its own SMs has a miss register"),
-            (Reply::Old { data }, _) => {
-                let back = if to.origin.module == own { own } else { here.site.next_back(line, to.origin.module) };
-                (back, Packet::Old { origin: to.origin, line, data, by: own })
-            }
+            Requester::Local => panic!("{own}: a read of its own SMs has a miss register"),
         };
+        here.out.send(done, self.id, self.id, Message::Past { target, packet });
+    }
+
+    /// Has the result of an atomic leave at `done`.
+    fn old_at<C: Coherence>(&mut self, done: Ps, item: &Item<D>, data: D, here: &mut SliceContext<'_, '_, C, D>) {
+        let (line, origin, by) = (item.body.line, item.body.origin, here.site.module);
+        let target = if origin.module == by { by } else { here.site.next_back(line, origin.module) };
+        let packet = Packet::Old { origin, line, data, by };
         here.out.send(done, self.id, self.id, Message::Past { target, packet });
     }
 
@@ -79,12 +85,12 @@ impl<D: Contents> Slice<D> {
     ) {
         let leaves = Departure::at(here.out.now());
         match packet {
-            Packet::Fill { register, line, mask, by, .. } => {
+            Packet::Fill { register, line, mask, by, inside, link, .. } => {
                 for flag in here.shared.flags.news(line, target) {
                     here.send(leaves, target, Packet::Flag { line, flag });
                 }
                 let data = here.shared.memory.read(line);
-                here.send(leaves, target, Packet::Fill { register, line, mask, data, by });
+                here.send(leaves, target, Packet::Fill { register, line, mask, data, by, inside, link });
             }
             Packet::Old { origin, data, by, .. } if target == here.site.module => {
                 let at = here.deliver(leaves, origin.sm, 1);

@@ -2,11 +2,12 @@
 //!
 //! Decided by [`tombolo_protocol::publication`]; the queue with what is under way is the module's, in [`crate::publisher`].
 
-use super::request::waiter;
+use super::request::{Answer, bytes_of, waiter};
 use super::{Item, Slice, Step};
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::drains::LEG_OF_PUBLICATIONS;
+use crate::latency::Below;
 use crate::message::{Flag, LineRequest, Message, Origin};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
@@ -16,7 +17,7 @@ use crate::watch::Contents;
 use tombolo_protocol::host::Tried;
 use tombolo_protocol::plan::Action;
 use tombolo_protocol::publication::{Before, Behind, Entry, Publication, Subscribers};
-use tombolo_protocol::{Coherence, Event, Reply, Request, Requester, Slot};
+use tombolo_protocol::{Coherence, Event, Request, Requester, Slot};
 use tombolo_types::{Line, Mask, ModuleId, Ps, Scope, SmId};
 
 impl<D: Contents> Item<D> {
@@ -30,7 +31,7 @@ impl<D: Contents> Item<D> {
 
     /// Whether a store or an atomic of this module's SMs that is published may be taken; `None`: it is not published.
     pub(super) fn publication_has_room<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> Option<bool> {
-        if self.from != Requester::Local || self.is_read() {
+        if self.from() != Requester::Local || self.is_read() {
             return None;
         }
         let (subscribers, publisher) = (self.subscribers(here)?, here.shared.publisher.as_ref()?);
@@ -52,7 +53,7 @@ impl<D: Contents> Slice<D> {
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Option<Tried> {
-        if item.from != Requester::Local {
+        if item.from() != Requester::Local {
             return None;
         }
         let (subscribers, line) = (item.subscribers(here)?, item.body.line);
@@ -83,8 +84,9 @@ impl<D: Contents> Slice<D> {
                 let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
                 let leaves = self.occupy(here.out.now(), ready, bytes, here);
                 here.shared.stats.reads += 1;
-                let answer = (line, Reply::Fill { mask, data }, here.site.module);
-                self.reply(waiter(item), answer, leaves, here);
+                let inside = self.held_until(leaves.time(), item, bytes, here);
+                let (by, time) = (here.site.module, Below { inside, link: 0 });
+                self.reply(waiter(item, here), Answer { line, mask, data, by, time, wire: 0 }, leaves, here);
                 Some(Tried::Taken)
             }
             Before::IsAdded | Before::WasAdded => {
@@ -106,7 +108,7 @@ impl<D: Contents> Slice<D> {
 
     /// A store or an atomic ends in the queue: its SM hears that it has been taken.
     fn take_past<C: Coherence>(&mut self, item: &Item<D>, ready: Ps, here: &mut SliceContext<'_, '_, C, D>) {
-        let mask = waiter(item).mask;
+        let mask = bytes_of(item);
         let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
         let leaves = self.occupy(here.out.now(), ready, bytes, here);
         match item.body.request {
@@ -126,7 +128,7 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let line = item.body.line;
-        let mask = waiter(item).mask;
+        let mask = bytes_of(item);
         let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
         let leaves = self.occupy(here.out.now(), ready, bytes, here);
         let mut taken = leaves.time();
@@ -148,7 +150,7 @@ impl<D: Contents> Slice<D> {
             return false;
         };
         let Some(publisher) = &here.shared.publisher else { return false };
-        let own = item.from == Requester::Local;
+        let own = item.from() == Requester::Local;
         match publisher.rules.behind(own, &item.body.request) {
             Behind::Nothing => false,
             Behind::IsAdded => {
@@ -189,7 +191,7 @@ impl<D: Contents> Slice<D> {
     /// Has the entry leave that an atomic of its line waits for.
     pub(super) fn hurry<C: Coherence>(&mut self, item: &Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
         let is_atomic = matches!(item.body.request, Request::Atomic { .. });
-        if is_atomic && item.from == Requester::Local && item.subscribers(here).is_some() {
+        if is_atomic && item.from() == Requester::Local && item.subscribers(here).is_some() {
             here.publish_entry(item.body.line, Drained::Atomic);
         }
     }

@@ -5,13 +5,28 @@ use super::{Item, Miss, Slice, Step, Taken, Waiter, Wanted, keeps_to_edges};
 use crate::actions::Actions;
 use crate::context::SliceContext;
 use crate::departure::Departure;
+use crate::latency::{Answered, Below, Inside, Note, short};
 use crate::message::{Flag, LineRequest, Message, Origin};
 use crate::mshr::EntryId;
+use crate::outstanding::Tickets;
 use crate::packet::Packet;
 use crate::watch::Contents;
 use tombolo_protocol::host::{self, Tried};
 use tombolo_protocol::{Class, Coherence, Event, Pending, Refusal, Reply, Request, Requester, Slot};
 use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps};
+
+/// An answer to a read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer<D> {
+    pub(super) line: Line,
+    pub(super) mask: Mask,
+    pub(super) data: D,
+    /// The module that has answered.
+    pub(super) by: ModuleId,
+    /// What it took, from the read's arrival here, and how much of that an idle link takes.
+    pub(super) time: Below,
+    pub(super) wire: u32,
+}
 
 impl<D: Contents> Slice<D> {
     pub(super) fn offer<C: Coherence>(&mut self, item: Item<D>, ready: Ps, here: &mut SliceContext<'_, '_, C, D>) {
@@ -30,13 +45,30 @@ impl<D: Contents> Slice<D> {
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Taken {
+        match self.arrive_at_l2(item, ready, None, here) {
+            Ok(host::Taken::Yes) => Taken::Yes,
+            Ok(host::Taken::Waits) => {
+                self.wait_for_credit(*item, here);
+                Taken::Yes
+            }
+            Err(NoRoom) => Taken::NoRoom,
+        }
+    }
+
+    /// The same, but that one which is to wait for a credit does not yet. `follows`: of one that runs again, whether a store
+    /// waits for a credit that came before it on its channel.
+    #[inline]
+    pub(super) fn arrive_at_l2<C: Coherence>(
+        &mut self,
+        item: &Item<D>,
+        ready: Ps,
+        follows: Option<bool>,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) -> Result<host::Taken, NoRoom> {
         let site = here.site;
         let entry = if item.passes_l2(here) { None } else { self.mshr.find(item.body.line) };
         let here = Here { slice: self, context: here };
-        match host::take(&site.protocol, &mut Arriving { here, item, ready, entry }) {
-            Ok(()) => Taken::Yes,
-            Err(NoRoom) => Taken::NoRoom,
-        }
+        host::take(&site.protocol, &mut Arriving { here, item, ready, entry, follows })
     }
 
     pub(super) fn park<C: Coherence>(&mut self, entry: EntryId, item: Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
@@ -58,11 +90,11 @@ impl<D: Contents> Slice<D> {
         } else {
             self.view_line(line_id, item.homes, entry)
         };
-        if item.from != Requester::Local || !item.is_read() || here.site.protocol.tracks_own() {
+        if item.from() != Requester::Local || !item.is_read() || here.site.protocol.tracks_own() {
             self.view_entry(&mut before, here);
         }
         let mut step = Step { before, after: before, actions: Actions::default() };
-        let event = Event::Request { from: item.from, request: item.body.request };
+        let event = Event::Request { from: item.from(), request: item.body.request };
         match here.site.protocol.step(&here.site.map, here.site.module, &mut step.after, event, &mut step.actions) {
             Ok(()) => {}
             Err(Refusal::Stall) => return Ok(Tried::Stalled),
@@ -74,7 +106,7 @@ impl<D: Contents> Slice<D> {
             return Err(NoRoom);
         }
         if let (Some(mask), false) = (step.actions.wait, misses)
-            && !self.merge(entry, Waiter { mask, ..waiter(item) })
+            && !self.merge(entry, Waiter { mask, ..waiter(item, here) })
         {
             return Ok(Tried::Stalled);
         }
@@ -114,11 +146,9 @@ impl<D: Contents> Slice<D> {
                 return self.write_past(item, step, ready, here);
             }
         }
-        let leaves = if item.passes_l2(here) {
-            Departure::at(ready)
-        } else {
-            self.occupy(here.out.now(), ready, moved(item, actions, here), here)
-        };
+        let moved = moved(item, actions, here);
+        let leaves =
+            if item.passes_l2(here) { Departure::at(ready) } else { self.occupy(here.out.now(), ready, moved, here) };
         let room = self.keep_line(before, after, leaves, here);
         self.keep_entry(before, after, leaves, here);
         let register = self.keep_pending(item, step, here);
@@ -134,15 +164,19 @@ impl<D: Contents> Slice<D> {
             }
             goes_on |= !matches!(request, Request::Read { .. });
             let asker = register.unwrap_or_default();
-            self.forward(LineRequest { asker, origin, flag, ..item.body }, (target, request), leaves, here);
+            // Of a read without a register, for whoever answers it.
+            let held =
+                if register.is_none() { self.held_until(leaves.time(), item, 0, here) } else { Inside::default() };
+            let body = LineRequest { asker, origin, flag, ..item.body };
+            self.forward(body, (target, request), (leaves, held), here);
             if let Some((target, request)) = second {
                 goes_on |= !matches!(request, Request::Read { .. });
-                self.forward(LineRequest { asker, ..item.body }, (target, request), leaves, here);
+                self.forward(LineRequest { asker, ..item.body }, (target, request), (leaves, held), here);
             }
         }
         if let Some(mask) = actions.fetch {
             let register = register.expect("bytes are fetched for a new miss");
-            self.fetch(Wanted { line, mask, register }, leaves, here);
+            self.fetch(Wanted { line, mask, register, time: Inside::default() }, leaves, here);
         }
         if let Some((mask, data)) = actions.write {
             accepted = accepted.max(self.write_memory(line, (mask, data), leaves, here));
@@ -153,7 +187,12 @@ impl<D: Contents> Slice<D> {
         let holds = here.shared.publisher.is_some() && !actions.park && self.behind_l2(item, here);
         match actions.reply {
             Some(Reply::Old { data }) if holds => self.hold_answer(item, data, here),
-            Some(reply) => self.reply(waiter(item), (line, reply, here.site.module), leaves, here),
+            Some(Reply::Old { data }) => self.reply_old(item.body.origin, (line, data), leaves, here),
+            Some(Reply::Fill { mask, data }) => {
+                let inside = self.held_until(leaves.time(), item, moved, here);
+                let (by, time) = (here.site.module, Below { inside, link: 0 });
+                self.reply(waiter(item, here), Answer { line, mask, data, by, time, wire: 0 }, leaves, here);
+            }
             None => {}
         }
         self.send_invalidations(line, actions, leaves, here);
@@ -203,9 +242,9 @@ impl<D: Contents> Slice<D> {
         self.registers.take(item.level());
         let class = Class::of(&here.site.map, here.site.module, item.homes);
         let Pending { mask, stale, scope } = pending;
-        let miss = Miss { mask, stale, scope, homes: item.homes, class, flushes: false, level: item.level };
+        let miss = Miss { mask, stale, scope, homes: item.homes, class, flushes: false, level: item.level() as u8 };
         let entry = match actions.wait {
-            Some(mask) => self.mshr.allocate_for(line, miss, Waiter { mask, ..waiter(item) }),
+            Some(mask) => self.mshr.allocate_for(line, miss, Waiter { mask, ..waiter(item, here) }),
             None => self.mshr.allocate(line, miss),
         };
         let entry = entry.expect("room was checked before");
@@ -218,12 +257,12 @@ impl<D: Contents> Slice<D> {
         entry
     }
 
-    /// Sends a request on to `target`, which `body` has caused.
+    /// Sends a request on to `target`, which `body` has caused. `held`: of a read that no miss register waits for, its time here.
     fn forward<C: Coherence>(
         &mut self,
         mut body: LineRequest<D>,
         (target, request): (ModuleId, Request<D>),
-        leaves: Departure,
+        (leaves, held): (Departure, Inside),
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let is_read = |request: &Request<D>| matches!(request, Request::Read { .. });
@@ -236,6 +275,8 @@ impl<D: Contents> Slice<D> {
             Request::Read { mask, .. } => {
                 here.shared.ways.read_sent(here.site.weights.answer(mask));
                 here.shared.stats.inter_gpu_loads += u64::from(here.site.is_beyond(target));
+                body.tickets = Tickets::of_read(held);
+                self.note_sent(body.asker, leaves.time(), here);
             }
             Request::Write { .. } | Request::Atomic { .. } => {
                 body.tickets = here.post(body.line, body.origin.module, body.tickets);
@@ -251,12 +292,13 @@ impl<D: Contents> Slice<D> {
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let Wanted { line, mask, register } = wanted;
+        let Wanted { line, mask, register, .. } = wanted;
         if let Some(later) = leaves.later(here.out.now()) {
             return here.out.send(later, self.id, self.id, Message::Fetch { line, mask, register });
         }
-        let done = here.read_memory(line, mask, leaves);
-        here.out.send(done, self.id, self.id, Message::Memory { line, mask, register });
+        let read = here.read_memory(line, mask, leaves);
+        let time = D::Note::of(read.time(leaves.time()));
+        here.out.send(read.done, self.id, self.id, Message::Memory { line, mask, register, time });
     }
 
     /// Writes to memory; returns when its queue has taken the bytes.
@@ -271,50 +313,59 @@ impl<D: Contents> Slice<D> {
         here.store_memory(line, mask, leaves)
     }
 
-    /// Answers a waiter: with what of which line, and from which module. What leaves for an SM says whether the flag it looked for is known; what
-    /// leaves for another module brings all flags of the line.
+    /// Answers a waiter. What leaves for an SM says whether the flag it looked for is known; what leaves for another module
+    /// brings all flags of the line.
     pub(super) fn reply<C: Coherence>(
         &mut self,
         to: Waiter,
-        (line, reply, by): (Line, Reply<D>, ModuleId),
+        answer: Answer<D>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        match (reply, to.from) {
-            (Reply::Fill { mask, data }, Requester::Local) => {
-                let at = here.deliver(leaves, to.origin.sm, mask.grains());
-                let sm = here.site.layout.sm(here.site.module, to.origin.sm);
-                let seen = here.shared.flags.seen(line, to.flag);
-                let register = to.origin.register;
-                here.out.send(at, self.id, sm, Message::Fill { register, line, mask, data, seen, by });
+        let Answer { line, mask, data, by, time, wire } = answer;
+        let (register, own) = (to.register, here.site.module);
+        match to.from {
+            Requester::Local => {
+                let at = here.deliver(leaves, to.sm, mask.grains());
+                let sm = here.site.layout.sm(own, to.sm);
+                let seen = here.shared.flags.seen(line, to.flag) != Flag::NONE;
+                let crossbar = short(at.saturating_sub(leaves.time()));
+                let time = D::Note::of(Answered { crossbar, ..Answered::new(time, wire) });
+                here.out.send(at, self.id, sm, Message::Fill { register, line, mask, data, seen, by, time });
             }
-            (Reply::Fill { mask, data }, Requester::Module(_)) if here.site.protocol.passes_reads() => {
+            Requester::Module(_) if here.site.protocol.passes_reads() => {
                 // No L2 on the way keeps it: a GPU home passed the read, and the answer goes past it.
-                let seen = here.shared.flags.seen(line, to.flag);
-                let answer = Packet::Answer { origin: to.origin, line, mask, data, seen, by };
-                here.send(leaves, to.origin.module, answer);
+                let seen = here.shared.flags.seen(line, to.flag) != Flag::NONE;
+                let inside = D::Note::of(time.inside.into());
+                let answer = Packet::Answer { sm: to.sm, register, line, mask, data, seen, by, inside };
+                here.send(leaves, to.module, answer);
             }
-            (Reply::Fill { mask, data }, Requester::Module(module)) => {
+            Requester::Module(module) => {
                 for flag in here.shared.flags.news(line, module) {
                     here.send(leaves, module, Packet::Flag { line, flag });
                 }
-                let register = to.asker;
-                here.send(leaves, module, Packet::Fill { register, line, mask, data, by });
+                let (inside, link) = (D::Note::of(time.inside.into()), D::Note::of(time.link));
+                here.send(leaves, module, Packet::Fill { register, line, mask, data, by, inside, link });
             }
-            (Reply::Old { data }, _) if to.origin.module == here.site.module => {
-                let Origin { sm, warp, result, .. } = to.origin;
-                let at = here.deliver(leaves, sm, 1);
-                here.out.send(
-                    at,
-                    self.id,
-                    here.site.layout.sm(here.site.module, sm),
-                    Message::Old { warp, result, data, by },
-                );
-            }
-            (Reply::Old { data }, _) => {
-                let back = here.site.next_back(line, to.origin.module);
-                here.send(leaves, back, Packet::Old { origin: to.origin, line, data, by });
-            }
+        }
+    }
+
+    /// Answers an atomic with what a line held before it.
+    fn reply_old<C: Coherence>(
+        &mut self,
+        origin: Origin,
+        (line, data): (Line, D),
+        leaves: Departure,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
+        let by = here.site.module;
+        if origin.module == by {
+            let Origin { sm, warp, result, .. } = origin;
+            let at = here.deliver(leaves, sm, 1);
+            here.out.send(at, self.id, here.site.layout.sm(by, sm), Message::Old { warp, result, data, by });
+        } else {
+            let back = here.site.next_back(line, origin.module);
+            here.send(leaves, back, Packet::Old { origin, line, data, by });
         }
     }
 
@@ -326,7 +377,7 @@ impl<D: Contents> Slice<D> {
         at: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        match item.from {
+        match item.from() {
             Requester::Local => here.return_store(item.body.origin.sm, item.body.tickets.hop, at),
             Requester::Module(module) if item.body.is_published => here.acknowledge_publication(&item.body, module, at),
             Requester::Module(module) => here.acknowledge(&item.body, module, ends, at),
@@ -340,11 +391,20 @@ fn passes_by<C: Coherence, D: Contents>(before: &Slot<D>, after: &Slot<D>, here:
     !allocates && before.line.is_none() && before.pending.is_none() && after.line.is_some() && after.pending.is_none()
 }
 
-pub(super) fn waiter<D: Contents>(item: &Item<D>) -> Waiter {
-    let mask = match item.body.request {
+/// Who waits for the bytes of a read.
+pub(super) fn waiter<C: Coherence, D: Contents>(item: &Item<D>, here: &SliceContext<'_, '_, C, D>) -> Waiter {
+    let Item { arrived, body: LineRequest { origin, flag, asker, .. }, .. } = *item;
+    let from = item.from();
+    let waits_there = from == Requester::Local || here.site.protocol.passes_reads();
+    let register = if waits_there { origin.register } else { asker };
+    Waiter { from, module: origin.module, sm: origin.sm, register, mask: bytes_of(item), flag, arrived }
+}
+
+/// The bytes that a request is for.
+pub(super) fn bytes_of<D: Contents>(item: &Item<D>) -> Mask {
+    match item.body.request {
         Request::Read { mask, .. } | Request::Write { mask, .. } | Request::Atomic { mask, .. } => mask,
-    };
-    Waiter { from: item.from, origin: item.body.origin, mask, flag: item.body.flag, asker: item.body.asker }
+    }
 }
 
 /// Bytes that a request moves through the slice.
@@ -363,7 +423,7 @@ fn count<C: Coherence, D: Contents>(
     actions: &Actions<D>,
     here: &mut SliceContext<'_, '_, C, D>,
 ) {
-    let remote = u64::from(item.from != Requester::Local);
+    let remote = u64::from(item.from() != Requester::Local);
     let passed = u64::from(item.passes_l2(here));
     let stats = &mut here.shared.stats;
     stats.passed += passed;

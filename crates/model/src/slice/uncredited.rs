@@ -54,6 +54,29 @@ impl<R: Copy> Uncredited<R> {
         self.requests.push(list, request);
     }
 
+    /// Has requests wait ahead of all of their lane: the first is a store. Their stores are the oldest.
+    fn push_first(&mut self, lane: Line, requests: impl IntoIterator<Item = R>, is_store: impl Fn(&R) -> bool) {
+        let mut list = List::EMPTY;
+        for request in requests {
+            if is_store(&request) {
+                self.stores.push_front(lane);
+            }
+            self.requests.push(&mut list, request);
+        }
+        let mut later = self.lanes.remove(&lane).unwrap_or(List::EMPTY);
+        while let Some(request) = self.requests.pop(&mut later) {
+            self.requests.push(&mut list, request);
+        }
+        self.lanes.insert(lane, list);
+    }
+
+    /// Takes all of a lane: none of it waits here any more.
+    pub(super) fn take_lane(&mut self, lane: Line) -> VecDeque<R> {
+        let mut list = self.lanes.remove(&lane).unwrap_or(List::EMPTY);
+        self.stores.retain(|&other| other != lane);
+        std::iter::from_fn(|| self.requests.pop(&mut list)).collect()
+    }
+
     /// The first request of the lane of the oldest store.
     fn oldest(&self) -> Option<&R> {
         let lane = self.stores.front()?;
@@ -124,6 +147,26 @@ impl<D: Contents> Slice<D> {
         here.shared.queued[self.index] += 1;
     }
 
+    /// Has requests of a line that came before all of their lanes wait for a credit, or behind who does.
+    pub(super) fn wait_first<C: Coherence>(
+        &mut self,
+        mut waiting: VecDeque<Item<D>>,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
+        here.shared.stats.queued += waiting.len() as u64;
+        here.shared.queued[self.index] += waiting.len() as u32;
+        if here.shared.publisher.is_some() {
+            waiting.iter().for_each(|item| self.hurry(item, here));
+        }
+        while let Some(first) = waiting.front() {
+            let (level, lane) = (first.level(), self.lane(first.body.line, here));
+            let (these, others) = waiting.into_iter().partition(|item| item.level() == level);
+            let these: VecDeque<Item<D>> = these;
+            self.uncredited[level].push_first(lane, these, |item| !item.is_read());
+            waiting = others;
+        }
+    }
+
     /// Runs stores of a level that find a credit now, the oldest first, each with those behind it that need none.
     pub(super) fn serve_uncredited<C: Coherence>(&mut self, level: usize, here: &mut SliceContext<'_, '_, C, D>) {
         for _ in 0..self.uncredited[level].stores.len() {
@@ -190,6 +233,23 @@ mod tests {
         let first = waiting.next(&mut turn, |request| request.2).expect("a turn begins with its store");
         assert_eq!(waiting.give_up(turn, first), [all[0], all[2], all[3]]);
         assert_eq!(waiting.requests().collect::<Vec<_>>(), [&all[1]]);
+    }
+
+    #[test]
+    fn what_parked_waits_ahead_of_its_lane() {
+        let mut waiting = Uncredited::new();
+        let later = [(2, 2, true), (1, 3, true), (1, 4, false)];
+        later.into_iter().for_each(|request| push(&mut waiting, request));
+        let parked = [(1, 0, true), (1, 1, false)];
+        waiting.push_first(Line(1), parked, |request| request.2);
+        assert_eq!(turn(&mut waiting), parked);
+        assert_eq!(turn(&mut waiting), [later[0]]);
+        assert_eq!(turn(&mut waiting), [later[1], later[2]]);
+        assert!(waiting.is_empty());
+        waiting.push_first(Line(3), parked, |request| request.2);
+        push(&mut waiting, (3, 2, true));
+        assert_eq!(waiting.take_lane(Line(3)), [parked[0], parked[1], (3, 2, true)]);
+        assert!(waiting.is_empty() && waiting.take_lane(Line(4)).is_empty());
     }
 
     proptest! {

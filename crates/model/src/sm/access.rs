@@ -1,10 +1,12 @@
 //! Loads, stores and atomics on their way through the L1.
 
 use super::issue::Progress;
+use super::latency::{Asked, Departs};
 use super::warp::{RESULTS, Wait};
 use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
 use crate::context::SmContext;
 use crate::credits::Generation;
+use crate::latency::Stamp;
 use crate::message::{Flag, LineRequest, Message, Origin, Out};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
@@ -200,13 +202,12 @@ impl<D: Contents> Sm<D> {
         ready
     }
 
-    /// When a transaction leaves the L1 for the slices with so many bytes, and the L1 takes another; and when its translation
-    /// is there, for which it waits.
-    fn depart<C: Protocol>(&mut self, line: Line, bytes: u64, here: &mut SmContext<'_, '_, C, D>) -> (Ps, (Ps, Ps)) {
+    /// A transaction leaves the L1 for the slices with so many bytes, and the L1 takes another.
+    fn depart<C: Protocol>(&mut self, line: Line, bytes: u64, here: &mut SmContext<'_, '_, C, D>) -> Departs {
         let translated = self.translate(line, here);
-        let at = self.look_up(here.out.now()) + here.site.machine.l1.hit_latency;
-        let sent = self.port.send(at, Bytes(bytes));
-        (sent.max(translated) + here.site.machine.crossbar.latency, (sent, translated))
+        let found = self.look_up(here.out.now()) + here.site.machine.l1.hit_latency;
+        let sent = self.port.send(found, Bytes(bytes));
+        Departs { found, sent, translated, crossing: here.site.machine.crossbar.latency }
     }
 
     /// The time of the next lookup, one transaction after the other.
@@ -265,6 +266,10 @@ impl<D: Contents> Sm<D> {
         let read = self.banks.read(looked_up, line, mask);
         let at = read.max(translated) + here.site.machine.l1.hit_latency;
         self.await_translation(slot, None, (read, translated));
+        if here.site.follows_loads() {
+            let tlb = translated.saturating_sub(read);
+            here.shared.latencies.add_hit(tlb.0, (at - here.out.now() - tlb).0);
+        }
         let seen = self.flags.has(flag);
         let warp = &mut self.warps[slot];
         warp.hit_at = warp.hit_at.max(at);
@@ -301,7 +306,8 @@ impl<D: Contents> Sm<D> {
         here: &mut SmContext<'_, '_, C, D>,
     ) -> Result<EntryId, Wait> {
         let Transaction { slot, line, mask, scope, flag, result, .. } = transaction;
-        let waiter = Waiter { warp: slot as u8, result, flag, mask: mask & !present };
+        let since = Stamp::of(here.out.now());
+        let waiter = Waiter { warp: slot as u8, result, polls: flag != Flag::NONE, mask: mask & !present, since };
         let Some(entry) = entry else {
             if !self.register(slot) {
                 return Err(Wait::MissRegister);
@@ -368,11 +374,14 @@ impl<D: Contents> Sm<D> {
             self.stats.l1_merges += 1;
             return;
         }
-        let (at, translation) = self.depart(transaction.line, 0, here);
-        self.await_translation(transaction.slot, Some(entry), translation);
+        let departs = self.depart(transaction.line, 0, here);
+        if here.site.follows_loads() {
+            self.asked[entry.index()] = Asked::new(here.out.now(), departs);
+        }
+        self.await_translation(transaction.slot, Some(entry), departs.translation());
         let request = Request::Read { mask: asked, scope: transaction.scope };
         let body = self.body(transaction, request, Generation::default(), entry);
-        self.send(body, at, here);
+        self.send(body, departs.reaches(), here);
     }
 
     /// The request of a transaction. `ticket`: of a store or an atomic; `register`: of a read.
@@ -401,10 +410,10 @@ impl<D: Contents> Sm<D> {
         };
         let data = here.site.watch.store(here.site.warp_slot(self.sm, slot), line, mask, flag);
         self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), here);
-        let (at, _) = self.depart(line, self.bytes(mask, here), here);
+        let departs = self.depart(line, self.bytes(mask, here), here);
         let request = Request::Write { mask, scope, data, tracked: true };
         let body = self.body(transaction, request, ticket, EntryId::default());
-        self.send(body, at, here);
+        self.send(body, departs.reaches(), here);
         Sent::Yes
     }
 
@@ -417,14 +426,14 @@ impl<D: Contents> Sm<D> {
         if returns {
             self.expect(transaction);
         }
-        let (at, translation) = self.depart(line, self.bytes(mask, here), here);
+        let departs = self.depart(line, self.bytes(mask, here), here);
         if returns {
-            self.await_translation(slot, None, translation);
+            self.await_translation(slot, None, departs.translation());
         }
         let update = here.site.watch.atomic(here.site.warp_slot(self.sm, slot), line, mask, flag);
         let request = Request::Atomic { mask, scope, update, returns };
         let body = self.body(transaction, request, ticket, EntryId::default());
-        self.send(body, at, here);
+        self.send(body, departs.reaches(), here);
         Sent::Yes
     }
 
@@ -481,7 +490,7 @@ impl<D: Contents> Sm<D> {
             && let Some(slot) = self.credit_queue.pop_front()
         {
             self.prefetch_queue(&self.credit_queue);
-            self.resume(usize::from(slot), Stall::StoreCredit, here);
+            self.resume(usize::from(slot), Stall::StoreCredit.into(), here);
         }
         if !self.credit_queue.is_empty() {
             self.await_credit(here);

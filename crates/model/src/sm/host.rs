@@ -1,11 +1,12 @@
 //! What an SM keeps of its L1, as [`tombolo_protocol::host`] sees it.
 
+use super::latency::Way;
+use super::stalls::Waited;
 use super::{FillMessage, Miss, Sm, Waiter};
 use crate::cache::BulkClass;
 use crate::context::SmContext;
-use crate::message::Flag;
+use crate::latency::Stamp;
 use crate::mshr::Freed;
-use crate::stall::Stall;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::host::{Bulk, Filling, Waits};
 use tombolo_protocol::l1;
@@ -30,7 +31,11 @@ pub(super) struct FillingSm<'s, 'a, 'o, C, D: Contents> {
     pub(super) here: &'s mut SmContext<'a, 'o, C, D>,
     pub(super) fill: FillMessage<D>,
     /// What a wait for it counts as.
-    pub(super) stall: Stall,
+    pub(super) answered: Waited,
+    /// What its request took.
+    pub(super) way: Way,
+    /// Times of the loads that it has completed, in picoseconds.
+    pub(super) waited: u64,
 }
 
 impl<C: Protocol, D: Contents> Filling for FillingSm<'_, '_, '_, C, D> {
@@ -60,13 +65,17 @@ impl<C: Protocol, D: Contents> Filling for FillingSm<'_, '_, '_, C, D> {
         self.sm.mshr.next_waiter(held)
     }
 
-    fn serve(&mut self, Waiter { warp, result, flag, mask }: Waiter, complete: bool) {
+    fn serve(&mut self, Waiter { warp, result, polls, mask, since }: Waiter, complete: bool) {
         let (site, FillMessage { line, data, seen, .. }) = (self.here.site, self.fill);
         let loader = site.warp_slot(self.sm.sm, usize::from(warp));
         site.watch.loaded(self.here.out.now(), loader, result, line, mask, data);
         if complete {
-            let seen = flag != Flag::NONE && flag == seen;
-            self.sm.result(usize::from(warp), (result, self.stall), seen, self.here.out);
+            if site.follows_loads() {
+                let time = u64::from(Stamp::of(self.here.out.now()).since(since));
+                self.waited += time;
+                self.here.shared.latencies.add(self.way.served, time);
+            }
+            self.sm.result(usize::from(warp), (result, self.answered), polls && seen, self.here.out);
         }
     }
 

@@ -1,5 +1,6 @@
 //! The issue loop: one event a memory instruction; arithmetic only moves time on.
 
+use super::stalls::Waited;
 use super::sub_core::SubCore;
 use super::{Cta, Sm};
 use crate::context::SmContext;
@@ -155,11 +156,12 @@ impl<D: Contents> Sm<D> {
     }
 
     /// What a warp's memory instruction lacked has come: it goes on at once, where it left off. Its sub-core has
-    /// issued it already, so it does not wait for that. `stall`: what its wait counts as.
-    pub(super) fn resume<C: Protocol>(&mut self, slot: usize, stall: Stall, here: &mut SmContext<'_, '_, C, D>) {
+    /// issued it already, so it does not wait for that. `waited`: what its wait counts as.
+    pub(super) fn resume<C: Protocol>(&mut self, slot: usize, waited: Waited, here: &mut SmContext<'_, '_, C, D>) {
         self.counts.turn_to(self.warps[slot].kernel, &self.stats, &self.stalls.times);
         let now = here.out.now();
-        self.warps[slot].stall = stall;
+        self.warps[slot].stall = waited.stall;
+        self.count_queued(slot, waited, now);
         self.count_stall(slot, now, now);
         self.stalls.count_from(slot, now);
         let warp = &mut self.warps[slot];

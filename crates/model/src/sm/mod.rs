@@ -7,13 +7,14 @@
 //! - `warp`: one warp's state. `ready`: which warp issues next. `sub_core`: a scheduler. `issue`: the issue loop.
 //! - `access`: loads, stores and atomics at the L1. `synchronize`: the stages of acquire and release.
 //! - `paging`: pages that its module may not use.
-//! - `stalls`: what its warps spend their time on.
+//! - `stalls`: what its warps spend their time on. `latency`: what its loads take.
 //! - `host`: what an SM keeps of its L1, as the protocol's host sees it. `prefetch`: hints for the host's caches, which change nothing.
 
 mod access;
 mod banks;
 mod host;
 mod issue;
+mod latency;
 mod paging;
 mod prefetch;
 mod ready;
@@ -27,6 +28,7 @@ use crate::calendar::{Calendar, FRACTION};
 use crate::context::SmContext;
 use crate::flags::FlagSet;
 use crate::kernel_slot::KernelSlot;
+use crate::latency::{Answered, Stamp};
 use crate::message::{Flag, Message, Out};
 use crate::mshr::{EntryId, Mshr};
 use crate::pace::{KernelCounts, KernelStats};
@@ -38,8 +40,9 @@ use crate::tlb::Tlb;
 use crate::watch::{Contents, Watch};
 use banks::Banks;
 use host::FillingSm;
+use latency::Asked;
 use ready::{Ready, SLOTS};
-use stalls::Stalls;
+use stalls::{Stalls, Waited};
 use std::collections::VecDeque;
 use sub_core::SubCore;
 use tombolo_machine::MachineConfig;
@@ -66,9 +69,12 @@ const _: () = assert!(Mshr::<Miss, Waiter, u8>::ENTRY_BYTES <= 64);
 struct Waiter {
     warp: u8,
     result: u8,
-    flag: Flag,
+    /// Whether it looks for the flag of the miss.
+    polls: bool,
     /// The bytes that it waits for, not rounded to sectors.
     mask: Mask,
+    /// When it began to.
+    since: Stamp,
 }
 
 /// A resident CTA.
@@ -191,6 +197,8 @@ pub struct Sm<D: Contents> {
     /// Of which kernels the counters count.
     counts: KernelCounts,
     stalls: Stalls,
+    /// By miss register: what its last request took up to the slice.
+    asked: Vec<Asked>,
     /// Counters.
     pub stats: SmStats,
 }
@@ -227,6 +235,7 @@ impl<D: Contents> Sm<D> {
             finished: Vec::new(),
             counts: KernelCounts::default(),
             stalls: Stalls::new(slots, machine.l1.mshrs),
+            asked: vec![Asked::default(); machine.l1.mshrs as usize],
             stats: SmStats::default(),
         }
     }
@@ -324,6 +333,11 @@ impl<D: Contents> Sm<D> {
         self.mshr.used()
     }
 
+    /// How long its port toward the slices was in use.
+    pub fn busy(&self) -> Ps {
+        self.port.busy()
+    }
+
     /// Warp slots.
     pub fn slots(&self) -> usize {
         self.warps.len()
@@ -343,28 +357,34 @@ impl<D: Contents> Sm<D> {
     /// The answer to a read has come: installs it and gives it to who waits. Where nothing of the line is on its way any
     /// more, its register is free.
     pub fn fill<C: Protocol>(&mut self, message: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
-        let FillMessage { register, line, mask, by, .. } = message;
+        let FillMessage { register, line, mask, .. } = message;
         assert!(self.mshr.holds(register, line), "{}: a fill of {line} nobody asked for", self.sm);
         let site = here.site;
-        let stall = here.shared.stall_of(by);
-        let held = fill(&site.protocol, &mut FillingSm { sm: self, here: &mut *here, fill: message, stall }, mask);
+        let way = self.way(&message, here);
+        let answered = way.answered();
+        let mut filling = FillingSm { sm: self, here: &mut *here, fill: message, answered, way, waited: 0 };
+        let held = fill(&site.protocol, &mut filling, mask);
+        let waited = filling.waited;
+        if site.follows_loads() {
+            here.shared.latencies.add_legs(way.served, way.share(waited));
+        }
         let Some(mut held) = held else { return };
         if here.site.map.moves() {
             self.miss_ends(line, here);
         }
         while let Some(warp) = self.mshr.next_parked(&mut held) {
-            self.resume(usize::from(warp), stall, here);
+            self.resume(usize::from(warp), answered, here);
         }
         while let Some(warp) = self.mshr.wake() {
             self.prefetch_queue(self.mshr.backlog());
-            self.resume(usize::from(warp), stall, here);
+            self.resume(usize::from(warp), answered, here);
         }
     }
 
     /// The result of an atomic has come from a module.
     pub fn old<C: Protocol>(&mut self, warp: u8, result: u8, by: ModuleId, here: &mut SmContext<'_, '_, C, D>) {
         let stall = here.shared.stall_of(by);
-        self.result(usize::from(warp), (result, stall), false, here.out);
+        self.result(usize::from(warp), (result, stall.into()), false, here.out);
     }
 
     /// What each waiting warp waits for, for a report of who waits for whom.
@@ -373,8 +393,8 @@ impl<D: Contents> Sm<D> {
         alive.map(|slot| format!("{} warp {slot} waits for {:?}", self.sm, self.warps[slot].wait))
     }
 
-    /// One transaction of a result has come; `stall`: what a wait for it counts as.
-    fn result(&mut self, slot: usize, (result, stall): (u8, Stall), flag_seen: bool, out: &mut Out<'_, D>) {
+    /// One transaction of a result has come, and what a wait for it counts as.
+    fn result(&mut self, slot: usize, (result, answered): (u8, Waited), flag_seen: bool, out: &mut Out<'_, D>) {
         let warp = &mut self.warps[slot];
         if warp.several >> result & 1 != 0 {
             let left = &mut self.outstanding[slot][usize::from(result)];
@@ -401,7 +421,8 @@ impl<D: Contents> Sm<D> {
         };
         if wakes {
             if warp.stall != Stall::Acquire {
-                warp.stall = stall;
+                warp.stall = answered.stall;
+                self.count_queued(slot, answered, out.now());
             }
             self.wake(slot, out.now(), out);
         }
@@ -483,8 +504,10 @@ pub struct FillMessage<D> {
     pub mask: Mask,
     /// Contents.
     pub data: D,
-    /// The flag that the read looked for, where it was seen.
-    pub seen: Flag,
+    /// Whether the flag that the read looked for was seen.
+    pub seen: bool,
     /// The module that has answered.
     pub by: ModuleId,
+    /// What it took, from the request's arrival at a slice of the module.
+    pub time: Answered,
 }

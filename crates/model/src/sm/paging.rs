@@ -51,7 +51,7 @@ impl<D: Contents> Sm<D> {
 
     /// The module may use a page: a warp that has waited for it tries again.
     pub fn page_mapped<C: Protocol>(&mut self, warp: u8, here: &mut SmContext<'_, '_, C, D>) {
-        self.resume(usize::from(warp), Stall::Page, here);
+        self.resume(usize::from(warp), Stall::Page.into(), here);
     }
 
     /// The module is not to use a page as it did.

@@ -6,8 +6,9 @@
 use super::Sm;
 use super::ready::SLOTS;
 use super::warp::Wait;
+use crate::latency::share;
 use crate::mshr::EntryId;
-use crate::stall::{Stall, StallTimes};
+use crate::stall::{Queue, Stall, StallTimes};
 use crate::watch::Contents;
 use tombolo_types::Ps;
 
@@ -23,6 +24,22 @@ pub(super) struct Stalls {
     of_misses: Vec<Translates>,
     /// When the last of these is.
     latest: Ps,
+}
+
+/// What the wait for an access that is over counts as.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waited {
+    pub(super) stall: Stall,
+    /// By [`Queue`]: what of the access was spent there, in picoseconds.
+    pub(super) queues: [u32; Queue::ALL.len()],
+    /// What the access took; 0 where it met no queue, or none is known of.
+    pub(super) whole: u32,
+}
+
+impl From<Stall> for Waited {
+    fn from(stall: Stall) -> Waited {
+        Waited { stall, queues: [0; Queue::ALL.len()], whole: 0 }
+    }
 }
 
 /// A wait for a translation.
@@ -92,12 +109,37 @@ impl<D: Contents> Sm<D> {
     /// Counts the time from `since` to `ready` of a warp whose accesses waited for a translation.
     #[cold]
     fn count_translation(&mut self, slot: usize, since: Ps, ready: Ps) {
-        let (stall, Translates { from, until }) = (self.warps[slot].stall, self.stalls.of_warps[slot]);
-        let awaits = matches!(stall, Stall::L1 | Stall::OwnL2 | Stall::Module | Stall::Gpu | Stall::Host);
-        let part = if awaits { until.min(ready).saturating_sub(from.max(since)) } else { Ps::ZERO };
+        let stall = self.warps[slot].stall;
+        let part = self.translation(slot, since, ready);
         self.stalls.times.add(Stall::Tlb, part);
         self.stalls.times.add(stall, ready - since - part);
-        self.warps[slot].translates = until > ready;
+        self.warps[slot].translates = self.stalls.of_warps[slot].until > ready;
+    }
+
+    /// What of the time from `since` to `ready` a warp waited for translations of accesses.
+    fn translation(&self, slot: usize, since: Ps, ready: Ps) -> Ps {
+        let (stall, Translates { from, until }) = (self.warps[slot].stall, self.stalls.of_warps[slot]);
+        let awaits = matches!(stall, Stall::L1 | Stall::OwnL2 | Stall::Module | Stall::Gpu | Stall::Host);
+        if awaits { until.min(ready).saturating_sub(from.max(since)) } else { Ps::ZERO }
+    }
+
+    /// A warp's wait for an access ends at `now`: of that, in the proportion of the access, what was spent in queues.
+    #[inline]
+    pub(super) fn count_queued(&mut self, slot: usize, waited: Waited, now: Ps) {
+        if waited.whole > 0 {
+            self.add_queued(slot, waited, now);
+        }
+    }
+
+    #[inline(never)]
+    fn add_queued(&mut self, slot: usize, Waited { stall, queues, whole }: Waited, now: Ps) {
+        self.counts.turn_to(self.warps[slot].kernel, &self.stats, &self.stalls.times);
+        let since = self.stalls.since[slot % SLOTS];
+        let mut wait = now.saturating_sub(since);
+        if self.warps[slot].translates {
+            wait = wait.saturating_sub(self.translation(slot, since, now.max(since)));
+        }
+        self.stalls.times.add_queued(stall, share(queues, wait.0.min(whole.into()), whole));
     }
 
     /// A warp's access that would go on at `at` does so at `translated`, when its translation is there. `entry`: of a read.

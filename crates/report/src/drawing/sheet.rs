@@ -1,7 +1,6 @@
 //! A figure with the sizes and colours of where it is drawn.
 
 use super::canvas::{About, at, cut};
-use super::looks::LOOKS;
 use crate::document::{ChartKind, Figure};
 use crate::number::{brief, quantity};
 use crate::page::column;
@@ -132,12 +131,12 @@ impl<'a> Sheet<'a> {
 
     /// How a series looks.
     pub(super) fn look(&self, series: usize) -> usize {
-        (series - self.series().start) % LOOKS
+        self.figure.look(series - self.series().start)
     }
 
     /// All looks that are needed.
     pub(super) fn looks(&self) -> Vec<usize> {
-        (0..self.series().len().min(LOOKS)).collect()
+        self.figure.looks().into_iter().collect()
     }
 
     pub(super) fn name(&self, series: usize) -> String {

@@ -16,7 +16,7 @@ mod runs;
 
 pub(crate) use figure::column;
 
-use crate::document::{Document, Failure};
+use crate::document::{Document, Failure, Figure};
 use crate::drawing::{self, Surface};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::BTreeSet;
@@ -69,8 +69,8 @@ pub(crate) fn page(documents: &[Document], charts: Charts) -> String {
 /// The hatches of bars, once for all drawings of the page.
 fn hatches(documents: &[Document]) -> Markup {
     let figures = documents.iter().flat_map(|document| &document.figures);
-    let most = figures.map(|figure| figure.series().len()).max().unwrap_or(0);
-    let looks: Vec<usize> = (0..most.min(drawing::LOOKS)).collect();
+    let looks: BTreeSet<usize> = figures.flat_map(Figure::looks).collect();
+    let looks: Vec<usize> = looks.into_iter().collect();
     html! { svg.unseen aria-hidden="true" { (PreEscaped(drawing::patterns(Surface::Page, &looks))) } }
 }
 

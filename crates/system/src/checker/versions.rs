@@ -1,6 +1,7 @@
 //! Lines that carry, for each grain, which store wrote it.
 
 use std::sync::Arc;
+use tombolo_model::latency::{Kept, Noted};
 use tombolo_model::watch::Contents;
 use tombolo_protocol::Data;
 use tombolo_types::Mask;
@@ -44,7 +45,9 @@ impl Data for Versions {
 }
 
 impl Contents for Versions {
-    type Watch = Arc<super::Checker>;
+    type Watch = Option<Arc<super::Checker>>;
+    const FOLLOWS: bool = true;
+    type Note<T: Noted> = Kept<T>;
 
     fn exchange(self, mask: Mask) -> Version {
         self.grains(mask).next().map_or_else(Version::default, |(_, version)| version)

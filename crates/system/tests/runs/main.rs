@@ -12,6 +12,7 @@ mod hardware;
 mod host_copies;
 mod host_pages;
 mod labels;
+mod latency;
 mod links;
 mod mechanisms;
 mod micro;

@@ -4,9 +4,10 @@ use crate::common::{design, machine, simulate};
 use std::sync::Arc;
 use tombolo_system::RunRecord;
 use tombolo_system::directed::{Cta, Directed};
-use tombolo_system::record::{L1Record, L2Record, MemoryCacheRecord};
+use tombolo_system::record::{DramRecord, L1Record, L2Record, MemoryCacheRecord};
+use tombolo_system::utilization::Shares;
 use tombolo_types::stream::AtomicResult;
-use tombolo_types::{Order, Scope};
+use tombolo_types::{Order, Rate, Scope};
 
 fn run(settings: &[&str], program: Arc<Directed>) -> RunRecord {
     simulate(&machine(settings), design("hmg", &[]), program)
@@ -58,6 +59,39 @@ fn dram_and_the_cache_in_front_of_it_count_what_each_of_them_served() {
     assert_eq!(with.dram.read_bytes, lines * 128, "the second time comes from the cache");
     assert_eq!(with.coherence["memory_read_bytes"], 2 * lines * 128, "L2s ask for both");
     assert_eq!(with.energy_pj.dram * 2.0, without.energy_pj.dram);
+}
+
+/// One row of 2 KB after the other, of one bank: sixteen lines each.
+#[test]
+fn rows_and_channels_of_a_stream_are_counted() {
+    let lines = 256;
+    let one =
+        ["topology.gpus=1", "topology.modules_per_gpu=1", "dram.channels=1", "dram.banks=1", "dram.row_bytes=2KB"];
+    let record = run(&one, Directed::new(vec![reads(0..lines)]));
+    let [row_hits, row_misses, row_conflicts] = [lines - lines / 16, 1, lines / 16 - 1];
+    let DramRecord { read_bytes, .. } = record.dram;
+    let counted = DramRecord { read_bytes, row_hits, row_misses, row_conflicts, ..DramRecord::default() };
+    assert_eq!((record.dram, read_bytes), (counted, lines * 128));
+    let machine = machine(&one);
+    let near = |share: f64, bytes: u64, rate: Rate, what: &str| {
+        let expected = bytes as f64 / rate.0 as f64 / record.time_s;
+        assert!((share / expected - 1.0).abs() < 1e-3, "{what}: {share}, not {expected}");
+    };
+    let busy = record.utilization;
+    near(busy.dram_channels.mean, lines * 128, machine.dram.rate, "the channel");
+    near(busy.dram_channels.highest, lines * 128, machine.dram.rate, "the busiest channel");
+    near(busy.crossbar_to_sms.highest, lines * 128, machine.crossbar.rate, "the crossbar");
+    assert_eq!(busy.crossbar_from_sms, Shares::default(), "a read carries no bytes");
+}
+
+/// All lines of one slice: it alone is in use.
+#[test]
+fn the_busiest_slice_is_told_apart_from_the_mean() {
+    let one = ["topology.gpus=1", "topology.modules_per_gpu=1"];
+    let record = run(&one, Directed::new(vec![reads([7; 1])]));
+    let slices = f64::from(machine(&one).l2.slices);
+    let Shares { mean, highest } = record.utilization.l2_slices;
+    assert!(slices > 1.0 && mean > 0.0 && (highest / mean / slices - 1.0).abs() < 1e-9, "{mean} and {highest}");
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! What warp slots spend their cycles on, by directed programs whose stacks are known in closed form. CTA `i` of sixteen
 //! runs on module `i`; the SM clock is 1 GHz, so that a cycle is a nanosecond.
 
-use crate::common::{self, design, machine, simulate, simulate_on};
+use crate::common::{self, design, follow_on, machine};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::RunRecord;
 use tombolo_system::directed::{Cta, Directed, Warp};
-use tombolo_system::stalls::StallRecord;
+use tombolo_system::stalls::{QueuedRecord, StallRecord};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope};
 
@@ -34,7 +34,7 @@ fn one_warp(module: usize, write: impl FnOnce(&mut Warp<'_>)) -> Vec<Cta> {
 }
 
 fn run(settings: &[&str], name: &str, kernels: Vec<Vec<Cta>>) -> RunRecord {
-    simulate(&nanosecond_clock(settings), design(name, &[]), Directed::new(kernels))
+    follow_on(1, &nanosecond_clock(settings), design(name, &[]), Directed::new(kernels))
 }
 
 /// The stack of the last kernel of a run.
@@ -61,13 +61,18 @@ fn mixed() -> Arc<Directed> {
 fn adds_up(stalls: &StallRecord, what: &str) {
     let sum: u64 = stalls.named().iter().map(|(_, cycles)| cycles).sum();
     assert_eq!(sum, stalls.warp_slot_cycles, "{what}: {stalls:?}");
+    for (class, queues) in stalls.queued.expect("loads are followed").named() {
+        let cycles = stalls.named().iter().find(|(name, _)| *name == class).map(|(_, cycles)| *cycles);
+        // Each class is rounded with those before it: a cycle more or less.
+        assert!(queues.sum() <= cycles.expect("a class") + 1, "{what}, {class}: {stalls:?}");
+    }
 }
 
 #[test]
 fn classes_add_up_to_the_slots_of_the_machine_under_every_design_and_thread_count() {
     let machine = nanosecond_clock(&["l1.mshrs=8", "sm.posted_stores=8"]);
     for name in common::DESIGNS {
-        let record = simulate(&machine, design(name, &[]), mixed());
+        let record = follow_on(1, &machine, design(name, &[]), mixed());
         adds_up(&record.stalls, name);
         let whole = record.time_s * 1e9 * SLOTS as f64;
         assert!((record.stalls.warp_slot_cycles as f64 - whole).abs() < 4.5, "{name}: a cycle of each GPU is rounded");
@@ -79,7 +84,7 @@ fn classes_add_up_to_the_slots_of_the_machine_under_every_design_and_thread_coun
             let open = (kernel.end_s - kernel.start_s) * 1e9 * SLOTS as f64;
             assert!((kernel.stalls.warp_slot_cycles as f64 - open).abs() < 1.5, "{name}");
         }
-        let two = simulate_on(2, &machine, design(name, &[]), mixed());
+        let two = follow_on(2, &machine, design(name, &[]), mixed());
         assert_eq!((two.stalls, &two.statistics_digest), (record.stalls, &record.statistics_digest), "{name}");
     }
 }
@@ -182,6 +187,26 @@ fn a_saturated_link_is_what_its_readers_wait_for() {
     assert!((share - 1.0).abs() < 0.02, "{} cycles, {expected} expected", stalls.gpu);
     let held = stalls.warp_slot_cycles - stalls.idle - stalls.kernel_boundary;
     assert!(stalls.gpu as f64 / held as f64 > 0.98, "{stalls:?}");
+    // All but the way of a load by itself is the link's queue.
+    let alone =
+        run(&settings, "no-remote-caching", vec![touch(0..1), one_warp(4, |warp| _ = warp.read([0]).read([1]))]);
+    let alone = alone.latency.expect("loads are followed").gpu;
+    let alone = alone.mean_ns - alone.legs_ns.tlb;
+    let expected = lines as f64 * (warps as f64 * line_on_link - alone);
+    let queues = stalls.queued.expect("loads are followed").gpu;
+    assert!((queues.link as f64 / expected - 1.0).abs() < 0.02, "{stalls:?}, {expected} expected");
+    assert!(queues.slice + queues.dram < queues.link / 100, "{stalls:?}");
+}
+
+/// Nobody waits behind anybody.
+#[test]
+fn a_lone_reader_meets_no_queue() {
+    for (module, name) in [(0, "hmg"), (1, "hmg"), (4, "hmg"), (4, "numa-memory-side")] {
+        let record = run(&[], name, vec![touch(0..1), one_warp(module, |warp| _ = warp.read([0]))]);
+        assert_eq!(record.stalls.queued, Some(QueuedRecord::default()), "{name}, module {module}");
+        let stalls = last(&record);
+        assert!(stalls.own_l2 + stalls.module + stalls.gpu > 150, "{stalls:?}");
+    }
 }
 
 /// A store waits for a credit as long as the link takes for it, once all credits are under way.

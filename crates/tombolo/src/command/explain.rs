@@ -2,7 +2,7 @@
 
 use crate::explanation::{Asked, Explanation};
 use crate::failure::Failure;
-use crate::hardware::MachineArguments;
+use crate::hardware::{Hardware, MachineArguments};
 use crate::output::{OutputArguments, complain};
 use crate::progress::Progress;
 use crate::provenance::{provenance, seeds};
@@ -11,8 +11,9 @@ use crate::timed::TimeArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use tombolo_experiment::campaign::run_points;
-use tombolo_experiment::workload::{Target, only};
+use tombolo_design::DesignConfig;
+use tombolo_experiment::campaign::{run_one_followed, run_points};
+use tombolo_experiment::workload::{Target, WorkloadChoice, only};
 use tombolo_experiment::{Pass, Point, PointResult};
 use tombolo_system::RunRecord;
 
@@ -28,6 +29,9 @@ pub(crate) struct Arguments {
     /// quotes: 'trace:"a,b"'
     #[arg(long, value_name = "W[,KEY=VALUE…]|trace:PATH")]
     workload: String,
+    /// Tell what loads took, too, by who served them and leg by leg, and what of waits for them was spent in queues
+    #[arg(long)]
+    latency: bool,
     #[command(flatten)]
     time: TimeArgument,
     #[command(flatten)]
@@ -48,14 +52,16 @@ impl Arguments {
         chosen.check(Target::of(&hardware.machine))?;
         let named = self.designs.iter().map(String::as_str).chain([self.machine.machine()]).map(PathBuf::from);
         self.output.check(chosen.files().into_iter().chain(named))?;
-        let workload = Arc::new(chosen.clone());
-        let point = |design| {
-            let (machine, workload) = (Arc::clone(&hardware.machine), Arc::clone(&workload));
-            Point::new(machine, Arc::new(design), workload, Pass::Simulation, Vec::new())
-        };
-        let points = hardware.designs.iter().cloned().map(point).collect::<Result<Vec<_>, _>>()?;
         let threads = self.threads.count();
-        let runs = self.run(&points, threads)?;
+        let runs = if self.latency {
+            self.follow(&hardware, &chosen, threads)?
+        } else {
+            self.run(&hardware, &chosen, threads)?
+        };
+        if let Some(run) = runs.iter().find(|run| run.time.of(self.time.choice()) == 0.0) {
+            let reason = "the program takes no time under it, of which nothing can be explained".to_owned();
+            return Err(Failure::Argument { flag: "--designs", value: run.design.clone(), reason });
+        }
         runs.iter().flat_map(|run| &run.notes).for_each(|note| complain(&format!("warning: {note}")));
         let asked = Asked {
             machine: hardware.machine.name.clone(),
@@ -70,27 +76,40 @@ impl Arguments {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The record of each point, under the name of its design.
-    fn run(&self, points: &[Point], threads: usize) -> Result<Vec<RunRecord>, Failure> {
+    /// The record of each design, under its name.
+    fn run(&self, hardware: &Hardware, chosen: &WorkloadChoice, threads: usize) -> Result<Vec<RunRecord>, Failure> {
+        let workload = Arc::new(chosen.clone());
+        let point = |design| {
+            let (machine, workload) = (Arc::clone(&hardware.machine), Arc::clone(&workload));
+            Point::new(machine, Arc::new(design), workload, Pass::Simulation, Vec::new())
+        };
+        let points = hardware.designs.iter().cloned().map(point).collect::<Result<Vec<_>, _>>()?;
         let progress = Progress::new(points.len());
-        let results = run_points(points, None, threads, &progress)?;
-        let record = |point: &Point| {
-            let failed =
-                |reason: String| Failure::Argument { flag: "--designs", value: point.design.name.clone(), reason };
-            match results.get(point.key()).expect("every point has an answer") {
-                Ok(outcome) => match &**outcome {
-                    PointResult::Simulation(record) if record.time.of(self.time.choice()) == 0.0 => {
-                        Err(failed("the program takes no time under it, of which nothing can be explained".to_owned()))
-                    }
-                    // Designs of two names may be one point.
-                    PointResult::Simulation(record) => {
-                        Ok(RunRecord { design: point.design.name.clone(), ..(**record).clone() })
-                    }
-                    PointResult::Sharing(_) | PointResult::Arrays(_) => unreachable!("a simulation was asked for"),
-                },
-                Err(error) => Err(failed(error.clone())),
+        let results = run_points(&points, None, threads, &progress)?;
+        let record = |point: &Point| match results.get(point.key()).expect("every point has an answer") {
+            Ok(outcome) => match &**outcome {
+                // Designs of two names may be one point.
+                PointResult::Simulation(record) => {
+                    Ok(RunRecord { design: point.design.name.clone(), ..(**record).clone() })
+                }
+                PointResult::Sharing(_) | PointResult::Arrays(_) => unreachable!("a simulation was asked for"),
+            },
+            Err(error) => {
+                let (value, reason) = (point.design.name.clone(), error.clone());
+                Err(Failure::Argument { flag: "--designs", value, reason })
             }
         };
         points.iter().map(record).collect()
+    }
+
+    /// The same, with what loads took.
+    fn follow(&self, hardware: &Hardware, chosen: &WorkloadChoice, threads: usize) -> Result<Vec<RunRecord>, Failure> {
+        let progress = Progress::new(hardware.designs.len());
+        let source = chosen.record(Target::of(&hardware.machine), threads)?;
+        let run = |design: &DesignConfig| {
+            let name = format!("{} under {}", source.label, design.name);
+            Ok(progress.during(&name, || run_one_followed(&hardware.machine, design, &source, threads))?)
+        };
+        hardware.designs.iter().map(run).collect()
     }
 }

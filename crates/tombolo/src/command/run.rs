@@ -10,7 +10,7 @@ use crate::threads::ThreadsArgument;
 use crate::timed::TimeArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tombolo_experiment::campaign::{run_one, run_one_logged, run_one_timed};
+use tombolo_experiment::campaign::{run_one, run_one_followed, run_one_logged, run_one_timed};
 use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
 use tombolo_system::elision::BoundaryRecord;
 use tombolo_system::record::KernelRecord;
@@ -56,6 +56,9 @@ pub(crate) struct Arguments {
     kernels: bool,
     #[command(flatten)]
     time: TimeArgument,
+    /// Also counts how long loads took, by who served them and leg by leg, and what of waits for them was spent in queues
+    #[arg(long, conflicts_with_all = ["check", "timeline", "boundaries"])]
+    latency: bool,
     /// Also writes what kernels, links, memories and caches did over time to FILE, which Perfetto opens (ui.perfetto.dev): a
     /// track a GPU
     #[arg(long, value_name = "FILE", conflicts_with_all = ["check", "sample"])]
@@ -153,6 +156,9 @@ impl Arguments {
             let json = serde_json::to_vec(&Boundaries { boundaries: &boundaries }).expect("its keys are strings");
             write_whole(path, &json)?;
             return Ok(record);
+        }
+        if self.latency {
+            return Ok(run_one_followed(machine, &designs[0], source, threads)?);
         }
         let Some(path) = &self.timeline else {
             return Ok(run_one(machine, &designs[0], source, None, threads, self.check)?);

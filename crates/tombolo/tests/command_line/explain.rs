@@ -45,6 +45,30 @@ fn people_see_stacks_side_by_side_and_what_differs() {
 }
 
 #[test]
+fn legs_of_loads_stand_side_by_side_and_change_no_time() {
+    let followed = json(&explain(&[&PAIR[..], &["--latency", "--json"]].concat()));
+    let plain = json(&explain(&[&PAIR[..], &["--json"]].concat()));
+    for (one, other) in followed["designs"].as_array().expect("a list").iter().zip(plain["designs"].as_array().unwrap())
+    {
+        assert_eq!(one["time"], other["time"]);
+        assert!(one["stalls"]["queued"].is_object() && other["latency"].is_null());
+        for (name, served) in one["latency"].as_object().expect("loads by who served them") {
+            let legs: f64 = served["legs_ns"].as_object().expect("legs").values().filter_map(|leg| leg.as_f64()).sum();
+            let mean = served["mean_ns"].as_f64().expect("a mean");
+            assert!((legs - mean).abs() < 1e-3 * mean.max(1.0), "{name}: {legs} of {mean}");
+        }
+    }
+    assert_eq!(followed["differences"], plain["differences"]);
+    let output = outcome(&explain(&[&PAIR[..], &["--latency"]].concat()));
+    let text = stdout(&output);
+    let legs = text.split("leg of the mean load (ns)").nth(1).expect("a table of legs");
+    let column = |line: &str| line.split_whitespace().next_back().and_then(|cell| cell.parse::<f64>().ok());
+    let numbers: Vec<f64> = legs.lines().skip(1).map_while(column).collect();
+    let (all, parts) = numbers.split_last().expect("legs and their sum");
+    assert!(parts.len() >= 4 && (parts.iter().sum::<f64>() - all).abs() < 0.06 * 9.0, "{text}");
+}
+
+#[test]
 fn one_design_is_nothing_to_explain() {
     let output = outcome(&explain(&["--designs", "hmg", "--workload", TINY]));
     assert_eq!(output.status.code(), Some(2));

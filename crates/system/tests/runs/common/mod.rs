@@ -8,7 +8,7 @@ use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::Directed;
-use tombolo_system::{RunRecord, RunSpec, run, run_checked};
+use tombolo_system::{RunRecord, RunSpec, run, run_checked, run_followed};
 
 /// A machine with settings applied: `hmg-4x4` with one SM a module unless said otherwise, whole-line sectors.
 pub fn machine(settings: &[&str]) -> Arc<MachineConfig> {
@@ -58,6 +58,17 @@ pub fn simulate_on(
 
 /// Memory that is not refreshed, where times are told in closed form.
 pub const NO_REFRESH: [&str; 2] = ["dram.refresh_interval=0ns", "dram.refresh=0ns"];
+
+/// Runs a program on `threads` threads, and counts what its loads take.
+pub fn follow_on(
+    threads: usize,
+    machine: &Arc<MachineConfig>,
+    design: DesignConfig,
+    program: Arc<Directed>,
+) -> RunRecord {
+    let spec = RunSpec { machine: Arc::clone(machine), design, program, pages: None, threads };
+    run_followed(&spec).unwrap_or_else(|error| panic!("{error}"))
+}
 
 /// So many V100s of two SMs whose links pass 16 GB/s, with pages of 64 KB and launches that take no time.
 pub fn apart(gpus: u64, settings: &[&str]) -> Arc<MachineConfig> {

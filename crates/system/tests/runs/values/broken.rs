@@ -12,7 +12,7 @@
 //! - `FillSurvivesAcquire` and `LoadMergesAcrossAcquire` under a directory: a release waits for an invalidation, which
 //!   follows the fill on its channel.
 
-use super::programs::{HandOver, additions, boundary, late_fill, late_load, overflow, sharing};
+use super::programs::{HandOver, additions, boundary, late_fill, late_load, overflow, sharing, turns};
 use super::*;
 use BrokenRule as Rule;
 
@@ -142,6 +142,20 @@ fn the_same_programs_are_clean_where_nothing_is_broken() {
         for name in designs {
             let found = checked(&machine, design(name, settings(rule)), Arc::clone(&program), None);
             assert_eq!(found.first, [], "{name}, as for {rule:?}");
+        }
+    }
+}
+
+/// A store that has parked is ahead of all of its line that wait for a credit when it runs again.
+#[test]
+fn stores_of_a_warp_to_a_line_keep_their_order_whoever_parks_or_lacks_a_credit() {
+    for posted in 1..4 {
+        let posted = format!("l2.posted_stores={posted}");
+        let machine = machine(&["topology.sms_per_module=2", &posted]);
+        for name in ALL {
+            let found = checked(&machine, design(name, &[]), turns(), None);
+            assert!(found.stores > 90 && found.loads > 20_000, "{name}: {found:?}");
+            assert_eq!(found.first, [], "{name} {posted}");
         }
     }
 }

@@ -204,3 +204,34 @@ pub(crate) fn late_load(how: HandOver) -> Arc<Directed> {
     });
     placed(vec![(on(1, 0), loader), (on(2, 0), writer)])
 }
+
+/// Lines between the two stores of [`turns`]: some are of the slice of both.
+const OTHERS: u64 = 12;
+
+/// A module stores twice to each of its lines, and to others in between, while its mates keep loads of the same lines on their
+/// way. With few stores under way at a time, one of a pair parks on a load's miss while the other waits for a credit.
+pub(crate) fn turns() -> Arc<Directed> {
+    let lines = || (0..24).map(|line| 512 + 5 * line);
+    let writer = Cta::new().warp(|warp| {
+        warp.compute(2_000);
+        for line in lines() {
+            warp.write([line]);
+            (0..OTHERS).for_each(|other| _ = warp.write([line + 1024 * (1 + other)]));
+            warp.write([line]);
+        }
+    });
+    let reader = Cta::sharing(0..8, 8, |warp, first| {
+        for line in (0..120).flat_map(|_| lines().cycle().skip(3 * first as usize).take(24)) {
+            warp.load([line], Order::relaxed(Scope::Sys)).use_result(1);
+        }
+    });
+    let read = kernel(|_, warp| lines().for_each(|line| _ = warp.load([line], Order::WEAK)));
+    let touch = kernel(|module, warp| {
+        warp.read([module * PAGE]);
+    });
+    let mut ctas = vec![Cta::new().warp(|_| {}); 32];
+    for (module, cta) in [(4, writer), (5, reader.clone()), (6, reader.clone()), (7, reader)] {
+        ctas[on(module, 0)] = cta;
+    }
+    Directed::new(vec![touch, ctas, read])
+}

@@ -1,0 +1,513 @@
+//! How long loads take, by who served them, and which part of their way took it. It observes, and decides nothing. Loads are
+//! followed where the contents of lines allow it ([`Contents::FOLLOWS`](crate::watch::Contents::FOLLOWS)) and a run is asked
+//! for it ([`crate::site::Site::wires`]). Messages of a run that only takes time note nothing ([`Note`]).
+//!
+//! A load is one line transaction of a load or a poll, from its event at the SM to the event that brings its bytes. Its time
+//! is cut in [`Leg`]s that add up to it. Nobody follows a load on its way: who answers a request says how long it was held
+//! there and below ([`Inside`], and the links below), and who has asked knows when it sent the request. What lies between is
+//! the link's: the time of an idle trip ([`crate::wires`]) as wire, the rest as queue. An SM does the same with the crossbar.
+//! Messages carry picoseconds in 32 bits, and packets in fewer ([`Packed`]): what is cut of a leg counts as the link's queue.
+//!
+//! - A load that joins a miss, at an L1 or at a slice, has the legs of that miss in proportion to the time that it waits.
+//! - Of a miss that grows by other sectors, the times before the slice are those of the last request.
+//! - A slice of blocks tells of no leg below: what lies below the crossbar is all its own.
+//! - Atomics are not counted.
+
+use tombolo_types::Ps;
+
+/// What a message may note.
+pub trait Noted: Copy + Default + PartialEq + Eq + std::fmt::Debug + Send {}
+
+impl<T: Copy + Default + PartialEq + Eq + std::fmt::Debug + Send> Noted for T {}
+
+/// The place of a `T` in a message that only those read who follow loads.
+pub trait Note<T>: Noted {
+    /// Notes it.
+    fn of(noted: T) -> Self;
+
+    /// What was noted; the default where nothing is kept.
+    fn read(self) -> T;
+}
+
+impl<T: Noted> Note<T> for () {
+    #[inline]
+    fn of(_: T) {}
+
+    #[inline]
+    fn read(self) -> T {
+        T::default()
+    }
+}
+
+/// A note that is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kept<T>(T);
+
+impl<T: Noted> Note<T> for Kept<T> {
+    #[inline]
+    fn of(noted: T) -> Kept<T> {
+        Kept(noted)
+    }
+
+    #[inline]
+    fn read(self) -> T {
+        self.0
+    }
+}
+
+/// A moment, modulo 2^32 ps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp(u32);
+
+impl Stamp {
+    /// Of a time.
+    #[inline]
+    pub fn of(at: Ps) -> Stamp {
+        Stamp(at.0 as u32)
+    }
+
+    /// From an earlier moment to this one, less than 2^32 ps.
+    #[inline]
+    pub fn since(self, earlier: Stamp) -> u32 {
+        self.0.wrapping_sub(earlier.0)
+    }
+
+    /// From `other` to this one, less than 2^31 ps; 0 where `other` is later.
+    #[inline]
+    pub fn after(self, other: Stamp) -> u32 {
+        let time = self.since(other);
+        if time > u32::MAX / 2 { 0 } else { time }
+    }
+}
+
+/// A span in 32 bits; the longest where it has no room.
+#[inline]
+pub fn short(time: Ps) -> u32 {
+    u32::try_from(time.0).unwrap_or(u32::MAX)
+}
+
+/// Who served a load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Served {
+    /// The L1 of its SM.
+    L1,
+    /// The L2 of its module.
+    OwnL2,
+    /// Another module of its GPU: the L2 there, or memory.
+    Module,
+    /// Another GPU, likewise.
+    Gpu,
+    /// The host.
+    Host,
+    /// The memory of its module.
+    Dram,
+}
+
+impl Served {
+    /// All, in the order of their names in a record.
+    pub const ALL: [Served; 6] = [Served::L1, Served::OwnL2, Served::Module, Served::Gpu, Served::Host, Served::Dram];
+}
+
+/// A part of a load's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Leg {
+    /// A translation, beyond what passed beside it.
+    Tlb,
+    /// The L1: its queue and its lookup.
+    L1,
+    /// The crossbar between SM and slice, there and back, with its queues.
+    Crossbar,
+    /// Slices: waits for ports, miss registers, lines and credits.
+    SliceQueue,
+    /// Slices: lookups, and passing bytes.
+    Slice,
+    /// Links between modules: waits, there and back.
+    LinkQueue,
+    /// Links between modules: what an idle trip takes.
+    LinkWire,
+    /// Memory: waits for other accesses.
+    DramQueue,
+    /// Memory: what the access takes in the state that its row is in, and the way to its banks.
+    Bank,
+}
+
+impl Leg {
+    /// All, in the order of a load's way and of their names in a record.
+    pub const ALL: [Leg; 9] = [
+        Leg::Tlb,
+        Leg::L1,
+        Leg::Crossbar,
+        Leg::SliceQueue,
+        Leg::Slice,
+        Leg::LinkQueue,
+        Leg::LinkWire,
+        Leg::DramQueue,
+        Leg::Bank,
+    ];
+}
+
+/// Legs, by [`Leg`], in picoseconds.
+pub type Legs = [u32; Leg::ALL.len()];
+
+/// What of a load's time was spent inside modules, below the crossbar of its SM, in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inside {
+    /// See [`Leg::SliceQueue`].
+    pub slice_queue: u32,
+    /// See [`Leg::Slice`].
+    pub slice: u32,
+    /// See [`Leg::DramQueue`].
+    pub dram_queue: u32,
+    /// See [`Leg::Bank`].
+    pub bank: u32,
+}
+
+impl Inside {
+    /// A time in a slice, which takes `idle` where nobody waits.
+    #[inline]
+    pub fn slice(time: Ps, idle: Ps) -> Inside {
+        let (time, idle) = (short(time), short(idle));
+        let slice = time.min(idle);
+        Inside { slice, slice_queue: time - slice, ..Inside::default() }
+    }
+
+    /// With one more time in a slice.
+    #[inline]
+    #[must_use]
+    pub fn and(self, other: Inside) -> Inside {
+        Inside {
+            slice_queue: self.slice_queue.saturating_add(other.slice_queue),
+            slice: self.slice.saturating_add(other.slice),
+            dram_queue: self.dram_queue.saturating_add(other.dram_queue),
+            bank: self.bank.saturating_add(other.bank),
+        }
+    }
+
+    /// All of it.
+    #[inline]
+    pub fn sum(self) -> u32 {
+        let Inside { slice_queue, slice, dram_queue, bank } = self;
+        slice_queue.saturating_add(slice).saturating_add(dram_queue).saturating_add(bank)
+    }
+}
+
+/// [`Inside`], as packets carry it: waits of up to 268 us, and what nobody waits for of up to 1 us.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packed([u32; 3]);
+
+/// Bits of a wait in a word of [`Packed`].
+const WAIT_BITS: u32 = 28;
+
+/// Bits of each of the two other times in the last word of [`Packed`]; the rest is above the waits.
+const LOW_BITS: u32 = 16;
+
+impl From<Inside> for Packed {
+    #[inline]
+    fn from(Inside { slice_queue, slice, dram_queue, bank }: Inside) -> Packed {
+        let wait = |time: u32| time.min((1 << WAIT_BITS) - 1);
+        let [slice, bank] = [slice, bank].map(|time| time.min((1 << (LOW_BITS + u32::BITS - WAIT_BITS)) - 1));
+        let word = |queue: u32, time: u32| wait(queue) | (time >> LOW_BITS) << WAIT_BITS;
+        let low = (slice & ((1 << LOW_BITS) - 1)) | bank << LOW_BITS;
+        Packed([word(slice_queue, slice), word(dram_queue, bank), low])
+    }
+}
+
+impl From<Packed> for Inside {
+    #[inline]
+    fn from(Packed([slices, memory, low]): Packed) -> Inside {
+        let wait = |word: u32| word & ((1 << WAIT_BITS) - 1);
+        let high = |word: u32| (word >> WAIT_BITS) << LOW_BITS;
+        Inside {
+            slice_queue: wait(slices),
+            slice: high(slices) | low & ((1 << LOW_BITS) - 1),
+            dram_queue: wait(memory),
+            bank: high(memory) | low >> LOW_BITS,
+        }
+    }
+}
+
+/// A time below a slice that has asked for bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Below {
+    /// In modules.
+    pub inside: Inside,
+    /// On links, waits included.
+    pub link: u32,
+}
+
+impl Below {
+    /// All of it.
+    #[inline]
+    pub fn sum(self) -> u32 {
+        self.inside.sum().saturating_add(self.link)
+    }
+
+    /// Of a load that waited for `part` of it.
+    #[inline]
+    #[must_use]
+    pub fn share(self, part: u32) -> Below {
+        let whole = self.sum();
+        if part >= whole {
+            return self;
+        }
+        let Below { inside: Inside { slice_queue, slice, dram_queue, bank }, link } = self;
+        let parts = share([slice_queue, slice, link, dram_queue, bank], part.into(), whole);
+        let [slice_queue, slice, link, dram_queue, bank] = parts.map(|time| time as u32);
+        Below { inside: Inside { slice_queue, slice, dram_queue, bank }, link }
+    }
+}
+
+/// What of a load's time lies between its request's arrival at a slice and its own at the SM.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Answered {
+    /// In modules.
+    pub inside: Inside,
+    /// See [`Leg::LinkQueue`].
+    pub link_queue: u32,
+    /// See [`Leg::LinkWire`].
+    pub link_wire: u32,
+    /// On the crossbar to the SM.
+    pub crossbar: u32,
+}
+
+impl Answered {
+    /// What was spent below a slice, of which an idle trip on the links takes `wire`.
+    #[inline]
+    pub fn new(Below { inside, link }: Below, wire: u32) -> Answered {
+        let link_wire = link.min(wire);
+        Answered { inside, link_queue: link - link_wire, link_wire, crossbar: 0 }
+    }
+
+    /// All of it.
+    #[inline]
+    pub fn sum(self) -> u32 {
+        let links = self.link_queue.saturating_add(self.link_wire);
+        self.inside.sum().saturating_add(links).saturating_add(self.crossbar)
+    }
+}
+
+/// `legs` in the proportion of `part` to `whole`. Where they add up to `whole`, what is returned adds up to `part`; each is
+/// rounded with those before it.
+#[inline]
+pub fn share<const N: usize>(legs: [u32; N], part: u64, whole: u32) -> [u64; N] {
+    if part == u64::from(whole) { legs.map(u64::from) } else { part_of(legs, part, whole) }
+}
+
+/// [`share`] where `part` is not the whole.
+#[inline(never)]
+fn part_of<const N: usize>(legs: [u32; N], part: u64, whole: u32) -> [u64; N] {
+    // Of nothing nothing is a part.
+    let whole = u64::from(whole.max(1));
+    let (times, rest) = (part / whole, part % whole);
+    let ratio = (rest << 32) / whole;
+    let (mut sum, mut before) = (0, 0);
+    legs.map(|leg| {
+        sum = (sum + u64::from(leg)).min(whole);
+        let upto = if sum == whole { part } else { sum * times + ((sum * ratio) >> 32) };
+        upto - std::mem::replace(&mut before, upto)
+    })
+}
+
+/// Buckets of an octave.
+const AN_OCTAVE: usize = 8;
+
+/// Buckets of all times: each of the first eight picoseconds, then eight an octave.
+const BUCKETS: usize = AN_OCTAVE * (u64::BITS as usize - 2);
+
+/// The bucket of a time.
+#[inline]
+fn bucket(time: u64) -> usize {
+    let shift = (time | AN_OCTAVE as u64).ilog2() - AN_OCTAVE.ilog2();
+    AN_OCTAVE * shift as usize + (time >> shift) as usize
+}
+
+/// From where to where the times of a bucket are, the end excluded.
+fn bounds(bucket: usize) -> (f64, f64) {
+    let shift = (bucket / AN_OCTAVE).saturating_sub(1);
+    let (first, width) = ((bucket - AN_OCTAVE * shift) as f64, (1_u64 << shift) as f64);
+    (first * width, (first + 1.0) * width)
+}
+
+/// Loads that one kind of place has served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loads {
+    /// Their times, in picoseconds.
+    time: u64,
+    /// By [`Leg`]: these add up to `time`.
+    legs: [u64; Leg::ALL.len()],
+    shortest: u64,
+    longest: u64,
+    /// By [`bucket`].
+    buckets: Box<[u64; BUCKETS]>,
+}
+
+impl Default for Loads {
+    fn default() -> Loads {
+        Loads { time: 0, legs: [0; _], shortest: u64::MAX, longest: 0, buckets: Box::new([0; BUCKETS]) }
+    }
+}
+
+impl Loads {
+    #[inline]
+    fn add(&mut self, time: u64) {
+        self.time += time;
+        self.shortest = self.shortest.min(time);
+        self.longest = self.longest.max(time);
+        self.buckets[bucket(time)] += 1;
+    }
+
+    /// Adds those of another module.
+    pub fn merge(&mut self, other: &Loads) {
+        self.time += other.time;
+        self.legs.iter_mut().zip(other.legs).for_each(|(leg, theirs)| *leg += theirs);
+        self.shortest = self.shortest.min(other.shortest);
+        self.longest = self.longest.max(other.longest);
+        self.buckets.iter_mut().zip(other.buckets.iter()).for_each(|(bucket, theirs)| *bucket += theirs);
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+
+    /// Their times together, in picoseconds.
+    pub fn time(&self) -> u64 {
+        self.time
+    }
+
+    /// By [`Leg`], in picoseconds: they add up to [`Loads::time`].
+    pub fn legs(&self) -> &[u64; Leg::ALL.len()] {
+        &self.legs
+    }
+
+    /// The time that a share of them, 0 to 1, does not exceed, in picoseconds; 0 of none. To an eighth at worst: times of a
+    /// bucket are taken to lie evenly, between the shortest and the longest.
+    pub fn percentile(&self, share: f64) -> f64 {
+        let rank = share * self.count() as f64;
+        let mut before = 0.0;
+        for (index, &held) in self.buckets.iter().enumerate().filter(|(_, held)| **held > 0) {
+            let held = held as f64;
+            if before + held >= rank {
+                let (from, to) = bounds(index);
+                let time = from + (to - from) * (rank - before) / held;
+                return time.clamp(self.shortest as f64, self.longest as f64);
+            }
+            before += held;
+        }
+        0.0
+    }
+
+    /// What is counted, each number by name, for a digest.
+    pub fn named(&self) -> impl Iterator<Item = (String, u64)> {
+        let legs = self.legs.iter().enumerate().map(|(leg, time)| (format!("leg{leg}"), *time));
+        let buckets = self.buckets.iter().enumerate().map(|(index, held)| (format!("bucket{index}"), *held));
+        std::iter::once(("time".to_owned(), self.time)).chain(legs).chain(buckets)
+    }
+}
+
+/// The loads of a module's SMs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Latencies([Loads; Served::ALL.len()]);
+
+impl Latencies {
+    /// A load has taken so long, in picoseconds. Its legs are added apart.
+    #[inline]
+    pub fn add(&mut self, served: Served, time: u64) {
+        self.0[served as usize].add(time);
+    }
+
+    /// Legs of loads that are added.
+    #[inline]
+    pub fn add_legs(&mut self, served: Served, legs: [u64; Leg::ALL.len()]) {
+        self.0[served as usize].legs.iter_mut().zip(legs).for_each(|(leg, more)| *leg += more);
+    }
+
+    /// A load that the L1 has served in `l1`, behind a wait for a translation, both in picoseconds.
+    #[inline]
+    pub fn add_hit(&mut self, tlb: u64, l1: u64) {
+        let loads = &mut self.0[Served::L1 as usize];
+        loads.add(tlb + l1);
+        loads.legs[Leg::Tlb as usize] += tlb;
+        loads.legs[Leg::L1 as usize] += l1;
+    }
+
+    /// Adds those of another module.
+    pub fn merge(&mut self, other: &Latencies) {
+        self.0.iter_mut().zip(&other.0).for_each(|(loads, theirs)| loads.merge(theirs));
+    }
+
+    /// Those that one kind of place has served.
+    pub fn of(&self, served: Served) -> &Loads {
+        &self.0[served as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_holds_an_eighth_of_an_octave() {
+        assert_eq!([0, 7, 8, 15, 16, 17, 18].map(bucket), [0, 7, 8, 15, 16, 16, 17]);
+        assert_eq!(bucket(u64::MAX), BUCKETS - 1);
+        for time in (0..64).map(|bit| 1_u64 << bit).flat_map(|one| [one - 1, one, one + one / 3]) {
+            let (from, to) = bounds(bucket(time));
+            assert!(from <= time as f64 && time as f64 <= to, "{time} is not in {from} to {to}");
+            assert!(to <= from * 1.125 + 1.0, "{from} to {to}");
+        }
+    }
+
+    #[test]
+    fn percentiles_are_those_of_the_times_to_an_eighth() {
+        let mut loads = Loads::default();
+        (1..=1000).for_each(|time| loads.add(time * 1000));
+        for (share, exact) in [(0.5, 500e3), (0.99, 990e3), (1.0, 1000e3)] {
+            let told = loads.percentile(share);
+            assert!((told / exact - 1.0).abs() < 0.125, "{told} for {exact}");
+        }
+        assert_eq!(Loads::default().percentile(0.5), 0.0);
+        let mut same = Loads::default();
+        (0..3).for_each(|_| same.add(123_456));
+        assert_eq!([0.01, 0.5, 0.99].map(|share| same.percentile(share)), [123_456.0; 3]);
+    }
+
+    #[test]
+    fn shares_add_up_whatever_is_rounded() {
+        let legs = [7, 0, 1_000_003, 5];
+        let whole = legs.iter().sum();
+        for part in [0, 1, 13, 500_000, u64::from(whole), 3 * u64::from(whole) + 17] {
+            let parts = share(legs, part, whole);
+            assert_eq!(parts.iter().sum::<u64>(), part);
+            for (part_of, leg) in parts.iter().zip(legs) {
+                let exact = f64::from(leg) * part as f64 / f64::from(whole);
+                assert!((*part_of as f64 - exact).abs() <= 2.0, "{part_of} for {exact}");
+            }
+        }
+    }
+
+    #[test]
+    fn packets_carry_times_as_they_are_up_to_what_they_have_room_for() {
+        let there_and_back = |inside: Inside| Inside::from(Packed::from(inside));
+        for (slice_queue, slice, dram_queue, bank) in [(0, 0, 0, 0), (1, 65_536, 3, 4), (1 << 27, 7, 12, 1_048_575)] {
+            let inside = Inside { slice_queue, slice, dram_queue, bank };
+            assert_eq!(there_and_back(inside), inside);
+        }
+        let longest = there_and_back(Inside { slice_queue: u32::MAX, slice: u32::MAX, dram_queue: 0, bank: 1 << 20 });
+        let (wait, other) = ((1 << 28) - 1, (1 << 20) - 1);
+        assert_eq!(longest, Inside { slice_queue: wait, slice: other, dram_queue: 0, bank: other });
+    }
+
+    #[test]
+    fn stamps_go_round() {
+        let [early, late] = [Ps((1 << 32) - 5), Ps((1 << 32) + 7)].map(Stamp::of);
+        assert_eq!((late.since(early), late.after(early), early.after(late)), (12, 12, 0));
+    }
+
+    #[test]
+    fn classes_and_legs_are_listed_once_each_in_their_order() {
+        assert!(Served::ALL.into_iter().enumerate().all(|(index, served)| served as usize == index));
+        assert!(Leg::ALL.into_iter().enumerate().all(|(index, leg)| leg as usize == index));
+    }
+}

@@ -1,0 +1,123 @@
+//! What the loads of an SM take, leg by leg. It decides nothing.
+
+use super::stalls::Waited;
+use super::{FillMessage, Sm};
+use crate::context::SmContext;
+use crate::latency::{Answered, Inside, Leg, Legs, Served, Stamp, share, short};
+use crate::stall::Stall;
+use crate::watch::Contents;
+use tombolo_types::Ps;
+
+/// When a transaction leaves the L1.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departs {
+    /// It is looked up.
+    pub(super) found: Ps,
+    /// The port has passed it.
+    pub(super) sent: Ps,
+    /// Its translation is there, for which it waits.
+    pub(super) translated: Ps,
+    /// The latency of the crossbar.
+    pub(super) crossing: Ps,
+}
+
+impl Departs {
+    /// When it reaches its slice.
+    pub(super) fn reaches(self) -> Ps {
+        self.sent.max(self.translated) + self.crossing
+    }
+
+    /// When it would go on, and when its translation is there.
+    pub(super) fn translation(self) -> (Ps, Ps) {
+        (self.sent, self.translated)
+    }
+}
+
+/// What a read took from its event to its slice.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asked {
+    since: Stamp,
+    l1: u32,
+    tlb: u32,
+    crossbar: u32,
+}
+
+impl Asked {
+    /// A read of the event at `now`.
+    #[inline]
+    pub(super) fn new(now: Ps, departs: Departs) -> Asked {
+        let Departs { found, sent, translated, crossing } = departs;
+        Asked {
+            since: Stamp::of(now),
+            l1: short(found - now),
+            tlb: short(translated.saturating_sub(sent)),
+            crossbar: short(sent - found + crossing),
+        }
+    }
+}
+
+/// What a read took that is answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    pub(super) served: Served,
+    stall: Stall,
+    legs: Legs,
+    /// From its event to now: the sum of the legs.
+    whole: u32,
+}
+
+impl Way {
+    /// What a wait for it counts as.
+    #[inline]
+    pub(super) fn answered(&self) -> Waited {
+        let queues = [Leg::LinkQueue, Leg::SliceQueue, Leg::DramQueue].map(|leg| self.legs[leg as usize]);
+        let whole = if queues == [0; 3] { 0 } else { self.whole };
+        Waited { stall: self.stall, queues, whole }
+    }
+
+    /// The legs of loads that waited for it for `waited` together, in picoseconds.
+    #[inline]
+    pub(super) fn share(&self, waited: u64) -> [u64; Leg::ALL.len()] {
+        share(self.legs, waited, self.whole)
+    }
+}
+
+impl<D: Contents> Sm<D> {
+    /// What the read took that an answer is to. What nobody else tells of is the crossbar's, or the links' where another
+    /// module has answered. Nothing where loads are not followed.
+    #[inline]
+    pub(super) fn way<C>(&self, fill: &FillMessage<D>, here: &SmContext<'_, '_, C, D>) -> Way {
+        let FillMessage { register, mask, by, time, .. } = *fill;
+        let stall = here.shared.stall_of(by);
+        if !here.site.follows_loads() {
+            return Way { served: Served::L1, stall, legs: Legs::default(), whole: 0 };
+        }
+        let Asked { since, l1, tlb, crossbar } = self.asked[register.index()];
+        let Answered { inside, mut link_queue, mut link_wire, crossbar: back } = time;
+        let whole = Stamp::of(here.out.now()).since(since);
+        let mut crossbar = crossbar.saturating_add(back);
+        let known = [l1, tlb, crossbar, link_queue, link_wire, inside.sum()].into_iter().map(u64::from).sum::<u64>();
+        let rest = u64::from(whole).saturating_sub(known) as u32;
+        if by == self.module {
+            crossbar += rest;
+        } else if rest > 0 {
+            let idle = here.site.trip(self.module, by, mask).saturating_sub(link_wire);
+            link_wire += rest.min(idle);
+            link_queue += rest.saturating_sub(idle);
+        }
+        let Inside { slice_queue, slice, dram_queue, bank } = inside;
+        let served = match stall {
+            Stall::Host => Served::Host,
+            Stall::Gpu => Served::Gpu,
+            Stall::Module => Served::Module,
+            _ if dram_queue > 0 || bank > 0 => Served::Dram,
+            _ => Served::OwnL2,
+        };
+        let mut legs = [tlb, l1, crossbar, slice_queue, slice, link_queue, link_wire, dram_queue, bank];
+        if known > whole.into() {
+            // Of a miss that has grown, whose earlier request knows more than the last.
+            legs = share(legs, whole.into(), u32::try_from(known).unwrap_or(u32::MAX)).map(|leg| leg as u32);
+        }
+        Way { served, stall, legs, whole }
+    }
+}

@@ -1,0 +1,127 @@
+//! What an idle trip between two modules takes: a read's request there and its answer back, with nobody in the way.
+//!
+//! Found by sending both over links of the machine that carry nothing else.
+
+use crate::convert;
+use crate::fixed_links::FixedLinks;
+use crate::host_end::HostEnd;
+use crate::latency::short;
+use crate::layout::Layout;
+use crate::link::{Link, Traffic};
+use crate::packet::Payload;
+use crate::weight::Weights;
+use tombolo_design::Built;
+use tombolo_machine::MachineConfig;
+use tombolo_types::{Bytes, GpuId, Mask, ModuleId, Ps, Serializer};
+
+/// Grains of a line, and none.
+const GRAINS: usize = Mask::ALL.grains() as usize + 1;
+
+/// From the end of a trial to the next. Assumed: any above zero would do.
+const GAP: Ps = Ps::from_ns(1000);
+
+/// Trips between any two modules.
+#[derive(Clone, Debug)]
+pub struct Wires {
+    modules: usize,
+    /// By pair, of asker and answerer: which of `trips`.
+    kinds: Vec<u16>,
+    /// By kind, then grains of the answer: there and back, in picoseconds.
+    trips: Vec<[u32; GRAINS]>,
+}
+
+impl Wires {
+    /// Those of the machine of a design. Links whose lanes turn have as many each way.
+    pub fn new(built: &Built, layout: Layout) -> Wires {
+        let machine = &*built.machine;
+        let modules = usize::from(layout.all_modules());
+        let (mut idle, weights) = (Idle::new(built, layout), Weights::new(machine));
+        let mut wires = Wires { modules, kinds: vec![0; modules * modules], trips: Vec::new() };
+        let pairs = (0..modules).flat_map(|from| (0..modules).map(move |to| (from, to)));
+        for (from, to) in pairs.filter(|(from, to)| from != to) {
+            let ends = (ModuleId(from as u8), ModuleId(to as u8));
+            let there = idle.one_way(ends, weights.of(Payload::Read));
+            let back = |grains| idle.one_way((ends.1, ends.0), weights.of(Payload::Grains(grains as u32)));
+            let trip = std::array::from_fn(back).map(|back| short(there + back));
+            let kind = wires.trips.iter().position(|known| *known == trip).unwrap_or_else(|| {
+                wires.trips.push(trip);
+                wires.trips.len() - 1
+            });
+            wires.kinds[from * modules + to] = u16::try_from(kind).expect("a machine has fewer pairs of modules");
+        }
+        wires
+    }
+
+    /// There and back, of a read that `from` asks `to` for, in picoseconds.
+    #[inline]
+    pub fn trip(&self, from: ModuleId, to: ModuleId, mask: Mask) -> u32 {
+        let kind = self.kinds[usize::from(from.0) * self.modules + usize::from(to.0)];
+        self.trips[usize::from(kind)][mask.grains() as usize]
+    }
+}
+
+/// Links that carry one packet at a time.
+struct Idle<'a> {
+    machine: &'a MachineConfig,
+    host: Option<HostEnd>,
+    links: Links,
+    /// A module's port, and the way in behind it.
+    port: Link,
+    incoming: Serializer,
+    /// When the next packet is tried.
+    now: Ps,
+}
+
+/// Between GPUs.
+enum Links {
+    Fixed(FixedLinks),
+    /// Two ways of turning links, one after the other.
+    Turning([Serializer; 2]),
+}
+
+impl<'a> Idle<'a> {
+    fn new(built: &'a Built, layout: Layout) -> Idle<'a> {
+        let machine = &*built.machine;
+        let host = machine.coherent_host().filter(|_| layout.host).map(|host| HostEnd::new(machine, host.link));
+        let inside = host.as_ref().filter(|host| host.is_in_fabric()).map(HostEnd::id);
+        let links = match built.turning {
+            None => Links::Fixed(FixedLinks::new(machine, inside)),
+            Some(_) => Links::Turning([machine.gpu_link.rate; 2].map(Serializer::new)),
+        };
+        let port = Link::new(convert::link(&machine.module_link));
+        let incoming = Serializer::new(machine.module_link.rate);
+        Idle { machine, host, links, port, incoming, now: GAP }
+    }
+
+    /// From a departure to being wholly inside the other module.
+    fn one_way(&mut self, (from, to): (ModuleId, ModuleId), bytes: Bytes) -> Ps {
+        let began = self.now;
+        let is_host = |module: ModuleId| usize::from(module.0) >= self.machine.topology.modules();
+        let [from_host, to_host] = [from, to].map(is_host);
+        // A host's links are its own: it has no port before them.
+        let left = if from_host { began } else { self.port.send(began, Traffic::Control, bytes) };
+        let [from, to] = [from, to].map(|module| GpuId(module.0 / self.machine.topology.modules_per_gpu));
+        let arrived = if from == to { left } else { self.cross(left, (from, to), bytes) };
+        let inside = if to_host { arrived } else { self.incoming.send(arrived, bytes) };
+        self.now = inside + GAP;
+        inside - began
+    }
+
+    /// From one GPU's port to another's module, or to or from the host.
+    fn cross(&mut self, left: Ps, ends: (GpuId, GpuId), bytes: Bytes) -> Ps {
+        let to_module = self.machine.module_link.latency;
+        let (mut latency, mut last) = (self.machine.gpu_link.latency, to_module);
+        if let Some(host) = self.host.as_mut().filter(|host| host.is_at(ends)) {
+            latency = host.latency();
+            last = if ends.1 == host.id() { Ps::ZERO } else { to_module };
+            if let Some(through) = host.send(left, ends, Traffic::Control, bytes) {
+                return through + latency + last;
+            }
+        }
+        let through = match &mut self.links {
+            Links::Fixed(links) => links.cross(left, ends, Traffic::Control, bytes).left,
+            Links::Turning(ways) => ways.iter_mut().fold(left, |at, way| way.send(at, bytes)),
+        };
+        through + latency + last
+    }
+}

@@ -1,0 +1,108 @@
+//! How busy the resources inside modules were: channels of memory, slices of the L2, crossbars.
+
+use serde::{Deserialize, Serialize};
+use tombolo_model::below::{Below, L2};
+use tombolo_model::dram::DramStats;
+use tombolo_model::module::Module;
+use tombolo_model::watch::Contents;
+use tombolo_types::Ps;
+
+/// How busy resources of one kind were, in shares of the run's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Shares {
+    /// The mean of all, 0 to 1.
+    pub mean: f64,
+    /// That of the busiest. Writes that memory still drained as the run ended may bring it above 1.
+    pub highest: f64,
+}
+
+impl Shares {
+    /// Of resources that were in use for these times, in a run that ended at `end`.
+    fn new(times: impl Iterator<Item = Ps>, end: Ps) -> Shares {
+        let (count, sum, most) = times.fold((0_u64, 0, 0), |(count, sum, most), Ps(time)| {
+            (count + 1, sum + u128::from(time), u64::max(most, time))
+        });
+        let whole = end.0.max(1) as f64;
+        Shares { mean: sum as f64 / (whole * count.max(1) as f64), highest: most as f64 / whole }
+    }
+}
+
+/// How busy the resources inside modules were. A host's are not among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UtilizationRecord {
+    /// Buses of memory channels, with turns between reads and writes.
+    pub dram_channels: Shares,
+    /// Ports of L2 slices: lookups, and bytes in and out.
+    pub l2_slices: Shares,
+    /// Ways of crossbars from the slices to each SM.
+    pub crossbar_to_sms: Shares,
+    /// Ways of crossbars from each SM to the slices: bytes of stores and atomics.
+    pub crossbar_from_sms: Shares,
+}
+
+impl UtilizationRecord {
+    /// Of the modules of a run that ended at `end`.
+    pub(crate) fn new(modules: &[Busy], end: Ps) -> UtilizationRecord {
+        let shares = |of: fn(&Busy) -> &Vec<Ps>| Shares::new(modules.iter().flat_map(of).copied(), end);
+        UtilizationRecord {
+            dram_channels: shares(|busy| &busy.channels),
+            l2_slices: shares(|busy| &busy.slices),
+            crossbar_to_sms: shares(|busy| &busy.to_sms),
+            crossbar_from_sms: shares(|busy| &busy.from_sms),
+        }
+    }
+}
+
+/// How long the resources of a module were in use.
+pub(crate) struct Busy {
+    module: String,
+    channels: Vec<Ps>,
+    slices: Vec<Ps>,
+    to_sms: Vec<Ps>,
+    from_sms: Vec<Ps>,
+    dram: DramStats,
+}
+
+impl Busy {
+    /// Of a module whose run has ended.
+    pub(crate) fn of<C: Below<D>, D: Contents>(module: &Module<C, D>) -> Busy {
+        let shared = module.slice_shared();
+        Busy {
+            module: module.id().to_string(),
+            channels: shared.memory.busy().collect(),
+            slices: module.slices().iter().map(L2::busy).collect(),
+            to_sms: shared.crossbar.busy().collect(),
+            from_sms: module.sms().iter().map(|sm| sm.busy()).collect(),
+            dram: *shared.memory.dram(),
+        }
+    }
+
+    /// Each by name, for the digest of the statistics.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (String, u64)> {
+        let kinds = [
+            ("channel", &self.channels),
+            ("slice", &self.slices),
+            ("to_sm", &self.to_sms),
+            ("from_sm", &self.from_sms),
+        ];
+        let times = kinds.into_iter().flat_map(|(kind, times)| times.iter().enumerate().map(move |at| (kind, at)));
+        let times = times.map(|(kind, (index, time))| (format!("{}.busy.{kind}{index}", self.module), time.0));
+        let DramStats { row_hits, row_misses, row_conflicts, .. } = self.dram;
+        let rows = [("row_hits", row_hits), ("row_misses", row_misses), ("row_conflicts", row_conflicts)];
+        times.chain(rows.into_iter().map(|(name, count)| (format!("{}.{name}", self.module), count)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_the_time_of_the_run() {
+        let shares = |times: &[u64], end| Shares::new(times.iter().copied().map(Ps), Ps(end));
+        assert_eq!(shares(&[10, 30, 20], 100), Shares { mean: 0.2, highest: 0.3 });
+        assert_eq!(shares(&[], 100), Shares::default());
+        assert_eq!(shares(&[0], 0), Shares::default());
+    }
+}
