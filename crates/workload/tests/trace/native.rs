@@ -318,9 +318,9 @@ fn parts_and_places_that_make_no_sense_are_refused() {
 #[test]
 fn a_feature_that_is_not_known_is_named_and_refused() {
     let refused = with_header(2, "[\"arrays\",\"host\",", "[\"arrays\",\"peers\",").unwrap_err();
-    let known = "this program reads arrays, host, devices, barriers, ends";
+    let known = "this program reads arrays, host, devices, barriers, ends, chains";
     assert!(refused.contains("the feature \"peers\"; ") && refused.contains(known), "{refused}");
-    let with_more = with_header(2, "\"ends\"],", "\"peers\"],\"peers\":[],").unwrap_err();
+    let with_more = with_header(2, "\"chains\"],", "\"peers\"],\"peers\":[],").unwrap_err();
     assert!(with_more.contains("the feature \"peers\""), "before what it adds is found strange: {with_more}");
 }
 
@@ -329,7 +329,7 @@ fn a_version_is_not_taken_for_another() {
     let refused = |version, from, to| with_header(version, from, to).unwrap_err();
     assert!(refused(1, "handmade", "handmade").contains("features, which version 1 does not have"));
     assert!(
-        refused(2, "\"features\":[\"arrays\",\"host\",\"barriers\",\"ends\"],", "")
+        refused(2, "\"features\":[\"arrays\",\"host\",\"barriers\",\"ends\",\"chains\"],", "")
             .contains("no features, which version 2 has")
     );
     assert!(refused(3, "handmade", "handmade").contains("of version 3; this program reads versions 1 to 2"));
