@@ -145,7 +145,7 @@ pub enum Op {
     /// `count` arithmetic instructions of one class, back to back, with the dependences among them.
     ///
     /// The path of a warp's arithmetic is its longest chain of dependent instructions since its latest instruction of
-    /// another kind. A run that only fits beside it has a `chain` of 0.
+    /// another kind. A run that fits beside it has a `chain` of 0.
     Compute {
         /// Pipeline.
         class: ComputeClass,

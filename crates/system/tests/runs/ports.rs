@@ -260,7 +260,8 @@ fn loads_that_hit_take_their_lookups_or_their_banks_whichever_is_more() {
         let [few, many] = [64, 128].map(|times| last_kernel(&all, vec![kernel(times)]));
         (many - few) * 1e9 / 64.0
     };
-    let near = |measured: f64, expected: f64| assert!((measured / expected - 1.0).abs() < 0.02, "{measured}, {expected}");
+    let near =
+        |measured: f64, expected: f64| assert!((measured / expected - 1.0).abs() < 0.02, "{measured}, {expected}");
     near(cycles(&["l1.banks=32"], Mask(1)), 16.0);
     near(cycles(&["l1.banks=32"], Mask::ALL), 16.0);
     near(cycles(&["l1.banks=0"], Mask(1)), 4.0);

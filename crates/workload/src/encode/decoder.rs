@@ -199,8 +199,7 @@ impl Decoder<'_> {
         let told = self.number()?;
         match u16::try_from(told >> CHAIN_SHIFT) {
             Ok(chain) if chain <= count => {
-                let links =
-                    Links { joins: told & u64::from(JOINS) != 0, awaited: told & u64::from(AWAITED) != 0 };
+                let links = Links { joins: told & u64::from(JOINS) != 0, awaited: told & u64::from(AWAITED) != 0 };
                 Ok(Op::Compute { class, count, chain, links })
             }
             _ => {

@@ -232,8 +232,11 @@ mod tests {
 
     fn compute() -> impl Strategy<Value = Op> {
         let count = (1..=u16::MAX).prop_flat_map(|count| (Just(count), 0..=count));
-        (class(), count, any::<bool>(), any::<bool>()).prop_map(|(class, (count, chain), joins, awaited)| {
-            Op::Compute { class, count, chain, links: Links { joins, awaited } }
+        (class(), count, any::<bool>(), any::<bool>()).prop_map(|(class, (count, chain), joins, awaited)| Op::Compute {
+            class,
+            count,
+            chain,
+            links: Links { joins, awaited },
         })
     }
 

@@ -358,6 +358,23 @@ const VERSION_1: [(&str, &str, Given); 2] = [
     ("stencil2d", "stencil2d-version-1.tombolo", &[("columns", "128"), ("rows", "40"), ("iterations", "2")]),
 ];
 
+/// A stream whose arithmetic says nothing of its chains.
+fn unchained(mut stream: CtaStream) -> CtaStream {
+    let (ops, warps) = (std::mem::take(&mut stream.ops), std::mem::take(&mut stream.warps));
+    for warp in warps {
+        let start = stream.ops.len() as u32;
+        for op in &ops[warp.start as usize..warp.end as usize] {
+            match *op {
+                Op::Use { distance: 0 } => {}
+                Op::Compute { class, count, .. } => stream.ops.push(Op::occupy(class, count)),
+                other => stream.ops.push(other),
+            }
+        }
+        stream.warps.push(start..stream.ops.len() as u32);
+    }
+    stream
+}
+
 #[test]
 fn files_of_version_1_are_still_read() {
     for (name, file, given) in VERSION_1 {
@@ -368,7 +385,8 @@ fn files_of_version_1_are_still_read() {
         let recording = bench::record(workload, &request, &RecordOptions::default(), Mode::Auto).unwrap();
         let read = open(&path).unwrap();
         assert_eq!(read.kernels(), recording.kernels());
-        assert_eq!(streams(&*read), streams(&recording), "{file}");
+        let unchained: Vec<_> = streams(&recording).into_iter().map(unchained).collect();
+        assert_eq!(streams(&*read), unchained, "{file}");
         let timed = recording.commands().iter().filter(|command| !matches!(command, Command::Host { .. }));
         assert!(read.commands().iter().eq(timed), "{file}: what takes time is the same");
         assert!(read.arrays().is_empty() && read.host_phases().is_empty());
