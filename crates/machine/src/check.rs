@@ -178,8 +178,8 @@ impl MachineConfig {
             ("sm.tensor_latency_cycles", sm.tensor_latency_cycles, sm.tensor_cycles),
         ];
         latencies.into_iter().find_map(|(key, latency, issue)| {
-            let enough = latency == 0 || u64::from(latency) * u64::from(issue.denominator) >= issue.numerator.into();
-            demand(enough, key, || format!("expected 0, or at least the {issue} cycles that it takes to issue"))
+            let enough = latency == 1 || u64::from(latency) * u64::from(issue.denominator) >= issue.numerator.into();
+            demand(enough, key, || format!("expected 1, or at least the {issue} cycles that it takes to issue"))
                 .or_else(|| at_most(latency.into(), LONGEST_LATENCY, key))
         })
     }

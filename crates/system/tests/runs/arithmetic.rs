@@ -104,7 +104,7 @@ fn a_warp_that_waits_for_its_arithmetic_counts_as_arithmetic() {
 
 #[test]
 fn without_latencies_only_issue_counts() {
-    let latencies = ["fp32", "int", "fp64", "special", "tensor"].map(|class| format!("sm.{class}_latency_cycles=0"));
+    let latencies = ["fp32", "int", "fp64", "special", "tensor"].map(|class| format!("sm.{class}_latency_cycles=1"));
     let settings = latencies.each_ref().map(String::as_str);
     let digest = |ilp| on_one_sm(&settings, warps(6, |warp| _ = warp.chains(Fp32, 100, ilp).write([0]))()).digest;
     assert_eq!(digest(1), digest(100));
