@@ -88,7 +88,7 @@ impl Warp {
     fn delay(&mut self, mut count: u32) {
         while count > 0 {
             let part = count.min(u32::from(u16::MAX));
-            self.ops.push(Op::Compute { class: ComputeClass::Fp32, count: part as u16 });
+            self.ops.push(Op::occupy(ComputeClass::Fp32, part as u16));
             count -= part;
         }
     }
@@ -416,7 +416,7 @@ impl Staging {
 
 /// A warp that is there and does nothing.
 fn idle() -> CtaStream {
-    let ops = vec![Op::Compute { class: ComputeClass::Other, count: 1 }];
+    let ops = vec![Op::occupy(ComputeClass::Other, 1)];
     CtaStream { ops, warps: std::iter::once(0..1).collect(), ..CtaStream::default() }
 }
 

@@ -111,6 +111,10 @@ pub(crate) fn sets(
         })
 }
 
+/// Longest latency of an instruction, in cycles: 65,535 in a row then stay below the end of simulated time. Assumed, far
+/// longer than any.
+const LONGEST_LATENCY: u64 = 65_535;
+
 impl MachineConfig {
     /// The first thing that does not fit, with the reason.
     pub(crate) fn conflict(&self) -> Option<Conflict> {
@@ -161,6 +165,23 @@ impl MachineConfig {
                 })
             })
             .or_else(|| at_most(sm.pending_loads.into(), 64, "sm.pending_loads"))
+            .or_else(|| self.arithmetic_conflict())
+    }
+
+    fn arithmetic_conflict(&self) -> Option<Conflict> {
+        let sm = &self.sm;
+        let latencies = [
+            ("sm.fp32_latency_cycles", sm.fp32_latency_cycles, sm.fp32_cycles),
+            ("sm.int_latency_cycles", sm.int_latency_cycles, sm.int_cycles),
+            ("sm.fp64_latency_cycles", sm.fp64_latency_cycles, sm.fp64_cycles),
+            ("sm.special_latency_cycles", sm.special_latency_cycles, sm.special_cycles),
+            ("sm.tensor_latency_cycles", sm.tensor_latency_cycles, sm.tensor_cycles),
+        ];
+        latencies.into_iter().find_map(|(key, latency, issue)| {
+            let enough = latency == 1 || u64::from(latency) * u64::from(issue.denominator) >= issue.numerator.into();
+            demand(enough, key, || format!("expected 1, or at least the {issue} cycles that it takes to issue"))
+                .or_else(|| at_most(latency.into(), LONGEST_LATENCY, key))
+        })
     }
 
     fn l1_conflict(&self) -> Option<Conflict> {

@@ -146,6 +146,17 @@ section! {
         tensor_cycles: Fraction,
         /// Issue cycles of a warp instruction on one sub-core: control flow and the rest.
         other_cycles: Fraction,
+        /// Cycles from the issue of a single-precision instruction to that of one that needs its result. 1: as long as it
+        /// takes to issue.
+        fp32_latency_cycles: u32 = 1,
+        /// Likewise, integer.
+        int_latency_cycles: u32 = 1,
+        /// Likewise, double precision.
+        fp64_latency_cycles: u32 = 1,
+        /// Likewise, transcendentals.
+        special_latency_cycles: u32 = 1,
+        /// Likewise, matrix units.
+        tensor_latency_cycles: u32 = 1,
         /// Cycles between two instructions of one warp, at least, where a sub-core gets its turn at shared issue logic
         /// so seldom; other warps of the sub-core issue meanwhile. 1 where each sub-core issues every cycle.
         turn_cycles: u32 = 1,
@@ -411,6 +422,19 @@ impl SmConfig {
             ComputeClass::Tensor => self.tensor_cycles,
             ComputeClass::Other => self.other_cycles,
         }
+    }
+
+    /// Cycles from the issue of a warp instruction of `class` to that of one that needs its result.
+    pub fn latency_cycles(&self, class: ComputeClass) -> Fraction {
+        let latency = match class {
+            ComputeClass::Fp32 => self.fp32_latency_cycles,
+            ComputeClass::Int => self.int_latency_cycles,
+            ComputeClass::Fp64 => self.fp64_latency_cycles,
+            ComputeClass::Special => self.special_latency_cycles,
+            ComputeClass::Tensor => self.tensor_latency_cycles,
+            ComputeClass::Other => 1,
+        };
+        if latency == 1 { self.cycles(class) } else { Fraction { numerator: latency, denominator: 1 } }
     }
 }
 

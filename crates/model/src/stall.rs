@@ -8,7 +8,7 @@ use tombolo_types::Ps;
 pub enum Stall {
     /// Its warp issues other than arithmetic, or is ready and waits for its sub-core.
     Issue,
-    /// Its warp's arithmetic occupies the pipelines of its sub-core.
+    /// Its warp's arithmetic occupies the pipelines of its sub-core, or its warp waits for the result.
     Arithmetic,
     /// The scratchpad.
     Scratchpad,

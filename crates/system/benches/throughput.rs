@@ -88,7 +88,7 @@ fn store(stream: &mut CtaStream, line: u64) {
 }
 
 fn compute(stream: &mut CtaStream, count: u16) {
-    stream.ops.push(Op::Compute { class: ComputeClass::Fp32, count });
+    stream.ops.push(Op::occupy(ComputeClass::Fp32, count));
 }
 
 /// Lines of one of the three arrays of 64 MB together.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_types::stream::{
-    Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Op, Program,
+    Access, Accesses, AtomicResult, Command, ComputeClass, CtaStream, KernelClass, KernelInfo, Links, Op, Program,
     StreamError, Token,
 };
 use tombolo_types::{ArrayInfo, HostPhase, Line, LineSize, Mask, On, Order};
@@ -129,9 +129,17 @@ impl Warp<'_> {
         self
     }
 
-    /// Arithmetic.
+    /// Arithmetic that nothing waits for.
     pub fn compute(&mut self, count: u16) -> &mut Self {
-        self.stream.ops.push(Op::Compute { class: ComputeClass::Fp32, count });
+        self.stream.ops.push(Op::occupy(ComputeClass::Fp32, count));
+        self
+    }
+
+    /// `count` instructions of `class` in `ilp` chains side by side, whose results the next instruction that is no
+    /// arithmetic needs. `ilp` is at least 1.
+    pub fn chains(&mut self, class: ComputeClass, count: u16, ilp: u16) -> &mut Self {
+        let links = Links { joins: false, awaited: true };
+        self.stream.ops.push(Op::Compute { class, count, chain: count.div_ceil(ilp), links });
         self
     }
 

@@ -130,15 +130,31 @@ impl PackedOrder {
     }
 }
 
+/// How a run of arithmetic hangs together with its neighbours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Links {
+    /// Its chain goes on where the path before it ends. Otherwise it starts when its first instruction issues.
+    pub joins: bool,
+    /// The instruction behind it that is no arithmetic needs the path's result.
+    pub awaited: bool,
+}
+
 /// One warp instruction, or a marker between two (`Use`, `Signal`) that takes no issue slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// `count` arithmetic instructions of one class, back to back.
+    /// `count` arithmetic instructions of one class, back to back, with the dependences among them.
+    ///
+    /// The path of a warp's arithmetic is its longest chain of dependent instructions since its latest instruction of
+    /// another kind. A run that fits beside it has a `chain` of 0.
     Compute {
         /// Pipeline.
         class: ComputeClass,
         /// Warp instructions, at least 1.
         count: u16,
+        /// Instructions by which the run lengthens the path, 0 to `count`. All of them follow one another.
+        chain: u16,
+        /// How it hangs together with what stands around it.
+        links: Links,
     },
     /// A load from global or local memory. Does not block its warp. `accesses` of length 0 completes at once.
     Load {
@@ -179,7 +195,7 @@ pub enum Op {
     /// `distance` such operations ago (1 = the latest). Up to 64; older ones are complete by rule: a warp
     /// with 64 results outstanding waits for the oldest before it issues another.
     Use {
-        /// 1 to 64.
+        /// 1 to 64; 0: the results of all arithmetic before it.
         distance: u8,
     },
     /// Spins with loads of one line until the store that left `token` is visible. One that acquires does so once, when
@@ -202,6 +218,11 @@ pub enum Op {
 const _: () = assert!(size_of::<Op>() == 8 && size_of::<Access>() == 12);
 
 impl Op {
+    /// `count` arithmetic instructions that only occupy their pipeline: nothing waits for one of them.
+    pub fn occupy(class: ComputeClass, count: u16) -> Op {
+        Op::Compute { class, count, chain: 0, links: Links::default() }
+    }
+
     /// Warp instructions it stands for.
     pub fn instructions(&self) -> u64 {
         match self {

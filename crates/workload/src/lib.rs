@@ -10,6 +10,7 @@
 //! [`record`] and [`encode`] (how streams are kept); [`trace`] for programs recorded elsewhere.
 
 pub mod bench;
+mod chains;
 pub mod encode;
 pub mod graph;
 mod noise;

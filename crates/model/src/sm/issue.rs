@@ -1,5 +1,7 @@
 //! The issue loop: one event a memory instruction; arithmetic only moves time on.
 
+use super::arithmetic::Run;
+use super::ready::SLOTS;
 use super::stalls::Waited;
 use super::sub_core::SubCore;
 use super::{Cta, Sm};
@@ -10,7 +12,7 @@ use crate::stall::Stall;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::Protocol;
 use tombolo_protocol::front::{self, Operation, Stage};
-use tombolo_types::stream::Op;
+use tombolo_types::stream::{ComputeClass, Links, Op};
 use tombolo_types::{Order, Ps};
 
 /// What became of an instruction that needs the event's own time.
@@ -62,7 +64,9 @@ impl<D: Contents> Sm<D> {
     /// Runs instructions of a warp from `at` on, until it or its sub-core has to wait.
     fn run<C: Protocol>(&mut self, slot: usize, index: usize, at: &mut Ps, here: &mut SmContext<'_, '_, C, D>) {
         self.counts.turn_to(self.warps[slot].kernel, &self.stats, &self.stalls.times);
-        self.count_stall(slot, self.ready.at(slot), *at);
+        let ready = self.ready.at(slot);
+        self.count_stall(slot, ready, *at);
+        self.lag = at.saturating_sub(ready);
         loop {
             match self.instruction(slot, index, at, here) {
                 Next::Continue => continue,
@@ -87,16 +91,18 @@ impl<D: Contents> Sm<D> {
             return Next::Switch;
         }
         let op = self.op(slot);
+        if warp.computes && self.awaits_arithmetic(slot, op, *at) {
+            return Next::Switch;
+        }
         match op {
+            Op::Use { distance: 0 } => self.advance(slot),
             Op::Use { distance } => self.use_result(slot, distance, *at),
             Op::Compute { .. } if here.site.machine.sm.shared_blocks && self.warps[slot].shared_at > *at => {
                 self.pause(slot, self.warps[slot].shared_at, Stall::Scratchpad);
                 Next::Switch
             }
-            Op::Compute { class, count } => {
-                let cost = self.costs.compute[class as usize];
-                *at = self.spend(index, *at, (cost, count.into()), Stall::Arithmetic);
-                self.stats.warp_instructions += u64::from(count);
+            Op::Compute { class, count, chain, links } => {
+                *at = self.compute((slot, index), *at, (class, count), (chain, links));
                 self.advance(slot)
             }
             Op::Shared { passes } => {
@@ -133,6 +139,50 @@ impl<D: Contents> Sm<D> {
                 }
             }
         }
+    }
+
+    /// A warp issues a run of arithmetic from `at` on; returns when its sub-core takes the next instruction.
+    #[inline]
+    fn compute(
+        &mut self,
+        (slot, index): (usize, usize),
+        at: Ps,
+        (class, count): (ComputeClass, u16),
+        (chain, links): (u16, Links),
+    ) -> Ps {
+        let pace = self.costs.compute[class as usize];
+        let end = self.spend(index, at, (pace.issue, count.into()), Stall::Arithmetic);
+        self.stats.warp_instructions += u64::from(count);
+        if chain > 0 || self.warps[slot].computes {
+            let path = &mut self.paths[slot % SLOTS];
+            path.run(pace, Run { from: at.saturating_sub(self.lag), count, chain, links });
+            self.warps[slot].computes = path.result > end;
+        }
+        end
+    }
+
+    /// Whether a warp whose arithmetic is under way at `at` has to wait for it before `op`, which is in order.
+    fn awaits_arithmetic(&mut self, slot: usize, op: Op, at: Ps) -> bool {
+        let path = &mut self.paths[slot % SLOTS];
+        match op {
+            Op::Use { distance: 0 } => path.next = path.result,
+            Op::Compute { .. } | Op::Use { .. } | Op::Signal { .. } => {}
+            Op::Load { .. }
+            | Op::Store { .. }
+            | Op::Atomic { .. }
+            | Op::Fence { .. }
+            | Op::WaitUntil { .. }
+            | Op::Shared { .. }
+            | Op::Barrier => {
+                let next = path.next;
+                self.warps[slot].computes = path.result > at;
+                if next > at {
+                    self.pause(slot, next, Stall::Arithmetic);
+                    return true;
+                }
+            }
+        }
+        false
     }
 
     /// A memory instruction that began to issue at `at` has issued all its transactions; returns when its sub-core
@@ -214,6 +264,8 @@ impl<D: Contents> Sm<D> {
             self.pause(slot, warp.hit_at, Stall::L1);
             return Next::Switch;
         }
+        // What needs the hit could not issue before it was there.
+        self.lag = self.lag.min(at - warp.hit_at);
         self.advance(slot)
     }
 
@@ -269,7 +321,8 @@ impl<D: Contents> Sm<D> {
             return;
         }
         let index = usize::from(warp.cta);
-        let end = at.max(warp.hit_at).max(warp.shared_at);
+        let result = if warp.computes { self.paths[slot % SLOTS].result } else { at };
+        let end = at.max(warp.hit_at).max(warp.shared_at).max(result);
         self.count_end(slot, at, end);
         self.ready.set(slot, Ps::NEVER);
         self.set_alive(slot, false);

@@ -1,16 +1,18 @@
 //! A streaming multiprocessor: warps that issue in order, their loads and posted stores, and the L1.
 //!
-//! Modelled: issue slots by instruction class, load-use waits, coalesced line transactions, bounded misses
-//! and posted stores, barriers, acquire and release by the protocol's front end. Not modelled: instruction
-//! fetch, register banks, the pipeline below issue, dependences between arithmetic instructions.
+//! Modelled: issue slots by instruction class, chains of dependent arithmetic, load-use waits, coalesced line
+//! transactions, bounded misses and posted stores, barriers, acquire and release by the protocol's front end.
+//! Not modelled: instruction fetch, register banks, the pipeline below issue.
 //!
 //! - `warp`: one warp's state. `ready`: which warp issues next. `sub_core`: a scheduler. `issue`: the issue loop.
+//! - `arithmetic`: dependent arithmetic.
 //! - `access`: loads, stores and atomics at the L1. `synchronize`: the stages of acquire and release.
 //! - `paging`: pages that its module may not use.
 //! - `stalls`: what its warps spend their time on. `latency`: what its loads take.
 //! - `host`: what an SM keeps of its L1, as the protocol's host sees it. `prefetch`: hints for the host's caches, which change nothing.
 
 mod access;
+mod arithmetic;
 mod banks;
 mod host;
 mod issue;
@@ -38,6 +40,7 @@ use crate::stall::{Stall, StallTimes};
 use crate::stats::SmStats;
 use crate::tlb::Tlb;
 use crate::watch::{Contents, Watch};
+use arithmetic::{Pace, Path};
 use banks::Banks;
 use host::FillingSm;
 use latency::Asked;
@@ -45,8 +48,8 @@ use ready::{Ready, SLOTS};
 use stalls::{Stalls, Waited};
 use std::collections::VecDeque;
 use sub_core::SubCore;
-use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::Scheduler;
+use tombolo_machine::{Fraction, MachineConfig};
 use tombolo_protocol::Protocol;
 use tombolo_protocol::host::{fill, invalidate_bulk};
 use tombolo_protocol::l1::{L1Line, L1Pending};
@@ -95,9 +98,9 @@ struct Cta {
 /// Constants of an SM, resolved once.
 #[derive(Clone, Debug)]
 struct Costs {
-    /// Issue time of one instruction of each [`ComputeClass`], in 1024ths of a picosecond.
-    compute: [u64; 6],
-    /// One issue slot, likewise.
+    /// Of one instruction of each [`ComputeClass`].
+    compute: [Pace; 6],
+    /// One issue slot, in 1024ths of a picosecond.
     slot: u64,
     /// From one instruction of a warp to its next, at least, likewise; 0 where its sub-core never has to wait for a turn.
     turn: u64,
@@ -129,14 +132,13 @@ impl Costs {
         let fixed = |numerator: u32, denominator: u32| {
             (period * u128::from(numerator) * 1024 / (u128::from(denominator) << 20)) as u64
         };
-        let cost = |class| {
-            let cycles = machine.sm.cycles(class);
-            fixed(cycles.numerator, cycles.denominator)
-        };
+        let time = |cycles: Fraction| fixed(cycles.numerator, cycles.denominator);
+        let pace =
+            |class| Pace { issue: time(machine.sm.cycles(class)), latency: time(machine.sm.latency_cycles(class)) };
         let lines = machine.l1.lookups_per_cycle;
         let transaction = Ps(fixed(lines.denominator, lines.numerator) / 1024);
         Costs {
-            compute: ComputeClass::ALL.map(cost),
+            compute: ComputeClass::ALL.map(pace),
             slot: fixed(1, 1),
             turn: if machine.sm.turn_cycles > 1 { fixed(machine.sm.turn_cycles, 1) } else { 0 },
             transaction,
@@ -165,6 +167,10 @@ pub struct Sm<D: Contents> {
     warps: Vec<Warp>,
     /// When they may issue.
     ready: Ready,
+    /// By warp slot modulo [`SLOTS`]: its arithmetic.
+    paths: [Path; SLOTS],
+    /// How long the warp whose instructions run has waited for its sub-core.
+    lag: Ps,
     /// By warp slot and result slot: transactions outstanding.
     outstanding: Vec<[u8; RESULTS as usize]>,
     /// Bit `i`: warp slot `i` is taken, until all of its CTA is over.
@@ -216,6 +222,8 @@ impl<D: Contents> Sm<D> {
             costs: Costs::new(machine),
             warps: vec![Warp::new(0, (0, KernelSlot(0)), 0, 0); slots],
             ready: Ready::new(machine.sm.scheduler),
+            paths: [Path::default(); SLOTS],
+            lag: Ps::ZERO,
             outstanding: vec![[0; RESULTS as usize]; slots],
             taken: 0,
             alive: 0,

@@ -99,9 +99,15 @@ impl<D: Contents> Sm<D> {
         self.stalls.times.add(Stall::Issue, at - ready);
     }
 
-    /// A warp ends at `end`, having issued its last instruction at `at`: it waits for its last hit, or scratchpad access.
+    /// A warp ends at `end`, having issued its last instruction at `at`: it waits for its last hit, scratchpad access or
+    /// arithmetic.
     pub(super) fn count_end(&mut self, slot: usize, at: Ps, end: Ps) {
-        self.warps[slot].stall = if end > self.warps[slot].shared_at { Stall::L1 } else { Stall::Scratchpad };
+        let warp = &self.warps[slot];
+        self.warps[slot].stall = match end {
+            _ if end <= warp.shared_at => Stall::Scratchpad,
+            _ if end <= warp.hit_at => Stall::L1,
+            _ => Stall::Arithmetic,
+        };
         self.stalls.count_from(slot, at);
         self.count_stall(slot, end, end);
     }

@@ -82,6 +82,8 @@ pub(super) struct Warp {
     pub(super) stall: Stall,
     /// Whether an access of its waits for a translation.
     pub(super) translates: bool,
+    /// Whether its arithmetic may hold it up.
+    pub(super) computes: bool,
 }
 
 const _: () = assert!(size_of::<Warp>() == 64);
@@ -111,6 +113,7 @@ impl Warp {
             synced: false,
             stall: Stall::Issue,
             translates: false,
+            computes: false,
         }
     }
 

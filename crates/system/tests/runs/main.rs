@@ -1,5 +1,6 @@
 //! Runs of directed programs and of benchmarks, whose counters, times and values are known.
 
+mod arithmetic;
 mod blocks;
 mod chiplets;
 mod common;

@@ -1,8 +1,8 @@
 //! From the byte form back to streams.
 
-use super::{ESCAPE, FULL, MASK_ALL, MASK_BITS, MASK_RUN, MAX_DISTANCE, kind};
+use super::{AWAITED, CHAIN_SHIFT, ESCAPE, FULL, JOINS, LINKED, MASK_ALL, MASK_BITS, MASK_RUN, MAX_DISTANCE, kind};
 use tombolo_types::stream::{
-    Access, Accesses, AtomicResult, ComputeClass, CtaStream, Op, PackedOrder, StreamError, Token,
+    Access, Accesses, AtomicResult, ComputeClass, CtaStream, Links, Op, PackedOrder, StreamError, Token,
 };
 use tombolo_types::{Line, Mask, Order};
 
@@ -173,7 +173,7 @@ impl Decoder<'_> {
             kind::BARRIER => Op::Barrier,
             kind::USE if argument > 0 => Op::Use { distance: argument },
             kind::USE => {
-                let distance = self.small(0, "use distance", 1, u16::from(MAX_DISTANCE))?;
+                let distance = self.small(0, "use distance", 0, u16::from(MAX_DISTANCE))?;
                 Op::Use { distance: distance as u8 }
             }
             kind::SHARED if argument > 0 => Op::Shared { passes: u16::from(argument) },
@@ -182,9 +182,9 @@ impl Decoder<'_> {
         })
     }
 
-    fn compute(&mut self, class: u8) -> Result<Op, Damaged> {
-        let Some(&class) = ComputeClass::ALL.get(usize::from(class)) else {
-            return Err(self.error(format_args!("{class} is no class of arithmetic")));
+    fn compute(&mut self, argument: u8) -> Result<Op, Damaged> {
+        let Some(&class) = ComputeClass::ALL.get(usize::from(argument & !LINKED)) else {
+            return Err(self.error(format_args!("{} is no class of arithmetic", argument & !LINKED)));
         };
         let count = match self.bytes.get(self.at) {
             Some(&count @ 1..0x80) => {
@@ -193,7 +193,20 @@ impl Decoder<'_> {
             }
             _ => self.small(0, "instruction count", 1, u16::MAX)?,
         };
-        Ok(Op::Compute { class, count })
+        if argument & LINKED == 0 {
+            return Ok(Op::occupy(class, count));
+        }
+        let told = self.number()?;
+        match u16::try_from(told >> CHAIN_SHIFT) {
+            Ok(chain) if chain <= count => {
+                let links = Links { joins: told & u64::from(JOINS) != 0, awaited: told & u64::from(AWAITED) != 0 };
+                Ok(Op::Compute { class, count, chain, links })
+            }
+            _ => {
+                let chain = told >> CHAIN_SHIFT;
+                Err(self.error(format_args!("a chain of {chain} among {count} instructions")))
+            }
+        }
     }
 
     fn rare(&mut self, kind: u8, argument: u8) -> Result<Op, Damaged> {

@@ -11,7 +11,11 @@
 //! warp   := ops op*                              line  := zigzag varint, difference
 //! access := line | line mask                     mask  := 0..=31 one grain | 32 all | 33 first count
 //!                                                       | 34 four bytes, little endian
+//! arithmetic := lead count links?                links := varint, chain × 4 + awaited × 2 + joins
 //! ```
+//!
+//! The argument of arithmetic is its class. Bit 8 of it says that `links` follow; without them nothing waits for the
+//! instructions.
 
 mod decoder;
 
@@ -25,6 +29,12 @@ const MAX_DISTANCE: u8 = 64;
 const ESCAPE: u8 = 7;
 /// Argument bit: every access covers its whole line, so no masks follow.
 const FULL: u8 = 8;
+/// Argument bit of arithmetic: its chain and links follow.
+const LINKED: u8 = 8;
+/// Bits of what follows: the chain lies above them.
+const JOINS: u32 = 1;
+const AWAITED: u32 = 2;
+const CHAIN_SHIFT: u32 = 2;
 /// Largest argument of instructions that use all four bits; 0 says that the number follows.
 const MAX_ARGUMENT: u16 = 15;
 
@@ -96,9 +106,16 @@ fn encode_op(stream: &CtaStream, op: &Op, guess: &mut Guess<'_>, lines: &mut Vec
         encode_memory(kind, order, accesses, guess, lines, out);
     };
     match *op {
-        Op::Compute { class, count } => {
-            out.push(kind::COMPUTE | (class as u8) << 4);
+        Op::Compute { class, count, chain, links } => {
+            let told = u32::from(chain) << CHAIN_SHIFT
+                | if links.awaited { AWAITED } else { 0 }
+                | if links.joins { JOINS } else { 0 };
+            let linked = if told == 0 { 0 } else { LINKED };
+            out.push(kind::COMPUTE | (class as u8 | linked) << 4);
             put(out, u64::from(count));
+            if told != 0 {
+                put(out, u64::from(told));
+            }
         }
         Op::Load { order, accesses } if order == weak => memory(kind::LOAD, None, accesses, out),
         Op::Store { order, accesses } if order == weak => memory(kind::STORE, None, accesses, out),
@@ -194,7 +211,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use tombolo_types::Line;
-    use tombolo_types::stream::{ComputeClass, Token};
+    use tombolo_types::stream::{ComputeClass, Links, Token};
 
     /// An instruction with the accesses it owns; indices are assigned when the stream is laid out.
     type Draft = (Op, Vec<Access>);
@@ -213,14 +230,24 @@ mod tests {
         prop::sample::select(ComputeClass::ALL.to_vec())
     }
 
+    fn compute() -> impl Strategy<Value = Op> {
+        let count = (1..=u16::MAX).prop_flat_map(|count| (Just(count), 0..=count));
+        (class(), count, any::<bool>(), any::<bool>()).prop_map(|(class, (count, chain), joins, awaited)| Op::Compute {
+            class,
+            count,
+            chain,
+            links: Links { joins, awaited },
+        })
+    }
+
     fn draft() -> impl Strategy<Value = Draft> {
         let none = Accesses::default();
         let plain = prop_oneof![
-            (class(), 1..=u16::MAX).prop_map(|(class, count)| Op::Compute { class, count }),
+            compute(),
             order().prop_map(|order| Op::Fence { order }),
             (1..=u16::MAX).prop_map(|passes| Op::Shared { passes }),
             Just(Op::Barrier),
-            (1_u8..=64).prop_map(|distance| Op::Use { distance }),
+            (0_u8..=64).prop_map(|distance| Op::Use { distance }),
             (0_u16..3).prop_map(|token| Op::Signal { token }),
         ];
         let kinds = (order(), 0..4_u8).prop_map(move |(order, kind)| match kind {
@@ -321,6 +348,19 @@ mod tests {
         encode(&CtaStream { tokens, ..CtaStream::default() }, &mut bytes);
         let error = decode(&bytes, &mut CtaStream::default()).unwrap_err();
         assert_eq!(error.message, "byte 6 of the encoded CTA: token 67108865 exceeds 67108864");
+    }
+
+    #[test]
+    fn a_chain_longer_than_its_run_is_refused() {
+        let error = decode(&[1, 0, 1, 0x80, 3, 4 << CHAIN_SHIFT], &mut CtaStream::default()).unwrap_err();
+        assert_eq!(error.message, "byte 6 of the encoded CTA: a chain of 4 among 3 instructions");
+    }
+
+    #[test]
+    fn arithmetic_without_links_is_what_older_files_hold() {
+        let mut decoded = CtaStream::default();
+        decode(&[1, 0, 1, 0x10, 3], &mut decoded).unwrap();
+        assert_eq!(decoded.ops, [Op::occupy(ComputeClass::Int, 3)]);
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! Which outstanding loads of its warp a value depends on.
+//! Which outstanding loads and which arithmetic of its warp a value depends on.
+
+use crate::chains::Depth;
 
 /// A set of loads (and returning atomics) of one warp, numbered from 0 in issue order.
 ///
@@ -11,30 +13,32 @@ pub(crate) struct Deps {
     mask: u64,
     /// The value was never computed, because the run generates addresses alone.
     pub(crate) unknown: bool,
+    /// The arithmetic that computed it.
+    pub(crate) depth: Depth,
 }
 
 impl Deps {
     /// No load.
-    pub(crate) const NONE: Deps = Deps { newest: 0, mask: 0, unknown: false };
+    pub(crate) const NONE: Deps = Deps { newest: 0, mask: 0, unknown: false, depth: Depth::NONE };
 
     /// Load number `load` alone.
     pub(crate) fn of(load: u32, unknown: bool) -> Deps {
-        Deps { newest: load, mask: 1, unknown }
+        Deps { newest: load, mask: 1, unknown, depth: Depth::NONE }
     }
 
     /// The union.
     #[inline]
     pub(crate) fn unite(self, other: Deps) -> Deps {
-        let unknown = self.unknown || other.unknown;
+        let (unknown, depth) = (self.unknown || other.unknown, self.depth.max(other.depth));
         if other.mask == 0 {
-            return Deps { unknown, ..self };
+            return Deps { unknown, depth, ..self };
         }
         if self.mask == 0 {
-            return Deps { unknown, ..other };
+            return Deps { unknown, depth, ..other };
         }
         let (new, old) = if self.newest >= other.newest { (self, other) } else { (other, self) };
         let older = old.mask.checked_shl(new.newest - old.newest).unwrap_or(0);
-        Deps { newest: new.newest, mask: new.mask | older, unknown }
+        Deps { newest: new.newest, mask: new.mask | older, unknown, depth }
     }
 
     /// Forgets the loads.

@@ -16,7 +16,8 @@
 //!
 //! A load does not block: its value carries a token, and arithmetic unites tokens. The framework records
 //! the wait where the value is first needed: as an index, as a stored value, as a condition, or by
-//! [`Warp::compute`], which also says how many instructions the arithmetic costs.
+//! [`Warp::compute`], which also says how many instructions the arithmetic costs. These are one chain, each the result of the
+//! one before, unless [`Warp::compute_wide`] says otherwise. Chains of different values run side by side.
 //!
 //! Not modelled: instruction fetch, registers, divergence beyond the mask of active lanes (both sides of a
 //! branch run one after the other and meet again at its end).

@@ -7,6 +7,7 @@ use super::fault::Fault;
 use super::lanes::{Lanes, MAX_LANES, Number, Value};
 use super::launch::Launch;
 use super::memory::Element;
+use crate::chains::{Arithmetic, Chains, Depth};
 use std::array::from_fn;
 use std::fmt;
 use tombolo_types::Order;
@@ -18,6 +19,7 @@ pub(crate) struct WarpRecord {
     pub(crate) ops: Vec<Op>,
     pub(crate) accesses: Vec<Access>,
     pub(crate) loads: Outstanding,
+    pub(crate) chains: Chains,
     pub(crate) spin: Spin,
 }
 
@@ -26,12 +28,20 @@ impl WarpRecord {
         self.ops.clear();
         self.accesses.clear();
         self.loads = Outstanding::default();
+        self.chains = Chains::default();
         self.spin = Spin::default();
     }
 
-    /// Records the waits for `deps` that are still outstanding, oldest first.
+    /// Records the waits of an instruction that is no arithmetic for `deps`: for arithmetic, then for loads.
     #[inline]
     pub(crate) fn wait(&mut self, deps: Deps) {
+        self.chains.wait(deps.depth, &mut self.ops, 0);
+        self.wait_for_loads(deps);
+    }
+
+    /// Records the waits for the loads of `deps` that are still outstanding, oldest first.
+    #[inline]
+    pub(crate) fn wait_for_loads(&mut self, deps: Deps) {
         let mut waited = self.loads.wait(deps);
         while waited != 0 {
             let oldest = 63 - waited.leading_zeros();
@@ -40,19 +50,9 @@ impl WarpRecord {
         }
     }
 
-    /// Records arithmetic, joined to an instruction of the same class right before.
-    pub(crate) fn compute(&mut self, class: ComputeClass, count: u16) {
-        if count == 0 {
-            return;
-        }
-        if let Some(Op::Compute { class: last, count: so_far }) = self.ops.last_mut()
-            && *last == class
-            && let Some(sum) = so_far.checked_add(count)
-        {
-            *so_far = sum;
-            return;
-        }
-        self.ops.push(Op::Compute { class, count });
+    /// Records arithmetic that reads `operand`; returns the place of its result.
+    pub(crate) fn compute(&mut self, run: Arithmetic, operand: Depth) -> Depth {
+        self.chains.push(run, operand, &mut self.ops, 0)
     }
 }
 
@@ -129,19 +129,38 @@ impl<'a> Warp<'a> {
         !self.launch.address_only()
     }
 
-    /// `count` arithmetic instructions of `class` that need `value`: records the wait for the loads behind
-    /// it, and returns it as a value that waits for none.
-    pub fn compute<V: Value>(&mut self, class: ComputeClass, count: u16, mut value: V) -> V {
+    /// `count` arithmetic instructions of `class` that need `value`, each the result of the one before. Records the wait
+    /// for the loads behind `value`, and returns it as a value that waits for the chain instead.
+    ///
+    /// The chain starts when its operands are there. Of `()` that is at once, and the next instruction that is no
+    /// arithmetic needs its result, as a load does the arithmetic of its address.
+    pub fn compute<V: Value>(&mut self, class: ComputeClass, count: u16, value: V) -> V {
+        self.compute_wide(class, count, 1, value)
+    }
+
+    /// [`Warp::compute`] of `ilp` chains side by side, of `count / ilp` instructions each: independent operations of the
+    /// program, such as accumulators of an unrolled loop. `ilp` is at least 1.
+    pub fn compute_wide<V: Value>(&mut self, class: ComputeClass, count: u16, ilp: u16, mut value: V) -> V {
+        let mut operand = None;
         value.visit(&mut |awaited| {
-            self.record.wait(*awaited.0);
+            self.record.wait_for_loads(*awaited.0);
+            operand = operand.max(Some(awaited.0.depth));
             awaited.0.settle();
         });
-        self.record.compute(class, count);
+        if count > 0 {
+            let run = Arithmetic { class, count, chain: count.div_ceil(ilp) };
+            let result = self.record.compute(run, operand.unwrap_or(Depth::NONE));
+            value.visit(&mut |awaited| awaited.0.depth = result);
+            if operand.is_none() {
+                self.record.chains.note_loose();
+            }
+        }
         value
     }
 
     /// `count` instructions of `class` that turn `N` operands into `M` results by `function`, lane by lane: a
-    /// formula too long to be written as operators. Waits for the operands; lanes that are off hold zero.
+    /// formula too long to be written as operators. Waits for the operands; lanes that are off hold zero. They are one
+    /// chain.
     pub fn calculate<T, U, const N: usize, const M: usize>(
         &mut self,
         class: ComputeClass,
@@ -153,7 +172,23 @@ impl<'a> Warp<'a> {
         T: Element,
         U: Element,
     {
-        let operands = self.compute(class, count, operands);
+        self.calculate_wide(class, count, 1, operands, function)
+    }
+
+    /// [`Warp::calculate`] of `ilp` chains side by side.
+    pub fn calculate_wide<T, U, const N: usize, const M: usize>(
+        &mut self,
+        class: ComputeClass,
+        count: u16,
+        ilp: u16,
+        operands: [Lanes<T>; N],
+        function: impl Fn([T; N]) -> [U; M],
+    ) -> [Lanes<U>; M]
+    where
+        T: Element,
+        U: Element,
+    {
+        let operands = self.compute_wide(class, count, ilp, operands);
         let deps = operands.iter().fold(Deps::NONE, |deps, operand| deps.unite(operand.deps));
         let mut results = [Lanes { values: [U::default(); MAX_LANES], deps }; M];
         if self.computes() {
@@ -186,7 +221,8 @@ impl<'a> Warp<'a> {
 
     /// Runs `body` in the lowest lane that is on, as `if (lane == 0)` does. Costs one instruction.
     pub fn single(&mut self, body: impl FnOnce(&mut Warp<'_>)) {
-        self.record.compute(ComputeClass::Other, 1);
+        let branch = Arithmetic { class: ComputeClass::Other, count: 1, chain: 1 };
+        self.record.compute(branch, Depth::NONE);
         self.with_active(self.active & self.active.wrapping_neg(), body);
     }
 
@@ -215,8 +251,8 @@ impl<'a> Warp<'a> {
         let mut sum = self.compute(class, 0, self.update(Lanes::all(T::default()), value));
         let mut distance = group / 2;
         while distance > 0 {
-            let other = Lanes { values: from_fn(|lane| sum.values[lane ^ distance as usize]), ..sum };
-            self.record.compute(ComputeClass::Other, 1);
+            let shuffled = self.compute(ComputeClass::Other, 1, sum);
+            let other = Lanes { values: from_fn(|lane| sum.values[lane ^ distance as usize]), ..shuffled };
             sum = self.compute(class, 1, sum + other);
             distance /= 2;
         }

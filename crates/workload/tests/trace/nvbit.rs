@@ -1,7 +1,8 @@
 //! Small traces, one behaviour each.
 
 use super::kit::{block, folder, folder_with_list, header, memory, notes, open, open_text, stream, streams};
-use tombolo_types::stream::{Accesses, AtomicResult, Command, ComputeClass, CtaStream, Op, PackedOrder};
+use ComputeClass::{Fp32, Fp64, Int};
+use tombolo_types::stream::{Accesses, AtomicResult, Command, ComputeClass, CtaStream, Links, Op, PackedOrder};
 use tombolo_types::{Order, Scope, Semantics};
 use tombolo_workload::trace;
 
@@ -121,7 +122,7 @@ fn warps_may_come_in_any_order() {
     let block = "#BEGIN_TB\nthread block = 0,0,0\nwarp = 1\ninsts = 1\n0 1 0 DADD 0 0\nwarp = 0\ninsts = 1\n0 1 0 FADD 0 0\n#END_TB\n";
     let program = open_text(&(header(4, "1,1,1", 64) + block)).unwrap();
     let [stream] = &streams(&*program)[..] else { panic!("one CTA") };
-    let compute = |class| Op::Compute { class, count: 1 };
+    let compute = |class| Op::Compute { class, count: 1, chain: 1, links: Links::default() };
     assert_eq!(stream.ops, [compute(ComputeClass::Fp32), compute(ComputeClass::Fp64)]);
     assert_eq!(stream.warps, [0..1, 1..2]);
 }
@@ -130,14 +131,57 @@ fn warps_may_come_in_any_order() {
 fn arithmetic_runs_join_within_a_warp_only() {
     let warp: &[&str] = &["0 1 0 FADD 0 0", "1 1 0 FMUL 0 0", "2 1 0 IADD3 0 0", "3 1 0 EXIT 0 0"];
     let program = open_text(&(header(4, "1,1,1", 64) + &block("0,0,0", &[warp, &warp[3..]]))).unwrap();
-    let compute = |class, count| Op::Compute { class, count };
+    let compute = |class, count, chain| Op::Compute { class, count, chain, links: Links::default() };
     let expected = [
-        compute(ComputeClass::Fp32, 2),
-        compute(ComputeClass::Int, 1),
-        compute(ComputeClass::Other, 1),
-        compute(ComputeClass::Other, 1),
+        compute(ComputeClass::Fp32, 2, 1),
+        compute(ComputeClass::Int, 1, 0),
+        compute(ComputeClass::Other, 1, 0),
+        compute(ComputeClass::Other, 1, 1),
     ];
     assert_eq!(streams(&*program)[0].ops, expected);
+}
+
+/// The arithmetic of a warp: class, instructions, chain, whether it goes on from the path before, whether it is awaited.
+fn arithmetic(lines: &[&str]) -> Vec<(ComputeClass, u16, u16, bool, bool)> {
+    let ops = stream(4, lines).ops;
+    let runs = ops.iter().filter_map(|op| match *op {
+        Op::Compute { class, count, chain, links } => Some((class, count, chain, links.joins, links.awaited)),
+        _ => None,
+    });
+    runs.collect()
+}
+
+#[test]
+fn registers_tell_the_chains_of_arithmetic() {
+    let add = "00 1 1 R2 FADD 2 R2 R3 0";
+    let beside = "10 1 1 R4 FADD 2 R4 R3 0";
+    assert_eq!(arithmetic(&[add, add, add]), [(Fp32, 3, 3, false, false)], "one value");
+    assert_eq!(arithmetic(&[add, beside, add, beside]), [(Fp32, 4, 2, false, false)], "two values");
+    let wide = "20 1 1 R6 DADD 2 R2 R2 0";
+    assert_eq!(arithmetic(&[add, "00 1 1 R3 FADD 2 R2 R2 0", wide]).last(), Some(&(Fp64, 1, 1, true, false)), "a pair");
+    assert_eq!(arithmetic(&["00 1 1 R255 FADD 1 R2 0", "10 1 1 R3 FADD 1 R255 0"]), [(Fp32, 2, 1, false, false)]);
+}
+
+#[test]
+fn what_reads_the_result_of_arithmetic_waits_for_it() {
+    let (add, address) = ("00 1 1 R2 FADD 2 R2 R3 0", "10 1 1 R8 IADD3 1 R9 0");
+    let (load, other) = ("20 1 1 R3 LDG.E 1 R8 4 1 0x100 0", "20 1 1 R3 LDG.E 1 R6 4 1 0x100 0");
+    assert_eq!(arithmetic(&[add, address, load]), [(Fp32, 1, 1, false, false), (Int, 1, 0, false, true)]);
+    let goes_on = [(Fp32, 1, 1, false, false), (Fp32, 1, 1, true, false)];
+    assert_eq!(arithmetic(&[add, other, add]), goes_on, "the load needs none of it, and the sum goes on behind it");
+    let store = "30 1 0 STG.E 2 R12 R2 4 1 0x100 0";
+    let ops = stream(4, &[add, other, store]).ops;
+    assert_eq!(ops[2..], [wait(0), Op::Store { order: weak(), accesses: at(1, 1) }]);
+}
+
+#[test]
+fn a_chain_on_a_loaded_value_starts_with_it() {
+    let (add, load) = ("00 1 1 R2 FADD 2 R2 R2 0", "20 1 1 R3 LDG.E 1 R8 4 1 0x100 0");
+    let ops = stream(4, &[add, load, "30 1 1 R4 FADD 1 R3 0"]).ops;
+    let own = Op::Compute { class: Fp32, count: 1, chain: 1, links: Links::default() };
+    assert_eq!(ops, [own, Op::Load { order: weak(), accesses: at(0, 1) }, wait(1), own]);
+    let scratch = "40 1 1 R2 LDS 1 R9 4 1 0x10 0";
+    assert_eq!(arithmetic(&[add, scratch, add])[1], (Fp32, 1, 1, false, false), "the scratchpad has written it");
 }
 
 #[test]

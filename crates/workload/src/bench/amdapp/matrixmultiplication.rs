@@ -79,7 +79,8 @@ fn place(warp: &Warp<'_>) -> (Lanes<i32>, Lanes<i32>) {
 
 /// Adds the products of four columns of A with four rows of B.
 fn multiply(warp: &mut Warp<'_>, sums: &mut Square, a: Square, b: Square) {
-    let (a, b) = warp.compute(ComputeClass::Fp32, 64, (a, b));
+    // Sixteen sums, four products each.
+    let (a, b) = warp.compute_wide(ComputeClass::Fp32, 64, (VECTOR * VECTOR) as u16, (a, b));
     if warp.computes() {
         for (sums, a) in sums.iter_mut().zip(a) {
             for (column, sum) in sums.iter_mut().enumerate() {

@@ -203,7 +203,8 @@ impl Factorisation {
             cta.barrier();
             cta.each_warp(|warp| {
                 warp.shared(2 * rest);
-                warp.compute(ComputeClass::Fp64, rest, ());
+                // Elements of the rest of the tile, each on its own.
+                warp.compute_wide(ComputeClass::Fp64, rest, rest, ());
             });
             cta.barrier();
         }
@@ -249,7 +250,7 @@ impl Factorisation {
             let products = TILE * TILE * DEPTH / THREADS;
             cta.each_warp(|warp| {
                 warp.shared((products / 2) as u16);
-                warp.compute(ComputeClass::Fp64, products as u16, ());
+                warp.compute_wide(ComputeClass::Fp64, products as u16, (products / DEPTH) as u16, ());
             });
             accumulate(left.values(), right.values(), &mut product);
             cta.barrier();

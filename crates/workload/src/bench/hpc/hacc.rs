@@ -168,7 +168,9 @@ impl Gravity {
         let mut forces = [[Lanes::all(0.0); 3]; ROWS];
         let whole = others / TILE;
         let mut meet = |warp: &mut Warp<'_>, columns: &[[Lanes<f32>; 4]]| {
-            warp.compute(ComputeClass::Special, (ROWS * columns.len()) as u16, ());
+            // A root for each pair of a row and a column.
+            let pairs = (ROWS * columns.len()) as u16;
+            warp.compute_wide(ComputeClass::Special, pairs, pairs, ());
             for (row, force) in forces.iter_mut().enumerate() {
                 let place = places.map(|axis| axis[row]);
                 columns.iter().for_each(|column| attract(warp, place, *column, force));

@@ -223,7 +223,8 @@ impl Solver {
         let points = self.mesh.points();
         let [rr, rs, rt, ss, st, tt] = [0, 1, 2, 3, 4, 5].map(|row| warp.load(self.factors, at + row * points));
         let flows = [rr * r + rs * s + rt * t, rs * r + ss * s + st * t, rt * r + st * s + tt * t];
-        warp.compute(ComputeClass::Fp64, 9, flows)
+        // Three sums of three products.
+        warp.compute_wide(ComputeClass::Fp64, 9, 3, flows)
     }
 
     /// Sums the copies of each shared point and gives all of them the sum.

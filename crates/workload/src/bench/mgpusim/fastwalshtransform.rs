@@ -48,7 +48,8 @@ impl Transform {
             let t = warp.compute(ComputeClass::Int, 1 + DIVISION + 2 + 2 * ADDRESS, warp.global_thread());
             let p = t / step * (2 * step) + t % step;
             let (a, b) = (warp.load(self.values, p), warp.load(self.values, p + step));
-            let (a, b) = warp.compute(ComputeClass::Fp32, 2, (a, b));
+            // The sum and the difference.
+            let (a, b) = warp.compute_wide(ComputeClass::Fp32, 2, 2, (a, b));
             warp.store(self.values, p, a + b);
             warp.store(self.values, p + step, a - b);
         });

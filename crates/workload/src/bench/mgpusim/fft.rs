@@ -138,7 +138,8 @@ impl Transforms {
     fn pass(&self, cta: &mut Cta<'_>, points: &mut [Points]) {
         cta.each_warp(|warp| {
             let points = &mut points[warp.index() as usize];
-            *points = warp.compute(ComputeClass::Fp32, BUTTERFLY, *points);
+            // A stage of the butterfly has a sum for each part of its points: SHOC's `FFT8`.
+            *points = warp.compute_wide(ComputeClass::Fp32, BUTTERFLY, 2 * RADIX as u16, *points);
             if warp.computes() {
                 *points = butterfly(*points);
             }
@@ -149,7 +150,8 @@ impl Transforms {
     fn exchange(&self, cta: &mut Cta<'_>, exchange: &Exchange, shared: &mut Shared<f32>, points: &mut [Points]) {
         cta.each_warp(|warp| {
             for (class, count) in TWIDDLES {
-                warp.compute(class, count, ());
+                // Seven twiddles side by side.
+                warp.compute_wide(class, count, RADIX as u16 - 1, ());
             }
             if warp.computes() {
                 let [by_thread, by_high] = exchange.turns;

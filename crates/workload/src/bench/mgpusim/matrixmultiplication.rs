@@ -107,7 +107,8 @@ impl Matrices {
         let b: [[Lanes<f32>; VECTOR]; VECTOR] = std::array::from_fn(|r| {
             warp.load_vector(self.b, (x + SIDE * bx) * VECTOR as i32 + (row + r as i32) * self.side)
         });
-        let (a, b) = warp.compute(ComputeClass::Fp32, 64, (a, b));
+        // Sixteen sums, four products each.
+        let (a, b) = warp.compute_wide(ComputeClass::Fp32, 64, (VECTOR * VECTOR) as u16, (a, b));
         if warp.computes() {
             for (sums, a) in sums.iter_mut().zip(a) {
                 for (column, sum) in sums.iter_mut().enumerate() {

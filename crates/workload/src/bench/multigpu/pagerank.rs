@@ -196,7 +196,7 @@ impl Ranks {
                 rank
             });
             // A product, a conversion and an addition each.
-            let all = warp.compute(ComputeClass::Fp64, 3 * RANKS as u16, ranks);
+            let all = warp.compute_wide(ComputeClass::Fp64, 3 * RANKS as u16, RANKS as u16, ranks);
             sums.push(all.into_iter().fold(Lanes::all(0), |sum, rank: Lanes<f64>| sum + rank.map(units)));
         });
         add_up(cta, sums, self.totals[gpu], iteration as i32);

@@ -160,7 +160,9 @@ impl Tile {
                     fetched.push(fetch(warp, slab + 1));
                 }
                 warp.shared(passes as u16);
-                warp.compute(ComputeClass::Fp32, (terms * self.results()) as u16, ());
+                // Each result of the thread's block is an accumulator of its own.
+                let results = self.results() as u16;
+                warp.compute_wide(ComputeClass::Fp32, terms as u16 * results, results, ());
             });
             if cta.computes() {
                 self.accumulate(&left, &right, &mut product);
@@ -198,7 +200,9 @@ impl Tile {
         cta.barrier();
         cta.each_warp(|warp| {
             warp.shared(results);
-            warp.compute(ComputeClass::Fp32, results - results / self.slices as u16, ());
+            // A thread's share of the results, each summed on its own.
+            let share = (results / self.slices as u16).max(1);
+            warp.compute_wide(ComputeClass::Fp32, results - results / self.slices as u16, share, ());
         });
     }
 }

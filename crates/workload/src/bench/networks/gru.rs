@@ -70,7 +70,8 @@ impl Layer {
         let [update, reset] = [0, 1].map(|gate| (inputs[gate] + states[gate]).map(sigmoid));
         let candidate = (inputs[2] + reset * states[2]).map(f32::tanh);
         // A sigmoid is an exponential and a reciprocal, a hyperbolic tangent one instruction.
-        let [update, candidate] = warp.compute(ComputeClass::Special, 5, [update, candidate]);
+        // The update gate and the reset gate side by side; the candidate needs the latter.
+        let [update, candidate] = warp.compute_wide(ComputeClass::Special, 5, 2, [update, candidate]);
         let output = update.map(|update| 1.0 - update) * candidate + update * before;
         let output = warp.compute(ComputeClass::Fp32, 6, output);
         warp.store(self.forward.outputs, at, output);

@@ -56,13 +56,14 @@ impl Layer {
         let at = element + step as i32 * step_elements;
         let (sample, unit) = (at / hidden as i32, at % hidden as i32);
         let gate = |gate: u32| (sample * GATES as i32 + gate as i32) * hidden as i32 + unit;
-        let places = warp.compute(ComputeClass::Int, 6, [gate(0), gate(1), gate(2), gate(3)]);
+        // What they share, then a place for each gate.
+        let places = warp.compute_wide(ComputeClass::Int, 6, 2, [gate(0), gate(1), gate(2), gate(3)]);
         let [input, forget, candidate, output] = places.map(|place| warp.load(self.forward.sums, place));
         let before = if step == 0 { Lanes::all(0.0) } else { warp.load(self.cells, at + -step_elements) };
         let [input, forget, output] = [input, forget, output].map(|sum| sum.map(sigmoid));
         // A sigmoid is an exponential and a reciprocal, a hyperbolic tangent one instruction.
         let gates = [input, forget, candidate.map(f32::tanh), output];
-        let gates = warp.compute(ComputeClass::Special, 7, gates);
+        let gates = warp.compute_wide(ComputeClass::Special, 7, GATES as u16, gates);
         for (place, gate) in places.into_iter().zip(gates) {
             warp.store(self.forward.sums, place, gate);
         }

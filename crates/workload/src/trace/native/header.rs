@@ -10,7 +10,7 @@ use tombolo_types::{ArrayInfo, Devices, HostPhase, LineSize, On};
 const WIDEST_WARP: u32 = 128;
 
 /// What a file of version 2 may use, by name.
-const FEATURES: [&str; 5] = [ARRAYS, HOST, DEVICES, BARRIERS, ENDS];
+const FEATURES: [&str; 6] = [ARRAYS, HOST, DEVICES, BARRIERS, ENDS, CHAINS];
 /// Arrays have names.
 const ARRAYS: &str = "arrays";
 /// What the host does to arrays between commands.
@@ -21,6 +21,8 @@ const DEVICES: &str = "devices";
 const BARRIERS: &str = "barriers";
 /// What the host does before the first command and behind the last.
 const ENDS: &str = "ends";
+/// Arithmetic tells its chains. In files without it nothing waits for arithmetic.
+const CHAINS: &str = "chains";
 
 /// What a program that reads the file must know. Fields beside it are left to [`Header`].
 #[derive(Debug, Deserialize)]
@@ -202,6 +204,7 @@ impl Header {
             (DEVICES, names_devices(program)),
             (BARRIERS, program.commands().contains(&Command::Barrier)),
             (ENDS, !program.setup().is_empty() || !program.results().is_empty()),
+            (CHAINS, true),
         ];
         let features = used.iter().filter(|(_, is_used)| *is_used).map(|(name, _)| (*name).to_owned()).collect();
         Header {

@@ -10,9 +10,9 @@
 //! ```
 //! Version 1 has neither features nor arrays nor host phases; it is still read. A file of version 2 is read where all its
 //! features are known (launches on some devices and grids cut for them, barriers between streams, what the host does before the
-//! first command and behind the last). A file without a feature is read as a program that does not use it. What is added later
-//! gets a name there, and no new version: copies between devices. Dependences between arithmetic instructions have three kinds of
-//! instruction left.
+//! first command and behind the last, chains of arithmetic). A file without a feature is read as a program that does not use it:
+//! without chains, nothing waits for arithmetic. What is added later gets a name there, and no new version: copies between
+//! devices.
 //!
 //! Numbers are little endian. Nothing lies between the parts, so every byte is under a checksum or compared;
 //! blocks are checked when a CTA is decoded.

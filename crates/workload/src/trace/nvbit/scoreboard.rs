@@ -1,5 +1,7 @@
-//! Which registers of a warp wait for memory: turns register numbers into load-use waits.
+//! Which registers of a warp wait for memory, and which for arithmetic: turns register numbers into waits.
 
+use crate::chains::Depth;
+use std::ops::Range;
 use tombolo_types::stream::Op;
 
 /// Results a warp can have outstanding. Source: the definition of [`Op::Use`].
@@ -13,6 +15,8 @@ pub(super) const ZERO_REGISTER: u8 = 255;
 pub(super) struct Scoreboard {
     /// Number, from 1, of the load that each register waits for; 0 for none.
     pending: [u32; 256],
+    /// The arithmetic that computed each register.
+    depths: [Depth; 256],
     /// Loads and returning atomics issued: the number of the latest.
     issued: u32,
     /// Copies to the scratchpad that nothing has waited for: number and group, oldest first.
@@ -24,15 +28,28 @@ pub(super) struct Scoreboard {
 impl Scoreboard {
     /// One with nothing pending.
     pub(super) fn new() -> Scoreboard {
-        Scoreboard { pending: [0; 256], issued: 0, copies: Vec::new(), groups: 0 }
+        Scoreboard { pending: [0; 256], depths: [Depth::NONE; 256], issued: 0, copies: Vec::new(), groups: 0 }
     }
 
     /// Forgets everything, for the next warp.
     pub(super) fn clear(&mut self) {
         self.pending.fill(0);
+        self.depths.fill(Depth::NONE);
         self.issued = 0;
         self.copies.clear();
         self.groups = 0;
+    }
+
+    /// The arithmetic that `count` registers from `first` wait for: the deepest.
+    #[inline]
+    pub(super) fn depth(&self, first: u8, count: u8) -> Depth {
+        self.depths[registers(first, count)].iter().copied().max().unwrap_or(Depth::NONE)
+    }
+
+    /// `count` registers from `first` are written by arithmetic, or by what is none.
+    #[inline]
+    pub(super) fn compute(&mut self, first: u8, count: u8, depth: Depth) {
+        self.depths[registers(first, count)].fill(depth);
     }
 
     /// The instruction to come reads or overwrites `count` registers from `first`: waits for what they wait for.
@@ -71,9 +88,8 @@ impl Scoreboard {
         if first == ZERO_REGISTER {
             return;
         }
-        for register in u16::from(first)..(u16::from(first) + u16::from(count)).min(u16::from(ZERO_REGISTER)) {
-            self.pending[usize::from(register)] = self.issued;
-        }
+        self.pending[registers(first, count)].fill(self.issued);
+        self.compute(first, count, Depth::NONE);
     }
 
     /// A copy to the scratchpad issues, into the open group.
@@ -107,6 +123,13 @@ impl Scoreboard {
             !due
         });
     }
+}
+
+/// `count` registers from `first`, without the zero register.
+#[inline]
+fn registers(first: u8, count: u8) -> Range<usize> {
+    let end = (usize::from(first) + usize::from(count)).min(usize::from(ZERO_REGISTER));
+    usize::from(first).min(end)..end
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use super::header::Header;
 use super::instruction::Instruction;
 use super::opcode::{Kind, Space};
 use super::scoreboard::{Scoreboard, ZERO_REGISTER};
+use crate::chains::{Arithmetic, Chains, Depth};
 use crate::trace::error::Mismatch;
 use crate::trace::info::Spaces;
 use std::collections::BTreeMap;
@@ -49,6 +50,7 @@ pub(super) struct Translator {
     /// Where its operations begin.
     first: usize,
     board: Scoreboard,
+    chains: Chains,
     /// Scope of the latest strong access or fence of this warp.
     scope: Scope,
     /// Whether the warp fenced and has loaded nothing since.
@@ -69,6 +71,7 @@ impl Translator {
             warp: 0,
             first: 0,
             board: Scoreboard::new(),
+            chains: Chains::default(),
             scope: Scope::Gpu,
             acquired: false,
             census: Census::default(),
@@ -80,6 +83,7 @@ impl Translator {
         self.warp = warp;
         self.first = stream.ops.len();
         self.board.clear();
+        self.chains = Chains::default();
         self.scope = Scope::Gpu;
         self.acquired = false;
     }
@@ -94,7 +98,7 @@ impl Translator {
         self.wait(instruction, &mut stream.ops);
         let off = instruction.mask == 0;
         match code.opcode.kind {
-            Kind::Compute(class) => self.compute(class, &mut stream.ops),
+            Kind::Compute(class) => self.compute(class, instruction, &mut stream.ops),
             Kind::Load(space) => self.load(space, instruction, stream)?,
             Kind::Store(space) => self.store(space, instruction, stream)?,
             Kind::Atomic(space) => self.atomic(space, instruction, stream)?,
@@ -102,24 +106,24 @@ impl Translator {
             Kind::CopyToShared => self.copy_to_shared(instruction, stream)?,
             Kind::CommitCopies => {
                 self.board.commit_copies();
-                self.compute(ComputeClass::Other, &mut stream.ops);
+                self.compute(ComputeClass::Other, instruction, &mut stream.ops);
             }
             Kind::WaitCopies => {
                 self.census.blind_waits += u64::from(instruction.immediate.is_none() && self.board.has_copies());
                 let left = instruction.immediate.unwrap_or(0).clamp(0, i64::from(u32::MAX)) as u32;
                 self.board.wait_copies(left, &mut stream.ops);
-                self.compute(ComputeClass::Other, &mut stream.ops);
+                self.compute(ComputeClass::Other, instruction, &mut stream.ops);
             }
             Kind::BulkCopy => {
                 self.census.addressless += u64::from(!off);
-                self.compute(ComputeClass::Other, &mut stream.ops);
+                self.compute(ComputeClass::Other, instruction, &mut stream.ops);
             }
             // Predicated off, they do nothing.
             Kind::Fence | Kind::InvalidateL1 | Kind::Barrier if off => {
-                self.compute(ComputeClass::Other, &mut stream.ops)
+                self.compute(ComputeClass::Other, instruction, &mut stream.ops)
             }
             Kind::Fence => self.fence(code.opcode.order, stream),
-            Kind::InvalidateL1 => self.invalidate_l1(stream),
+            Kind::InvalidateL1 => self.invalidate_l1(instruction, stream),
             Kind::Barrier => stream.ops.push(Op::Barrier),
         }
         Ok(())
@@ -130,16 +134,22 @@ impl Translator {
     #[inline]
     fn wait(&mut self, instruction: &Instruction<'_>, ops: &mut Vec<Op>) {
         let code = instruction.code;
-        let opcode = code.opcode;
-        let sources = code.sources.as_slice();
-        for (place, register) in sources.iter().enumerate() {
-            let count =
-                if opcode.address_place() == Some(place) { opcode.address_registers } else { opcode.value_registers };
-            self.board.wait(*register, count, ops);
+        if !matches!(code.opcode.kind, Kind::Compute(_)) {
+            self.chains.wait(self.operand(instruction), ops, self.first);
+        }
+        for (register, count) in sources(instruction) {
+            self.board.wait(register, count, ops);
         }
         for register in code.destinations.as_slice() {
-            self.board.wait(*register, opcode.value_registers, ops);
+            self.board.wait(*register, code.opcode.value_registers, ops);
         }
+    }
+
+    /// The deepest arithmetic that the instruction reads.
+    #[inline]
+    fn operand(&self, instruction: &Instruction<'_>) -> Depth {
+        let depths = sources(instruction).map(|(register, count)| self.board.depth(register, count));
+        depths.max().unwrap_or(Depth::NONE)
     }
 
     fn load(&mut self, space: Space, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
@@ -148,7 +158,7 @@ impl Translator {
             Space::Shared => self.shared(instruction, &mut stream.ops),
             Space::Constant => {
                 self.census.spaces.constant += 1;
-                self.compute(ComputeClass::Other, &mut stream.ops);
+                self.compute(ComputeClass::Other, instruction, &mut stream.ops);
             }
             space => {
                 let accesses = self.coalesce(space, instruction, stream)?;
@@ -250,9 +260,9 @@ impl Translator {
 
     /// `CCTL.IVALL` is how an acquire ends: `ld.acquire` is a strong load and this, a fence is `MEMBAR` and
     /// this. Behind a fence it adds nothing; behind a load it is the acquire, at that load's scope.
-    fn invalidate_l1(&mut self, stream: &mut CtaStream) {
+    fn invalidate_l1(&mut self, instruction: &Instruction<'_>, stream: &mut CtaStream) {
         if self.acquired {
-            self.compute(ComputeClass::Other, &mut stream.ops);
+            self.compute(ComputeClass::Other, instruction, &mut stream.ops);
             return;
         }
         self.acquired = true;
@@ -265,6 +275,9 @@ impl Translator {
         let addresses = instruction.addresses.unwrap_or(&[]);
         let counted = addresses.len().min(usize::from(opcode.lanes));
         ops.push(Op::Shared { passes: bank_passes(&addresses[..counted], u64::from(opcode.width)) });
+        for register in instruction.code.destinations.as_slice() {
+            self.board.compute(*register, opcode.value_registers, Depth::NONE);
+        }
     }
 
     /// The space of a generic access: that of its first active lane.
@@ -322,16 +335,25 @@ impl Translator {
         }
     }
 
-    /// Appends one arithmetic instruction, to the run before it where that is of the same class.
+    /// Appends one arithmetic instruction: its registers tell which chain it lengthens.
     #[inline]
-    fn compute(&self, class: ComputeClass, ops: &mut Vec<Op>) {
-        if let Some(Op::Compute { class: before, count }) = ops[self.first..].last_mut()
-            && *before == class
-            && *count < u16::MAX
-        {
-            *count += 1;
-            return;
+    fn compute(&mut self, class: ComputeClass, instruction: &Instruction<'_>, ops: &mut Vec<Op>) {
+        let run = Arithmetic { class, count: 1, chain: 1 };
+        let result = self.chains.push(run, self.operand(instruction), ops, self.first);
+        let code = instruction.code;
+        for register in code.destinations.as_slice() {
+            self.board.compute(*register, code.opcode.value_registers, result);
         }
-        ops.push(Op::Compute { class, count: 1 });
     }
+}
+
+/// The registers that an instruction reads: the first of each operand, and how many.
+#[inline]
+fn sources<'a>(instruction: &Instruction<'a>) -> impl Iterator<Item = (u8, u8)> + use<'a> {
+    let code = instruction.code;
+    let opcode = code.opcode;
+    code.sources.as_slice().iter().enumerate().map(move |(place, register)| {
+        let addresses = opcode.address_place() == Some(place);
+        (*register, if addresses { opcode.address_registers } else { opcode.value_registers })
+    })
 }

@@ -56,7 +56,8 @@ impl Domain {
         let velocities = self.gather(warp, self.velocity, &nodes);
         let own = [self.reference_volume, self.volume, self.sound, self.mass].map(|field| warp.load(field, element));
         let operands: [_; 52] = joined(&[&places, &velocities, &own]);
-        let results: [_; 24] = warp.calculate(ComputeClass::Fp64, HOURGLASS, operands, |values| {
+        // The axes have nothing in common: LULESH 2.0, `CalcElemFBHourglassForce`.
+        let results: [_; 24] = warp.calculate_wide(ComputeClass::Fp64, HOURGLASS, 3, operands, |values| {
             let (at, speeds) = (corners_of(&values, 0), corners_of(&values, 24));
             let forces = hourglass_forces(&at, &speeds, values[48] * values[49], values[50], values[51]);
             std::array::from_fn(|at| forces[at / CORNERS][at % CORNERS])

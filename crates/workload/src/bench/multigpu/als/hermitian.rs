@@ -48,9 +48,10 @@ impl Solver {
             cta.barrier();
             cta.each_warp(|warp| {
                 warp.when(warp.thread().lt(self.upper()), |warp| {
-                    // Ten values of a tile's rows and ten of its columns, two a load, then a hundred sums.
+                    // Ten values of a tile's rows and ten of its columns, two a load, then a hundred sums side by side.
                     warp.shared(TILE as u16 * count as u16);
-                    warp.compute(ComputeClass::Fp32, (TILE * TILE) as u16 * count as u16, ());
+                    let sums = (TILE * TILE) as u16;
+                    warp.compute_wide(ComputeClass::Fp32, sums * count as u16, sums, ());
                 });
             });
             staged.values().chunks(features).take(count).for_each(|factors| add_product(&mut sums, factors));

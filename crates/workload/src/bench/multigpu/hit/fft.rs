@@ -161,12 +161,13 @@ impl Transform {
             *point = warp.compute(ComputeClass::Fp32, 0, *point);
         }
         if joined > 1 {
+            // Twiddles of different points, as butterflies of different ones, have nothing in common.
             let twiddles = (butterflies * (radix - 1)) as u16;
-            warp.compute(ComputeClass::Fp32, TWIDDLE.0 * twiddles, ());
-            warp.compute(ComputeClass::Special, TWIDDLE.1 * twiddles, ());
+            warp.compute_wide(ComputeClass::Fp32, TWIDDLE.0 * twiddles, twiddles, ());
+            warp.compute_wide(ComputeClass::Special, TWIDDLE.1 * twiddles, twiddles, ());
         }
         let instructions = BUTTERFLIES[radix.trailing_zeros() as usize - 1];
-        warp.compute(ComputeClass::Fp32, instructions * butterflies as u16, ());
+        warp.compute_wide(ComputeClass::Fp32, instructions * butterflies as u16, butterflies as u16, ());
         if !warp.computes() {
             return;
         }

@@ -112,7 +112,8 @@ impl Turbulence {
         self.each_wave(host, "curl", |warp, Point { at, waves }| {
             let u = load(warp, velocity, at);
             let given: [_; 9] = operands(waves, &[u]);
-            let curl = warp.calculate(ComputeClass::Fp32, 18, given, |values| {
+            // Real and imaginary parts of three components, three instructions each.
+            let curl = warp.calculate_wide(ComputeClass::Fp32, 18, 6, given, |values| {
                 let (k, u) = (waves_of(&values), vector(&values, 3));
                 let component = |axis: usize| {
                     let (next, after) = ((axis + 1) % 3, (axis + 2) % 3);

@@ -1,0 +1,117 @@
+//! Dependent arithmetic: when a warp's path has its result, and when the warp's next instruction may issue.
+//!
+//! A run occupies its pipeline for the issue cycles of its instructions. Its chain takes the latency of each, and the last
+//! instruction of a run its own. Times of a path
+//! are those of a warp that has its sub-core for itself from when it is ready. A sub-core interleaves its ready warps, but is
+//! simulated one run at a time; so a warp goes on at the later of its path's time and its sub-core's.
+
+use tombolo_types::Ps;
+use tombolo_types::stream::Links;
+
+/// The path of one warp: its longest chain of dependent arithmetic.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Path {
+    /// When its result is there.
+    pub(super) result: Ps,
+    /// When the warp's next instruction may issue: in order, and behind the result where that is needed.
+    pub(super) next: Ps,
+}
+
+/// Times of one instruction of a class, in 1024ths of a picosecond.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    /// Occupation of its pipeline.
+    pub(super) issue: u64,
+    /// From its issue to that of an instruction that needs its result.
+    pub(super) latency: u64,
+}
+
+/// A run of arithmetic.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// When its first instruction could issue, had its warp the sub-core for itself.
+    pub(super) from: Ps,
+    /// Its instructions.
+    pub(super) count: u16,
+    /// Those by which it lengthens the path.
+    pub(super) chain: u16,
+    /// To its neighbours.
+    pub(super) links: Links,
+}
+
+impl Path {
+    /// The warp issues a run.
+    #[inline]
+    pub(super) fn run(&mut self, pace: Pace, run: Run) {
+        let start = run.from.max(self.next);
+        let from = if run.links.joins { start.max(self.result) } else { start };
+        let occupied = u64::from(run.count) * pace.issue;
+        self.next = start + Ps(occupied / 1024);
+        self.result = self.result.max(start + Ps((occupied - pace.issue + pace.latency) / 1024));
+        if let Some(before) = run.chain.checked_sub(1) {
+            let last = u64::from(before) * pace.latency;
+            self.next = self.next.max(from + Ps((last + pace.issue) / 1024));
+            self.result = self.result.max(from + Ps((last + pace.latency) / 1024));
+        }
+        if run.links.awaited {
+            self.next = self.result;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two units a step to issue, four to a result.
+    const PACE: Pace = Pace { issue: 2048, latency: 4096 };
+    const JOINS: Links = Links { joins: true, awaited: false };
+
+    fn run(from: u64, count: u16, chain: u16) -> Run {
+        Run { from: Ps(from), count, chain, links: Links::default() }
+    }
+
+    fn after(runs: &[Run]) -> (u64, u64) {
+        let mut path = Path::default();
+        runs.iter().for_each(|&it| path.run(PACE, it));
+        (path.next.0, path.result.0)
+    }
+
+    #[test]
+    fn a_chain_takes_its_latencies_and_its_last_instruction_issues_one_before() {
+        assert_eq!(after(&[run(10, 100, 100)]), (10 + 99 * 4 + 2, 10 + 400));
+    }
+
+    #[test]
+    fn several_chains_overlap_until_issue_bounds_them() {
+        assert_eq!(
+            after(&[run(0, 100, 50)]).1,
+            202,
+            "two chains: issue bounds them, and the last instruction takes four"
+        );
+        assert_eq!(after(&[run(0, 100, 25)]).1, 202, "four chains: likewise");
+        assert_eq!(after(&[run(0, 90, 60)]).1, 240, "a longer chain among shorter ones");
+    }
+
+    #[test]
+    fn a_run_that_joins_goes_on_where_the_path_ends() {
+        assert_eq!(after(&[run(0, 10, 10), Run { links: JOINS, ..run(20, 5, 5) }]).1, 60);
+    }
+
+    #[test]
+    fn a_run_of_its_own_starts_as_it_issues_in_order() {
+        let (_, result) = after(&[run(0, 10, 10), run(20, 5, 5)]);
+        assert_eq!(result, 9 * 4 + 2 + 5 * 4, "behind the issue of the first chain's last instruction");
+    }
+
+    #[test]
+    fn what_is_awaited_keeps_the_warp_until_it_is_there() {
+        let links = Links { joins: false, awaited: true };
+        assert_eq!(after(&[Run { links, ..run(0, 3, 3) }]), (12, 12));
+    }
+
+    #[test]
+    fn a_run_beside_the_path_has_its_last_result_a_latency_after_that_issues() {
+        assert_eq!(after(&[run(0, 100, 0)]), (200, 202));
+    }
+}
