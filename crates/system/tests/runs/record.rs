@@ -1,6 +1,6 @@
 //! What a record tells of a run: times, memories, energies, by directed programs whose counters are known.
 
-use crate::common::{design, machine, simulate};
+use crate::common::{NO_REFRESH, design, machine, simulate};
 use std::sync::Arc;
 use tombolo_system::RunRecord;
 use tombolo_system::directed::{Cta, Directed};
@@ -65,8 +65,10 @@ fn dram_and_the_cache_in_front_of_it_count_what_each_of_them_served() {
 #[test]
 fn rows_and_channels_of_a_stream_are_counted() {
     let lines = 256;
-    let one =
+    let machine_of_one =
         ["topology.gpus=1", "topology.modules_per_gpu=1", "dram.channels=1", "dram.banks=1", "dram.row_bytes=2KB"];
+    // A refresh closes a row.
+    let one = [&machine_of_one[..], &NO_REFRESH].concat();
     let record = run(&one, Directed::new(vec![reads(0..lines)]));
     let [row_hits, row_misses, row_conflicts] = [lines - lines / 16, 1, lines / 16 - 1];
     let DramRecord { read_bytes, .. } = record.dram;
