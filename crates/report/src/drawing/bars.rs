@@ -130,7 +130,7 @@ impl<'a, 's> Bars<'a, 's> {
         let height = if panels.len() == 1 { alone } else { of_several };
         let headroom = self.headroom(bar, height);
         let first = Frame { left, top: top + headroom, width: width - left - 1.0, height };
-        let (mut last, mut bottom) = (first, first.bottom());
+        let mut bottom = first.bottom();
         let mut top = first.top;
         for panel in &panels {
             let frame = Frame { top, ..first };
@@ -142,14 +142,14 @@ impl<'a, 's> Bars<'a, 's> {
             let rows: Vec<usize> = panel.iter().map(|(row, _)| *row).collect();
             let names = Names::of(sheet, &rows, slot);
             names.draw(&mut canvas, sheet, &places, frame.bottom());
-            (bottom, last) = (frame.bottom() + names.height, frame);
+            bottom = frame.bottom() + names.height;
             top = bottom + headroom + 0.4 * font;
         }
-        let all = Frame { height: last.bottom() - first.top, ..first };
-        all.draw_title(&mut canvas, sheet, &sheet.y());
+        // Names of a panel reach to the left of it: between two panels is no room for a title.
+        first.draw_title(&mut canvas, sheet, &sheet.y());
         let foot = &sheet.figure.chart.x;
         if !foot.is_empty() {
-            all.draw_foot(&mut canvas, &crate::page::column(foot), bottom + font);
+            first.draw_foot(&mut canvas, &crate::page::column(foot), bottom + font);
         }
         Picture { canvas, width, height: bottom + if foot.is_empty() { 0.2 * font } else { 1.4 * font } }
     }
