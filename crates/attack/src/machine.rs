@@ -40,6 +40,9 @@ impl Drawing<'_> {
         drawing.queues();
         drawing.caches(design);
         drawing.directory();
+        if !design.placement.sharing().moves() {
+            drawing.choose("tlb.start", &["warm"]);
+        }
         if design.placement.sharing().publishes.is_some() {
             drawing.publication();
         }
@@ -82,7 +85,13 @@ impl Drawing<'_> {
         self.choose("l2.request_cycles", &["8", "64"]);
         self.choose("dram.rate", &["1GB/s", "20GB/s"]);
         self.choose("dram.channels", &["1", "2"]);
+        self.choose("dram.turn", &["0ns", "100ns"]);
+        if self.dice.percent(self.percent) {
+            self.settings.extend([("dram.refresh_interval", "1us".to_owned()), ("dram.refresh", "500ns".to_owned())]);
+        }
         self.choose("l1.lookups_per_cycle", &["1/16", "4"]);
+        self.choose("l1.instruction_cycles", &["8", "64"]);
+        self.choose("l1.banks", &["none", "1", "32"]);
         self.choose("sm.sub_cores", &["1", "4", "64"]);
     }
 

@@ -191,6 +191,7 @@ impl MachineConfig {
         at_most(most, 64, "l1.lookups_per_cycle")
             .or_else(|| at_most(l1.banks.unwrap_or(1).into(), 64, "l1.banks"))
             .or_else(|| power_of_two(l1.banks.unwrap_or(1).into(), "l1.banks"))
+            .or_else(|| at_most(l1.instruction_cycles.unwrap_or(1).into(), 64, "l1.instruction_cycles"))
             .or_else(|| {
                 let waiting = u64::from(l1.merges) * (self.line.bytes() / l1.sector_bytes);
                 at_most(waiting, MISS_LIMIT, "l1.merges")

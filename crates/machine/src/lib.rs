@@ -24,6 +24,7 @@
 //! Read [`mod@machine`] next, then `presets/machines/hmg-4x4.toml`.
 
 mod blame;
+mod caches;
 mod check;
 pub mod coherent_host;
 pub mod description;

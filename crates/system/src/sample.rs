@@ -4,8 +4,10 @@ use crate::record::{KernelRecord, RunRecord};
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_design::scheduling::CtaCut;
+use tombolo_design::write_policy::WritePolicy;
 use tombolo_machine::MachineConfig;
 use tombolo_model::residency::residency;
+use tombolo_types::stream::KernelInfo;
 use tombolo_workload::record::{Part, Projection, Sample, Spent};
 
 /// A sample for `machine` under `design`, of programs recorded with its warps. A kernel that no SM holds counts as one CTA;
@@ -15,9 +17,14 @@ pub fn sample(machine: &MachineConfig, design: &DesignConfig) -> Sample {
         CtaCut::Contiguous | CtaCut::Program => machine.topology.modules() as u64,
         CtaCut::Interleaved { .. } => 1,
     };
+    let held_back = match design.l2_write {
+        WritePolicy::Back(_) => machine.l2.bytes / machine.line.bytes() * machine.topology.modules() as u64,
+        WritePolicy::Through(_) => 0,
+    };
     let machine = machine.clone();
     let (sms, width) = (machine.topology.sms() as u64, machine.sm.warp_width);
-    Sample::new(Arc::new(move |kernel| sms * u64::from(residency(&machine, kernel, width).unwrap_or(1))), blocks)
+    let at_once = Arc::new(move |kernel: &KernelInfo| sms * u64::from(residency(&machine, kernel, width).unwrap_or(1)));
+    Sample::new(at_once, blocks).holding_back(held_back)
 }
 
 /// What was recorded of a program.

@@ -1,5 +1,5 @@
-//! Accesses whose lanes diverge, and words that all want, as `data/h100/gather.cuh` and `bandwidth.cuh` have them: directed
-//! programs on one GPU, whose translations are there before they begin.
+//! Accesses whose lanes diverge, words and lines that all want, and dependent arithmetic, as `gather.cuh`, `bandwidth.cuh` and
+//! `arithmetic.cuh` of `data/h100` have them: directed programs on one GPU, whose translations are there before they begin.
 
 use crate::estimate::EstimateError;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::TlbStart;
 use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_system::{RunSpec, run};
-use tombolo_types::stream::AtomicResult;
+use tombolo_types::stream::{AtomicResult, ComputeClass};
 use tombolo_types::{Mask, Order, Scope};
 
 /// Lanes of a warp: both GPUs are NVIDIA's.
@@ -22,6 +22,10 @@ const LOADS: u64 = 16;
 const WARPS: u64 = 32;
 /// Warps of an SM that add to one word. Assumed, fewer than the 64 that were measured: its slice is busy with fewer.
 const ADDERS: u64 = 8;
+
+/// Lines of a broadcast, and loads of it that a warp has under way. Source: the kernel `broadcast` of `gather.cuh`.
+const SHARED_LINES: u64 = 256;
+const TOGETHER: u64 = 8;
 
 /// What is accessed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,10 +42,16 @@ pub enum Pattern {
     Structs,
     /// By atomics of all SMs without a result: one word.
     OneWord,
+    /// By loads of a warp of every SM, eight at a time: the same 256 lines, from memory.
+    Broadcast,
+    /// The same once more, from the L2.
+    BroadcastAgain,
+    /// None: arithmetic of one warp, each instruction on the result of the one before.
+    Dependent(ComputeClass),
 }
 
-/// Seconds that a GPU takes for a pattern of this length, and how many instructions or first touches that is: of gathers and
-/// atomics the length is the instructions of a warp, and first touches are one.
+/// Seconds that a GPU takes for a pattern of this length, and how many instructions or first touches that is: of gathers,
+/// atomics and arithmetic the length is the instructions of a warp, and first touches and broadcasts are one.
 ///
 /// # Errors
 /// The run's.
@@ -54,25 +64,25 @@ pub fn accessed(
     let mut machine = machine.clone();
     machine.tlb.start = TlbStart::Warm;
     let sms = machine.topology.sms() as u64;
-    let (ctas, amount) = match pattern {
+    let (kernels, amount) = match pattern {
         Pattern::Lines | Pattern::OneBank | Pattern::RandomWords => {
             let each = |warp: &mut Warp<'_>| {
                 (0..length).for_each(|load| _ = warp.load_parts(words(pattern, load % LOADS, &machine)));
                 _ = warp.use_result(1);
             };
             let cta = (0..WARPS).fold(Cta::new(), |cta, _| cta.warp(each));
-            (vec![cta], WARPS * length)
+            (vec![vec![cta]], WARPS * length)
         }
         Pattern::Sectors => {
             let sector = |index: u64| move |warp: &mut Warp<'_>| _ = warp.read_part([0], self::sector(index));
-            (vec![(0..4).fold(Cta::new(), |cta, index| cta.warp(sector(index)))], 1)
+            (vec![vec![(0..4).fold(Cta::new(), |cta, index| cta.warp(sector(index)))]], 1)
         }
         Pattern::Structs => {
             let loads = |warp: &mut Warp<'_>| {
                 (0..4).for_each(|index| _ = warp.load_part(0..LANES, sector(index), Order::WEAK));
                 (1..=4).for_each(|distance| _ = warp.use_result(distance));
             };
-            (vec![Cta::new().warp(loads)], 1)
+            (vec![vec![Cta::new().warp(loads)]], 1)
         }
         Pattern::OneWord => {
             let add = |warp: &mut Warp<'_>| {
@@ -80,13 +90,36 @@ pub fn accessed(
                 (0..length).for_each(|_| _ = warp.atomic([0], order, AtomicResult::Discarded));
             };
             let cta = (0..ADDERS).fold(Cta::new(), |cta, _| cta.warp(add));
-            (vec![cta; sms as usize], sms * ADDERS * length)
+            (vec![vec![cta; sms as usize]], sms * ADDERS * length)
+        }
+        Pattern::Broadcast => (vec![broadcast(sms)], 1),
+        Pattern::BroadcastAgain => (vec![broadcast(sms); 2], 1),
+        Pattern::Dependent(class) => {
+            let count = u16::try_from(length).expect("lengths of chains are short");
+            (
+                vec![vec![Cta::new().warp(|warp| _ = warp.chains(class, count, 1).chains(ComputeClass::Other, 1, 1))]],
+                length,
+            )
         }
     };
-    let program = Directed::of_lines(machine.line, vec![ctas]);
+    let program = Directed::of_lines(machine.line, kernels);
     let record =
         run(&RunSpec { machine: Arc::new(machine), design: design.clone(), program, pages: None, threads: 1 })?;
-    Ok((record.gpus[0].busy_s, amount as f64))
+    let time_s = match (pattern, record.kernels.last()) {
+        (Pattern::Broadcast | Pattern::BroadcastAgain, Some(last)) => last.end_s - last.start_s,
+        _ => record.gpus[0].busy_s,
+    };
+    Ok((time_s, amount as f64))
+}
+
+/// A kernel whose SMs all load the same lines, a warp each.
+fn broadcast(sms: u64) -> Vec<Cta> {
+    let round = |warp: &mut Warp<'_>, first: u64| {
+        (first..first + TOGETHER).for_each(|line| _ = warp.read([line]));
+        (1..=TOGETHER).for_each(|distance| _ = warp.use_result(distance as u8));
+    };
+    let warp = |warp: &mut Warp<'_>| (0..SHARED_LINES).step_by(TOGETHER as usize).for_each(|line| round(warp, line));
+    vec![Cta::new().warp(warp); sms as usize]
 }
 
 /// A quarter of a line.
@@ -100,7 +133,7 @@ fn words(pattern: Pattern, load: u64, machine: &MachineConfig) -> Vec<(u64, Mask
     let address = |lane: u64| match pattern {
         Pattern::Lines => (lane * line + load * line + lane * 4) % RANGE,
         Pattern::RandomWords => mix(load * LANES + lane + 1) % (RANGE / 4) * 4,
-        Pattern::OneBank | Pattern::Sectors | Pattern::Structs | Pattern::OneWord => (lane + load) * line % RANGE,
+        _ => (lane + load) * line % RANGE,
     };
     let mut lines = BTreeMap::new();
     for address in (0..LANES).map(address) {
@@ -139,6 +172,16 @@ impl Pattern {
             Pattern::OneWord => {
                 f64::from(machine.l2.request_cycles.numerator) / f64::from(machine.l2.request_cycles.denominator)
             }
+            // Bytes that each SM takes once at least, at the rate of slices or of the crossbar's ports, whichever is less.
+            Pattern::Broadcast | Pattern::BroadcastAgain => {
+                let sms = machine.topology.sms() as u64;
+                let slices = f64::from(machine.l2.slices) * machine.l2.rate.0 as f64;
+                let rate = slices.min(sms as f64 * machine.crossbar.rate.0 as f64);
+                let bytes = sms * SHARED_LINES * machine.line.bytes();
+                bytes as f64 / rate * machine.sm.clock.hz() as f64
+            }
+            // A warp issues an instruction a cycle at most.
+            Pattern::Dependent(_) => 1.0,
         }
     }
 }
@@ -148,27 +191,14 @@ impl Pattern {
 mod tests {
     use super::*;
 
-    /// Seconds of two kernels in which all SMs load the same lines past their L1s: cold and warm. And of their bytes alone at the
-    /// rate of slices or of the crossbar's ports, whichever is less.
-    fn broadcast(name: &str) -> [f64; 3] {
-        let machine = Arc::new(tombolo_machine::machine(name).unwrap().check().unwrap());
-        let design = tombolo_design::design(name).unwrap().check().unwrap();
-        let (sms, lines) = (machine.topology.sms() as u64, 256);
-        let each = |warp: &mut Warp<'_>, line| _ = warp.load([line], Order::relaxed(Scope::Gpu));
-        let kernel = || (0..sms).map(|_| Cta::sharing(0..lines, 8, each)).collect::<Vec<_>>();
-        let program = Directed::of_lines(machine.line, vec![kernel(), kernel()]);
-        let rate =
-            (f64::from(machine.l2.slices) * machine.l2.rate.0 as f64).min(sms as f64 * machine.crossbar.rate.0 as f64);
-        let alone = (sms * lines * machine.line.bytes()) as f64 / rate;
-        let record = run(&RunSpec { machine, design, program, pages: None, threads: 1 }).unwrap();
-        let [cold, warm] = [0, 1].map(|kernel| record.kernels[kernel].end_s - record.kernels[kernel].start_s);
-        [cold, warm, alone]
-    }
-
     #[test]
     fn lines_that_all_sms_read_pass_slices_no_faster_than_their_ports_and_no_faster_cold() {
         for name in ["v100", "h100"] {
-            let [cold, warm, alone] = broadcast(name);
+            let machine = tombolo_machine::machine(name).unwrap().check().unwrap();
+            let design = tombolo_design::design(name).unwrap().check().unwrap();
+            let seconds = |pattern| accessed(pattern, 1, &machine, &design).unwrap().0;
+            let (cold, warm) = (seconds(Pattern::Broadcast), seconds(Pattern::BroadcastAgain));
+            let alone = Pattern::Broadcast.least(&machine) / machine.sm.clock.hz() as f64;
             assert!(warm >= alone, "{name}: {warm} s, the bytes alone {alone} s");
             assert!(cold >= warm, "{name}: {cold} s cold, {warm} s warm");
         }

@@ -16,6 +16,7 @@ use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 use tombolo_system::{RunSpec, run};
 use tombolo_types::Rate;
+use tombolo_types::stream::ComputeClass;
 use tombolo_workload::bench::{Mode, Request, find, footprint, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
@@ -140,8 +141,9 @@ const fn pattern(
 ) -> Probe {
     let length = match pattern {
         Pattern::Lines | Pattern::OneBank | Pattern::RandomWords => GATHERS,
-        Pattern::Sectors | Pattern::Structs => ONCE,
+        Pattern::Sectors | Pattern::Structs | Pattern::Broadcast | Pattern::BroadcastAgain => ONCE,
         Pattern::OneWord => ATOMICS,
+        Pattern::Dependent(_) => CHAINS,
     };
     probe(machine, (Level::Pattern(pattern), name), Cycles, published, source, &[], length)
 }
@@ -149,12 +151,17 @@ const fn pattern(
 /// Loads or atomics of a warp; of first touches one.
 const GATHERS: (&str, &[&str]) = ("loads", &["32", "96"]);
 const ATOMICS: (&str, &[&str]) = ("atomics", &["8", "24"]);
+const CHAINS: (&str, &[&str]) = ("instructions", &["64", "192"]);
 const ONCE: (&str, &[&str]) = ("touches", &["1"]);
 /// Measured on an H100 SXM, whose SMs are those of the PCIe card.
 const GATHER_ROWS: &str = "crates/validation/data/h100/h100-sxm-80gb.csv, rows gather with level=l1 and warps=32";
 const TOUCH_ROWS: &str = "crates/validation/data/h100/h100-sxm-80gb.csv, rows first_touch with from=memory";
 const ATOMIC_ROWS: &str =
     "crates/validation/data/h100/h100-sxm-80gb.csv, row atomic_rate of one word and one lane, at 1980 MHz";
+const BROADCAST_ROWS: &str =
+    "crates/validation/data/h100/h100-sxm-80gb.csv, rows broadcast with sms=132, warps=1 and path=l1";
+const CHAIN_ROWS: &str = "crates/validation/data/h100/h100-sxm-80gb.csv, rows arithmetic with chains=1 and warps=1";
+const JIA: &str = "Jia et al. 2018 (arXiv 1804.06826), table 4.1";
 const FORUM: &str = "NVIDIA's forum, Pascal L1 cache (2017), of Volta: four tags a cycle, 32 lines of a warp";
 
 impl Probe {
@@ -177,13 +184,16 @@ const CONFLICTS: &str = "lookups and banks overlap here; on hardware conflicts o
 /// Of loads of 32 lines.
 const SIDE_BY_SIDE: &str = "answers pass the crossbar's port alone: on hardware a load of 32 lines takes 107 cycles longer than one of a \
                             line, and three more 155 beyond that";
+/// Of lines that all want.
+const EACH_ALONE: &str = "a slice answers each SM on its own; on hardware 132 SMs take no longer than one, so requests of one line are \
+                          joined before they reach it";
 /// Of atomics.
 const A_CYCLE: &str = "a slice takes a request each cycle of the SMs; on hardware an atomic takes one and a half";
 /// Of streams of an L2.
 const PORTS_ALONE: &str = "between SMs and slices the model has ports alone, and no network that fills up";
 
 /// The probes.
-pub const PROBES: [Probe; 26] = [
+pub const PROBES: [Probe; 34] = [
     probe("v100", (Level::L1, "L1, latency"), Cycles, 29.9, "gpu-latency/v100.txt", IN_L1, WARM),
     probe("v100", (Level::L2, "L2, latency"), Cycles, 215.0, "gpu-latency/v100.txt", IN_L2, WARM),
     probe("v100", (Level::Dram, "DRAM, latency"), Cycles, 432.0, "gpu-latency/v100.txt", IN_DRAM, COLD),
@@ -219,6 +229,15 @@ pub const PROBES: [Probe; 26] = [
     pattern("h100", (Pattern::Structs, "first touch of 32 structs, four loads"), 1007.5, TOUCH_ROWS)
         .because(SIDE_BY_SIDE),
     pattern("h100", (Pattern::OneWord, "atomic to one word"), 1.5, ATOMIC_ROWS).because(A_CYCLE),
+    pattern("h100", (Pattern::Broadcast, "256 lines that all SMs read, from memory"), 23_607.0, BROADCAST_ROWS)
+        .because(EACH_ALONE),
+    pattern("h100", (Pattern::BroadcastAgain, "256 lines that all SMs read, from the L2"), 11_793.0, BROADCAST_ROWS),
+    pattern("v100", (Pattern::Dependent(ComputeClass::Fp32), "dependent sum in single"), 4.0, JIA),
+    pattern("v100", (Pattern::Dependent(ComputeClass::Fp64), "dependent sum in double"), 8.0, JIA),
+    pattern("v100", (Pattern::Dependent(ComputeClass::Special), "dependent reciprocal"), 14.0, JIA),
+    pattern("h100", (Pattern::Dependent(ComputeClass::Fp32), "dependent sum in single"), 4.11, CHAIN_ROWS),
+    pattern("h100", (Pattern::Dependent(ComputeClass::Fp64), "dependent sum in double"), 8.08, CHAIN_ROWS),
+    pattern("h100", (Pattern::Dependent(ComputeClass::Special), "dependent power of two"), 17.02, CHAIN_ROWS),
     probe("dgx-h100", (Level::Peer, "peer GPU, read"), Gigabytes, 375.4, P2P_WRITES, &[], PEER),
     probe("dgx-h100", (Level::Peer, "peer GPU, write"), Gigabytes, 375.4, P2P_WRITES, &[("operation", "write")], PEER),
     probe("dgx-h100", (Level::Peer, "peer GPU, copy"), Gigabytes, 375.4, P2P_WRITES, &[("operation", "copy")], PEER),

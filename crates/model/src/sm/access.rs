@@ -81,6 +81,8 @@ impl<D: Contents> Sm<D> {
         let several = accesses.len != 1;
         let mut issued = self.warps[slot].issued;
         self.banks.begin();
+        // What comes back after a wait has given its addresses.
+        let addressed = if issued == 0 { here.out.now().max(self.l1_free) + self.costs.instruction } else { Ps::ZERO };
         if issued == 0 && several {
             for access in self.cta(slot).stream.accesses[accesses.range()].iter().take(AHEAD).skip(1) {
                 self.prefetch_access(access.line);
@@ -121,6 +123,7 @@ impl<D: Contents> Sm<D> {
             // Of all its lines at once: a poll may hit one that the store has not come to.
             self.flags.add(flag);
         }
+        self.l1_free = self.l1_free.max(addressed);
         self.warps[slot].next_access = accesses.start + u32::from(accesses.len);
         self.finish_access(slot, result, returns && several);
         Progress::Done

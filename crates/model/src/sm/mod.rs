@@ -106,6 +106,8 @@ struct Costs {
     turn: u64,
     /// The lookup of one coalesced transaction.
     transaction: Ps,
+    /// The addresses of one memory instruction: from its first lookup until the next instruction's.
+    instruction: Ps,
     /// Transactions that may queue before the L1.
     backlog: Ps,
     /// Of an L1 line.
@@ -142,6 +144,7 @@ impl Costs {
             slot: fixed(1, 1),
             turn: if machine.sm.turn_cycles > 1 { fixed(machine.sm.turn_cycles, 1) } else { 0 },
             transaction,
+            instruction: machine.sm.clock.span(machine.l1.instruction_cycles.unwrap_or(0).into()),
             backlog: Ps(transaction.0 * BACKLOG_TRANSACTIONS),
             sectors: crate::convert::sectors(machine),
             merges: machine.l1.merges,

@@ -268,3 +268,26 @@ fn loads_that_hit_take_their_lookups_or_their_banks_whichever_is_more() {
     near(cycles(&["l1.banks=none"], Mask(1)), 4.0);
     near(cycles(&["l1.banks=none", "l1.lookups_per_cycle=1"], Mask(1)), 16.0);
 }
+
+#[test]
+fn an_instruction_keeps_the_l1_as_long_as_its_addresses_take_or_its_lines_whichever_is_more() {
+    let cycles = |settings: &[&str], lines: u64| {
+        let kernel = |times: usize| {
+            vec![Cta::new().warp(|warp| {
+                warp.read(0..16).use_result(1);
+                (0..times).for_each(|_| _ = warp.load_part(0..lines, Mask(1), Order::WEAK));
+                warp.use_result(1);
+            })]
+        };
+        let all =
+            [&["l1.lookups_per_cycle=1", "l1.banks=none", "sm.clock=1GHz", "sm.pending_loads=64"], settings].concat();
+        let [few, many] = [64, 128].map(|times| last_kernel(&all, vec![kernel(times)]));
+        (many - few) * 1e9 / 64.0
+    };
+    let near =
+        |measured: f64, expected: f64| assert!((measured / expected - 1.0).abs() < 0.02, "{measured}, {expected}");
+    near(cycles(&[], 1), 1.0);
+    near(cycles(&["l1.instruction_cycles=4"], 1), 4.0);
+    near(cycles(&["l1.instruction_cycles=4"], 3), 4.0);
+    near(cycles(&["l1.instruction_cycles=4"], 16), 16.0);
+}

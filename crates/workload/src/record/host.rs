@@ -4,7 +4,7 @@ use super::RecordError;
 use super::block::{Block, Packer, Store, cta_bytes, digest};
 use super::recording::{Cache, Recording};
 use super::room::Room;
-use super::sample::{Part, Picked, Piece, Sample, Trips, Turn, work_of};
+use super::sample::{Part, Picked, Piece, Sample, Trips, Turn, Work};
 use crate::encode::decode;
 use crate::simt::{
     Array, Backing, Cta, CtaRecord, Discipline, Element, Grid, Launch, Memory, Scaling, Shadow, guarded,
@@ -401,7 +401,7 @@ impl<'a> Host<'a> {
         let (middle, tried) = (grid.ctas / 2, unit.min(count));
         let tried_out = || record(&self.store, &Picked::run(middle..middle + 1), 0..tried);
         let (_, blocks, _) = self.memory.undone(tried_out)?;
-        let work = self.work(&blocks)? * count / tried.max(1);
+        let work = self.work(&blocks)?.share(count, tried.max(1));
         self.store.release(&blocks);
         let pieces = sample.pieces(&info, grid.trips, work, self.of_series, self.recorded);
         self.torn = self.computes() && pieces != [all];
@@ -409,14 +409,14 @@ impl<'a> Host<'a> {
     }
 
     /// What the first CTA of `blocks` costs to simulate.
-    fn work(&self, blocks: &[Block]) -> Result<u64, RecordError> {
-        let Some(block) = blocks.first() else { return Ok(0) };
+    fn work(&self, blocks: &[Block]) -> Result<Work, RecordError> {
+        let Some(block) = blocks.first() else { return Ok(Work::default()) };
         let mut raw = Vec::new();
         self.store.unpack(block, &mut raw)?;
         let mut stream = CtaStream::default();
         let bytes = cta_bytes(&raw, block.ctas, 0).expect("a block holds its first CTA");
         decode(bytes, &mut stream).expect("what was encoded decodes");
-        Ok(work_of(&stream))
+        Ok(Work::of(&stream))
     }
 
     /// Adds a launch; where part stands for the whole, one that repeats two earlier ones adds to the counts of the second,

@@ -2,7 +2,7 @@
 //!
 //! - *Grids.* Once the machine is full, a CTA starts when another ends, at a pace that stays the same. So of a large
 //!   grid only a few fillings of the machine are recorded, and the pace at which their second half started is followed to
-//!   the end of the grid. Where modules take a block of neighbouring CTAs each, every module's are taken from its block, so
+//!   the end of the grid. Before that pace counts, caches that hold stores back are full of them. Where modules take a block of neighbouring CTAs each, every module's are taken from its block, so
 //!   that it finds what it would find.
 //! - *Loops.* A kernel with a long outer loop is recorded with the CTAs that fill the machine and a few of its trips:
 //!   some that only warm what lies outside the loop, as many others, then twice as many others. The line through
@@ -38,6 +38,8 @@ pub struct Sample {
     pub work: u64,
     /// Launches of a series.
     pub launches: u64,
+    /// Lines in which caches hold stores back: as long as some are free, stores cost less than later.
+    pub held_back: u64,
 }
 
 impl fmt::Debug for Sample {
@@ -261,30 +263,55 @@ impl Turn {
 /// Shorter recordings that the recordings of a loop make up together.
 const RECORDED: u64 = 4;
 
-/// What a CTA costs to simulate: its instructions and line transactions.
-pub(crate) fn work_of(stream: &CtaStream) -> u64 {
-    (stream.ops.len() + stream.accesses.len()) as u64
+/// What a CTA costs to simulate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Work {
+    /// Instructions and line transactions.
+    pub(crate) all: u64,
+    /// Line transactions.
+    pub(crate) lines: u64,
+}
+
+impl Work {
+    pub(crate) fn of(stream: &CtaStream) -> Work {
+        let lines = stream.accesses.len() as u64;
+        Work { all: stream.ops.len() as u64 + lines, lines }
+    }
+
+    /// Of as much of it as `count` of `of`.
+    pub(crate) fn share(self, count: u64, of: u64) -> Work {
+        Work { all: self.all * count / of, lines: self.lines * count / of }
+    }
 }
 
 impl Sample {
     /// A sample for a machine that holds `at_once` CTAs of a kernel and cuts its grid into `blocks`, at least one.
     pub fn new(at_once: AtOnce, blocks: u64) -> Sample {
-        Sample { at_once, blocks: blocks.max(1), work: WORK, launches: LAUNCHES }
+        Sample { at_once, blocks: blocks.max(1), work: WORK, launches: LAUNCHES, held_back: 0 }
+    }
+
+    /// The same on a machine whose caches hold stores back in so many lines.
+    pub fn holding_back(self, lines: u64) -> Sample {
+        Sample { held_back: lines, ..self }
     }
 
     /// The recordings of launch number `launch` of a program, of `kernel`, one of `of` in its series, of which a CTA
     /// costs `work` in all trips of its outer loop.
-    pub(crate) fn pieces(&self, kernel: &KernelInfo, trips: Trips, work: u64, of: u64, launch: u32) -> Vec<Piece> {
+    pub(crate) fn pieces(&self, kernel: &KernelInfo, trips: Trips, work: Work, of: u64, launch: u32) -> Vec<Piece> {
         let (ctas, full) = (u64::from(kernel.ctas), (self.at_once)(kernel).max(1));
-        let (budget, work) = (self.work / of.max(1), work.max(1));
+        let (budget, lines, work) = (self.work / of.max(1), work.lines.max(1), work.all.max(1));
         let grid = if ctas / FILLS.0 > full { full } else { ctas };
         let least = (LEAST_WORK * trips.count).div_ceil(work);
         let short = (budget / RECORDED).saturating_mul(trips.count) / grid.saturating_mul(work);
-        let short = short.max(least).max(1).next_multiple_of(trips.unit);
+        // The first recording fills the caches.
+        let filling = (self.held_back * trips.count).div_ceil(grid.saturating_mul(lines));
+        let short = short.max(least).max(filling).max(1).next_multiple_of(trips.unit);
         if trips.count / RECORDED > short {
             return self.loops(ctas, grid, trips, short, launch);
         }
         let recorded = full.saturating_mul((budget / full.saturating_mul(work)).clamp(FILLS.0, FILLS.1));
+        // The first quarter fills the caches, and does not count.
+        let recorded = recorded.max(4 * self.held_back.div_ceil(lines));
         if ctas < recorded + self.blocks {
             return vec![Piece::whole(ctas, trips.count)];
         }
@@ -360,7 +387,12 @@ mod tests {
     use tombolo_types::stream::KernelClass;
 
     fn sample() -> Sample {
-        Sample { at_once: Arc::new(|_| 10), blocks: 1, work: 10_000, launches: 4 }
+        Sample { at_once: Arc::new(|_| 10), blocks: 1, work: 10_000, launches: 4, held_back: 0 }
+    }
+
+    /// Half of it for lines.
+    fn work(all: u64) -> Work {
+        Work { all, lines: all / 2 }
     }
 
     fn kernel(ctas: u32) -> KernelInfo {
@@ -400,12 +432,12 @@ mod tests {
 
     #[test]
     fn a_small_grid_is_recorded_whole() {
-        assert_eq!(sample().pieces(&kernel(40), Trips::NONE, 1000, 1, 0), [Piece::whole(40, 1)]);
+        assert_eq!(sample().pieces(&kernel(40), Trips::NONE, work(1000), 1, 0), [Piece::whole(40, 1)]);
     }
 
     #[test]
     fn a_large_grid_goes_on_at_the_pace_of_its_second_half() {
-        let pieces = sample().pieces(&kernel(100), Trips::NONE, 1000, 1, 0);
+        let pieces = sample().pieces(&kernel(100), Trips::NONE, work(1000), 1, 0);
         assert_eq!((pieces.len(), pieces[0].ctas.clone()), (1, Picked::run(0..40)));
         let Projection { time_s, error_s } = projected(&pieces, 7.0, 3.0);
         assert!((time_s - 307.0).abs() < 1e-9 && error_s == 0.0, "{time_s} {error_s}");
@@ -413,7 +445,7 @@ mod tests {
 
     #[test]
     fn a_pace_that_changes_is_an_error() {
-        let pieces = sample().pieces(&kernel(100), Trips::NONE, 1000, 1, 0);
+        let pieces = sample().pieces(&kernel(100), Trips::NONE, work(1000), 1, 0);
         // Ten CTAs in 30 s, ten in 10 s; 60 are left: 120 s, between 60 s and 180 s.
         let spent = Spent { total_s: 100.0, quarters_s: [30.0, 10.0] };
         assert_eq!(Projection::of(&parts(&pieces), &[spent]), Projection { time_s: 220.0, error_s: 60.0 });
@@ -421,14 +453,35 @@ mod tests {
 
     #[test]
     fn cheap_ctas_fill_the_machine_several_times() {
-        let recorded = |work, of| sample().pieces(&kernel(1000), Trips::NONE, work, of, 0)[0].ctas.count();
+        let recorded = |cost, of| sample().pieces(&kernel(1000), Trips::NONE, work(cost), of, 0)[0].ctas.count();
         assert_eq!((recorded(1, 1), recorded(100, 1), recorded(100, 2), recorded(1000, 1)), (160, 100, 50, 40));
+    }
+
+    #[test]
+    fn what_caches_hold_back_is_in_the_first_quarter() {
+        let recorded = |lines, ctas| {
+            let sample = sample().holding_back(lines);
+            sample.pieces(&kernel(ctas), Trips::NONE, work(100), 1, 0)[0].ctas.count()
+        };
+        assert_eq!(
+            (recorded(0, 1000), recorded(1000, 1000), recorded(5000, 1000), recorded(50_000, 1000)),
+            (100, 100, 400, 1000)
+        );
+    }
+
+    #[test]
+    fn what_caches_hold_back_is_in_the_first_recording_of_a_loop() {
+        // Ten CTAs at a time, of 50 lines a trip.
+        let trips = Trips { count: 100, unit: 1 };
+        let first =
+            |lines| sample().holding_back(lines).pieces(&kernel(50), trips, work(10_000), 1, 0)[0].trips.clone();
+        assert_eq!((first(0), first(500), first(2500), first(7000)), (0..4, 0..4, 0..5, 0..14));
     }
 
     #[test]
     fn trips_of_a_full_machine_stand_for_those_of_all_ctas() {
         let trips = Trips { count: 100, unit: 4 };
-        let pieces = sample().pieces(&kernel(50), trips, 10_000, 1, 0);
+        let pieces = sample().pieces(&kernel(50), trips, work(10_000), 1, 0);
         assert_eq!(pieces.iter().map(|piece| piece.trips.clone()).collect::<Vec<_>>(), [0..4, 4..8, 8..16]);
         assert!(pieces.iter().all(|piece| piece.ctas == Picked::run(0..10)));
         let Projection { time_s, error_s } = projected(&pieces, 0.0, 3.0);
@@ -437,7 +490,7 @@ mod tests {
 
     #[test]
     fn what_a_loop_needs_besides_its_trips_is_an_error_of_half_its_share() {
-        let pieces = sample().pieces(&kernel(50), Trips { count: 100, unit: 4 }, 10_000, 1, 0);
+        let pieces = sample().pieces(&kernel(50), Trips { count: 100, unit: 4 }, work(10_000), 1, 0);
         // 123 recordings of 4 trips stand for the rest; each might take 7 s more, or half of that.
         let Projection { time_s, error_s } = projected(&pieces, 7.0, 3.0);
         assert!((time_s - (7.0 + 3.0 * 5000.0)).abs() < 1e-6, "{time_s}");
@@ -446,24 +499,24 @@ mod tests {
 
     #[test]
     fn a_cta_of_a_loop_does_some_work() {
-        let short = |work| sample().pieces(&kernel(50), Trips { count: 1000, unit: 1 }, work, 1, 0)[0].trips.end;
+        let short = |cost| sample().pieces(&kernel(50), Trips { count: 1000, unit: 1 }, work(cost), 1, 0)[0].trips.end;
         assert_eq!((short(2_000_000), short(20_000)), (1, 20));
     }
 
     #[test]
     fn a_short_loop_is_recorded_whole() {
         let trips = Trips { count: 10, unit: 4 };
-        let pieces = sample().pieces(&kernel(50), trips, 100, 1, 0);
+        let pieces = sample().pieces(&kernel(50), trips, work(100), 1, 0);
         assert!(pieces.iter().all(|piece| piece.trips == (0..10)));
         assert!((projected(&pieces, 7.0, 3.0).time_s - (7.0 + 3.0 * 500.0)).abs() < 1e-6);
     }
 
     #[test]
     fn launches_take_their_parts_from_different_places() {
-        let place = |launch| sample().pieces(&kernel(1000), Trips::NONE, 1000, 1, launch)[0].ctas.cta(0);
+        let place = |launch| sample().pieces(&kernel(1000), Trips::NONE, work(1000), 1, launch)[0].ctas.cta(0);
         assert_eq!([0, 1, 2, 3].map(place), [0, 296, 113, 409]);
         let trips =
-            |launch| sample().pieces(&kernel(10), Trips { count: 1000, unit: 8 }, 1 << 20, 1, launch)[1].clone();
+            |launch| sample().pieces(&kernel(10), Trips { count: 1000, unit: 8 }, work(1 << 20), 1, launch)[1].clone();
         assert_eq!((trips(1).ctas, trips(1).trips), (Picked::run(0..10), 304..312));
     }
 
@@ -520,7 +573,7 @@ mod tests {
     #[test]
     fn a_grid_that_has_hardly_more_ctas_than_the_sample_is_recorded_whole() {
         let sample = Sample { blocks: 8, ..sample() };
-        let recorded = |ctas| sample.pieces(&kernel(ctas), Trips::NONE, 1000, 1, 0)[0].ctas.count();
+        let recorded = |ctas| sample.pieces(&kernel(ctas), Trips::NONE, work(1000), 1, 0)[0].ctas.count();
         assert_eq!([40, 41, 47, 48, 100].map(recorded), [40, 41, 47, 40, 40]);
     }
 
