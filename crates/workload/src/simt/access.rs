@@ -7,8 +7,8 @@ use super::launch::Discipline;
 use super::memory::{Array, Element};
 use super::warp::{Spin, Warp};
 use std::array::from_fn;
-use tombolo_types::Order;
-use tombolo_types::stream::{Accesses, Op};
+use tombolo_types::stream::{Accesses, AtomicResult, Op};
+use tombolo_types::{Order, Scope, Semantics};
 
 /// Loads of one line in a row, with nothing else in memory between them, after which a warp is taken to
 /// spin. Source: assumed, far beyond any loop over the 64 words of a line.
@@ -85,9 +85,7 @@ impl Warp<'_> {
     ) {
         let (place, value) = (self.place(array, index, 1), value.into());
         self.record.wait(value.deps);
-        let accesses = self.coalesce(array, &place, 1);
-        self.record.spin = Spin::default();
-        self.record.ops.push(Op::Store { order: order.into(), accesses });
+        self.record_store(array, &place, 1, order);
         self.shadow_store(array, &place);
         if !self.launch.address_only() {
             for lane in lanes(self.active) {
@@ -107,9 +105,7 @@ impl Warp<'_> {
     ) {
         let place = self.place(array, index, N as u64);
         value.iter().for_each(|part| self.record.wait(part.deps));
-        let accesses = self.coalesce(array, &place, N as u64);
-        self.record.spin = Spin::default();
-        self.record.ops.push(Op::Store { order: Order::WEAK.into(), accesses });
+        self.record_store(array, &place, N as u64, Order::WEAK);
         for (part, value) in value.iter().enumerate() {
             let place = Place { elements: place.elements.map(|first| first.wrapping_add(part as u64)), run: None };
             self.shadow_store(array, &place);
@@ -165,6 +161,37 @@ impl Warp<'_> {
             }
         }
         Deps::of(self.record.loads.issue(), self.launch.address_only())
+    }
+
+    /// Records a store. A mask has no bit for part of a grain, and caches that kept or wrote back the whole would lose what
+    /// others store beside it. So a store that leaves part of a grain as it was is widened to the grain and performed at its
+    /// system home, as an atomic whose result nobody reads.
+    fn record_store<T: Element>(&mut self, array: Array<T>, place: &Place, items: u64, order: Order) {
+        let accesses = self.coalesce(array, place, items);
+        self.record.spin = Spin::default();
+        let narrow = T::BYTES * items < self.launch.line.grain() && self.leaves_parts(array, place, items, accesses);
+        self.record.ops.push(if narrow {
+            let order = Order::new(order.semantics.max(Semantics::Relaxed), Scope::Sys).into();
+            Op::Atomic { order, result: AtomicResult::Discarded, accesses }
+        } else {
+            Op::Store { order: order.into(), accesses }
+        });
+    }
+
+    /// Whether elements of the array that lie in these grains are not among those of `place`.
+    fn leaves_parts<T: Element>(&self, array: Array<T>, place: &Place, items: u64, accesses: Accesses) -> bool {
+        let line = self.launch.line;
+        let accesses = &self.record.accesses[accesses.range()];
+        let grains: u64 = accesses.iter().map(|access| u64::from(access.mask.grains())).sum();
+        // Behind the last element of an array its last grain holds nothing.
+        let end = array.addresses().end;
+        let behind = end.next_multiple_of(line.grain()) - end;
+        let (last, grain) = (line.line_of(end - 1), line.mask(end - 1, 1));
+        let has_last = accesses.iter().any(|access| { access.line } == last && { access.mask }.overlaps(grain));
+        let mut elements: Vec<u64> = lanes(self.active).map(|lane| place.elements[lane]).collect();
+        elements.sort_unstable();
+        elements.dedup();
+        elements.len() as u64 * items * T::BYTES + if has_last { behind } else { 0 } < grains * line.grain()
     }
 
     /// Appends the line transactions of `place`.

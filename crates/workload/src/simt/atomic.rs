@@ -8,6 +8,10 @@ use super::warp::{Spin, Warp};
 use tombolo_types::Order;
 use tombolo_types::stream::{AtomicResult, Op};
 
+/// Bytes of the narrowest element that an atomic takes. Source: CUDA C++ Programming Guide, atomic functions: 32 bits, but
+/// for a compare and swap of 16.
+const NARROWEST: u64 = 4;
+
 /// A reduction that commutes exactly: on integers only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
@@ -143,6 +147,10 @@ impl Warp<'_> {
     }
 
     fn record_atomic<T: Element>(&mut self, array: Array<T>, place: &Place, result: AtomicResult, order: Order) {
+        if T::BYTES < NARROWEST {
+            let name = self.launch.memory.name(array);
+            self.fault(format_args!("an atomic on {name}, whose elements have {} byte: {NARROWEST} or more", T::BYTES));
+        }
         let accesses = self.coalesce(array, place, 1);
         self.record.spin = Spin::default();
         self.record.ops.push(Op::Atomic { order: order.into(), result, accesses });

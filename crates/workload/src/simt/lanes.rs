@@ -59,7 +59,7 @@ macro_rules! numbers {
     };
 }
 
-numbers! { i32, u32, i64, u64; f32, f64 }
+numbers! { u8, i32, u32, i64, u64; f32, f64 }
 
 /// Conversion between element types with the meaning of Rust's `as`.
 pub trait Cast<U> {
@@ -78,8 +78,10 @@ macro_rules! casts {
 }
 
 casts! {
-    i32 => u32, i64, u64, f32, f64;
-    u32 => i32, i64, u64, f32, f64;
+    bool => u8, i32, u32, i64, u64;
+    u8 => i32, u32, i64, u64, f32, f64;
+    i32 => u8, u32, i64, u64, f32, f64;
+    u32 => u8, i32, i64, u64, f32, f64;
     i64 => i32, u32, u64, f32, f64;
     u64 => i32, u32, i64, f32, f64;
     f32 => i32, u32, i64, u64, f64;

@@ -4,7 +4,7 @@ use super::host_watch::HostWatch;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tombolo_types::ArrayInfo;
 
@@ -13,9 +13,9 @@ const FIRST_ADDRESS: u64 = 1 << 32;
 /// Alignment of every array, so that no two share a page. Source: 2 MB, the largest GPU page.
 const ALIGNMENT: u64 = 2 << 20;
 
-/// What an array holds: 4- or 8-byte numbers.
+/// What an array holds: numbers of 1, 4 or 8 bytes, and booleans of one.
 pub trait Element: Copy + Default + PartialEq + PartialOrd + fmt::Debug + Send + Sync + 'static {
-    /// Bytes of one element: 4 or 8.
+    /// Bytes of one element: 1, 4 or 8.
     const BYTES: u64;
     /// The element as raw bits, zero-extended.
     fn to_bits(self) -> u64;
@@ -23,7 +23,7 @@ pub trait Element: Copy + Default + PartialEq + PartialOrd + fmt::Debug + Send +
     fn from_bits(bits: u64) -> Self;
 }
 
-/// Elements on which reductions commute exactly.
+/// Elements on which reductions commute exactly. None has one byte: the hardware's atomics start at 4.
 pub trait Integer: Element + Ord {
     /// Sum, wrapping around.
     fn wrapping_sum(self, other: Self) -> Self;
@@ -51,6 +51,31 @@ macro_rules! integer_elements {
 }
 
 integer_elements! { i32, 4, u32; u32, 4, u32; i64, 8, u64; u64, 8, u64; }
+
+impl Element for u8 {
+    const BYTES: u64 = 1;
+    #[inline]
+    fn to_bits(self) -> u64 {
+        u64::from(self)
+    }
+    #[inline]
+    fn from_bits(bits: u64) -> u8 {
+        bits as u8
+    }
+}
+
+/// CUDA's `bool`: one byte, of which the lowest bit counts.
+impl Element for bool {
+    const BYTES: u64 = 1;
+    #[inline]
+    fn to_bits(self) -> u64 {
+        u64::from(self)
+    }
+    #[inline]
+    fn from_bits(bits: u64) -> bool {
+        bits & 1 != 0
+    }
+}
 
 impl Element for f32 {
     const BYTES: u64 = 4;
@@ -142,6 +167,7 @@ pub enum Backing {
 /// Contents of one array; relaxed atomics, so that CTAs of an independent kernel may run side by side.
 enum Cells {
     Absent,
+    Bytes(Box<[AtomicU8]>),
     Narrow(Box<[AtomicU32]>),
     Wide(Box<[AtomicU64]>),
 }
@@ -150,10 +176,10 @@ impl Cells {
     /// Zeros: `bytes` in elements of `each`.
     fn zeros(bytes: u64, each: u64) -> Cells {
         let len = bytes / each;
-        if each == 4 {
-            Cells::Narrow((0..len).map(|_| AtomicU32::new(0)).collect())
-        } else {
-            Cells::Wide((0..len).map(|_| AtomicU64::new(0)).collect())
+        match each {
+            1 => Cells::Bytes((0..len).map(|_| AtomicU8::new(0)).collect()),
+            4 => Cells::Narrow((0..len).map(|_| AtomicU32::new(0)).collect()),
+            _ => Cells::Wide((0..len).map(|_| AtomicU64::new(0)).collect()),
         }
     }
 }
@@ -250,6 +276,7 @@ impl Memory {
     pub(crate) fn bits(&self, index: usize) -> Vec<u64> {
         match &self.cells[index] {
             Cells::Absent => Vec::new(),
+            Cells::Bytes(cells) => cells.iter().map(|cell| u64::from(cell.load(Ordering::Relaxed))).collect(),
             Cells::Narrow(cells) => cells.iter().map(|cell| u64::from(cell.load(Ordering::Relaxed))).collect(),
             Cells::Wide(cells) => cells.iter().map(|cell| cell.load(Ordering::Relaxed)).collect(),
         }
@@ -352,6 +379,7 @@ impl Memory {
         for cells in &self.cells {
             match cells {
                 Cells::Absent => {}
+                Cells::Bytes(cells) => cells.iter().for_each(|cell| cell.store(u8::MAX, Ordering::Relaxed)),
                 Cells::Narrow(cells) => cells.iter().for_each(|cell| cell.store(u32::MAX, Ordering::Relaxed)),
                 Cells::Wide(cells) => cells.iter().for_each(|cell| cell.store(u64::MAX, Ordering::Relaxed)),
             }
@@ -366,6 +394,7 @@ impl Memory {
     pub(crate) fn get<T: Element>(&self, array: Array<T>, index: u64) -> Option<T> {
         let bits = match &self.cells[array.id as usize] {
             Cells::Absent => return None,
+            Cells::Bytes(cells) => u64::from(cells[index as usize].load(Ordering::Relaxed)),
             Cells::Narrow(cells) => u64::from(cells[index as usize].load(Ordering::Relaxed)),
             Cells::Wide(cells) => cells[index as usize].load(Ordering::Relaxed),
         };
@@ -382,6 +411,7 @@ impl Memory {
     fn put_bits(&self, array: u32, index: u64, bits: u64) {
         match &self.cells[array as usize] {
             Cells::Absent => {}
+            Cells::Bytes(cells) => cells[index as usize].store(bits as u8, Ordering::Relaxed),
             Cells::Narrow(cells) => cells[index as usize].store(bits as u32, Ordering::Relaxed),
             Cells::Wide(cells) => cells[index as usize].store(bits, Ordering::Relaxed),
         }
@@ -393,6 +423,11 @@ impl Memory {
         let range = first as usize..first as usize + into.len();
         match &self.cells[array.id as usize] {
             Cells::Absent => {}
+            Cells::Bytes(cells) => {
+                for (value, cell) in into.iter_mut().zip(&cells[range]) {
+                    *value = T::from_bits(u64::from(cell.load(Ordering::Relaxed)));
+                }
+            }
             Cells::Narrow(cells) => {
                 for (value, cell) in into.iter_mut().zip(&cells[range]) {
                     *value = T::from_bits(u64::from(cell.load(Ordering::Relaxed)));
@@ -411,6 +446,12 @@ impl Memory {
         self.note(array, index);
         let old = match &self.cells[array.id as usize] {
             Cells::Absent => return T::default(),
+            Cells::Bytes(cells) => cells[index as usize]
+                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bits| {
+                    Some(change(T::from_bits(u64::from(bits))).to_bits() as u8)
+                })
+                .map(u64::from)
+                .unwrap_or_else(u64::from),
             Cells::Narrow(cells) => cells[index as usize]
                 .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |bits| {
                     Some(change(T::from_bits(u64::from(bits))).to_bits() as u32)

@@ -19,6 +19,10 @@
 //! [`Warp::compute`], which also says how many instructions the arithmetic costs. These are one chain, each the result of the
 //! one before, unless [`Warp::compute_wide`] says otherwise. Chains of different values run side by side.
 //!
+//! Elements have 1, 4 or 8 bytes. A stream names bytes by a [`Mask`](tombolo_types::Mask) of 32 grains a line, and a grain of
+//! a 128-byte line has four. A store of bytes that together fill their grains is one. A store that leaves part of a grain as it
+//! was is performed at the grain's system home, like an atomic whose result nobody reads, so that nothing beside it is lost.
+//!
 //! Not modelled: instruction fetch, registers, divergence beyond the mask of active lanes (both sides of a
 //! branch run one after the other and meet again at its end).
 //!

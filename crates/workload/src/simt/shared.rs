@@ -93,7 +93,8 @@ impl Warp<'_> {
                 self.fault(format_args!("scratchpad[{}] is outside its {len} elements", elements[lane] as i64));
             }
         }
-        let passes = passes(self.active, T::BYTES * items / 4, |lane| elements[lane] * T::BYTES / 4);
+        let words = (T::BYTES * items).div_ceil(4);
+        let passes = passes(self.active, words, |lane| elements[lane] * T::BYTES / 4);
         self.record.ops.push(Op::Shared { passes });
         elements
     }

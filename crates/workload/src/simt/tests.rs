@@ -454,3 +454,73 @@ fn lanes_sum_over_groups_where_those_that_are_off_count_as_zero() {
     });
     assert_eq!([0, 7, 8, 9, 10].map(|at| device.memory.read(device.b, at)), [28, 28, 17, 17, 0]);
 }
+
+/// What one warp records that stores to `marks`, of 70 elements of a byte.
+fn byte_stores(kernel: impl Fn(&mut Warp<'_>, Array<bool>) + Sync) -> (String, Vec<u32>, Vec<bool>) {
+    let mut device = Device::new();
+    let marks: Array<bool> = device.memory.array("marks", 70, Scaling::Fixed);
+    let recording = device.launch(1, 32, |cta| cta.each_warp(|warp| kernel(warp, marks))).unwrap();
+    let CtaStream { ops, accesses, .. } = stream(&recording, 0);
+    let of_stores = ops.iter().filter_map(|op| match op {
+        Op::Store { accesses, .. } | Op::Atomic { accesses, .. } => Some(accesses.range()),
+        _ => None,
+    });
+    let masks = of_stores.flat_map(|range| accesses[range].iter().map(|access| access.mask.0)).collect();
+    let order = |op: &&Op| matches!(op, Op::Atomic { order, .. } if order.order() != Order::relaxed(Scope::Sys));
+    assert_eq!(ops.iter().filter(order).count(), 0);
+    (letters(&ops).replace('c', ""), masks, device.memory.to_vec(marks))
+}
+
+#[test]
+fn bytes_stored_side_by_side_are_a_store_of_their_grains() {
+    let (ops, masks, marks) = byte_stores(|warp, marks| warp.store(marks, warp.lane() + 4, true));
+    assert_eq!((ops.as_str(), masks), ("S", vec![0b1_1111_1110]));
+    assert!(marks.iter().zip(0..).all(|(mark, at)| *mark == (4..36).contains(&at)));
+    let (ops, ..) = byte_stores(|warp, marks| warp.store(marks, Lanes::all(35) - warp.lane(), true));
+    assert_eq!(ops, "S", "in any order");
+}
+
+#[test]
+fn a_store_of_part_of_a_grain_is_performed_at_its_home() {
+    let (ops, masks, _) = byte_stores(|warp, marks| warp.store(marks, warp.lane() + 1, true));
+    assert_eq!((ops.as_str(), masks), ("R", vec![0b1_1111_1111]), "three bytes of the first grain, one of the last");
+    let (ops, masks, marks) = byte_stores(|warp, marks| warp.store(marks, warp.lane() * 2, true));
+    assert_eq!((ops.as_str(), masks), ("R", vec![0xffff]));
+    assert!(marks.iter().zip(0..).all(|(mark, at)| *mark == (at % 2 == 0 && at < 64)));
+    let (ops, ..) = byte_stores(|warp, marks| warp.store(marks, Lanes::all(7), true));
+    assert_eq!(ops, "R", "all lanes store the same byte");
+}
+
+#[test]
+fn what_lies_behind_the_last_byte_of_an_array_is_nobodys() {
+    let (ops, masks, _) = byte_stores(|warp, marks| {
+        warp.when(warp.lane().lt(2), |warp| warp.store(marks, warp.lane() + 68, true));
+    });
+    assert_eq!((ops.as_str(), masks), ("S", vec![1 << 17]));
+    let (ops, ..) = byte_stores(|warp, marks| {
+        warp.when(warp.lane().lt(1), |warp| warp.store(marks, warp.lane() + 68, true));
+    });
+    assert_eq!(ops, "R", "one of the two bytes there");
+}
+
+#[test]
+fn atomics_take_no_bytes() {
+    let mut device = Device::new();
+    let marks: Array<u8> = device.memory.array("marks", 70, Scaling::Fixed);
+    let result = device.cooperative(1, async |cta: &mut Cta<'_>| {
+        cta.each_warp(|warp| _ = warp.exchange(marks, warp.lane(), 1, RELAXED));
+    });
+    assert!(message(result).contains("an atomic on marks, whose elements have 1 byte: 4 or more"));
+}
+
+#[test]
+fn bytes_are_loaded_as_what_they_hold() {
+    let mut device = Device::new();
+    let bytes: Array<u8> = device.memory.array("bytes", 70, Scaling::Fixed);
+    device.memory.fill(bytes, |at| (at + 200) as u8);
+    device.warp(|warp| {
+        let value = warp.load(bytes, warp.lane() + 30).cast::<i32>();
+        warp.store(device.b, warp.lane(), value);
+    });
+    assert_eq!([0, 25, 26].map(|at| device.memory.read(device.b, at)), [230, 255, 0], "without a sign");
+}
