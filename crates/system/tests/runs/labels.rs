@@ -106,7 +106,7 @@ fn the_homes_of_an_array_are_apart_and_hold_all_that_is_touched() {
 /// What the host reads and copies is said to the byte, whatever kernels are labelled by.
 #[test]
 fn the_host_is_a_user_of_what_it_touches() {
-    let program = recorded("bfs", "nodes=2000,degree=4");
+    let program = recorded("bfs", "nodes=2000,degree=4,mapping=group");
     let mut uses = Uses::new(&*program, MODULES);
     let mut first = FirstTouch::new(MODULES, PAGE);
     survey(&*program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses]).expect("it decodes");

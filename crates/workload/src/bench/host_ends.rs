@@ -41,8 +41,8 @@ fn a_host_sets_inputs_and_reads_what_it_copies_back() {
         ("nw", &["reference", "matrix"], &["matrix"]),
         // The device clears its norms.
         ("jacobi", &["a", "a_new"], &["a_new", "l2_norm0", "l2_norm1", "l2_norm2", "l2_norm3"]),
-        // A phase writes the flag before the first launch, and one behind the last reads it.
-        ("bfs", &["row", "first", "degree", "target", "level"], &["level"]),
+        // Phases write the source's level and the flag before launches, and one behind the last reads the flag.
+        ("bfs", &["row", "first", "degree", "target"], &["level"]),
         ("hacc", &[], &[]),
         // It copies within device memory.
         ("memcopy", &["from"], &[]),

@@ -147,7 +147,7 @@ fn what_the_host_does_between_launches_is_recorded_once() {
     let both = "reads changed[1] writes changed[1]";
     assert_eq!(told_of_bfs[first + 2..first + 5], [both, "in changed[1]", "bfs-level"]);
     assert_eq!(told_of_bfs[told_of_bfs.len() - 2], "reads changed[1] writes", "the last level changes nothing");
-    assert_eq!(bfs.host_phases().len(), 3, "each once");
+    assert_eq!(bfs.host_phases().len(), 4, "each once, and the level of the source");
 
     let backprop = recorded(find("backprop").unwrap(), &options(), Mode::Auto);
     let sums = backprop.arrays().iter().find(|array| array.name == "sums").unwrap();

@@ -241,9 +241,19 @@ impl<'a> Host<'a> {
         self.copy_first(array, array.len(), to_device);
     }
 
+    /// [`Host::copy_to_device`] of one element. Panics beyond the end.
+    pub fn copy_element_to_device<T: Element>(&mut self, array: Array<T>, index: u64) {
+        self.copy_part(array, index..index + 1, true);
+    }
+
     fn copy_first<T: Element>(&mut self, array: Array<T>, elements: u64, to_device: bool) {
-        assert!(elements <= array.len(), "a copy of {elements} elements of {}", array.len());
-        self.command(Command::Copy { address: array.address(0), bytes: elements * T::BYTES, to_device });
+        self.copy_part(array, 0..elements, to_device);
+    }
+
+    fn copy_part<T: Element>(&mut self, array: Array<T>, part: Range<u64>, to_device: bool) {
+        assert!(part.end <= array.len(), "a copy of {} elements of {}", part.end, array.len());
+        let (address, bytes) = (array.address(part.start), (part.end - part.start) * T::BYTES);
+        self.command(Command::Copy { address, bytes, to_device });
     }
 
     /// Appends a command, behind what the host has done since the one before.

@@ -1,8 +1,13 @@
-//! Level-synchronous, topology-driven breadth-first search: every launch looks at every node.
+//! Topology-driven breadth-first search: every launch visits every arc of every node.
 //!
-//! Nodes of the current level relax their neighbours with an atomic minimum; the host launches again until
-//! nothing changed. CTAs race (several may reach a node at once, and see it in either state), so the kernel
-//! is recorded in the order of CTAs.
+//! A thread takes a node and loads, for each of its arcs, the level of either end; where that shortens the way to the other
+//! end, it lowers its level with an atomic minimum and sets a flag. The host launches again until the flag stays clear.
+//! Every launch thus reads the whole graph, which is what a cache keeps from launch to launch, or loses.
+//!
+//! Where CTAs run all at once, a launch reaches the neighbours of what the launches before it have reached. CTAs are
+//! recorded one after the other: so that they reach no farther, a node that was reached in this launch is passed over.
+//!
+//! With `mapping=group` it is MGPUSim's program, which visits the arcs of the current level alone.
 
 use super::network::{GRAPH, NODES, Network, SYMMETRIC, Uses, file, random_network};
 use crate::bench::benchmark::Benchmark;
@@ -10,7 +15,7 @@ use crate::bench::reference::levels;
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
-use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
+use crate::simt::{Array, ComputeClass, Cta, Element, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
 /// Level of a node that was not reached.
@@ -45,22 +50,24 @@ static PARAMETERS: [Parameter; 7] = [
         name: "mapping",
         kind: Kind::Choice(&["node", "group"]),
         default: "node",
-        about: "a thread a node, or a group of 32 threads that shares the neighbours of 32 nodes in turn",
+        about: "a thread a node, which visits all its arcs in every launch; or a group of 32 threads that shares the arcs \
+                of 32 nodes in turn, of those alone that the launch before has reached",
         source: "node: LonestarGPU bfs; group: MGPUSim, gpu_perf_scripts",
     },
     Parameter {
         name: "threads",
-        kind: Kind::Choice(&["128", "256", "512", "1024"]),
-        default: "256",
-        about: "threads of a CTA",
-        source: "assumed, the usual choice for one thread a node; Rodinia's bfs has 512",
+        kind: Kind::Choice(&["most", "128", "256", "512", "1024"]),
+        default: "most",
+        about: "threads of a CTA; most: 1024 with mapping=node, 256 with mapping=group",
+        source: "node: LonestarGPU bfs (`setMaxThreadsPerBlock`); group: assumed; Rodinia's bfs has 512",
     },
 ];
 
 /// The benchmark.
 pub(crate) static BFS: Benchmark = Benchmark {
     name: "lonestar-bfs",
-    about: "breadth-first search along the arcs of a road network: a launch a level, irregular, hundreds of levels",
+    about: "breadth-first search along the arcs of a road network: every arc in every launch, a launch a level, hundreds of \
+            levels",
     source: "LonestarGPU bfs, topology-driven; HMG Table III (Lonestar_bfs-road-fla)",
     parameters: &PARAMETERS,
     nonlinear: true,
@@ -68,10 +75,11 @@ pub(crate) static BFS: Benchmark = Benchmark {
     lay_out,
 };
 
-struct Search {
+/// A search whose flag has elements `C`: LonestarGPU's has a byte, MGPUSim's four.
+struct Search<C> {
     network: Network,
     level: Array<u32>,
-    changed: Array<u32>,
+    changed: Array<C>,
     source: u32,
     threads: u32,
     groups: bool,
@@ -96,41 +104,66 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         let message = format!("source {source} is no node of the graph's {}", network.nodes());
         return Err(WorkloadError::Shape { workload: name, message });
     }
-    Ok(Box::new(Search {
+    if request.values.text("mapping") == "group" {
+        Ok(Box::new(search::<u32>(request, network, source as u32, memory)))
+    } else {
+        Ok(Box::new(search::<bool>(request, network, source as u32, memory)))
+    }
+}
+
+fn search<C: Element>(request: &Request, network: Network, source: u32, memory: &mut Memory) -> Search<C> {
+    let groups = request.values.text("mapping") == "group";
+    let threads = match (request.values.text("threads"), groups) {
+        ("most", false) => 1024,
+        ("most", true) => 256,
+        _ => request.values.count("threads") as u32,
+    };
+    Search {
         level: memory.array("level", u64::from(network.nodes()), network.scaling),
         changed: memory.array("changed", 1, Scaling::Fixed),
         network,
-        source: source as u32,
-        threads: request.values.count("threads") as u32,
-        groups: request.values.text("mapping") == "group",
-    }))
+        source,
+        threads,
+        groups,
+    }
 }
 
-impl Search {
+impl<C: Element> Search<C> {
+    /// No node was reached.
+    fn initialize(&self, cta: &mut Cta<'_>) {
+        cta.each_warp(|warp| {
+            let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
+            warp.when(node.lt(self.network.nodes() as i32), |warp| warp.store(self.level, node, FAR));
+        });
+    }
+
+    /// Each thread visits the arcs of a node.
     fn kernel(&self, cta: &mut Cta<'_>, current: u32) {
-        let (network, next) = (&self.network, current + 1);
+        let network = &self.network;
         cta.each_warp(|warp| {
             let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
             warp.when(node.lt(network.nodes() as i32), |warp| {
-                let level = warp.load(self.level, node);
-                warp.when(level.eq(current), |warp| {
-                    let (first, degree) = network.row(warp, node);
-                    warp.repeat(degree, |warp, arc| {
-                        let arc = warp.compute(ComputeClass::Int, 1, first + arc);
-                        let neighbour = warp.load(network.target, arc);
-                        let known = warp.load(self.level, neighbour);
-                        warp.when(known.gt(next), |warp| {
-                            warp.reduce(Reduction::Min, self.level, neighbour, next, ATOMIC);
-                            warp.store(self.changed, Lanes::all(0), 1);
-                        });
+                let (first, degree) = network.row(warp, node);
+                warp.repeat(degree, |warp, arc| {
+                    let arc = warp.compute(ComputeClass::Int, 1, first + arc);
+                    let neighbour = warp.load(network.target, arc);
+                    // The atomics of the launch may have changed it, so it is loaded for each arc.
+                    let level = warp.load(self.level, node);
+                    let known = warp.load(self.level, neighbour);
+                    let (next, _) = warp.compute(ComputeClass::Int, 1, (level + 1, level));
+                    warp.when(next.lt(known) & level.le(current), |warp| {
+                        let before = warp.atomic(Reduction::Min, self.level, neighbour, next, ATOMIC);
+                        warp.when(next.lt(before), |warp| self.note_change(warp));
                     });
                 });
             });
         });
     }
-}
 
-impl Search {
+    fn note_change(&self, warp: &mut Warp<'_>) {
+        warp.store(self.changed, Lanes::all(0), C::from_bits(1));
+    }
+
     /// Each group of threads takes its nodes in turn and shares the neighbours of each. Plain stores: threads that
     /// meet at a node store the same.
     fn group_kernel(&self, cta: &mut Cta<'_>, current: u32) {
@@ -163,29 +196,43 @@ impl Search {
         let known = warp.load(self.level, neighbour);
         warp.when(known.eq(FAR), |warp| {
             warp.store(self.level, neighbour, next);
-            warp.store(self.changed, Lanes::all(0), 1);
+            self.note_change(warp);
         });
+    }
+
+    /// Levels before the first launch: the program's kernel sets them, and the host the source's.
+    fn begin(&self, host: &mut Host<'_>, ctas: u64) -> Result<(), RecordError> {
+        if self.groups {
+            host.copy_to_device(self.level);
+            return Ok(());
+        }
+        host.launch(Grid::new("initialize", ctas, self.threads), |cta| self.initialize(cta))?;
+        host.memory().write(self.level, u64::from(self.source), 0);
+        host.copy_element_to_device(self.level, u64::from(self.source));
+        Ok(())
     }
 }
 
-impl Instance for Search {
+impl<C: Element> Instance for Search<C> {
     fn fill(&self, memory: &Memory) {
         self.network.fill(memory);
-        memory.fill(self.level, |node| if node == u64::from(self.source) { 0 } else { FAR });
+        if self.groups {
+            memory.fill(self.level, |node| if node == u64::from(self.source) { 0 } else { FAR });
+        }
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
-        self.network.copy_to_device(host);
-        host.copy_to_device(self.level);
         let ctas = u64::from(self.network.nodes().div_ceil(self.threads));
+        self.network.copy_to_device(host);
+        self.begin(host, ctas)?;
         for level in 0.. {
-            host.memory().write(self.changed, 0, 0);
+            host.memory().write(self.changed, 0, C::default());
             host.copy_to_device(self.changed);
             host.launch_ordered(Grid::new("bfs-level", ctas, self.threads), |cta| {
                 if self.groups { self.group_kernel(cta, level) } else { self.kernel(cta, level) }
             })?;
             host.copy_to_host(self.changed);
-            if host.memory().read(self.changed, 0) == 0 {
+            if host.memory().read(self.changed, 0) == C::default() {
                 break;
             }
         }
@@ -206,7 +253,11 @@ impl Instance for Search {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::{Mode, find, record};
     use crate::graph::random_graph;
+    use crate::record::RecordOptions;
+    use crate::scale::Scale;
+    use tombolo_types::stream::{CtaStream, Op, Program};
 
     #[test]
     fn another_seed_gives_another_random_graph() {
@@ -214,5 +265,33 @@ mod tests {
         assert_eq!(seed_of_graph(1), RANDOM_SEED);
         assert_eq!(targets(2), targets(2));
         assert_ne!(targets(1), targets(2));
+    }
+
+    /// Every lane visits as many arcs as in any other launch, and no launch writes beside the atomics but to the flag.
+    #[test]
+    fn every_launch_visits_every_arc() {
+        let given = [("nodes", "300"), ("threads", "128")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let workload = find("bfs").unwrap();
+        let request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
+        let recording = record(workload, &request, &RecordOptions::default(), Mode::Verify).unwrap();
+        let targets = recording.arrays().iter().find(|array| array.name == "target").unwrap().addresses();
+        let mut stream = CtaStream::default();
+        let mut arcs = |kernel: u32| -> u32 {
+            let of_cta = |cta| {
+                recording.cta(kernel, cta, &mut stream).unwrap();
+                let loads = stream.ops.iter().filter_map(|op| match op {
+                    Op::Load { accesses, .. } => Some(&stream.accesses[accesses.range()]),
+                    _ => None,
+                });
+                let line = recording.line_size();
+                let of_targets = loads.flatten().filter(|access| targets.contains(&line.address_of(access.line)));
+                of_targets.map(|access| access.mask.grains()).sum::<u32>()
+            };
+            (0..3).map(of_cta).sum()
+        };
+        let levels = (0..).zip(recording.kernels()).filter(|(_, info)| info.name == "bfs-level").map(|(at, _)| at);
+        let visited: Vec<u32> = levels.map(&mut arcs).collect();
+        // USA-road-d.FLA's degree of 2.53: 380 edges of 300 nodes, each an arc either way.
+        assert!(visited.len() > 10 && visited.iter().all(|&arcs| arcs == 760), "{visited:?}");
     }
 }
