@@ -32,7 +32,7 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "stencil2d" => &[("columns", "70"), ("rows", "41"), ("iterations", "3")],
         "pathfinder" => &[("columns", "1000"), ("rows", "13"), ("pyramid", "5")],
         "lonestar-bfs" => &[("nodes", "900")],
-        "lonestar-mst" => &[("nodes", "900"), ("ctas", "5")],
+        "lonestar-mst" => &[("nodes", "900"), ("ctas", "2")],
         "lonestar-sssp" => &[("nodes", "900"), ("threads", "128")],
         "sp" => &[("variables", "200"), ("clauses", "840"), ("sweeps", "6"), ("phases", "3")],
         "dmr" => &[("side", "17"), ("ctas", "3"), ("rounds", "40"), ("room", "5")],

@@ -194,7 +194,7 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("sssp", &[("nodes", "900"), ("variant", "wlc"), ("network", "random"), ("degree", "9"), ("launches", "4")]),
     ("sssp", &[("nodes", "900"), ("variant", "topology"), ("network", "mesh"), ("launches", "9")]),
     ("mst", &[("nodes", "900"), ("ctas", "3"), ("network", "mesh"), ("threads", "128")]),
-    ("mst", &[("nodes", "900"), ("ctas", "2"), ("network", "random"), ("degree", "6")]),
+    ("mst", &[("nodes", "1300"), ("ctas", "2"), ("network", "random"), ("degree", "6")]),
     ("lstm-layer2", &[("hidden", "64"), ("batch", "4"), ("steps", "2")]),
     ("gru", &[("hidden", "96"), ("batch", "16"), ("steps", "4")]),
     ("cnn", &[("batch", "3"), ("side", "10"), ("inputs", "5"), ("channels", "36"), ("outputs", "40"), ("splits", "1")]),

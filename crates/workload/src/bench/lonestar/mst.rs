@@ -1,28 +1,38 @@
-//! Borůvka's minimum spanning tree with scoped atomics and a barrier across CTAs.
+//! LonestarGPU's minimum spanning tree: Borůvka's algorithm on components that are trees of pointers.
 //!
 //! A spanning tree is of an undirected graph: where a file has an arc without one that leads back, arcs count in both
 //! directions, which a note says. Loops and parallel edges stay; no tree holds a loop, or more than one of parallels.
 //!
-//! A round has two kernels. `find-minimum` reduces, for each component, the lightest edge that leaves it
-//! with a scoped atomic minimum. `merge` is cooperative: component roots hook onto the component across
-//! their lightest edge, all CTAs meet, roots are chased to their new root with scoped relaxed accesses, all
-//! CTAs meet again, and every node takes its new root.
+//! Each node points to another of its component, and the *boss* of a component to itself (`components`). A round has five
+//! kernels. `initialize` clears what nodes know. `find-minimum` gives each node its lightest arc to another component, and
+//! each boss the lightest weight by an atomic minimum. `find-node` elects, by compare and swap, one of the nodes with that
+//! weight. `verify-minimum` has each boss mark the node elected. `merge` is cooperative: it joins the components on both
+//! sides of each marked node's arc, between two barriers of all CTAs, and is launched again while one was joined already.
+//! Rounds end when the number of components stays.
+//!
+//! A search for a boss compresses the path: it stores the boss to the node that it started from. The first three searches of
+//! a round start from every node and from its neighbours, so that CTAs store to what others read.
+
+mod components;
 
 use super::network::{DEGREE, GRAPH, NETWORK, NODES, Network, SYMMETRIC, Uses};
-use crate::bench::benchmark::Benchmark;
+use crate::bench::benchmark::{Benchmark, demand};
 use crate::bench::grid_barrier::GridBarrier;
 use crate::bench::scope::scope;
 use crate::bench::workload::{Instance, Request, WorkloadError};
-use crate::graph::{Edges, Groups};
+use crate::graph::Groups;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
+use components::Components;
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA of the cooperative kernel. Source: assumed, the usual size.
-const THREADS: u32 = 256;
-/// No edge leaves the component.
-const NONE: u64 = u64::MAX;
+/// Threads of a CTA of `merge`. Source: LonestarGPU mst (`dfindcompmintwo`).
+const THREADS: u32 = 384;
+/// No weight yet (LonestarGPU `MYINFINITY`): above every weight.
+const NONE: u32 = u32::MAX;
+/// Most waits of a CTA in a kernel: one for each other CTA at each barrier.
+const MOST_WAITS: u64 = 32_767;
 
 static PARAMETERS: [Parameter; 9] = [
     NODES,
@@ -32,7 +42,7 @@ static PARAMETERS: [Parameter; 9] = [
         name: "scope",
         kind: Kind::Choice(&["gpu", "sys"]),
         default: "gpu",
-        about: "scope of atomics, and of the accesses that race",
+        about: "scope of atomics",
         source: "HMG VI: mst uses .gpu-scoped synchronization; CUDA's atomics have the scope of the GPU",
     },
     Parameter {
@@ -44,18 +54,18 @@ static PARAMETERS: [Parameter; 9] = [
     },
     Parameter {
         name: "ctas",
-        // A CTA waits for at most 32767 stores of a kernel: for each of all CTAs' at two barriers.
-        kind: Kind::Count { low: 1, high: (1 << 14) - 1 },
+        // At each of two barriers, one CTA waits for all others.
+        kind: Kind::Count { low: 1, high: MOST_WAITS / 2 },
         default: "512",
-        about: "CTAs of the cooperative kernel, at scale 1; scales with the SMs",
-        source: "one for each of the 512 SMs of HMG's machine (Table II)",
+        about: "CTAs of the cooperative kernel, of 384 threads, at scale 1; scales with the SMs",
+        source: "LonestarGPU mst: as many for each SM as are resident; one is assumed, of the 512 SMs of HMG's machine (Table II)",
     },
     Parameter {
         name: "threads",
         kind: Kind::Choice(&["128", "256", "512", "768", "1024"]),
-        default: "256",
-        about: "threads of a CTA that looks for lightest edges",
-        source: "assumed, the usual choice for one thread a node",
+        default: "1024",
+        about: "threads of a CTA of the other kernels, which have one thread a node",
+        source: "LonestarGPU mst (`setMaxThreadsPerBlock`)",
     },
     GRAPH,
     SYMMETRIC,
@@ -64,7 +74,7 @@ static PARAMETERS: [Parameter; 9] = [
 /// The benchmark.
 pub(crate) static MST: Benchmark = Benchmark {
     name: "lonestar-mst",
-    about: "Borůvka's spanning tree of an undirected network: scoped atomics, synchronisation inside kernels",
+    about: "Borůvka's spanning tree of an undirected network: pointers that searches compress, atomics, barriers inside kernels",
     source: "LonestarGPU mst; HMG Table III (Lonestar_mst-road-fla); NUMA-GPU, Table 2 (Lonestar-MST-Graph, -Mesh)",
     parameters: &PARAMETERS,
     nonlinear: true,
@@ -74,213 +84,321 @@ pub(crate) static MST: Benchmark = Benchmark {
 
 struct Forest {
     network: Network,
-    edges: Edges,
-    /// Index of each arc's edge.
-    edge: Array<u32>,
-    /// Weight of each arc.
+    /// Weight of each arc (LonestarGPU `edgessrcwt`).
     weight: Array<u32>,
-    /// Two entries an edge: its ends.
-    ends: Array<u32>,
-    /// Root of each node's component.
-    component: Array<u32>,
-    /// Where each root hooks onto.
-    parent: Array<u32>,
-    /// Lightest edge that leaves each root's component: weight × 2^32 + edge.
-    lightest: Array<u64>,
-    /// 1 for each edge of the tree.
-    in_tree: Array<u32>,
-    /// Weight of the tree, and components merged in this round.
-    totals: Array<u64>,
+    components: Components,
+    /// Weight of each node's lightest arc to another component (`eleminwts`).
+    lightest: Array<u32>,
+    /// The lightest of those of each boss's component (`minwtcomponent`).
+    lightest_of: Array<u32>,
+    /// The component that each node's arc leads to; the number of nodes where there is none (`partners`).
+    partner: Array<u32>,
+    /// Cleared and not read (`phores`).
+    phore: Array<u32>,
+    /// Whether the node's arc joins components in this round (`processinnextiteration`).
+    marked: Array<bool>,
+    /// The node elected for each boss; the number of nodes where there is none (`goaheadnodeofcomponent`).
+    elected: Array<u32>,
+    /// Weight of the tree, and edges of it.
+    total: Array<u32>,
+    edges: Array<u32>,
+    /// Whether `merge` met components that were one already.
+    again: Array<bool>,
     barrier: GridBarrier,
     scope: Scope,
     ctas: u32,
     threads: u32,
 }
 
+/// Turns that the threads of `merge` take to see every node.
+fn turns(nodes: u32, ctas: u32) -> u32 {
+    nodes.div_ceil(ctas * THREADS)
+}
+
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let network = Network::lay_out_kind(name, request, Uses::Edges, memory)?;
-    let edges = network.graph.edges().expect("every arc of such a network leads back");
-    let (nodes, arcs, count) = (u64::from(network.nodes()), network.target.len(), edges.list.len() as u64);
     let ctas = request.scale.of(request.values.count("ctas"));
-    let scaling = network.scaling;
+    let waits = (ctas - 1) * u64::from(2 * turns(network.nodes(), ctas as u32));
+    demand(name, waits <= MOST_WAITS, || {
+        format!(
+            "{} nodes and ctas={ctas}: a CTA would wait {waits} times in a kernel, at most {MOST_WAITS}",
+            network.nodes()
+        )
+    })?;
+    demand(name, network.graph.weight().iter().all(|weight| *weight != NONE), || {
+        format!("a weight of {NONE}: below that")
+    })?;
+    let (nodes, arcs, scaling) = (u64::from(network.nodes()), network.target.len(), network.scaling);
+    let scope_of_atomics = scope(&request.values, "scope");
     Ok(Box::new(Forest {
-        edge: memory.array("edge", arcs, scaling),
         weight: memory.array("weight", arcs, scaling),
-        ends: memory.array("ends", 2 * count, scaling),
-        component: memory.array("component", nodes, scaling),
-        parent: memory.array("parent", nodes, scaling),
+        components: Components::lay_out(memory, nodes, scaling, scope_of_atomics),
         lightest: memory.array("lightest", nodes, scaling),
-        in_tree: memory.array("in_tree", count, scaling),
-        totals: memory.array("totals", 2, Scaling::Fixed),
+        lightest_of: memory.array("lightest-of", nodes, scaling),
+        partner: memory.array("partner", nodes, scaling),
+        phore: memory.array("phore", nodes, scaling),
+        marked: memory.array("marked", nodes, scaling),
+        elected: memory.array("elected", nodes, scaling),
+        total: memory.array("total", 1, Scaling::Fixed),
+        edges: memory.array("edges", 1, Scaling::Fixed),
+        again: memory.array("again", 1, Scaling::Fixed),
         barrier: GridBarrier::lay_out(memory, ctas, scope(&request.values, "barrier")),
         network,
-        edges,
-        scope: scope(&request.values, "scope"),
+        scope: scope_of_atomics,
         ctas: ctas as u32,
         threads: request.values.count("threads") as u32,
     }))
 }
 
-/// Position in [`Forest::totals`] of the tree's weight.
-const WEIGHT: i32 = 0;
-/// Position in [`Forest::totals`] of the components merged in this round.
-const MERGED: i32 = 1;
-
 impl Forest {
-    /// Each node offers its lightest edge to another component.
-    fn find_minimum(&self, cta: &mut Cta<'_>) {
-        let network = &self.network;
+    /// Runs `body` with each thread's node.
+    fn each_node(&self, cta: &mut Cta<'_>, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
         cta.each_warp(|warp| {
             let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
-            warp.when(node.lt(network.nodes() as i32), |warp| {
-                let own = warp.load(self.component, node);
-                let (first, degree) = network.row(warp, node);
-                let mut best = Lanes::all(NONE);
+            warp.when(node.lt(self.network.nodes() as i32), |warp| body(warp, node));
+        });
+    }
+
+    /// LonestarGPU `dinit`.
+    fn initialize(&self, warp: &mut Warp<'_>, node: Lanes<i32>) {
+        warp.store(self.lightest, node, NONE);
+        warp.store(self.lightest_of, node, NONE);
+        warp.store(self.elected, node, self.network.nodes());
+        warp.store(self.phore, node, 0);
+        warp.store(self.partner, node, node.cast::<u32>());
+        warp.store(self.marked, node, false);
+    }
+
+    /// LonestarGPU `dfindelemin`.
+    fn find_minimum(&self, warp: &mut Warp<'_>, node: Lanes<i32>) {
+        let boss = self.components.find(warp, node.cast());
+        let (first, degree) = self.network.row(warp, node);
+        let (mut least, mut partner) = (Lanes::all(NONE), Lanes::all(self.network.nodes()));
+        warp.repeat(degree, |warp, arc| {
+            let arc = warp.compute(ComputeClass::Int, 1, first + arc);
+            let weight = warp.load(self.weight, arc);
+            warp.when(weight.lt(least), |warp| {
+                let neighbour = warp.load(self.network.target, arc);
+                let other = self.components.find(warp, neighbour);
+                warp.when(other.ne(boss), |warp| {
+                    least = warp.update(least, weight);
+                    partner = warp.update(partner, other);
+                });
+            });
+        });
+        warp.store(self.lightest, node, least);
+        warp.store(self.partner, node, partner);
+        let known = warp.load(self.lightest_of, boss);
+        warp.when(least.lt(known) & boss.ne(partner), |warp| {
+            warp.reduce(Reduction::Min, self.lightest_of, boss, least, Order::relaxed(self.scope));
+        });
+    }
+
+    /// LonestarGPU `dfindelemin2`.
+    fn find_node(&self, warp: &mut Warp<'_>, node: Lanes<i32>) {
+        let boss = self.components.find(warp, node.cast());
+        let (own, least) = (warp.load(self.lightest, node), warp.load(self.lightest_of, boss));
+        warp.when(own.eq(least), |warp| {
+            let partner = warp.load(self.partner, node);
+            warp.when(partner.ne(boss) & partner.ne(self.network.nodes()), |warp| {
+                let (first, degree) = self.network.row(warp, node);
                 warp.repeat(degree, |warp, arc| {
                     let arc = warp.compute(ComputeClass::Int, 1, first + arc);
-                    let other = warp.load(network.target, arc);
-                    let other = warp.load(self.component, other);
-                    warp.when(other.ne(own), |warp| {
-                        let (weight, edge) = (warp.load(self.weight, arc), warp.load(self.edge, arc));
-                        let key = weight.cast::<u64>() * (1 << 32) + edge.cast::<u64>();
-                        let key = warp.compute(ComputeClass::Int, 3, key);
-                        best = warp.update(best, best.min(key));
+                    let weight = warp.load(self.weight, arc);
+                    warp.when(weight.eq(own), |warp| {
+                        let neighbour = warp.load(self.network.target, arc);
+                        let other = self.components.find(warp, neighbour);
+                        warp.when(other.eq(partner), |warp| self.elect(warp, boss, node));
                     });
                 });
-                warp.when(best.ne(NONE), |warp| {
-                    warp.reduce(Reduction::Min, self.lightest, own, best, Order::relaxed(self.scope));
-                });
             });
         });
     }
 
-    /// Joins components along their lightest edges. `round` counts from 0.
-    async fn merge(&self, cta: &mut Cta<'_>, round: u32) {
-        self.each_node(cta, |warp, node| self.hook(warp, node));
-        self.barrier.meet(cta, 2 * round + 1).await;
-        self.each_node(cta, |warp, node| self.chase(warp, node));
-        self.barrier.meet(cta, 2 * round + 2).await;
-        self.each_node(cta, |warp, node| {
-            let old = warp.load(self.component, node);
-            let new = warp.load_ordered(self.parent, old, Order::relaxed(self.scope));
-            warp.store(self.component, node, new);
-            warp.store(self.lightest, node, NONE);
-        });
+    /// The first node of those that stand for a component is elected.
+    fn elect(&self, warp: &mut Warp<'_>, boss: Lanes<u32>, node: Lanes<i32>) {
+        let nobody = self.network.nodes();
+        warp.compare_exchange(self.elected, boss, nobody, node.cast::<u32>(), Order::relaxed(self.scope));
     }
 
-    /// Runs `body` on the CTA's share of the nodes: every `grid × threads`-th node from each thread's own.
-    fn each_node(&self, cta: &mut Cta<'_>, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
-        let (nodes, stride) = (self.network.nodes() as i32, (cta.grid() * cta.threads()) as usize);
-        cta.each_warp(|warp| {
-            for start in (0..nodes).step_by(stride) {
-                let node = warp.compute(ComputeClass::Int, 1, warp.global_thread() + start);
-                warp.when(node.ge(0) & node.lt(nodes), |warp| body(warp, node));
-            }
-        });
-    }
-
-    /// A root hooks onto the component across its lightest edge; of two that choose the same edge, the one
-    /// with the smaller number stays a root.
-    fn hook(&self, warp: &mut Warp<'_>, node: Lanes<i32>) {
-        let relaxed = Order::relaxed(self.scope);
-        let node_id = node.cast::<u32>();
-        let root = warp.load(self.component, node);
-        warp.when(root.eq(node_id), |warp| {
-            warp.store_ordered(self.parent, node, node_id, relaxed);
-            let key = warp.load(self.lightest, node);
-            warp.when(key.ne(NONE), |warp| {
-                let edge = warp.compute(ComputeClass::Int, 2, (key % (1 << 32)).cast::<i32>());
-                let [a, b] = warp.load_vector(self.ends, edge * 2);
-                let (a, b) = (warp.load(self.component, a), warp.load(self.component, b));
-                let other = a.eq(node_id).select(b, a);
-                let theirs = warp.load(self.lightest, other);
-                let stays = theirs.eq(key) & node_id.lt(other);
-                warp.when(!stays, |warp| {
-                    warp.store_ordered(self.parent, node, other, relaxed);
-                    warp.store(self.in_tree, edge, 1);
-                    let weight = warp.compute(ComputeClass::Int, 1, key / (1 << 32));
-                    warp.reduce(Reduction::Add, self.totals, Lanes::all(WEIGHT), weight, relaxed);
-                    warp.reduce(Reduction::Add, self.totals, Lanes::all(MERGED), 1, relaxed);
-                });
+    /// LonestarGPU `verify_min_elem`.
+    fn verify_minimum(&self, warp: &mut Warp<'_>, node: Lanes<i32>) {
+        let boss = node.cast::<u32>();
+        let is_boss = self.components.is_boss(warp, boss);
+        warp.when(is_boss, |warp| {
+            let elected = warp.load(self.elected, node);
+            warp.when(elected.ne(self.network.nodes()), |warp| {
+                let (first, degree) = self.network.row(warp, elected.cast());
+                let least = warp.load(self.lightest_of, node);
+                warp.when(least.ne(NONE), |warp| self.mark(warp, [boss, elected, first, degree, least]));
             });
         });
     }
 
-    /// A root that hooked follows the hooks to the root that stayed.
-    fn chase(&self, warp: &mut Warp<'_>, node: Lanes<i32>) {
-        let relaxed = Order::relaxed(self.scope);
-        let root = warp.load(self.component, node);
-        warp.when(root.eq(node.cast::<u32>()), |warp| {
-            let mut at = warp.load_ordered(self.parent, node, relaxed);
-            loop {
-                let up = warp.load_ordered(self.parent, at, relaxed);
-                let moving = up.ne(at);
-                at = warp.update(at, up);
-                if !warp.any(moving) {
-                    break;
-                }
+    /// Marks the node elected where one of its arcs is as light as the component's lightest and leads to its partner. Lanes
+    /// end with the first such arc.
+    fn mark(&self, warp: &mut Warp<'_>, [boss, elected, first, degree, least]: [Lanes<u32>; 5]) {
+        let mut left = degree;
+        for arc in 0.. {
+            let mut goes_on = false;
+            warp.when(left.gt(arc), |warp| {
+                goes_on = true;
+                let arc = warp.compute(ComputeClass::Int, 1, first + arc);
+                let weight = warp.load(self.weight, arc);
+                warp.when(weight.eq(least), |warp| {
+                    let neighbour = warp.load(self.network.target, arc);
+                    let other = self.components.find(warp, neighbour);
+                    let partner = warp.load(self.partner, elected);
+                    warp.when(other.eq(partner) & other.ne(boss), |warp| {
+                        warp.store(self.marked, elected, true);
+                        left = warp.update(left, Lanes::all(0));
+                    });
+                });
+            });
+            if !goes_on {
+                break;
             }
-            warp.store_ordered(self.parent, node, at, relaxed);
+        }
+    }
+
+    /// LonestarGPU `dfindcompmintwo`. `launch` counts from 0.
+    async fn merge(&self, cta: &mut Cta<'_>, launch: u32) {
+        let (nodes, threads) = (self.network.nodes(), self.ctas * THREADS);
+        let turns = turns(nodes, self.ctas);
+        for turn in 0..turns {
+            let meeting = 2 * (launch * turns + turn) + 1;
+            let mut sides = Vec::with_capacity(cta.warps() as usize);
+            let own = |warp: &mut Warp<'_>| {
+                let node = warp.global_thread().cast::<u32>() + turn * threads;
+                warp.compute(ComputeClass::Int, 1, node)
+            };
+            cta.each_warp(|warp| {
+                let node = own(warp);
+                let mut found = [Lanes::all(0); 2];
+                self.each_marked(warp, node, |warp| found = self.sides(warp, node, found));
+                sides.push(found);
+            });
+            self.barrier.meet(cta, meeting).await;
+            cta.each_warp(|warp| {
+                let (node, [source, target]) = (own(warp), sides[warp.index() as usize]);
+                self.each_marked(warp, node, |warp| {
+                    warp.when(source.ne(target), |warp| self.join(warp, node, source, target));
+                });
+            });
+            self.barrier.meet(cta, meeting + 1).await;
+        }
+    }
+
+    /// Runs `body` in the lanes whose node is one and is marked.
+    fn each_marked(&self, warp: &mut Warp<'_>, node: Lanes<u32>, body: impl FnOnce(&mut Warp<'_>)) {
+        warp.when(node.lt(self.network.nodes()), |warp| {
+            let marked = warp.load(self.marked, node);
+            warp.when(marked, body);
         });
+    }
+
+    /// The components on both sides of a marked node's arc; `other` in the lanes that are off.
+    fn sides(&self, warp: &mut Warp<'_>, node: Lanes<u32>, other: [Lanes<u32>; 2]) -> [Lanes<u32>; 2] {
+        let source = self.components.find(warp, node);
+        let partner = warp.load(self.partner, node);
+        let target = self.components.find(warp, partner);
+        let sides = warp.compute(ComputeClass::Int, 0, [source, target]);
+        [warp.update(other[0], sides[0]), warp.update(other[1], sides[1])]
+    }
+
+    /// Joins the components of marked nodes; asks for another launch where they are one.
+    fn join(&self, warp: &mut Warp<'_>, node: Lanes<u32>, source: Lanes<u32>, target: Lanes<u32>) {
+        let relaxed = Order::relaxed(self.scope);
+        let joined = self.components.unify(warp, source, target);
+        warp.when_else(
+            joined,
+            |warp| {
+                let weight = warp.load(self.lightest, node);
+                warp.reduce(Reduction::Add, self.total, Lanes::all(0), weight, relaxed);
+                warp.reduce(Reduction::Add, self.edges, Lanes::all(0), 1, relaxed);
+                warp.store(self.marked, node, false);
+                warp.store(self.lightest, node, NONE);
+            },
+            |warp| warp.store(self.again, Lanes::all(0), true),
+        );
+    }
+
+    /// A round; returns how many components are left. `launches` counts those of `merge`.
+    fn round(&self, host: &mut Host<'_>, launches: &mut u32) -> Result<u32, RecordError> {
+        let ctas = u64::from(self.network.nodes().div_ceil(self.threads));
+        let grid = |name| Grid::new(name, ctas, self.threads);
+        host.launch(grid("initialize"), |cta| self.each_node(cta, |warp, node| self.initialize(warp, node)))?;
+        host.launch_ordered(grid("find-minimum"), |cta| {
+            self.each_node(cta, |warp, node| self.find_minimum(warp, node))
+        })?;
+        host.launch_ordered(grid("find-node"), |cta| self.each_node(cta, |warp, node| self.find_node(warp, node)))?;
+        host.launch_ordered(grid("verify-minimum"), |cta| {
+            self.each_node(cta, |warp, node| self.verify_minimum(warp, node));
+        })?;
+        loop {
+            host.memory().write(self.again, 0, false);
+            host.copy_to_device(self.again);
+            let launch = *launches;
+            let merge = async |cta: &mut Cta<'_>| self.merge(cta, launch).await;
+            host.launch_cooperative(Grid::new("merge", u64::from(self.ctas), THREADS), merge)?;
+            *launches += 1;
+            host.copy_to_host(self.again);
+            if !host.memory().read(self.again, 0) {
+                break;
+            }
+        }
+        let left = self.components.left(host);
+        host.copy_to_host(self.total);
+        host.copy_to_host(self.edges);
+        Ok(left)
     }
 }
 
 impl Instance for Forest {
     fn fill(&self, memory: &Memory) {
         self.network.fill(memory);
-        memory.fill(self.edge, |arc| self.edges.of_arc[arc as usize]);
         memory.fill(self.weight, |arc| self.network.graph.weight()[arc as usize]);
-        for (index, edge) in (0..).zip(&self.edges.list) {
-            memory.write(self.ends, 2 * index, edge.a);
-            memory.write(self.ends, 2 * index + 1, edge.b);
-        }
-        memory.fill(self.component, |node| node as u32);
-        memory.fill(self.lightest, |_| NONE);
+        memory.write(self.total, 0, 0);
+        memory.write(self.edges, 0, 0);
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         self.network.copy_to_device(host);
-        for array in [self.edge, self.weight, self.ends, self.component] {
-            host.copy_to_device(array);
-        }
-        host.copy_to_device(self.lightest);
-        let ctas = u64::from(self.network.nodes().div_ceil(self.threads));
-        for round in 0.. {
-            host.memory().write(self.totals, MERGED as u64, 0);
-            host.copy_to_device(self.totals);
-            host.launch(Grid::new("find-minimum", ctas, self.threads), |cta| self.find_minimum(cta))?;
-            let grid = Grid::new("merge", u64::from(self.ctas), THREADS);
-            host.launch_cooperative(grid, async |cta: &mut Cta<'_>| self.merge(cta, round).await)?;
-            host.copy_to_host(self.totals);
-            if host.memory().read(self.totals, MERGED as u64) == 0 {
-                break;
+        host.copy_to_device(self.weight);
+        let nodes = self.network.nodes();
+        self.components.initialize(host, nodes, self.threads)?;
+        host.copy_to_device(self.total);
+        host.copy_to_device(self.edges);
+        let (mut before, mut launches) = (nodes, 0);
+        loop {
+            let left = self.round(host, &mut launches)?;
+            if left == before {
+                return Ok(());
             }
+            before = left;
         }
-        host.copy_to_host(self.in_tree);
-        Ok(())
     }
 
-    /// Kruskal's algorithm, with the same order of equal weights.
+    /// Kruskal's algorithm. Of equal weights either edge may be in a tree, whose weight is the same.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let edges = &self.edges.list;
-        let mut order: Vec<usize> = (0..edges.len()).collect();
-        order.sort_by_key(|&index| (edges[index].weight, index));
-        let mut groups = Groups::new(self.network.nodes());
-        let mut expected = vec![0; edges.len()];
-        let mut weight = 0;
-        for index in order {
-            if groups.join(edges[index].a, edges[index].b) {
-                expected[index] = 1;
-                weight += u64::from(edges[index].weight);
+        let graph = &self.network.graph;
+        let mut arcs: Vec<(u32, u32, u32)> = (0..graph.nodes())
+            .flat_map(|from| graph.row(from).map(move |arc| (graph.weight()[arc], from, graph.target()[arc])))
+            .collect();
+        arcs.sort_unstable();
+        let mut groups = Groups::new(graph.nodes());
+        let (mut edges, mut weight) = (0, 0_u32);
+        for (of_arc, from, to) in arcs {
+            if groups.join(from, to) {
+                edges += 1;
+                weight = weight.wrapping_add(of_arc);
             }
         }
-        let found = memory.to_vec(self.in_tree);
-        if let Some(at) = expected.iter().zip(&found).position(|(expected, found)| expected != found) {
-            return Err(format!("edge {at} is in the tree {} times, expected {}", found[at], expected[at]));
+        match (memory.read(self.edges, 0), memory.read(self.total, 0)) {
+            found if found == (edges, weight) => {}
+            (found, _) if found != edges => return Err(format!("the tree has {found} edges, expected {edges}")),
+            (_, found) => return Err(format!("the tree weighs {found}, expected {weight}")),
         }
-        match memory.read(self.totals, WEIGHT as u64) {
-            found if found == weight => Ok(()),
-            found => Err(format!("the tree weighs {found}, expected {weight}")),
-        }
+        self.components.verify(memory, graph.nodes() - edges, &mut groups)
     }
 }

@@ -1,0 +1,140 @@
+//! Disjoint components of nodes on the device (LonestarGPU `ComponentSpace`).
+
+use crate::graph::Groups;
+use crate::record::{Host, RecordError};
+use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Reduction, Scaling, Warp};
+use tombolo_types::{Order, Scope};
+
+/// Trees of pointers: a node points to another of its component, the boss to itself.
+pub(super) struct Components {
+    /// The node that each node points to (`ele2comp`).
+    up: Array<u32>,
+    /// Nodes of each boss's component (`complen`).
+    size: Array<u32>,
+    /// Number of components (`ncomponents`).
+    count: Array<u32>,
+    /// Of atomics.
+    order: Order,
+}
+
+impl Components {
+    pub(super) fn lay_out(memory: &mut Memory, nodes: u64, scaling: Scaling, scope: Scope) -> Components {
+        Components {
+            up: memory.array("components", nodes, scaling),
+            size: memory.array("component-size", nodes, scaling),
+            count: memory.array("component-count", 1, Scaling::Fixed),
+            order: Order::relaxed(scope),
+        }
+    }
+
+    /// Makes each of the nodes a component (`dinitcs`).
+    pub(super) fn initialize(&self, host: &mut Host<'_>, nodes: u32, threads: u32) -> Result<(), RecordError> {
+        let grid = Grid::new("initialize-components", u64::from(nodes.div_ceil(threads)), threads);
+        host.launch(grid, |cta| {
+            cta.each_warp(|warp| {
+                let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
+                warp.when(node.lt(nodes as i32), |warp| {
+                    warp.store(self.size, node, 1);
+                    warp.store(self.up, node, node.cast::<u32>());
+                });
+            });
+        })?;
+        host.memory().write(self.count, 0, nodes);
+        host.copy_to_device(self.count);
+        Ok(())
+    }
+
+    /// How many there are, which the host copies back.
+    pub(super) fn left(&self, host: &mut Host<'_>) -> u32 {
+        host.copy_to_host(self.count);
+        host.memory().read(self.count, 0)
+    }
+
+    /// Whether a node is its component's boss.
+    pub(super) fn is_boss(&self, warp: &mut Warp<'_>, node: Lanes<u32>) -> Lanes<bool> {
+        let up = warp.load(self.up, node);
+        up.eq(node)
+    }
+
+    /// The boss of each lane's node. A plain store lets the node point to it: other CTAs may see either path.
+    pub(super) fn find(&self, warp: &mut Warp<'_>, node: Lanes<u32>) -> Lanes<u32> {
+        let boss = self.walk(warp, node);
+        warp.store(self.up, node, boss);
+        boss
+    }
+
+    /// The boss of each lane's node, without compression of the path.
+    fn walk(&self, warp: &mut Warp<'_>, node: Lanes<u32>) -> Lanes<u32> {
+        let mut at = node;
+        let mut up = warp.load(self.up, at);
+        loop {
+            let mut moves = false;
+            warp.when(up.ne(at), |warp| {
+                moves = true;
+                at = warp.update(at, up);
+                let next = warp.load(self.up, at);
+                up = warp.update(up, next);
+            });
+            if !moves {
+                return at;
+            }
+        }
+    }
+
+    /// Joins the components of two nodes; false in the lanes where they are one. The boss with the larger number stays one.
+    /// Where another thread has given the other a new boss meanwhile, that one is joined instead.
+    pub(super) fn unify(&self, warp: &mut Warp<'_>, one: Lanes<u32>, two: Lanes<u32>) -> Lanes<bool> {
+        let (mut one, mut two) = (one, two);
+        let (mut open, mut joined) = (Lanes::all(true), Lanes::all(false));
+        loop {
+            let mut goes_on = false;
+            warp.when(open, |warp| {
+                goes_on = true;
+                let (a, b) = (self.walk(warp, one), self.walk(warp, two));
+                open = warp.update(open, a.ne(b));
+                warp.when(a.ne(b), |warp| {
+                    let (lower, boss) = (a.min(b), a.max(b));
+                    let before = warp.exchange(self.up, lower, boss, self.order);
+                    let was_boss = before.eq(lower);
+                    (one, two) = (warp.update(one, before), warp.update(two, boss));
+                    (open, joined) = (warp.update(open, !was_boss), warp.update(joined, was_boss));
+                    warp.when(was_boss, |warp| self.account(warp, lower, boss));
+                });
+            });
+            if !goes_on {
+                return joined;
+            }
+        }
+    }
+
+    /// Adds the size of a component to the one that it was joined to; there is one fewer.
+    fn account(&self, warp: &mut Warp<'_>, lower: Lanes<u32>, boss: Lanes<u32>) {
+        let size = warp.load(self.size, lower);
+        warp.reduce(Reduction::Add, self.size, boss, size, self.order);
+        warp.reduce(Reduction::Add, self.count, Lanes::all(0), u32::MAX, self.order);
+    }
+
+    /// Whether there are `count` components, of the nodes that are together in `groups`.
+    pub(super) fn verify(&self, memory: &Memory, count: u32, groups: &mut Groups) -> Result<(), String> {
+        let up = memory.to_vec(self.up);
+        let boss = |node: u32| {
+            let mut at = node;
+            while up[at as usize] != at {
+                at = up[at as usize];
+            }
+            at
+        };
+        let apart = (0..up.len() as u32).find(|&node| groups.join(node, boss(node)));
+        if let Some(node) = apart {
+            return Err(format!(
+                "node {node} is in the component of node {}, from which no path leads to it",
+                boss(node)
+            ));
+        }
+        let bosses = (0..).zip(&up).filter(|(node, up)| node == *up).count();
+        match memory.read(self.count, 0) {
+            found if found == count && bosses == count as usize => Ok(()),
+            found => Err(format!("{bosses} components, counted as {found}, expected {count}")),
+        }
+    }
+}
