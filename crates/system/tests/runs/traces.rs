@@ -15,11 +15,9 @@ fn a_trace_that_names_no_arrays_runs_as_its_recording_does() {
     // The file says nothing of chains of arithmetic.
     let latencies = ["fp32", "int", "fp64", "special", "tensor"].map(|class| format!("sm.{class}_latency_cycles=1"));
     let machine = machine(&latencies.each_ref().map(String::as_str));
-    for (name, file, given) in [(
-        "stencil2d",
-        "stencil2d-version-1.tombolo",
-        &[("columns", "128"), ("rows", "40"), ("iterations", "2")],
-    )] {
+    for (name, file, given) in
+        [("stencil2d", "stencil2d-version-1.tombolo", &[("columns", "128"), ("rows", "40"), ("iterations", "2")])]
+    {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workload/tests/data/native").join(file);
         let read: Arc<dyn Program> =
             Arc::from(trace::open(&path, machine.line, machine.sm.warp_width).expect("a trace"));
