@@ -16,7 +16,7 @@ use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
 use tombolo_model::stats::Digest;
-use tombolo_model::watch::Contents;
+use tombolo_model::watch::{Contents, Watch};
 use tombolo_types::{ModuleId, Ps};
 
 /// Windows shorter than this cost more in barriers than they win. Assumed: a window of a few events.
@@ -32,17 +32,34 @@ pub struct Hub<C, D: Contents> {
     pub driver: Driver,
     protocol: C,
     map: Map,
+    watch: D::Watch,
 }
 
-impl<C, D: Contents> Hub<C, D> {
+impl<C: Below<D>, D: Contents> Hub<C, D> {
     /// A hub of these.
     pub fn new(
         fabric: Fabric<D>,
         command_processor: CommandProcessor,
         driver: Driver,
         (protocol, map): (C, Map),
+        watch: D::Watch,
     ) -> Hub<C, D> {
-        Hub { fabric, command_processor, driver, protocol, map }
+        Hub { fabric, command_processor, driver, protocol, map, watch }
+    }
+
+    /// Handles an event of one of its components.
+    fn handle(&mut self, place: Place, event: &Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
+        self.watch.beside(event.time, place, &event.message);
+        match place {
+            Place::Switch => match event.message {
+                Message::Cross { route, packet } => self.fabric.cross(route, packet, out),
+                Message::Link(event) => self.fabric.handle(event, out),
+                other => panic!("the switch got {other:?}"),
+            },
+            Place::Driver => self.driver.handle(event.message, out),
+            Place::CommandProcessor => self.command_processor.handle(event.message, &self.protocol, &self.map, out),
+            Place::Module(module, _) => panic!("the hub got an event of {module}"),
+        }
     }
 }
 
@@ -70,15 +87,9 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
                 let index = self.module(module);
                 self.modules[index].handle(unit, event, out);
             }
-            Place::Switch => match event.message {
-                Message::Cross { route, packet } => self.hub().fabric.cross(route, packet, out),
-                Message::Link(event) => self.hub().fabric.handle(event, out),
-                other => panic!("the switch got {other:?}"),
-            },
-            Place::Driver => self.hub().driver.handle(event.message, out),
-            Place::CommandProcessor => {
-                let hub = self.hub();
-                hub.command_processor.handle(event.message, &hub.protocol, &hub.map, out);
+            Place::Switch | Place::Driver | Place::CommandProcessor => {
+                let hub = self.hub.as_mut().expect("events of the hub's components go to its partition");
+                hub.handle(place, event, out);
             }
         }
     }
@@ -101,10 +112,6 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
 impl<C: Below<D>, D: Contents> Part<C, D> {
     fn module(&self, module: ModuleId) -> usize {
         usize::from(module.0 - self.first)
-    }
-
-    fn hub(&mut self) -> &mut Hub<C, D> {
-        self.hub.as_mut().expect("events of the hub's components go to its partition")
     }
 }
 

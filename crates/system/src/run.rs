@@ -360,7 +360,7 @@ impl<D: Contents> Simulation<'_, D> {
         extras.window.into_iter().for_each(|window| modules.iter_mut().for_each(|module| module.record(window)));
         let fabric = links::fabric(&built, layout, extras.window);
         let hub = Beside { fabric, boundaries, driver, schedule };
-        let mut engine = build(spec, &built, hub, protocol, &map, modules);
+        let mut engine = build(spec, &built, hub, (protocol, watch), &map, modules);
         let started = Instant::now();
         let stats = engine.run(spec.threads);
         let wall = started.elapsed().as_secs_f64();
@@ -476,7 +476,7 @@ fn build<C: Below<D>, D: Contents>(
     spec: &RunSpec,
     built: &Built,
     Beside { fabric, boundaries, driver, schedule }: Beside<D>,
-    protocol: C,
+    (protocol, watch): (C, &D::Watch),
     map: &Map,
     modules: Vec<Module<C, D>>,
 ) -> Engine<Part<C, D>> {
@@ -485,7 +485,7 @@ fn build<C: Below<D>, D: Contents>(
     let command_processor =
         CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
     let cut = Cut::of(machine, layout);
-    let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()));
+    let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()), watch.clone());
     let partitions = cut.partitions(layout, modules, hub);
     let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead(machine, layout));
     let id = layout.command_processor();
