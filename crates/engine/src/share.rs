@@ -137,6 +137,11 @@ impl<'a, P: Partition> Share<'a, P> {
         self.due.iter().copied().chain(sent).min().unwrap_or(Ps::NEVER)
     }
 
+    /// Events that each partition has handled, by seat.
+    pub(crate) fn events(&self) -> Vec<u64> {
+        self.lanes.iter().map(|lane| lane.events).collect()
+    }
+
     /// Index of the partition that has run last.
     pub(crate) fn running(&self) -> u16 {
         self.indices[self.running]

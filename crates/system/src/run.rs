@@ -19,7 +19,7 @@ use std::time::Instant;
 use tombolo_design::elision::Decider;
 use tombolo_design::placement::Sharing;
 use tombolo_design::{Built, DesignConfig, Unfit};
-use tombolo_engine::{Engine, HORIZON};
+use tombolo_engine::{Engine, HORIZON, Spare};
 use tombolo_machine::MachineConfig;
 use tombolo_model::below::Below;
 use tombolo_model::block::Blocks;
@@ -60,7 +60,7 @@ pub struct RunSpec {
     pub program: Arc<dyn Program>,
     /// Where its pages are, from [`place`]; `None` to place them now.
     pub pages: Option<Arc<PageTable>>,
-    /// Threads, at least 1.
+    /// Threads that the run may use, at least 1. One that does not help is not used.
     pub threads: usize,
 }
 
@@ -131,6 +131,15 @@ const HOST_SECTIONS: &str = "[cpu], [llc], [host_memory], [host_directory], [hos
 /// See [`RunError`].
 pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
     run_warm(spec, &[])
+}
+
+/// Runs a program to its end on the calling thread, which those of `spare` join where they help; `threads` of `spec` says
+/// nothing. The record is that of [`run`], but for what it cost.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_beside(spec: &RunSpec, spare: &Spare) -> Result<RunRecord, RunError> {
+    Ok(dispatch::<()>(spec, Extras { spare: Some(spare), ..Extras::default() }, &())?.record)
 }
 
 /// Runs a program to its end on a machine whose memory-side caches hold what fits of `resident`.
@@ -235,7 +244,7 @@ impl From<BrokenPaging> for Broken {
     }
 }
 
-/// Optional inputs: warm caches, an injected fault, a timeline, loads that are followed.
+/// Optional inputs: warm caches, an injected fault, a timeline, loads that are followed, threads that may join.
 #[derive(Clone, Copy, Default)]
 struct Extras<'a> {
     /// What memory-side caches hold at the start.
@@ -248,6 +257,8 @@ struct Extras<'a> {
     logs: bool,
     /// Whether what loads take is counted.
     follows: bool,
+    /// Threads that may join a run that begins on the calling one.
+    spare: Option<&'a Spare>,
 }
 
 /// What a run leaves.
@@ -362,7 +373,10 @@ impl<D: Contents> Simulation<'_, D> {
         let hub = Beside { fabric, boundaries, driver, schedule };
         let mut engine = build(spec, &built, hub, (protocol, watch), &map, modules);
         let started = Instant::now();
-        let stats = engine.run(spec.threads);
+        let stats = match extras.spare {
+            Some(spare) => engine.run_beside(spare),
+            None => engine.run(spec.threads),
+        };
         let wall = started.elapsed().as_secs_f64();
         let parts = engine.into_partitions();
         let ended = Ended { spec, machine: &machine, stats, wall, follows };
