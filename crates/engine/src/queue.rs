@@ -153,7 +153,7 @@ impl<M: Copy + Default> EventQueue<M> {
     #[inline]
     pub fn pop_before(&mut self, end: Ps) -> Option<Event<M>> {
         let mut batch = std::mem::take(&mut self.batch);
-        let opened = !self.run.is_empty() || self.open_next(end, &mut batch, |_| {}, |_| {});
+        let opened = !self.run.is_empty() || self.open_next::<false>(end, &mut batch, |_| {}, |_| {});
         let index = if opened { self.next(self.bound(end)) } else { None };
         let event = index.map(|index| if is_late(index) { self.late(index) } else { *on_time(&batch, index) });
         self.batch = batch;
@@ -213,10 +213,10 @@ impl<M: Copy + Default> EventQueue<M> {
 
     /// Opens the next bucket that holds an event, if its first event lies before `end`: one that is not popped from must
     /// stay closed, because events may still be pushed before it. The open one must hold none before `end`. `batch` is
-    /// `self.batch`, taken out of the queue so that its events can be looked at while others are pushed. Shows
-    /// `first` the events of the bucket, and after all of them `then`, each some time before it comes out.
+    /// `self.batch`, taken out of the queue so that its events can be looked at while others are pushed. Where there are
+    /// `HINTS`, shows `first` the events of the bucket, and after all of them `then`, each some time before it comes out.
     #[inline(never)]
-    pub(crate) fn open_next(
+    pub(crate) fn open_next<const HINTS: bool>(
         &mut self,
         end: Ps,
         batch: &mut Vec<Box<Chunk<M>>>,
@@ -240,7 +240,7 @@ impl<M: Copy + Default> EventQueue<M> {
             if place == batch.len() {
                 batch.push(empty_chunk());
             }
-            if let Some(chunk) = self.chunks.get(self.before[chunk] as usize / CHUNK) {
+            if HINTS && let Some(chunk) = self.chunks.get(self.before[chunk] as usize / CHUNK) {
                 // Read next.
                 chunk.iter().for_each(prefetch);
             }
@@ -249,17 +249,20 @@ impl<M: Copy + Default> EventQueue<M> {
             let index = first_index(place);
             // The last pushed first, which is nearly the order that they are sorted into.
             self.run.extend(events.iter().enumerate().rev().map(|(slot, event)| key(&event.0, index + slot as u32)));
-            events.iter().for_each(|slot| first(&slot.0));
+            if HINTS {
+                events.iter().for_each(|slot| first(&slot.0));
+            }
             (tail, self.before[chunk], self.free) = (self.before[chunk], self.free, tail);
         }
-        if let Some(next) = self.next_bucket() {
+        if HINTS && let Some(next) = self.next_bucket() {
             // Its events are read when it is opened, soon.
             self.waiting(next).take(1).flatten().for_each(prefetch);
         }
         if self.run.len() > 1 {
             self.run.sort_unstable_by(|a, b| b.cmp(a));
         }
-        for key in self.run.iter().rev() {
+        let keys = if HINTS { &self.run[..] } else { &[] };
+        for key in keys.iter().rev() {
             then(on_time(batch, *key as u32 & ((1 << INDEX_BITS) - 1)));
         }
         true

@@ -27,6 +27,7 @@ pub mod elision;
 mod ended;
 pub mod energy;
 mod fit;
+mod hints;
 pub mod host;
 pub mod iteration;
 pub mod labels;

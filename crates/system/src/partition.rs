@@ -74,6 +74,8 @@ pub struct Part<C: Below<D>, D: Contents> {
     pub hub: Option<Hub<C, D>>,
     /// Of everything handled here.
     pub digest: Digest,
+    /// Whether its events are to be shown to it ahead of time.
+    hints: bool,
 }
 
 impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
@@ -92,6 +94,11 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
                 hub.handle(place, event, out);
             }
         }
+    }
+
+    #[inline]
+    fn wants_hints(&self) -> bool {
+        self.hints
     }
 
     #[inline]
@@ -169,16 +176,17 @@ impl Cut {
         layout.places().into_iter().map(home).collect()
     }
 
-    /// Puts the modules and the hub into their partitions.
+    /// Puts the modules and the hub into their partitions. `hints`: whether events are to be shown to them ahead of time.
     pub fn partitions<C: Below<D>, D: Contents>(
         &self,
         layout: Layout,
         modules: Vec<Module<C, D>>,
         hub: Hub<C, D>,
+        hints: bool,
     ) -> Vec<Part<C, D>> {
         let places: Arc<[Place]> = layout.places().into();
         let digest = Digest::default();
-        let part = |first, hub| Part { places: Arc::clone(&places), first, modules: Vec::new(), hub, digest };
+        let part = |first, hub| Part { places: Arc::clone(&places), first, modules: Vec::new(), hub, digest, hints };
         let mut parts: Vec<Part<C, D>> = Vec::new();
         for (index, module) in modules.into_iter().enumerate() {
             let index = index as u8;

@@ -4,6 +4,7 @@ use crate::checker::{Checker, LaunchOrder, Versions};
 use crate::elision::{self, BoundaryRecord, Known};
 use crate::ended::Ended;
 use crate::fit;
+use crate::hints;
 use crate::iteration::IterationRecord;
 use crate::labels::LabelError;
 use crate::links;
@@ -500,7 +501,7 @@ fn build<C: Below<D>, D: Contents>(
         CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
     let cut = Cut::of(machine, layout);
     let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()), watch.clone());
-    let partitions = cut.partitions(layout, modules, hub);
+    let partitions = cut.partitions(layout, modules, hub, hints::help(machine));
     let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead(machine, layout));
     let id = layout.command_processor();
     engine.schedule(Ps::ZERO, id, id, Message::Next);
