@@ -1,36 +1,33 @@
 //! What a component may touch of its module beside itself: an SM what the SMs share, a slice what the slices share.
 //! Nothing that changes is in both: what a slice tells an SM goes by message, or by the module as a [`StoreReturn`].
 
-use crate::activity::{Activity, Sample};
 use crate::cache::Ways;
 use crate::credits::Generation;
-use crate::crossbar::Crossbar;
+use crate::crossbar::SmPort;
 use crate::departure::Departure;
 use crate::drains::{Drains, counted};
 use crate::flags::Flags;
-use crate::kernel_slot::KernelSlot;
 use crate::latency::Latencies;
 use crate::memory::{Memory, MemoryRead};
 use crate::message::{LineRequest, Message, Out};
 use crate::outstanding::{Asker, Tickets};
 use crate::packet::{Packet, Payload};
-use crate::port::{Parcel, Port};
+use crate::port::Parcel;
 use crate::posted::StoreReturn;
-use crate::publisher::Publisher;
 use crate::residence::Residence;
 use crate::site::Site;
 use crate::stall::Stall;
 use crate::stats::L2Stats;
 use crate::traffic::Traffic;
 use crate::translation::Translation;
+use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use crate::way_partition::{Split, WayPartition};
 use std::collections::BTreeSet;
 use tombolo_design::Built;
-use tombolo_design::placement::Publishes;
 use tombolo_protocol::drain::{self, Pool, StoreTaken, TakenOn};
 use tombolo_protocol::{Class, Coherence};
-use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, Ps, SmId};
+use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Page, Ps, SmId};
 
 /// What the SMs of a module share.
 pub struct SmShared {
@@ -110,34 +107,20 @@ impl<C, D: Contents> SmContext<'_, '_, C, D> {
     }
 }
 
-/// What the slices of a module share, with its ports and its memory.
+/// What the slices of a module share, with its memory.
 pub struct SliceShared<D: Contents> {
-    /// How the ways of the module's caches are shared.
-    pub ways: WayPartition,
-    /// To and from other modules.
-    pub port: Port,
-    /// From the slices to the SMs.
-    pub crossbar: Crossbar,
     /// The module's memory.
     pub memory: Memory<D>,
-    /// By slice: requests in its input queues.
-    pub queued: Vec<u32>,
     /// Stores and invalidations on their way to other modules.
     pub drains: Drains,
     /// Flags known here.
     pub flags: Flags,
-    /// What publishes stores, where pages are published.
-    pub publisher: Option<Box<Publisher<D>>>,
     /// Stores of the module's SMs that have been taken in this event. The module hands them to the SMs.
     pub returns: Vec<StoreReturn>,
     /// Counters.
     pub stats: L2Stats,
     /// What passed between its levels.
     pub traffic: Traffic,
-    /// What it did over time, where that is kept.
-    activity: Option<Box<Activity>>,
-    /// No later than ways are to be sampled, or the activity.
-    due: Ps,
 }
 
 impl<D: Contents> SliceShared<D> {
@@ -145,89 +128,14 @@ impl<D: Contents> SliceShared<D> {
     pub fn new<C>(site: &Site<C, D>, built: &Built) -> SliceShared<D> {
         let machine = &*site.machine;
         SliceShared {
-            ways: WayPartition::new(crate::convert::way_partition(machine, &built.capacity)),
-            port: Port::new(crate::convert::port(machine, site.layout)),
-            crossbar: Crossbar::new(crate::convert::crossbar(machine, site.layout)),
             memory: Memory::new(crate::convert::memory(machine, built.l3_write)),
-            queued: vec![0; usize::from(site.layout.slices)],
             drains: Drains::new(crate::convert::drains(machine)),
             flags: Flags::default(),
-            publisher: publisher(site, built),
             returns: Vec::new(),
             stats: L2Stats::default(),
             traffic: Traffic::default(),
-            activity: None,
-            due: Ps::NEVER,
         }
     }
-
-    /// Keeps what the module does from here on, in windows of `window`.
-    pub fn record(&mut self, window: Ps) {
-        self.activity = Some(Box::new(Activity::new(window)));
-        self.plan();
-    }
-
-    /// What the module did, where that is kept.
-    pub fn activity(&self) -> Option<&Activity> {
-        self.activity.as_deref()
-    }
-
-    /// The time from which on an event is to be preceded by a sample of ways or of the activity.
-    #[inline]
-    pub fn due(&self) -> Ps {
-        self.due
-    }
-
-    /// Takes a sample of the module before an event at `now`, where its activity is kept.
-    pub fn observe(&mut self, now: Ps, state: impl FnOnce(&SliceShared<D>) -> Sample) {
-        if let Some(mut activity) = self.activity.take() {
-            if activity.due() <= now {
-                activity.take(now, state(self));
-            }
-            self.activity = Some(activity);
-        }
-        self.plan();
-    }
-
-    fn plan(&mut self) {
-        let activity = self.activity.as_ref().map_or(Ps::NEVER, |activity| activity.due());
-        self.due = self.ways.next_sample().min(activity);
-    }
-
-    /// A kernel starts on this module, by which launch of the program.
-    pub fn begin_kernel(&mut self, now: Ps, kernel: KernelSlot, launch: u32) {
-        self.flags.begin(kernel, launch);
-        self.ways.launch(now, self.memory.queued_until(now));
-        self.mark();
-    }
-
-    /// The last kernel here has ended (`idle`), or one of several.
-    pub fn end_kernel(&mut self, idle: bool) {
-        if idle {
-            self.ways.stop();
-        }
-        self.mark();
-    }
-
-    fn mark(&mut self) {
-        if let Some(activity) = &mut self.activity {
-            activity.mark();
-        }
-        self.plan();
-    }
-
-    /// Shifts ways as often as has become due by `now`.
-    pub fn shift_ways(&mut self, now: Ps) {
-        while self.ways.next_sample() <= now {
-            self.ways.sample(self.memory.queued_until(self.ways.next_sample()));
-        }
-    }
-}
-
-/// What publishes, where pages are published.
-fn publisher<C, D: Contents>(site: &Site<C, D>, built: &Built) -> Option<Box<Publisher<D>>> {
-    let Publishes { rules, allocates } = built.sharing.publishes?;
-    Some(Box::new(Publisher::new(crate::convert::publisher(&site.machine, allocates), rules)))
 }
 
 /// What a slice may read beside itself.
@@ -236,6 +144,10 @@ pub struct SliceView<'a, C, D: Contents> {
     pub site: &'a Site<C, D>,
     /// What it shares with the other slices.
     pub shared: &'a SliceShared<D>,
+    /// What its module has once.
+    pub uncore: &'a Uncore<D>,
+    /// The ports of its module's SMs.
+    pub sm_ports: &'a [SmPort],
 }
 
 impl<C, D: Contents> Clone for SliceView<'_, C, D> {
@@ -264,6 +176,10 @@ pub struct SliceContext<'a, 'o, C, D: Contents> {
     pub site: &'a Site<C, D>,
     /// What it shares with the other slices.
     pub shared: &'a mut SliceShared<D>,
+    /// What its module has once.
+    pub uncore: &'a mut Uncore<D>,
+    /// The ports of its module's SMs.
+    pub sm_ports: &'a mut [SmPort],
     /// Where its events go.
     pub out: &'a mut Out<'o, D>,
 }
@@ -272,21 +188,21 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     /// The same, to read.
     #[inline]
     pub fn view(&self) -> SliceView<'_, C, D> {
-        SliceView { site: self.site, shared: self.shared }
+        SliceView { site: self.site, shared: self.shared, uncore: self.uncore, sm_ports: self.sm_ports }
     }
 
     /// The ways of the L2 that lines of a class may take.
     #[inline]
     pub fn l2_ways(&self, class: Class) -> Ways {
         match class {
-            Class::Own => self.shared.ways.l2().local,
-            Class::GpuHome | Class::GpuRemote | Class::SystemRemote => self.shared.ways.l2().remote,
+            Class::Own => self.uncore.ways.l2().local,
+            Class::GpuHome | Class::GpuRemote | Class::SystemRemote => self.uncore.ways.l2().remote,
         }
     }
 
     /// Sends a packet to another module as it departs; returns when it has left.
     pub fn send(&mut self, departs: Departure, target: ModuleId, packet: Packet<D>) -> Ps {
-        self.shared.port.send(Parcel { from: self.id, departs, target, packet }, self.site, self.out)
+        self.uncore.port.send(Parcel { from: self.id, departs, target, packet }, self.site, self.out)
     }
 
     /// Has memory read bytes of a line.
@@ -308,10 +224,10 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     /// Delivers grains of a line to an SM as they depart; returns the arrival.
     pub fn deliver(&mut self, departs: Departure, sm: SmId, grains: u32) -> Ps {
         self.shared.traffic.l1_l2 += self.site.weights.of(Payload::Grains(grains));
-        let bytes = u64::from(grains) * self.site.machine.line.grain();
+        let bytes = Bytes(u64::from(grains) * self.site.machine.line.grain());
         let (source, now) = (self.site.source(self.id), self.out.now());
         let late = self.site.watch.delivery(self.site.module, source, sm);
-        self.shared.crossbar.deliver(now, departs, (source, sm), bytes) + late
+        self.sm_ports[usize::from(sm.0)].take(now, departs, source, bytes) + late
     }
 
     /// Counts a store about to leave; one whose origin is another module is forwarded.

@@ -76,17 +76,11 @@ pub struct Controller {
     flushes: Vec<(Ps, u64)>,
 }
 
-/// Lines that the module's L2 holds, and those of them that are dirty.
-fn held<C: Below<D>, D: Contents>(parts: &mut Parts<'_, '_, C, D>) -> (u32, u32) {
-    let slices = parts.slices.iter_mut().map(|slice| slice.held());
-    slices.fold((0, 0), |(valid, dirty), (more, more_dirty)| (valid + more, dirty + more_dirty))
-}
-
 /// Tells the driver which pages the module has accessed; they are tracked no more.
 fn tell_accesses<C: Below<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_, '_, C, D>) {
     let (module, driver) = (parts.site.module, parts.site.layout.driver());
     let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
-    for page in parts.sm_shared.accessed.take().unwrap_or_default() {
+    for page in parts.sm_side.shared.accessed.take().unwrap_or_default() {
         parts.out.send(at, id, driver, Message::Accessed { page, module });
     }
     parts.out.send(at, id, driver, Message::AccessesTold);
@@ -128,10 +122,10 @@ impl Controller {
                 self.act(Part { action, extent, counted }, Waiter::new(collector, slot.0.into()), parts);
             }
             Message::Taken { pool, ticket } => {
-                parts.slice_shared.drains.taken(parts.out.now(), pool, ticket);
+                parts.slice_side.shared.drains.taken(parts.out.now(), pool, ticket);
                 self.finish(pool, parts);
                 if pool.takes_room() {
-                    parts.slice_side(self.id).drain_to_watermark();
+                    parts.as_slice(self.id).drain_to_watermark();
                     self.serve_slices(parts);
                 }
             }
@@ -140,12 +134,12 @@ impl Controller {
             Message::Written { join } => self.part_done(join, parts),
             Message::LanesIn(lanes) => {
                 let rate = crate::convert::incoming(&parts.site.machine, lanes);
-                parts.slice_shared.ways.set_incoming(rate);
+                parts.uncore.ways.set_incoming(rate);
             }
             Message::Launch { command, launch, slot } => {
                 self.dispatcher.launch(Launch { command, launch, slot }, parts);
             }
-            Message::KernelBegins { slot, launch } => parts.slice_shared.flags.begin(slot, launch),
+            Message::KernelBegins { slot, launch } => parts.slice_side.shared.flags.begin(slot, launch),
             Message::KernelDrained { kernel } => self.dispatcher.drained(kernel, parts),
             other => panic!("{}: a controller got {other:?}", parts.site.module),
         }
@@ -158,18 +152,18 @@ impl Controller {
         parts: &mut Parts<'_, '_, C, D>,
     ) {
         let (pool, _) = LEG_OF_PUBLICATIONS.pools();
-        parts.slice_shared.drains.taken(parts.out.now(), pool, ticket);
-        parts.slice_side(self.id).publication_taken(line);
+        parts.slice_side.shared.drains.taken(parts.out.now(), pool, ticket);
+        parts.as_slice(self.id).publication_taken(line);
         self.finish(pool, parts);
-        parts.slice_side(self.id).drain_to_watermark();
+        parts.as_slice(self.id).drain_to_watermark();
         self.serve_slices(parts);
     }
 
     /// The result of an atomic on a line has come: what waits for it goes on.
     pub(crate) fn answered<C: Below<D>, D: Contents>(&mut self, line: Line, parts: &mut Parts<'_, '_, C, D>) {
-        let Some(publisher) = &mut parts.slice_shared.publisher else { return };
+        let Some(publisher) = &mut parts.uncore.publisher else { return };
         publisher.answered(line);
-        parts.slice_side(self.id).drain_to_watermark();
+        parts.as_slice(self.id).drain_to_watermark();
         self.serve_slices(parts);
     }
 
@@ -240,7 +234,7 @@ impl Controller {
                 own = Some(action);
             } else {
                 let packet = Packet::Act { action, collector: self.id, collection };
-                parts.slice_side(self.id).send(now, member, packet);
+                parts.as_slice(self.id).send(now, member, packet);
             }
         }
         if let Some(action) = own {
@@ -250,31 +244,31 @@ impl Controller {
 
     /// This module's part of a phase.
     fn act<C: Below<D>, D: Contents>(&mut self, part: Part, mut waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
-        parts.slice_shared.stats.phases += 1;
+        parts.slice_side.shared.stats.phases += 1;
         let extent = parts.site.extents.lines(part.extent);
-        let before = part.counted.then(|| held(parts));
+        let before = part.counted.then(|| parts.slice_side.held());
         let mut taken = parts.out.now();
-        parts.slice_side(self.id).empty_queue(part.action);
+        parts.as_slice(self.id).empty_queue(part.action);
         if let Action::Merge { all } = part.action {
             return self.merge(all, waiter, parts);
         }
         if matches!(part.action, Action::Invalidate(_)) {
-            parts.slice_shared.stats.bulk_invalidations += 1;
+            parts.slice_side.shared.stats.bulk_invalidations += 1;
         }
         if C::Slice::is_walked(&parts.site.protocol, part.action) {
             taken += crate::convert::walk(&parts.site.machine);
         }
-        let written_back = parts.slice_shared.stats.write_back_bytes;
-        for slice in 0..parts.slices.len() {
+        let written_back = parts.slice_side.shared.stats.write_back_bytes;
+        for slice in 0..parts.slice_side.slices.len() {
             let by = parts.at_slice(slice, |slice, here| slice.act(part.action, extent.as_deref(), here));
             taken = taken.max(by);
         }
-        let flushed = parts.slice_shared.stats.write_back_bytes - written_back;
+        let flushed = parts.slice_side.shared.stats.write_back_bytes - written_back;
         if flushed > 0 {
             self.flushes.push((parts.out.now(), flushed));
         }
         if let Some((valid, dirty)) = before {
-            let (left, still) = held(parts);
+            let (left, still) = parts.slice_side.held();
             waiter.lost = Lost { flushed: dirty.saturating_sub(still), dropped: valid.saturating_sub(left) };
         }
         self.answer_when_taken(part.action, waiter, taken, parts);
@@ -282,8 +276,8 @@ impl Controller {
 
     /// Has every slice merge its blocks, and answers when all have.
     fn merge<C: Below<D>, D: Contents>(&mut self, all: bool, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
-        let join = place(&mut self.joins, Join { waiter, missing: parts.slices.len() as u8 });
-        for slice in 0..parts.slices.len() {
+        let join = place(&mut self.joins, Join { waiter, missing: parts.slice_side.slices.len() as u8 });
+        for slice in 0..parts.slice_side.slices.len() {
             parts.at_slice(slice, |slice, here| slice.merge(all, join, here));
         }
     }
@@ -308,7 +302,7 @@ impl Controller {
             parts.out.send(taken, self.id, self.id, Message::Written { join });
         }
         for pool in awaited() {
-            parts.slice_shared.drains.drain(pool, Asker::Join(join));
+            parts.slice_side.shared.drains.drain(pool, Asker::Join(join));
         }
         for pool in awaited() {
             self.finish(pool, parts);
@@ -317,7 +311,7 @@ impl Controller {
 
     /// Answers those who wait for drains of one pool that are over.
     fn finish<C: Below<D>, D: Contents>(&mut self, pool: Pool, parts: &mut Parts<'_, '_, C, D>) {
-        while let Some(asker) = parts.slice_shared.drains.pop_drained(pool) {
+        while let Some(asker) = parts.slice_side.shared.drains.pop_drained(pool) {
             match asker {
                 Asker::Join(join) => self.part_done(join, parts),
                 Asker::Home { module, ticket, ready } => {
@@ -354,12 +348,12 @@ impl Controller {
                 Message::PhaseDone { slot: KernelSlot(collection as u8), module: parts.site.module, lost },
             );
         } else if collector == parts.site.layout.driver() {
-            let page = parts.sm_shared.pages.drained(collection);
+            let page = parts.sm_side.shared.pages.drained(collection);
             page_moves::answer(page, parts.out.now(), parts);
         } else {
             let now = Departure::at(parts.out.now());
             let module = ModuleId((collector.0 / parts.site.layout.stride()) as u8);
-            parts.slice_side(self.id).send(now, module, Packet::Acted { collection });
+            parts.as_slice(self.id).send(now, module, Packet::Acted { collection });
         }
     }
 
@@ -373,10 +367,10 @@ impl Controller {
 
     /// Has slices run what waits for a store credit, each time another one first.
     fn serve_slices<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
-        let count = parts.slices.len();
+        let count = parts.slice_side.slices.len();
         self.first_served = if self.first_served + 1 < count { self.first_served + 1 } else { 0 };
         for slice in (self.first_served..count).chain(0..self.first_served) {
-            if parts.slice_shared.queued[slice] > 0 {
+            if parts.slice_side.slices[slice].has_queued() {
                 parts.at_slice(slice, |slice, here| slice.serve_queues(here));
             }
         }

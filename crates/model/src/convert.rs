@@ -125,7 +125,6 @@ pub fn crossbar(machine: &MachineConfig, layout: Layout) -> crossbar::CrossbarCo
     crossbar::CrossbarConfig {
         rate: machine.crossbar.rate,
         latency: machine.crossbar.latency,
-        sms: usize::from(machine.topology.sms_per_module),
         sources: sources(layout),
     }
 }

@@ -11,7 +11,7 @@
 use crate::below::Below;
 use crate::kernel_slot::KernelSlot;
 use crate::message::Message;
-use crate::pace::{KernelStats, Pace};
+use crate::pace::Pace;
 use crate::parts::Parts;
 use crate::posted::Drainer;
 use crate::residency::Room;
@@ -114,14 +114,10 @@ impl Dispatcher {
     ) {
         let (site, now) = (parts.site, parts.out.now());
         site.watch.kernel(launch, slot);
-        parts.slice_shared.begin_kernel(now, slot, launch);
+        parts.slice_side.shared.flags.begin(slot, launch);
+        parts.uncore.begin_kernel(now, parts.slice_side.shared.memory.queued_until(now));
         parts.tell_l1_ways();
-        for sm in &mut *parts.sms {
-            sm.forget_flags(slot);
-            if l1::acquire_invalidates(&site.protocol, Scope::Sys) {
-                sm.invalidate_l1();
-            }
-        }
+        parts.sm_side.begin_kernel(slot, l1::acquire_invalidates(&site.protocol, Scope::Sys));
         let Command::Launch { kernel: index, on, .. } = self.program.commands()[command as usize] else {
             panic!("command {command} launches no kernel")
         };
@@ -155,9 +151,9 @@ impl Dispatcher {
     fn fill<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         let mut starts = true;
         while std::mem::take(&mut starts) {
-            for sm in 0..parts.sms.len() {
+            for sm in 0..parts.sm_side.sms.len() {
                 starts |= self.dispatch(sm, parts);
-                if parts.sms[sm].has_finished() {
+                if parts.sm_side.sms[sm].has_finished() {
                     self.refill(sm, parts);
                 }
             }
@@ -167,7 +163,7 @@ impl Dispatcher {
     /// An SM may have ended CTAs: dispatches others in their place.
     pub fn refill<C: Below<D>, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) {
         // A CTA without warps ends as it starts.
-        while let Some(slot) = parts.sms[sm].pop_finished() {
+        while let Some(slot) = parts.sm_side.sms[sm].pop_finished() {
             let kernel = self.kernels.iter_mut().find(|kernel| kernel.slot == slot);
             let kernel = kernel.expect("only a running kernel's CTAs end");
             kernel.running -= 1;
@@ -184,7 +180,7 @@ impl Dispatcher {
         if self.failure.is_some() || !self.free[sm].fits(&kernel.needs) {
             return false;
         }
-        let mut stream = parts.sms[sm].spare_stream();
+        let mut stream = parts.sm_side.sms[sm].spare_stream();
         if let Err(error) = self.program.cta(kernel.index, kernel.next, &mut stream) {
             self.failure = Some(error.to_string());
             return false;
@@ -210,12 +206,10 @@ impl Dispatcher {
             if left || kernel.running > 0 || kernel.draining > 0 {
                 continue;
             }
-            kernel.draining = parts.sms.len() as u32 + 1;
+            kernel.draining = parts.sm_side.sms.len() as u32 + 1;
             let slot = kernel.slot;
             parts.out.send(parts.out.now() + Ps(1), self.id, self.id, Message::KernelDrained { kernel: slot });
-            for sm in 0..parts.sms.len() {
-                parts.at_sm(sm, |sm, here| sm.drain(Drainer::Kernel(slot), self.id, here));
-            }
+            parts.drain_sms(Drainer::Kernel(slot), self.id);
         }
     }
 
@@ -229,11 +223,10 @@ impl Dispatcher {
             return;
         }
         let Kernel { launch, ctas, .. } = self.kernels.remove(place);
-        let counted = parts.sms.iter_mut().map(|sm| sm.take_counted(slot));
-        let counted = counted.fold(KernelStats::default(), |sum, sm| sum.and(&sm));
+        let counted = parts.sm_side.take_counted(slot);
         let ended = if ctas == 0 { None } else { Some(parts.out.now()) };
         self.paces[launch as usize].drain(ended, counted);
-        parts.slice_shared.end_kernel(self.kernels.is_empty());
+        parts.uncore.end_kernel(self.kernels.is_empty());
         let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
         let done = Message::KernelDone { module: parts.site.module, slot };
         parts.out.send(at, self.id, parts.site.layout.command_processor(), done);

@@ -4,8 +4,9 @@
 //! know neither the engine nor a protocol: tag arrays, miss registers, directories, links, switches, DRAM,
 //! translation. *Components* handle events: an SM with its L1 ([`sm`]), an L2 slice ([`mod@slice`]), a module's
 //! [`controller`], the [`fabric`] between GPUs, the [`command_processor`]; [`module`] is the partition that
-//! holds a GPU module. Slices and SMs are hosts of `protocol`: they decide when, never what a load returns. What each
-//! may touch of its module is its [`context`]; nothing that changes is in both.
+//! holds a GPU module. Slices and SMs are hosts of `protocol`: they decide when, never what a load returns. They are the two
+//! [`sides`] of a module's crossbar, beside its [`uncore`]. What each may touch is its [`context`]; nothing that changes is in
+//! both.
 //!
 //! Not modelled: the SM's pipeline below issue, instruction fetch, ECC, power states.
 //!
@@ -64,6 +65,7 @@ pub mod residence;
 pub mod residency;
 pub mod schedule;
 pub mod set_index;
+pub mod sides;
 pub mod site;
 pub mod slice;
 pub mod sm;
@@ -76,6 +78,7 @@ pub mod traffic;
 pub mod translation;
 pub mod tree;
 pub mod turning_link;
+pub mod uncore;
 pub mod view;
 pub mod watch;
 pub mod way_partition;

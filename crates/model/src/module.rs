@@ -6,6 +6,7 @@ use crate::context::{SliceShared, SliceView, SmContext, SmShared};
 use crate::controller::Controller;
 use crate::copy_engine::CopyEngine;
 use crate::cpu::Cpu;
+use crate::crossbar::SmPort;
 use crate::departure::Departure;
 use crate::dispatcher::Dispatcher;
 use crate::latency::{Answered, Note, short};
@@ -14,9 +15,11 @@ use crate::message::{Message, Out, PagingOrder};
 use crate::packet::{Chunk, CopyName, Packet};
 use crate::page_moves;
 use crate::parts::{Parts, sample};
+use crate::sides::{SliceSide, SmSide};
 use crate::site::Site;
 use crate::sm::{FillMessage, Sm};
 use crate::tlb::Tlb;
+use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
 use tombolo_design::Built;
@@ -28,36 +31,37 @@ use tombolo_types::{Line, Mask, ModuleId, Page, Ps, SmId};
 /// One module.
 pub struct Module<C: Below<D>, D: Contents> {
     site: Site<C, D>,
-    sms: Vec<Sm<D>>,
-    sm_shared: SmShared,
-    slices: Vec<C::Slice>,
-    slice_shared: SliceShared<D>,
+    sm_side: SmSide<D>,
+    slice_side: SliceSide<C, D>,
+    uncore: Uncore<D>,
     controller: Controller,
     copy_engine: CopyEngine,
-    /// Of the host.
-    cpu: Option<Cpu>,
 }
 
 impl<C: Below<D>, D: Contents> Module<C, D> {
     /// An idle module at `site`.
     pub fn new(site: Site<C, D>, built: &Built, program: Arc<dyn Program>, between: &C::Between) -> Module<C, D> {
         let (id, layout) = (site.module, site.layout);
-        let cpu = (layout.host() == Some(id)).then(|| cpu(&site, &program));
-        let sms = if cpu.is_some() { 0 } else { layout.sms };
-        let slice_shared = SliceShared::new(&site, built);
+        let core = (layout.host() == Some(id)).then(|| cpu(&site, &program));
+        let sms = if core.is_some() { 0 } else { layout.sms };
+        let uncore = Uncore::new(&site, built);
+        let port = SmPort::new(crate::convert::crossbar(&site.machine, layout));
+        let slice = |slice| C::Slice::new(layout.slice(id, slice), &site, between);
+        let dispatcher = Dispatcher::new(layout.controller(id), built.cut, program, (&site.machine, layout.sms));
         Module {
-            sms: (0..sms).map(SmId).map(|sm| Sm::new(sm, &site)).collect(),
-            sm_shared: SmShared::new(&site, &slice_shared.ways),
-            slices: (0..site.machine.l2.slices)
-                .map(|slice| C::Slice::new(layout.slice(id, slice), &site, between))
-                .collect(),
-            slice_shared,
-            controller: Controller::new(
-                layout.controller(id),
-                Dispatcher::new(layout.controller(id), built.cut, program, (&site.machine, layout.sms)),
-            ),
+            sm_side: SmSide {
+                sms: (0..sms).map(SmId).map(|sm| Sm::new(sm, &site)).collect(),
+                shared: SmShared::new(&site, &uncore.ways),
+                ports: vec![port; usize::from(site.machine.topology.sms_per_module)],
+                core,
+            },
+            slice_side: SliceSide {
+                slices: (0..site.machine.l2.slices).map(slice).collect(),
+                shared: SliceShared::new(&site, built),
+            },
+            uncore,
+            controller: Controller::new(layout.controller(id), dispatcher),
             copy_engine: CopyEngine::new(&site),
-            cpu,
             site,
         }
     }
@@ -69,42 +73,52 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
 
     /// Its SMs.
     pub fn sms(&self) -> &[Sm<D>] {
-        &self.sms
+        &self.sm_side.sms
     }
 
     /// What they share.
     pub fn sm_shared(&self) -> &SmShared {
-        &self.sm_shared
+        &self.sm_side.shared
     }
 
     /// Its L2 slices.
     pub fn slices(&self) -> &[C::Slice] {
-        &self.slices
+        &self.slice_side.slices
     }
 
-    /// What they share, with its ports and its memory.
+    /// What they share, with its memory.
     pub fn slice_shared(&self) -> &SliceShared<D> {
-        &self.slice_shared
+        &self.slice_side.shared
+    }
+
+    /// The ports of its SMs.
+    pub fn sm_ports(&self) -> &[SmPort] {
+        &self.sm_side.ports
+    }
+
+    /// What it has once.
+    pub fn uncore(&self) -> &Uncore<D> {
+        &self.uncore
     }
 
     /// Puts a line of its memory into the cache in front of that, as an earlier program would have left it.
     pub fn warm(&mut self, line: Line, dirty: bool) {
-        self.slice_shared.memory.warm(line, dirty);
+        self.slice_side.shared.memory.warm(line, dirty);
     }
 
     /// Every TLB of it holds these pages, as if it had walked for them in this order before time zero.
     pub fn warm_tlbs(&mut self, pages: &[Page]) {
         let mut of_sm = Tlb::new(crate::convert::l1_tlb(&self.site.machine));
         of_sm.warm(pages);
-        self.sms.iter_mut().for_each(|sm| sm.set_tlb(&of_sm));
-        self.sm_shared.translation.warm(pages);
+        self.sm_side.sms.iter_mut().for_each(|sm| sm.set_tlb(&of_sm));
+        self.sm_side.shared.translation.warm(pages);
     }
 
     /// Puts bytes of a line of its memory into its L2, clean, as a copy before time zero would have left them.
     pub fn warm_l2(&mut self, line: Line, mask: Mask) {
         let slice = usize::from(self.site.map.slice(line));
-        let view = SliceView { site: &self.site, shared: &self.slice_shared };
-        self.slices[slice].warm(line, mask, view);
+        let Module { site, sm_side, slice_side: SliceSide { slices, shared }, uncore, .. } = self;
+        slices[slice].warm(line, mask, SliceView { site, shared, uncore, sm_ports: &sm_side.ports });
     }
 
     /// Its controller.
@@ -114,17 +128,17 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
 
     /// Keeps what it does over time, in windows of `window`.
     pub fn record(&mut self, window: Ps) {
-        self.slice_shared.record(window);
+        self.uncore.record(window);
     }
 
     /// It as it is, where a run has ended at `now`.
     pub fn sample(&self, now: Ps) -> Sample {
-        sample(now, &self.sms, &self.slice_shared)
+        sample(now, &self.sm_side.sms, &self.slice_side.shared, &self.uncore.port)
     }
 
     /// The core of the host.
     pub fn cpu(&self) -> Option<&Cpu> {
-        self.cpu.as_ref()
+        self.sm_side.core.as_ref()
     }
 
     /// Its copy engine.
@@ -136,8 +150,8 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     #[inline]
     pub fn prefetch(&self, unit: Unit, message: &Message<D>) {
         match unit {
-            Unit::Sm(sm) if self.cpu.is_none() => self.sms[usize::from(sm.0)].prefetch(message),
-            Unit::Slice(slice) => self.slices[usize::from(slice)].prefetch(message, self.view()),
+            Unit::Sm(sm) if self.sm_side.core.is_none() => self.sm_side.sms[usize::from(sm.0)].prefetch(message),
+            Unit::Slice(slice) => self.slice_side.slices[usize::from(slice)].prefetch(message, self.view()),
             _ => {}
         }
     }
@@ -146,8 +160,8 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     #[inline]
     pub fn prefetch_found(&self, unit: Unit, message: &Message<D>) {
         match unit {
-            Unit::Sm(sm) if self.cpu.is_none() => self.sms[usize::from(sm.0)].prefetch_found(message),
-            Unit::Slice(slice) => self.slices[usize::from(slice)].prefetch_found(message, self.view()),
+            Unit::Sm(sm) if self.sm_side.core.is_none() => self.sm_side.sms[usize::from(sm.0)].prefetch_found(message),
+            Unit::Slice(slice) => self.slice_side.slices[usize::from(slice)].prefetch_found(message, self.view()),
             _ => {}
         }
     }
@@ -179,9 +193,9 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         let Some(around) = schedule.around(command) else { return };
         let here = self.site.module;
         for remap in around.remaps.iter().filter(|remap| remap.at == here) {
-            let Module { site, sms, sm_shared, cpu, slices, slice_shared, .. } = self;
-            let core = cpu.as_mut();
-            page_moves::write_back(remap.page, &mut Parts { site, sms, sm_shared, core, slices, slice_shared, out });
+            let Module { site, sm_side, slice_side, uncore, .. } = self;
+            let mut parts = Parts { site, sm_side, slice_side, uncore, out };
+            page_moves::write_back(remap.page, &mut parts);
             let mapping = Mapping::at(remap.home, Access::Write);
             self.site.map.map(remap.page, Some(mapping));
         }
@@ -189,22 +203,23 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
 
     #[inline]
     fn view(&self) -> SliceView<'_, C, D> {
-        SliceView { site: &self.site, shared: &self.slice_shared }
+        let Module { site, sm_side, slice_side, uncore, .. } = self;
+        SliceView { site, shared: &slice_side.shared, uncore, sm_ports: &sm_side.ports }
     }
 
     /// Handles an event of one of its components.
     #[inline]
     pub fn handle(&mut self, unit: Unit, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
         self.tell_map(&event.message, out);
-        let Module { site, sms, sm_shared, slices, slice_shared, controller, copy_engine, cpu } = self;
+        let Module { site, sm_side, slice_side, uncore, controller, copy_engine } = self;
         site.watch.handles(event.time, site.module, unit, &event.message);
-        let mut parts = Parts { site, sms, sm_shared, core: cpu.as_mut(), slices, slice_shared, out };
-        if event.time >= parts.slice_shared.due() {
+        let mut parts = Parts { site, sm_side, slice_side, uncore, out };
+        if event.time >= parts.uncore.due() {
             parts.come_due(event.time);
         }
         match (&event.message, unit) {
             (Message::Arrive { route, packet }, _) => {
-                if let Some(inside) = parts.slice_shared.port.receive(*route, packet, parts.out) {
+                if let Some(inside) = parts.uncore.port.receive(*route, packet, parts.out) {
                     enter(unit, route.source, packet, inside, (controller, copy_engine, &mut parts));
                 }
             }
@@ -212,11 +227,13 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
                 let now = parts.out.now();
                 enter(unit, *source, packet, now, (controller, copy_engine, &mut parts));
             }
-            (message, Unit::Sm(_)) if parts.core.is_some() => parts.at_core(|core, here| core.handle(message, here)),
+            (message, Unit::Sm(_)) if parts.sm_side.core.is_some() => {
+                parts.at_core(|core, here| core.handle(message, here))
+            }
             (message, Unit::Sm(sm)) => {
                 let sm = usize::from(sm.0);
                 parts.at_sm(sm, |sm, here| at_sm(sm, message, here));
-                if parts.sms[sm].has_finished() {
+                if parts.sm_side.sms[sm].has_finished() {
                     controller.refill(sm, &mut parts);
                 }
             }
@@ -262,7 +279,7 @@ fn enter<C: Below<D>, D: Contents>(
             }
             let (grains, mut message) = to_sm(packet);
             let id = parts.site.layout.sm(parts.site.module, sm);
-            let at = parts.slice_side(id).deliver(Departure::at(ready), sm, grains);
+            let at = parts.as_slice(id).deliver(Departure::at(ready), sm, grains);
             if let Message::Fill { time, .. } = &mut message {
                 *time = D::Note::of(Answered { crossbar: short(at.saturating_sub(ready)), ..time.read() });
             }

@@ -1,13 +1,16 @@
 //! A module as its controller sees it: the SMs' side, the slices' side, and what goes from one to the other.
 
 use crate::activity::Sample;
-use crate::below::Below;
-use crate::below::L2;
-use crate::context::{SliceContext, SliceShared, SmContext, SmShared};
+use crate::below::{Below, L2};
+use crate::context::{SliceContext, SliceShared, SmContext};
 use crate::cpu::Cpu;
 use crate::message::{Message, Out};
+use crate::port::Port;
+use crate::posted::Drainer;
+use crate::sides::{SliceSide, SmSide};
 use crate::site::Site;
 use crate::sm::Sm;
+use crate::uncore::Uncore;
 use crate::watch::Contents;
 use tombolo_types::{ComponentId, Ps};
 
@@ -15,16 +18,12 @@ use tombolo_types::{ComponentId, Ps};
 pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
     /// Its place in the machine.
     pub site: &'a Site<C, D>,
-    /// Its SMs.
-    pub sms: &'a mut [Sm<D>],
-    /// What they share.
-    pub sm_shared: &'a mut SmShared,
-    /// The core of the host, whose module has no SMs.
-    pub core: Option<&'a mut Cpu>,
+    /// Its SMs, or the core of the host.
+    pub sm_side: &'a mut SmSide<D>,
     /// Its L2 slices.
-    pub slices: &'a mut [C::Slice],
-    /// What they share.
-    pub slice_shared: &'a mut SliceShared<D>,
+    pub slice_side: &'a mut SliceSide<C, D>,
+    /// What it has once.
+    pub uncore: &'a mut Uncore<D>,
     /// Where events go.
     pub out: &'a mut Out<'o, D>,
 }
@@ -32,20 +31,30 @@ pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
 impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
     /// What `id` may touch in the place of a slice.
     #[inline]
-    pub fn slice_side(&mut self, id: ComponentId) -> SliceContext<'_, 'o, C, D> {
-        SliceContext { id, site: self.site, shared: self.slice_shared, out: self.out }
+    pub fn as_slice(&mut self, id: ComponentId) -> SliceContext<'_, 'o, C, D> {
+        let Parts { site, sm_side, slice_side, uncore, out } = self;
+        SliceContext { id, site, shared: &mut slice_side.shared, uncore, sm_ports: &mut sm_side.ports, out }
     }
 
     /// Has an SM act.
     #[inline]
     pub fn at_sm<R>(&mut self, sm: usize, act: impl FnOnce(&mut Sm<D>, &mut SmContext<'_, 'o, C, D>) -> R) -> R {
-        act(&mut self.sms[sm], &mut SmContext { site: self.site, shared: self.sm_shared, out: self.out })
+        let SmSide { sms, shared, .. } = self.sm_side;
+        act(&mut sms[sm], &mut SmContext { site: self.site, shared, out: self.out })
     }
 
     /// Has the core of the host act, where this is its module.
     pub fn at_core(&mut self, act: impl FnOnce(&mut Cpu, &mut SmContext<'_, 'o, C, D>)) {
-        if let Some(core) = &mut self.core {
-            act(core, &mut SmContext { site: self.site, shared: self.sm_shared, out: self.out });
+        let SmSide { core, shared, .. } = self.sm_side;
+        if let Some(core) = core {
+            act(core, &mut SmContext { site: self.site, shared, out: self.out });
+        }
+    }
+
+    /// Has every SM tell when all that it has posted so far has been taken; `by` asks.
+    pub fn drain_sms(&mut self, drainer: Drainer, by: ComponentId) {
+        for sm in 0..self.sm_side.sms.len() {
+            self.at_sm(sm, |sm, here| sm.drain(drainer, by, here));
         }
     }
 
@@ -56,10 +65,12 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         slice: usize,
         act: impl FnOnce(&mut C::Slice, &mut SliceContext<'_, 'o, C, D>) -> R,
     ) -> R {
-        let slice = &mut self.slices[slice];
+        let Parts { site, sm_side, slice_side: SliceSide { slices, shared }, uncore, out } = self;
+        let slice = &mut slices[slice];
         let id = slice.id();
-        let result = act(slice, &mut SliceContext { id, site: self.site, shared: self.slice_shared, out: self.out });
-        if !self.slice_shared.returns.is_empty() {
+        let sm_ports = &mut sm_side.ports;
+        let result = act(slice, &mut SliceContext { id, site, shared, uncore, sm_ports, out });
+        if !self.slice_side.shared.returns.is_empty() {
             self.hand_back(id);
         }
         result
@@ -67,9 +78,9 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
 
     /// Tells the SMs of their stores that a slice has taken.
     fn hand_back(&mut self, by: ComponentId) {
-        let mut returns = std::mem::take(&mut self.slice_shared.returns);
+        let mut returns = std::mem::take(&mut self.slice_side.shared.returns);
         for taken in returns.drain(..) {
-            if self.sms.is_empty() {
+            if self.sm_side.sms.is_empty() {
                 // The host's core counts what is outstanding.
                 let core = self.site.layout.sm(self.site.module, taken.sm);
                 self.out.send(taken.at.max(self.out.now() + Ps(1)), by, core, Message::StoreReturned);
@@ -77,28 +88,28 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
             }
             self.at_sm(usize::from(taken.sm.0), |sm, here| sm.store_taken(taken, by, here));
         }
-        self.slice_shared.returns = returns;
+        self.slice_side.shared.returns = returns;
     }
 
     /// Does, before an event at `now`, what has become due: samples of the ways, and of the module's activity.
     #[cold]
     pub fn come_due(&mut self, now: Ps) {
-        if self.slice_shared.ways.next_sample() <= now {
-            self.slice_shared.shift_ways(now);
+        if self.uncore.ways.next_sample() <= now {
+            self.uncore.shift_ways(now, |at| self.slice_side.shared.memory.queued_until(at));
             self.tell_l1_ways();
         }
-        let sms = &*self.sms;
-        self.slice_shared.observe(now, |shared| sample(now, sms, shared));
+        let (sms, shared) = (&self.sm_side.sms, &self.slice_side.shared);
+        self.uncore.observe(now, |port| sample(now, sms, shared, port));
     }
 
     /// Tells the L1s how their ways are shared from now on.
     pub fn tell_l1_ways(&mut self) {
-        self.sm_shared.l1_ways = *self.slice_shared.ways.l1();
+        self.sm_side.shared.l1_ways = *self.uncore.ways.l1();
     }
 }
 
 /// A module at a moment.
-pub(crate) fn sample<D: Contents>(at: Ps, sms: &[Sm<D>], shared: &SliceShared<D>) -> Sample {
+pub(crate) fn sample<D: Contents>(at: Ps, sms: &[Sm<D>], shared: &SliceShared<D>, port: &Port) -> Sample {
     let dram = shared.memory.dram();
     Sample {
         at,
@@ -107,6 +118,6 @@ pub(crate) fn sample<D: Contents>(at: Ps, sms: &[Sm<D>], shared: &SliceShared<D>
         l2_loads: shared.stats.reads,
         l2_hits: shared.stats.read_hits,
         dram_bytes: dram.read_bytes + dram.write_bytes,
-        sent_bytes: shared.port.stats().bytes().0,
+        sent_bytes: port.stats().bytes().0,
     }
 }

@@ -191,7 +191,7 @@ impl Ended<'_> {
     /// In flits, of a machine with caches in front of memory.
     fn traffic<C: Below<D>, D: Contents>(&self, traffic: Traffic, modules: &[&Module<C, D>]) -> Option<TrafficRecord> {
         let flits = |bytes: Bytes| bytes.0 / self.machine.messages.flit_bytes;
-        let remote = modules.iter().map(|module| flits(module.slice_shared().port.stats().bytes())).sum();
+        let remote = modules.iter().map(|module| flits(module.uncore().port.stats().bytes())).sum();
         let record = TrafficRecord { l1_l2: flits(traffic.l1_l2), l2_l3: flits(traffic.l2_l3), remote };
         (self.machine.memory_cache.bytes > Bytes(0)).then_some(record)
     }
@@ -219,7 +219,7 @@ impl Ended<'_> {
         let end = hub.command_processor.ended();
         let all = parts.iter().flat_map(|part| &part.modules).filter(|module| module.cpu().is_none());
         let module = |module: &Module<C, D>| {
-            let mut samples = module.slice_shared().activity().map_or_else(Vec::new, |kept| kept.samples().to_vec());
+            let mut samples = module.uncore().activity().map_or_else(Vec::new, |kept| kept.samples().to_vec());
             samples.push(module.sample(end));
             ModuleTrack { module: module.id(), gpu: GpuId(module.id().0 / modules_per_gpu), samples }
         };
@@ -270,7 +270,7 @@ impl Ended<'_> {
         for module in modules {
             let name = module.id();
             lines.extend(module.controller().waiting().map(|line| format!("{name}: {line}")));
-            let publisher = module.slice_shared().publisher.iter();
+            let publisher = module.uncore().publisher.iter();
             lines.extend(publisher.flat_map(|publisher| publisher.waiting()).map(|line| format!("{name}: {line}")));
             lines.extend(module.cpu().and_then(|cpu| cpu.waiting()).map(|line| format!("the host's core: {line}")));
             lines.extend(module.sms().iter().flat_map(|sm| sm.waiting()).map(|line| format!("{name} {line}")));

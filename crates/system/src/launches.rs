@@ -105,7 +105,7 @@ pub(crate) fn modules<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>) -> Vec<
             l2_remote_loads: l2.remote_reads,
             dram_read_bytes: shared.memory.dram().read_bytes,
             dram_write_bytes: shared.memory.dram().write_bytes,
-            sent_bytes: shared.port.stats().bytes().0,
+            sent_bytes: module.uncore().port.stats().bytes().0,
             stalls: slots.of_gpu(std::slice::from_ref(module), processor.ended()),
         }
     };

@@ -63,7 +63,7 @@ pub(crate) fn records<C: Below<D>, D: Contents>(
         links.extend(ways.map(|(word, stats)| record(format!("leaf{leaf}.{word}"), &stats, one)));
     }
     for module in modules {
-        links.push(record(format!("{}.out", module.id()), module.slice_shared().port.stats(), one));
+        links.push(record(format!("{}.out", module.id()), module.uncore().port.stats(), one));
     }
     links
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tombolo_model::below::{Below, L2};
+use tombolo_model::crossbar::SmPort;
 use tombolo_model::dram::DramStats;
 use tombolo_model::module::Module;
 use tombolo_model::watch::Contents;
@@ -72,7 +73,7 @@ impl Busy {
             module: module.id().to_string(),
             channels: shared.memory.busy().collect(),
             slices: module.slices().iter().map(L2::busy).collect(),
-            to_sms: shared.crossbar.busy().collect(),
+            to_sms: module.sm_ports().iter().map(SmPort::busy).collect(),
             from_sms: module.sms().iter().map(|sm| sm.busy()).collect(),
             dram: *shared.memory.dram(),
         }

@@ -237,6 +237,11 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
         }
     }
 
+    fn has_queued(&self) -> bool {
+        // None waits for what comes back to the controller.
+        false
+    }
+
     fn serve_queues(&mut self, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         self.serve(here);
     }

@@ -134,7 +134,7 @@ impl<D: Contents> Item<D> {
 
     /// Whether a store that may have to travel on finds a credit.
     fn credit_left<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
-        if here.shared.publisher.is_some()
+        if here.uncore.publisher.is_some()
             && let Some(has_room) = self.publication_has_room(here)
         {
             return has_room;
@@ -243,6 +243,8 @@ pub struct Slice<D: Contents> {
     mshr: Mshr<Miss, Waiter, Item<D>>,
     registers: Registers,
     queues: [VecDeque<Item<D>>; LEVELS],
+    /// Requests in its input queues.
+    queued: u32,
     /// By level: stores that wait for a credit, with those behind them.
     uncredited: [Uncredited<Item<D>>; LEVELS],
     /// By level: the line of the first request of its queue, where that is a read that waits for a miss register: it is
@@ -270,6 +272,7 @@ impl<D: Contents> Slice<D> {
             mshr: Mshr::new(MshrConfig { entries: machine.l2.mshrs, merges: machine.l2.merges }),
             registers: Registers::new(machine.l2.mshrs, crate::convert::miss_levels(machine)),
             queues: Default::default(),
+            queued: 0,
             uncredited: std::array::from_fn(|_| Uncredited::new()),
             starved: [None; LEVELS],
             flushes: FxHashMap::default(),
@@ -350,9 +353,14 @@ impl<D: Contents> Slice<D> {
         self.fill(arrived, register, here.out.now(), here);
     }
 
+    /// Whether requests wait in its input queues.
+    pub fn has_queued(&self) -> bool {
+        self.queued > 0
+    }
+
     /// Runs what waits for a store credit, and then what waits in the input queues.
     pub fn serve_queues<C: Coherence>(&mut self, here: &mut SliceContext<'_, '_, C, D>) {
-        if here.shared.queued[self.index] == 0 {
+        if self.queued == 0 {
             return;
         }
         for level in (0..LEVELS).rev() {
@@ -370,7 +378,7 @@ impl<D: Contents> Slice<D> {
                     break;
                 }
                 self.queues[level].pop_front();
-                here.shared.queued[self.index] -= 1;
+                self.queued -= 1;
                 self.prefetch_queue(level, here.view());
             }
         }

@@ -34,7 +34,7 @@ impl<D: Contents> Item<D> {
         if self.from() != Requester::Local || self.is_read() {
             return None;
         }
-        let (subscribers, publisher) = (self.subscribers(here)?, here.shared.publisher.as_ref()?);
+        let (subscribers, publisher) = (self.subscribers(here)?, here.uncore.publisher.as_ref()?);
         let (line, request) = (self.body.line, &self.body.request);
         let before = publisher.rules.before(subscribers, here.site.module, request, &publisher.publishing(line));
         Some(match request {
@@ -57,7 +57,7 @@ impl<D: Contents> Slice<D> {
             return None;
         }
         let (subscribers, line) = (item.subscribers(here)?, item.body.line);
-        let publisher = here.shared.publisher.as_mut()?;
+        let publisher = here.uncore.publisher.as_mut()?;
         let is_here = subscribers.contains(here.site.module);
         let request = &item.body.request;
         if let Request::Read { mask, .. } = *request {
@@ -66,7 +66,7 @@ impl<D: Contents> Slice<D> {
         let before = publisher.rules.before(subscribers, here.site.module, request, &publisher.publishing(line));
         match before {
             Before::Passes | Before::PassesBehindEntry => {
-                let publisher = here.shared.publisher.as_mut()?;
+                let publisher = here.uncore.publisher.as_mut()?;
                 match request {
                     Request::Read { .. } => publisher.stats.remote_loads += u64::from(!is_here),
                     Request::Atomic { returns: true, .. } if !is_here => publisher.asks(line),
@@ -149,7 +149,7 @@ impl<D: Contents> Slice<D> {
         let Some(subscribers) = item.subscribers(here).filter(|subscribers| subscribers.contains(at)) else {
             return false;
         };
-        let Some(publisher) = &here.shared.publisher else { return false };
+        let Some(publisher) = &here.uncore.publisher else { return false };
         let own = item.from() == Requester::Local;
         match publisher.rules.behind(own, &item.body.request) {
             Behind::Nothing => false,
@@ -174,7 +174,7 @@ impl<D: Contents> Slice<D> {
     /// Holds the result of an atomic of another module back until all have the value that it left.
     pub(super) fn hold_answer<C: Coherence>(&mut self, item: &Item<D>, data: D, here: &mut SliceContext<'_, '_, C, D>) {
         let LineRequest { line, origin, .. } = item.body;
-        if let Some(publisher) = &mut here.shared.publisher {
+        if let Some(publisher) = &mut here.uncore.publisher {
             publisher.hold(HeldAnswer { line, origin, data });
         }
     }
@@ -201,13 +201,13 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     /// The subscribers of a line to whom this module publishes: several, or none.
     #[inline]
     pub fn subscribers(&self, line: Line) -> Option<Subscribers> {
-        self.shared.publisher.as_ref()?;
+        self.uncore.publisher.as_ref()?;
         self.site.map.subscribers(line).filter(|subscribers| subscribers.are_several())
     }
 
     /// Adds a store to the queue. What is at its watermark makes room, as long as it may send.
     fn add_to_queue(&mut self, line: Line, request: &Request<D>) {
-        let (Some(publisher), Request::Write { mask, data, .. }) = (&mut self.shared.publisher, *request) else {
+        let (Some(publisher), Request::Write { mask, data, .. }) = (&mut self.uncore.publisher, *request) else {
             return;
         };
         publisher.stats.stores += 1;
@@ -218,7 +218,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     /// The least recently added entries leave while the queue is at its watermark and one more store may be under way.
     pub fn drain_to_watermark(&mut self) {
         let (map, at) = (&self.site.map, self.site.module);
-        while let Some(publisher) = &mut self.shared.publisher
+        while let Some(publisher) = &mut self.uncore.publisher
             && publisher.queue.is_at_watermark()
             && self.shared.drains.has_room(false)
         {
@@ -233,20 +233,20 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
 
     /// A member of a release's phase acts: all of the queue leaves where the rules say so.
     pub fn empty_queue(&mut self, action: Action) {
-        if !self.shared.publisher.as_ref().is_some_and(|publisher| publisher.rules.empties_queue(action)) {
+        if !self.uncore.publisher.as_ref().is_some_and(|publisher| publisher.rules.empties_queue(action)) {
             return;
         }
-        while let Some(line) = self.shared.publisher.as_mut().and_then(|publisher| publisher.queue.oldest()) {
+        while let Some(line) = self.uncore.publisher.as_mut().and_then(|publisher| publisher.queue.oldest()) {
             self.publish_entry(line, Drained::Release);
         }
-        if let Some(publisher) = &mut self.shared.publisher {
+        if let Some(publisher) = &mut self.uncore.publisher {
             publisher.released();
         }
     }
 
     /// Sends what the queue has of a line to every other subscriber, if anything.
     fn publish_entry(&mut self, line: Line, cause: Drained) {
-        let Some(publisher) = &mut self.shared.publisher else { return };
+        let Some(publisher) = &mut self.uncore.publisher else { return };
         let Some(entry) = publisher.queue.remove(line) else { return };
         let subscribers = self.site.map.subscribers(line).expect("an entry leaves before its page changes");
         let rules = publisher.rules;
@@ -254,13 +254,13 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         let request = Request::Write { mask, scope: Scope::Cta, data, tracked: false };
         let body = self.publication(line, request);
         let sent = self.publish(rules, subscribers, &body);
-        let Some(publisher) = &mut self.shared.publisher else { return };
+        let Some(publisher) = &mut self.uncore.publisher else { return };
         publisher.entry_left(line, cause, sent);
     }
 
     /// Sends an atomic, or the value that it left, to every other subscriber.
     fn publish_atomic(&mut self, subscribers: Subscribers, body: &LineRequest<D>) {
-        let Some(publisher) = &mut self.shared.publisher else { return };
+        let Some(publisher) = &mut self.uncore.publisher else { return };
         publisher.stats.atomics += 1;
         let rules = publisher.rules;
         let request = match body.request {
@@ -290,7 +290,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     /// line goes the way of its slice, and so in order.
     fn publish(&mut self, rules: Publication, subscribers: Subscribers, body: &LineRequest<D>) -> u32 {
         let (line, now, from) = (body.line, self.out.now(), self.site.module);
-        let Some(publisher) = &mut self.shared.publisher else { return 0 };
+        let Some(publisher) = &mut self.uncore.publisher else { return 0 };
         let known = publisher.look_up(self.site.map.page(line), now);
         let leaves = Departure::at(now).after(known - now);
         let targets = rules.targets(subscribers, from);
@@ -310,7 +310,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
 
     fn count_publication(&mut self, packet: &Packet<D>, body: &LineRequest<D>) {
         let bytes = self.site.weights.of(packet.facts().payload).0;
-        let Some(publisher) = &mut self.shared.publisher else { return };
+        let Some(publisher) = &mut self.uncore.publisher else { return };
         match body.request {
             Request::Write { mask, .. } => {
                 let unwritten = u64::from((!mask).grains()) * self.site.machine.line.grain();
@@ -322,7 +322,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
 
     /// A subscriber has taken what was published of a line: results that wait for it go.
     pub fn publication_taken(&mut self, line: Line) {
-        let Some(publisher) = &mut self.shared.publisher else { return };
+        let Some(publisher) = &mut self.uncore.publisher else { return };
         if !publisher.taken(line) {
             return;
         }
@@ -338,7 +338,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     /// What another module has published is here.
     pub(super) fn note_received(&mut self, body: &LineRequest<D>) {
         let grain = self.site.machine.line.grain();
-        if let (Some(publisher), Request::Write { mask, .. }) = (&mut self.shared.publisher, body.request) {
+        if let (Some(publisher), Request::Write { mask, .. }) = (&mut self.uncore.publisher, body.request) {
             publisher.received(body.line, mask, grain);
         }
     }

@@ -34,7 +34,7 @@ impl<D: Contents> Slice<D> {
         if !self.queues[level].is_empty() || self.take(&item, ready, here) == Taken::NoRoom {
             here.shared.stats.queued += 1;
             self.queues[level].push_back(item);
-            here.shared.queued[self.index] += 1;
+            self.queued += 1;
         }
     }
 
@@ -184,7 +184,7 @@ impl<D: Contents> Slice<D> {
         if let Some(request) = actions.to_memory {
             accepted = accepted.max(self.pass_to_memory(item, request, leaves, here));
         }
-        let holds = here.shared.publisher.is_some() && !actions.park && self.behind_l2(item, here);
+        let holds = here.uncore.publisher.is_some() && !actions.park && self.behind_l2(item, here);
         match actions.reply {
             Some(Reply::Old { data }) if holds => self.hold_answer(item, data, here),
             Some(Reply::Old { data }) => self.reply_old(item.body.origin, (line, data), leaves, here),
@@ -273,7 +273,7 @@ impl<D: Contents> Slice<D> {
         body.request = request;
         match request {
             Request::Read { mask, .. } => {
-                here.shared.ways.read_sent(here.site.weights.answer(mask));
+                here.uncore.ways.read_sent(here.site.weights.answer(mask));
                 here.shared.stats.inter_gpu_loads += u64::from(here.site.is_beyond(target));
                 body.tickets = Tickets::of_read(held);
                 self.note_sent(body.asker, leaves.time(), here);
@@ -387,7 +387,7 @@ impl<D: Contents> Slice<D> {
 
 /// Whether what was published takes no place here: its line neither is here nor on its way.
 fn passes_by<C: Coherence, D: Contents>(before: &Slot<D>, after: &Slot<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
-    let allocates = here.shared.publisher.as_ref().is_none_or(|publisher| publisher.allocates);
+    let allocates = here.uncore.publisher.as_ref().is_none_or(|publisher| publisher.allocates);
     !allocates && before.line.is_none() && before.pending.is_none() && after.line.is_some() && after.pending.is_none()
 }
 
