@@ -17,11 +17,12 @@
 //! trusted: half of what the two differ by ([`Projection::error_s`]). The halves are the pace of the third and of the
 //! fourth quarter of a grid, the shorter and the longer recording of a loop, or every other launch of a series.
 
+use super::work::Work;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Range};
 use std::sync::Arc;
-use tombolo_types::stream::{CtaStream, KernelInfo};
+use tombolo_types::stream::KernelInfo;
 
 /// CTAs of a kernel that a machine holds at once.
 pub type AtOnce = Arc<dyn Fn(&KernelInfo) -> u64 + Send + Sync>;
@@ -262,27 +263,6 @@ impl Turn {
 
 /// Shorter recordings that the recordings of a loop make up together.
 const RECORDED: u64 = 4;
-
-/// What a CTA costs to simulate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Work {
-    /// Instructions and line transactions.
-    pub(crate) all: u64,
-    /// Line transactions.
-    pub(crate) lines: u64,
-}
-
-impl Work {
-    pub(crate) fn of(stream: &CtaStream) -> Work {
-        let lines = stream.accesses.len() as u64;
-        Work { all: stream.ops.len() as u64 + lines, lines }
-    }
-
-    /// Of as much of it as `count` of `of`.
-    pub(crate) fn share(self, count: u64, of: u64) -> Work {
-        Work { all: self.all * count / of, lines: self.lines * count / of }
-    }
-}
 
 impl Sample {
     /// A sample for a machine that holds `at_once` CTAs of a kernel and cuts its grid into `blocks`, at least one.
