@@ -2,8 +2,8 @@
 //!
 //! - *Grids.* Once the machine is full, a CTA starts when another ends, at a pace that stays the same. So of a large
 //!   grid only a few fillings of the machine are recorded, and the pace at which their second half started is followed to
-//!   the end of the grid. Before that pace counts, caches that hold stores back are full of them. Where modules take a block of neighbouring CTAs each, every module's are taken from its block, so
-//!   that it finds what it would find.
+//!   the end of the grid. Before that pace counts, caches that hold stores back are full of them. Where modules take a
+//!   block of neighbouring CTAs each, every module's are taken from its block, so that it finds what it would find.
 //! - *Loops.* A kernel with a long outer loop is recorded with the CTAs that fill the machine and a few of its trips:
 //!   some that only warm what lies outside the loop, as many others, then twice as many others. The line through
 //!   the last two times is followed to all trips; further CTAs take their turn as further trips would.
