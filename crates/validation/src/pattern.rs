@@ -115,7 +115,7 @@ pub fn accessed(
 /// A kernel whose SMs all load the same lines, a warp each.
 fn broadcast(sms: u64) -> Vec<Cta> {
     let round = |warp: &mut Warp<'_>, first: u64| {
-        (first..first + TOGETHER).for_each(|line| _ = warp.read([line]));
+        (first..first + TOGETHER).for_each(|line| _ = warp.load([line], Order::WEAK));
         (1..=TOGETHER).for_each(|distance| _ = warp.use_result(distance as u8));
     };
     let warp = |warp: &mut Warp<'_>| (0..SHARED_LINES).step_by(TOGETHER as usize).for_each(|line| round(warp, line));

@@ -250,7 +250,7 @@ fn every_variant_computes_what_its_reference_does_and_is_as_independent_as_it_sa
 
 #[test]
 fn a_sample_too_large_to_matter_records_everything() {
-    let sample = Sample { at_once: Arc::new(|_| 1 << 40), blocks: 1, work: 1 << 60, launches: 1 << 20 };
+    let sample = Sample { at_once: Arc::new(|_| 1 << 40), blocks: 1, work: 1 << 60, launches: 1 << 20, held_back: 0 };
     for workload in list() {
         let whole = recorded(*workload, &options(), Mode::Auto);
         let sampled = recorded(*workload, &RecordOptions { sample: Some(sample.clone()), ..options() }, Mode::Auto);
@@ -263,7 +263,7 @@ fn a_sample_too_large_to_matter_records_everything() {
 
 #[test]
 fn a_cta_that_was_tried_runs_as_if_it_had_not_been() {
-    let sample = Sample { at_once: Arc::new(|_| 1), blocks: 1 << 20, work: 1, launches: 1 << 20 };
+    let sample = Sample { at_once: Arc::new(|_| 1), blocks: 1 << 20, work: 1, launches: 1 << 20, held_back: 0 };
     let options_of_sample = RecordOptions { sample: Some(sample), ..options() };
     for name in ["mcb", "floydwarshall", "kmeans", "vectoradd"] {
         let workload = find(name).unwrap();
@@ -276,7 +276,7 @@ fn a_cta_that_was_tried_runs_as_if_it_had_not_been() {
 
 #[test]
 fn a_program_whose_launches_decide_each_others_addresses_is_not_sampled() {
-    let sample = Sample { at_once: Arc::new(|_| 1), blocks: 1, work: 1, launches: 2 };
+    let sample = Sample { at_once: Arc::new(|_| 1), blocks: 1, work: 1, launches: 2, held_back: 0 };
     let options = RecordOptions { sample: Some(sample), ..options() };
     let refused = |name: &str| {
         let workload = find(name).unwrap();
@@ -385,6 +385,7 @@ fn a_sample_of_a_large_grid_fills_the_machine_a_few_times() {
         blocks: 1,
         work: 1,
         launches: 1,
+        held_back: 0,
     };
     let options = RecordOptions { sample: Some(sample), ..options() };
     let recording = record(workload, &request, &options, Mode::Auto).unwrap();
