@@ -1,44 +1,49 @@
 //! What a component may touch of its module beside itself: an SM what the SMs share, a slice what the slices share.
-//! Nothing that changes is in both: what a slice tells an SM goes by message, or by the module as a [`StoreReturn`].
+//! Nothing that changes is in both: what a slice tells an SM goes by message, a crossbar's latency ahead.
 
 use crate::cache::Ways;
 use crate::credits::Generation;
-use crate::crossbar::SmPort;
+use crate::crossbar::Deliveries;
 use crate::departure::Departure;
 use crate::drains::{Drains, counted};
 use crate::flags::Flags;
+use crate::kernel_slot::{KernelSlot, entry};
 use crate::latency::Latencies;
 use crate::memory::{Memory, MemoryRead};
 use crate::message::{LineRequest, Message, Out};
 use crate::outstanding::{Asker, Tickets};
+use crate::pace::KernelStats;
 use crate::packet::{Packet, Payload};
 use crate::port::Parcel;
-use crate::posted::StoreReturn;
 use crate::residence::Residence;
 use crate::site::Site;
 use crate::stall::Stall;
 use crate::stats::L2Stats;
 use crate::traffic::Traffic;
-use crate::translation::Translation;
 use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use crate::way_partition::{Split, WayPartition};
-use std::collections::BTreeSet;
+use std::sync::Arc;
 use tombolo_design::Built;
 use tombolo_protocol::drain::{self, Pool, StoreTaken, TakenOn};
 use tombolo_protocol::{Class, Coherence};
-use tombolo_types::{Bytes, ComponentId, Line, Mask, ModuleId, Page, Ps, SmId};
+use tombolo_types::stream::Program;
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, SmId};
 
 /// What the SMs of a module share.
 pub struct SmShared {
-    /// Translation behind the SMs' TLBs.
-    pub translation: Translation,
     /// Who waits for pages, and what is under way to them.
     pub pages: Residence,
     /// How the ways of each L1 are shared, as the module's controller has told it last.
     pub l1_ways: Split,
-    /// Pages that were accessed since tracking began: those that a walk found (GPS, section 5.2). `None` where nobody tracks.
-    pub accessed: Option<BTreeSet<Page>>,
+    /// What its CTAs execute.
+    pub program: Arc<dyn Program>,
+    /// What went wrong while decoding a CTA.
+    pub failure: Option<String>,
+    /// By kernel slot: the launch under way in it.
+    pub launches: Vec<u32>,
+    /// By launch of the program: what SMs counted of it, as far as it has ended on them.
+    pub counted: Vec<KernelStats>,
     /// What loads took.
     pub latencies: Latencies,
     /// By module: what a wait for its answer counts as.
@@ -65,22 +70,27 @@ impl SmShared {
         self.answers[usize::from(by.0)]
     }
 
-    /// Translates a page that missed an SM's TLB at `now`: when the translation is there, and whether it took a walk.
-    pub fn translate(&mut self, page: Page, now: Ps) -> (Ps, bool) {
-        let (ready, walked) = self.translation.translate(page, now);
-        if let (true, Some(accessed)) = (walked, &mut self.accessed) {
-            accessed.insert(page);
-        }
-        (ready, walked)
+    /// A kernel's launch begins in a slot.
+    pub fn begin(&mut self, slot: KernelSlot, launch: u32) {
+        *entry(&mut self.launches, slot) = launch;
+    }
+
+    /// Adds what an SM has counted of the kernel in a slot.
+    pub fn count(&mut self, slot: KernelSlot, counted: KernelStats) {
+        let launch = *entry(&mut self.launches, slot) as usize;
+        self.counted.resize(self.counted.len().max(launch + 1), KernelStats::default());
+        self.counted[launch] = self.counted[launch].and(&counted);
     }
 
     /// Idle, under the split of a module's ways.
-    pub fn new<C, D: Contents>(site: &Site<C, D>, ways: &WayPartition) -> SmShared {
+    pub fn new<C, D: Contents>(site: &Site<C, D>, ways: &WayPartition, program: Arc<dyn Program>) -> SmShared {
         SmShared {
-            translation: Translation::new(crate::convert::translation(&site.machine)),
             pages: Residence::default(),
             l1_ways: *ways.l1(),
-            accessed: site.schedule.tracks().then(BTreeSet::new),
+            program,
+            failure: None,
+            launches: Vec::new(),
+            counted: Vec::new(),
             latencies: Latencies::default(),
             answers: (0..site.layout.all_modules()).map(|module| stall_of(site, ModuleId(module))).collect(),
         }
@@ -115,8 +125,8 @@ pub struct SliceShared<D: Contents> {
     pub drains: Drains,
     /// Flags known here.
     pub flags: Flags,
-    /// Stores of the module's SMs that have been taken in this event. The module hands them to the SMs.
-    pub returns: Vec<StoreReturn>,
+    /// What is on its way to the module's SMs.
+    pub deliveries: Deliveries,
     /// Counters.
     pub stats: L2Stats,
     /// What passed between its levels.
@@ -131,7 +141,7 @@ impl<D: Contents> SliceShared<D> {
             memory: Memory::new(crate::convert::memory(machine, built.l3_write)),
             drains: Drains::new(crate::convert::drains(machine)),
             flags: Flags::default(),
-            returns: Vec::new(),
+            deliveries: Deliveries::new(crate::convert::sources(site.layout), usize::from(site.layout.sms.max(1))),
             stats: L2Stats::default(),
             traffic: Traffic::default(),
         }
@@ -146,8 +156,6 @@ pub struct SliceView<'a, C, D: Contents> {
     pub shared: &'a SliceShared<D>,
     /// What its module has once.
     pub uncore: &'a Uncore<D>,
-    /// The ports of its module's SMs.
-    pub sm_ports: &'a [SmPort],
 }
 
 impl<C, D: Contents> Clone for SliceView<'_, C, D> {
@@ -178,8 +186,6 @@ pub struct SliceContext<'a, 'o, C, D: Contents> {
     pub shared: &'a mut SliceShared<D>,
     /// What its module has once.
     pub uncore: &'a mut Uncore<D>,
-    /// The ports of its module's SMs.
-    pub sm_ports: &'a mut [SmPort],
     /// Where its events go.
     pub out: &'a mut Out<'o, D>,
 }
@@ -188,7 +194,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     /// The same, to read.
     #[inline]
     pub fn view(&self) -> SliceView<'_, C, D> {
-        SliceView { site: self.site, shared: self.shared, uncore: self.uncore, sm_ports: self.sm_ports }
+        SliceView { site: self.site, shared: self.shared, uncore: self.uncore }
     }
 
     /// The ways of the L2 that lines of a class may take.
@@ -221,13 +227,16 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         self.shared.memory.store(self.out.now(), departs, line, mask)
     }
 
-    /// Delivers grains of a line to an SM as they depart; returns the arrival.
-    pub fn deliver(&mut self, departs: Departure, sm: SmId, grains: u32) -> Ps {
-        self.shared.traffic.l1_l2 += self.site.weights.of(Payload::Grains(grains));
-        let bytes = Bytes(u64::from(grains) * self.site.machine.line.grain());
-        let (source, now) = (self.site.source(self.id), self.out.now());
-        let late = self.site.watch.delivery(self.site.module, source, sm);
-        self.sm_ports[usize::from(sm.0)].take(now, departs, source, bytes) + late
+    /// Delivers grains of a line to an SM as they depart: `message` is made of when they are wholly there, unless they wait for
+    /// its port.
+    pub fn deliver(&mut self, departs: Departure, sm: SmId, grains: u32, message: impl FnOnce(Ps) -> Message<D>) {
+        let Self { site, shared, .. } = self;
+        shared.traffic.l1_l2 += site.weights.of(Payload::Grains(grains));
+        let source = site.source(self.id);
+        let crossing = site.machine.crossbar.latency + site.weights.into_sm(grains);
+        let at = shared.deliveries.in_order((source, usize::from(sm.0)), departs.time() + crossing);
+        let at = at + site.watch.delivery(site.module, source, sm);
+        self.out.send(at, self.id, site.layout.sm(site.module, sm), message(at));
     }
 
     /// Counts a store about to leave; one whose origin is another module is forwarded.
@@ -246,7 +255,9 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
 
     /// Tells an SM of this module that a store of its has been taken, in effect at `at`.
     pub fn return_store(&mut self, sm: SmId, credit: Generation, at: Ps) {
-        self.shared.returns.push(StoreReturn { sm, credit, at: at + self.site.machine.crossbar.latency });
+        let now = self.out.now();
+        let at = (at.max(now) + self.site.machine.crossbar.latency).max(now + Ps(1));
+        self.out.send(at, self.id, self.site.layout.sm(self.site.module, sm), Message::StoreTaken { credit });
     }
 }
 

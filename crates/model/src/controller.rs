@@ -7,6 +7,7 @@ use crate::departure::Departure;
 use crate::dispatcher::{Dispatcher, Launch};
 use crate::drains::LEG_OF_PUBLICATIONS;
 use crate::kernel_slot::KernelSlot;
+use crate::latency::{Answered, Note, short};
 use crate::message::{Message, SyncKind};
 use crate::outstanding::Asker;
 use crate::packet::Packet;
@@ -14,9 +15,10 @@ use crate::page_moves;
 use crate::parts::Parts;
 use crate::watch::Contents;
 use tombolo_protocol::drain::Pool;
+use tombolo_protocol::paging::Wanted;
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, Collector};
-use tombolo_types::{ComponentId, Line, ModuleId, Ps, Scope, SmId};
+use tombolo_types::{ComponentId, Line, ModuleId, Page, Ps, Scope, SmId};
 
 /// A plan run for a warp.
 #[derive(Clone, Copy, Debug)]
@@ -80,10 +82,37 @@ pub struct Controller {
 fn tell_accesses<C: Below<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_, '_, C, D>) {
     let (module, driver) = (parts.site.module, parts.site.layout.driver());
     let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
-    for page in parts.sm_side.shared.accessed.take().unwrap_or_default() {
+    for page in parts.uncore.accessed.take().unwrap_or_default() {
         parts.out.send(at, id, driver, Message::Accessed { page, module });
     }
     parts.out.send(at, id, driver, Message::AccessesTold);
+}
+
+/// Looks a page up in the L2 TLB, or walks for it, as an SM has asked half of the way ago; the answer has the other half before
+/// it, and says when the translation is there.
+fn translate<C: Below<D>, D: Contents>(
+    id: ComponentId,
+    (sm, page): (SmId, Page),
+    parts: &mut Parts<'_, '_, C, D>,
+) {
+    let (way, whole) = (crate::convert::to_l2_tlb(&parts.site.machine), parts.site.machine.tlb.l2_latency);
+    let now = parts.out.now();
+    let (ready, walked) = parts.uncore.translate(page, now.saturating_sub(way));
+    let to = parts.site.layout.sm(parts.site.module, sm);
+    parts.out.send(now + (whole - way), id, to, Message::Translated { page, ready, walked });
+}
+
+/// The same for an access that the module may not make: the driver serves the fault.
+fn walk<C: Below<D>, D: Contents>(
+    id: ComponentId,
+    (page, wanted): (Page, Wanted),
+    parts: &mut Parts<'_, '_, C, D>,
+) {
+    let (way, now) = (crate::convert::to_l2_tlb(&parts.site.machine), parts.out.now());
+    let (walked, _) = parts.uncore.translate(page, now.saturating_sub(way));
+    let at = walked.max(now) + crate::convert::host_latency(&parts.site.machine);
+    let fault = Message::Fault { page, module: parts.site.module, wanted };
+    parts.out.send(at, id, parts.site.layout.driver(), fault);
 }
 
 /// Takes the first free place of a slab.
@@ -122,7 +151,7 @@ impl Controller {
                 self.act(Part { action, extent, counted }, Waiter::new(collector, slot.0.into()), parts);
             }
             Message::Taken { pool, ticket } => {
-                parts.slice_side.shared.drains.taken(parts.out.now(), pool, ticket);
+                parts.slice_side.shared.drains.taken(pool, ticket);
                 self.finish(pool, parts);
                 if pool.takes_room() {
                     parts.as_slice(self.id).drain_to_watermark();
@@ -140,6 +169,9 @@ impl Controller {
                 self.dispatcher.launch(Launch { command, launch, slot }, parts);
             }
             Message::KernelBegins { slot, launch } => parts.slice_side.shared.flags.begin(slot, launch),
+            Message::Ended { sm, slot, failed } => self.dispatcher.refill((sm, slot, failed), parts),
+            Message::Translate { sm, page } => translate(self.id, (sm, page), parts),
+            Message::Walk { page, wanted } => walk(self.id, (page, wanted), parts),
             Message::KernelDrained { kernel } => self.dispatcher.drained(kernel, parts),
             other => panic!("{}: a controller got {other:?}", parts.site.module),
         }
@@ -152,7 +184,7 @@ impl Controller {
         parts: &mut Parts<'_, '_, C, D>,
     ) {
         let (pool, _) = LEG_OF_PUBLICATIONS.pools();
-        parts.slice_side.shared.drains.taken(parts.out.now(), pool, ticket);
+        parts.slice_side.shared.drains.taken(pool, ticket);
         parts.as_slice(self.id).publication_taken(line);
         self.finish(pool, parts);
         parts.as_slice(self.id).drain_to_watermark();
@@ -160,7 +192,7 @@ impl Controller {
     }
 
     /// The result of an atomic on a line has come: what waits for it goes on.
-    pub(crate) fn answered<C: Below<D>, D: Contents>(&mut self, line: Line, parts: &mut Parts<'_, '_, C, D>) {
+    fn answered<C: Below<D>, D: Contents>(&mut self, line: Line, parts: &mut Parts<'_, '_, C, D>) {
         let Some(publisher) = &mut parts.uncore.publisher else { return };
         publisher.answered(line);
         parts.as_slice(self.id).drain_to_watermark();
@@ -174,19 +206,42 @@ impl Controller {
     }
 
     /// What came over the links.
-    pub fn arrive<C: Below<D>, D: Contents>(&mut self, packet: Packet<D>, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn arrive<C: Below<D>, D: Contents>(
+        &mut self,
+        packet: Packet<D>,
+        ready: Ps,
+        parts: &mut Parts<'_, '_, C, D>,
+    ) {
         match packet {
             Packet::Act { action, collector, collection } => {
                 self.act(Part::whole(action), Waiter::new(collector, collection), parts);
             }
             Packet::Acted { collection } => self.acted(collection, parts),
+            Packet::Old { .. } | Packet::Answer { .. } => self.pass_on(packet, ready, parts),
             other => panic!("{}: a controller got {other:?}", parts.site.module),
         }
     }
 
-    /// An SM may have ended CTAs: others start in their place.
-    pub fn refill<C: Below<D>, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) {
-        self.dispatcher.refill(sm, parts);
+    /// What came for an SM goes on over the crossbar.
+    fn pass_on<C: Below<D>, D: Contents>(&mut self, packet: Packet<D>, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
+        let departs = Departure::at(ready);
+        match packet {
+            Packet::Old { origin, line, data, by } => {
+                self.answered(line, parts);
+                let old = Message::Old { warp: origin.warp, result: origin.result, data, by };
+                parts.as_slice(self.id).deliver(departs, origin.sm, 1, |_| old);
+            }
+            Packet::Answer { sm, register, line, mask, data, seen, by, inside } => {
+                parts.as_slice(self.id).deliver(departs, sm, mask.grains(), |at| {
+                    // The SM itself finds out what the links took.
+                    let crossbar = short(at.saturating_sub(ready));
+                    let time =
+                        D::Note::of(Answered { inside: inside.read().into(), crossbar, ..Answered::default() });
+                    Message::Fill { register, line, mask, data, seen, by, time }
+                });
+            }
+            other => panic!("{}: no SM waits for {other:?}", parts.site.module),
+        }
     }
 
     /// Plans that wait for acknowledgments, and kernels, for a report of who waits for whom.

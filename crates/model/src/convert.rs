@@ -5,7 +5,7 @@ use crate::layout::Layout;
 use crate::mshr::MshrConfig;
 use crate::way_partition::WayPartitionConfig;
 use crate::{
-    crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb, translation,
+    directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb, translation,
     tree,
 };
 use std::sync::Arc;
@@ -120,17 +120,18 @@ pub fn port(machine: &MachineConfig, layout: Layout) -> port::PortConfig {
     }
 }
 
-/// The crossbar of a module.
-pub fn crossbar(machine: &MachineConfig, layout: Layout) -> crossbar::CrossbarConfig {
-    crossbar::CrossbarConfig {
-        rate: machine.crossbar.rate,
-        latency: machine.crossbar.latency,
-        sources: sources(layout),
-    }
+/// From an SM to its module's controller, or back: the crossbar, in some picoseconds at least.
+pub fn to_controller(machine: &MachineConfig) -> Ps {
+    machine.crossbar.latency.max(Ps(1))
+}
+
+/// From an SM's miss in its TLB to the L2 TLB: half of the latency, the other half of which is the way back.
+pub fn to_l2_tlb(machine: &MachineConfig) -> Ps {
+    Ps(translation(machine).latency.0 / 2)
 }
 
 /// Components of a module that send on channels of their own: each slice, and all others as one.
-fn sources(layout: Layout) -> usize {
+pub fn sources(layout: Layout) -> usize {
     usize::from(layout.slices) + 1
 }
 

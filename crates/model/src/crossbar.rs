@@ -1,46 +1,48 @@
-//! The crossbar of a module, from its slices to its SMs: each SM's port, which takes what all send one after the other. Not
-//! modelled: contention of the SMs' requests at the slices, whose ports they meet.
+//! The crossbar of a module. Requests of SMs meet at the slices' ports, answers of slices at each SM's own port: what comes
+//! there passes one after the other, in the order of arrival. Not modelled: contention in its middle.
 
-use crate::departure::Departure;
+use crate::latency::{Answered, Note, short};
+use crate::message::Message;
+use crate::watch::Contents;
+use std::collections::VecDeque;
 use tombolo_engine::prefetch;
 use tombolo_types::{Bytes, Ps, Rate, Serializer};
 
-/// Shape of a crossbar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CrossbarConfig {
-    /// To one SM.
-    pub rate: Rate,
-    /// From the last byte's departure to its arrival.
-    pub latency: Ps,
-    /// Components that send on channels of their own.
-    pub sources: usize,
-}
+/// Rounding of two serialisers against each other.
+const ROUNDED: Ps = Ps(1);
 
-/// An SM's port at its module's crossbar.
+/// Where what the crossbar brings comes into an SM.
 #[derive(Clone, Debug)]
-pub struct SmPort {
-    latency: Ps,
-    /// Of what all sources send.
+pub struct SmPort<D: Contents> {
     port: Serializer,
-    /// Arrival time of the last delivery by [`Site::source`](crate::site::Site::source).
-    delivered: Vec<Ps>,
+    /// What waits for its turn, and when that is.
+    waiting: VecDeque<(Ps, Message<D>)>,
 }
 
-impl SmPort {
+impl<D: Contents> SmPort<D> {
     /// An idle port.
-    pub fn new(config: CrossbarConfig) -> SmPort {
-        SmPort {
-            latency: config.latency,
-            port: Serializer::new(config.rate),
-            delivered: vec![Ps::ZERO; config.sources],
-        }
+    pub fn new(rate: Rate) -> SmPort<D> {
+        SmPort { port: Serializer::new(rate), waiting: VecDeque::new() }
     }
 
-    /// Takes `bytes` of a source as they depart from there; returns the arrival, never before that of what the source sent
-    /// earlier.
-    pub fn take(&mut self, now: Ps, departs: Departure, source: usize, bytes: Bytes) -> Ps {
-        let passed = departs.through(now, &mut self.port, bytes);
-        crate::port::in_order(&mut self.delivered[source], passed.after(self.latency).time())
+    /// Takes what would be wholly inside at `now`, were the port idle. Returns it where it was; keeps it where not, until
+    /// [`SmPort::pass`]. The time is when to call that, where nobody has been told to yet.
+    pub fn take(&mut self, now: Ps, message: Message<D>, bytes: Bytes) -> Result<Message<D>, Option<Ps>> {
+        let begins = now.saturating_sub(self.port.span(bytes));
+        let inside = self.port.send(begins, bytes);
+        if inside <= now + ROUNDED && self.waiting.is_empty() {
+            return Ok(message);
+        }
+        let inside = inside.max(now);
+        let first = self.waiting.is_empty();
+        self.waiting.push_back((inside, held_up(message, inside - now)));
+        Err(first.then_some(inside))
+    }
+
+    /// What is wholly inside now, and when the next will be.
+    pub fn pass(&mut self) -> (Message<D>, Option<Ps>) {
+        let (_, message) = self.waiting.pop_front().expect("somebody waits whose turn it is");
+        (message, self.waiting.front().map(|(at, _)| *at))
     }
 
     /// How long it was in use.
@@ -50,8 +52,76 @@ impl SmPort {
 
     /// Starts to load what a delivery will change into the host's caches.
     #[inline]
-    pub fn prefetch(&self, source: usize) {
+    pub fn prefetch(&self) {
         prefetch(&self.port);
-        prefetch(&self.delivered[source]);
+    }
+}
+
+/// The same answer, which notes that the crossbar took so much more.
+fn held_up<D: Contents>(mut message: Message<D>, by: Ps) -> Message<D> {
+    if let Message::Fill { time, .. } = &mut message {
+        let noted = time.read();
+        *time = D::Note::of(Answered { crossbar: noted.crossbar.saturating_add(short(by)), ..noted });
+    }
+    message
+}
+
+/// When what each source of a module has sent each of its SMs arrives, so that no channel is overtaken.
+#[derive(Clone, Debug)]
+pub struct Deliveries {
+    sms: usize,
+    /// By source, then by SM: the latest arrival.
+    latest: Vec<Ps>,
+}
+
+impl Deliveries {
+    /// None yet.
+    pub fn new(sources: usize, sms: usize) -> Deliveries {
+        Deliveries { sms, latest: vec![Ps::ZERO; sources * sms] }
+    }
+
+    /// The arrival of what would arrive at `at`, were it alone on its channel.
+    #[inline]
+    pub fn in_order(&mut self, (source, sm): (usize, usize), at: Ps) -> Ps {
+        crate::port::in_order(&mut self.latest[source * self.sms + sm], at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: Message<()> = Message::Old { warp: 0, result: 0, data: (), by: tombolo_types::ModuleId(0) };
+
+    /// A port that passes ten bytes in a nanosecond.
+    fn port() -> SmPort<()> {
+        SmPort::new(Rate(10_000_000_000))
+    }
+
+    #[test]
+    fn what_meets_nobody_is_inside_as_it_arrives() {
+        let mut port = port();
+        assert_eq!(port.take(Ps(5000), OLD, Bytes(10)), Ok(OLD));
+        assert_eq!(port.take(Ps(6000), OLD, Bytes(10)), Ok(OLD));
+    }
+
+    #[test]
+    fn what_arrives_together_passes_one_after_the_other() {
+        let mut port = port();
+        assert_eq!(port.take(Ps(5000), OLD, Bytes(10)), Ok(OLD));
+        assert_eq!(port.take(Ps(5000), OLD, Bytes(10)), Err(Some(Ps(6000))));
+        assert_eq!(port.take(Ps(5500), OLD, Bytes(10)), Err(None));
+        assert_eq!(port.pass(), (OLD, Some(Ps(7000))));
+        assert_eq!(port.pass(), (OLD, None));
+        assert_eq!(port.busy(), Ps(3000));
+    }
+
+    #[test]
+    fn a_channel_is_not_overtaken_and_others_are() {
+        let mut deliveries = Deliveries::new(2, 3);
+        assert_eq!(deliveries.in_order((1, 2), Ps(100)), Ps(100));
+        assert_eq!(deliveries.in_order((1, 2), Ps(50)), Ps(100));
+        assert_eq!(deliveries.in_order((1, 1), Ps(50)), Ps(50));
+        assert_eq!(deliveries.in_order((0, 2), Ps(50)), Ps(50));
     }
 }

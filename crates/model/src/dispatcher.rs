@@ -19,9 +19,8 @@ use crate::watch::{Contents, Watch};
 use std::sync::Arc;
 use tombolo_design::scheduling::{CtaCut, Shape, Share};
 use tombolo_machine::MachineConfig;
-use tombolo_protocol::l1;
 use tombolo_types::stream::{Command, Program};
-use tombolo_types::{ComponentId, Ps, Scope};
+use tombolo_types::{ComponentId, Ps, SmId};
 
 /// A kernel that runs on the module.
 #[derive(Clone, Copy, Debug)]
@@ -65,7 +64,8 @@ pub struct Dispatcher {
     dispatch_at: Ps,
     /// By launch of the program: the module's part of it.
     paces: Vec<Pace>,
-    failure: Option<String>,
+    /// Whether a CTA could not be decoded.
+    failed: bool,
 }
 
 impl Dispatcher {
@@ -84,18 +84,13 @@ impl Dispatcher {
             free: vec![Room::of_sm(machine); usize::from(sms)],
             dispatch_at: Ps::ZERO,
             paces: Vec::new(),
-            failure: None,
+            failed: false,
         }
     }
 
     /// By launch of the program, as far as any was on this module: its part of it.
     pub fn paces(&self) -> &[Pace] {
         &self.paces
-    }
-
-    /// What went wrong while decoding a CTA.
-    pub fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
     }
 
     /// What is left of kernels, for a report of who waits for whom.
@@ -117,7 +112,7 @@ impl Dispatcher {
         parts.slice_side.shared.flags.begin(slot, launch);
         parts.uncore.begin_kernel(now, parts.slice_side.shared.memory.queued_until(now));
         parts.tell_l1_ways();
-        parts.sm_side.begin_kernel(slot, l1::acquire_invalidates(&site.protocol, Scope::Sys));
+        parts.tell_sms(now, self.id, Message::Begin { slot, launch });
         let Command::Launch { kernel: index, on, .. } = self.program.commands()[command as usize] else {
             panic!("command {command} launches no kernel")
         };
@@ -151,50 +146,46 @@ impl Dispatcher {
     fn fill<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         let mut starts = true;
         while std::mem::take(&mut starts) {
-            for sm in 0..parts.sm_side.sms.len() {
-                starts |= self.dispatch(sm, parts);
-                if parts.sm_side.sms[sm].has_finished() {
-                    self.refill(sm, parts);
-                }
+            for sm in 0..parts.sms() {
+                starts |= self.dispatch(SmId(sm), parts);
             }
         }
     }
 
-    /// An SM may have ended CTAs: dispatches others in their place.
-    pub fn refill<C: Below<D>, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) {
-        // A CTA without warps ends as it starts.
-        while let Some(slot) = parts.sm_side.sms[sm].pop_finished() {
-            let kernel = self.kernels.iter_mut().find(|kernel| kernel.slot == slot);
-            let kernel = kernel.expect("only a running kernel's CTAs end");
-            kernel.running -= 1;
-            self.paces[kernel.launch as usize].end(parts.out.now());
-            self.free[sm].give_back(&kernel.needs);
-            while self.dispatch(sm, parts) {}
-        }
+    /// An SM has ended a CTA, or failed to start it: dispatches others in its place.
+    pub fn refill<C: Below<D>, D: Contents>(
+        &mut self,
+        (sm, slot, failed): (SmId, KernelSlot, bool),
+        parts: &mut Parts<'_, '_, C, D>,
+    ) {
+        self.failed |= failed;
+        let kernel = self.kernels.iter_mut().find(|kernel| kernel.slot == slot);
+        let kernel = kernel.expect("only a running kernel's CTAs end");
+        kernel.running -= 1;
+        self.paces[kernel.launch as usize].end(parts.out.now().saturating_sub(parts.to_sm(Ps::ZERO)));
+        self.free[usize::from(sm.0)].give_back(&kernel.needs);
+        while self.dispatch(sm, parts) {}
         self.drain_if_done(parts);
     }
 
     /// Starts the module's next CTA on an SM, if there is one left and it fits.
-    fn dispatch<C: Below<D>, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) -> bool {
+    fn dispatch<C: Below<D>, D: Contents>(&mut self, sm: SmId, parts: &mut Parts<'_, '_, C, D>) -> bool {
         let Some(kernel) = self.kernels.iter_mut().find(|kernel| kernel.next < kernel.share.end) else { return false };
-        if self.failure.is_some() || !self.free[sm].fits(&kernel.needs) {
+        let free = &mut self.free[usize::from(sm.0)];
+        if self.failed || !free.fits(&kernel.needs) {
             return false;
         }
-        let mut stream = parts.sm_side.sms[sm].spare_stream();
-        if let Err(error) = self.program.cta(kernel.index, kernel.next, &mut stream) {
-            self.failure = Some(error.to_string());
-            return false;
-        }
+        let start = Message::Start { slot: kernel.slot, kernel: kernel.index, cta: kernel.next };
         kernel.next = kernel.share.after(kernel.next);
         kernel.running += 1;
-        self.free[sm].take(&kernel.needs);
-        let start = self.dispatch_at.max(parts.out.now());
-        self.dispatch_at = start + parts.site.machine.host.dispatch_interval;
+        free.take(&kernel.needs);
+        let at = self.dispatch_at.max(parts.out.now());
+        self.dispatch_at = at + parts.site.machine.host.dispatch_interval;
+        let at = parts.to_sm(at);
         let quarter = (u64::from(kernel.started) * 4 / u64::from(kernel.ctas)) as usize;
-        self.paces[kernel.launch as usize].start(start, quarter);
+        self.paces[kernel.launch as usize].start(at, quarter);
         kernel.started += 1;
-        let slot = kernel.slot;
-        parts.at_sm(sm, |sm, here| sm.start_cta(start, slot, stream, here));
+        parts.out.send(at, self.id, parts.site.layout.sm(parts.site.module, sm), start);
         true
     }
 
@@ -202,14 +193,14 @@ impl Dispatcher {
     /// beside it.
     fn drain_if_done<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         for kernel in &mut self.kernels {
-            let left = kernel.next < kernel.share.end && self.failure.is_none();
+            let left = kernel.next < kernel.share.end && !self.failed;
             if left || kernel.running > 0 || kernel.draining > 0 {
                 continue;
             }
-            kernel.draining = parts.sm_side.sms.len() as u32 + 1;
+            kernel.draining = u32::from(parts.sms()) + 1;
             let slot = kernel.slot;
             parts.out.send(parts.out.now() + Ps(1), self.id, self.id, Message::KernelDrained { kernel: slot });
-            parts.drain_sms(Drainer::Kernel(slot), self.id);
+            parts.tell_sms(parts.out.now(), self.id, Message::Drain(Drainer::Kernel(slot)));
         }
     }
 
@@ -223,9 +214,8 @@ impl Dispatcher {
             return;
         }
         let Kernel { launch, ctas, .. } = self.kernels.remove(place);
-        let counted = parts.sm_side.take_counted(slot);
         let ended = if ctas == 0 { None } else { Some(parts.out.now()) };
-        self.paces[launch as usize].drain(ended, counted);
+        self.paces[launch as usize].drain(ended);
         parts.uncore.end_kernel(self.kernels.is_empty());
         let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
         let done = Message::KernelDone { module: parts.site.module, slot };

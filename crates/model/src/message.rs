@@ -8,6 +8,7 @@ use crate::latency::{Answered, Inside, Note, Stamp, short};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::packet::{CopyName, Packet, Route};
+use crate::posted::Drainer;
 use crate::turning_link::Way;
 use crate::watch::Contents;
 use tombolo_engine::Outbox;
@@ -246,8 +247,63 @@ pub enum Message<D: Contents> {
         /// The module that has performed it.
         by: ModuleId,
     },
-    /// To an SM: a posted store was taken and somebody waits for its place.
-    StoreReturned,
+    /// To an SM: what has waited longest for its port is wholly inside.
+    Inside,
+    /// To an SM: a store that it has posted was taken.
+    StoreTaken {
+        /// The credit it took.
+        credit: Generation,
+    },
+    /// To an SM: a kernel's launch begins, in a slot whose flags are new.
+    Begin {
+        /// Where it is under way.
+        slot: KernelSlot,
+        /// Its number among the launches of the program.
+        launch: u32,
+    },
+    /// To an SM: run a CTA.
+    Start {
+        /// The kernel's slot.
+        slot: KernelSlot,
+        /// The kernel, among those of the program.
+        kernel: u32,
+        /// The CTA.
+        cta: u32,
+    },
+    /// To a controller: a CTA has ended.
+    Ended {
+        /// On which SM.
+        sm: SmId,
+        /// The kernel's slot.
+        slot: KernelSlot,
+        /// Whether it could not be decoded, so that none is to be started any more.
+        failed: bool,
+    },
+    /// To an SM: tell when all that it has posted so far has been taken.
+    Drain(Drainer),
+    /// To a controller: translate a page that an SM's TLB lacks.
+    Translate {
+        /// The SM.
+        sm: SmId,
+        /// The page.
+        page: Page,
+    },
+    /// To an SM: a translation.
+    Translated {
+        /// The page.
+        page: Page,
+        /// When it is there.
+        ready: Ps,
+        /// Whether it took a walk.
+        walked: bool,
+    },
+    /// To a controller: translate a page, and have the driver serve a fault.
+    Walk {
+        /// The page.
+        page: Page,
+        /// What an SM wants of it.
+        wanted: Wanted,
+    },
     /// To an SM: everything posted before a release has been taken.
     Drained {
         /// The warp that waits.

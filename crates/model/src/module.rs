@@ -2,22 +2,21 @@
 
 use crate::activity::Sample;
 use crate::below::{Below, L2};
-use crate::context::{SliceShared, SliceView, SmContext, SmShared};
+use crate::context::{SliceShared, SliceView, SmShared};
 use crate::controller::Controller;
 use crate::copy_engine::CopyEngine;
 use crate::cpu::Cpu;
 use crate::crossbar::SmPort;
-use crate::departure::Departure;
 use crate::dispatcher::Dispatcher;
-use crate::latency::{Answered, Note, short};
 use crate::layout::Unit;
 use crate::message::{Message, Out, PagingOrder};
 use crate::packet::{Chunk, CopyName, Packet};
+use crate::pace::KernelStats;
 use crate::page_moves;
 use crate::parts::{Parts, sample};
 use crate::sides::{SliceSide, SmSide};
 use crate::site::Site;
-use crate::sm::{FillMessage, Sm};
+use crate::sm::Sm;
 use crate::tlb::Tlb;
 use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
@@ -45,13 +44,13 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         let core = (layout.host() == Some(id)).then(|| cpu(&site, &program));
         let sms = if core.is_some() { 0 } else { layout.sms };
         let uncore = Uncore::new(&site, built);
-        let port = SmPort::new(crate::convert::crossbar(&site.machine, layout));
+        let port = SmPort::new(site.machine.crossbar.rate);
         let slice = |slice| C::Slice::new(layout.slice(id, slice), &site, between);
-        let dispatcher = Dispatcher::new(layout.controller(id), built.cut, program, (&site.machine, layout.sms));
+        let dispatcher = Dispatcher::new(layout.controller(id), built.cut, Arc::clone(&program), (&site.machine, layout.sms));
         Module {
             sm_side: SmSide {
                 sms: (0..sms).map(SmId).map(|sm| Sm::new(sm, &site)).collect(),
-                shared: SmShared::new(&site, &uncore.ways),
+                shared: SmShared::new(&site, &uncore.ways, program),
                 ports: vec![port; usize::from(site.machine.topology.sms_per_module)],
                 core,
             },
@@ -92,7 +91,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     }
 
     /// The ports of its SMs.
-    pub fn sm_ports(&self) -> &[SmPort] {
+    pub fn sm_ports(&self) -> &[SmPort<D>] {
         &self.sm_side.ports
     }
 
@@ -111,14 +110,24 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         let mut of_sm = Tlb::new(crate::convert::l1_tlb(&self.site.machine));
         of_sm.warm(pages);
         self.sm_side.sms.iter_mut().for_each(|sm| sm.set_tlb(&of_sm));
-        self.sm_side.shared.translation.warm(pages);
+        self.uncore.translation.warm(pages);
     }
 
     /// Puts bytes of a line of its memory into its L2, clean, as a copy before time zero would have left them.
     pub fn warm_l2(&mut self, line: Line, mask: Mask) {
         let slice = usize::from(self.site.map.slice(line));
-        let Module { site, sm_side, slice_side: SliceSide { slices, shared }, uncore, .. } = self;
-        slices[slice].warm(line, mask, SliceView { site, shared, uncore, sm_ports: &sm_side.ports });
+        let Module { site, slice_side: SliceSide { slices, shared }, uncore, .. } = self;
+        slices[slice].warm(line, mask, SliceView { site, shared, uncore });
+    }
+
+    /// By launch of the program: what its SMs have counted of it.
+    pub fn counted(&self, launch: usize) -> KernelStats {
+        self.sm_side.shared.counted.get(launch).copied().unwrap_or_default()
+    }
+
+    /// What went wrong while an SM decoded a CTA.
+    pub fn failure(&self) -> Option<&str> {
+        self.sm_side.shared.failure.as_deref()
     }
 
     /// Its controller.
@@ -203,8 +212,8 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
 
     #[inline]
     fn view(&self) -> SliceView<'_, C, D> {
-        let Module { site, sm_side, slice_side, uncore, .. } = self;
-        SliceView { site, shared: &slice_side.shared, uncore, sm_ports: &sm_side.ports }
+        let Module { site, slice_side, uncore, .. } = self;
+        SliceView { site, shared: &slice_side.shared, uncore }
     }
 
     /// Handles an event of one of its components.
@@ -227,16 +236,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
                 let now = parts.out.now();
                 enter(unit, *source, packet, now, (controller, copy_engine, &mut parts));
             }
-            (message, Unit::Sm(_)) if parts.sm_side.core.is_some() => {
-                parts.at_core(|core, here| core.handle(message, here))
-            }
-            (message, Unit::Sm(sm)) => {
-                let sm = usize::from(sm.0);
-                parts.at_sm(sm, |sm, here| at_sm(sm, message, here));
-                if parts.sm_side.sms[sm].has_finished() {
-                    controller.refill(sm, &mut parts);
-                }
-            }
+            (message, Unit::Sm(sm)) => parts.sm_side.handle(sm, message, parts.site, parts.out),
             (message, Unit::Slice(slice)) => {
                 parts.at_slice(usize::from(slice), |slice, here| slice.handle(message, here));
             }
@@ -268,63 +268,11 @@ fn enter<C: Below<D>, D: Contents>(
         Unit::Slice(slice) => {
             parts.at_slice(usize::from(slice), |slice, here| slice.arrive(source, packet, ready, here));
         }
-        Unit::Controller => controller.arrive(*packet, parts),
+        Unit::Controller => controller.arrive(*packet, ready, parts),
         Unit::CopyEngine => match *packet {
             Packet::Chunk(chunk) => copy_engine.arrive(chunk, ready, parts),
             other => panic!("{}: a copy engine got {other:?}", parts.site.module),
         },
-        Unit::Sm(sm) => {
-            if let Packet::Old { line, .. } = *packet {
-                controller.answered(line, parts);
-            }
-            let (grains, mut message) = to_sm(packet);
-            let id = parts.site.layout.sm(parts.site.module, sm);
-            let at = parts.as_slice(id).deliver(Departure::at(ready), sm, grains);
-            if let Message::Fill { time, .. } = &mut message {
-                *time = D::Note::of(Answered { crossbar: short(at.saturating_sub(ready)), ..time.read() });
-            }
-            parts.out.send(at, id, id, message);
-        }
-    }
-}
-
-/// A message for an SM.
-#[inline]
-fn at_sm<C: Below<D>, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &mut SmContext<'_, '_, C, D>) {
-    match *message {
-        Message::Issue { sub_core, .. } => sm.issue(sub_core, here),
-        Message::CtaOver { cta } => sm.end_cta(cta, here.out),
-        Message::Fill { register, line, mask, data, seen, by, time } => {
-            sm.fill(FillMessage { register, line, mask, data, seen, by, time: time.read() }, here);
-        }
-        Message::Old { warp, result, by, .. } => sm.old(warp, result, by, here),
-        Message::StoreReturned => sm.store_returned(here),
-        Message::Drained { warp, scope } => sm.drained(warp, scope, here),
-        Message::Synced { warp } => sm.synced(warp, here.out),
-        other => panic!("{}, {:?}: an SM got {other:?}", here.site.module, sm.id()),
-    }
-}
-
-/// What an SM gets of a packet that came over the links for it, by its module's crossbar: how many grains of a line, and
-/// the message.
-fn to_sm<D: Contents>(packet: &Packet<D>) -> (u32, Message<D>) {
-    match *packet {
-        Packet::Old { origin, data, by, .. } => {
-            (1, Message::Old { warp: origin.warp, result: origin.result, data, by })
-        }
-        Packet::Answer { register, line, mask, data, seen, by, inside, .. } => {
-            // The SM itself finds out what the links took.
-            let time = D::Note::of(Answered { inside: inside.read().into(), ..Answered::default() });
-            (mask.grains(), Message::Fill { register, line, mask, data, seen, by, time })
-        }
-        Packet::Request(_)
-        | Packet::Downgrade { .. }
-        | Packet::Fill { .. }
-        | Packet::Flag { .. }
-        | Packet::Invalidate { .. }
-        | Packet::Act { .. }
-        | Packet::Acted { .. }
-        | Packet::Chunk(_)
-        | Packet::Told(_) => panic!("an SM got {packet:?}"),
+        Unit::Sm(sm) => panic!("{sm} of {} got {packet:?} from a link", parts.site.module),
     }
 }

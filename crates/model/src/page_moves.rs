@@ -41,13 +41,13 @@ fn unmap<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) 
     let (rules, controller) = (parts.site.paging.unmapping(), parts.site.layout.controller(parts.site.module));
     forget(page, parts);
     let waits_for_loads = rules.awaits_loads && parts.sm_side.shared.pages.has_loads(page);
-    let sms = if rules.awaits_stores { parts.sm_side.sms.len() as u32 } else { 0 };
+    let sms = if rules.awaits_stores { u32::from(parts.sms()) } else { 0 };
     let core = u32::from(parts.sm_side.core.is_some());
     // One more for this event: what is over at once is told behind it.
     parts.sm_side.shared.pages.unmap(page, 1 + u32::from(waits_for_loads) + sms + core);
     parts.out.send(parts.out.now() + Ps(1), controller, controller, Message::PageQuiet { page });
     if sms > 0 {
-        parts.drain_sms(Drainer::Page(page), controller);
+        parts.tell_sms(parts.out.now(), controller, Message::Drain(Drainer::Page(page)));
     }
     parts.at_core(|core, here| core.drain(page, here));
 }
@@ -72,6 +72,7 @@ pub(crate) fn quiet<C: Below<D>, D: Contents>(
 /// Translations of a page are forgotten, and what L1s hold of it with all else.
 fn forget<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
     parts.sm_side.forget_page(page);
+    parts.uncore.translation.forget(page);
     if let Some(publisher) = &mut parts.uncore.publisher {
         publisher.forget(page);
     }

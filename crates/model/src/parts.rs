@@ -6,13 +6,12 @@ use crate::context::{SliceContext, SliceShared, SmContext};
 use crate::cpu::Cpu;
 use crate::message::{Message, Out};
 use crate::port::Port;
-use crate::posted::Drainer;
 use crate::sides::{SliceSide, SmSide};
 use crate::site::Site;
 use crate::sm::Sm;
 use crate::uncore::Uncore;
 use crate::watch::Contents;
-use tombolo_types::{ComponentId, Ps};
+use tombolo_types::{ComponentId, Ps, SmId};
 
 /// A module as its controller sees it: both sides.
 pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
@@ -32,8 +31,8 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
     /// What `id` may touch in the place of a slice.
     #[inline]
     pub fn as_slice(&mut self, id: ComponentId) -> SliceContext<'_, 'o, C, D> {
-        let Parts { site, sm_side, slice_side, uncore, out } = self;
-        SliceContext { id, site, shared: &mut slice_side.shared, uncore, sm_ports: &mut sm_side.ports, out }
+        let Parts { site, slice_side, uncore, out, .. } = self;
+        SliceContext { id, site, shared: &mut slice_side.shared, uncore, out }
     }
 
     /// Has an SM act.
@@ -51,44 +50,34 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         }
     }
 
-    /// Has every SM tell when all that it has posted so far has been taken; `by` asks.
-    pub fn drain_sms(&mut self, drainer: Drainer, by: ComponentId) {
-        for sm in 0..self.sm_side.sms.len() {
-            self.at_sm(sm, |sm, here| sm.drain(drainer, by, here));
+    /// Tells every SM, a crossbar's latency after `at`; `by` does.
+    pub fn tell_sms(&mut self, at: Ps, by: ComponentId, message: Message<D>) {
+        let at = self.to_sm(at);
+        for sm in (0..self.sms()).map(SmId) {
+            self.out.send(at, by, self.site.layout.sm(self.site.module, sm), message);
         }
     }
 
-    /// Has a slice act; the SMs get back what it has taken of them.
+    /// When an SM has what its controller sends at `at`.
+    pub fn to_sm(&self, at: Ps) -> Ps {
+        at + crate::convert::to_controller(&self.site.machine)
+    }
+
+    /// SMs of the module.
+    pub fn sms(&self) -> u16 {
+        if self.site.layout.host() == Some(self.site.module) { 0 } else { self.site.layout.sms }
+    }
+
+    /// Has a slice act.
     #[inline]
     pub fn at_slice<R>(
         &mut self,
         slice: usize,
         act: impl FnOnce(&mut C::Slice, &mut SliceContext<'_, 'o, C, D>) -> R,
     ) -> R {
-        let Parts { site, sm_side, slice_side: SliceSide { slices, shared }, uncore, out } = self;
+        let Parts { site, slice_side: SliceSide { slices, shared }, uncore, out, .. } = self;
         let slice = &mut slices[slice];
-        let id = slice.id();
-        let sm_ports = &mut sm_side.ports;
-        let result = act(slice, &mut SliceContext { id, site, shared, uncore, sm_ports, out });
-        if !self.slice_side.shared.returns.is_empty() {
-            self.hand_back(id);
-        }
-        result
-    }
-
-    /// Tells the SMs of their stores that a slice has taken.
-    fn hand_back(&mut self, by: ComponentId) {
-        let mut returns = std::mem::take(&mut self.slice_side.shared.returns);
-        for taken in returns.drain(..) {
-            if self.sm_side.sms.is_empty() {
-                // The host's core counts what is outstanding.
-                let core = self.site.layout.sm(self.site.module, taken.sm);
-                self.out.send(taken.at.max(self.out.now() + Ps(1)), by, core, Message::StoreReturned);
-                continue;
-            }
-            self.at_sm(usize::from(taken.sm.0), |sm, here| sm.store_taken(taken, by, here));
-        }
-        self.slice_side.shared.returns = returns;
+        act(slice, &mut SliceContext { id: slice.id(), site, shared, uncore, out })
     }
 
     /// Does, before an event at `now`, what has become due: samples of the ways, and of the module's activity.

@@ -2,14 +2,16 @@
 //! in both. What a controller asks of all of a side at once is a method here.
 
 use crate::below::{Below, L2};
-use crate::context::{SliceShared, SmShared};
+use crate::context::{SliceShared, SmContext, SmShared};
 use crate::cpu::Cpu;
 use crate::crossbar::SmPort;
-use crate::kernel_slot::KernelSlot;
-use crate::pace::KernelStats;
-use crate::sm::Sm;
+use crate::latency::Note;
+use crate::message::{Message, Out};
+use crate::site::Site;
+use crate::sm::{FillMessage, Sm};
 use crate::watch::Contents;
-use tombolo_types::Page;
+use tombolo_protocol::Protocol;
+use tombolo_types::{Bytes, Page, Ps, SmId};
 
 /// The SMs of a module, or the core of the host.
 pub struct SmSide<D: Contents> {
@@ -18,31 +20,64 @@ pub struct SmSide<D: Contents> {
     /// What they share.
     pub shared: SmShared,
     /// Their ports at the crossbar, by SM; the core has the first.
-    pub ports: Vec<SmPort>,
+    pub ports: Vec<SmPort<D>>,
     /// The core of the host.
     pub core: Option<Cpu>,
 }
 
 impl<D: Contents> SmSide<D> {
-    /// A kernel starts in a slot, whose flags are new. `invalidates`: and what L1s hold is dropped.
-    pub fn begin_kernel(&mut self, slot: KernelSlot, invalidates: bool) {
-        for sm in &mut self.sms {
-            sm.forget_flags(slot);
-            if invalidates {
-                sm.invalidate_l1();
-            }
+    /// Handles a message for an SM, or for the host's core in the place of SM 0.
+    #[inline]
+    pub fn handle<C: Protocol>(&mut self, sm: SmId, message: &Message<D>, site: &Site<C, D>, out: &mut Out<'_, D>) {
+        let grains = match message {
+            Message::Fill { mask, .. } => mask.grains(),
+            Message::Old { .. } => 1,
+            Message::Inside => return self.pass(sm, site, out),
+            _ => return self.act(sm, message, site, out),
+        };
+        let bytes = Bytes(u64::from(grains) * site.machine.line.grain());
+        let index = self.index(sm);
+        match self.ports[index].take(out.now(), *message, bytes) {
+            Ok(message) => self.act(sm, &message, site, out),
+            Err(due) => self.call(due, sm, site, out),
         }
     }
 
-    /// What the SMs have counted of a kernel that has ended.
-    pub fn take_counted(&mut self, slot: KernelSlot) -> KernelStats {
-        let counted = self.sms.iter_mut().map(|sm| sm.take_counted(slot));
-        counted.fold(KernelStats::default(), |sum, sm| sum.and(&sm))
+    /// What has waited longest for an SM's port is wholly inside.
+    #[cold]
+    fn pass<C: Protocol>(&mut self, sm: SmId, site: &Site<C, D>, out: &mut Out<'_, D>) {
+        let index = self.index(sm);
+        let (message, next) = self.ports[index].pass();
+        self.call(next, sm, site, out);
+        self.act(sm, &message, site, out);
     }
 
-    /// Translations of a page are forgotten, and what L1s hold of it with all else.
+    /// Has an SM's port be told when what waits there is wholly inside.
+    fn call<C>(&self, due: Option<Ps>, sm: SmId, site: &Site<C, D>, out: &mut Out<'_, D>) {
+        if let Some(at) = due {
+            let id = site.layout.sm(site.module, sm);
+            out.send(at, id, id, Message::Inside);
+        }
+    }
+
+    #[inline]
+    fn act<C: Protocol>(&mut self, sm: SmId, message: &Message<D>, site: &Site<C, D>, out: &mut Out<'_, D>) {
+        let index = self.index(sm);
+        let here = &mut SmContext { site, shared: &mut self.shared, out };
+        match &mut self.core {
+            Some(core) => core.handle(message, here),
+            None => at_sm(&mut self.sms[index], message, here),
+        }
+    }
+
+    /// The place of an SM among those here.
+    #[inline]
+    fn index(&self, sm: SmId) -> usize {
+        usize::from(sm.0)
+    }
+
+    /// The SMs' TLBs forget a page, and L1s drop what they hold of it with all else.
     pub fn forget_page(&mut self, page: Page) {
-        self.shared.translation.forget(page);
         for sm in &mut self.sms {
             sm.forget_page(page);
         }
@@ -62,5 +97,26 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
     pub fn held(&mut self) -> (u32, u32) {
         let slices = self.slices.iter_mut().map(|slice| slice.held());
         slices.fold((0, 0), |(valid, dirty), (more, more_dirty)| (valid + more, dirty + more_dirty))
+    }
+}
+
+/// A message for an SM.
+#[inline]
+fn at_sm<C: Protocol, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &mut SmContext<'_, '_, C, D>) {
+    match *message {
+        Message::Issue { sub_core, .. } => sm.issue(sub_core, here),
+        Message::CtaOver { cta } => sm.end_cta(cta, here),
+        Message::Begin { slot, launch } => sm.begin(slot, launch, here),
+        Message::Start { slot, kernel, cta } => sm.start_cta((slot, kernel, cta), here),
+        Message::Translated { page, ready, walked } => sm.translated((page, ready, walked), here),
+        Message::Fill { register, line, mask, data, seen, by, time } => {
+            sm.fill(FillMessage { register, line, mask, data, seen, by, time: time.read() }, here);
+        }
+        Message::Old { warp, result, by, .. } => sm.old(warp, result, by, here),
+        Message::StoreTaken { credit } => sm.store_taken(credit, here),
+        Message::Drain(drainer) => sm.drain(drainer, here),
+        Message::Drained { warp, scope } => sm.drained(warp, scope, here),
+        Message::Synced { warp } => sm.synced(warp, here.out),
+        other => panic!("{}, {:?}: an SM got {other:?}", here.site.module, sm.id()),
     }
 }

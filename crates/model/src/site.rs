@@ -4,7 +4,6 @@ use crate::boundaries::Extents;
 use crate::cargo::Cargo;
 use crate::layout::Layout;
 use crate::map::Map;
-use crate::message::Origin;
 use crate::packet::Receiver;
 use crate::schedule::Schedule;
 use crate::watch::{Contents, WarpSlot};
@@ -102,7 +101,8 @@ impl<C, D: Contents> Site<C, D> {
         match receiver {
             Receiver::Slice(line) => self.slice_of(target, line),
             Receiver::Origin(origin, line) if origin.module != target => self.slice_of(target, line),
-            Receiver::Origin(Origin { sm, .. }, _) | Receiver::Sm(sm) => self.layout.sm(target, sm),
+            // Over the crossbar, from there.
+            Receiver::Origin(..) | Receiver::Sm(_) => self.layout.controller(target),
             Receiver::Controller => self.layout.controller(target),
             Receiver::CopyEngine => self.layout.copy_engine(target),
         }

@@ -1,15 +1,17 @@
-//! What a module has once, beside its SMs and its slices: its port to other modules, what publishes stores, how the ways of
+//! What a module has once, beside its SMs and its slices: translation behind the SMs' TLBs, its port to other modules, what publishes stores, how the ways of
 //! its caches are shared, and a record of what it did over time.
 
 use crate::activity::{Activity, Sample};
 use crate::port::Port;
 use crate::publisher::Publisher;
 use crate::site::Site;
+use crate::translation::Translation;
 use crate::watch::Contents;
 use crate::way_partition::WayPartition;
+use std::collections::BTreeSet;
 use tombolo_design::Built;
 use tombolo_design::placement::Publishes;
-use tombolo_types::Ps;
+use tombolo_types::{Page, Ps};
 
 /// What a module has once.
 pub struct Uncore<D: Contents> {
@@ -17,6 +19,10 @@ pub struct Uncore<D: Contents> {
     pub ways: WayPartition,
     /// To and from other modules.
     pub port: Port,
+    /// Translation behind the SMs' TLBs.
+    pub translation: Translation,
+    /// Pages that were accessed since tracking began: those that a walk found (GPS, section 5.2). `None` where nobody tracks.
+    pub accessed: Option<BTreeSet<Page>>,
     /// What publishes stores, where pages are published.
     pub publisher: Option<Box<Publisher<D>>>,
     /// What the module did over time, where that is kept.
@@ -32,10 +38,21 @@ impl<D: Contents> Uncore<D> {
         Uncore {
             ways: WayPartition::new(crate::convert::way_partition(machine, &built.capacity)),
             port: Port::new(crate::convert::port(machine, site.layout)),
+            translation: Translation::new(crate::convert::translation(machine)),
+            accessed: site.schedule.tracks().then(BTreeSet::new),
             publisher: publisher(site, built),
             activity: None,
             due: Ps::NEVER,
         }
+    }
+
+    /// Translates a page that missed an SM's TLB at `now`: when the translation is there, and whether it took a walk.
+    pub fn translate(&mut self, page: Page, now: Ps) -> (Ps, bool) {
+        let (ready, walked) = self.translation.translate(page, now);
+        if let (true, Some(accessed)) = (walked, &mut self.accessed) {
+            accessed.insert(page);
+        }
+        (ready, walked)
     }
 
     /// Keeps what the module does from here on, in windows of `window`.

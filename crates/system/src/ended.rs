@@ -61,7 +61,7 @@ impl Ended<'_> {
         let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
         let all: Vec<&Module<C, D>> = parts.iter().flat_map(|part| &part.modules).collect();
         let modules: Vec<&Module<C, D>> = all.iter().copied().filter(|module| module.cpu().is_none()).collect();
-        if let Some(failure) = modules.iter().find_map(|module| module.controller().dispatcher().failure()) {
+        if let Some(failure) = modules.iter().find_map(|module| module.failure()) {
             return Err(RunError::Stream(StreamError { message: failure.to_owned() }));
         }
         if !hub.command_processor.is_done() {

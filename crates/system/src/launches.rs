@@ -46,7 +46,7 @@ pub(crate) fn records<C: Below<D>, D: Contents>(program: &dyn Program, slots: &S
         let seconds = paces().map(|pace| pace.seconds());
         let [third, fourth] = seconds.fold([0.0; 2], |[third, fourth], pace| [third + pace[0], fourth + pace[1]]);
         let on = (modules.iter()).filter(|module| time.on.has(module.id(), topology.modules_per_gpu)).count();
-        let counted = paces().fold(KernelStats::default(), |sum, pace| sum.and(pace.counted()));
+        let counted = modules.iter().fold(KernelStats::default(), |sum, module| sum.and(&module.counted(launch)));
         KernelRecord {
             name: named[time.kernel as usize].name.clone(),
             gpu: time.on.single_gpu(topology.gpus, topology.modules_per_gpu).map(|gpu| gpu.to_string()),

@@ -93,10 +93,8 @@ impl<D: Contents> Slice<D> {
                 here.send(leaves, target, Packet::Fill { register, line, mask, data, by, inside, link });
             }
             Packet::Old { origin, data, by, .. } if target == here.site.module => {
-                let at = here.deliver(leaves, origin.sm, 1);
-                let sm = here.site.layout.sm(target, origin.sm);
                 let old = Message::Old { warp: origin.warp, result: origin.result, data, by };
-                here.out.send(at, self.id, sm, old);
+                here.deliver(leaves, origin.sm, 1, |_| old);
             }
             answer => {
                 here.send(leaves, target, answer);

@@ -100,7 +100,6 @@ impl<D: Contents> Slice<D> {
             Request::Write { .. } | Request::Atomic { .. } => self.cache.prefetch_slot(line),
         }
         if local {
-            view.sm_ports[usize::from(request.origin.sm.0)].prefetch(self.index);
             view.uncore.port.prefetch(self.index);
         } else {
             self.prefetch_peer(line, view);

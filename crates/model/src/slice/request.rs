@@ -323,15 +323,15 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let Answer { line, mask, data, by, time, wire } = answer;
-        let (register, own) = (to.register, here.site.module);
+        let register = to.register;
         match to.from {
             Requester::Local => {
-                let at = here.deliver(leaves, to.sm, mask.grains());
-                let sm = here.site.layout.sm(own, to.sm);
                 let seen = here.shared.flags.seen(line, to.flag) != Flag::NONE;
-                let crossbar = short(at.saturating_sub(leaves.time()));
-                let time = D::Note::of(Answered { crossbar, ..Answered::new(time, wire) });
-                here.out.send(at, self.id, sm, Message::Fill { register, line, mask, data, seen, by, time });
+                here.deliver(leaves, to.sm, mask.grains(), |at| {
+                    let crossbar = short(at.saturating_sub(leaves.time()));
+                    let time = D::Note::of(Answered { crossbar, ..Answered::new(time, wire) });
+                    Message::Fill { register, line, mask, data, seen, by, time }
+                });
             }
             Requester::Module(_) if here.site.protocol.passes_reads() => {
                 // No L2 on the way keeps it: a GPU home passed the read, and the answer goes past it.
@@ -361,8 +361,7 @@ impl<D: Contents> Slice<D> {
         let by = here.site.module;
         if origin.module == by {
             let Origin { sm, warp, result, .. } = origin;
-            let at = here.deliver(leaves, sm, 1);
-            here.out.send(at, self.id, here.site.layout.sm(by, sm), Message::Old { warp, result, data, by });
+            here.deliver(leaves, sm, 1, |_| Message::Old { warp, result, data, by });
         } else {
             let back = here.site.next_back(line, origin.module);
             here.send(leaves, back, Packet::Old { origin, line, data, by });
