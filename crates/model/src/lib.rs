@@ -15,6 +15,7 @@
 
 pub mod actions;
 pub mod activity;
+pub mod apart;
 pub mod below;
 pub mod block;
 pub mod boundaries;

@@ -1,6 +1,7 @@
 //! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
 
 use crate::activity::Sample;
+use crate::apart::SmsApart;
 use crate::below::{Below, L2};
 use crate::context::{SliceShared, SliceView, SmShared};
 use crate::controller::Controller;
@@ -49,6 +50,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         let dispatcher = Dispatcher::new(layout.controller(id), built.cut, Arc::clone(&program), (&site.machine, layout.sms));
         Module {
             sm_side: SmSide {
+                first: 0,
                 sms: (0..sms).map(SmId).map(|sm| Sm::new(sm, &site)).collect(),
                 shared: SmShared::new(&site, &uncore.ways, program),
                 ports: vec![port; usize::from(site.machine.topology.sms_per_module)],
@@ -63,6 +65,31 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
             copy_engine: CopyEngine::new(&site),
             site,
         }
+    }
+
+    /// Whether its SMs may stand apart from it: nothing that they read changes but by messages.
+    pub fn may_part(&self) -> bool {
+        let moves = self.site.map.moves() || self.sm_side.core.is_some();
+        !moves && self.uncore.ways.is_fixed() && self.uncore.activity().is_none()
+    }
+
+    /// Has its SMs stand apart, in so many groups of about as many each.
+    pub fn part_sms(&mut self, groups: u16) -> Vec<SmsApart<C, D>> {
+        let sms = self.site.layout.sms;
+        let first = |group: u16| (u32::from(group) * u32::from(sms) / u32::from(groups)) as u16;
+        let part = |group| {
+            let program = Arc::clone(&self.sm_side.shared.program);
+            let shared = SmShared::new(&self.site, &self.uncore.ways, program);
+            SmsApart::new(self.site.again(), self.sm_side.split_off(first(group), shared))
+        };
+        let mut apart: Vec<SmsApart<C, D>> = (0..groups).rev().map(part).collect();
+        apart.reverse();
+        apart
+    }
+
+    /// Takes SMs back, those of the first group first.
+    pub fn take_back(&mut self, sms: SmsApart<C, D>) {
+        self.sm_side.append(sms.into_side());
     }
 
     /// Which module it is.

@@ -15,6 +15,8 @@ use tombolo_types::{Bytes, Page, Ps, SmId};
 
 /// The SMs of a module, or the core of the host.
 pub struct SmSide<D: Contents> {
+    /// The first of its SMs here.
+    pub first: u16,
     /// Its SMs; none where there is a core.
     pub sms: Vec<Sm<D>>,
     /// What they share.
@@ -73,7 +75,33 @@ impl<D: Contents> SmSide<D> {
     /// The place of an SM among those here.
     #[inline]
     fn index(&self, sm: SmId) -> usize {
-        usize::from(sm.0)
+        usize::from(sm.0 - self.first)
+    }
+
+    /// One of those here.
+    #[inline]
+    pub fn sm(&self, sm: SmId) -> &Sm<D> {
+        &self.sms[self.index(sm)]
+    }
+
+    /// Takes the SMs from `first` on away; `shared` is what they share then.
+    pub(crate) fn split_off(&mut self, first: u16, shared: SmShared) -> SmSide<D> {
+        let index = self.index(SmId(first));
+        SmSide {
+            first,
+            sms: self.sms.split_off(index),
+            shared,
+            ports: self.ports.split_off(index),
+            core: None,
+        }
+    }
+
+    /// Puts SMs back behind those here.
+    pub(crate) fn append(&mut self, mut others: SmSide<D>) {
+        assert!(usize::from(others.first - self.first) == self.sms.len(), "SMs come back in order");
+        self.sms.append(&mut others.sms);
+        self.ports.append(&mut others.ports);
+        self.shared.merge(others.shared);
     }
 
     /// The SMs' TLBs forget a page, and L1s drop what they hold of it with all else.

@@ -55,6 +55,23 @@ pub struct Site<C, D: Contents> {
     pub cargo: Cargo<D>,
 }
 
+impl<C: Copy, D: Contents> Site<C, D> {
+    /// The same place, for a part of its module that stands apart. Nothing changes its map from then on.
+    pub(crate) fn again(&self) -> Site<C, D> {
+        Site {
+            map: self.map.clone(),
+            machine: Arc::clone(&self.machine),
+            weights: self.weights.clone(),
+            wires: self.wires.clone(),
+            watch: self.watch.clone(),
+            extents: self.extents.clone(),
+            schedule: Arc::clone(&self.schedule),
+            cargo: self.cargo.clone(),
+            ..*self
+        }
+    }
+}
+
 impl<C, D: Contents> Site<C, D> {
     /// Whether what loads take is counted.
     #[inline]

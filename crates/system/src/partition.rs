@@ -2,25 +2,30 @@
 //! command processor together another. Where modules are so close that windows would be too short to be worth a
 //! barrier, those of a GPU, or all, share one; a single module has nobody to run beside.
 
+use std::iter::repeat_n;
 use std::sync::Arc;
 use tombolo_design::Built;
 use tombolo_engine::{Event, Lookahead, Outbox, Partition};
 use tombolo_machine::MachineConfig;
+use tombolo_model::apart::{SmsApart, least_delay};
 use tombolo_model::below::Below;
 use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::convert::{broadcast_latency, host_latency, host_way};
 use tombolo_model::driver::Driver;
 use tombolo_model::fabric::Fabric;
-use tombolo_model::layout::{Layout, Place};
+use tombolo_model::layout::{Layout, Place, Unit};
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
 use tombolo_model::stats::Digest;
 use tombolo_model::watch::{Contents, Watch};
-use tombolo_types::{ModuleId, Ps};
+use tombolo_types::{ModuleId, Ps, SmId};
 
 /// Windows shorter than this cost more in barriers than they win. Assumed: a window of a few events.
 const SHORTEST_WINDOW: Ps = Ps::from_ns(4);
+
+/// Groups of SMs for each thread, that shares may be dealt evenly. Assumed.
+const GROUPS_PER_THREAD: usize = 2;
 
 /// What stands beside the modules.
 pub struct Hub<C, D: Contents> {
@@ -63,13 +68,15 @@ impl<C: Below<D>, D: Contents> Hub<C, D> {
     }
 }
 
-/// Neighbouring modules, or the hub, or both.
+/// Neighbouring modules, or the hub, or both; or SMs of a module.
 pub struct Part<C: Below<D>, D: Contents> {
     /// What each component of the machine is, by id.
     places: Arc<[Place]>,
     first: u8,
     /// Its modules, ascending from `first`.
     pub modules: Vec<Module<C, D>>,
+    /// The SMs of a module that stand apart here, beside nothing else.
+    pub sms: Option<SmsApart<C, D>>,
     /// The hub, in one part of the machine.
     pub hub: Option<Hub<C, D>>,
     /// Of everything handled here.
@@ -85,10 +92,13 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
         let place = self.places[usize::from(event.to.0)];
         self.digest.event(event.time, place);
         match place {
-            Place::Module(module, unit) => {
-                let index = self.module(module);
-                self.modules[index].handle(unit, event, out);
-            }
+            Place::Module(module, unit) => match (&mut self.sms, unit) {
+                (Some(apart), Unit::Sm(sm)) => apart.handle(sm, event, out),
+                _ => {
+                    let index = self.module(module);
+                    self.modules[index].handle(unit, event, out);
+                }
+            },
             Place::Switch | Place::Driver | Place::CommandProcessor => {
                 let hub = self.hub.as_mut().expect("events of the hub's components go to its partition");
                 hub.handle(place, event, out);
@@ -104,14 +114,20 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
     #[inline]
     fn prefetch(&self, event: &Event<Message<D>>) {
         if let Place::Module(module, unit) = self.places[usize::from(event.to.0)] {
-            self.modules[self.module(module)].prefetch(unit, &event.message);
+            match (&self.sms, unit) {
+                (Some(apart), Unit::Sm(sm)) => apart.prefetch(sm, &event.message),
+                _ => self.modules[self.module(module)].prefetch(unit, &event.message),
+            }
         }
     }
 
     #[inline]
     fn prefetch_found(&self, event: &Event<Message<D>>) {
         if let Place::Module(module, unit) = self.places[usize::from(event.to.0)] {
-            self.modules[self.module(module)].prefetch_found(unit, &event.message);
+            match (&self.sms, unit) {
+                (Some(apart), Unit::Sm(sm)) => apart.prefetch_found(sm, &event.message),
+                _ => self.modules[self.module(module)].prefetch_found(unit, &event.message),
+            }
         }
     }
 }
@@ -129,15 +145,19 @@ pub struct Cut {
     pub modules: u8,
     /// Whether the hub stands with them, all in one partition.
     pub whole: bool,
-    /// Smallest latency between two partitions of a GPU.
+    /// Groups of each module's SMs that have partitions of their own; 0: they stand with their module, whose partition has no
+    /// other.
+    pub sms: u16,
+    /// Smallest latency between two partitions of a GPU, or of a module.
     pub within: Ps,
     /// Smallest latency between two partitions of different GPUs, or to the hub.
     pub between: Ps,
 }
 
 impl Cut {
-    /// The cut of a machine whose components are numbered so. A host that takes part is one more GPU of one module.
-    pub fn of(machine: &MachineConfig, layout: Layout) -> Cut {
+    /// The cut of a machine whose components are numbered so, for up to so many threads. A host that takes part is one more
+    /// GPU of one module. `parts`: whether SMs may stand apart from their modules.
+    pub fn of(machine: &MachineConfig, layout: Layout, (threads, parts): (usize, bool)) -> Cut {
         let topology = &machine.topology;
         let (module_link, gpu_link) = (machine.module_link.latency, machine.gpu_link.latency);
         // What no link joins is as far apart as can be.
@@ -147,30 +167,46 @@ impl Cut {
         let to_host = host_way(machine).filter(|_| layout.host).map_or(Ps::NEVER, |way| to_port + Ps(way.0 / 2));
         let beyond = cross.min(to_host).min(host_latency(machine)).min(broadcast_latency(machine));
         let alone = layout.all_modules() == 1;
+        let inside = hop.min(beyond).min(least_delay(machine));
+        if parts && threads > 1 && inside >= SHORTEST_WINDOW {
+            let groups = (threads * GROUPS_PER_THREAD).div_ceil(usize::from(layout.all_modules()));
+            let sms = u16::try_from(groups).unwrap_or(u16::MAX).min(layout.sms);
+            return Cut { modules: 1, whole: false, sms, within: inside, between: beyond };
+        }
         if !alone && hop.min(beyond) >= SHORTEST_WINDOW {
-            return Cut { modules: 1, whole: false, within: hop.min(beyond), between: beyond };
+            return Cut { modules: 1, whole: false, sms: 0, within: hop.min(beyond), between: beyond };
         }
         if !alone && beyond >= SHORTEST_WINDOW {
-            return Cut { modules: topology.modules_per_gpu, whole: false, within: beyond, between: beyond };
+            return Cut { modules: topology.modules_per_gpu, whole: false, sms: 0, within: beyond, between: beyond };
         }
-        Cut { modules: layout.all_modules(), whole: true, within: Ps::NEVER, between: Ps::NEVER }
+        Cut { modules: layout.all_modules(), whole: true, sms: 0, within: Ps::NEVER, between: Ps::NEVER }
+    }
+
+    /// Partitions of a partition's modules: theirs, and those of their SMs.
+    fn of_module(&self) -> u16 {
+        1 + self.sms
     }
 
     /// How far apart its partitions are: those of a GPU are a group, and the hub is another.
     pub fn lookahead(&self, machine: &MachineConfig, layout: Layout) -> Lookahead {
-        let Cut { modules, whole, within, between } = *self;
+        let Cut { modules, whole, within, between, .. } = *self;
         let topology = &machine.topology;
         let gpus = (0..layout.all_modules()).step_by(usize::from(modules));
-        let gpus = gpus.map(|first| u16::from(first / topology.modules_per_gpu));
+        let each = usize::from(self.of_module());
+        let gpus = gpus.flat_map(|first| repeat_n(u16::from(first / topology.modules_per_gpu), each));
         let hub = (!whole).then_some(u16::from(topology.gpus) + u16::from(layout.host));
         Lookahead { groups: gpus.chain(hub).collect(), within, between }
     }
 
     /// The partition of each component.
     pub fn homes(&self, layout: Layout) -> Vec<u16> {
-        let hub = if self.whole { 0 } else { u16::from(layout.all_modules().div_ceil(self.modules)) };
+        let each = self.of_module();
+        let hub = if self.whole { 0 } else { u16::from(layout.all_modules().div_ceil(self.modules)) * each };
+        let first = |group: u16| u32::from(group) * u32::from(layout.sms) / u32::from(self.sms);
+        let sm = |sm: u16| (0..self.sms).rev().find(|group| first(*group) <= sm.into()).map_or(0, |group| 1 + group);
         let home = |place| match place {
-            Place::Module(module, _) => u16::from(module.0 / self.modules),
+            Place::Module(module, Unit::Sm(SmId(index))) => u16::from(module.0 / self.modules) * each + sm(index),
+            Place::Module(module, _) => u16::from(module.0 / self.modules) * each,
             Place::Switch | Place::CommandProcessor | Place::Driver => hub,
         };
         layout.places().into_iter().map(home).collect()
@@ -186,14 +222,18 @@ impl Cut {
     ) -> Vec<Part<C, D>> {
         let places: Arc<[Place]> = layout.places().into();
         let digest = Digest::default();
-        let part = |first, hub| Part { places: Arc::clone(&places), first, modules: Vec::new(), hub, digest, hints };
+        let part = |first, hub| {
+            Part { places: Arc::clone(&places), first, modules: Vec::new(), sms: None, hub, digest, hints }
+        };
         let mut parts: Vec<Part<C, D>> = Vec::new();
-        for (index, module) in modules.into_iter().enumerate() {
+        for (index, mut module) in modules.into_iter().enumerate() {
             let index = index as u8;
             if index.is_multiple_of(self.modules) {
                 parts.push(part(index, None));
             }
+            let apart = module.part_sms(self.sms);
             parts.last_mut().expect("the first module opens a partition").modules.push(module);
+            parts.extend(apart.into_iter().map(|sms| Part { sms: Some(sms), ..part(index, None) }));
         }
         if self.whole {
             parts[0].hub = Some(hub);
@@ -201,6 +241,17 @@ impl Cut {
             parts.push(part(layout.all_modules(), Some(hub)));
         }
         parts
+    }
+}
+
+/// Puts SMs that stand apart back into their modules. The digests of their partitions stay.
+pub fn join<C: Below<D>, D: Contents>(parts: &mut [Part<C, D>]) {
+    let mut module = 0;
+    for index in 0..parts.len() {
+        match parts[index].sms.take() {
+            Some(sms) => parts[module].modules[0].take_back(sms),
+            None => module = index,
+        }
     }
 }
 
@@ -224,7 +275,7 @@ mod tests {
     fn modules_of_a_gpu_are_nearer_to_each_other_than_to_others() {
         let machine = tombolo_machine::machine("hmg-4x4").expect("a preset").check().expect("a preset is sound");
         let layout = Layout { modules: 16, host: false, sms: 1, slices: 1 };
-        let Lookahead { groups, within, between } = Cut::of(&machine, layout).lookahead(&machine, layout);
+        let Lookahead { groups, within, between } = Cut::of(&machine, layout, (1, false)).lookahead(&machine, layout);
         assert_eq!(groups, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4]);
         assert_eq!(
             (within, between),

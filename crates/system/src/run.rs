@@ -8,7 +8,7 @@ use crate::hints;
 use crate::iteration::IterationRecord;
 use crate::labels::LabelError;
 use crate::links;
-use crate::partition::{Cut, Hub, Part, layout};
+use crate::partition::{Cut, Hub, Part, join, layout};
 use crate::placement::place;
 use crate::record::RunRecord;
 use crate::schedule::{Scheduled, scheduled};
@@ -372,14 +372,16 @@ impl<D: Contents> Simulation<'_, D> {
         extras.window.into_iter().for_each(|window| modules.iter_mut().for_each(|module| module.record(window)));
         let fabric = links::fabric(&built, layout, extras.window);
         let hub = Beside { fabric, boundaries, driver, schedule };
-        let mut engine = build(spec, &built, hub, (protocol, watch), &map, modules);
+        let threads = extras.spare.map_or(spec.threads, |spare| 1 + spare.count());
+        let mut engine = build(spec, &built, hub, (protocol, watch), &map, (modules, threads));
         let started = Instant::now();
         let stats = match extras.spare {
             Some(spare) => engine.run_beside(spare),
             None => engine.run(spec.threads),
         };
         let wall = started.elapsed().as_secs_f64();
-        let parts = engine.into_partitions();
+        let mut parts = engine.into_partitions();
+        join(&mut parts);
         let ended = Ended { spec, machine: &machine, stats, wall, follows };
         let record = ended.record(&parts)?;
         let timeline = extras.window.map(|window| ended.timeline(&parts, &record, window));
@@ -493,13 +495,14 @@ fn build<C: Below<D>, D: Contents>(
     Beside { fabric, boundaries, driver, schedule }: Beside<D>,
     (protocol, watch): (C, &D::Watch),
     map: &Map,
-    modules: Vec<Module<C, D>>,
+    (modules, threads): (Vec<Module<C, D>>, usize),
 ) -> Engine<Part<C, D>> {
     let (machine, turns) = (&built.machine, built.turning.is_some());
     let layout = layout(built);
     let command_processor =
         CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
-    let cut = Cut::of(machine, layout);
+    let parts = modules.iter().all(Module::may_part);
+    let cut = Cut::of(machine, layout, (threads, parts));
     let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()), watch.clone());
     let partitions = cut.partitions(layout, modules, hub, hints::help(machine));
     let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead(machine, layout));
