@@ -5,8 +5,9 @@ use crate::cache::Ways;
 use crate::credits::Generation;
 use crate::crossbar::SmPort;
 use crate::departure::Departure;
-use crate::drains::{Drains, counted};
+use crate::drains::counted;
 use crate::flags::Flags;
+use crate::group::GroupIndex;
 use crate::latency::Latencies;
 use crate::memory::{Memory, MemoryRead};
 use crate::message::{LineRequest, Message, Out};
@@ -107,33 +108,38 @@ impl<C, D: Contents> SmContext<'_, '_, C, D> {
     }
 }
 
-/// What the slices of a module share, with its memory.
+/// What the slices of a group share, with their part of the module's memory.
 pub struct SliceShared<D: Contents> {
-    /// The module's memory.
+    /// The memory of their lines.
     pub memory: Memory<D>,
-    /// Stores and invalidations on their way to other modules.
-    pub drains: Drains,
-    /// Flags known here.
-    pub flags: Flags,
+    /// Flags known of their lines, where the module has no publisher.
+    flags: Flags,
     /// Stores of the module's SMs that have been taken in this event. The module hands them to the SMs.
     pub returns: Vec<StoreReturn>,
     /// Counters.
     pub stats: L2Stats,
-    /// What passed between its levels.
+    /// What passed between the levels of the module by these slices.
     pub traffic: Traffic,
 }
 
 impl<D: Contents> SliceShared<D> {
-    /// Idle.
-    pub fn new<C>(site: &Site<C, D>, built: &Built) -> SliceShared<D> {
-        let machine = &*site.machine;
+    /// Idle, of the group `group`.
+    pub fn new<C>(site: &Site<C, D>, built: &Built, group: GroupIndex) -> SliceShared<D> {
         SliceShared {
-            memory: Memory::new(crate::convert::memory(machine, built.l3_write)),
-            drains: Drains::new(crate::convert::drains(machine)),
+            memory: Memory::new(crate::convert::memory(&site.machine, built.l3_write), group),
             flags: Flags::default(),
             returns: Vec::new(),
             stats: L2Stats::default(),
             traffic: Traffic::default(),
+        }
+    }
+
+    /// Flags known of a line of the group: those of its module's publisher, where it has one, which sends lines of all slices.
+    #[inline]
+    pub fn flags_mut<'a>(&'a mut self, uncore: &'a mut Uncore<D>) -> &'a mut Flags {
+        match &mut uncore.publisher {
+            Some(publisher) => &mut publisher.flags,
+            None => &mut self.flags,
         }
     }
 }
@@ -142,7 +148,7 @@ impl<D: Contents> SliceShared<D> {
 pub struct SliceView<'a, C, D: Contents> {
     /// Its module's place in the machine.
     pub site: &'a Site<C, D>,
-    /// What it shares with the other slices.
+    /// What it shares with the other slices of its group.
     pub shared: &'a SliceShared<D>,
     /// What its module has once.
     pub uncore: &'a Uncore<D>,
@@ -168,13 +174,13 @@ impl<C, D: Contents> SliceView<'_, C, D> {
     }
 }
 
-/// What a slice, or the module's controller in its place, may touch beside itself.
+/// What a slice, or who acts for the module in its place, may touch beside itself.
 pub struct SliceContext<'a, 'o, C, D: Contents> {
     /// Who acts: the source of its events.
     pub id: ComponentId,
     /// Its module's place in the machine.
     pub site: &'a Site<C, D>,
-    /// What it shares with the other slices.
+    /// What it shares with the other slices of its group.
     pub shared: &'a mut SliceShared<D>,
     /// What its module has once.
     pub uncore: &'a mut Uncore<D>,
@@ -184,7 +190,7 @@ pub struct SliceContext<'a, 'o, C, D: Contents> {
     pub out: &'a mut Out<'o, D>,
 }
 
-impl<C, D: Contents> SliceContext<'_, '_, C, D> {
+impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
     /// The same, to read.
     #[inline]
     pub fn view(&self) -> SliceView<'_, C, D> {
@@ -200,9 +206,30 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         }
     }
 
+    /// What it may touch of what its module has once.
+    #[inline]
+    pub fn at_uncore(&mut self) -> UncoreContext<'_, 'o, C, D> {
+        UncoreContext { id: self.id, site: self.site, uncore: self.uncore, out: self.out }
+    }
+
+    /// Flags known of a line of its group.
+    #[inline]
+    pub fn flags(&self) -> &Flags {
+        match &self.uncore.publisher {
+            Some(publisher) => &publisher.flags,
+            None => &self.shared.flags,
+        }
+    }
+
+    /// The same, to learn of more.
+    #[inline]
+    pub fn flags_mut(&mut self) -> &mut Flags {
+        self.shared.flags_mut(self.uncore)
+    }
+
     /// Sends a packet to another module as it departs; returns when it has left.
     pub fn send(&mut self, departs: Departure, target: ModuleId, packet: Packet<D>) -> Ps {
-        self.uncore.port.send(Parcel { from: self.id, departs, target, packet }, self.site, self.out)
+        self.at_uncore().send(departs, target, packet)
     }
 
     /// Has memory read bytes of a line.
@@ -232,7 +259,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
 
     /// Counts a store about to leave; one whose origin is another module is forwarded.
     pub fn post(&mut self, line: Line, origin: ModuleId, tickets: Tickets) -> Tickets {
-        self.shared.drains.post(self.site.leg(line, origin), tickets)
+        self.uncore.drains.post(self.site.leg(line, origin), tickets)
     }
 
     /// Counts a store that this module has found not to be needed as taken at `at`, or right away.
@@ -247,6 +274,25 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     /// Tells an SM of this module that a store of its has been taken, in effect at `at`.
     pub fn return_store(&mut self, sm: SmId, credit: Generation, at: Ps) {
         self.shared.returns.push(StoreReturn { sm, credit, at: at + self.site.machine.crossbar.latency });
+    }
+}
+
+/// What a component may touch of what its module has once.
+pub struct UncoreContext<'a, 'o, C, D: Contents> {
+    /// Who acts: the source of its events.
+    pub id: ComponentId,
+    /// Its module's place in the machine.
+    pub site: &'a Site<C, D>,
+    /// What the module has once.
+    pub uncore: &'a mut Uncore<D>,
+    /// Where its events go.
+    pub out: &'a mut Out<'o, D>,
+}
+
+impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
+    /// Sends a packet to another module as it departs; returns when it has left.
+    pub fn send(&mut self, departs: Departure, target: ModuleId, packet: Packet<D>) -> Ps {
+        self.uncore.port.send(Parcel { from: self.id, departs, target, packet }, self.site, self.out)
     }
 }
 
@@ -273,11 +319,11 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
         let (site, beyond) = (self.site, self.site.is_beyond(home));
         let awaits = match drain::taken_on(&site.protocol) {
             TakenOn::All => true,
-            TakenOn::Forwarded => self.shared.drains.invalidations() > earlier,
+            TakenOn::Forwarded => self.uncore.drains.invalidations() > earlier,
             TakenOn::Nothing => false,
         };
         let asker = Asker::Home { module: home, ticket, ready };
-        if awaits && beyond && site.routing.hierarchical && self.shared.drains.await_invalidations(asker) {
+        if awaits && beyond && site.routing.hierarchical && self.uncore.drains.await_invalidations(asker) {
             return;
         }
         let at = ready + site.notice_latency(home);

@@ -144,6 +144,12 @@ pub fn posted(machine: &MachineConfig) -> posted::PostedConfig {
     posted::PostedConfig { stores: machine.sm.posted_stores }
 }
 
+/// Groups of a module's slices: as many as slices and DRAM channels can both be divided into evenly. The host's slices are its
+/// directories.
+pub fn slice_groups(_machine: &MachineConfig) -> u16 {
+    1
+}
+
 /// A module's memory; `write`: when the cache in front of it passes a store on.
 pub fn memory(machine: &MachineConfig, write: WritePolicy) -> memory::MemoryConfig {
     memory::MemoryConfig {

@@ -20,6 +20,7 @@
 use crate::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
 use crate::departure::Departure;
 use crate::dram::{Asked, Dram};
+use crate::group::GroupIndex;
 use crate::memory::MemoryRead;
 use tombolo_protocol::options::WritePolicy;
 use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate, Serializer};
@@ -62,6 +63,19 @@ pub struct MemoryCacheStats {
     pub write_backs: u64,
 }
 
+impl MemoryCacheStats {
+    /// Adds those of another cache.
+    pub fn merge(&mut self, other: &MemoryCacheStats) {
+        self.reads += other.reads;
+        self.read_hits += other.read_hits;
+        self.merges += other.merges;
+        self.read_misses += other.read_misses;
+        self.writes += other.writes;
+        self.evictions += other.evictions;
+        self.write_backs += other.write_backs;
+    }
+}
+
 /// What is here of a line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
@@ -81,6 +95,12 @@ pub struct MemoryCache {
 }
 
 impl MemoryCache {
+    /// The empty part of a module's cache that one group of its slices has: sets, one at least, and rate.
+    pub fn of_group(config: MemoryCacheConfig, group: GroupIndex) -> MemoryCache {
+        let (sets, rate) = (group.part(config.sets).max(1), Rate(config.rate.0 / u64::from(group.groups)));
+        MemoryCache::new(MemoryCacheConfig { sets, rate, ..config })
+    }
+
     /// An empty cache.
     pub fn new(config: MemoryCacheConfig) -> MemoryCache {
         let shape = CacheConfig {

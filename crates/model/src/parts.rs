@@ -2,7 +2,7 @@
 
 use crate::activity::Sample;
 use crate::below::{Below, L2};
-use crate::context::{SliceContext, SliceShared, SmContext};
+use crate::context::{SliceContext, SmContext, UncoreContext};
 use crate::cpu::Cpu;
 use crate::message::{Message, Out};
 use crate::port::Port;
@@ -12,7 +12,7 @@ use crate::site::Site;
 use crate::sm::Sm;
 use crate::uncore::Uncore;
 use crate::watch::Contents;
-use tombolo_types::{ComponentId, Ps};
+use tombolo_types::{ComponentId, Line, Ps};
 
 /// A module as its controller sees it: both sides.
 pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
@@ -29,11 +29,18 @@ pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
 }
 
 impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
-    /// What `id` may touch in the place of a slice.
+    /// What `id` may touch in the place of the slice of a line.
     #[inline]
-    pub fn as_slice(&mut self, id: ComponentId) -> SliceContext<'_, 'o, C, D> {
+    pub fn as_slice(&mut self, id: ComponentId, line: Line) -> SliceContext<'_, 'o, C, D> {
         let Parts { site, sm_side, slice_side, uncore, out } = self;
-        SliceContext { id, site, shared: &mut slice_side.shared, uncore, sm_ports: &mut sm_side.ports, out }
+        let (_, shared) = slice_side.slice_mut(site.map.slice(line));
+        SliceContext { id, site, shared, uncore, sm_ports: &mut sm_side.ports, out }
+    }
+
+    /// What `id` may touch of what the module has once.
+    #[inline]
+    pub fn at_uncore(&mut self, id: ComponentId) -> UncoreContext<'_, 'o, C, D> {
+        UncoreContext { id, site: self.site, uncore: self.uncore, out: self.out }
     }
 
     /// Has an SM act.
@@ -62,23 +69,24 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
     #[inline]
     pub fn at_slice<R>(
         &mut self,
-        slice: usize,
+        index: u16,
         act: impl FnOnce(&mut C::Slice, &mut SliceContext<'_, 'o, C, D>) -> R,
     ) -> R {
-        let Parts { site, sm_side, slice_side: SliceSide { slices, shared }, uncore, out } = self;
-        let slice = &mut slices[slice];
+        let Parts { site, sm_side, slice_side, uncore, out } = self;
+        let (slice, shared) = slice_side.slice_mut(index);
         let id = slice.id();
         let sm_ports = &mut sm_side.ports;
-        let result = act(slice, &mut SliceContext { id, site, shared, uncore, sm_ports, out });
-        if !self.slice_side.shared.returns.is_empty() {
-            self.hand_back(id);
+        let mut here = SliceContext { id, site, shared, uncore, sm_ports, out };
+        let result = act(slice, &mut here);
+        if !here.shared.returns.is_empty() {
+            self.hand_back(index, id);
         }
         result
     }
 
-    /// Tells the SMs of their stores that a slice has taken.
-    fn hand_back(&mut self, by: ComponentId) {
-        let mut returns = std::mem::take(&mut self.slice_side.shared.returns);
+    /// Tells the SMs of their stores that the slice `index`, which is `by`, has taken.
+    fn hand_back(&mut self, index: u16, by: ComponentId) {
+        let mut returns = std::mem::take(&mut self.slice_side.slice_mut(index).1.returns);
         for taken in returns.drain(..) {
             if self.sm_side.sms.is_empty() {
                 // The host's core counts what is outstanding.
@@ -88,18 +96,18 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
             }
             self.at_sm(usize::from(taken.sm.0), |sm, here| sm.store_taken(taken, by, here));
         }
-        self.slice_side.shared.returns = returns;
+        self.slice_side.slice_mut(index).1.returns = returns;
     }
 
     /// Does, before an event at `now`, what has become due: samples of the ways, and of the module's activity.
     #[cold]
     pub fn come_due(&mut self, now: Ps) {
         if self.uncore.ways.next_sample() <= now {
-            self.uncore.shift_ways(now, |at| self.slice_side.shared.memory.queued_until(at));
+            self.uncore.shift_ways(now, |at| self.slice_side.queued_until(at));
             self.tell_l1_ways();
         }
-        let (sms, shared) = (&self.sm_side.sms, &self.slice_side.shared);
-        self.uncore.observe(now, |port| sample(now, sms, shared, port));
+        let (sms, slices) = (&self.sm_side.sms, &*self.slice_side);
+        self.uncore.observe(now, |port| sample(now, sms, slices, port));
     }
 
     /// Tells the L1s how their ways are shared from now on.
@@ -109,14 +117,14 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
 }
 
 /// A module at a moment.
-pub(crate) fn sample<D: Contents>(at: Ps, sms: &[Sm<D>], shared: &SliceShared<D>, port: &Port) -> Sample {
-    let dram = shared.memory.dram();
+pub(crate) fn sample<C: Below<D>, D: Contents>(at: Ps, sms: &[Sm<D>], slices: &SliceSide<C, D>, port: &Port) -> Sample {
+    let dram = slices.dram();
     Sample {
         at,
         warps: sms.iter().map(Sm::alive).sum(),
         misses: sms.iter().map(Sm::misses).sum(),
-        l2_loads: shared.stats.reads,
-        l2_hits: shared.stats.read_hits,
+        l2_loads: slices.shared().map(|shared| shared.stats.reads).sum(),
+        l2_hits: slices.shared().map(|shared| shared.stats.read_hits).sum(),
         dram_bytes: dram.read_bytes + dram.write_bytes,
         sent_bytes: port.stats().bytes().0,
     }

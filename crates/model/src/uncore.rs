@@ -1,10 +1,12 @@
-//! What a module has once, beside its SMs and its slices: its port to other modules, what publishes stores, how the ways of
-//! its caches are shared, and a record of what it did over time.
+//! What a module has once, beside its SMs and its slices: its port to other modules, what is on its way to these, what publishes
+//! stores, how the ways of its caches are shared, and a record of what it did over time.
 
 use crate::activity::{Activity, Sample};
+use crate::drains::Drains;
 use crate::port::Port;
 use crate::publisher::Publisher;
 use crate::site::Site;
+use crate::stats::L2Stats;
 use crate::watch::Contents;
 use crate::way_partition::WayPartition;
 use tombolo_design::Built;
@@ -17,6 +19,10 @@ pub struct Uncore<D: Contents> {
     pub ways: WayPartition,
     /// To and from other modules.
     pub port: Port,
+    /// Stores and invalidations on their way to other modules.
+    pub drains: Drains,
+    /// Counters of what is done for all slices at once.
+    pub stats: L2Stats,
     /// What publishes stores, where pages are published.
     pub publisher: Option<Box<Publisher<D>>>,
     /// What the module did over time, where that is kept.
@@ -32,6 +38,8 @@ impl<D: Contents> Uncore<D> {
         Uncore {
             ways: WayPartition::new(crate::convert::way_partition(machine, &built.capacity)),
             port: Port::new(crate::convert::port(machine, site.layout)),
+            drains: Drains::new(crate::convert::drains(machine)),
+            stats: L2Stats::default(),
             publisher: publisher(site, built),
             activity: None,
             due: Ps::NEVER,

@@ -397,7 +397,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             Some((Answer::Fill { data, .. }, by)) => {
                 let mask = mask_of(body);
                 let at = here.deliver(ready, sm, mask.grains());
-                let seen = here.shared.flags.seen(line, body.flag) != Flag::NONE;
+                let seen = here.flags().seen(line, body.flag) != Flag::NONE;
                 let data = data.line(place);
                 let time = body.held_until(ready.time(), at);
                 here.out.send(at, self.id, to, Message::Fill { register, line, mask, data, seen, by, time });
@@ -410,7 +410,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             None => {}
         }
         if !matches!(body.request, coherence::Request::Read { .. }) {
-            here.shared.flags.learn(line, body.flag);
+            here.flags_mut().learn(line, body.flag);
             here.return_store(sm, body.tickets.hop, ready.time());
         }
     }
