@@ -387,7 +387,7 @@ impl Dram {
         Dram {
             config,
             over_module: SetIndex::new(config.channels),
-            over_channels: SetIndex::new(channels),
+            over_channels: if group.groups == 1 { SetIndex::new(channels) } else { SetIndex::within_slices(channels) },
             over_banks: SetIndex::new(config.banks),
             row_shift: lines_per_row.trailing_zeros(),
             burst_shift: config.burst.0.trailing_zeros(),
