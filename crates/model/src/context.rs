@@ -5,9 +5,10 @@ use crate::cache::Ways;
 use crate::credits::Generation;
 use crate::crossbar::Deliveries;
 use crate::departure::Departure;
-use crate::drains::{Drains, counted};
+use crate::drains::counted;
 use crate::flags::Flags;
 use crate::kernel_slot::{KernelSlot, entry};
+use crate::group::GroupIndex;
 use crate::latency::Latencies;
 use crate::memory::{Memory, MemoryRead};
 use crate::message::{LineRequest, Message, Out};
@@ -117,33 +118,40 @@ impl<C, D: Contents> SmContext<'_, '_, C, D> {
     }
 }
 
-/// What the slices of a module share, with its memory.
+/// What the slices of a group share, with their part of the module's memory.
 pub struct SliceShared<D: Contents> {
-    /// The module's memory.
+    /// The memory of their lines.
     pub memory: Memory<D>,
-    /// Stores and invalidations on their way to other modules.
-    pub drains: Drains,
-    /// Flags known here.
-    pub flags: Flags,
+    /// Flags known of their lines, where the module has no publisher.
+    flags: Flags,
     /// What is on its way to the module's SMs.
     pub deliveries: Deliveries,
     /// Counters.
     pub stats: L2Stats,
-    /// What passed between its levels.
+    /// What passed between the levels of the module by these slices.
     pub traffic: Traffic,
 }
 
 impl<D: Contents> SliceShared<D> {
-    /// Idle.
-    pub fn new<C>(site: &Site<C, D>, built: &Built) -> SliceShared<D> {
-        let machine = &*site.machine;
+    /// Idle, of the group `group`.
+    pub fn new<C>(site: &Site<C, D>, built: &Built, group: GroupIndex) -> SliceShared<D> {
+        let slices = usize::from(site.machine.l2.slices) / group.groups as usize;
+        let (first, sms) = (group.index as usize * slices, usize::from(site.layout.sms.max(1)));
         SliceShared {
-            memory: Memory::new(crate::convert::memory(machine, built.l3_write)),
-            drains: Drains::new(crate::convert::drains(machine)),
+            memory: Memory::new(crate::convert::memory(&site.machine, built.l3_write), group),
             flags: Flags::default(),
-            deliveries: Deliveries::new(crate::convert::sources(site.layout), usize::from(site.layout.sms.max(1))),
+            deliveries: Deliveries::new((first, slices), sms),
             stats: L2Stats::default(),
             traffic: Traffic::default(),
+        }
+    }
+
+    /// Flags known of a line of the group: those of its module's publisher, where it has one, which sends lines of all slices.
+    #[inline]
+    pub fn flags_mut<'a>(&'a mut self, uncore: &'a mut Uncore<D>) -> &'a mut Flags {
+        match &mut uncore.publisher {
+            Some(publisher) => &mut publisher.flags,
+            None => &mut self.flags,
         }
     }
 }
@@ -152,7 +160,7 @@ impl<D: Contents> SliceShared<D> {
 pub struct SliceView<'a, C, D: Contents> {
     /// Its module's place in the machine.
     pub site: &'a Site<C, D>,
-    /// What it shares with the other slices.
+    /// What it shares with the other slices of its group.
     pub shared: &'a SliceShared<D>,
     /// What its module has once.
     pub uncore: &'a Uncore<D>,
@@ -176,13 +184,13 @@ impl<C, D: Contents> SliceView<'_, C, D> {
     }
 }
 
-/// What a slice, or the module's controller in its place, may touch beside itself.
+/// What a slice, or who acts for the module in its place, may touch beside itself.
 pub struct SliceContext<'a, 'o, C, D: Contents> {
     /// Who acts: the source of its events.
     pub id: ComponentId,
     /// Its module's place in the machine.
     pub site: &'a Site<C, D>,
-    /// What it shares with the other slices.
+    /// What it shares with the other slices of its group.
     pub shared: &'a mut SliceShared<D>,
     /// What its module has once.
     pub uncore: &'a mut Uncore<D>,
@@ -190,7 +198,7 @@ pub struct SliceContext<'a, 'o, C, D: Contents> {
     pub out: &'a mut Out<'o, D>,
 }
 
-impl<C, D: Contents> SliceContext<'_, '_, C, D> {
+impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
     /// The same, to read.
     #[inline]
     pub fn view(&self) -> SliceView<'_, C, D> {
@@ -206,9 +214,30 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         }
     }
 
+    /// What it may touch of what its module has once.
+    #[inline]
+    pub fn at_uncore(&mut self) -> UncoreContext<'_, 'o, C, D> {
+        UncoreContext { id: self.id, site: self.site, uncore: self.uncore, out: self.out }
+    }
+
+    /// Flags known of a line of its group.
+    #[inline]
+    pub fn flags(&self) -> &Flags {
+        match &self.uncore.publisher {
+            Some(publisher) => &publisher.flags,
+            None => &self.shared.flags,
+        }
+    }
+
+    /// The same, to learn of more.
+    #[inline]
+    pub fn flags_mut(&mut self) -> &mut Flags {
+        self.shared.flags_mut(self.uncore)
+    }
+
     /// Sends a packet to another module as it departs; returns when it has left.
     pub fn send(&mut self, departs: Departure, target: ModuleId, packet: Packet<D>) -> Ps {
-        self.uncore.port.send(Parcel { from: self.id, departs, target, packet }, self.site, self.out)
+        self.at_uncore().send(departs, target, packet)
     }
 
     /// Has memory read bytes of a line.
@@ -241,7 +270,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
 
     /// Counts a store about to leave; one whose origin is another module is forwarded.
     pub fn post(&mut self, line: Line, origin: ModuleId, tickets: Tickets) -> Tickets {
-        self.shared.drains.post(self.site.leg(line, origin), tickets)
+        self.uncore.drains.post(self.site.leg(line, origin), tickets)
     }
 
     /// Counts a store that this module has found not to be needed as taken at `at`, or right away.
@@ -258,6 +287,25 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         let now = self.out.now();
         let at = (at.max(now) + self.site.machine.crossbar.latency).max(now + Ps(1));
         self.out.send(at, self.id, self.site.layout.sm(self.site.module, sm), Message::StoreTaken { credit });
+    }
+}
+
+/// What a component may touch of what its module has once.
+pub struct UncoreContext<'a, 'o, C, D: Contents> {
+    /// Who acts: the source of its events.
+    pub id: ComponentId,
+    /// Its module's place in the machine.
+    pub site: &'a Site<C, D>,
+    /// What the module has once.
+    pub uncore: &'a mut Uncore<D>,
+    /// Where its events go.
+    pub out: &'a mut Out<'o, D>,
+}
+
+impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
+    /// Sends a packet to another module as it departs; returns when it has left.
+    pub fn send(&mut self, departs: Departure, target: ModuleId, packet: Packet<D>) -> Ps {
+        self.uncore.port.send(Parcel { from: self.id, departs, target, packet }, self.site, self.out)
     }
 }
 
@@ -284,11 +332,11 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
         let (site, beyond) = (self.site, self.site.is_beyond(home));
         let awaits = match drain::taken_on(&site.protocol) {
             TakenOn::All => true,
-            TakenOn::Forwarded => self.shared.drains.invalidations() > earlier,
+            TakenOn::Forwarded => self.uncore.drains.invalidations() > earlier,
             TakenOn::Nothing => false,
         };
         let asker = Asker::Home { module: home, ticket, ready };
-        if awaits && beyond && site.routing.hierarchical && self.shared.drains.await_invalidations(asker) {
+        if awaits && beyond && site.routing.hierarchical && self.uncore.drains.await_invalidations(asker) {
             return;
         }
         let at = ready + site.notice_latency(home);

@@ -73,7 +73,7 @@ pub struct Controller {
     collections: Vec<Option<Collection>>,
     joins: Vec<Option<Join>>,
     /// The slice that was the first to have a store credit that came free.
-    first_served: usize,
+    first_served: u16,
     /// Bytes that its slices wrote back for a phase, and when.
     flushes: Vec<(Ps, u64)>,
 }
@@ -151,10 +151,10 @@ impl Controller {
                 self.act(Part { action, extent, counted }, Waiter::new(collector, slot.0.into()), parts);
             }
             Message::Taken { pool, ticket } => {
-                parts.slice_side.shared.drains.taken(pool, ticket);
+                parts.uncore.drains.taken(pool, ticket);
                 self.finish(pool, parts);
                 if pool.takes_room() {
-                    parts.as_slice(self.id).drain_to_watermark();
+                    parts.at_uncore(self.id).drain_to_watermark();
                     self.serve_slices(parts);
                 }
             }
@@ -168,7 +168,7 @@ impl Controller {
             Message::Launch { command, launch, slot } => {
                 self.dispatcher.launch(Launch { command, launch, slot }, parts);
             }
-            Message::KernelBegins { slot, launch } => parts.slice_side.shared.flags.begin(slot, launch),
+            Message::KernelBegins { slot, launch } => parts.slice_side.begin_kernel(slot, launch, parts.uncore),
             Message::Ended { sm, slot, failed } => self.dispatcher.refill((sm, slot, failed), parts),
             Message::Translate { sm, page } => translate(self.id, (sm, page), parts),
             Message::Walk { page, wanted } => walk(self.id, (page, wanted), parts),
@@ -184,10 +184,10 @@ impl Controller {
         parts: &mut Parts<'_, '_, C, D>,
     ) {
         let (pool, _) = LEG_OF_PUBLICATIONS.pools();
-        parts.slice_side.shared.drains.taken(pool, ticket);
-        parts.as_slice(self.id).publication_taken(line);
+        parts.uncore.drains.taken(pool, ticket);
+        parts.at_uncore(self.id).publication_taken(line);
         self.finish(pool, parts);
-        parts.as_slice(self.id).drain_to_watermark();
+        parts.at_uncore(self.id).drain_to_watermark();
         self.serve_slices(parts);
     }
 
@@ -195,7 +195,7 @@ impl Controller {
     fn answered<C: Below<D>, D: Contents>(&mut self, line: Line, parts: &mut Parts<'_, '_, C, D>) {
         let Some(publisher) = &mut parts.uncore.publisher else { return };
         publisher.answered(line);
-        parts.as_slice(self.id).drain_to_watermark();
+        parts.at_uncore(self.id).drain_to_watermark();
         self.serve_slices(parts);
     }
 
@@ -229,10 +229,10 @@ impl Controller {
             Packet::Old { origin, line, data, by } => {
                 self.answered(line, parts);
                 let old = Message::Old { warp: origin.warp, result: origin.result, data, by };
-                parts.as_slice(self.id).deliver(departs, origin.sm, 1, |_| old);
+                parts.as_slice(self.id, line).deliver(departs, origin.sm, 1, |_| old);
             }
             Packet::Answer { sm, register, line, mask, data, seen, by, inside } => {
-                parts.as_slice(self.id).deliver(departs, sm, mask.grains(), |at| {
+                parts.as_slice(self.id, line).deliver(departs, sm, mask.grains(), |at| {
                     // The SM itself finds out what the links took.
                     let crossbar = short(at.saturating_sub(ready));
                     let time =
@@ -289,7 +289,7 @@ impl Controller {
                 own = Some(action);
             } else {
                 let packet = Packet::Act { action, collector: self.id, collection };
-                parts.as_slice(self.id).send(now, member, packet);
+                parts.at_uncore(self.id).send(now, member, packet);
             }
         }
         if let Some(action) = own {
@@ -299,26 +299,26 @@ impl Controller {
 
     /// This module's part of a phase.
     fn act<C: Below<D>, D: Contents>(&mut self, part: Part, mut waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
-        parts.slice_side.shared.stats.phases += 1;
+        parts.uncore.stats.phases += 1;
         let extent = parts.site.extents.lines(part.extent);
         let before = part.counted.then(|| parts.slice_side.held());
         let mut taken = parts.out.now();
-        parts.as_slice(self.id).empty_queue(part.action);
+        parts.at_uncore(self.id).empty_queue(part.action);
         if let Action::Merge { all } = part.action {
             return self.merge(all, waiter, parts);
         }
         if matches!(part.action, Action::Invalidate(_)) {
-            parts.slice_side.shared.stats.bulk_invalidations += 1;
+            parts.uncore.stats.bulk_invalidations += 1;
         }
         if C::Slice::is_walked(&parts.site.protocol, part.action) {
             taken += crate::convert::walk(&parts.site.machine);
         }
-        let written_back = parts.slice_side.shared.stats.write_back_bytes;
-        for slice in 0..parts.slice_side.slices.len() {
+        let written_back = parts.slice_side.written_back();
+        for slice in 0..parts.slice_side.count() {
             let by = parts.at_slice(slice, |slice, here| slice.act(part.action, extent.as_deref(), here));
             taken = taken.max(by);
         }
-        let flushed = parts.slice_side.shared.stats.write_back_bytes - written_back;
+        let flushed = parts.slice_side.written_back() - written_back;
         if flushed > 0 {
             self.flushes.push((parts.out.now(), flushed));
         }
@@ -331,8 +331,8 @@ impl Controller {
 
     /// Has every slice merge its blocks, and answers when all have.
     fn merge<C: Below<D>, D: Contents>(&mut self, all: bool, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
-        let join = place(&mut self.joins, Join { waiter, missing: parts.slice_side.slices.len() as u8 });
-        for slice in 0..parts.slice_side.slices.len() {
+        let join = place(&mut self.joins, Join { waiter, missing: parts.slice_side.count() as u8 });
+        for slice in 0..parts.slice_side.count() {
             parts.at_slice(slice, |slice, here| slice.merge(all, join, here));
         }
     }
@@ -357,7 +357,7 @@ impl Controller {
             parts.out.send(taken, self.id, self.id, Message::Written { join });
         }
         for pool in awaited() {
-            parts.slice_side.shared.drains.drain(pool, Asker::Join(join));
+            parts.uncore.drains.drain(pool, Asker::Join(join));
         }
         for pool in awaited() {
             self.finish(pool, parts);
@@ -366,7 +366,7 @@ impl Controller {
 
     /// Answers those who wait for drains of one pool that are over.
     fn finish<C: Below<D>, D: Contents>(&mut self, pool: Pool, parts: &mut Parts<'_, '_, C, D>) {
-        while let Some(asker) = parts.slice_side.shared.drains.pop_drained(pool) {
+        while let Some(asker) = parts.uncore.drains.pop_drained(pool) {
             match asker {
                 Asker::Join(join) => self.part_done(join, parts),
                 Asker::Home { module, ticket, ready } => {
@@ -408,7 +408,7 @@ impl Controller {
         } else {
             let now = Departure::at(parts.out.now());
             let module = ModuleId((collector.0 / parts.site.layout.stride()) as u8);
-            parts.as_slice(self.id).send(now, module, Packet::Acted { collection });
+            parts.at_uncore(self.id).send(now, module, Packet::Acted { collection });
         }
     }
 
@@ -422,10 +422,10 @@ impl Controller {
 
     /// Has slices run what waits for a store credit, each time another one first.
     fn serve_slices<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
-        let count = parts.slice_side.slices.len();
+        let count = parts.slice_side.count();
         self.first_served = if self.first_served + 1 < count { self.first_served + 1 } else { 0 };
         for slice in (self.first_served..count).chain(0..self.first_served) {
-            if parts.slice_side.slices[slice].has_queued() {
+            if parts.slice_side.slice(slice).0.has_queued() {
                 parts.at_slice(slice, |slice, here| slice.serve_queues(here));
             }
         }

@@ -145,6 +145,16 @@ pub fn posted(machine: &MachineConfig) -> posted::PostedConfig {
     posted::PostedConfig { stores: machine.sm.posted_stores }
 }
 
+/// Groups of a module's slices: as many as slices and DRAM channels can both be divided into evenly. The host's slices are its
+/// directories.
+pub fn slice_groups(machine: &MachineConfig) -> u16 {
+    let (mut groups, mut rest) = (machine.l2.slices, machine.dram.channels);
+    while rest > 0 {
+        (groups, rest) = (rest, groups % rest);
+    }
+    groups
+}
+
 /// A module's memory; `write`: when the cache in front of it passes a store on.
 pub fn memory(machine: &MachineConfig, write: WritePolicy) -> memory::MemoryConfig {
     memory::MemoryConfig {

@@ -66,24 +66,29 @@ fn held_up<D: Contents>(mut message: Message<D>, by: Ps) -> Message<D> {
     message
 }
 
-/// When what each source of a module has sent each of its SMs arrives, so that no channel is overtaken.
+/// When what some slices of a module, and its controller in their place, have sent each of its SMs arrives, so that no channel is
+/// overtaken.
 #[derive(Clone, Debug)]
 pub struct Deliveries {
+    first: usize,
+    slices: usize,
     sms: usize,
-    /// By source, then by SM: the latest arrival.
+    /// By slice, the controller last, then by SM: the latest arrival.
     latest: Vec<Ps>,
 }
 
 impl Deliveries {
-    /// None yet.
-    pub fn new(sources: usize, sms: usize) -> Deliveries {
-        Deliveries { sms, latest: vec![Ps::ZERO; sources * sms] }
+    /// None yet, of slices from `first` on.
+    pub fn new((first, slices): (usize, usize), sms: usize) -> Deliveries {
+        Deliveries { first, slices, sms, latest: vec![Ps::ZERO; (slices + 1) * sms] }
     }
 
-    /// The arrival of what would arrive at `at`, were it alone on its channel.
+    /// The arrival of what would arrive at `at`, were it alone on its channel. `source`: a slice by its number in the module, or
+    /// another number for its controller.
     #[inline]
     pub fn in_order(&mut self, (source, sm): (usize, usize), at: Ps) -> Ps {
-        crate::port::in_order(&mut self.latest[source * self.sms + sm], at)
+        let channel = source.wrapping_sub(self.first).min(self.slices);
+        crate::port::in_order(&mut self.latest[channel * self.sms + sm], at)
     }
 }
 
@@ -118,10 +123,11 @@ mod tests {
 
     #[test]
     fn a_channel_is_not_overtaken_and_others_are() {
-        let mut deliveries = Deliveries::new(2, 3);
-        assert_eq!(deliveries.in_order((1, 2), Ps(100)), Ps(100));
-        assert_eq!(deliveries.in_order((1, 2), Ps(50)), Ps(100));
-        assert_eq!(deliveries.in_order((1, 1), Ps(50)), Ps(50));
-        assert_eq!(deliveries.in_order((0, 2), Ps(50)), Ps(50));
+        let mut deliveries = Deliveries::new((4, 2), 3);
+        assert_eq!(deliveries.in_order((5, 2), Ps(100)), Ps(100));
+        assert_eq!(deliveries.in_order((5, 2), Ps(50)), Ps(100));
+        assert_eq!(deliveries.in_order((5, 1), Ps(50)), Ps(50));
+        assert_eq!(deliveries.in_order((4, 2), Ps(50)), Ps(50));
+        assert_eq!(deliveries.in_order((8, 2), Ps(50)), Ps(50));
     }
 }

@@ -109,8 +109,8 @@ impl Dispatcher {
     ) {
         let (site, now) = (parts.site, parts.out.now());
         site.watch.kernel(launch, slot);
-        parts.slice_side.shared.flags.begin(slot, launch);
-        parts.uncore.begin_kernel(now, parts.slice_side.shared.memory.queued_until(now));
+        parts.slice_side.begin_kernel(slot, launch, parts.uncore);
+        parts.uncore.begin_kernel(now, parts.slice_side.queued_until(now));
         parts.tell_l1_ways();
         parts.tell_sms(now, self.id, Message::Begin { slot, launch });
         let Command::Launch { kernel: index, on, .. } = self.program.commands()[command as usize] else {

@@ -40,6 +40,7 @@ pub mod driver;
 pub mod fabric;
 pub mod fixed_links;
 pub mod flags;
+pub mod group;
 pub mod host_end;
 pub mod kernel_slot;
 pub mod latency;

@@ -14,12 +14,15 @@
 //! Written back, stored bytes go to DRAM when their line goes. Written through, they go at once, and the line takes its
 //! place all the same (assumed), so that the two differ only in when DRAM is written.
 //!
+//! Each group of the module's slices has a part of the sets, and an equal share of the rate, for its lines alone.
+//!
 //! Approximations: what DRAM sends does not take the cache's port; a line displaced while it is on its way still serves
 //! those who wait for it.
 
 use crate::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
 use crate::departure::Departure;
 use crate::dram::{Asked, Dram};
+use crate::group::GroupIndex;
 use crate::memory::MemoryRead;
 use tombolo_protocol::options::WritePolicy;
 use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate, Serializer};
@@ -62,6 +65,19 @@ pub struct MemoryCacheStats {
     pub write_backs: u64,
 }
 
+impl MemoryCacheStats {
+    /// Adds those of another cache.
+    pub fn merge(&mut self, other: &MemoryCacheStats) {
+        self.reads += other.reads;
+        self.read_hits += other.read_hits;
+        self.merges += other.merges;
+        self.read_misses += other.read_misses;
+        self.writes += other.writes;
+        self.evictions += other.evictions;
+        self.write_backs += other.write_backs;
+    }
+}
+
 /// What is here of a line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
@@ -83,12 +99,22 @@ pub struct MemoryCache {
 impl MemoryCache {
     /// An empty cache.
     pub fn new(config: MemoryCacheConfig) -> MemoryCache {
-        let shape = CacheConfig {
-            sets: config.sets,
-            ways: config.ways,
-            replacement: Replacement::LeastRecentlyUsed,
-            index: Index::Hashed,
-        };
+        MemoryCache::indexed(config, Index::Hashed)
+    }
+
+    /// The empty part of a module's cache that one group of its slices has; `config`: the whole. Of its sets it has as many as
+    /// each other group, or one more, and one at least; of its rate an equal share.
+    pub fn of_group(config: MemoryCacheConfig, group: GroupIndex) -> MemoryCache {
+        if group.groups == 1 {
+            return MemoryCache::new(config);
+        }
+        let (sets, rate) = (group.part(config.sets).max(1), Rate(config.rate.0 / u64::from(group.groups)));
+        MemoryCache::indexed(MemoryCacheConfig { sets, rate, ..config }, Index::HashedWithinSlices)
+    }
+
+    fn indexed(config: MemoryCacheConfig, index: Index) -> MemoryCache {
+        let shape =
+            CacheConfig { sets: config.sets, ways: config.ways, replacement: Replacement::LeastRecentlyUsed, index };
         let port = Serializer::new(config.rate);
         MemoryCache { config, lines: Cache::new(shape), port, stats: MemoryCacheStats::default() }
     }
@@ -281,6 +307,21 @@ mod tests {
         assert!(read(&mut cache, Ps::from_ns(1000), Line(1 << 10), &mut dram) > Ps::from_ns(1500));
         assert_eq!(dram.stats().writes, 1);
         assert!(dram.read(Asked::at(Ps::from_ns(1010)), Line(1 << 20), Bytes(128)) < Ps::from_ns(1200));
+    }
+
+    #[test]
+    fn groups_hold_together_what_the_cache_holds_and_share_its_rate() {
+        let whole = MemoryCacheConfig { sets: 10, ..cache().config };
+        let (mut held, mut dram) = (0, dram());
+        for mut part in GroupIndex::all(4).map(|group| MemoryCache::of_group(whole, group)) {
+            (0..1000).for_each(|line| part.warm(Line(line), false));
+            held += (0..1000).filter(|&line| part.lines.peek(Line(line)).is_some()).count();
+            assert_eq!(read(&mut part, Ps::ZERO, Line(999), &mut dram), Ps::from_ns(4 + 5), "a quarter of the rate");
+        }
+        assert_eq!(held, 20, "ten sets of two ways");
+        let few = MemoryCacheConfig { sets: 2, ..whole };
+        let sets = GroupIndex::all(4).map(|group| MemoryCache::of_group(few, group).config.sets);
+        assert_eq!(sets.collect::<Vec<_>>(), [1; 4], "each has one at least");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::activity::Sample;
 use crate::apart::SmsApart;
 use crate::below::{Below, L2};
-use crate::context::{SliceShared, SliceView, SmShared};
+use crate::context::{SliceView, SmShared};
 use crate::controller::Controller;
 use crate::copy_engine::CopyEngine;
 use crate::cpu::Cpu;
@@ -18,6 +18,7 @@ use crate::parts::{Parts, sample};
 use crate::sides::{SliceSide, SmSide};
 use crate::site::Site;
 use crate::sm::Sm;
+use crate::stats::L2Stats;
 use crate::tlb::Tlb;
 use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
@@ -46,7 +47,6 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         let sms = if core.is_some() { 0 } else { layout.sms };
         let uncore = Uncore::new(&site, built);
         let port = SmPort::new(site.machine.crossbar.rate);
-        let slice = |slice| C::Slice::new(layout.slice(id, slice), &site, between);
         let dispatcher = Dispatcher::new(layout.controller(id), built.cut, Arc::clone(&program), (&site.machine, layout.sms));
         Module {
             sm_side: SmSide {
@@ -56,10 +56,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
                 ports: vec![port; usize::from(site.machine.topology.sms_per_module)],
                 core,
             },
-            slice_side: SliceSide {
-                slices: (0..site.machine.l2.slices).map(slice).collect(),
-                shared: SliceShared::new(&site, built),
-            },
+            slice_side: SliceSide::new(&site, built, between),
             uncore,
             controller: Controller::new(layout.controller(id), dispatcher),
             copy_engine: CopyEngine::new(&site),
@@ -107,14 +104,16 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         &self.sm_side.shared
     }
 
-    /// Its L2 slices.
-    pub fn slices(&self) -> &[C::Slice] {
-        &self.slice_side.slices
+    /// Its L2 slices, with its memory.
+    pub fn slice_side(&self) -> &SliceSide<C, D> {
+        &self.slice_side
     }
 
-    /// What they share, with its memory.
-    pub fn slice_shared(&self) -> &SliceShared<D> {
-        &self.slice_side.shared
+    /// Counters of its L2, directory and memory.
+    pub fn l2_stats(&self) -> L2Stats {
+        let mut sum = self.uncore.stats;
+        self.slice_side.shared().for_each(|shared| sum.merge(&shared.stats));
+        sum
     }
 
     /// The ports of its SMs.
@@ -129,7 +128,8 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
 
     /// Puts a line of its memory into the cache in front of that, as an earlier program would have left it.
     pub fn warm(&mut self, line: Line, dirty: bool) {
-        self.slice_side.shared.memory.warm(line, dirty);
+        let slice = self.site.map.slice(line);
+        self.slice_side.slice_mut(slice).1.memory.warm(line, dirty);
     }
 
     /// Every TLB of it holds these pages, as if it had walked for them in this order before time zero.
@@ -142,9 +142,9 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
 
     /// Puts bytes of a line of its memory into its L2, clean, as a copy before time zero would have left them.
     pub fn warm_l2(&mut self, line: Line, mask: Mask) {
-        let slice = usize::from(self.site.map.slice(line));
-        let Module { site, slice_side: SliceSide { slices, shared }, uncore, .. } = self;
-        slices[slice].warm(line, mask, SliceView { site, shared, uncore });
+        let Module { site, slice_side, uncore, .. } = self;
+        let (slice, shared) = slice_side.slice_mut(site.map.slice(line));
+        slice.warm(line, mask, SliceView { site, shared, uncore });
     }
 
     /// By launch of the program: what its SMs have counted of it.
@@ -169,7 +169,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
 
     /// It as it is, where a run has ended at `now`.
     pub fn sample(&self, now: Ps) -> Sample {
-        sample(now, &self.sm_side.sms, &self.slice_side.shared, &self.uncore.port)
+        sample(now, &self.sm_side.sms, &self.slice_side, &self.uncore.port)
     }
 
     /// The core of the host.
@@ -187,7 +187,10 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     pub fn prefetch(&self, unit: Unit, message: &Message<D>) {
         match unit {
             Unit::Sm(sm) if self.sm_side.core.is_none() => self.sm_side.sms[usize::from(sm.0)].prefetch(message),
-            Unit::Slice(slice) => self.slice_side.slices[usize::from(slice)].prefetch(message, self.view()),
+            Unit::Slice(slice) => {
+                let (slice, view) = self.view(slice);
+                slice.prefetch(message, view);
+            }
             _ => {}
         }
     }
@@ -197,7 +200,10 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     pub fn prefetch_found(&self, unit: Unit, message: &Message<D>) {
         match unit {
             Unit::Sm(sm) if self.sm_side.core.is_none() => self.sm_side.sms[usize::from(sm.0)].prefetch_found(message),
-            Unit::Slice(slice) => self.slice_side.slices[usize::from(slice)].prefetch_found(message, self.view()),
+            Unit::Slice(slice) => {
+                let (slice, view) = self.view(slice);
+                slice.prefetch_found(message, view);
+            }
             _ => {}
         }
     }
@@ -238,9 +244,10 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     }
 
     #[inline]
-    fn view(&self) -> SliceView<'_, C, D> {
+    fn view(&self, slice: u16) -> (&C::Slice, SliceView<'_, C, D>) {
         let Module { site, slice_side, uncore, .. } = self;
-        SliceView { site, shared: &slice_side.shared, uncore }
+        let (slice, shared) = slice_side.slice(slice);
+        (slice, SliceView { site, shared, uncore })
     }
 
     /// Handles an event of one of its components.
@@ -265,7 +272,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
             }
             (message, Unit::Sm(sm)) => parts.sm_side.handle(sm, message, parts.site, parts.out),
             (message, Unit::Slice(slice)) => {
-                parts.at_slice(usize::from(slice), |slice, here| slice.handle(message, here));
+                parts.at_slice(slice, |slice, here| slice.handle(message, here));
             }
             (&Message::Paging { page, order }, Unit::Controller) => page_moves::obey(page, order, &mut parts),
             (&Message::PageQuiet { page }, Unit::Controller) => page_moves::quiet(page, controller, &mut parts),
@@ -293,7 +300,7 @@ fn enter<C: Below<D>, D: Contents>(
 ) {
     match unit {
         Unit::Slice(slice) => {
-            parts.at_slice(usize::from(slice), |slice, here| slice.arrive(source, packet, ready, here));
+            parts.at_slice(slice, |slice, here| slice.arrive(source, packet, ready, here));
         }
         Unit::Controller => controller.arrive(*packet, ready, parts),
         Unit::CopyEngine => match *packet {

@@ -82,7 +82,7 @@ fn forget<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>)
 pub(crate) fn write_back<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) -> Ps {
     let mut taken = parts.out.now();
     for line in parts.site.map.page_lines(page) {
-        let slice = usize::from(parts.site.map.slice(line));
+        let slice = parts.site.map.slice(line);
         taken = taken.max(parts.at_slice(slice, |slice, here| slice.give_up(line, here)));
     }
     taken

@@ -2,7 +2,7 @@
 
 use crate::activity::Sample;
 use crate::below::{Below, L2};
-use crate::context::{SliceContext, SliceShared, SmContext};
+use crate::context::{SliceContext, SmContext, UncoreContext};
 use crate::cpu::Cpu;
 use crate::message::{Message, Out};
 use crate::port::Port;
@@ -11,7 +11,7 @@ use crate::site::Site;
 use crate::sm::Sm;
 use crate::uncore::Uncore;
 use crate::watch::Contents;
-use tombolo_types::{ComponentId, Ps, SmId};
+use tombolo_types::{ComponentId, Line, Ps, SmId};
 
 /// A module as its controller sees it: both sides.
 pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
@@ -28,11 +28,18 @@ pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
 }
 
 impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
-    /// What `id` may touch in the place of a slice.
+    /// What `id` may touch in the place of the slice of a line.
     #[inline]
-    pub fn as_slice(&mut self, id: ComponentId) -> SliceContext<'_, 'o, C, D> {
+    pub fn as_slice(&mut self, id: ComponentId, line: Line) -> SliceContext<'_, 'o, C, D> {
         let Parts { site, slice_side, uncore, out, .. } = self;
-        SliceContext { id, site, shared: &mut slice_side.shared, uncore, out }
+        let (_, shared) = slice_side.slice_mut(site.map.slice(line));
+        SliceContext { id, site, shared, uncore, out }
+    }
+
+    /// What `id` may touch of what the module has once.
+    #[inline]
+    pub fn at_uncore(&mut self, id: ComponentId) -> UncoreContext<'_, 'o, C, D> {
+        UncoreContext { id, site: self.site, uncore: self.uncore, out: self.out }
     }
 
     /// Has an SM act.
@@ -72,11 +79,11 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
     #[inline]
     pub fn at_slice<R>(
         &mut self,
-        slice: usize,
+        index: u16,
         act: impl FnOnce(&mut C::Slice, &mut SliceContext<'_, 'o, C, D>) -> R,
     ) -> R {
-        let Parts { site, slice_side: SliceSide { slices, shared }, uncore, out, .. } = self;
-        let slice = &mut slices[slice];
+        let Parts { site, slice_side, uncore, out, .. } = self;
+        let (slice, shared) = slice_side.slice_mut(index);
         act(slice, &mut SliceContext { id: slice.id(), site, shared, uncore, out })
     }
 
@@ -84,11 +91,11 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
     #[cold]
     pub fn come_due(&mut self, now: Ps) {
         if self.uncore.ways.next_sample() <= now {
-            self.uncore.shift_ways(now, |at| self.slice_side.shared.memory.queued_until(at));
+            self.uncore.shift_ways(now, |at| self.slice_side.queued_until(at));
             self.tell_l1_ways();
         }
-        let (sms, shared) = (&self.sm_side.sms, &self.slice_side.shared);
-        self.uncore.observe(now, |port| sample(now, sms, shared, port));
+        let (sms, slices) = (&self.sm_side.sms, &*self.slice_side);
+        self.uncore.observe(now, |port| sample(now, sms, slices, port));
     }
 
     /// Tells the L1s how their ways are shared from now on.
@@ -98,14 +105,14 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
 }
 
 /// A module at a moment.
-pub(crate) fn sample<D: Contents>(at: Ps, sms: &[Sm<D>], shared: &SliceShared<D>, port: &Port) -> Sample {
-    let dram = shared.memory.dram();
+pub(crate) fn sample<C: Below<D>, D: Contents>(at: Ps, sms: &[Sm<D>], slices: &SliceSide<C, D>, port: &Port) -> Sample {
+    let dram = slices.dram();
     Sample {
         at,
         warps: sms.iter().map(Sm::alive).sum(),
         misses: sms.iter().map(Sm::misses).sum(),
-        l2_loads: shared.stats.reads,
-        l2_hits: shared.stats.read_hits,
+        l2_loads: slices.shared().map(|shared| shared.stats.reads).sum(),
+        l2_hits: slices.shared().map(|shared| shared.stats.read_hits).sum(),
         dram_bytes: dram.read_bytes + dram.write_bytes,
         sent_bytes: port.stats().bytes().0,
     }

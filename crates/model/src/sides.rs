@@ -1,15 +1,23 @@
 //! The two sides of a module's crossbar: SMs with their ports, and L2 slices with memory behind them. Nothing that changes is
 //! in both. What a controller asks of all of a side at once is a method here.
+//!
+//! Slices are in groups ([`crate::group`]). Nothing that changes is in two groups either.
 
 use crate::below::{Below, L2};
 use crate::context::{SliceShared, SmContext, SmShared};
 use crate::cpu::Cpu;
 use crate::crossbar::SmPort;
+use crate::dram::DramStats;
+use crate::group::GroupIndex;
+use crate::kernel_slot::KernelSlot;
 use crate::latency::Note;
 use crate::message::{Message, Out};
+use crate::set_index::Divisor;
 use crate::site::Site;
 use crate::sm::{FillMessage, Sm};
+use crate::uncore::Uncore;
 use crate::watch::Contents;
+use tombolo_design::Built;
 use tombolo_protocol::Protocol;
 use tombolo_types::{Bytes, Page, Ps, SmId};
 
@@ -112,19 +120,105 @@ impl<D: Contents> SmSide<D> {
     }
 }
 
-/// The L2 slices of a module, and its memory.
-pub struct SliceSide<C: Below<D>, D: Contents> {
+/// Slices that are neighbours, and what they own together.
+pub struct SliceGroup<C: Below<D>, D: Contents> {
     /// The slices.
     pub slices: Vec<C::Slice>,
-    /// What they share.
+    /// What they share, with the memory of their lines.
     pub shared: SliceShared<D>,
 }
 
+/// The L2 slices of a module by group, and its memory.
+pub struct SliceSide<C: Below<D>, D: Contents> {
+    /// The groups, all of equal size.
+    pub groups: Vec<SliceGroup<C, D>>,
+    /// Slices of a group.
+    size: Divisor,
+}
+
 impl<C: Below<D>, D: Contents> SliceSide<C, D> {
+    /// Empty slices and idle memory.
+    pub fn new(site: &Site<C, D>, built: &Built, between: &C::Between) -> SliceSide<C, D> {
+        let groups = crate::convert::slice_groups(&site.machine);
+        let size = site.machine.l2.slices / groups;
+        let slice = |slice| C::Slice::new(site.layout.slice(site.module, slice), site, between);
+        let group = |group: GroupIndex| {
+            let first = group.index as u16 * size;
+            SliceGroup {
+                slices: (first..first + size).map(slice).collect(),
+                shared: SliceShared::new(site, built, group),
+            }
+        };
+        SliceSide { groups: GroupIndex::all(groups.into()).map(group).collect(), size: Divisor::new(size.into()) }
+    }
+
+    /// The group of a slice of the module, and which of the group's slices it is.
+    #[inline]
+    pub fn place(&self, slice: u16) -> (usize, usize) {
+        let (group, within) = self.size.split(slice.into());
+        (group as usize, within as usize)
+    }
+
+    /// A slice by its number in the module, and what it shares with its group.
+    #[inline]
+    pub fn slice(&self, slice: u16) -> (&C::Slice, &SliceShared<D>) {
+        let (group, within) = self.place(slice);
+        let SliceGroup { slices, shared } = &self.groups[group];
+        (&slices[within], shared)
+    }
+
+    /// The same, to act.
+    #[inline]
+    pub fn slice_mut(&mut self, slice: u16) -> (&mut C::Slice, &mut SliceShared<D>) {
+        let (group, within) = self.place(slice);
+        let SliceGroup { slices, shared } = &mut self.groups[group];
+        (&mut slices[within], shared)
+    }
+
+    /// How many slices there are.
+    pub fn count(&self) -> u16 {
+        self.groups.iter().map(|group| group.slices.len() as u16).sum()
+    }
+
+    /// All slices, in order.
+    pub fn slices(&self) -> impl Iterator<Item = &C::Slice> {
+        self.groups.iter().flat_map(|group| &group.slices)
+    }
+
+    /// What the slices of each group share.
+    pub fn shared(&self) -> impl Iterator<Item = &SliceShared<D>> {
+        self.groups.iter().map(|group| &group.shared)
+    }
+
     /// Lines that the slices hold, and those of them that are dirty.
     pub fn held(&mut self) -> (u32, u32) {
-        let slices = self.slices.iter_mut().map(|slice| slice.held());
+        let slices = self.groups.iter_mut().flat_map(|group| &mut group.slices).map(|slice| slice.held());
         slices.fold((0, 0), |(valid, dirty), (more, more_dirty)| (valid + more, dirty + more_dirty))
+    }
+
+    /// Dirty bytes that have left slices so far.
+    pub fn written_back(&self) -> u64 {
+        self.shared().map(|shared| shared.stats.write_back_bytes).sum()
+    }
+
+    /// A kernel starts in a slot, by which launch of the program: the flags of the one before are forgotten.
+    pub fn begin_kernel(&mut self, slot: KernelSlot, launch: u32, uncore: &mut Uncore<D>) {
+        for group in &mut self.groups {
+            group.shared.flags_mut(uncore).begin(slot, launch);
+        }
+    }
+
+    /// How long requests have queued at memory until `at`, as a mean of all channels.
+    pub fn queued_until(&self, at: Ps) -> Ps {
+        let channels: u64 = self.shared().map(|shared| shared.memory.busy().count() as u64).sum();
+        Ps(self.shared().map(|shared| shared.memory.waited_until(at).0).sum::<u64>() / channels)
+    }
+
+    /// Counters of the DRAM.
+    pub fn dram(&self) -> DramStats {
+        let mut sum = DramStats::default();
+        self.shared().for_each(|shared| sum.merge(shared.memory.dram()));
+        sum
     }
 }
 

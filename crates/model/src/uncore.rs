@@ -1,11 +1,13 @@
-//! What a module has once, beside its SMs and its slices: translation behind the SMs' TLBs, its port to other modules, what publishes stores, how the ways of
-//! its caches are shared, and a record of what it did over time.
+//! What a module has once, beside its SMs and its slices: translation behind the SMs' TLBs, its port to other modules, what is on
+//! its way to these, what publishes stores, how the ways of its caches are shared, and a record of what it did over time.
 
 use crate::activity::{Activity, Sample};
+use crate::drains::Drains;
 use crate::port::Port;
 use crate::publisher::Publisher;
 use crate::site::Site;
 use crate::translation::Translation;
+use crate::stats::L2Stats;
 use crate::watch::Contents;
 use crate::way_partition::WayPartition;
 use std::collections::BTreeSet;
@@ -23,6 +25,10 @@ pub struct Uncore<D: Contents> {
     pub translation: Translation,
     /// Pages that were accessed since tracking began: those that a walk found (GPS, section 5.2). `None` where nobody tracks.
     pub accessed: Option<BTreeSet<Page>>,
+    /// Stores and invalidations on their way to other modules.
+    pub drains: Drains,
+    /// Counters of what is done for all slices at once.
+    pub stats: L2Stats,
     /// What publishes stores, where pages are published.
     pub publisher: Option<Box<Publisher<D>>>,
     /// What the module did over time, where that is kept.
@@ -40,6 +46,8 @@ impl<D: Contents> Uncore<D> {
             port: Port::new(crate::convert::port(machine, site.layout)),
             translation: Translation::new(crate::convert::translation(machine)),
             accessed: site.schedule.tracks().then(BTreeSet::new),
+            drains: Drains::new(crate::convert::drains(machine)),
+            stats: L2Stats::default(),
             publisher: publisher(site, built),
             activity: None,
             due: Ps::NEVER,

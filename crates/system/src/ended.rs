@@ -74,11 +74,13 @@ impl Ended<'_> {
         let (mut dram, mut memory_cache) = (DramRecord::default(), MemoryCacheRecord::default());
         let mut traffic = Traffic::default();
         for module in &modules {
-            traffic.merge(module.slice_shared().traffic);
             module.sms().iter().for_each(|one| sm.merge(&one.stats));
-            l2.merge(&module.slice_shared().stats);
-            dram.add(module.slice_shared().memory.dram());
-            memory_cache.add(module.slice_shared().memory.cache());
+            l2.merge(&module.l2_stats());
+            dram.add(&module.slice_side().dram());
+            for shared in module.slice_side().shared() {
+                traffic.merge(shared.traffic);
+                memory_cache.add(shared.memory.cache());
+            }
         }
         let (processor, sharing) = (&hub.command_processor, self.spec.design.placement.sharing());
         let end = processor.ended();
@@ -133,7 +135,7 @@ impl Ended<'_> {
             phases: cpu.map(|cpu| PhasesRecord::new(processor, &modules, cpu.done())),
             host_memory: host.map(|host| {
                 let mut memory = DramRecord::default();
-                memory.add(host.slice_shared().memory.dram());
+                memory.add(&host.slice_side().dram());
                 memory
             }),
             blocks: BlocksRecord::new(self.machine, &all),
@@ -274,7 +276,7 @@ impl Ended<'_> {
             lines.extend(publisher.flat_map(|publisher| publisher.waiting()).map(|line| format!("{name}: {line}")));
             lines.extend(module.cpu().and_then(|cpu| cpu.waiting()).map(|line| format!("the host's core: {line}")));
             lines.extend(module.sms().iter().flat_map(|sm| sm.waiting()).map(|line| format!("{name} {line}")));
-            let slices = module.slices().iter().enumerate();
+            let slices = module.slice_side().slices().enumerate();
             lines.extend(slices.flat_map(|(index, slice)| {
                 slice.waiting().map(move |(what, line)| format!("{name} slice{index}: {line} in {what}"))
             }));

@@ -91,8 +91,7 @@ pub(crate) fn gpus<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>, links: &[L
 pub(crate) fn modules<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>) -> Vec<ModuleRecord> {
     let Slots { machine, processor, modules, .. } = *slots;
     let record = |module: &&Module<C, D>| {
-        let shared = module.slice_shared();
-        let l2 = &shared.stats;
+        let (l2, dram) = (module.l2_stats(), module.slice_side().dram());
         let sms = || module.sms().iter().map(|sm| &sm.stats);
         ModuleRecord {
             name: module.id().to_string(),
@@ -103,8 +102,8 @@ pub(crate) fn modules<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>) -> Vec<
             l2_loads: l2.reads,
             l2_hits: l2.read_hits,
             l2_remote_loads: l2.remote_reads,
-            dram_read_bytes: shared.memory.dram().read_bytes,
-            dram_write_bytes: shared.memory.dram().write_bytes,
+            dram_read_bytes: dram.read_bytes,
+            dram_write_bytes: dram.write_bytes,
             sent_bytes: module.uncore().port.stats().bytes().0,
             stalls: slots.of_gpu(std::slice::from_ref(module), processor.ended()),
         }

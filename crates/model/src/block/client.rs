@@ -395,7 +395,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         match answer {
             Some((Answer::Fill { data, .. }, by)) => {
                 let mask = mask_of(body);
-                let seen = here.shared.flags.seen(line, body.flag) != Flag::NONE;
+                let seen = here.flags().seen(line, body.flag) != Flag::NONE;
                 let data = data.line(place);
                 here.deliver(ready, sm, mask.grains(), |at| {
                     let time = body.held_until(ready.time(), at);
@@ -409,7 +409,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             None => {}
         }
         if !matches!(body.request, coherence::Request::Read { .. }) {
-            here.shared.flags.learn(line, body.flag);
+            here.flags_mut().learn(line, body.flag);
             here.return_store(sm, body.tickets.hop, ready.time());
         }
     }

@@ -74,6 +74,8 @@ pub enum Index {
     /// By its number modulo the sets, turned by a hash of the quotient.
     #[default]
     Hashed,
+    /// As [`Index::Hashed`], by a hash that is independent of the slice, for lines of some slices alone.
+    HashedWithinSlices,
     /// By its number modulo the sets: the low bits, for a power of two.
     LowBits,
 }
@@ -190,6 +192,7 @@ impl<S: Copy + Default> Cache<S> {
         assert!((1..=MAX_WAYS).contains(&config.ways), "{} ways: 1 to {MAX_WAYS} are possible", config.ways);
         let index = match config.index {
             Index::Hashed => SetIndex::new(config.sets),
+            Index::HashedWithinSlices => SetIndex::within_slices(config.sets),
             Index::LowBits => SetIndex::by_low_bits(config.sets),
         };
         let group_shift = config.ways.div_ceil(8).next_power_of_two().trailing_zeros();

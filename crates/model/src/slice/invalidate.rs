@@ -50,7 +50,7 @@ impl<D: Contents> Slice<D> {
         here.shared.stats.invalidation_bytes += count * here.site.weights.control().0;
         let cause = actions.original.unwrap_or(actions.cause);
         for target in (0..32).filter(|bit| actions.invalidate >> bit & 1 != 0).map(ModuleId) {
-            let ticket = here.shared.drains.post_invalidation(here.site.is_beyond(target));
+            let ticket = here.uncore.drains.post_invalidation(here.site.is_beyond(target));
             here.send(leaves, target, Packet::Invalidate { line, cause, ticket });
         }
     }

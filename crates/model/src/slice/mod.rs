@@ -141,7 +141,7 @@ impl<D: Contents> Item<D> {
         }
         self.is_read()
             || self.homes.system == here.site.module
-            || here.shared.drains.has_room(Self::forwards(self.level()))
+            || here.uncore.drains.has_room(Self::forwards(self.level()))
     }
 
     /// Whether a store of a level that travels on is another module's.
@@ -311,14 +311,14 @@ impl<D: Contents> Slice<D> {
             Packet::Request(body) => {
                 self.offer(Item::new(Requester::Module(source), body, ready, here), ready, here);
             }
-            Packet::Flag { line, flag } => here.shared.flags.learn(line, flag),
+            Packet::Flag { line, flag } => here.flags_mut().learn(line, flag),
             Packet::Fill { register, line, mask, data, by, inside, link } => {
                 let time = Below { inside: inside.read().into(), link: link.read() };
                 let (below, wire) = self.passed((source, by), (mask, register), (time, ready), here);
                 self.fill(Arrived { line, mask, data, by, below, wire }, register, ready, here);
             }
             Packet::Invalidate { line, cause, ticket } => {
-                let earlier = here.shared.drains.invalidations();
+                let earlier = here.uncore.drains.invalidations();
                 self.invalidate(line, cause, ready, here);
                 here.answer_invalidation((source, ticket), ready, earlier);
             }

@@ -56,7 +56,7 @@ impl<D: Contents> Slice<D> {
         let (own, register, inside) = (here.site.module, to.register, D::Note::of(time.into()));
         let (target, packet) = match to.from {
             Requester::Module(_) if here.site.protocol.passes_reads() => {
-                let seen = here.shared.flags.seen(line, to.flag) != Flag::NONE;
+                let seen = here.flags().seen(line, to.flag) != Flag::NONE;
                 (to.module, Packet::Answer { sm: to.sm, register, line, mask, data, seen, by: own, inside })
             }
             Requester::Module(module) => {
@@ -86,7 +86,7 @@ impl<D: Contents> Slice<D> {
         let leaves = Departure::at(here.out.now());
         match packet {
             Packet::Fill { register, line, mask, by, inside, link, .. } => {
-                for flag in here.shared.flags.news(line, target) {
+                for flag in here.flags_mut().news(line, target) {
                     here.send(leaves, target, Packet::Flag { line, flag });
                 }
                 let data = here.shared.memory.read(line);

@@ -4,7 +4,7 @@
 
 use super::request::{Answer, bytes_of, waiter};
 use super::{Item, Slice, Step};
-use crate::context::SliceContext;
+use crate::context::{SliceContext, UncoreContext};
 use crate::departure::Departure;
 use crate::drains::LEG_OF_PUBLICATIONS;
 use crate::latency::Below;
@@ -40,7 +40,7 @@ impl<D: Contents> Item<D> {
         Some(match request {
             _ if before == Before::Waits => false,
             Request::Write { .. } | Request::Read { .. } => publisher.queue.has_room(line),
-            Request::Atomic { .. } => here.shared.drains.has_room(false),
+            Request::Atomic { .. } => here.uncore.drains.has_room(false),
         })
     }
 }
@@ -74,7 +74,7 @@ impl<D: Contents> Slice<D> {
                 }
                 if before == Before::PassesBehindEntry {
                     let cause = if item.is_read() { Drained::Load } else { Drained::Atomic };
-                    here.publish_entry(line, cause);
+                    here.at_uncore().publish_entry(line, cause);
                 }
                 None
             }
@@ -91,15 +91,15 @@ impl<D: Contents> Slice<D> {
             }
             Before::IsAdded | Before::WasAdded => {
                 self.take_past(item, ready, here);
-                here.add_to_queue(line, request);
+                here.at_uncore().add_to_queue(line, request);
                 Some(Tried::Taken)
             }
             Before::IsSent { behind_entry } => {
                 self.take_past(item, ready, here);
                 if behind_entry {
-                    here.publish_entry(line, Drained::Atomic);
+                    here.at_uncore().publish_entry(line, Drained::Atomic);
                 }
-                here.publish_atomic(subscribers, &item.body);
+                here.at_uncore().publish_atomic(subscribers, &item.body);
                 Some(Tried::Taken)
             }
             Before::Waits => panic!("{}, {line}: what waits was taken", here.site.module),
@@ -115,7 +115,7 @@ impl<D: Contents> Slice<D> {
             Request::Atomic { .. } => here.shared.stats.atomics += 1,
             Request::Write { .. } | Request::Read { .. } => here.shared.stats.writes += 1,
         }
-        here.shared.flags.learn(item.body.line, item.body.flag);
+        here.flags_mut().learn(item.body.line, item.body.flag);
         self.acknowledge(item, true, leaves.time(), here);
     }
 
@@ -154,18 +154,18 @@ impl<D: Contents> Slice<D> {
         match publisher.rules.behind(own, &item.body.request) {
             Behind::Nothing => false,
             Behind::IsAdded => {
-                here.add_to_queue(line, &item.body.request);
+                here.at_uncore().add_to_queue(line, &item.body.request);
                 false
             }
             Behind::IsSent { behind_entry, answer_waits } => {
                 if behind_entry {
-                    here.publish_entry(line, Drained::Atomic);
+                    here.at_uncore().publish_entry(line, Drained::Atomic);
                 }
                 let Request::Atomic { mask, scope, returns, .. } = item.body.request else { return false };
                 // An atomic that leaves there what it has left here.
                 let update = self.contents(line, here).exchange(mask);
                 let request = Request::Atomic { mask, scope, update, returns: false };
-                here.publish_atomic(subscribers, &LineRequest { request, ..item.body });
+                here.at_uncore().publish_atomic(subscribers, &LineRequest { request, ..item.body });
                 answer_waits && returns
             }
         }
@@ -192,7 +192,7 @@ impl<D: Contents> Slice<D> {
     pub(super) fn hurry<C: Coherence>(&mut self, item: &Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
         let is_atomic = matches!(item.body.request, Request::Atomic { .. });
         if is_atomic && item.from() == Requester::Local && item.subscribers(here).is_some() {
-            here.publish_entry(item.body.line, Drained::Atomic);
+            here.at_uncore().publish_entry(item.body.line, Drained::Atomic);
         }
     }
 }
@@ -205,6 +205,23 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         self.site.map.subscribers(line).filter(|subscribers| subscribers.are_several())
     }
 
+    /// What another module has published is here.
+    pub(super) fn note_received(&mut self, body: &LineRequest<D>) {
+        let grain = self.site.machine.line.grain();
+        if let (Some(publisher), Request::Write { mask, .. }) = (&mut self.uncore.publisher, body.request) {
+            publisher.received(body.line, mask, grain);
+        }
+    }
+
+    /// Tells a publisher that what it has published has been taken here at `at`.
+    pub(super) fn acknowledge_publication(&mut self, body: &LineRequest<D>, from: ModuleId, at: Ps) {
+        let back = at + self.site.notice_latency(from);
+        let delivered = Message::Delivered { ticket: body.tickets.hop, line: body.line };
+        self.out.send(back, self.id, self.site.layout.controller(from), delivered);
+    }
+}
+
+impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
     /// Adds a store to the queue. What is at its watermark makes room, as long as it may send.
     fn add_to_queue(&mut self, line: Line, request: &Request<D>) {
         let (Some(publisher), Request::Write { mask, data, .. }) = (&mut self.uncore.publisher, *request) else {
@@ -220,7 +237,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         let (map, at) = (&self.site.map, self.site.module);
         while let Some(publisher) = &mut self.uncore.publisher
             && publisher.queue.is_at_watermark()
-            && self.shared.drains.has_room(false)
+            && self.uncore.drains.has_room(false)
         {
             let rules = publisher.rules;
             let may_leave = |line, unanswered| {
@@ -296,16 +313,20 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         let targets = rules.targets(subscribers, from);
         let id = std::mem::replace(&mut self.id, self.site.slice_of(from, line));
         for target in (0..self.site.layout.modules).map(ModuleId).filter(|module| targets.contains(*module)) {
-            let tickets = self.shared.drains.post(LEG_OF_PUBLICATIONS, Tickets::default());
+            let tickets = self.uncore.drains.post(LEG_OF_PUBLICATIONS, Tickets::default());
             let packet = Packet::Request(LineRequest { tickets, ..*body });
             self.count_publication(&packet, body);
             self.send(leaves, target, packet);
-            for flag in self.shared.flags.news(line, target) {
+            for flag in self.news(line, target) {
                 self.send(leaves, target, Packet::Flag { line, flag });
             }
         }
         self.id = id;
         targets.count()
+    }
+
+    fn news(&mut self, line: Line, target: ModuleId) -> Vec<Flag> {
+        self.uncore.publisher.as_mut().map(|publisher| publisher.flags.news(line, target)).unwrap_or_default()
     }
 
     fn count_publication(&mut self, packet: &Packet<D>, body: &LineRequest<D>) {
@@ -333,20 +354,5 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
             self.send(now, back, Packet::Old { origin, line, data, by: self.site.module });
             self.id = id;
         }
-    }
-
-    /// What another module has published is here.
-    pub(super) fn note_received(&mut self, body: &LineRequest<D>) {
-        let grain = self.site.machine.line.grain();
-        if let (Some(publisher), Request::Write { mask, .. }) = (&mut self.uncore.publisher, body.request) {
-            publisher.received(body.line, mask, grain);
-        }
-    }
-
-    /// Tells a publisher that what it has published has been taken here at `at`.
-    pub(super) fn acknowledge_publication(&mut self, body: &LineRequest<D>, from: ModuleId, at: Ps) {
-        let back = at + self.site.notice_latency(from);
-        let delivered = Message::Delivered { ticket: body.tickets.hop, line: body.line };
-        self.out.send(back, self.id, self.site.layout.controller(from), delivered);
     }
 }

@@ -197,7 +197,7 @@ impl<D: Contents> Slice<D> {
         }
         self.send_invalidations(line, actions, leaves, here);
         if !item.is_read() && !actions.park {
-            here.shared.flags.learn(line, item.body.flag);
+            here.flags_mut().learn(line, item.body.flag);
             self.acknowledge(item, !goes_on, accepted, here);
         }
     }
@@ -326,7 +326,7 @@ impl<D: Contents> Slice<D> {
         let register = to.register;
         match to.from {
             Requester::Local => {
-                let seen = here.shared.flags.seen(line, to.flag) != Flag::NONE;
+                let seen = here.flags().seen(line, to.flag) != Flag::NONE;
                 here.deliver(leaves, to.sm, mask.grains(), |at| {
                     let crossbar = short(at.saturating_sub(leaves.time()));
                     let time = D::Note::of(Answered { crossbar, ..Answered::new(time, wire) });
@@ -335,13 +335,13 @@ impl<D: Contents> Slice<D> {
             }
             Requester::Module(_) if here.site.protocol.passes_reads() => {
                 // No L2 on the way keeps it: a GPU home passed the read, and the answer goes past it.
-                let seen = here.shared.flags.seen(line, to.flag) != Flag::NONE;
+                let seen = here.flags().seen(line, to.flag) != Flag::NONE;
                 let inside = D::Note::of(time.inside.into());
                 let answer = Packet::Answer { sm: to.sm, register, line, mask, data, seen, by, inside };
                 here.send(leaves, to.module, answer);
             }
             Requester::Module(module) => {
-                for flag in here.shared.flags.news(line, module) {
+                for flag in here.flags_mut().news(line, module) {
                     here.send(leaves, module, Packet::Flag { line, flag });
                 }
                 let (inside, link) = (D::Note::of(time.inside.into()), D::Note::of(time.link));
