@@ -1,18 +1,20 @@
-//! SMs of a module that stand apart from it, in a partition of their own: what they and the rest of it tell each other goes by
-//! message, at least [`least_delay`] ahead.
+//! Parts of a module that stand apart from it, each in a partition of its own: SMs, and groups of slices. What they and the rest
+//! of it tell each other goes by message, at least [`least_delay`] ahead.
 
-use crate::context::SmShared;
+use crate::below::{Below, L2};
+use crate::context::{SliceView, SmShared};
 use crate::layout::Unit;
 use crate::message::{Message, Out};
-use crate::sides::SmSide;
+use crate::sides::{SliceSide, SmSide};
 use crate::site::Site;
+use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use tombolo_engine::Event;
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::Protocol;
-use tombolo_types::{ModuleId, Ps, SmId};
+use tombolo_types::{Ps, SmId};
 
-/// The least delay of a message between an SM and the rest of its module: the crossbar, or half of the way to the L2 TLB.
+/// The least delay of a message between two parts of a module: the crossbar, or half of the way to the L2 TLB.
 pub fn least_delay(machine: &MachineConfig) -> Ps {
     machine.crossbar.latency.min(crate::convert::to_l2_tlb(machine))
 }
@@ -27,11 +29,6 @@ impl<C: Protocol, D: Contents> SmsApart<C, D> {
     /// SMs of the module at `site`.
     pub(crate) fn new(site: Site<C, D>, side: SmSide<D>) -> SmsApart<C, D> {
         SmsApart { site, side }
-    }
-
-    /// Whose they are.
-    pub fn module(&self) -> ModuleId {
-        self.site.module
     }
 
     /// They, and what they share.
@@ -56,6 +53,53 @@ impl<C: Protocol, D: Contents> SmsApart<C, D> {
     #[inline]
     pub fn prefetch_found(&self, sm: SmId, message: &Message<D>) {
         self.side.sm(sm).prefetch_found(message);
+    }
+}
+
+/// Some groups of slices of a module that has no other beside it.
+pub struct SlicesApart<C: Below<D>, D: Contents> {
+    site: Site<C, D>,
+    side: SliceSide<C, D>,
+    /// That of a module which sends nothing to others: it stays idle.
+    uncore: Uncore<D>,
+}
+
+impl<C: Below<D>, D: Contents> SlicesApart<C, D> {
+    /// Slices of the module at `site`.
+    pub(crate) fn new(site: Site<C, D>, side: SliceSide<C, D>, uncore: Uncore<D>) -> SlicesApart<C, D> {
+        SlicesApart { site, side, uncore }
+    }
+
+    /// They, and what they share.
+    pub(crate) fn into_side(self) -> SliceSide<C, D> {
+        self.side
+    }
+
+    /// Handles an event of one of them.
+    #[inline]
+    pub fn handle(&mut self, slice: u16, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
+        let SlicesApart { site, side, uncore } = self;
+        site.watch.handles(event.time, site.module, Unit::Slice(slice), &event.message);
+        side.handle(slice, &event.message, (site, uncore), out);
+    }
+
+    /// Starts to load what an event of one of them will look at first into the host's caches.
+    #[inline]
+    pub fn prefetch(&self, slice: u16, message: &Message<D>) {
+        let (one, view) = self.view(slice);
+        one.prefetch(message, view);
+    }
+
+    /// Starts to load what an event of one of them finds by what [`SlicesApart::prefetch`] has loaded.
+    #[inline]
+    pub fn prefetch_found(&self, slice: u16, message: &Message<D>) {
+        let (one, view) = self.view(slice);
+        one.prefetch_found(message, view);
+    }
+
+    fn view(&self, slice: u16) -> (&C::Slice, SliceView<'_, C, D>) {
+        let (one, shared) = self.side.slice(slice);
+        (one, SliceView { site: &self.site, shared, uncore: &self.uncore })
     }
 }
 

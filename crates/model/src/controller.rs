@@ -59,6 +59,18 @@ impl Part {
     }
 }
 
+/// A phase here that the groups of slices are at.
+#[derive(Clone, Copy, Debug)]
+struct Act {
+    action: Action,
+    waiter: Waiter,
+    missing: u16,
+    /// When memory has taken what was written to it so far.
+    taken: Ps,
+    /// Bytes written back so far.
+    flushed: u64,
+}
+
 /// A phase here that waits for several drains, or for memory.
 #[derive(Clone, Copy, Debug)]
 struct Join {
@@ -71,6 +83,7 @@ pub struct Controller {
     id: ComponentId,
     dispatcher: Dispatcher,
     collections: Vec<Option<Collection>>,
+    acts: Vec<Option<Act>>,
     joins: Vec<Option<Join>>,
     /// The slice that was the first to have a store credit that came free.
     first_served: u16,
@@ -128,8 +141,8 @@ fn place<T>(slab: &mut Vec<Option<T>>, value: T) -> u16 {
 impl Controller {
     /// An idle controller.
     pub fn new(id: ComponentId, dispatcher: Dispatcher) -> Controller {
-        let (collections, joins) = (Vec::new(), Vec::new());
-        Controller { id, dispatcher, collections, joins, first_served: 0, flushes: Vec::new() }
+        let (collections, acts, joins) = (Vec::new(), Vec::new(), Vec::new());
+        Controller { id, dispatcher, collections, acts, joins, first_served: 0, flushes: Vec::new() }
     }
 
     /// What dispatches CTAs.
@@ -168,7 +181,8 @@ impl Controller {
             Message::Launch { command, launch, slot } => {
                 self.dispatcher.launch(Launch { command, launch, slot }, parts);
             }
-            Message::KernelBegins { slot, launch } => parts.slice_side.begin_kernel(slot, launch, parts.uncore),
+            Message::GroupActed { act, taken, lost, flushed } => self.group_acted(act, (taken, lost, flushed), parts),
+            Message::KernelBegins { slot, launch } => parts.tell_groups(self.id, Message::Begin { slot, launch }),
             Message::Ended { sm, slot, failed } => self.dispatcher.refill((sm, slot, failed), parts),
             Message::Translate { sm, page } => translate(self.id, (sm, page), parts),
             Message::Walk { page, wanted } => walk(self.id, (page, wanted), parts),
@@ -250,8 +264,9 @@ impl Controller {
             let Collection { collector, sm, warp } = collection;
             format!("{sm} warp {warp}'s plan lacks {} acknowledgments", collector.missing())
         });
+        let acts = self.acts.iter().flatten().map(|act| format!("a phase lacks {} groups of slices", act.missing));
         let joins = self.joins.iter().flatten().map(|join| format!("a phase lacks {} drains or writes", join.missing));
-        plans.chain(joins).chain(self.dispatcher.waiting())
+        plans.chain(acts).chain(joins).chain(self.dispatcher.waiting())
     }
 
     fn sync<C: Below<D>, D: Contents>(
@@ -298,35 +313,47 @@ impl Controller {
     }
 
     /// This module's part of a phase.
-    fn act<C: Below<D>, D: Contents>(&mut self, part: Part, mut waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
+    fn act<C: Below<D>, D: Contents>(&mut self, part: Part, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
         parts.uncore.stats.phases += 1;
-        let extent = parts.site.extents.lines(part.extent);
-        let before = part.counted.then(|| parts.slice_side.held());
-        let mut taken = parts.out.now();
         parts.at_uncore(self.id).empty_queue(part.action);
         if let Action::Merge { all } = part.action {
             return self.merge(all, waiter, parts);
         }
-        if matches!(part.action, Action::Invalidate(_)) {
+        let Part { action, extent, counted } = part;
+        if matches!(action, Action::Invalidate(_)) {
             parts.uncore.stats.bulk_invalidations += 1;
         }
-        if C::Slice::is_walked(&parts.site.protocol, part.action) {
-            taken += crate::convert::walk(&parts.site.machine);
+        let now = parts.out.now();
+        if !C::Slice::is_walked(&parts.site.protocol, action) {
+            return self.answer_when_taken(action, waiter, now, parts);
         }
-        let written_back = parts.slice_side.written_back();
-        for slice in 0..parts.slice_side.count() {
-            let by = parts.at_slice(slice, |slice, here| slice.act(part.action, extent.as_deref(), here));
-            taken = taken.max(by);
+        let missing = parts.groups();
+        let act = place(&mut self.acts, Act { action, waiter, missing, taken: now, flushed: 0 });
+        parts.tell_groups(self.id, Message::Act { action, extent, counted, act });
+    }
+
+    /// A group of slices has done its part of a phase.
+    fn group_acted<C: Below<D>, D: Contents>(
+        &mut self,
+        act: u16,
+        (taken, lost, flushed): (Ps, Lost, u64),
+        parts: &mut Parts<'_, '_, C, D>,
+    ) {
+        let entry = &mut self.acts[usize::from(act)];
+        let of_all = entry.as_mut().expect("a phase is kept until its groups are done");
+        of_all.taken = of_all.taken.max(taken);
+        of_all.waiter.lost = of_all.waiter.lost.and(lost);
+        of_all.flushed += flushed;
+        of_all.missing -= 1;
+        if of_all.missing > 0 {
+            return;
         }
-        let flushed = parts.slice_side.written_back() - written_back;
+        let Act { action, waiter, taken, flushed, .. } = *of_all;
+        *entry = None;
         if flushed > 0 {
             self.flushes.push((parts.out.now(), flushed));
         }
-        if let Some((valid, dirty)) = before {
-            let (left, still) = parts.slice_side.held();
-            waiter.lost = Lost { flushed: dirty.saturating_sub(still), dropped: valid.saturating_sub(left) };
-        }
-        self.answer_when_taken(part.action, waiter, taken, parts);
+        self.answer_when_taken(action, waiter, taken, parts);
     }
 
     /// Has every slice merge its blocks, and answers when all have.

@@ -254,7 +254,7 @@ pub enum Message<D: Contents> {
         /// The credit it took.
         credit: Generation,
     },
-    /// To an SM: a kernel's launch begins, in a slot whose flags are new.
+    /// To an SM, or the first slice of a group: a kernel's launch begins, in a slot whose flags are new.
     Begin {
         /// Where it is under way.
         slot: KernelSlot,
@@ -369,6 +369,28 @@ pub enum Message<D: Contents> {
         slot: KernelSlot,
         /// Number of its launch.
         launch: u32,
+    },
+    /// To the first slice of a group: what all of the group do for a phase.
+    Act {
+        /// What to do.
+        action: Action,
+        /// With which lines.
+        extent: ExtentId,
+        /// Whether to count them.
+        counted: bool,
+        /// The controller's name for it.
+        act: u16,
+    },
+    /// To a controller: a group of slices has done that.
+    GroupActed {
+        /// The controller's name for it.
+        act: u16,
+        /// When memory has taken what was written to it.
+        taken: Ps,
+        /// What the slices lost, where it was counted.
+        lost: Lost,
+        /// Bytes that they wrote back.
+        flushed: u64,
     },
     /// To a controller, from the command processor: a phase of a kernel's boundary.
     Phase {

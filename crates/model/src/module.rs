@@ -1,7 +1,7 @@
 //! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
 
 use crate::activity::Sample;
-use crate::apart::SmsApart;
+use crate::apart::{SlicesApart, SmsApart};
 use crate::below::{Below, L2};
 use crate::context::{SliceView, SmShared};
 use crate::controller::Controller;
@@ -85,8 +85,33 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     }
 
     /// Takes SMs back, those of the first group first.
-    pub fn take_back(&mut self, sms: SmsApart<C, D>) {
+    pub fn take_sms(&mut self, sms: SmsApart<C, D>) {
         self.sm_side.append(sms.into_side());
+    }
+
+    /// How many groups of its slices may stand apart from it and from each other: none where they share a port to other
+    /// modules, what publishes stores, or a copy engine.
+    pub fn apart_slices(&self) -> u16 {
+        let alone = self.site.layout.all_modules() == 1 && self.uncore.publisher.is_none();
+        let copies = self.site.schedule.around.iter().any(|around| !around.is_empty());
+        if alone && !copies && self.may_part() { crate::convert::slice_groups(&self.site.machine) } else { 0 }
+    }
+
+    /// Has its slices stand apart, in `parts` of about as many groups each.
+    pub fn part_slices(&mut self, parts: u16, built: &Built) -> Vec<SlicesApart<C, D>> {
+        let groups = usize::from(crate::convert::slice_groups(&self.site.machine));
+        let part = |part: usize| {
+            let side = self.slice_side.split_off(part * groups / usize::from(parts));
+            SlicesApart::new(self.site.again(), side, Uncore::new(&self.site, built))
+        };
+        let mut apart: Vec<SlicesApart<C, D>> = (0..usize::from(parts)).rev().map(part).collect();
+        apart.reverse();
+        apart
+    }
+
+    /// Takes slices back, those of the first group first.
+    pub fn take_slices(&mut self, slices: SlicesApart<C, D>) {
+        self.slice_side.append(slices.into_side());
     }
 
     /// Which module it is.
@@ -272,7 +297,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
             }
             (message, Unit::Sm(sm)) => parts.sm_side.handle(sm, message, parts.site, parts.out),
             (message, Unit::Slice(slice)) => {
-                parts.at_slice(slice, |slice, here| slice.handle(message, here));
+                parts.slice_side.handle(slice, message, (parts.site, parts.uncore), parts.out);
             }
             (&Message::Paging { page, order }, Unit::Controller) => page_moves::obey(page, order, &mut parts),
             (&Message::PageQuiet { page }, Unit::Controller) => page_moves::quiet(page, controller, &mut parts),

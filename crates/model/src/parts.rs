@@ -65,6 +65,20 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         }
     }
 
+    /// Tells the first slice of every group, a crossbar's latency from now; `by` does.
+    pub fn tell_groups(&mut self, by: ComponentId, message: Message<D>) {
+        let at = self.to_sm(self.out.now());
+        let size = self.site.machine.l2.slices / self.groups();
+        for group in 0..self.groups() {
+            self.out.send(at, by, self.site.layout.slice(self.site.module, group * size), message);
+        }
+    }
+
+    /// Groups of the module's slices.
+    pub fn groups(&self) -> u16 {
+        crate::convert::slice_groups(&self.site.machine)
+    }
+
     /// When an SM has what its controller sends at `at`.
     pub fn to_sm(&self, at: Ps) -> Ps {
         at + crate::convert::to_controller(&self.site.machine)

@@ -4,12 +4,12 @@
 //! Slices are in groups ([`crate::group`]). Nothing that changes is in two groups either.
 
 use crate::below::{Below, L2};
-use crate::context::{SliceShared, SmContext, SmShared};
+use crate::boundaries::{ExtentId, Lost};
+use crate::context::{SliceContext, SliceShared, SmContext, SmShared};
 use crate::cpu::Cpu;
 use crate::crossbar::SmPort;
 use crate::dram::DramStats;
 use crate::group::GroupIndex;
-use crate::kernel_slot::KernelSlot;
 use crate::latency::Note;
 use crate::message::{Message, Out};
 use crate::set_index::Divisor;
@@ -18,7 +18,7 @@ use crate::sm::{FillMessage, Sm};
 use crate::uncore::Uncore;
 use crate::watch::Contents;
 use tombolo_design::Built;
-use tombolo_protocol::Protocol;
+use tombolo_protocol::{Action, Protocol};
 use tombolo_types::{Bytes, Page, Ps, SmId};
 
 /// The SMs of a module, or the core of the host.
@@ -130,6 +130,8 @@ pub struct SliceGroup<C: Below<D>, D: Contents> {
 
 /// The L2 slices of a module by group, and its memory.
 pub struct SliceSide<C: Below<D>, D: Contents> {
+    /// The first of the module's groups here.
+    first: usize,
     /// The groups, all of equal size.
     pub groups: Vec<SliceGroup<C, D>>,
     /// Slices of a group.
@@ -149,14 +151,80 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
                 shared: SliceShared::new(site, built, group),
             }
         };
-        SliceSide { groups: GroupIndex::all(groups.into()).map(group).collect(), size: Divisor::new(size.into()) }
+        let groups = GroupIndex::all(groups.into()).map(group).collect();
+        SliceSide { first: 0, groups, size: Divisor::new(size.into()) }
+    }
+
+    /// Takes the groups from `first` on away.
+    pub(crate) fn split_off(&mut self, first: usize) -> SliceSide<C, D> {
+        SliceSide { first, groups: self.groups.split_off(first - self.first), size: self.size }
+    }
+
+    /// Puts groups back behind those here.
+    pub(crate) fn append(&mut self, mut others: SliceSide<C, D>) {
+        assert!(others.first - self.first == self.groups.len(), "groups come back in order");
+        self.groups.append(&mut others.groups);
+    }
+
+    /// Handles a message of the module for a slice, or for its whole group.
+    #[inline]
+    pub fn handle(
+        &mut self,
+        slice: u16,
+        message: &Message<D>,
+        (site, uncore): (&Site<C, D>, &mut Uncore<D>),
+        out: &mut Out<'_, D>,
+    ) {
+        match *message {
+            Message::Begin { slot, launch } => self.slice_mut(slice).1.flags_mut(uncore).begin(slot, launch),
+            Message::Act { action, extent, counted, act } => {
+                self.act(slice, (action, extent, counted), act, (site, uncore), out);
+            }
+            _ => {
+                let (slice, shared) = self.slice_mut(slice);
+                slice.handle(message, &mut SliceContext { id: slice.id(), site, shared, uncore, out });
+            }
+        }
+    }
+
+    /// Has the group whose first slice is `slice` do its part of a phase.
+    #[cold]
+    fn act(
+        &mut self,
+        slice: u16,
+        (action, extent, counted): (Action, ExtentId, bool),
+        act: u16,
+        (site, uncore): (&Site<C, D>, &mut Uncore<D>),
+        out: &mut Out<'_, D>,
+    ) {
+        let (group, _) = self.place(slice);
+        let SliceGroup { slices, shared } = &mut self.groups[group];
+        let held = |slices: &mut [C::Slice]| {
+            let each = slices.iter_mut().map(|slice| slice.held());
+            each.fold((0, 0), |(valid, dirty), (more, more_dirty)| (valid + more, dirty + more_dirty))
+        };
+        let lines = site.extents.lines(extent);
+        let (now, id) = (out.now(), site.layout.slice(site.module, slice));
+        let (before, written_back) = (counted.then(|| held(slices)), shared.stats.write_back_bytes);
+        let mut taken = now + crate::convert::walk(&site.machine);
+        for slice in &mut *slices {
+            let mut here = SliceContext { id: slice.id(), site, shared, uncore, out };
+            taken = taken.max(slice.act(action, lines.as_deref(), &mut here));
+        }
+        let lost = before.map_or(Lost::default(), |(valid, dirty): (u32, u32)| {
+            let (left, still) = held(slices);
+            Lost { flushed: dirty.saturating_sub(still), dropped: valid.saturating_sub(left) }
+        });
+        let flushed = shared.stats.write_back_bytes - written_back;
+        let at = now + crate::convert::to_controller(&site.machine);
+        out.send(at, id, site.layout.controller(site.module), Message::GroupActed { act, taken, lost, flushed });
     }
 
     /// The group of a slice of the module, and which of the group's slices it is.
     #[inline]
     pub fn place(&self, slice: u16) -> (usize, usize) {
         let (group, within) = self.size.split(slice.into());
-        (group as usize, within as usize)
+        (group as usize - self.first, within as usize)
     }
 
     /// A slice by its number in the module, and what it shares with its group.
@@ -188,24 +256,6 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
     /// What the slices of each group share.
     pub fn shared(&self) -> impl Iterator<Item = &SliceShared<D>> {
         self.groups.iter().map(|group| &group.shared)
-    }
-
-    /// Lines that the slices hold, and those of them that are dirty.
-    pub fn held(&mut self) -> (u32, u32) {
-        let slices = self.groups.iter_mut().flat_map(|group| &mut group.slices).map(|slice| slice.held());
-        slices.fold((0, 0), |(valid, dirty), (more, more_dirty)| (valid + more, dirty + more_dirty))
-    }
-
-    /// Dirty bytes that have left slices so far.
-    pub fn written_back(&self) -> u64 {
-        self.shared().map(|shared| shared.stats.write_back_bytes).sum()
-    }
-
-    /// A kernel starts in a slot, by which launch of the program: the flags of the one before are forgotten.
-    pub fn begin_kernel(&mut self, slot: KernelSlot, launch: u32, uncore: &mut Uncore<D>) {
-        for group in &mut self.groups {
-            group.shared.flags_mut(uncore).begin(slot, launch);
-        }
     }
 
     /// How long requests have queued at memory until `at`, as a mean of all channels.

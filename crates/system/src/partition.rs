@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tombolo_design::Built;
 use tombolo_engine::{Event, Lookahead, Outbox, Partition};
 use tombolo_machine::MachineConfig;
-use tombolo_model::apart::{SmsApart, least_delay};
+use tombolo_model::apart::{SlicesApart, SmsApart, least_delay};
 use tombolo_model::below::Below;
 use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::convert::{broadcast_latency, host_latency, host_way};
@@ -68,15 +68,23 @@ impl<C: Below<D>, D: Contents> Hub<C, D> {
     }
 }
 
-/// Neighbouring modules, or the hub, or both; or SMs of a module.
+/// What stands apart from its module, beside nothing else.
+pub enum Apart<C: Below<D>, D: Contents> {
+    /// SMs.
+    Sms(Box<SmsApart<C, D>>),
+    /// Groups of slices.
+    Slices(Box<SlicesApart<C, D>>),
+}
+
+/// Neighbouring modules, or the hub, or both; or what stands apart from a module.
 pub struct Part<C: Below<D>, D: Contents> {
     /// What each component of the machine is, by id.
     places: Arc<[Place]>,
     first: u8,
     /// Its modules, ascending from `first`.
     pub modules: Vec<Module<C, D>>,
-    /// The SMs of a module that stand apart here, beside nothing else.
-    pub sms: Option<SmsApart<C, D>>,
+    /// What stands apart from its module here.
+    pub apart: Option<Apart<C, D>>,
     /// The hub, in one part of the machine.
     pub hub: Option<Hub<C, D>>,
     /// Of everything handled here.
@@ -92,8 +100,9 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
         let place = self.places[usize::from(event.to.0)];
         self.digest.event(event.time, place);
         match place {
-            Place::Module(module, unit) => match (&mut self.sms, unit) {
-                (Some(apart), Unit::Sm(sm)) => apart.handle(sm, event, out),
+            Place::Module(module, unit) => match (&mut self.apart, unit) {
+                (Some(Apart::Sms(sms)), Unit::Sm(sm)) => sms.handle(sm, event, out),
+                (Some(Apart::Slices(slices)), Unit::Slice(slice)) => slices.handle(slice, event, out),
                 _ => {
                     let index = self.module(module);
                     self.modules[index].handle(unit, event, out);
@@ -114,8 +123,9 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
     #[inline]
     fn prefetch(&self, event: &Event<Message<D>>) {
         if let Place::Module(module, unit) = self.places[usize::from(event.to.0)] {
-            match (&self.sms, unit) {
-                (Some(apart), Unit::Sm(sm)) => apart.prefetch(sm, &event.message),
+            match (&self.apart, unit) {
+                (Some(Apart::Sms(sms)), Unit::Sm(sm)) => sms.prefetch(sm, &event.message),
+                (Some(Apart::Slices(slices)), Unit::Slice(slice)) => slices.prefetch(slice, &event.message),
                 _ => self.modules[self.module(module)].prefetch(unit, &event.message),
             }
         }
@@ -124,8 +134,9 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
     #[inline]
     fn prefetch_found(&self, event: &Event<Message<D>>) {
         if let Place::Module(module, unit) = self.places[usize::from(event.to.0)] {
-            match (&self.sms, unit) {
-                (Some(apart), Unit::Sm(sm)) => apart.prefetch_found(sm, &event.message),
+            match (&self.apart, unit) {
+                (Some(Apart::Sms(sms)), Unit::Sm(sm)) => sms.prefetch_found(sm, &event.message),
+                (Some(Apart::Slices(slices)), Unit::Slice(slice)) => slices.prefetch_found(slice, &event.message),
                 _ => self.modules[self.module(module)].prefetch_found(unit, &event.message),
             }
         }
@@ -145,9 +156,10 @@ pub struct Cut {
     pub modules: u8,
     /// Whether the hub stands with them, all in one partition.
     pub whole: bool,
-    /// Groups of each module's SMs that have partitions of their own; 0: they stand with their module, whose partition has no
-    /// other.
+    /// Partitions of each module's SMs; 0: they stand with their module. Where there are any, modules do not share one.
     pub sms: u16,
+    /// Partitions of each module's slices, likewise.
+    pub slices: u16,
     /// Smallest latency between two partitions of a GPU, or of a module.
     pub within: Ps,
     /// Smallest latency between two partitions of different GPUs, or to the hub.
@@ -156,8 +168,8 @@ pub struct Cut {
 
 impl Cut {
     /// The cut of a machine whose components are numbered so, for up to so many threads. A host that takes part is one more
-    /// GPU of one module. `parts`: whether SMs may stand apart from their modules.
-    pub fn of(machine: &MachineConfig, layout: Layout, (threads, parts): (usize, bool)) -> Cut {
+    /// GPU of one module.
+    pub fn of(machine: &MachineConfig, layout: Layout, (threads, parts): (usize, Parts)) -> Cut {
         let topology = &machine.topology;
         let (module_link, gpu_link) = (machine.module_link.latency, machine.gpu_link.latency);
         // What no link joins is as far apart as can be.
@@ -168,23 +180,24 @@ impl Cut {
         let beyond = cross.min(to_host).min(host_latency(machine)).min(broadcast_latency(machine));
         let alone = layout.all_modules() == 1;
         let inside = hop.min(beyond).min(least_delay(machine));
-        if parts && threads > 1 && inside >= SHORTEST_WINDOW {
-            let groups = (threads * GROUPS_PER_THREAD).div_ceil(usize::from(layout.all_modules()));
-            let sms = u16::try_from(groups).unwrap_or(u16::MAX).min(layout.sms);
-            return Cut { modules: 1, whole: false, sms, within: inside, between: beyond };
+        if parts.sms > 0 && threads > 1 && inside >= SHORTEST_WINDOW {
+            let most = (threads * GROUPS_PER_THREAD).div_ceil(usize::from(layout.all_modules()));
+            let most = u16::try_from(most).unwrap_or(u16::MAX);
+            let (sms, slices) = (parts.sms.min(most), parts.slices.min(most));
+            return Cut { modules: 1, whole: false, sms, slices, within: inside, between: beyond };
         }
         if !alone && hop.min(beyond) >= SHORTEST_WINDOW {
-            return Cut { modules: 1, whole: false, sms: 0, within: hop.min(beyond), between: beyond };
+            return Cut { modules: 1, whole: false, sms: 0, slices: 0, within: hop.min(beyond), between: beyond };
         }
         if !alone && beyond >= SHORTEST_WINDOW {
-            return Cut { modules: topology.modules_per_gpu, whole: false, sms: 0, within: beyond, between: beyond };
+            return Cut { modules: topology.modules_per_gpu, whole: false, sms: 0, slices: 0, within: beyond, between: beyond };
         }
-        Cut { modules: layout.all_modules(), whole: true, sms: 0, within: Ps::NEVER, between: Ps::NEVER }
+        Cut { modules: layout.all_modules(), whole: true, sms: 0, slices: 0, within: Ps::NEVER, between: Ps::NEVER }
     }
 
-    /// Partitions of a partition's modules: theirs, and those of their SMs.
+    /// Partitions of a partition's modules: theirs, and those of what stands apart.
     fn of_module(&self) -> u16 {
-        1 + self.sms
+        1 + self.sms + self.slices
     }
 
     /// How far apart its partitions are: those of a GPU are a group, and the hub is another.
@@ -198,14 +211,21 @@ impl Cut {
         Lookahead { groups: gpus.chain(hub).collect(), within, between }
     }
 
-    /// The partition of each component.
-    pub fn homes(&self, layout: Layout) -> Vec<u16> {
+    /// The partition of each component. `groups`: of slices that may stand apart, in a module.
+    pub fn homes(&self, layout: Layout, groups: u16) -> Vec<u16> {
         let each = self.of_module();
         let hub = if self.whole { 0 } else { u16::from(layout.all_modules().div_ceil(self.modules)) * each };
-        let first = |group: u16| u32::from(group) * u32::from(layout.sms) / u32::from(self.sms);
-        let sm = |sm: u16| (0..self.sms).rev().find(|group| first(*group) <= sm.into()).map_or(0, |group| 1 + group);
+        // Which of so many parts a member of so many is in, or 0 where there are none.
+        let part = |parts: u16, index: u16, members: u16| {
+            let first = |part: u16| u32::from(part) * u32::from(members) / u32::from(parts);
+            (0..parts).rev().find(|part| first(*part) <= index.into()).map(|part| 1 + part)
+        };
+        let sm = |index| part(self.sms, index, layout.sms).unwrap_or(0);
+        let size = layout.slices / groups.max(1);
+        let slice = |index: u16| part(self.slices, index / size, groups).map_or(0, |part| self.sms + part);
         let home = |place| match place {
             Place::Module(module, Unit::Sm(SmId(index))) => u16::from(module.0 / self.modules) * each + sm(index),
+            Place::Module(module, Unit::Slice(index)) => u16::from(module.0 / self.modules) * each + slice(index),
             Place::Module(module, _) => u16::from(module.0 / self.modules) * each,
             Place::Switch | Place::CommandProcessor | Place::Driver => hub,
         };
@@ -215,15 +235,16 @@ impl Cut {
     /// Puts the modules and the hub into their partitions. `hints`: whether events are to be shown to them ahead of time.
     pub fn partitions<C: Below<D>, D: Contents>(
         &self,
-        layout: Layout,
+        built: &Built,
         modules: Vec<Module<C, D>>,
         hub: Hub<C, D>,
         hints: bool,
     ) -> Vec<Part<C, D>> {
+        let layout = layout(built);
         let places: Arc<[Place]> = layout.places().into();
         let digest = Digest::default();
         let part = |first, hub| {
-            Part { places: Arc::clone(&places), first, modules: Vec::new(), sms: None, hub, digest, hints }
+            Part { places: Arc::clone(&places), first, modules: Vec::new(), apart: None, hub, digest, hints }
         };
         let mut parts: Vec<Part<C, D>> = Vec::new();
         for (index, mut module) in modules.into_iter().enumerate() {
@@ -231,9 +252,11 @@ impl Cut {
             if index.is_multiple_of(self.modules) {
                 parts.push(part(index, None));
             }
-            let apart = module.part_sms(self.sms);
+            let sms = module.part_sms(self.sms).into_iter().map(|sms| Apart::Sms(Box::new(sms)));
+            let slices = module.part_slices(self.slices, built).into_iter();
+            let slices = slices.map(|slices| Apart::Slices(Box::new(slices)));
             parts.last_mut().expect("the first module opens a partition").modules.push(module);
-            parts.extend(apart.into_iter().map(|sms| Part { sms: Some(sms), ..part(index, None) }));
+            parts.extend(sms.chain(slices).map(|apart| Part { apart: Some(apart), ..part(index, None) }));
         }
         if self.whole {
             parts[0].hub = Some(hub);
@@ -244,12 +267,30 @@ impl Cut {
     }
 }
 
-/// Puts SMs that stand apart back into their modules. The digests of their partitions stay.
+/// Into how many parts a module may fall.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    /// Its SMs; 0: they stay with it.
+    pub sms: u16,
+    /// Its slices, likewise.
+    pub slices: u16,
+}
+
+impl Parts {
+    /// Of modules that are all to fall into as many.
+    pub fn of<C: Below<D>, D: Contents>(modules: &[Module<C, D>], layout: Layout) -> Parts {
+        let sms = if modules.iter().all(Module::may_part) { layout.sms } else { 0 };
+        Parts { sms, slices: modules.iter().map(Module::apart_slices).min().unwrap_or(0) }
+    }
+}
+
+/// Puts what stands apart back into their modules. The digests of their partitions stay.
 pub fn join<C: Below<D>, D: Contents>(parts: &mut [Part<C, D>]) {
     let mut module = 0;
     for index in 0..parts.len() {
-        match parts[index].sms.take() {
-            Some(sms) => parts[module].modules[0].take_back(sms),
+        match parts[index].apart.take() {
+            Some(Apart::Sms(sms)) => parts[module].modules[0].take_sms(*sms),
+            Some(Apart::Slices(slices)) => parts[module].modules[0].take_slices(*slices),
             None => module = index,
         }
     }
@@ -275,7 +316,7 @@ mod tests {
     fn modules_of_a_gpu_are_nearer_to_each_other_than_to_others() {
         let machine = tombolo_machine::machine("hmg-4x4").expect("a preset").check().expect("a preset is sound");
         let layout = Layout { modules: 16, host: false, sms: 1, slices: 1 };
-        let Lookahead { groups, within, between } = Cut::of(&machine, layout, (1, false)).lookahead(&machine, layout);
+        let Lookahead { groups, within, between } = Cut::of(&machine, layout, (1, Parts::default())).lookahead(&machine, layout);
         assert_eq!(groups, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4]);
         assert_eq!(
             (within, between),

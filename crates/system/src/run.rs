@@ -8,7 +8,7 @@ use crate::hints;
 use crate::iteration::IterationRecord;
 use crate::labels::LabelError;
 use crate::links;
-use crate::partition::{Cut, Hub, Part, join, layout};
+use crate::partition::{Cut, Hub, Part, Parts, join, layout};
 use crate::placement::place;
 use crate::record::RunRecord;
 use crate::schedule::{Scheduled, scheduled};
@@ -501,11 +501,11 @@ fn build<C: Below<D>, D: Contents>(
     let layout = layout(built);
     let command_processor =
         CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
-    let parts = modules.iter().all(Module::may_part);
+    let parts = Parts::of(&modules, layout);
     let cut = Cut::of(machine, layout, (threads, parts));
     let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()), watch.clone());
-    let partitions = cut.partitions(layout, modules, hub, hints::help(machine));
-    let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead(machine, layout));
+    let partitions = cut.partitions(built, modules, hub, hints::help(machine));
+    let mut engine = Engine::new(partitions, cut.homes(layout, parts.slices), cut.lookahead(machine, layout));
     let id = layout.command_processor();
     engine.schedule(Ps::ZERO, id, id, Message::Next);
     engine
