@@ -9,7 +9,7 @@ use crate::watch::Contents;
 use crate::way_partition::WayPartition;
 use tombolo_design::Built;
 use tombolo_design::placement::Publishes;
-use tombolo_types::Ps;
+use tombolo_types::{GpuId, Ps};
 
 /// What a module has once.
 pub struct Uncore<D: Contents> {
@@ -29,9 +29,10 @@ impl<D: Contents> Uncore<D> {
     /// Idle.
     pub fn new<C>(site: &Site<C, D>, built: &Built) -> Uncore<D> {
         let machine = &*site.machine;
+        let gpu = GpuId(site.module.0 / machine.topology.modules_per_gpu);
         Uncore {
             ways: WayPartition::new(crate::convert::way_partition(machine, &built.capacity)),
-            port: Port::new(crate::convert::port(machine, site.layout)),
+            port: Port::new(crate::convert::port(machine, site.layout, gpu)),
             publisher: publisher(site, built),
             activity: None,
             due: Ps::NEVER,

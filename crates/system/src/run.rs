@@ -30,6 +30,7 @@ use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::convert::host_machine;
 use tombolo_model::driver::{Driver, DriverConfig};
 use tombolo_model::fabric::Fabric;
+use tombolo_model::gpu_way::GpuWay;
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
@@ -371,7 +372,8 @@ impl<D: Contents> Simulation<'_, D> {
         start::fill(spec, &pages, &mut modules)?;
         extras.window.into_iter().for_each(|window| modules.iter_mut().for_each(|module| module.record(window)));
         let fabric = links::fabric(&built, layout, extras.window);
-        let hub = Beside { fabric, boundaries, driver, schedule };
+        let ways = links::ways(&machine, layout, extras.window);
+        let hub = Beside { fabric, ways, boundaries, driver, schedule };
         let mut engine = build(spec, &built, hub, (protocol, watch), &map, modules);
         let started = Instant::now();
         let stats = match extras.spare {
@@ -404,6 +406,7 @@ struct Shared<'a, D: Contents> {
 /// What stands beside them.
 struct Beside<D: Contents> {
     fabric: Fabric<D>,
+    ways: Vec<GpuWay>,
     boundaries: Boundaries,
     driver: Driver,
     schedule: Arc<Schedule>,
@@ -490,7 +493,7 @@ fn warm<C: Below<D>, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resid
 fn build<C: Below<D>, D: Contents>(
     spec: &RunSpec,
     built: &Built,
-    Beside { fabric, boundaries, driver, schedule }: Beside<D>,
+    Beside { fabric, ways, boundaries, driver, schedule }: Beside<D>,
     (protocol, watch): (C, &D::Watch),
     map: &Map,
     modules: Vec<Module<C, D>>,
@@ -501,8 +504,8 @@ fn build<C: Below<D>, D: Contents>(
         CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
     let cut = Cut::of(machine, layout);
     let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()), watch.clone());
-    let partitions = cut.partitions(layout, modules, hub, hints::help(machine));
-    let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead(machine, layout));
+    let partitions = cut.partitions(machine, layout, modules, (ways, hub), hints::help(machine));
+    let mut engine = Engine::new(partitions, cut.homes(machine, layout), cut.lookahead(machine, layout));
     let id = layout.command_processor();
     engine.schedule(Ps::ZERO, id, id, Message::Next);
     engine
