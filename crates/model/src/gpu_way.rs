@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn an_idle_packet_takes_all_latencies_and_two_serialisations() {
-        for module_link in ["0 ns", "1 ns", "32 ns", "200 ns"] {
+        for module_link in ["1 ns", "32 ns", "200 ns"] {
             let machine = machine("hmg-4x4", &[("module_link.latency", module_link)]);
             let mut ways = ways(&machine, 4);
             let (hop, cross) = (machine.module_link.latency, machine.gpu_link.latency);
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn ways_are_a_quarter_of_their_link_from_others_at_least() {
-        for module_link in ["0 ns", "1 ns", "32 ns", "200 ns"] {
+        for module_link in ["1 ns", "32 ns", "200 ns"] {
             let machine = machine("hmg-4x4", &[("module_link.latency", module_link)]);
             let quarter = Ps(machine.gpu_link.latency.0 / 4);
             let Apart { modules, ways } = GpuWay::apart(&machine, layout(&machine, 4)).expect("four GPUs have some");
