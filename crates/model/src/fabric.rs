@@ -1,8 +1,10 @@
-//! What stands between the modules of different GPUs where it is one component: each GPU's link to the leaf of a tree of
-//! switches ([`crate::tree`]), one medium for all ([`crate::medium`]), a link from each to each ([`crate::pairs`]), or links to
-//! one switch whose lanes turn ([`crate::turning_link`]). A host is one more GPU there, or has links of its own
-//! ([`crate::host_end`]). Links of fixed rates to one switch are components of their own ([`crate::gpu_way`]); beside
-//! them a host's own links are all that is here.
+//! What stands between the modules of different GPUs where it is one component:
+//! - each GPU's link to the leaf of a tree of switches ([`crate::tree`]);
+//! - one medium for all ([`crate::medium`]), or a link from each to each ([`crate::pairs`]);
+//! - links to one switch whose lanes turn ([`crate::turning_link`]).
+//!
+//! A host is one more GPU there, or has links of its own ([`crate::host_end`]). Ways of fixed rates at one switch are
+//! components of their own ([`crate::gpu_way`]). Beside them a host's own links are all that is here.
 //!
 //! A packet comes when half of the latency of its way has passed; the other half follows what is here. Links of fixed rates
 //! ([`crate::fixed_links`]) are reserved as it comes. Links whose lanes turn ([`crate::turning_link`]) hold their

@@ -1,6 +1,6 @@
 //! Which component has which id: modules first (SMs, then L2 slices, then the controller and the copy engine of each), the host
-//! behind those of the GPUs where it takes part, then the switch, the command processor, the driver, and the ways of each GPU
-//! out and in, where they stand by themselves. Ids belong to components, whichever partition holds them.
+//! behind those of the GPUs where it takes part. Then come the switch, the command processor, the driver, and the ways of
+//! each GPU, where they are components. Ids belong to components, whichever partition holds them.
 //!
 //! A host that takes part is one more module, of a GPU of its own: its last-level cache is an L2, and its core has the place of
 //! SM 0.
