@@ -103,11 +103,7 @@ fn tell_accesses<C: Below<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_
 
 /// Looks a page up in the L2 TLB, or walks for it, as an SM has asked half of the way ago; the answer has the other half before
 /// it, and says when the translation is there.
-fn translate<C: Below<D>, D: Contents>(
-    id: ComponentId,
-    (sm, page): (SmId, Page),
-    parts: &mut Parts<'_, '_, C, D>,
-) {
+fn translate<C: Below<D>, D: Contents>(id: ComponentId, (sm, page): (SmId, Page), parts: &mut Parts<'_, '_, C, D>) {
     let (way, whole) = (crate::convert::to_l2_tlb(&parts.site.machine), parts.site.machine.tlb.l2_latency);
     let now = parts.out.now();
     let (ready, walked) = parts.uncore.translate(page, now.saturating_sub(way));
@@ -116,11 +112,7 @@ fn translate<C: Below<D>, D: Contents>(
 }
 
 /// The same for an access that the module may not make: the driver serves the fault.
-fn walk<C: Below<D>, D: Contents>(
-    id: ComponentId,
-    (page, wanted): (Page, Wanted),
-    parts: &mut Parts<'_, '_, C, D>,
-) {
+fn walk<C: Below<D>, D: Contents>(id: ComponentId, (page, wanted): (Page, Wanted), parts: &mut Parts<'_, '_, C, D>) {
     let (way, now) = (crate::convert::to_l2_tlb(&parts.site.machine), parts.out.now());
     let (walked, _) = parts.uncore.translate(page, now.saturating_sub(way));
     let at = walked.max(now) + crate::convert::host_latency(&parts.site.machine);
@@ -220,12 +212,7 @@ impl Controller {
     }
 
     /// What came over the links.
-    pub fn arrive<C: Below<D>, D: Contents>(
-        &mut self,
-        packet: Packet<D>,
-        ready: Ps,
-        parts: &mut Parts<'_, '_, C, D>,
-    ) {
+    pub fn arrive<C: Below<D>, D: Contents>(&mut self, packet: Packet<D>, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
         match packet {
             Packet::Act { action, collector, collection } => {
                 self.act(Part::whole(action), Waiter::new(collector, collection), parts);
@@ -249,8 +236,7 @@ impl Controller {
                 parts.as_slice(self.id, line).deliver(departs, sm, mask.grains(), |at| {
                     // The SM itself finds out what the links took.
                     let crossbar = short(at.saturating_sub(ready));
-                    let time =
-                        D::Note::of(Answered { inside: inside.read().into(), crossbar, ..Answered::default() });
+                    let time = D::Note::of(Answered { inside: inside.read().into(), crossbar, ..Answered::default() });
                     Message::Fill { register, line, mask, data, seen, by, time }
                 });
             }

@@ -3,10 +3,10 @@
 use crate::cache::{CacheConfig, Index, Replacement};
 use crate::layout::Layout;
 use crate::mshr::MshrConfig;
+use crate::turning_link::Way;
 use crate::way_partition::WayPartitionConfig;
 use crate::{
-    directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb, translation,
-    tree,
+    directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb, translation, tree,
 };
 use std::sync::Arc;
 use tombolo_design::Capacity;
@@ -15,7 +15,7 @@ use tombolo_machine::coherent_host::HostPath;
 use tombolo_machine::quantity::Fraction;
 use tombolo_machine::{MISS_LEVELS, MachineConfig, machine};
 use tombolo_protocol::options::WritePolicy;
-use tombolo_types::{Bytes, Interval, Ps, Rate, Sectors, Serializer};
+use tombolo_types::{Bytes, GpuId, Interval, Ps, Rate, Sectors, Serializer};
 
 /// The sectors of a line in the caches.
 pub fn sectors(machine: &MachineConfig) -> Sectors {
@@ -89,7 +89,7 @@ pub fn link(config: &machine::LinkConfig) -> link::LinkConfig {
     link::LinkConfig { rate: config.rate, latency: config.latency }
 }
 
-/// The switch between the GPUs: its ways out; the ways in are links of the same rate.
+/// The ways out of the switches of a tree; the ways in are links of the same rate.
 pub fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
     switch::SwitchConfig {
         ports: u32::from(machine.topology.gpus),
@@ -99,22 +99,45 @@ pub fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
     }
 }
 
-/// The uplinks of a tree of switches, where the fabric is one.
-pub fn tree(machine: &MachineConfig) -> Option<tree::TreeConfig> {
+/// The uplinks of a tree of switches.
+pub fn tree(machine: &MachineConfig) -> tree::TreeConfig {
     let fabric = &machine.fabric;
-    (fabric.shape == machine::FabricShape::Tree).then(|| tree::TreeConfig {
+    tree::TreeConfig {
         gpus_per_leaf: fabric.gpus_per_leaf,
         uplinks: switch::SwitchConfig { rate: fabric.uplink_rate, ..switch(machine) },
         latency: fabric.uplink_latency,
-    })
+    }
 }
 
-/// A module's port to the other modules.
-pub fn port(machine: &MachineConfig, layout: Layout) -> port::PortConfig {
+/// GPUs whose ways out and in are components of their own, with a host that takes part (`host`) where it hangs from their
+/// switch. None where they share a medium, a tree's uplinks or a decision to turn lanes (`turns`), or no packet crosses.
+pub fn ways(machine: &MachineConfig, host: bool, turns: bool) -> u8 {
+    let inside = machine.coherent_host().is_some_and(|config| host && config.link.through == HostPath::Fabric);
+    let members = machine.topology.gpus + u8::from(inside);
+    let apart = machine.fabric.shape == machine::FabricShape::Switch && !turns && members > 1;
+    if apart { members } else { 0 }
+}
+
+/// What lies of the latency between GPUs before a way of a GPU or behind it, beside that of its module links: what they lack
+/// of a quarter.
+pub fn to_way(machine: &MachineConfig, module_link: Ps) -> Ps {
+    Ps(machine.gpu_link.latency.0 / 4).saturating_sub(module_link)
+}
+
+/// The port of a module of `gpu` to the other modules.
+pub fn port(machine: &MachineConfig, layout: Layout, gpu: GpuId) -> port::PortConfig {
+    let exit = |apart: bool, latency: Ps| {
+        if apart {
+            let at = layout.way(gpu, Way::Out);
+            return port::Exit { at, latency: to_way(machine, machine.module_link.latency) };
+        }
+        port::Exit { at: layout.switch(), latency: Ps(latency.0 / 2) }
+    };
+    let host = machine.topology.gpus;
     port::PortConfig {
         link: link(&machine.module_link),
-        to_switch: Ps(machine.gpu_link.latency.0 / 2),
-        to_host: host_way(machine).map_or(Ps::ZERO, |latency| Ps(latency.0 / 2)),
+        to_gpus: exit(layout.ways > 0, machine.gpu_link.latency),
+        to_host: exit(layout.ways > host, host_way(machine).unwrap_or(Ps::ZERO)),
         sources: sources(layout),
         modules: usize::from(layout.all_modules()),
     }

@@ -3,7 +3,7 @@
 //! Two kinds. *Pieces* are passive: time comes in as an argument, effects leave by return value, and they
 //! know neither the engine nor a protocol: tag arrays, miss registers, directories, links, switches, DRAM,
 //! translation. *Components* handle events: an SM with its L1 ([`sm`]), an L2 slice ([`mod@slice`]), a module's
-//! [`controller`], the [`fabric`] between GPUs, the [`command_processor`]; [`module`] is the partition that
+//! [`controller`], the [`fabric`] between GPUs or a [`gpu_way`] at a switch, the [`command_processor`]; [`module`] is the partition that
 //! holds a GPU module. Slices and SMs are hosts of `protocol`: they decide when, never what a load returns. They are the two
 //! [`sides`] of a module's crossbar, beside its [`uncore`]. What each may touch is its [`context`]; nothing that changes is in
 //! both.
@@ -40,6 +40,7 @@ pub mod driver;
 pub mod fabric;
 pub mod fixed_links;
 pub mod flags;
+pub mod gpu_way;
 pub mod group;
 pub mod host_end;
 pub mod kernel_slot;

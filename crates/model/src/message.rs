@@ -178,7 +178,7 @@ pub enum Message<D: Contents> {
         /// What it is.
         packet: Packet<D>,
     },
-    /// To the switch: what must cross to another GPU.
+    /// To the switch, or to a way of a GPU: what must cross to another GPU.
     Cross {
         /// Where it goes.
         route: Route,

@@ -11,8 +11,8 @@ use crate::crossbar::SmPort;
 use crate::dispatcher::Dispatcher;
 use crate::layout::Unit;
 use crate::message::{Message, Out, PagingOrder};
-use crate::packet::{Chunk, CopyName, Packet};
 use crate::pace::KernelStats;
+use crate::packet::{Chunk, CopyName, Packet};
 use crate::page_moves;
 use crate::parts::{Parts, sample};
 use crate::sides::{SliceSide, SmSide};
@@ -47,7 +47,8 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         let sms = if core.is_some() { 0 } else { layout.sms };
         let uncore = Uncore::new(&site, built);
         let port = SmPort::new(site.machine.crossbar.rate);
-        let dispatcher = Dispatcher::new(layout.controller(id), built.cut, Arc::clone(&program), (&site.machine, layout.sms));
+        let dispatcher =
+            Dispatcher::new(layout.controller(id), built.cut, Arc::clone(&program), (&site.machine, layout.sms));
         Module {
             sm_side: SmSide {
                 first: 0,

@@ -95,13 +95,7 @@ impl<D: Contents> SmSide<D> {
     /// Takes the SMs from `first` on away; `shared` is what they share then.
     pub(crate) fn split_off(&mut self, first: u16, shared: SmShared) -> SmSide<D> {
         let index = self.index(SmId(first));
-        SmSide {
-            first,
-            sms: self.sms.split_off(index),
-            shared,
-            ports: self.ports.split_off(index),
-            core: None,
-        }
+        SmSide { first, sms: self.sms.split_off(index), shared, ports: self.ports.split_off(index), core: None }
     }
 
     /// Puts SMs back behind those here.

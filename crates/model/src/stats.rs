@@ -175,6 +175,7 @@ impl Digest {
             Place::CommandProcessor => (5, 0, 0),
             Place::Module(module, Unit::CopyEngine) => (6, module.0, 0),
             Place::Driver => (7, 0, 0),
+            Place::Way(gpu, way) => (8, gpu.0, way as u16),
         };
         let place = kind << 32 | u64::from(module) << 16 | u64::from(index);
         self.mix(at.0.wrapping_add(place.wrapping_mul(SPREAD)));

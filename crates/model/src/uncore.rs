@@ -6,14 +6,14 @@ use crate::drains::Drains;
 use crate::port::Port;
 use crate::publisher::Publisher;
 use crate::site::Site;
-use crate::translation::Translation;
 use crate::stats::L2Stats;
+use crate::translation::Translation;
 use crate::watch::Contents;
 use crate::way_partition::WayPartition;
 use std::collections::BTreeSet;
 use tombolo_design::Built;
 use tombolo_design::placement::Publishes;
-use tombolo_types::{Page, Ps};
+use tombolo_types::{GpuId, Page, Ps};
 
 /// What a module has once.
 pub struct Uncore<D: Contents> {
@@ -41,9 +41,10 @@ impl<D: Contents> Uncore<D> {
     /// Idle.
     pub fn new<C>(site: &Site<C, D>, built: &Built) -> Uncore<D> {
         let machine = &*site.machine;
+        let gpu = GpuId(site.module.0 / machine.topology.modules_per_gpu);
         Uncore {
             ways: WayPartition::new(crate::convert::way_partition(machine, &built.capacity)),
-            port: Port::new(crate::convert::port(machine, site.layout)),
+            port: Port::new(crate::convert::port(machine, site.layout, gpu)),
             translation: Translation::new(crate::convert::translation(machine)),
             accessed: site.schedule.tracks().then(BTreeSet::new),
             drains: Drains::new(crate::convert::drains(machine)),

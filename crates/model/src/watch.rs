@@ -119,7 +119,7 @@ pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
         let _ = (now, module, unit, message);
     }
 
-    /// The switch, the command processor or the driver is about to handle a message, at `now`.
+    /// The switch, a way of a GPU, the command processor or the driver is about to handle a message, at `now`.
     fn beside(&self, now: Ps, place: Place, message: &Message<D>) {
         let _ = (now, place, message);
     }

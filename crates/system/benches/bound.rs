@@ -16,10 +16,11 @@ use tombolo_machine::MachineConfig;
 use tombolo_model::latency::Noted;
 use tombolo_model::layout::{Place, Unit};
 use tombolo_model::message::Message;
+use tombolo_model::turning_link::Way;
 use tombolo_model::watch::{Contents, Watch};
 use tombolo_protocol::Data;
 use tombolo_system::{Broken, run_watched};
-use tombolo_types::{Mask, ModuleId, Ps};
+use tombolo_types::{GpuId, Mask, ModuleId, Ps};
 
 /// What a barrier takes, in events. Source: measured on two cores, some 2 us of 0.2 us an event.
 const BARRIER: f64 = 10.0;
@@ -34,9 +35,9 @@ enum Component {
     Slice(ModuleId, u16),
     /// A module's controller and copy engine.
     Controller(ModuleId),
-    /// The switch, for a packet between two modules.
-    Switch(ModuleId, ModuleId),
-    /// The switch, for lanes; the command processor; the driver.
+    /// A way of a GPU at the switch.
+    Way(GpuId, Way),
+    /// What else is between GPUs; the command processor; the driver.
     Beside,
 }
 
@@ -86,11 +87,8 @@ impl Watch<Bare> for Census {
         self.note(now, component);
     }
 
-    fn beside(&self, now: Ps, _: Place, message: &Message<Bare>) {
-        let component = match message {
-            Message::Cross { route, .. } => Component::Switch(route.source, route.target),
-            _ => Component::Beside,
-        };
+    fn beside(&self, now: Ps, place: Place, _: &Message<Bare>) {
+        let component = if let Place::Way(gpu, way) = place { Component::Way(gpu, way) } else { Component::Beside };
         self.note(now, component);
     }
 }
@@ -102,45 +100,35 @@ enum Part {
     Gpu(u8),
     Module(ModuleId),
     One(Component),
-    /// The links of a GPU to the switch, and from it.
-    Out(u8),
-    In(u8),
 }
 
 /// How a machine may be cut.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
-    /// GPUs, and what stands beside them.
+    /// GPUs with their ways, and what stands beside them.
     Gpus,
-    /// Modules, and what stands beside them: today's partitions.
+    /// Modules, ways, and what stands beside them: today's partitions.
     Modules,
-    /// SMs, slices and controllers.
+    /// SMs, slices, controllers, ways.
     Components,
-    /// Likewise, and the switch by GPU and direction: a packet is an event at both of its ends.
-    Directions,
 }
 
 impl Cut {
-    const ALL: [(Cut, &str); 4] = [
-        (Cut::Gpus, "GPUs"),
-        (Cut::Modules, "modules, as today"),
-        (Cut::Components, "SMs and slices"),
-        (Cut::Directions, "and ways of the switch"),
-    ];
+    const ALL: [(Cut, &str); 3] =
+        [(Cut::Gpus, "GPUs"), (Cut::Modules, "modules, as today"), (Cut::Components, "SMs and slices")];
 
-    /// The parts that have work from an event.
-    fn parts(self, component: Component, modules_per_gpu: u8) -> [Option<Part>; 2] {
-        let gpu = |module: ModuleId| module.0 / modules_per_gpu;
+    /// The part that has work from an event.
+    fn part(self, component: Component, modules_per_gpu: u8) -> Part {
         let module = match component {
-            Component::Sm(module, _) | Component::Slice(module, _) | Component::Controller(module) => Some(module),
-            Component::Switch(..) | Component::Beside => None,
+            Component::Sm(module, _) | Component::Slice(module, _) | Component::Controller(module) => module,
+            Component::Way(gpu, _) if matches!(self, Cut::Gpus) => return Part::Gpu(gpu.0),
+            Component::Way(..) => return Part::One(component),
+            Component::Beside => return Part::Hub,
         };
-        match (self, module, component) {
-            (Cut::Gpus, Some(module), _) => [Some(Part::Gpu(gpu(module))), None],
-            (Cut::Modules, Some(module), _) => [Some(Part::Module(module)), None],
-            (Cut::Directions, _, Component::Switch(from, to)) => [Some(Part::Out(gpu(from))), Some(Part::In(gpu(to)))],
-            (Cut::Components | Cut::Directions, Some(_), component) => [Some(Part::One(component)), None],
-            (_, None, _) => [Some(Part::Hub), None],
+        match self {
+            Cut::Gpus => Part::Gpu(module.0 / modules_per_gpu),
+            Cut::Modules => Part::Module(module),
+            Cut::Components => Part::One(component),
         }
     }
 }
@@ -149,9 +137,8 @@ impl Cut {
 fn bounds(events: &[(u32, Component)], cut: Cut, modules_per_gpu: u8) -> [f64; THREADS.len()] {
     let mut taken = [0.0; THREADS.len()];
     for window in events.chunk_by(|a, b| a.0 == b.0) {
-        let parts = |same: &[(u32, Component)]| cut.parts(same[0].1, modules_per_gpu).map(|part| (part, same.len()));
-        let mut parts: Vec<(Option<Part>, usize)> = window.chunk_by(|a, b| a.1 == b.1).flat_map(parts).collect();
-        parts.retain(|(part, _)| part.is_some());
+        let part = |same: &[(u32, Component)]| (cut.part(same[0].1, modules_per_gpu), same.len());
+        let mut parts: Vec<(Part, usize)> = window.chunk_by(|a, b| a.1 == b.1).map(part).collect();
         parts.sort_unstable();
         let sizes = parts.chunk_by(|a, b| a.0 == b.0).map(|same| same.iter().map(|(_, events)| events).sum());
         let sizes: Vec<usize> = sizes.collect();

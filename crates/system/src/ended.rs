@@ -5,7 +5,7 @@ use crate::energy::{Energy, Moved};
 use crate::host::{BlocksRecord, PhasesRecord};
 use crate::latency::LatencyRecord;
 use crate::launches;
-use crate::links;
+use crate::links::Links;
 use crate::paging::{CopiesRecord, PagingRecord};
 use crate::partition::{Hub, Part};
 use crate::publication::PublicationRecord;
@@ -84,7 +84,7 @@ impl Ended<'_> {
         }
         let (processor, sharing) = (&hub.command_processor, self.spec.design.placement.sharing());
         let end = processor.ended();
-        let links = links::records(self.machine, &hub.fabric, &modules, end);
+        let links = Links::of(parts).records(self.machine, &modules, end);
         let slots = Slots { machine: self.machine, processor, modules: &modules, follows: self.follows };
         let gpus = launches::gpus(&slots, &links);
         let busy: Vec<Busy> = modules.iter().map(|module| Busy::of(module)).collect();
@@ -216,7 +216,7 @@ impl Ended<'_> {
         window: Ps,
     ) -> Timeline {
         let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
-        let tracks = links::tracks(self.machine, &hub.fabric);
+        let tracks = Links::of(parts).tracks(self.machine);
         let modules_per_gpu = self.machine.topology.modules_per_gpu;
         let end = hub.command_processor.ended();
         let all = parts.iter().flat_map(|part| &part.modules).filter(|module| module.cpu().is_none());

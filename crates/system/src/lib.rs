@@ -22,6 +22,7 @@
 
 pub mod arrays;
 pub mod checker;
+mod cut;
 pub mod directed;
 pub mod elision;
 mod ended;

@@ -1,35 +1,27 @@
-//! How the machine is cut for the engine: each module a partition, those of a GPU a group; the fabric between GPUs and the
-//! command processor together another. Where modules are so close that windows would be too short to be worth a
-//! barrier, those of a GPU, or all, share one; a single module has nobody to run beside.
+//! A part of the machine as the engine runs it ([`crate::cut`] says which there are), and what stands beside the modules.
 
-use std::iter::repeat_n;
 use std::sync::Arc;
 use tombolo_design::Built;
-use tombolo_engine::{Event, Lookahead, Outbox, Partition};
-use tombolo_machine::MachineConfig;
-use tombolo_model::apart::{SlicesApart, SmsApart, least_delay};
+use tombolo_engine::{Event, Outbox, Partition};
+use tombolo_model::apart::{SlicesApart, SmsApart};
 use tombolo_model::below::Below;
 use tombolo_model::command_processor::CommandProcessor;
-use tombolo_model::convert::{broadcast_latency, host_latency, host_way};
+use tombolo_model::convert;
 use tombolo_model::driver::Driver;
 use tombolo_model::fabric::Fabric;
+use tombolo_model::gpu_way::GpuWay;
 use tombolo_model::layout::{Layout, Place, Unit};
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
 use tombolo_model::stats::Digest;
+use tombolo_model::turning_link::Way;
 use tombolo_model::watch::{Contents, Watch};
-use tombolo_types::{ModuleId, Ps, SmId};
-
-/// Windows shorter than this cost more in barriers than they win. Assumed: a window of a few events.
-const SHORTEST_WINDOW: Ps = Ps::from_ns(4);
-
-/// Groups of SMs for each thread, that shares may be dealt evenly. Assumed.
-const GROUPS_PER_THREAD: usize = 2;
+use tombolo_types::{GpuId, ModuleId};
 
 /// What stands beside the modules.
 pub struct Hub<C, D: Contents> {
-    /// Between GPUs.
+    /// Between GPUs, but for their ways at a switch.
     pub fabric: Fabric<D>,
     /// Runs the program's commands.
     pub command_processor: CommandProcessor,
@@ -37,7 +29,7 @@ pub struct Hub<C, D: Contents> {
     pub driver: Driver,
     protocol: C,
     map: Map,
-    watch: D::Watch,
+    pub(crate) watch: D::Watch,
 }
 
 impl<C: Below<D>, D: Contents> Hub<C, D> {
@@ -63,7 +55,7 @@ impl<C: Below<D>, D: Contents> Hub<C, D> {
             },
             Place::Driver => self.driver.handle(event.message, out),
             Place::CommandProcessor => self.command_processor.handle(event.message, &self.protocol, &self.map, out),
-            Place::Module(module, _) => panic!("the hub got an event of {module}"),
+            Place::Module(..) | Place::Way(..) => panic!("the hub got an event of {place:?}"),
         }
     }
 }
@@ -76,15 +68,21 @@ pub enum Apart<C: Below<D>, D: Contents> {
     Slices(Box<SlicesApart<C, D>>),
 }
 
-/// Neighbouring modules, or the hub, or both; or what stands apart from a module.
+/// Neighbouring modules, ways of GPUs, or the hub, or all of them; or what stands apart from a module.
 pub struct Part<C: Below<D>, D: Contents> {
     /// What each component of the machine is, by id.
     places: Arc<[Place]>,
-    first: u8,
-    /// Its modules, ascending from `first`.
+    /// The first of its modules.
+    pub(crate) first: u8,
+    /// Its modules, ascending from that.
     pub modules: Vec<Module<C, D>>,
     /// What stands apart from its module here.
-    pub apart: Option<Apart<C, D>>,
+    pub(crate) apart: Option<Apart<C, D>>,
+    /// The first of its ways, as [`way_index`] numbers them.
+    pub(crate) first_way: usize,
+    /// Its ways of GPUs, by GPU and [`Way`], ascending from that.
+    pub ways: Vec<GpuWay>,
+    watch: D::Watch,
     /// The hub, in one part of the machine.
     pub hub: Option<Hub<C, D>>,
     /// Of everything handled here.
@@ -108,6 +106,15 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
                     self.modules[index].handle(unit, event, out);
                 }
             },
+            Place::Way(gpu, way) => {
+                self.watch.beside(event.time, place, &event.message);
+                match event.message {
+                    Message::Cross { route, packet } => {
+                        self.ways[way_index(gpu, way) - self.first_way].cross(route, packet, out);
+                    }
+                    other => panic!("a way of {gpu} got {other:?}"),
+                }
+            }
             Place::Switch | Place::Driver | Place::CommandProcessor => {
                 let hub = self.hub.as_mut().expect("events of the hub's components go to its partition");
                 hub.handle(place, event, out);
@@ -144,153 +151,40 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
 }
 
 impl<C: Below<D>, D: Contents> Part<C, D> {
+    /// One that has nothing yet.
+    pub(crate) fn new(places: Arc<[Place]>, watch: D::Watch, hints: bool) -> Part<C, D> {
+        Part {
+            places,
+            first: 0,
+            modules: Vec::new(),
+            apart: None,
+            first_way: 0,
+            ways: Vec::new(),
+            watch,
+            hub: None,
+            digest: Digest::default(),
+            hints,
+        }
+    }
+
     fn module(&self, module: ModuleId) -> usize {
         usize::from(module.0 - self.first)
     }
 }
 
-/// How many neighbouring modules share a partition, and how far apart partitions are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// Modules of a partition.
-    pub modules: u8,
-    /// Whether the hub stands with them, all in one partition.
-    pub whole: bool,
-    /// Partitions of each module's SMs; 0: they stand with their module. Where there are any, modules do not share one.
-    pub sms: u16,
-    /// Partitions of each module's slices, likewise.
-    pub slices: u16,
-    /// Smallest latency between two partitions of a GPU, or of a module.
-    pub within: Ps,
-    /// Smallest latency between two partitions of different GPUs, or to the hub.
-    pub between: Ps,
+/// Which of the ways of all GPUs it is.
+pub(crate) fn way_index(gpu: GpuId, way: Way) -> usize {
+    2 * usize::from(gpu.0) + way as usize
 }
 
-impl Cut {
-    /// The cut of a machine whose components are numbered so, for up to so many threads. A host that takes part is one more
-    /// GPU of one module.
-    pub fn of(machine: &MachineConfig, layout: Layout, (threads, parts): (usize, Parts)) -> Cut {
-        let topology = &machine.topology;
-        let (module_link, gpu_link) = (machine.module_link.latency, machine.gpu_link.latency);
-        // What no link joins is as far apart as can be.
-        let hop = if topology.modules_per_gpu > 1 { module_link } else { Ps::NEVER };
-        let to_port = if topology.modules_per_gpu > 1 { module_link } else { Ps::ZERO };
-        let cross = if topology.gpus > 1 { to_port + Ps(gpu_link.0 / 2) } else { Ps::NEVER };
-        let to_host = host_way(machine).filter(|_| layout.host).map_or(Ps::NEVER, |way| to_port + Ps(way.0 / 2));
-        let beyond = cross.min(to_host).min(host_latency(machine)).min(broadcast_latency(machine));
-        let alone = layout.all_modules() == 1;
-        let inside = hop.min(beyond).min(least_delay(machine));
-        if parts.sms > 0 && threads > 1 && inside >= SHORTEST_WINDOW {
-            let most = (threads * GROUPS_PER_THREAD).div_ceil(usize::from(layout.all_modules()));
-            let most = u16::try_from(most).unwrap_or(u16::MAX);
-            let (sms, slices) = (parts.sms.min(most), parts.slices.min(most));
-            return Cut { modules: 1, whole: false, sms, slices, within: inside, between: beyond };
-        }
-        if !alone && hop.min(beyond) >= SHORTEST_WINDOW {
-            return Cut { modules: 1, whole: false, sms: 0, slices: 0, within: hop.min(beyond), between: beyond };
-        }
-        if !alone && beyond >= SHORTEST_WINDOW {
-            return Cut { modules: topology.modules_per_gpu, whole: false, sms: 0, slices: 0, within: beyond, between: beyond };
-        }
-        Cut { modules: layout.all_modules(), whole: true, sms: 0, slices: 0, within: Ps::NEVER, between: Ps::NEVER }
-    }
-
-    /// Partitions of a partition's modules: theirs, and those of what stands apart.
-    fn of_module(&self) -> u16 {
-        1 + self.sms + self.slices
-    }
-
-    /// How far apart its partitions are: those of a GPU are a group, and the hub is another.
-    pub fn lookahead(&self, machine: &MachineConfig, layout: Layout) -> Lookahead {
-        let Cut { modules, whole, within, between, .. } = *self;
-        let topology = &machine.topology;
-        let gpus = (0..layout.all_modules()).step_by(usize::from(modules));
-        let each = usize::from(self.of_module());
-        let gpus = gpus.flat_map(|first| repeat_n(u16::from(first / topology.modules_per_gpu), each));
-        let hub = (!whole).then_some(u16::from(topology.gpus) + u16::from(layout.host));
-        Lookahead { groups: gpus.chain(hub).collect(), within, between }
-    }
-
-    /// The partition of each component. `groups`: of slices that may stand apart, in a module.
-    pub fn homes(&self, layout: Layout, groups: u16) -> Vec<u16> {
-        let each = self.of_module();
-        let hub = if self.whole { 0 } else { u16::from(layout.all_modules().div_ceil(self.modules)) * each };
-        // Which of so many parts a member of so many is in, or 0 where there are none.
-        let part = |parts: u16, index: u16, members: u16| {
-            let first = |part: u16| u32::from(part) * u32::from(members) / u32::from(parts);
-            (0..parts).rev().find(|part| first(*part) <= index.into()).map(|part| 1 + part)
-        };
-        let sm = |index| part(self.sms, index, layout.sms).unwrap_or(0);
-        let size = layout.slices / groups.max(1);
-        let slice = |index: u16| part(self.slices, index / size, groups).map_or(0, |part| self.sms + part);
-        let home = |place| match place {
-            Place::Module(module, Unit::Sm(SmId(index))) => u16::from(module.0 / self.modules) * each + sm(index),
-            Place::Module(module, Unit::Slice(index)) => u16::from(module.0 / self.modules) * each + slice(index),
-            Place::Module(module, _) => u16::from(module.0 / self.modules) * each,
-            Place::Switch | Place::CommandProcessor | Place::Driver => hub,
-        };
-        layout.places().into_iter().map(home).collect()
-    }
-
-    /// Puts the modules and the hub into their partitions. `hints`: whether events are to be shown to them ahead of time.
-    pub fn partitions<C: Below<D>, D: Contents>(
-        &self,
-        built: &Built,
-        modules: Vec<Module<C, D>>,
-        hub: Hub<C, D>,
-        hints: bool,
-    ) -> Vec<Part<C, D>> {
-        let layout = layout(built);
-        let places: Arc<[Place]> = layout.places().into();
-        let digest = Digest::default();
-        let part = |first, hub| {
-            Part { places: Arc::clone(&places), first, modules: Vec::new(), apart: None, hub, digest, hints }
-        };
-        let mut parts: Vec<Part<C, D>> = Vec::new();
-        for (index, mut module) in modules.into_iter().enumerate() {
-            let index = index as u8;
-            if index.is_multiple_of(self.modules) {
-                parts.push(part(index, None));
-            }
-            let sms = module.part_sms(self.sms).into_iter().map(|sms| Apart::Sms(Box::new(sms)));
-            let slices = module.part_slices(self.slices, built).into_iter();
-            let slices = slices.map(|slices| Apart::Slices(Box::new(slices)));
-            parts.last_mut().expect("the first module opens a partition").modules.push(module);
-            parts.extend(sms.chain(slices).map(|apart| Part { apart: Some(apart), ..part(index, None) }));
-        }
-        if self.whole {
-            parts[0].hub = Some(hub);
-        } else {
-            parts.push(part(layout.all_modules(), Some(hub)));
-        }
-        parts
-    }
-}
-
-/// Into how many parts a module may fall.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
-    /// Its SMs; 0: they stay with it.
-    pub sms: u16,
-    /// Its slices, likewise.
-    pub slices: u16,
-}
-
-impl Parts {
-    /// Of modules that are all to fall into as many.
-    pub fn of<C: Below<D>, D: Contents>(modules: &[Module<C, D>], layout: Layout) -> Parts {
-        let sms = if modules.iter().all(Module::may_part) { layout.sms } else { 0 };
-        Parts { sms, slices: modules.iter().map(Module::apart_slices).min().unwrap_or(0) }
-    }
-}
-
-/// Puts what stands apart back into their modules. The digests of their partitions stay.
+/// Puts what stands apart back into its module. The digests of their partitions stay.
 pub fn join<C: Below<D>, D: Contents>(parts: &mut [Part<C, D>]) {
     let mut module = 0;
     for index in 0..parts.len() {
         match parts[index].apart.take() {
             Some(Apart::Sms(sms)) => parts[module].modules[0].take_sms(*sms),
             Some(Apart::Slices(slices)) => parts[module].modules[0].take_slices(*slices),
+            None if parts[index].modules.is_empty() => {}
             None => module = index,
         }
     }
@@ -305,23 +199,6 @@ pub fn layout(built: &Built) -> Layout {
         host: host.is_some(),
         sms: machine.topology.sms_per_module,
         slices: host.map_or(0, |host| host.directory.controllers).max(machine.l2.slices),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn modules_of_a_gpu_are_nearer_to_each_other_than_to_others() {
-        let machine = tombolo_machine::machine("hmg-4x4").expect("a preset").check().expect("a preset is sound");
-        let layout = Layout { modules: 16, host: false, sms: 1, slices: 1 };
-        let Lookahead { groups, within, between } = Cut::of(&machine, layout, (1, Parts::default())).lookahead(&machine, layout);
-        assert_eq!(groups, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4]);
-        assert_eq!(
-            (within, between),
-            (Ps::from_ns(32), Ps::from_ns(96)),
-            "a hop; a hop and half of the way between GPUs"
-        );
+        ways: convert::ways(machine, host.is_some(), built.turning.is_some()),
     }
 }

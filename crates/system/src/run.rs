@@ -1,6 +1,7 @@
 //! One run: a machine, a design, a program.
 
 use crate::checker::{Checker, LaunchOrder, Versions};
+use crate::cut::{Cut, Parts};
 use crate::elision::{self, BoundaryRecord, Known};
 use crate::ended::Ended;
 use crate::fit;
@@ -8,7 +9,7 @@ use crate::hints;
 use crate::iteration::IterationRecord;
 use crate::labels::LabelError;
 use crate::links;
-use crate::partition::{Cut, Hub, Part, Parts, join, layout};
+use crate::partition::{Hub, Part, join, layout};
 use crate::placement::place;
 use crate::record::RunRecord;
 use crate::schedule::{Scheduled, scheduled};
@@ -30,6 +31,7 @@ use tombolo_model::command_processor::CommandProcessor;
 use tombolo_model::convert::host_machine;
 use tombolo_model::driver::{Driver, DriverConfig};
 use tombolo_model::fabric::Fabric;
+use tombolo_model::gpu_way::GpuWay;
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
@@ -371,7 +373,8 @@ impl<D: Contents> Simulation<'_, D> {
         start::fill(spec, &pages, &mut modules)?;
         extras.window.into_iter().for_each(|window| modules.iter_mut().for_each(|module| module.record(window)));
         let fabric = links::fabric(&built, layout, extras.window);
-        let hub = Beside { fabric, boundaries, driver, schedule };
+        let ways = links::ways(&machine, layout, extras.window);
+        let hub = Beside { fabric, ways, boundaries, driver, schedule };
         let threads = extras.spare.map_or(spec.threads, |spare| 1 + spare.count());
         let mut engine = build(spec, &built, hub, (protocol, watch), &map, (modules, threads));
         let started = Instant::now();
@@ -406,6 +409,7 @@ struct Shared<'a, D: Contents> {
 /// What stands beside them.
 struct Beside<D: Contents> {
     fabric: Fabric<D>,
+    ways: Vec<GpuWay>,
     boundaries: Boundaries,
     driver: Driver,
     schedule: Arc<Schedule>,
@@ -492,7 +496,7 @@ fn warm<C: Below<D>, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resid
 fn build<C: Below<D>, D: Contents>(
     spec: &RunSpec,
     built: &Built,
-    Beside { fabric, boundaries, driver, schedule }: Beside<D>,
+    Beside { fabric, ways, boundaries, driver, schedule }: Beside<D>,
     (protocol, watch): (C, &D::Watch),
     map: &Map,
     (modules, threads): (Vec<Module<C, D>>, usize),
@@ -501,11 +505,10 @@ fn build<C: Below<D>, D: Contents>(
     let layout = layout(built);
     let command_processor =
         CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
-    let parts = Parts::of(&modules, layout);
-    let cut = Cut::of(machine, layout, (threads, parts));
+    let cut = Cut::of(machine, layout, threads, Parts::most(&modules, layout));
     let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()), watch.clone());
-    let partitions = cut.partitions(built, modules, hub, hints::help(machine));
-    let mut engine = Engine::new(partitions, cut.homes(layout, parts.slices), cut.lookahead(machine, layout));
+    let partitions = cut.partitions(built, modules, (ways, hub), hints::help(machine));
+    let mut engine = Engine::new(partitions, cut.homes(machine, layout), cut.lookahead(machine, layout));
     let id = layout.command_processor();
     engine.schedule(Ps::ZERO, id, id, Message::Next);
     engine
