@@ -55,9 +55,38 @@ fn main() {
         }
     }
     if wants("threads") {
-        let alone = spec("hmg", "remote");
-        let one = measure("remote, one thread", &alone);
-        let two = measure("remote, two threads", &RunSpec { threads: 2, ..alone });
-        println!("two threads are {:.2} times as fast as one", one / two);
+        ["stream", "gather", "remote"].into_iter().for_each(compare_threads);
     }
+}
+
+/// Runs of one and of two threads in turns: how many times as fast two are, and how many times the processor time they take.
+fn compare_threads(case: &str) {
+    let alone = spec("hmg", case);
+    let timed = |threads| {
+        let before = processor_time();
+        let record = run(&RunSpec { threads, ..alone.clone() }).expect("a sound program runs");
+        (record.host.wall_s, processor_time() - before, record.digest)
+    };
+    let pairs = if once() { 1 } else { 7 };
+    let mut ratios: Vec<[f64; 2]> = Vec::new();
+    for _ in 0..pairs {
+        let (one, two) = (timed(1), timed(2));
+        assert_eq!(one.2, two.2, "{case}: threads change nothing");
+        ratios.push([one.0 / two.0, two.1 / one.1]);
+    }
+    let median = |which: usize| {
+        let mut all: Vec<f64> = ratios.iter().map(|ratio| ratio[which]).collect();
+        all.sort_by(f64::total_cmp);
+        all[all.len() / 2]
+    };
+    let (faster, more) = (median(0), median(1));
+    println!("{case}: two threads are {faster:.2} times as fast as one and take {more:.2} times the processor time");
+}
+
+/// Seconds of processor time that this process has taken, as Linux counts them in hundredths.
+fn processor_time() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux tells");
+    let behind_name = stat.rsplit(')').next().expect("a name stands in brackets");
+    let times = behind_name.split_whitespace().skip(11).take(2);
+    times.map(|ticks| ticks.parse::<f64>().expect("a number of ticks")).sum::<f64>() / 100.0
 }
