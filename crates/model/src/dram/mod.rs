@@ -1,4 +1,8 @@
-//! The DRAM of one module: channels of banks with open rows behind a shared bus each.
+//! The DRAM of one module, or of one group of its slices ([`crate::group`]): channels of banks with open rows behind a shared
+//! bus each.
+//!
+//! Lines of a group are interleaved over its channels. All channels of the module have one row each of a stretch of lines that is
+//! as long as these rows together. A stream so opens a row of each channel once a stretch, in groups as without.
 //!
 //! An access computes when it is done as it is asked for, in the event at `now`, although it may be `ready` only later;
 //! nothing is queued as an event. What FR-FCFS scheduling
@@ -14,8 +18,9 @@
 //!
 //! Approximations: a request that joins a row takes its share of the bus but does not keep the row open past a
 //! precharge already scheduled. Reads pass between the writes of a batch. A read of a line in the write queue goes to
-//! the bank. Writes take the timings of reads. An access that comes while an idle channel is refreshed does not wait. Not modelled: bank groups, write recovery, ECC, power states, closing idle
-//! rows, refreshes of single banks.
+//! the bank. A row in a group has as many lines of its stretch as the hash over slices gives it: `row` on average.
+//! Writes take the timings of reads. An access that comes while an idle channel is refreshed does not wait. Not modelled: bank
+//! groups, write recovery, ECC, power states, closing idle rows, refreshes of single banks.
 
 use crate::calendar::{Calendar, FRACTION};
 use crate::group::GroupIndex;
@@ -28,7 +33,7 @@ use tombolo_types::{Bytes, Line, LineSize, Ps, Rate};
 pub struct DramConfig {
     /// Bandwidth of all channels together.
     pub rate: Rate,
-    /// Channels, at least 1. Lines are interleaved over them.
+    /// Channels of the module, at least 1.
     pub channels: u32,
     /// Banks of a channel, at least 1.
     pub banks: u32,
@@ -320,11 +325,11 @@ impl Refresh {
     }
 }
 
-/// The DRAM of one module.
+/// The DRAM of one module, or of one group of its slices.
 #[derive(Clone, Debug)]
 pub struct Dram {
     config: DramConfig,
-    /// Over the channels of the module: whose quotient tells rows.
+    /// Over the channels of the module: the quotient tells the row.
     over_module: SetIndex,
     /// Over the channels that are here.
     over_channels: SetIndex,
@@ -468,7 +473,7 @@ impl Dram {
         &self.stats
     }
 
-    /// Channel, bank (over all channels) and row of `line`.
+    /// Channel, bank (over all channels that are here) and row of `line`.
     #[inline]
     fn locate(&self, line: Line) -> (usize, usize, u64) {
         let channel = self.over_channels.index(line.0);

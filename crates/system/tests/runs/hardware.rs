@@ -90,20 +90,19 @@ fn a_stream_of_stores_runs_at_the_rate_at_which_memory_takes_what_is_evicted() {
     assert!((0.9..=1.0).contains(&share), "{share} of the rate of memory");
 }
 
-/// 960 warps read 60 MB, each its own part line by line: all lines are spread over slices, and their channels, by a hash.
+/// 1280 warps read 60 MB, each its own part, 32 lines at a time. Lines are spread over slices, and their channels, by a hash.
 #[test]
 fn a_stream_of_loads_runs_at_the_rate_of_memory() {
     let machine = machine("v100", &[]);
-    let each = 512;
-    let warp = |id: u64| Cta::new().warp(|warp| (0..each).for_each(|index| _ = warp.read([id * each + index])));
-    let record = simulate(&machine, "v100", Directed::new(vec![(0..960).map(warp).collect()]));
-    assert_eq!(record.dram.read_bytes, 960 * each * machine.line.bytes());
+    let (warps, each) = (1280, 12 * 32);
+    let warp = |id: u64| {
+        let part = id * each..(id + 1) * each;
+        Cta::new().warp(|warp| part.step_by(32).for_each(|line| _ = warp.read(line..line + 32)))
+    };
+    let record = simulate(&machine, "v100", Directed::new(vec![(0..warps).map(warp).collect()]));
+    assert_eq!(record.dram.read_bytes, warps * each * machine.line.bytes());
     let share = record.dram.read_bytes as f64 / record.gpus[0].busy_s / machine.dram.rate.0 as f64;
-    assert!((0.85..=1.0).contains(&share), "{share} of the rate of memory");
-    let busy = record.utilization.dram_channels;
-    assert!(busy.highest < busy.mean * 1.02, "{busy:?}");
-    let rows = record.dram;
-    eprintln!("PROBE {share} {busy:?} {rows:?}");
+    assert!((0.9..=1.0).contains(&share), "{share} of the rate of memory: {:?}, {:?}", record.dram, record.utilization);
 }
 
 #[test]
