@@ -21,6 +21,7 @@ use crate::site::Site;
 use crate::stall::Stall;
 use crate::stats::L2Stats;
 use crate::traffic::Traffic;
+use crate::translation::Translation;
 use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use crate::way_partition::{Split, WayPartition};
@@ -126,6 +127,8 @@ pub struct SliceShared<D: Contents> {
     flags: Flags,
     /// What is on its way to the module's SMs.
     pub deliveries: Deliveries,
+    /// A bank of the module's translation, where one stands with the group.
+    pub translation: Option<Translation>,
     /// Counters.
     pub stats: L2Stats,
     /// What passed between the levels of the module by these slices.
@@ -136,11 +139,14 @@ impl<D: Contents> SliceShared<D> {
     /// Idle, of the group `group`.
     pub fn new<C>(site: &Site<C, D>, built: &Built, group: GroupIndex) -> SliceShared<D> {
         let slices = usize::from(site.machine.l2.slices) / group.groups as usize;
+        let has_bank = group.index % (group.groups / u32::from(crate::convert::tlb_banks(&site.machine))) == 0;
         let (first, sms) = (group.index as usize * slices, usize::from(site.layout.sms.max(1)));
         SliceShared {
             memory: Memory::new(crate::convert::memory(&site.machine, built.l3_write), group),
             flags: Flags::default(),
             deliveries: Deliveries::new((first, slices), sms),
+            translation: has_bank
+                .then(|| Translation::new(crate::convert::translation(&site.machine), site.schedule.tracks())),
             stats: L2Stats::default(),
             traffic: Traffic::default(),
         }

@@ -15,10 +15,9 @@ use crate::page_moves;
 use crate::parts::Parts;
 use crate::watch::Contents;
 use tombolo_protocol::drain::Pool;
-use tombolo_protocol::paging::Wanted;
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, Collector};
-use tombolo_types::{ComponentId, Line, ModuleId, Page, Ps, Scope, SmId};
+use tombolo_types::{ComponentId, Line, ModuleId, Ps, Scope, SmId};
 
 /// A plan run for a warp.
 #[derive(Clone, Copy, Debug)]
@@ -95,29 +94,10 @@ pub struct Controller {
 fn tell_accesses<C: Below<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_, '_, C, D>) {
     let (module, driver) = (parts.site.module, parts.site.layout.driver());
     let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
-    for page in parts.uncore.accessed.take().unwrap_or_default() {
+    for page in parts.slice_side.take_accessed() {
         parts.out.send(at, id, driver, Message::Accessed { page, module });
     }
     parts.out.send(at, id, driver, Message::AccessesTold);
-}
-
-/// Looks a page up in the L2 TLB, or walks for it, as an SM has asked half of the way ago; the answer has the other half before
-/// it, and says when the translation is there.
-fn translate<C: Below<D>, D: Contents>(id: ComponentId, (sm, page): (SmId, Page), parts: &mut Parts<'_, '_, C, D>) {
-    let (way, whole) = (crate::convert::to_l2_tlb(&parts.site.machine), parts.site.machine.tlb.l2_latency);
-    let now = parts.out.now();
-    let (ready, walked) = parts.uncore.translate(page, now.saturating_sub(way));
-    let to = parts.site.layout.sm(parts.site.module, sm);
-    parts.out.send(now + (whole - way), id, to, Message::Translated { page, ready, walked });
-}
-
-/// The same for an access that the module may not make: the driver serves the fault.
-fn walk<C: Below<D>, D: Contents>(id: ComponentId, (page, wanted): (Page, Wanted), parts: &mut Parts<'_, '_, C, D>) {
-    let (way, now) = (crate::convert::to_l2_tlb(&parts.site.machine), parts.out.now());
-    let (walked, _) = parts.uncore.translate(page, now.saturating_sub(way));
-    let at = walked.max(now) + crate::convert::host_latency(&parts.site.machine);
-    let fault = Message::Fault { page, module: parts.site.module, wanted };
-    parts.out.send(at, id, parts.site.layout.driver(), fault);
 }
 
 /// Takes the first free place of a slab.
@@ -176,8 +156,6 @@ impl Controller {
             Message::GroupActed { act, taken, lost, flushed } => self.group_acted(act, (taken, lost, flushed), parts),
             Message::KernelBegins { slot, launch } => parts.tell_groups(self.id, Message::Begin { slot, launch }),
             Message::Ended { sm, slot, failed } => self.dispatcher.refill((sm, slot, failed), parts),
-            Message::Translate { sm, page } => translate(self.id, (sm, page), parts),
-            Message::Walk { page, wanted } => walk(self.id, (page, wanted), parts),
             Message::KernelDrained { kernel } => self.dispatcher.drained(kernel, parts),
             other => panic!("{}: a controller got {other:?}", parts.site.module),
         }

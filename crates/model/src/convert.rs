@@ -150,7 +150,7 @@ pub fn to_controller(machine: &MachineConfig) -> Ps {
 
 /// From an SM's miss in its TLB to the L2 TLB: half of the latency, the other half of which is the way back.
 pub fn to_l2_tlb(machine: &MachineConfig) -> Ps {
-    Ps(translation(machine).latency.0 / 2)
+    Ps(machine.tlb.l2_latency.0 / 2)
 }
 
 /// Components of a module that send on channels of their own: each slice, and all others as one.
@@ -171,11 +171,21 @@ pub fn posted(machine: &MachineConfig) -> posted::PostedConfig {
 /// Groups of a module's slices: as many as slices and DRAM channels can both be divided into evenly. The host's slices are its
 /// directories.
 pub fn slice_groups(machine: &MachineConfig) -> u16 {
-    let (mut groups, mut rest) = (machine.l2.slices, machine.dram.channels);
-    while rest > 0 {
-        (groups, rest) = (rest, groups % rest);
+    common_divisor(machine.l2.slices.into(), machine.dram.channels.into()) as u16
+}
+
+/// Banks of a module's L2 TLB, each of which has its part of the walkers and stands with a group of slices: as many as groups,
+/// walkers and sets can all be divided into evenly. Where a machine has a walker for each slice, each group has a bank.
+pub fn tlb_banks(machine: &MachineConfig) -> u16 {
+    let sets = machine.tlb.l2_entries / machine.tlb.l2_ways;
+    common_divisor(common_divisor(slice_groups(machine).into(), machine.tlb.walkers), sets) as u16
+}
+
+fn common_divisor(mut one: u32, mut other: u32) -> u32 {
+    while other > 0 {
+        (one, other) = (other, one % other);
     }
-    groups
+    one
 }
 
 /// A module's memory; `write`: when the cache in front of it passes a store on.
@@ -255,9 +265,15 @@ pub fn incoming(machine: &MachineConfig, lanes: u32) -> Rate {
     }
 }
 
-/// A module's translation behind the TLBs of its SMs.
+/// A bank of a module's translation behind the TLBs of its SMs.
 pub fn translation(machine: &MachineConfig) -> translation::TranslationConfig {
-    translation::TranslationConfig { tlb: l2_tlb(machine), latency: machine.tlb.l2_latency, walkers: walkers(machine) }
+    let banks = u32::from(tlb_banks(machine));
+    let (whole, walkers) = (l2_tlb(machine), walkers(machine));
+    translation::TranslationConfig {
+        tlb: tlb::TlbConfig { entries: whole.entries / banks, ..whole },
+        latency: machine.tlb.l2_latency,
+        walkers: tlb::WalkersConfig { walkers: walkers.walkers / banks, ..walkers },
+    }
 }
 
 /// The TLB of an SM.

@@ -281,7 +281,7 @@ pub enum Message<D: Contents> {
     },
     /// To an SM: tell when all that it has posted so far has been taken.
     Drain(Drainer),
-    /// To a controller: translate a page that an SM's TLB lacks.
+    /// To the first slice of a group: translate a page that an SM's TLB lacks, at the bank of the L2 TLB there.
     Translate {
         /// The SM.
         sm: SmId,
@@ -297,7 +297,7 @@ pub enum Message<D: Contents> {
         /// Whether it took a walk.
         walked: bool,
     },
-    /// To a controller: translate a page, and have the driver serve a fault.
+    /// Likewise: translate a page, and have the driver serve a fault.
     Walk {
         /// The page.
         page: Page,

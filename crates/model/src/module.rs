@@ -20,6 +20,7 @@ use crate::site::Site;
 use crate::sm::Sm;
 use crate::stats::L2Stats;
 use crate::tlb::Tlb;
+use crate::translation::bank_of;
 use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
@@ -163,7 +164,12 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         let mut of_sm = Tlb::new(crate::convert::l1_tlb(&self.site.machine));
         of_sm.warm(pages);
         self.sm_side.sms.iter_mut().for_each(|sm| sm.set_tlb(&of_sm));
-        self.uncore.translation.warm(pages);
+        let banks = crate::convert::tlb_banks(&self.site.machine);
+        for bank in 0..banks {
+            let own: Vec<Page> = pages.iter().copied().filter(|page| bank_of(*page, banks) == bank).collect();
+            let slice = self.site.first_slice_of_bank(bank);
+            self.slice_side.bank(slice).warm(&own);
+        }
     }
 
     /// Puts bytes of a line of its memory into its L2, clean, as a copy before time zero would have left them.

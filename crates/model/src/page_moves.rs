@@ -72,7 +72,8 @@ pub(crate) fn quiet<C: Below<D>, D: Contents>(
 /// Translations of a page are forgotten, and what L1s hold of it with all else.
 fn forget<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
     parts.sm_side.forget_page(page);
-    parts.uncore.translation.forget(page);
+    let bank = parts.site.tlb_bank(page);
+    parts.slice_side.bank(bank).forget(page);
     if let Some(publisher) = &mut parts.uncore.publisher {
         publisher.forget(page);
     }

@@ -15,9 +15,12 @@ use crate::message::{Message, Out};
 use crate::set_index::Divisor;
 use crate::site::Site;
 use crate::sm::{FillMessage, Sm};
+use crate::translation::Translation;
 use crate::uncore::Uncore;
 use crate::watch::Contents;
+use std::collections::BTreeSet;
 use tombolo_design::Built;
+use tombolo_protocol::paging::Wanted;
 use tombolo_protocol::{Action, Protocol};
 use tombolo_types::{Bytes, Page, Ps, SmId};
 
@@ -171,6 +174,8 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
     ) {
         match *message {
             Message::Begin { slot, launch } => self.slice_mut(slice).1.flags_mut(uncore).begin(slot, launch),
+            Message::Translate { sm, page } => self.translate(slice, (sm, page), site, out),
+            Message::Walk { page, wanted } => self.walk(slice, (page, wanted), site, out),
             Message::Act { action, extent, counted, act } => {
                 self.act(slice, (action, extent, counted), act, (site, uncore), out);
             }
@@ -179,6 +184,37 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
                 slice.handle(message, &mut SliceContext { id: slice.id(), site, shared, uncore, out });
             }
         }
+    }
+
+    /// The bank of translation that stands with the group of a slice.
+    pub fn bank(&mut self, slice: u16) -> &mut Translation {
+        let bank = &mut self.slice_mut(slice).1.translation;
+        bank.as_mut().expect("a page's bank stands with the group that its module says")
+    }
+
+    /// Which pages SMs have accessed; they are tracked no more.
+    pub fn take_accessed(&mut self) -> BTreeSet<Page> {
+        let banks = self.groups.iter_mut().filter_map(|group| group.shared.translation.as_mut());
+        banks.flat_map(Translation::take_accessed).collect()
+    }
+
+    /// Looks a page up, or walks for it, as an SM has asked half of the way to the L2 TLB ago. The answer has the other half
+    /// before it, and says when the translation is there.
+    fn translate(&mut self, slice: u16, (sm, page): (SmId, Page), site: &Site<C, D>, out: &mut Out<'_, D>) {
+        let (way, now) = (crate::convert::to_l2_tlb(&site.machine), out.now());
+        let (ready, walked) = self.bank(slice).translate(page, now.saturating_sub(way));
+        let (id, to) = (site.layout.slice(site.module, slice), site.layout.sm(site.module, sm));
+        let at = now + (site.machine.tlb.l2_latency - way);
+        out.send(at, id, to, Message::Translated { page, ready, walked });
+    }
+
+    /// The same for an access that the module may not make: the driver serves the fault.
+    fn walk(&mut self, slice: u16, (page, wanted): (Page, Wanted), site: &Site<C, D>, out: &mut Out<'_, D>) {
+        let (way, now) = (crate::convert::to_l2_tlb(&site.machine), out.now());
+        let (walked, _) = self.bank(slice).translate(page, now.saturating_sub(way));
+        let at = walked.max(now) + crate::convert::host_latency(&site.machine);
+        let fault = Message::Fault { page, module: site.module, wanted };
+        out.send(at, site.layout.slice(site.module, slice), site.layout.driver(), fault);
     }
 
     /// Has the group whose first slice is `slice` do its part of a phase.

@@ -6,6 +6,7 @@ use crate::layout::Layout;
 use crate::map::Map;
 use crate::packet::Receiver;
 use crate::schedule::Schedule;
+use crate::translation::bank_of;
 use crate::watch::{Contents, WarpSlot};
 use crate::weight::Weights;
 use crate::wires::Wires;
@@ -14,7 +15,7 @@ use tombolo_machine::MachineConfig;
 use tombolo_protocol::drain::Leg;
 use tombolo_protocol::paging::Paging;
 use tombolo_protocol::{Homes, Topology};
-use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, SmId};
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, Ps, SmId};
 
 /// What of a protocol decides how its messages travel between modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub struct Site<C, D: Contents> {
     pub machine: Arc<MachineConfig>,
     /// Homes of lines.
     pub map: Map,
+    /// Banks of the L2 TLB.
+    pub tlb_banks: u16,
     /// Bytes of packets on links.
     pub weights: Weights,
     /// Where loads are followed ([`crate::latency`]): what idle trips between modules take.
@@ -128,6 +131,18 @@ impl<C, D: Contents> Site<C, D> {
     /// The slice of a module that holds a line.
     pub fn slice_of(&self, module: ModuleId, line: Line) -> ComponentId {
         self.layout.slice(module, self.map.slice_of(module, line))
+    }
+
+    /// The slice with whose group the bank of a page stands, the first of it.
+    #[inline]
+    pub fn tlb_bank(&self, page: Page) -> u16 {
+        self.first_slice_of_bank(bank_of(page, self.tlb_banks))
+    }
+
+    /// The same, by the bank.
+    #[inline]
+    pub fn first_slice_of_bank(&self, bank: u16) -> u16 {
+        bank * (self.machine.l2.slices / self.tlb_banks)
     }
 
     /// How long a notice without weight takes to another module: flow control rides on other packets.

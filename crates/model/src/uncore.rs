@@ -1,5 +1,4 @@
-//! What a module has once, beside its SMs and its slices: translation behind the SMs' TLBs, its port to other modules, what is on
-//! its way to these, what publishes stores, how the ways of its caches are shared, and a record of what it did over time.
+//! What a module has once, beside its SMs and its slices: its port to other modules, what is on its way to these, what publishes stores, how the ways of its caches are shared, and a record of what it did over time.
 
 use crate::activity::{Activity, Sample};
 use crate::drains::Drains;
@@ -7,13 +6,11 @@ use crate::port::Port;
 use crate::publisher::Publisher;
 use crate::site::Site;
 use crate::stats::L2Stats;
-use crate::translation::Translation;
 use crate::watch::Contents;
 use crate::way_partition::WayPartition;
-use std::collections::BTreeSet;
 use tombolo_design::Built;
 use tombolo_design::placement::Publishes;
-use tombolo_types::{GpuId, Page, Ps};
+use tombolo_types::{GpuId, Ps};
 
 /// What a module has once.
 pub struct Uncore<D: Contents> {
@@ -21,10 +18,6 @@ pub struct Uncore<D: Contents> {
     pub ways: WayPartition,
     /// To and from other modules.
     pub port: Port,
-    /// Translation behind the SMs' TLBs.
-    pub translation: Translation,
-    /// Pages that were accessed since tracking began: those that a walk found (GPS, section 5.2). `None` where nobody tracks.
-    pub accessed: Option<BTreeSet<Page>>,
     /// Stores and invalidations on their way to other modules.
     pub drains: Drains,
     /// Counters of what is done for all slices at once.
@@ -45,23 +38,12 @@ impl<D: Contents> Uncore<D> {
         Uncore {
             ways: WayPartition::new(crate::convert::way_partition(machine, &built.capacity)),
             port: Port::new(crate::convert::port(machine, site.layout, gpu)),
-            translation: Translation::new(crate::convert::translation(machine)),
-            accessed: site.schedule.tracks().then(BTreeSet::new),
             drains: Drains::new(crate::convert::drains(machine)),
             stats: L2Stats::default(),
             publisher: publisher(site, built),
             activity: None,
             due: Ps::NEVER,
         }
-    }
-
-    /// Translates a page that missed an SM's TLB at `now`: when the translation is there, and whether it took a walk.
-    pub fn translate(&mut self, page: Page, now: Ps) -> (Ps, bool) {
-        let (ready, walked) = self.translation.translate(page, now);
-        if let (true, Some(accessed)) = (walked, &mut self.accessed) {
-            accessed.insert(page);
-        }
-        (ready, walked)
     }
 
     /// Keeps what the module does from here on, in windows of `window`.

@@ -28,7 +28,7 @@ use tombolo_model::block::Blocks;
 use tombolo_model::boundaries::{Boundaries, Extents};
 use tombolo_model::cargo::Cargo;
 use tombolo_model::command_processor::CommandProcessor;
-use tombolo_model::convert::host_machine;
+use tombolo_model::convert::{self, host_machine};
 use tombolo_model::driver::{Driver, DriverConfig};
 use tombolo_model::fabric::Fabric;
 use tombolo_model::gpu_way::GpuWay;
@@ -471,6 +471,7 @@ fn modules<C: Below<D>, D: Contents>(
             layout,
             map,
             weights: Weights::new(&machine),
+            tlb_banks: convert::tlb_banks(&machine),
             wires: wires.clone(),
             machine,
             watch: shared.watch.clone(),

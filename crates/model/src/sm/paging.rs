@@ -44,8 +44,8 @@ impl<D: Contents> Sm<D> {
 
     fn tell_driver<C: Protocol>(&self, page: Page, wanted: Wanted, here: &mut SmContext<'_, '_, C, D>) {
         let at = here.out.now() + crate::convert::to_l2_tlb(&here.site.machine);
-        let controller = here.site.layout.controller(self.module);
-        here.out.send(at, self.id, controller, Message::Walk { page, wanted });
+        let bank = here.site.layout.slice(self.module, here.site.tlb_bank(page));
+        here.out.send(at, self.id, bank, Message::Walk { page, wanted });
     }
 
     /// The module may use a page: a warp that has waited for it tries again.

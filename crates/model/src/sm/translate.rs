@@ -83,7 +83,7 @@ impl<D: Contents> Sm<D> {
         self.awaited.iter().any(|awaited| awaited.page == page)
     }
 
-    /// Asks the L2 TLB, which is on the way to the module's controller.
+    /// Asks the page's bank of the L2 TLB.
     #[cold]
     fn ask_l2_tlb<C: Protocol>(&mut self, page: Page, here: &mut SmContext<'_, '_, C, D>) -> Translation {
         let (now, machine) = (here.out.now(), &here.site.machine);
@@ -93,9 +93,9 @@ impl<D: Contents> Sm<D> {
         self.tlb.fill(page, earliest);
         if !self.awaits(page) {
             self.awaited.push(Awaited { page, held: Vec::new() });
-            let controller = here.site.layout.controller(here.site.module);
+            let bank = here.site.layout.slice(here.site.module, here.site.tlb_bank(page));
             let at = now + crate::convert::to_l2_tlb(machine);
-            here.out.send(at, self.id, controller, Message::Translate { sm: self.sm, page });
+            here.out.send(at, self.id, bank, Message::Translate { sm: self.sm, page });
         }
         Translation::Awaited(earliest)
     }
