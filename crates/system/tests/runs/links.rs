@@ -135,7 +135,7 @@ fn links_give_one_digest_at_every_thread_count() {
         };
         let one = digest(1);
         assert!(turned.contains(&one.2.iter().sum()), "lanes that turned in both kernels: {:?}", one.2);
-        for threads in [2, 3, 5, 8] {
+        for threads in [2, 3, 8] {
             assert_eq!(one, digest(threads), "{links} on {threads} threads");
         }
     }
