@@ -1,4 +1,4 @@
-//! What a component may touch of its module beside itself: an SM what the SMs share, a slice what the slices share.
+//! What a component may touch of its module beside itself: an SM what the SMs share, a slice what those of its group share.
 //! Nothing that changes is in both: what a slice tells an SM goes by message, or by the module as a [`StoreReturn`].
 
 use crate::cache::Ways;
