@@ -325,6 +325,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
         targets.count()
     }
 
+    /// Flags of a line that a copy for `target` brings there for the first time.
     fn news(&mut self, line: Line, target: ModuleId) -> Vec<Flag> {
         self.uncore.publisher.as_mut().map(|publisher| publisher.flags.news(line, target)).unwrap_or_default()
     }
