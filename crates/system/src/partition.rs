@@ -15,7 +15,7 @@ use tombolo_model::layout::{Layout, Place};
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
-use tombolo_model::stats::Digest;
+use tombolo_model::stats::{Digest, Mark};
 use tombolo_model::watch::{Contents, Watch};
 use tombolo_types::{ModuleId, Ps};
 
@@ -65,8 +65,8 @@ impl<C: Below<D>, D: Contents> Hub<C, D> {
 
 /// Neighbouring modules, or the hub, or both.
 pub struct Part<C: Below<D>, D: Contents> {
-    /// What each component of the machine is, by id.
-    places: Arc<[Place]>,
+    /// What each component of the machine is, by id, and what stands for it in the digest.
+    places: Arc<[(Place, Mark)]>,
     first: u8,
     /// Its modules, ascending from `first`.
     pub modules: Vec<Module<C, D>>,
@@ -81,9 +81,10 @@ pub struct Part<C: Below<D>, D: Contents> {
 impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
     type Message = Message<D>;
 
+    #[inline]
     fn handle(&mut self, event: &Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
-        let place = self.places[usize::from(event.to.0)];
-        self.digest.event(event.time, place);
+        let (place, mark) = self.places[usize::from(event.to.0)];
+        self.digest.event(event.time, mark);
         match place {
             Place::Module(module, unit) => {
                 let index = self.module(module);
@@ -103,20 +104,21 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
 
     #[inline]
     fn prefetch(&self, event: &Event<Message<D>>) {
-        if let Place::Module(module, unit) = self.places[usize::from(event.to.0)] {
+        if let (Place::Module(module, unit), _) = self.places[usize::from(event.to.0)] {
             self.modules[self.module(module)].prefetch(unit, &event.message);
         }
     }
 
     #[inline]
     fn prefetch_found(&self, event: &Event<Message<D>>) {
-        if let Place::Module(module, unit) = self.places[usize::from(event.to.0)] {
+        if let (Place::Module(module, unit), _) = self.places[usize::from(event.to.0)] {
             self.modules[self.module(module)].prefetch_found(unit, &event.message);
         }
     }
 }
 
 impl<C: Below<D>, D: Contents> Part<C, D> {
+    #[inline]
     fn module(&self, module: ModuleId) -> usize {
         usize::from(module.0 - self.first)
     }
@@ -184,7 +186,7 @@ impl Cut {
         hub: Hub<C, D>,
         hints: bool,
     ) -> Vec<Part<C, D>> {
-        let places: Arc<[Place]> = layout.places().into();
+        let places: Arc<[(Place, Mark)]> = layout.places().into_iter().map(|place| (place, Mark::of(place))).collect();
         let digest = Digest::default();
         let part = |first, hub| Part { places: Arc::clone(&places), first, modules: Vec::new(), hub, digest, hints };
         let mut parts: Vec<Part<C, D>> = Vec::new();
