@@ -40,6 +40,8 @@ pub struct Site<C, D: Contents> {
     pub machine: Arc<MachineConfig>,
     /// Homes of lines.
     pub map: Map,
+    /// Whether what components are about to look at is to be brought into the host's caches ahead of time.
+    pub hints: bool,
     /// Bytes of packets on links.
     pub weights: Weights,
     /// Where loads are followed ([`crate::latency`]): what idle trips between modules take.

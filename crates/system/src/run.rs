@@ -441,6 +441,7 @@ fn modules<C: Below<D>, D: Contents>(
     let layout = layout(built);
     let (sharing, cargo, between) = (&built.sharing, Cargo::default(), C::Between::default());
     let host_machine = host_machine(&built.machine).map(Arc::new);
+    let hints = hints::help(&built.machine);
     let wires = shared.follows.then(|| Arc::new(Wires::new(built, layout)));
     let module = |module| {
         let is_host = layout.host() == Some(module);
@@ -464,6 +465,7 @@ fn modules<C: Below<D>, D: Contents>(
             routing: protocol.routing(),
             layout,
             map,
+            hints,
             weights: Weights::new(&machine),
             wires: wires.clone(),
             machine,
