@@ -240,9 +240,9 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         }
     }
 
-    /// What a message says of pages the module's map learns before anybody acts on it. Where pages are found elsewhere the
-    /// L2 drops their lines first, at their old home.
-    #[inline]
+    /// What a message says of pages that move the module's map learns before anybody acts on it. Where pages are found
+    /// elsewhere the L2 drops their lines first, at their old home.
+    #[inline(never)]
     fn tell_map(&mut self, message: &Message<D>, out: &mut Out<'_, D>) {
         match *message {
             Message::Paging { page, order: PagingOrder::Unmap } if self.site.paging.unmapping().refuses => {
@@ -285,7 +285,9 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     /// Handles an event of one of its components.
     #[inline]
     pub fn handle(&mut self, unit: Unit, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
-        self.tell_map(&event.message, out);
+        if self.site.map.moves() {
+            self.tell_map(&event.message, out);
+        }
         let Module { site, sm_side, slice_side, uncore, controller, copy_engine } = self;
         site.watch.handles(event.time, site.module, unit, &event.message);
         let mut parts = Parts { site, sm_side, slice_side, uncore, out };

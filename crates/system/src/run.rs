@@ -447,6 +447,7 @@ fn modules<C: Below<D>, D: Contents>(
     let layout = layout(built);
     let (sharing, cargo, between) = (&built.sharing, Cargo::default(), C::Between::default());
     let host_machine = host_machine(&built.machine).map(Arc::new);
+    let hints = hints::help(&built.machine);
     let wires = shared.follows.then(|| Arc::new(Wires::new(built, layout)));
     let module = |module| {
         let is_host = layout.host() == Some(module);
@@ -470,6 +471,7 @@ fn modules<C: Below<D>, D: Contents>(
             routing: protocol.routing(),
             layout,
             map,
+            hints,
             weights: Weights::new(&machine),
             tlb_banks: convert::tlb_banks(&machine),
             wires: wires.clone(),

@@ -365,6 +365,7 @@ impl<S: Copy + Default> Cache<S> {
 
     /// Protects `line` from eviction (not from removal or invalidation), or ends that. Returns whether the
     /// line is there.
+    #[inline]
     pub fn set_pinned(&mut self, line: Line, pinned: bool) -> bool {
         let Some(place) = self.find_fresh(line) else { return false };
         let (group, shift) = self.way_mut(place);
@@ -481,7 +482,7 @@ impl<S: Copy + Default> Cache<S> {
     }
 
     /// Where `line` is, unless dropped in bulk.
-    #[inline]
+    #[inline(always)]
     fn find_fresh(&self, line: Line) -> Option<Place> {
         self.find(self.set_of(line), line).filter(|&place| self.is_fresh(place))
     }

@@ -45,7 +45,7 @@ impl<D: Contents> Slice<D> {
         here.shared.stats.fill_bytes += weight;
         // The lookup was the request's: what has come goes on as it is written.
         let leaves = Departure::at(ready).through(here.out.now(), &mut self.port, Bytes(weight));
-        let slot = self.view_line(line, self.mshr.get(entry).homes, Some(entry));
+        let slot = self.slot(line, self.mshr.get(entry).homes, Some(entry));
         let filled = Filled { slot, mask, data, by, leaves, ready, below, wire };
         let site = here.site;
         let mut filling = FillingSlice { here: Here { slice: self, context: here }, entry, filled, served: false };

@@ -83,6 +83,7 @@ const _: () = assert!(size_of::<Item<()>>() <= 48);
 
 impl<D: Contents> Item<D> {
     /// The request of `from`, wholly here at `ready`.
+    #[inline]
     fn new<C: Coherence>(
         from: Requester,
         body: LineRequest<D>,
@@ -117,11 +118,13 @@ impl<D: Contents> Item<D> {
         }
     }
 
+    #[inline]
     fn is_read(&self) -> bool {
         matches!(self.body.request, Request::Read { .. })
     }
 
     /// Whether it passes this L2 without looking into it.
+    #[inline]
     fn passes_l2<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
         coherence::passes_l2(&here.site.protocol, here.site.module, self.homes, self.from())
     }
@@ -133,6 +136,7 @@ impl<D: Contents> Item<D> {
     }
 
     /// Whether a store that may have to travel on finds a credit.
+    #[inline]
     fn credit_left<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
         if here.uncore.publisher.is_some()
             && let Some(has_room) = self.publication_has_room(here)
@@ -218,10 +222,10 @@ struct Arrived<D> {
 
 /// What a step of the protocol made of a slot.
 #[derive(Clone, Copy)]
-struct Step<D: Contents> {
-    before: Slot<D>,
-    after: Slot<D>,
-    actions: Actions<D>,
+struct Step<'s, D: Contents> {
+    before: &'s Slot<D>,
+    after: &'s Slot<D>,
+    actions: &'s Actions<D>,
 }
 
 /// Whether a request could be taken.
@@ -364,14 +368,17 @@ impl<D: Contents> Slice<D> {
             return;
         }
         for level in (0..LEVELS).rev() {
-            self.serve_uncredited(level, here);
-            while let Some(&item) = self.queues[level].front() {
+            if !self.uncredited[level].is_empty() {
+                self.serve_uncredited(level, here);
+            }
+            loop {
                 if let Some(line) = self.starved[level]
                     && !self.registers.has_room(level)
                 {
                     debug_assert!(self.mshr.find(line).is_none() && self.cache.peek(line).is_none(), "{line} is fed");
                     break;
                 }
+                let Some(&item) = self.queues[level].front() else { break };
                 self.starved[level] = None;
                 let now = here.out.now();
                 if self.take(&item, now, here) == Taken::NoRoom {
@@ -411,6 +418,7 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Looks up the slot's directory entry.
+    #[inline]
     fn view_entry<C: Coherence>(&mut self, slot: &mut Slot<D>, here: &SliceContext<'_, '_, C, D>) {
         let is_home = slot.homes.system == here.site.module || slot.homes.gpu == here.site.module;
         if is_home && here.site.protocol.has_directory() {
@@ -420,7 +428,14 @@ impl<D: Contents> Slice<D> {
 
     /// The slot without its directory entry: for fills, and for reads of this module's SMs unless entries stand for what is
     /// here.
+    #[inline(never)]
     fn view_line(&mut self, line: Line, homes: Homes, miss: Option<EntryId>) -> Slot<D> {
+        self.slot(line, homes, miss)
+    }
+
+    /// [`Slice::view_line`], for each request and each fill.
+    #[inline(always)]
+    fn slot(&mut self, line: Line, homes: Homes, miss: Option<EntryId>) -> Slot<D> {
         Slot {
             line_id: line,
             homes,

@@ -64,6 +64,9 @@ impl<D: Contents> Slice<D> {
     /// gone.
     #[inline]
     pub(super) fn prefetch_queue<C: Coherence>(&self, level: usize, view: SliceView<'_, C, D>) {
+        if !view.site.hints {
+            return;
+        }
         let queue = &self.queues[level];
         if let Some(item) = queue.get(2 * NEXT) {
             prefetch(item);

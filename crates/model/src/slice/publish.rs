@@ -123,7 +123,7 @@ impl<D: Contents> Slice<D> {
     pub(super) fn write_past<C: Coherence>(
         &mut self,
         item: &Item<D>,
-        step: &Step<D>,
+        step: Step<'_, D>,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
@@ -136,7 +136,7 @@ impl<D: Contents> Slice<D> {
             taken = taken.max(self.write_memory(line, (mask, data), leaves, here));
         }
         if let Some(state) = step.after.line.filter(|state| !state.dirty.is_empty()) {
-            let mut slot = Slot { line: Some(state), ..step.before };
+            let mut slot = Slot { line: Some(state), ..*step.before };
             let actions = self.step(&mut slot, Event::Evict { last_of_region: false }, here);
             taken = taken.max(self.send_written_back((line, None), &actions, leaves, here).1);
         }

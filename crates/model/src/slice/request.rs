@@ -88,29 +88,29 @@ impl<D: Contents> Slice<D> {
         let mut before = if item.passes_l2(here) {
             Slot { line_id, homes: item.homes, line: None, pending: None, entry: None }
         } else {
-            self.view_line(line_id, item.homes, entry)
+            self.slot(line_id, item.homes, entry)
         };
         if item.from() != Requester::Local || !item.is_read() || here.site.protocol.tracks_own() {
             self.view_entry(&mut before, here);
         }
-        let mut step = Step { before, after: before, actions: Actions::default() };
+        let (mut after, mut actions) = (before, Actions::default());
         let event = Event::Request { from: item.from(), request: item.body.request };
-        match here.site.protocol.step(&here.site.map, here.site.module, &mut step.after, event, &mut step.actions) {
+        match here.site.protocol.step(&here.site.map, here.site.module, &mut after, event, &mut actions) {
             Ok(()) => {}
             Err(Refusal::Stall) => return Ok(Tried::Stalled),
             Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", here.site.module, item.body.line),
         }
-        debug_assert!(keeps_to_edges(&before, &step.actions, here), "{}, {line_id}: {event:?}", here.site.module);
-        let misses = before.pending.is_none() && step.after.pending.is_some();
+        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {line_id}: {event:?}", here.site.module);
+        let misses = before.pending.is_none() && after.pending.is_some();
         if misses && !self.registers.has_room(item.level()) {
             return Err(NoRoom);
         }
-        if let (Some(mask), false) = (step.actions.wait, misses)
+        if let (Some(mask), false) = (actions.wait, misses)
             && !self.merge(entry, Waiter { mask, ..waiter(item, here) })
         {
             return Ok(Tried::Stalled);
         }
-        self.commit(item, &step, ready, here);
+        self.commit(item, Step { before: &before, after: &after, actions: &actions }, ready, here);
         Ok(Tried::Taken)
     }
 
@@ -133,7 +133,7 @@ impl<D: Contents> Slice<D> {
     pub(super) fn commit<C: Coherence>(
         &mut self,
         item: &Item<D>,
-        step: &Step<D>,
+        step: Step<'_, D>,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
@@ -219,12 +219,17 @@ impl<D: Contents> Slice<D> {
     fn keep_pending<C: Coherence>(
         &mut self,
         item: &Item<D>,
-        step: &Step<D>,
+        step: Step<'_, D>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Option<EntryId> {
         let pending = step.after.pending?;
         if step.before.pending.is_none() {
-            return Some(self.start_miss(item, pending, &step.actions, here));
+            let entry = self.start_miss(item, pending, step.actions, here);
+            if step.after.line.is_some() {
+                // A line whose own miss is pending must not make room.
+                self.cache.set_pinned(item.body.line, true);
+            }
+            return Some(entry);
         }
         let entry = self.mshr.find(item.body.line)?;
         self.mshr.get_mut(entry).set_pending(pending);
@@ -249,8 +254,6 @@ impl<D: Contents> Slice<D> {
         };
         let entry = entry.expect("room was checked before");
         self.feed(line);
-        // A line whose own miss is pending must not make room.
-        self.cache.set_pinned(line, true);
         if actions.park {
             self.park(entry, *item, here);
         }

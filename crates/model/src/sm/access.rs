@@ -84,7 +84,7 @@ impl<D: Contents> Sm<D> {
         self.banks.begin();
         // What comes back after a wait has given its addresses.
         let addressed = if issued == 0 { here.out.now().max(self.l1_free) + self.costs.instruction } else { Ps::ZERO };
-        if issued == 0 && several {
+        if self.hints && issued == 0 && several {
             for access in self.cta(slot).stream.accesses[accesses.range()].iter().take(AHEAD).skip(1) {
                 self.prefetch_access(access.line);
             }
@@ -92,7 +92,7 @@ impl<D: Contents> Sm<D> {
         while issued < accesses.len {
             let rest = &self.cta(slot).stream.accesses[accesses.range()][usize::from(issued)..];
             let Access { line, mask } = rest[0];
-            let later = rest.get(AHEAD).map(|later| later.line);
+            let later = if self.hints { rest.get(AHEAD).map(|later| later.line) } else { None };
             let transaction = Transaction { slot, line, mask, scope, flag, returns, result, several };
             let sent = match op {
                 _ if here.site.map.moves() && self.faults(slot, (accesses, issued), op, here) => {

@@ -168,6 +168,8 @@ pub struct Sm<D: Contents> {
     module: ModuleId,
     sm: SmId,
     costs: Costs,
+    /// Whether hints for the host's caches are worth their work.
+    hints: bool,
     /// By warp slot; the slots of a sub-core are neighbours.
     warps: Vec<Warp>,
     /// When they may issue.
@@ -225,6 +227,7 @@ impl<D: Contents> Sm<D> {
             module: *module,
             sm,
             costs: Costs::new(machine),
+            hints: site.hints,
             warps: vec![Warp::new(0, (0, KernelSlot(0)), 0, 0); slots],
             ready: Ready::new(machine.sm.scheduler),
             paths: [Path::default(); SLOTS],
