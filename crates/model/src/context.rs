@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-//! What a component may touch of its module beside itself: an SM what the SMs share, a slice what the slices share.
-//! Nothing that changes is in both: what a slice tells an SM goes by message, a crossbar's latency ahead.
-=======
 //! What a component may touch of its module beside itself: an SM what the SMs share, a slice what those of its group share.
-//! Nothing that changes is in both: what a slice tells an SM goes by message, or by the module as a [`StoreReturn`].
->>>>>>> cut-dram
+//! Nothing that changes is in both: what a slice tells an SM goes by message, a crossbar's latency ahead.
 
 use crate::cache::Ways;
 use crate::credits::Generation;

@@ -40,13 +40,10 @@ pub struct Site<C, D: Contents> {
     pub machine: Arc<MachineConfig>,
     /// Homes of lines.
     pub map: Map,
-<<<<<<< HEAD
     /// Banks of the L2 TLB.
     pub tlb_banks: u16,
-=======
     /// Whether what components are about to look at is to be brought into the host's caches ahead of time.
     pub hints: bool,
->>>>>>> cut-steps
     /// Bytes of packets on links.
     pub weights: Weights,
     /// Where loads are followed ([`crate::latency`]): what idle trips between modules take.

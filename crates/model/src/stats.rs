@@ -166,24 +166,8 @@ impl Digest {
 
     /// Mixes an event in: when and at whom.
     #[inline]
-<<<<<<< HEAD
-    pub fn event(&mut self, at: Ps, place: Place) {
-        let (kind, module, index) = match place {
-            Place::Module(module, Unit::Sm(sm)) => (1, module.0, sm.0),
-            Place::Module(module, Unit::Slice(slice)) => (2, module.0, slice),
-            Place::Module(module, Unit::Controller) => (3, module.0, 0),
-            Place::Switch => (4, 0, 0),
-            Place::CommandProcessor => (5, 0, 0),
-            Place::Module(module, Unit::CopyEngine) => (6, module.0, 0),
-            Place::Driver => (7, 0, 0),
-            Place::Way(gpu, way) => (8, gpu.0, way as u16),
-        };
-        let place = kind << 32 | u64::from(module) << 16 | u64::from(index);
-        self.mix(at.0.wrapping_add(place.wrapping_mul(SPREAD)));
-=======
     pub fn event(&mut self, at: Ps, whom: Mark) {
         self.mix(at.0.wrapping_add(whom.0));
->>>>>>> cut-steps
     }
 
     /// Mixes a named value in; zero changes nothing, so that a value more of the machine, not used, changes no digest.
@@ -220,6 +204,7 @@ impl Mark {
             Place::CommandProcessor => (5, 0, 0),
             Place::Module(module, Unit::CopyEngine) => (6, module.0, 0),
             Place::Driver => (7, 0, 0),
+            Place::Way(gpu, way) => (8, gpu.0, way as u16),
         };
         let place = kind << 32 | u64::from(module) << 16 | u64::from(index);
         Mark(place.wrapping_mul(SPREAD))

@@ -14,6 +14,7 @@ use tombolo_model::convert::{broadcast_latency, host_latency, host_way, slice_gr
 use tombolo_model::gpu_way::GpuWay;
 use tombolo_model::layout::{Layout, Place, Unit};
 use tombolo_model::module::Module;
+use tombolo_model::stats::Mark;
 use tombolo_model::turning_link::Way;
 use tombolo_model::watch::Contents;
 use tombolo_types::{GpuId, ModuleId, Ps};
@@ -202,7 +203,7 @@ impl Cut {
         hints: bool,
     ) -> Vec<Part<C, D>> {
         let layout = layout(built);
-        let places: Arc<[Place]> = layout.places().into();
+        let places: Arc<[(Place, Mark)]> = layout.places().into_iter().map(|place| (place, Mark::of(place))).collect();
         let (watch, mut hub) = (hub.watch.clone(), Some(hub));
         let (mut modules, mut ways) = (modules.into_iter(), ways.into_iter());
         let mut apart = Vec::new().into_iter();

@@ -14,12 +14,8 @@ use tombolo_model::layout::{Layout, Place, Unit};
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
-<<<<<<< HEAD
-use tombolo_model::stats::Digest;
-use tombolo_model::turning_link::Way;
-=======
 use tombolo_model::stats::{Digest, Mark};
->>>>>>> cut-steps
+use tombolo_model::turning_link::Way;
 use tombolo_model::watch::{Contents, Watch};
 use tombolo_types::{GpuId, ModuleId};
 
@@ -74,18 +70,11 @@ pub enum Apart<C: Below<D>, D: Contents> {
 
 /// Neighbouring modules, ways of GPUs, or the hub, or all of them; or what stands apart from a module.
 pub struct Part<C: Below<D>, D: Contents> {
-<<<<<<< HEAD
-    /// What each component of the machine is, by id.
-    places: Arc<[Place]>,
+    /// What each component of the machine is, by id, and what stands for it in the digest.
+    places: Arc<[(Place, Mark)]>,
     /// The first of its modules.
     pub(crate) first: u8,
     /// Its modules, ascending from that.
-=======
-    /// What each component of the machine is, by id, and what stands for it in the digest.
-    places: Arc<[(Place, Mark)]>,
-    first: u8,
-    /// Its modules, ascending from `first`.
->>>>>>> cut-steps
     pub modules: Vec<Module<C, D>>,
     /// What stands apart from its module here.
     pub(crate) apart: Option<Apart<C, D>>,
@@ -141,41 +130,30 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
 
     #[inline]
     fn prefetch(&self, event: &Event<Message<D>>) {
-<<<<<<< HEAD
-        if let Place::Module(module, unit) = self.places[usize::from(event.to.0)] {
+        if let (Place::Module(module, unit), _) = self.places[usize::from(event.to.0)] {
             match (&self.apart, unit) {
                 (Some(Apart::Sms(sms)), Unit::Sm(sm)) => sms.prefetch(sm, &event.message),
                 (Some(Apart::Slices(slices)), Unit::Slice(slice)) => slices.prefetch(slice, &event.message),
                 _ => self.modules[self.module(module)].prefetch(unit, &event.message),
             }
-=======
-        if let (Place::Module(module, unit), _) = self.places[usize::from(event.to.0)] {
-            self.modules[self.module(module)].prefetch(unit, &event.message);
->>>>>>> cut-steps
         }
     }
 
     #[inline]
     fn prefetch_found(&self, event: &Event<Message<D>>) {
-<<<<<<< HEAD
-        if let Place::Module(module, unit) = self.places[usize::from(event.to.0)] {
+        if let (Place::Module(module, unit), _) = self.places[usize::from(event.to.0)] {
             match (&self.apart, unit) {
                 (Some(Apart::Sms(sms)), Unit::Sm(sm)) => sms.prefetch_found(sm, &event.message),
                 (Some(Apart::Slices(slices)), Unit::Slice(slice)) => slices.prefetch_found(slice, &event.message),
                 _ => self.modules[self.module(module)].prefetch_found(unit, &event.message),
             }
-=======
-        if let (Place::Module(module, unit), _) = self.places[usize::from(event.to.0)] {
-            self.modules[self.module(module)].prefetch_found(unit, &event.message);
->>>>>>> cut-steps
         }
     }
 }
 
 impl<C: Below<D>, D: Contents> Part<C, D> {
-<<<<<<< HEAD
     /// One that has nothing yet.
-    pub(crate) fn new(places: Arc<[Place]>, watch: D::Watch, hints: bool) -> Part<C, D> {
+    pub(crate) fn new(places: Arc<[(Place, Mark)]>, watch: D::Watch, hints: bool) -> Part<C, D> {
         Part {
             places,
             first: 0,
@@ -190,9 +168,7 @@ impl<C: Below<D>, D: Contents> Part<C, D> {
         }
     }
 
-=======
     #[inline]
->>>>>>> cut-steps
     fn module(&self, module: ModuleId) -> usize {
         usize::from(module.0 - self.first)
     }
@@ -213,60 +189,6 @@ pub fn join<C: Below<D>, D: Contents>(parts: &mut [Part<C, D>]) {
             None if parts[index].modules.is_empty() => {}
             None => module = index,
         }
-<<<<<<< HEAD
-=======
-        if !alone && beyond >= SHORTEST_WINDOW {
-            return Cut { modules: topology.modules_per_gpu, whole: false, within: beyond, between: beyond };
-        }
-        Cut { modules: layout.all_modules(), whole: true, within: Ps::NEVER, between: Ps::NEVER }
-    }
-
-    /// How far apart its partitions are: those of a GPU are a group, and the hub is another.
-    pub fn lookahead(&self, machine: &MachineConfig, layout: Layout) -> Lookahead {
-        let Cut { modules, whole, within, between } = *self;
-        let topology = &machine.topology;
-        let gpus = (0..layout.all_modules()).step_by(usize::from(modules));
-        let gpus = gpus.map(|first| u16::from(first / topology.modules_per_gpu));
-        let hub = (!whole).then_some(u16::from(topology.gpus) + u16::from(layout.host));
-        Lookahead { groups: gpus.chain(hub).collect(), within, between }
-    }
-
-    /// The partition of each component.
-    pub fn homes(&self, layout: Layout) -> Vec<u16> {
-        let hub = if self.whole { 0 } else { u16::from(layout.all_modules().div_ceil(self.modules)) };
-        let home = |place| match place {
-            Place::Module(module, _) => u16::from(module.0 / self.modules),
-            Place::Switch | Place::CommandProcessor | Place::Driver => hub,
-        };
-        layout.places().into_iter().map(home).collect()
-    }
-
-    /// Puts the modules and the hub into their partitions. `hints`: whether events are to be shown to them ahead of time.
-    pub fn partitions<C: Below<D>, D: Contents>(
-        &self,
-        layout: Layout,
-        modules: Vec<Module<C, D>>,
-        hub: Hub<C, D>,
-        hints: bool,
-    ) -> Vec<Part<C, D>> {
-        let places: Arc<[(Place, Mark)]> = layout.places().into_iter().map(|place| (place, Mark::of(place))).collect();
-        let digest = Digest::default();
-        let part = |first, hub| Part { places: Arc::clone(&places), first, modules: Vec::new(), hub, digest, hints };
-        let mut parts: Vec<Part<C, D>> = Vec::new();
-        for (index, module) in modules.into_iter().enumerate() {
-            let index = index as u8;
-            if index.is_multiple_of(self.modules) {
-                parts.push(part(index, None));
-            }
-            parts.last_mut().expect("the first module opens a partition").modules.push(module);
-        }
-        if self.whole {
-            parts[0].hub = Some(hub);
-        } else {
-            parts.push(part(layout.all_modules(), Some(hub)));
-        }
-        parts
->>>>>>> cut-steps
     }
 }
 
