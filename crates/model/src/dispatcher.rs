@@ -220,7 +220,7 @@ impl Dispatcher {
         let Kernel { launch, ctas, .. } = self.kernels.remove(place);
         let ended = if ctas == 0 { None } else { Some(parts.out.now()) };
         self.paces[launch as usize].drain(ended);
-        parts.uncore.end_kernel(self.kernels.is_empty());
+        parts.uncore.end_kernel(parts.out.now(), self.kernels.is_empty());
         let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
         let done = Message::KernelDone { module: parts.site.module, slot };
         parts.out.send(at, self.id, parts.site.layout.command_processor(), done);

@@ -81,20 +81,20 @@ impl<D: Contents> Uncore<D> {
     /// A kernel starts on this module. `queued`: how long requests have queued at its memory.
     pub fn begin_kernel(&mut self, now: Ps, queued: Ps) {
         self.ways.launch(now, queued);
-        self.mark();
+        self.mark(now);
     }
 
     /// The last kernel here has ended (`idle`), or one of several.
-    pub fn end_kernel(&mut self, idle: bool) {
+    pub fn end_kernel(&mut self, now: Ps, idle: bool) {
         if idle {
             self.ways.stop();
         }
-        self.mark();
+        self.mark(now);
     }
 
-    fn mark(&mut self) {
+    fn mark(&mut self, now: Ps) {
         if let Some(activity) = &mut self.activity {
-            activity.mark();
+            activity.mark(now);
         }
         self.plan();
     }
