@@ -25,9 +25,10 @@ use tombolo_types::{ComponentId, Ps};
 /// more events are pushed into the open bucket, too late to be loaded with it.
 const NARROWEST: u32 = 12;
 
-/// Picoseconds of the widest bucket, likewise: about the latency of a crossbar, so that what crosses it lies in a bucket not
-/// yet open. Source: hmg-4x4, 40 cycles at 1.3 GHz.
-const WIDEST: u32 = 15;
+/// Picoseconds of the widest bucket, likewise: half of the latency of a crossbar, so that most of what crosses it lies in a
+/// bucket not yet open. Source: hmg-4x4, 40 cycles at 1.3 GHz. The largest machine that ships has 512 SMs in a partition: with
+/// five events of each a cycle they fill less than half of a bucket's room.
+const WIDEST: u32 = 14;
 
 /// Buckets opened between two looks at how many events they held, or fewer where they hold many. Assumed: a fraction of a
 /// kernel.
@@ -48,7 +49,7 @@ const CHUNK: usize = 16;
 const NONE: u32 = u32::MAX;
 
 /// Bits of an event's index in a [`Key`].
-const INDEX_BITS: u32 = 17;
+const INDEX_BITS: u32 = 18;
 
 /// In the index of an event: it was pushed into the bucket after it was opened.
 const LATE: u32 = 1 << (INDEX_BITS - 1);
@@ -104,7 +105,7 @@ pub(crate) type Chunk<M> = [Slot<M>; CHUNK];
 pub(crate) struct Slot<M>(Event<M>);
 
 /// An event's place in the order of its bucket, and where it is: from the highest bit, its time within the bucket
-/// (15 bits), `to` (16), `from` (16) and the index (17), which is higher for what was pushed later.
+/// (14 bits), `to` (16), `from` (16) and the index (18), which is higher for what was pushed later.
 type Key = u64;
 
 impl<M: Copy + Default> Default for EventQueue<M> {
@@ -149,7 +150,7 @@ impl<M: Copy + Default> EventQueue<M> {
     }
 
     /// Adds an event. Its time must not lie before that of the last event popped: it would be handled in
-    /// the past. Panics when the events waiting take 2^32 slots, or those of one bucket 2^16.
+    /// the past. Panics when the events waiting take 2^32 slots, or those of one bucket 2^17.
     #[inline]
     pub fn push(&mut self, event: Event<M>) {
         *self.place(event.time, event.to, event.from, event.sequence) = event.message;
@@ -413,7 +414,7 @@ impl<M: Copy + Default> EventQueue<M> {
     #[inline(never)]
     fn place_in_open(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let index = self.late.len();
-        assert!(index < LATE as usize - 1, "2^16 events of a queue wait in the {} ps until {time}", 1 << self.width);
+        assert!(index < LATE as usize - 1, "2^17 events of a queue wait in the {} ps until {time}", 1 << self.width);
         self.late.push(Event { time, to, from, sequence, message: M::default() });
         let late = &mut self.late[index];
         let key = key(late, self.base, LATE | index as u32);
@@ -490,7 +491,7 @@ fn empty_chunk<M: Copy + Default>() -> Box<Chunk<M>> {
 /// Index of the first event of chunk `place` of a batch: that of a chunk filled later, which comes before it, is higher.
 #[inline(always)]
 fn first_index(place: usize) -> u32 {
-    assert!(place < LATE as usize / CHUNK, "2^16 events of a queue wait in one bucket");
+    assert!(place < LATE as usize / CHUNK, "2^17 events of a queue wait in one bucket");
     LATE - CHUNK as u32 - (place * CHUNK) as u32
 }
 
