@@ -116,8 +116,6 @@ impl<R: Rules, const BREAKABLE: bool> Protocol for Vi<R, BREAKABLE> {
 }
 
 impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
-    // Where the event is known, as at most of a host's places, its rule is all that is left.
-    #[inline]
     fn step<D: Data>(
         &self,
         topology: &impl Topology,
