@@ -19,7 +19,7 @@ use crate::watch::{Contents, Watch};
 use std::sync::Arc;
 use tombolo_design::scheduling::{CtaCut, Shape, Share};
 use tombolo_machine::MachineConfig;
-use tombolo_types::stream::{Command, KernelClass, Program};
+use tombolo_types::stream::{Command, Program};
 use tombolo_types::{ComponentId, Ps, SmId};
 
 /// A kernel that runs on the module.
@@ -113,14 +113,11 @@ impl Dispatcher {
         parts.uncore.begin_kernel(now, queued);
         parts.tell_l1_ways();
         parts.tell_sms(now, self.id, Message::Begin { slot, launch });
+        parts.tell_groups(self.id, Message::Begin { slot, launch });
         let Command::Launch { kernel: index, on, .. } = self.program.commands()[command as usize] else {
             panic!("command {command} launches no kernel")
         };
         let info = &self.program.kernels()[index as usize];
-        if info.class == KernelClass::Cooperative {
-            // No other leaves flags that anybody looks for.
-            parts.tell_groups(self.id, Message::Begin { slot, launch });
-        }
         let share =
             self.cut.share(info, on, site.module, Shape::of(&site.machine)).expect("it is launched where it runs");
         let needs = Room::of_cta(&site.machine, info, self.program.warp_width());
