@@ -37,10 +37,10 @@ fn time(Work { loads, groups, windows }: Work<'_>, threads: usize) -> u64 {
     cost(loads, groups, &best(loads, groups, threads), threads) + barriers
 }
 
-/// Adjacent partitions to the same thread, about as many to each and where that is as good whole groups; by partition.
-pub(crate) fn blocks(groups: &[u16], threads: usize) -> Vec<u16> {
+/// Partitions to threads in turn, for neighbours are often of one kind, or where that is as good whole groups; by partition.
+pub(crate) fn first_dealing(groups: &[u16], threads: usize) -> Vec<u16> {
     let count = groups.len();
-    let of_partitions: Vec<u16> = (0..count).map(|index| (index * threads / count) as u16).collect();
+    let of_partitions: Vec<u16> = (0..count).map(|index| (index % threads) as u16).collect();
     let mut of_groups = Vec::new();
     for members in sizes(groups) {
         let twice_the_middle = 2 * of_groups.len() + members;
@@ -121,15 +121,15 @@ mod tests {
     const GPUS: [u16; 7] = [0, 0, 0, 1, 1, 1, 2];
 
     #[test]
-    fn blocks_are_adjacent_and_even() {
-        assert_eq!(blocks(&APART[..5], 2), [0, 0, 0, 1, 1]);
-        assert_eq!(blocks(&APART[..3], 3), [0, 1, 2]);
+    fn threads_take_turns() {
+        assert_eq!(first_dealing(&GPUS[..3], 2), [0, 1, 0]);
+        assert_eq!(first_dealing(&APART[..3], 3), [0, 1, 2]);
     }
 
     #[test]
-    fn blocks_are_whole_groups_unless_that_is_uneven() {
-        assert_eq!(blocks(&GPUS, 2), [0, 0, 0, 1, 1, 1, 1]);
-        assert!(splits(&GPUS, &blocks(&GPUS, 4)));
+    fn groups_stay_whole_unless_that_is_uneven() {
+        assert_eq!(first_dealing(&GPUS, 2), [0, 0, 0, 1, 1, 1, 1]);
+        assert!(splits(&GPUS, &first_dealing(&GPUS, 4)));
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl<'a> Staff<'a> {
     /// The thread of each partition, where `threads` begin.
     pub(crate) fn owners(&self, groups: &[u16], threads: usize) -> Vec<u16> {
         if self.loads.is_empty() {
-            return balance::blocks(groups, threads);
+            return balance::first_dealing(groups, threads);
         }
         balance::best(&self.loads, groups, threads)
     }
