@@ -2,7 +2,6 @@
 
 use crate::event::Event;
 use crate::lane::Lane;
-use crate::lookahead::Lookahead;
 use crate::queue::{is_late, on_time};
 use crate::share::{Neighbours, Ownership};
 use tombolo_types::{ComponentId, Ps};
@@ -89,8 +88,7 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
     /// Schedules an event for a component of partition `home`, another one.
     #[inline(never)]
     fn place_elsewhere(&mut self, at: Ps, from: ComponentId, to: ComponentId, home: u16) -> &mut M {
-        let Lookahead { within, between, .. } = *self.map.lookahead;
-        let lookahead = if self.neighbours.is_near(home) { within } else { between };
+        let lookahead = self.map.lookahead.delay(self.neighbours.is_near(home));
         if at.0 < self.now.0.saturating_add(lookahead.0) || at == Ps::NEVER {
             self.refuse(at, from, to);
         }
