@@ -75,6 +75,9 @@ struct Act {
 struct Join {
     waiter: Waiter,
     missing: u8,
+    /// When it began to wait, and when the phase is over where it need not.
+    began: Ps,
+    over: Ps,
 }
 
 /// A module's controller.
@@ -155,8 +158,8 @@ impl Controller {
             }
             Message::GroupActed { act, taken, lost, flushed } => self.group_acted(act, (taken, lost, flushed), parts),
             Message::KernelBegins { slot, launch } => parts.tell_groups(self.id, Message::Begin { slot, launch }),
-            Message::Ended { sm, slot, failed } => self.dispatcher.refill((sm, slot, failed), parts),
-            Message::KernelDrained { kernel } => self.dispatcher.drained(kernel, parts),
+            Message::CtaEnded { sm, slot, failed } => self.dispatcher.refill((sm, slot, failed), parts),
+            Message::CtaDrained { slot } => self.dispatcher.drained(slot, parts),
             other => panic!("{}: a controller got {other:?}", parts.site.module),
         }
     }
@@ -322,7 +325,9 @@ impl Controller {
 
     /// Has every slice merge its blocks, and answers when all have.
     fn merge<C: Below<D>, D: Contents>(&mut self, all: bool, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
-        let join = place(&mut self.joins, Join { waiter, missing: parts.slice_side.count() as u8 });
+        let now = parts.out.now();
+        let missing = parts.slice_side.count() as u8;
+        let join = place(&mut self.joins, Join { waiter, missing, began: now, over: now });
         for slice in 0..parts.slice_side.count() {
             parts.at_slice(slice, |slice, here| slice.merge(all, join, here));
         }
@@ -340,10 +345,10 @@ impl Controller {
         let awaited = || Pool::ALL.into_iter().filter(|pool| pool.is_awaited_by(action));
         let missing = awaited().count() as u8 + is_written;
         if missing == 0 {
-            self.answer(waiter, parts);
+            self.answer(waiter, taken, parts);
             return;
         }
-        let join = place(&mut self.joins, Join { waiter, missing });
+        let join = place(&mut self.joins, Join { waiter, missing, began: parts.out.now(), over: taken });
         if is_written > 0 {
             parts.out.send(taken, self.id, self.id, Message::Written { join });
         }
@@ -372,27 +377,25 @@ impl Controller {
     /// One of the things that a phase here waits for has come.
     fn part_done<C: Below<D>, D: Contents>(&mut self, join: u16, parts: &mut Parts<'_, '_, C, D>) {
         let entry = &mut self.joins[usize::from(join)];
-        let Join { waiter, missing } = entry.as_mut().expect("a join is kept until its parts are done");
-        *missing -= 1;
-        if *missing == 0 {
-            let waiter = *waiter;
+        let join = entry.as_mut().expect("a join is kept until its parts are done");
+        join.missing -= 1;
+        if join.missing == 0 {
+            let Join { waiter, began, over, .. } = *join;
+            let now = parts.out.now();
             *entry = None;
-            self.answer(waiter, parts);
+            self.answer(waiter, if now > began { now } else { over }, parts);
         }
     }
 
-    /// Acknowledges a phase to whoever collects.
-    fn answer<C: Below<D>, D: Contents>(&mut self, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
+    /// Acknowledges a phase that was over at `over` to whoever collects. Slices may have told of it a crossbar's latency later.
+    fn answer<C: Below<D>, D: Contents>(&mut self, waiter: Waiter, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let Waiter { collector, collection, lost } = waiter;
         if collector == self.id {
             self.acted(collection, parts);
         } else if collector == parts.site.layout.command_processor() {
-            parts.out.send(
-                parts.out.now() + crate::convert::host_latency(&parts.site.machine),
-                self.id,
-                collector,
-                Message::PhaseDone { slot: KernelSlot(collection as u8), module: parts.site.module, lost },
-            );
+            let at = parts.to_command_processor(over);
+            let done = Message::PhaseDone { slot: KernelSlot(collection as u8), module: parts.site.module, lost };
+            parts.out.send(at, self.id, collector, done);
         } else if collector == parts.site.layout.driver() {
             let page = parts.sm_side.shared.pages.drained(collection);
             page_moves::answer(page, parts.out.now(), parts);

@@ -353,6 +353,12 @@ pub fn host_latency(machine: &MachineConfig) -> Ps {
     latency
 }
 
+/// Of a way between the command processor and SMs or slices, what lies beyond their controller: the crossbar is the last part of
+/// the way there, and the first of the way back.
+pub fn beyond_controller(way: Ps, machine: &MachineConfig) -> Ps {
+    way.saturating_sub(to_controller(machine)).max(Ps(1))
+}
+
 /// From the command processor to the controllers of all modules at once.
 pub fn broadcast_latency(machine: &MachineConfig) -> Ps {
     let broadcast = machine.host.broadcast_latency;

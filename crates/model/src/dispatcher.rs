@@ -13,7 +13,6 @@ use crate::kernel_slot::KernelSlot;
 use crate::message::Message;
 use crate::pace::Pace;
 use crate::parts::Parts;
-use crate::posted::Drainer;
 use crate::residency::Room;
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
@@ -36,7 +35,7 @@ struct Kernel {
     ctas: u32,
     started: u32,
     running: u32,
-    /// SMs whose posted stores are not yet known to be taken, and one for the end of the CTAs.
+    /// CTAs that have started, and whose posted stores are not yet known to be taken.
     draining: u32,
 }
 
@@ -138,9 +137,9 @@ impl Dispatcher {
         });
         let launch = launch as usize;
         self.paces.resize(self.paces.len().max(launch + 1), Pace::default());
-        self.paces[launch] = Pace::new(now);
+        self.paces[launch] = Pace::new(parts.to_sm(now));
         self.fill(parts);
-        self.drain_if_done(parts);
+        self.end_those_done(parts.to_sm(now), parts);
     }
 
     /// Starts CTAs on all SMs in turn as long as one has room.
@@ -160,13 +159,25 @@ impl Dispatcher {
         parts: &mut Parts<'_, '_, C, D>,
     ) {
         self.failed |= failed;
-        let kernel = self.kernels.iter_mut().find(|kernel| kernel.slot == slot);
-        let kernel = kernel.expect("only a running kernel's CTAs end");
+        let at = parts.from_sm(parts.out.now());
+        let kernel = self.running(slot);
         kernel.running -= 1;
-        self.paces[kernel.launch as usize].end(parts.out.now().saturating_sub(parts.to_sm(Ps::ZERO)));
-        self.free[usize::from(sm.0)].give_back(&kernel.needs);
+        let Kernel { launch, needs, .. } = *kernel;
+        self.paces[launch as usize].end(at);
+        self.free[usize::from(sm.0)].give_back(&needs);
         while self.dispatch(sm, parts) {}
-        self.drain_if_done(parts);
+    }
+
+    /// All that an SM had posted when a CTA ended has been taken.
+    pub fn drained<C: Below<D>, D: Contents>(&mut self, slot: KernelSlot, parts: &mut Parts<'_, '_, C, D>) {
+        self.running(slot).draining -= 1;
+        self.end_those_done(parts.from_sm(parts.out.now()), parts);
+    }
+
+    /// The kernel that runs in a slot.
+    fn running(&mut self, slot: KernelSlot) -> &mut Kernel {
+        let kernel = self.kernels.iter_mut().find(|kernel| kernel.slot == slot);
+        kernel.expect("a kernel is the module's until its CTAs have ended")
     }
 
     /// Starts the module's next CTA on an SM, if there is one left and it fits.
@@ -179,6 +190,7 @@ impl Dispatcher {
         let start = Message::Start { slot: kernel.slot, kernel: kernel.index, cta: kernel.next };
         kernel.next = kernel.share.after(kernel.next);
         kernel.running += 1;
+        kernel.draining += 1;
         free.take(&kernel.needs);
         let at = self.dispatch_at.max(parts.out.now());
         self.dispatch_at = at + parts.site.machine.host.dispatch_interval;
@@ -190,36 +202,16 @@ impl Dispatcher {
         true
     }
 
-    /// When all CTAs of a kernel have run, waits for what the module's SMs have posted: its own stores, and those of others
-    /// beside it.
-    fn drain_if_done<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
-        for kernel in &mut self.kernels {
-            let left = kernel.next < kernel.share.end && !self.failed;
-            if left || kernel.running > 0 || kernel.draining > 0 {
-                continue;
-            }
-            kernel.draining = u32::from(parts.sms()) + 1;
-            let slot = kernel.slot;
-            parts.out.send(parts.out.now() + Ps(1), self.id, self.id, Message::KernelDrained { kernel: slot });
-            parts.tell_sms(parts.out.now(), self.id, Message::Drain(Drainer::Kernel(slot)));
+    /// Tells the command processor of kernels all of whose CTAs have run, the last of what they posted taken at `over`.
+    fn end_those_done<C: Below<D>, D: Contents>(&mut self, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
+        let left = |kernel: &Kernel| kernel.next < kernel.share.end && !self.failed;
+        while let Some(place) = self.kernels.iter().position(|kernel| kernel.draining == 0 && !left(kernel)) {
+            let Kernel { slot, launch, ctas, .. } = self.kernels.remove(place);
+            self.paces[launch as usize].drain((ctas > 0).then_some(over));
+            parts.uncore.end_kernel(parts.out.now(), self.kernels.is_empty());
+            let at = parts.to_command_processor(over);
+            let done = Message::KernelDone { module: parts.site.module, slot };
+            parts.out.send(at, self.id, parts.site.layout.command_processor(), done);
         }
-    }
-
-    /// One of the things that a kernel's end waits for has come.
-    pub fn drained<C: Below<D>, D: Contents>(&mut self, slot: KernelSlot, parts: &mut Parts<'_, '_, C, D>) {
-        let place = self.kernels.iter().position(|kernel| kernel.slot == slot);
-        let place = place.expect("a kernel drains while it is the module's");
-        let kernel = &mut self.kernels[place];
-        kernel.draining -= 1;
-        if kernel.draining > 0 {
-            return;
-        }
-        let Kernel { launch, ctas, .. } = self.kernels.remove(place);
-        let ended = if ctas == 0 { None } else { Some(parts.out.now()) };
-        self.paces[launch as usize].drain(ended);
-        parts.uncore.end_kernel(parts.out.now(), self.kernels.is_empty());
-        let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
-        let done = Message::KernelDone { module: parts.site.module, slot };
-        parts.out.send(at, self.id, parts.site.layout.command_processor(), done);
     }
 }

@@ -271,7 +271,7 @@ pub enum Message<D: Contents> {
         cta: u32,
     },
     /// To a controller: a CTA has ended.
-    Ended {
+    CtaEnded {
         /// On which SM.
         sm: SmId,
         /// The kernel's slot.
@@ -311,11 +311,10 @@ pub enum Message<D: Contents> {
         /// Scope of its release.
         scope: Scope,
     },
-    /// To a controller: everything an SM had posted when a kernel's CTAs ended has been taken, or the latest of them has
-    /// ended.
-    KernelDrained {
-        /// The kernel.
-        kernel: KernelSlot,
+    /// To a controller: everything an SM had posted when a CTA ended has been taken.
+    CtaDrained {
+        /// The CTA's kernel.
+        slot: KernelSlot,
     },
     /// To a controller: run a plan for a warp.
     Sync {

@@ -84,6 +84,18 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         at + crate::convert::to_controller(&self.site.machine)
     }
 
+    /// When an SM has sent what its controller has at `at`.
+    pub fn from_sm(&self, at: Ps) -> Ps {
+        at.saturating_sub(crate::convert::to_controller(&self.site.machine))
+    }
+
+    /// When the command processor hears of what SMs or slices had done at `over`, and the controller knows now.
+    pub fn to_command_processor(&self, over: Ps) -> Ps {
+        let machine = &self.site.machine;
+        let way = crate::convert::host_latency(machine);
+        (self.out.now() + crate::convert::beyond_controller(way, machine)).max(over + way)
+    }
+
     /// SMs of the module.
     pub fn sms(&self) -> u16 {
         if self.site.layout.host() == Some(self.site.module) { 0 } else { self.site.layout.sms }

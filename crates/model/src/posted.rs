@@ -22,8 +22,8 @@ pub enum Drainer {
         /// Scope of its release.
         scope: Scope,
     },
-    /// The controller, at the end of a kernel. It waits for what kernels beside it have posted on the SM so far, too.
-    Kernel(KernelSlot),
+    /// The controller, at the end of a CTA of a kernel. It waits for what others have posted on the SM so far, too.
+    Cta(KernelSlot),
     /// The controller, where the module is to use a page no more.
     Page(Page),
 }
@@ -95,9 +95,9 @@ mod tests {
     fn a_drain_is_over_when_all_that_was_posted_before_it_is_back() {
         let mut posted = Posted::new(PostedConfig { stores: 2 });
         let credit = posted.try_take().expect("two are left");
-        posted.drain(Drainer::Kernel(KernelSlot(1)));
+        posted.drain(Drainer::Cta(KernelSlot(1)));
         assert_eq!(posted.pop_drained(), None);
         posted.give_back(credit);
-        assert_eq!(posted.pop_drained(), Some(Drainer::Kernel(KernelSlot(1))));
+        assert_eq!(posted.pop_drained(), Some(Drainer::Cta(KernelSlot(1))));
     }
 }

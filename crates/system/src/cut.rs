@@ -1,5 +1,6 @@
 //! How the machine is cut for the engine: each module a partition, and each way of a GPU at a switch; those of a GPU are a
-//! group. What else is between GPUs and the command processor together are another. On several threads SMs stand apart from
+//! group. What else is between GPUs and the command processor together are another, the hub; where there is one GPU module, it
+//! stands with that. On several threads SMs stand apart from
 //! their module, some in each of several partitions, and the slices of a module that is alone likewise. Where modules are so
 //! close that windows would be too short to be worth a barrier, those of a GPU, or all, share one.
 
@@ -10,7 +11,7 @@ use tombolo_engine::Lookahead;
 use tombolo_machine::MachineConfig;
 use tombolo_model::apart::least_delay;
 use tombolo_model::below::Below;
-use tombolo_model::convert::{broadcast_latency, host_latency, host_way, slice_groups};
+use tombolo_model::convert::{beyond_controller, broadcast_latency, host_latency, host_way, slice_groups};
 use tombolo_model::gpu_way::GpuWay;
 use tombolo_model::layout::{Layout, Place, Unit};
 use tombolo_model::module::Module;
@@ -100,7 +101,10 @@ impl Cut {
         };
         let by_hub = layout.host && layout.ways <= topology.gpus;
         let to_host = host_way(machine).filter(|_| by_hub).map_or(Ps::NEVER, |way| to_port + Ps(way.0 / 2));
-        let beyond = cross.min(to_host).min(host_latency(machine)).min(broadcast_latency(machine));
+        // A lone module's controller and the command processor share a partition.
+        let way = host_latency(machine).min(broadcast_latency(machine));
+        let to_hub = if layout.modules == 1 { way } else { beyond_controller(way, machine) };
+        let beyond = cross.min(to_host).min(to_hub);
         let alone = layout.all_modules() == 1;
         if most.sms > 0 && threads > 1 {
             let parts = most.limited((threads * PARTS_PER_THREAD).div_ceil(usize::from(layout.all_modules())));
@@ -139,6 +143,9 @@ impl Cut {
                 Place::Module(module, unit) if self.is_apart(unit) => self.seat_apart(module, unit, machine, layout),
                 Place::Module(module, _) => Seat::Modules(ModuleId(module.0 / self.modules * self.modules)),
                 Place::Way(gpu, way) => Seat::Way(gpu, way),
+                Place::Switch | Place::CommandProcessor | Place::Driver if layout.modules == 1 => {
+                    Seat::Modules(ModuleId(0))
+                }
                 Place::Switch | Place::CommandProcessor | Place::Driver => Seat::Hub,
             };
             seats.iter().position(|(_, other)| *other == seat).expect("each component has a partition") as u16
@@ -189,7 +196,9 @@ impl Cut {
             let ways = Way::BOTH.into_iter().filter(|_| gpu < layout.ways);
             seats.extend(ways.map(|way| (u16::from(gpu), Seat::Way(GpuId(gpu), way))));
         }
-        seats.push((u16::from(gpus), Seat::Hub));
+        if layout.modules > 1 {
+            seats.push((u16::from(gpus), Seat::Hub));
+        }
         seats
     }
 
@@ -214,6 +223,9 @@ impl Cut {
                 Seat::Modules(first) => {
                     part.first = first.0;
                     part.modules.extend(modules.by_ref().take(usize::from(self.modules)));
+                    if first == ModuleId(0) && (self.whole || layout.modules == 1) {
+                        part.hub = hub.take();
+                    }
                     if self.parts != Parts::default() {
                         apart = self.apart(&mut part.modules[0], built).into_iter();
                     }
@@ -229,7 +241,6 @@ impl Cut {
         }
         if self.whole {
             parts[0].ways.extend(ways);
-            parts[0].hub = hub;
         }
         parts
     }

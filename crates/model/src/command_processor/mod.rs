@@ -23,6 +23,7 @@ mod slots;
 mod streams;
 mod times;
 
+use crate::below::{Below, L2};
 use crate::boundaries::{Boundaries, Decision};
 use crate::cpu::HostWork;
 use crate::kernel_slot::KernelSlot;
@@ -41,7 +42,7 @@ use times::stretch;
 pub use times::{KernelTime, Stretch};
 use tombolo_machine::MachineConfig;
 use tombolo_protocol::elision::KernelId;
-use tombolo_protocol::{Protocol, Topology};
+use tombolo_protocol::Topology;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Bytes, ModuleId, Ps, Serializer, SmId};
 
@@ -136,6 +137,8 @@ pub struct CommandProcessor {
     latency: Ps,
     /// Latency to all controllers at once.
     broadcast: Ps,
+    /// Of these, from a controller to SMs and slices.
+    crossbar: Ps,
     launch_latency: Ps,
     dependent_launch_latency: Ps,
     copy_latency: Ps,
@@ -184,6 +187,7 @@ impl CommandProcessor {
             boundaries,
             latency: crate::convert::host_latency(machine),
             broadcast: crate::convert::broadcast_latency(machine),
+            crossbar: crate::convert::to_controller(machine),
             launch_latency: machine.host.launch_latency,
             dependent_launch_latency: machine.host.dependent_launch_latency,
             copy_latency: machine.host.copy_latency,
@@ -199,7 +203,7 @@ impl CommandProcessor {
     }
 
     /// Handles an event.
-    pub fn handle<C: Protocol, D: Contents>(
+    pub fn handle<C: Below<D>, D: Contents>(
         &mut self,
         message: Message<D>,
         protocol: &C,
@@ -299,7 +303,7 @@ impl CommandProcessor {
     }
 
     /// Begins all commands that may.
-    fn begin_next<C: Protocol, T: Topology, D: Contents>(&mut self, here: &mut Beside<'_, '_, C, T, D>) {
+    fn begin_next<C: Below<D>, T: Topology, D: Contents>(&mut self, here: &mut Beside<'_, '_, C, T, D>) {
         if self.sets_up(here) {
             return;
         }
@@ -326,7 +330,7 @@ impl CommandProcessor {
         }
     }
 
-    fn begin_work<C: Protocol, T: Topology, D: Contents>(&mut self, what: What, here: &mut Beside<'_, '_, C, T, D>) {
+    fn begin_work<C: Below<D>, T: Topology, D: Contents>(&mut self, what: What, here: &mut Beside<'_, '_, C, T, D>) {
         let (stage, packet) = (Stage::Read, KernelId(0));
         let started = here.out.now();
         let slot = self.slots.add(Work { what, stage, packet, started, around: started, side: None, running: 0 });
@@ -336,7 +340,7 @@ impl CommandProcessor {
     }
 
     /// A stage of a command is over: begins the next, and those behind it as long as each is over at once.
-    fn go_through<C: Protocol, T: Topology, D: Contents>(
+    fn go_through<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -354,7 +358,7 @@ impl CommandProcessor {
     }
 
     /// Begins the stage that a command is at; returns whether it is over at once.
-    fn begin_stage<C: Protocol, T: Topology, D: Contents>(
+    fn begin_stage<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -394,7 +398,7 @@ impl CommandProcessor {
     }
 
     /// Decides what a side of a boundary does and begins that, when it is its turn.
-    fn operate<C: Protocol, T: Topology, D: Contents>(
+    fn operate<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -415,7 +419,7 @@ impl CommandProcessor {
     }
 
     /// Decides what the side of a boundary that a command is at does.
-    fn decide<C: Protocol, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &Beside<'_, '_, C, T, D>) {
+    fn decide<C: Below<D>, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &Beside<'_, '_, C, T, D>) {
         let now = here.out.now();
         let work = self.slots.get(slot);
         let (command, is_after) = match work.what {
@@ -439,7 +443,7 @@ impl CommandProcessor {
     }
 
     /// Starts the next phase of the side at hand; returns whether all have run.
-    fn phase<C: Protocol, T: Topology, D: Contents>(
+    fn phase<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -451,6 +455,7 @@ impl CommandProcessor {
         let at = here.out.now() + self.latency_to(members.len());
         let counted = self.boundaries.logs();
         for (member, action) in members {
+            let at = if C::Slice::is_walked(here.protocol, action) { self.at_controller(at, here.out) } else { at };
             let extent = self.boundaries.extent(&side.decision, member, action);
             here.out.send(at, id, self.layout.controller(member), Message::Phase { slot, action, extent, counted });
         }
@@ -463,7 +468,7 @@ impl CommandProcessor {
     }
 
     /// The operations of a boundary have run: its command goes on, and those begin that waited for their turn.
-    fn operated<C: Protocol, T: Topology, D: Contents>(
+    fn operated<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -491,6 +496,8 @@ impl CommandProcessor {
         let opened = self.slots.get(slot).started + delay;
         let at = opened.max(out.now() + self.latency_to(count));
         let message = Message::Launch { command: command as u32, launch: number, slot };
+        let begins = at;
+        let at = self.at_controller(begins, out);
         let remaps = self.schedule.around(command).is_some_and(|around| !around.remaps.is_empty());
         for module in modules {
             if remaps {
@@ -500,15 +507,16 @@ impl CommandProcessor {
             out.send(at, self.layout.command_processor(), self.layout.controller(module), message);
         }
         if let Some(host) = self.layout.host() {
-            let begins = Message::KernelBegins { slot, launch: number };
-            out.send(at, self.layout.command_processor(), self.layout.controller(host), begins);
+            let message = Message::KernelBegins { slot, launch: number };
+            let at = at.max(out.now() + self.latency);
+            out.send(at, self.layout.command_processor(), self.layout.controller(host), message);
         }
         self.slots.get(slot).running = count as u8;
-        self.tell_links(at, LinkEvent::Launch, out);
+        self.tell_links(begins, LinkEvent::Launch, out);
         self.open += 1;
         let number = number as usize;
         self.kernels.resize(self.kernels.len().max(number + 1), KernelTime::default());
-        self.kernels[number] = KernelTime { kernel, stream, on, start: opened, end: at };
+        self.kernels[number] = KernelTime { kernel, stream, on, start: opened, end: begins };
         false
     }
 
@@ -535,7 +543,7 @@ impl CommandProcessor {
     }
 
     /// A command has ended.
-    fn end<C: Protocol, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
+    fn end<C: Below<D>, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
         let now = here.out.now();
         let what = self.slots.remove(slot).what;
         match what {
@@ -570,6 +578,11 @@ impl CommandProcessor {
     /// Latency to so many controllers.
     fn latency_to(&self, members: usize) -> Ps {
         if members == usize::from(self.layout.modules) { self.broadcast } else { self.latency }
+    }
+
+    /// When a controller is to have what its SMs or slices are to have at `at`.
+    fn at_controller<D: Contents>(&self, at: Ps, out: &Out<'_, D>) -> Ps {
+        at.saturating_sub(self.crossbar).max(out.now() + Ps(1))
     }
 
     /// What a command waits for is over at `at`.

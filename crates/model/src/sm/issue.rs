@@ -337,7 +337,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Frees a CTA's slot, or does so when the last of its arithmetic is over; the controller asks for it.
-    pub fn end_cta<C>(&mut self, index: u8, here: &mut SmContext<'_, '_, C, D>) {
+    pub fn end_cta<C: Protocol>(&mut self, index: u8, here: &mut SmContext<'_, '_, C, D>) {
         let place = &mut self.ctas[usize::from(index)];
         let end = place.as_ref().expect("a CTA ends once").latest;
         if end > here.out.now() {
@@ -347,6 +347,6 @@ impl<D: Contents> Sm<D> {
         self.taken &= !slots;
         stream.clear();
         self.spare.push(stream);
-        self.tell_ended(kernel, false, here);
+        self.cta_ended(kernel, false, here);
     }
 }

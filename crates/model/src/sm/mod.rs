@@ -35,7 +35,7 @@ use crate::latency::{Answered, Stamp};
 use crate::message::{Flag, Message, Out};
 use crate::mshr::{EntryId, Mshr};
 use crate::pace::KernelCounts;
-use crate::posted::Posted;
+use crate::posted::{Drainer, Posted};
 use crate::site::Site;
 use crate::stall::{Stall, StallTimes};
 use crate::stats::SmStats;
@@ -277,7 +277,7 @@ impl<D: Contents> Sm<D> {
         let mut stream = self.spare.pop().unwrap_or_default();
         if let Err(error) = here.shared.program.cta(index, cta, &mut stream) {
             here.shared.failure.get_or_insert(error.to_string());
-            return self.tell_ended(kernel, true, here);
+            return self.cta_ended(kernel, true, here);
         }
         let slot = self.ctas.iter().position(Option::is_none).expect("the controller knows how many CTAs fit");
         self.counts.turn_to(kernel, &self.stats, &self.stalls.times);
@@ -303,11 +303,13 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Tells the controller of a CTA that has ended, or (`failed`) could not be decoded.
-    fn tell_ended<C>(&self, slot: KernelSlot, failed: bool, here: &mut SmContext<'_, '_, C, D>) {
+    /// Tells the controller of a CTA that has ended, or (`failed`) could not be decoded, and once more when all that the SM has
+    /// posted so far has been taken.
+    fn cta_ended<C: Protocol>(&mut self, slot: KernelSlot, failed: bool, here: &mut SmContext<'_, '_, C, D>) {
         let at = here.out.now() + crate::convert::to_controller(&here.site.machine);
         let controller = here.site.layout.controller(here.site.module);
-        here.out.send(at, self.id, controller, Message::Ended { sm: self.sm, slot, failed });
+        here.out.send(at, self.id, controller, Message::CtaEnded { sm: self.sm, slot, failed });
+        self.drain(Drainer::Cta(slot), here);
     }
 
     /// Its id.

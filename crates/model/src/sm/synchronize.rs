@@ -123,9 +123,9 @@ impl<D: Contents> Sm<D> {
             let (now, way) = (here.out.now(), crate::convert::to_controller(&here.site.machine));
             let (at, to, message) = match drainer {
                 Drainer::Warp { warp, scope } => (now + Ps(1), self.id, Message::Drained { warp, scope }),
-                Drainer::Kernel(kernel) => {
-                    here.shared.count(kernel, self.counts.take(kernel, &self.stats, &self.stalls.times));
-                    (now + way, controller, Message::KernelDrained { kernel })
+                Drainer::Cta(slot) => {
+                    here.shared.count(slot, self.counts.take(slot, &self.stats, &self.stalls.times));
+                    (now + way, controller, Message::CtaDrained { slot })
                 }
                 Drainer::Page(page) => (now + way, controller, Message::PageQuiet { page }),
             };

@@ -16,6 +16,8 @@ use tombolo_types::{Line, Page, Ps};
 /// A page whose translation is asked for.
 pub(super) struct Awaited<D: Contents> {
     page: Page,
+    /// When the L2 TLB answers.
+    earliest: Ps,
     /// What waits for it, in order.
     held: Vec<Held<D>>,
 }
@@ -69,7 +71,10 @@ impl<D: Contents> Sm<D> {
         let now = here.out.now();
         let page = self.page(line);
         match self.tlb.lookup(now, page) {
-            Some(ready) if ready > now && self.awaits(page) => Translation::Awaited(ready),
+            Some(ready) if ready > now => match self.answered(page) {
+                Some(earliest) => Translation::Awaited(earliest),
+                None => Translation::At(ready),
+            },
             Some(ready) => Translation::At(ready),
             None => self.ask_l2_tlb(page, here),
         }
@@ -79,20 +84,22 @@ impl<D: Contents> Sm<D> {
         Page(line.0 >> self.costs.lines_per_page_shift)
     }
 
-    fn awaits(&self, page: Page) -> bool {
-        self.awaited.iter().any(|awaited| awaited.page == page)
+    /// When the L2 TLB answers for a page that it has been asked for.
+    fn answered(&self, page: Page) -> Option<Ps> {
+        self.awaited.iter().find(|awaited| awaited.page == page).map(|awaited| awaited.earliest)
     }
 
     /// Asks the page's bank of the L2 TLB.
     #[cold]
     fn ask_l2_tlb<C: Protocol>(&mut self, page: Page, here: &mut SmContext<'_, '_, C, D>) -> Translation {
         let (now, machine) = (here.out.now(), &here.site.machine);
-        // What comes at the same time as the answer waits for it.
-        let earliest = now + machine.tlb.l2_latency + Ps(1);
         self.stats.tlb_misses += 1;
-        self.tlb.fill(page, earliest);
-        if !self.awaits(page) {
-            self.awaited.push(Awaited { page, held: Vec::new() });
+        let asked = self.answered(page);
+        let earliest = asked.unwrap_or(now + machine.tlb.l2_latency);
+        // What comes at the same time as the answer waits for it.
+        self.tlb.fill(page, earliest + Ps(1));
+        if asked.is_none() {
+            self.awaited.push(Awaited { page, earliest, held: Vec::new() });
             let bank = here.site.layout.slice(here.site.module, here.site.tlb_bank(page));
             let at = now + crate::convert::to_l2_tlb(machine);
             here.out.send(at, self.id, bank, Message::Translate { sm: self.sm, page });
@@ -148,9 +155,12 @@ impl<D: Contents> Sm<D> {
                     {
                         self.asked[register.index()] = Asked::new(since, departs);
                     }
+                    let entry = since.is_some().then_some(register);
                     if let Some(warp) = warp {
-                        let entry = since.is_some().then_some(register);
                         self.await_translation(warp, entry, departs.translation());
+                    }
+                    if let Some(entry) = entry {
+                        self.prolong_translation(entry, ready);
                     }
                     self.send(body, departs.reaches(), here);
                 }
