@@ -37,8 +37,8 @@ fn witnesses(busy: [u16; 2], lookahead: Lookahead, windows: u64) -> Vec<Option<(
 }
 
 #[test]
-fn neighbours_begin_on_one_thread_and_part_when_they_alone_are_busy() {
-    let [Some(first), Some(second), None, None] = witnesses([0, 1], Lookahead::even(4, LOOKAHEAD), 2_001)[..] else {
+fn partitions_of_one_thread_part_when_they_alone_are_busy() {
+    let [Some(first), None, Some(second), None] = witnesses([0, 2], Lookahead::even(4, LOOKAHEAD), 2_001)[..] else {
         panic!("two are busy")
     };
     assert_eq!(first.0, second.0);

@@ -60,7 +60,7 @@ impl CommandProcessor {
             return true;
         }
         self.core.push(Stretch { start: out.now(), end: out.now() });
-        let at = out.now() + self.latency;
+        let at = out.now() + self.ways.one;
         out.send(at, self.layout.command_processor(), core, Message::HostWork { slot, work });
         false
     }

@@ -22,6 +22,7 @@ mod side;
 mod slots;
 mod streams;
 mod times;
+mod ways;
 
 use crate::below::{Below, L2};
 use crate::boundaries::{Boundaries, Decision};
@@ -41,10 +42,11 @@ use streams::{Launch, Next, Streams};
 use times::stretch;
 pub use times::{KernelTime, Stretch};
 use tombolo_machine::MachineConfig;
-use tombolo_protocol::elision::KernelId;
 use tombolo_protocol::Topology;
+use tombolo_protocol::elision::KernelId;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Bytes, ModuleId, Ps, Serializer, SmId};
+use ways::Ways;
 
 /// A command under way.
 struct Work {
@@ -133,12 +135,7 @@ pub struct CommandProcessor {
     hosted: Vec<Stretch>,
     /// Operations at the end of the program.
     ending: Option<Stretch>,
-    /// Latency to one controller.
-    latency: Ps,
-    /// Latency to all controllers at once.
-    broadcast: Ps,
-    /// Of these, from a controller to SMs and slices.
-    crossbar: Ps,
+    ways: Ways,
     launch_latency: Ps,
     dependent_launch_latency: Ps,
     copy_latency: Ps,
@@ -185,9 +182,7 @@ impl CommandProcessor {
             hosted: Vec::new(),
             ending: None,
             boundaries,
-            latency: crate::convert::host_latency(machine),
-            broadcast: crate::convert::broadcast_latency(machine),
-            crossbar: crate::convert::to_controller(machine),
+            ways: Ways::new(machine, layout.modules),
             launch_latency: machine.host.launch_latency,
             dependent_launch_latency: machine.host.dependent_launch_latency,
             copy_latency: machine.host.copy_latency,
@@ -452,10 +447,11 @@ impl CommandProcessor {
         let mut side = self.slots.get(slot).side.take().expect("a side was decided");
         let mut members = Vec::new();
         let more = side.begin_phase(here.protocol, here.topology, |member, action| members.push((member, action)));
-        let at = here.out.now() + self.latency_to(members.len());
+        let now = here.out.now();
+        let at = now + self.ways.to(members.len());
         let counted = self.boundaries.logs();
         for (member, action) in members {
-            let at = if C::Slice::is_walked(here.protocol, action) { self.at_controller(at, here.out) } else { at };
+            let at = if C::Slice::is_walked(here.protocol, action) { self.ways.at_controller(at, now) } else { at };
             let extent = self.boundaries.extent(&side.decision, member, action);
             here.out.send(at, id, self.layout.controller(member), Message::Phase { slot, action, extent, counted });
         }
@@ -494,10 +490,9 @@ impl CommandProcessor {
         let count = modules.clone().count();
         let delay = if is_first { self.launch_latency } else { self.dependent_launch_latency };
         let opened = self.slots.get(slot).started + delay;
-        let at = opened.max(out.now() + self.latency_to(count));
+        let begins = opened.max(out.now() + self.ways.to(count));
         let message = Message::Launch { command: command as u32, launch: number, slot };
-        let begins = at;
-        let at = self.at_controller(begins, out);
+        let at = self.ways.at_controller(begins, out.now());
         let remaps = self.schedule.around(command).is_some_and(|around| !around.remaps.is_empty());
         for module in modules {
             if remaps {
@@ -508,7 +503,7 @@ impl CommandProcessor {
         }
         if let Some(host) = self.layout.host() {
             let message = Message::KernelBegins { slot, launch: number };
-            let at = at.max(out.now() + self.latency);
+            let at = at.max(out.now() + self.ways.one);
             out.send(at, self.layout.command_processor(), self.layout.controller(host), message);
         }
         self.slots.get(slot).running = count as u8;
@@ -573,16 +568,6 @@ impl CommandProcessor {
             }
             What::Core(HostWork::Phase(_) | HostWork::Results) => self.host_program = Some(HostProgram::Results),
         }
-    }
-
-    /// Latency to so many controllers.
-    fn latency_to(&self, members: usize) -> Ps {
-        if members == usize::from(self.layout.modules) { self.broadcast } else { self.latency }
-    }
-
-    /// When a controller is to have what its SMs or slices are to have at `at`.
-    fn at_controller<D: Contents>(&self, at: Ps, out: &Out<'_, D>) -> Ps {
-        at.saturating_sub(self.crossbar).max(out.now() + Ps(1))
     }
 
     /// What a command waits for is over at `at`.
