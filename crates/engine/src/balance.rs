@@ -1,4 +1,4 @@
-//! Who runs which partition: shares of about equal load.
+//! Who runs which partition: shares of about equal load, and how many of them.
 
 use std::iter::repeat_n;
 
@@ -10,10 +10,37 @@ const WORTHWHILE: u64 = 5;
 /// the work of the busiest. Source: assumed.
 const DIVIDED: u64 = 10;
 
-/// Adjacent partitions to the same thread, about as many to each and where that is as good whole groups; by partition.
-pub(crate) fn blocks(groups: &[u16], threads: usize) -> Vec<u16> {
+/// What a barrier costs, in events. Source: measured on two cores, some 2 us, and 0.2 us an event.
+const BARRIER: u64 = 10;
+
+/// What partitions had to do in some windows.
+#[derive(Clone, Copy)]
+pub(crate) struct Work<'a> {
+    /// Events of each partition.
+    pub(crate) loads: &'a [u64],
+    /// The group of each partition.
+    pub(crate) groups: &'a [u16],
+    /// Windows.
+    pub(crate) windows: u64,
+}
+
+/// The fewest threads, up to `most`, that take hardly longer for work than any other number of them.
+pub(crate) fn fewest(work: Work<'_>, most: usize) -> usize {
+    let times: Vec<u64> = (1..=most).map(|threads| time(work, threads)).collect();
+    let least = times.iter().copied().min().unwrap_or(0);
+    1 + times.iter().position(|time| time * (100 - WORTHWHILE) <= least * 100).unwrap_or(0)
+}
+
+/// What work takes on so many threads, in hundredths of an event.
+fn time(Work { loads, groups, windows }: Work<'_>, threads: usize) -> u64 {
+    let barriers = if threads > 1 { windows * BARRIER * 100 } else { 0 };
+    cost(loads, groups, &best(loads, groups, threads), threads) + barriers
+}
+
+/// Partitions to threads in turn, for neighbours are often of one kind, or where that is as good whole groups; by partition.
+pub(crate) fn first_dealing(groups: &[u16], threads: usize) -> Vec<u16> {
     let count = groups.len();
-    let of_partitions: Vec<u16> = (0..count).map(|index| (index * threads / count) as u16).collect();
+    let of_partitions: Vec<u16> = (0..count).map(|index| (index % threads) as u16).collect();
     let mut of_groups = Vec::new();
     for members in sizes(groups) {
         let twice_the_middle = 2 * of_groups.len() + members;
@@ -27,11 +54,15 @@ pub(crate) fn blocks(groups: &[u16], threads: usize) -> Vec<u16> {
 /// unless another dealing would have been clearly better.
 pub(crate) fn deal(loads: &[u64], groups: &[u16], owners: Vec<u16>, threads: usize) -> Vec<u16> {
     let cost = |owners: &Vec<u16>| cost(loads, groups, owners, threads);
-    let dealings = [whole_groups(loads, groups, threads), largest_first(loads, threads)];
-    match dealings.into_iter().min_by_key(cost) {
-        Some(best) if cost(&best) * 100 < cost(&owners) * (100 - WORTHWHILE) => best,
-        _ => owners,
-    }
+    let best = best(loads, groups, threads);
+    if cost(&best) * 100 < cost(&owners) * (100 - WORTHWHILE) { best } else { owners }
+}
+
+/// The thread of each partition, where each has `loads` to do: whole groups or not, whichever costs less.
+pub(crate) fn best(loads: &[u64], groups: &[u16], threads: usize) -> Vec<u16> {
+    let (whole, divided) = (whole_groups(loads, groups, threads), largest_first(loads, threads));
+    let cost = |owners: &[u16]| cost(loads, groups, owners, threads);
+    if cost(&divided) < cost(&whole) { divided } else { whole }
 }
 
 /// Each group, the busiest first, to the thread that has least to do so far.
@@ -90,15 +121,15 @@ mod tests {
     const GPUS: [u16; 7] = [0, 0, 0, 1, 1, 1, 2];
 
     #[test]
-    fn blocks_are_adjacent_and_even() {
-        assert_eq!(blocks(&APART[..5], 2), [0, 0, 0, 1, 1]);
-        assert_eq!(blocks(&APART[..3], 3), [0, 1, 2]);
+    fn threads_take_turns() {
+        assert_eq!(first_dealing(&GPUS[..3], 2), [0, 1, 0]);
+        assert_eq!(first_dealing(&APART[..3], 3), [0, 1, 2]);
     }
 
     #[test]
-    fn blocks_are_whole_groups_unless_that_is_uneven() {
-        assert_eq!(blocks(&GPUS, 2), [0, 0, 0, 1, 1, 1, 1]);
-        assert!(splits(&GPUS, &blocks(&GPUS, 4)));
+    fn groups_stay_whole_unless_that_is_uneven() {
+        assert_eq!(first_dealing(&GPUS, 2), [0, 0, 0, 1, 1, 1, 1]);
+        assert!(splits(&GPUS, &first_dealing(&GPUS, 4)));
     }
 
     #[test]
@@ -112,6 +143,17 @@ mod tests {
         let owners = vec![0, 1, 0, 1];
         assert_eq!(deal(&[50, 50, 52, 50], &APART[..4], owners.clone(), 2), owners);
         assert_eq!(deal(&[0; 4], &APART[..4], owners.clone(), 2), owners, "also when nothing has happened");
+    }
+
+    #[test]
+    fn a_thread_that_cannot_help_is_not_used() {
+        let fewest =
+            |loads: &[u64], windows| fewest(Work { loads, groups: &APART[..loads.len()], windows }, loads.len());
+        assert_eq!(fewest(&[900; 4], 10), 4);
+        assert_eq!(fewest(&[900, 900, 900, 10], 10), 3, "one partition has hardly anything to do");
+        assert_eq!(fewest(&[900, 10, 10, 10], 10), 1);
+        assert_eq!(fewest(&[90; 4], 100), 1, "fewer events than barriers cost");
+        assert_eq!(fewest(&[0; 4], 10), 1);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::lookahead::Lookahead;
 use crate::parallel;
 use crate::partition::Partition;
 use crate::share::{Ownership, Share};
+use crate::staff::{Spare, Staff};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use tombolo_types::{ComponentId, Ps};
 
@@ -36,7 +37,7 @@ pub struct EngineStats {
     pub windows: u64,
     /// Time of the last event handled, in this run or before it.
     pub last_event: Ps,
-    /// Threads that took part: as many as asked for, but no more than there are partitions.
+    /// Threads that took part, in most of the windows: no more than there are partitions, nor than help.
     pub threads: usize,
     /// Whether events are left that are due at or after [`HORIZON`].
     pub beyond: bool,
@@ -75,8 +76,8 @@ impl<P: Partition> Engine<P> {
         self.lanes[home].queue.push(Event { time: at, to, from, sequence, message });
     }
 
-    /// Handles events until none is left before [`HORIZON`], on up to `threads` threads, the calling one among them. May
-    /// be called again after more has been scheduled.
+    /// Handles events until none is left before [`HORIZON`], on up to `threads` threads, the calling one among them. One that
+    /// does not help is not used. May be called again after more has been scheduled.
     ///
     /// # Panics
     /// With the panic of a handler; where several partitions panic in the same window, with that of the first group's, which
@@ -85,19 +86,41 @@ impl<P: Partition> Engine<P> {
     // A function of its own where it is compiled: a profiler tells by its symbol what is simulation.
     #[inline(never)]
     pub fn run(&mut self, threads: usize) -> EngineStats {
+        let more = threads.max(1) - 1;
+        self.run_with(&Spare::new(more), more)
+    }
+
+    /// The same on the calling thread, which those of `spare` join, now and then, where they help. It gives back what
+    /// does not.
+    ///
+    /// # Panics
+    /// As [`Engine::run`].
+    pub fn run_beside(&mut self, spare: &Spare) -> EngineStats {
+        self.run_with(spare, 0)
+    }
+
+    fn run_with(&mut self, spare: &Spare, at_once: usize) -> EngineStats {
         assert!(!self.unfinished, "a run that ended in a panic cannot be continued");
         self.unfinished = true;
-        let before: u64 = self.lanes.iter().map(|lane| lane.events).sum();
+        let before: Vec<u64> = self.lanes.iter().map(|lane| lane.events).collect();
         let map = Ownership { home: &self.home, lookahead: &self.lookahead };
-        let threads = threads.clamp(1, self.partitions.len());
-        let (windows, threads) = match threads {
-            1 => (run_alone(&mut self.partitions, &mut self.lanes, map), 1),
-            _ => parallel::run(&mut self.partitions, &mut self.lanes, map, threads),
-        };
+        let mut windows = Windows(vec![0; self.partitions.len()]);
+        let mut staff = Staff::new(spare, at_once, before.clone());
+        loop {
+            let (partitions, lanes) = (&mut self.partitions, &mut self.lanes);
+            let is_over = match staff.threads() {
+                1 => run_alone(partitions, lanes, map, &mut staff, &mut windows),
+                _ => parallel::run(partitions, lanes, map, &mut staff, &mut windows),
+            };
+            if is_over {
+                break;
+            }
+        }
         self.unfinished = false;
-        let events = self.lanes.iter().map(|lane| lane.events).sum::<u64>() - before;
+        let events = self.lanes.iter().map(|lane| lane.events).sum::<u64>() - before.iter().sum::<u64>();
         let beyond = self.lanes.iter().any(|lane| !lane.queue.is_empty());
-        EngineStats { events, windows, last_event: self.now(), threads, beyond }
+        let threads = windows.threads();
+        EngineStats { events, windows: windows.all(), last_event: self.now(), threads, beyond }
     }
 
     /// Time of the last event handled; zero before the first.
@@ -121,27 +144,57 @@ impl<P: Partition> Engine<P> {
     }
 }
 
-/// Runs all partitions on the calling thread, window by window, without any synchronisation; returns the
-/// number of windows. The panic of a handler goes on from here, when all is back in its place.
-fn run_alone<P: Partition>(partitions: &mut [P], lanes: &mut Vec<Lane<P::Message>>, map: Ownership<'_>) -> u64 {
+/// Windows of a run, by the number of threads, from one.
+pub(crate) struct Windows(Vec<u64>);
+
+impl Windows {
+    /// Counts windows on so many threads.
+    pub(crate) fn add(&mut self, threads: usize, windows: u64) {
+        self.0[threads - 1] += windows;
+    }
+
+    /// On whatever number.
+    pub(crate) fn all(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The number of threads of most of them.
+    fn threads(&self) -> usize {
+        let most = self.0.iter().max();
+        1 + self.0.iter().position(|windows| Some(windows) == most).unwrap_or(0)
+    }
+}
+
+/// Runs all partitions on the calling thread, window by window, without any synchronisation, until no event is left or
+/// others join; returns whether none is left. The panic of a handler goes on from here, when all is back in its place.
+fn run_alone<P: Partition>(
+    partitions: &mut [P],
+    lanes: &mut Vec<Lane<P::Message>>,
+    map: Ownership<'_>,
+    staff: &mut Staff<'_>,
+    windows: &mut Windows,
+) -> bool {
     let count = partitions.len();
     let mut share = Share::new(0, &vec![0; count], 1, map);
     for (index, (partition, lane)) in partitions.iter_mut().zip(lanes.drain(..)).enumerate() {
         share.seat(index, partition, lane);
     }
-    let mut windows = 0;
     let run = AssertUnwindSafe(|| {
         loop {
             let start = share.earliest();
             if start >= HORIZON {
-                return;
+                return true;
             }
-            windows += 1;
+            windows.add(1, 1);
             share.run_window(map.window_end(start, true));
+            let all = windows.all();
+            let looks = all.is_multiple_of(parallel::REVIEW) && staff.may_change();
+            if looks && staff.review(share.events(), all, &map.lookahead.groups) {
+                return false;
+            }
         }
     });
     let outcome = catch_unwind(run);
     lanes.extend(share.into_seats().map(|(_, _, lane)| lane));
-    outcome.unwrap_or_else(|panic| resume_unwind(panic));
-    windows
+    outcome.unwrap_or_else(|panic| resume_unwind(panic))
 }

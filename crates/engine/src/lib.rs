@@ -14,8 +14,8 @@
 //! moved, and messages between components are neither lost nor delayed by the engine.
 //!
 //! Read next: [`Partition`] and [`Outbox`] (`partition.rs`) for what a model sees, [`EventQueue`]
-//! (`queue.rs`) for the time wheel, [`Engine`] (`engine.rs`) for the windows on one thread, and
-//! `parallel.rs` for those on several. The crate `model` holds the hardware.
+//! (`queue.rs`) for the time wheel, [`Engine`] (`engine.rs`) for the windows on one thread, `parallel.rs` for those on
+//! several, and `staff.rs` for how many there are. The crate `model` holds the hardware.
 
 mod balance;
 mod barrier;
@@ -30,6 +30,7 @@ mod partition;
 mod prefetch;
 mod queue;
 mod share;
+mod staff;
 
 pub use engine::{Engine, EngineStats, HORIZON};
 pub use event::Event;
@@ -37,3 +38,4 @@ pub use lookahead::Lookahead;
 pub use partition::{Outbox, Partition};
 pub use prefetch::{HOST_LINE, prefetch};
 pub use queue::EventQueue;
+pub use staff::Spare;

@@ -22,12 +22,14 @@ impl Lookahead {
     }
 
     /// The least delay of a message from one partition to another.
-    #[inline(always)]
     pub(crate) fn of(&self, from: u16, to: u16) -> Ps {
-        match self.groups[usize::from(from)] == self.groups[usize::from(to)] {
-            true => self.within,
-            false => self.between,
-        }
+        self.delay(self.groups[usize::from(from)] == self.groups[usize::from(to)])
+    }
+
+    /// The least delay of a message between two partitions, of one group (`near`) or of two.
+    #[inline(always)]
+    pub(crate) fn delay(&self, near: bool) -> Ps {
+        if near { self.within } else { self.between }
     }
 
     /// Panics unless it is one of `partitions` partitions.

@@ -3,15 +3,17 @@
 //! Each thread keeps its share of the partitions from window to window, because its cache holds them and
 //! because messages between them need no exchange. Where each has whole groups of them, windows are as long as groups are
 //! apart. The last thread to finish a window decides on the next one. Now and then the shares are dealt anew, where some
-//! threads have had more to do than others. Who runs a partition changes nothing in what it does.
+//! threads have had more to do than others, or another number of threads is better. Who runs a partition changes nothing
+//! in what it does.
 
 use crate::balance;
 use crate::barrier::{Barrier, Line};
-use crate::engine::HORIZON;
+use crate::engine::{HORIZON, Windows};
 use crate::exchange::Exchange;
 use crate::lane::Lane;
 use crate::partition::Partition;
 use crate::share::{Ownership, Share};
+use crate::staff::Staff;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,23 +21,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use tombolo_types::Ps;
 
-/// The end of a window that never begins: the run is over.
+/// The end of a window that never begins: the run is over, or goes on with another number of threads.
 const OVER: u64 = 0;
 
 /// Windows after which the shares are looked at. Source: assumed; long enough that the few microseconds
 /// that this takes do not count, short against the phases of a workload.
-const REVIEW: u64 = 512;
+pub(crate) const REVIEW: u64 = 512;
 
 /// What the threads of a run share.
-struct Crew<'a, P: Partition> {
+struct Crew<'a, 's, P: Partition> {
     map: Ownership<'a>,
-    table: Mutex<Table<'a, P>>,
+    table: Mutex<Table<'a, 's, P>>,
     exchange: Exchange<P::Message>,
     /// By thread: the earliest event that waits in its queues or that it sent in its last window.
     earliest: Vec<Line<AtomicU64>>,
     /// End of the present window, or `OVER`.
     end: Line<AtomicU64>,
+    /// Windows so far.
     windows: AtomicU64,
+    /// Windows of the run before.
+    before: u64,
     barrier: Barrier,
 }
 
@@ -43,60 +48,70 @@ struct Crew<'a, P: Partition> {
 type Seat<'a, P> = (&'a mut P, Lane<<P as Partition>::Message>);
 
 /// What is taken from and put back rarely, with a lock that nobody holds while a handler runs.
-struct Table<'a, P: Partition> {
+struct Table<'a, 's, P: Partition> {
     /// By partition; empty while a thread has it.
     seats: Vec<Option<Seat<'a, P>>>,
     /// Thread of each partition.
     owners: Vec<u16>,
     /// Whether each group of partitions is on one thread.
     whole: bool,
-    /// Events that each partition had handled when the shares were last looked at.
-    reviewed_at: Vec<u64>,
+    staff: &'a mut Staff<'s>,
+    /// Whether the run goes on with another number of threads.
+    changes: bool,
     /// The panic of the first partition, by index, of those that panicked in the present window.
     panic: Option<(u16, Box<dyn Any + Send>)>,
 }
 
-/// Runs all partitions on up to `threads` threads until no event is left; returns the number of windows and
-/// of threads. The panic of a handler goes on from here, when all is back in its place.
+/// Runs all partitions on the threads of `staff` until no event is left or their number changes; returns whether none is
+/// left. The panic of a handler goes on from here, when all is back in its place.
 pub(crate) fn run<P: Partition>(
     partitions: &mut [P],
     lanes: &mut Vec<Lane<P::Message>>,
     map: Ownership<'_>,
-    threads: usize,
-) -> (u64, usize) {
+    staff: &mut Staff<'_>,
+    windows: &mut Windows,
+) -> bool {
     let start = lanes.iter().map(Lane::due).min().unwrap_or(Ps::NEVER);
-    let crew = Crew::new(partitions, std::mem::take(lanes), map, threads);
+    let threads = staff.threads();
+    let crew = Crew::new(partitions, std::mem::take(lanes), map, staff, windows.all());
     let parties = thread::scope(|scope| {
         let crew = &crew;
         let spawn = |&worker: &usize| thread::Builder::new().spawn_scoped(scope, move || crew.work(worker)).is_ok();
         // Where the host refuses a thread, the run goes on with fewer.
         let parties = 1 + (1..threads).take_while(spawn).count();
-        let groups = &map.lookahead.groups;
-        crew.table().give(balance::blocks(groups, parties), groups);
+        crew.table().begin(&map.lookahead.groups, parties);
         crew.plan(start);
         crew.barrier.open(parties);
         crew.work(0);
         parties
     });
+    windows.add(parties, crew.windows.into_inner());
     let table = crew.table.into_inner().unwrap_or_else(PoisonError::into_inner);
     lanes.extend(table.seats.into_iter().map(|seat| seat.expect("every thread has put its partitions back").1));
     if let Some((_, panic)) = table.panic {
         resume_unwind(panic);
     }
-    (crew.windows.into_inner(), parties)
+    !table.changes
 }
 
-impl<'a, P: Partition> Crew<'a, P> {
-    fn new(partitions: &'a mut [P], lanes: Vec<Lane<P::Message>>, map: Ownership<'a>, threads: usize) -> Self {
-        let reviewed_at = lanes.iter().map(|lane| lane.events).collect();
+impl<'a, 's, P: Partition> Crew<'a, 's, P> {
+    fn new(
+        partitions: &'a mut [P],
+        lanes: Vec<Lane<P::Message>>,
+        map: Ownership<'a>,
+        staff: &'a mut Staff<'s>,
+        before: u64,
+    ) -> Self {
+        let threads = staff.threads();
         let seats = partitions.iter_mut().zip(lanes).map(Some).collect();
         Crew {
             map,
-            table: Mutex::new(Table { seats, owners: Vec::new(), whole: false, reviewed_at, panic: None }),
+            table: Mutex::new(Table { seats, owners: Vec::new(), whole: false, staff, changes: false, panic: None }),
             exchange: Exchange::new(threads),
             earliest: (0..threads).map(|_| Line(AtomicU64::new(Ps::NEVER.0))).collect(),
             end: Line(AtomicU64::new(OVER)),
             windows: AtomicU64::new(0),
+            before,
             barrier: Barrier::new(threads),
         }
     }
@@ -122,7 +137,7 @@ impl<'a, P: Partition> Crew<'a, P> {
             self.exchange.collect(window, worker, &mut spare, |event| share.receive(event));
             if window % REVIEW == 0 {
                 self.put_back(share);
-                self.barrier.meet(|| self.review(parties));
+                self.barrier.meet(|| self.review());
                 share = self.take_share(worker, parties);
             }
         }
@@ -144,11 +159,18 @@ impl<'a, P: Partition> Crew<'a, P> {
         self.windows.fetch_add(u64::from(!over), Ordering::Relaxed);
     }
 
-    /// Deals the partitions anew, before a window that is planned already: it ends where the new shares allow.
-    fn review(&self, parties: usize) {
+    /// Deals the partitions anew, before a window that is planned already: it ends where the new shares allow. It does not
+    /// begin where the number of threads changes.
+    fn review(&self) {
+        if self.end.0.load(Ordering::Relaxed) == OVER {
+            return;
+        }
         let mut table = self.table();
-        table.review(&self.map.lookahead.groups, parties);
-        if self.end.0.load(Ordering::Relaxed) != OVER {
+        let windows = self.windows.load(Ordering::Relaxed) - 1;
+        if table.review(&self.map.lookahead.groups, self.before + windows) {
+            self.windows.store(windows, Ordering::Relaxed);
+            self.end.0.store(OVER, Ordering::Relaxed);
+        } else {
             self.end.0.store(self.map.window_end(self.start(), table.whole).0, Ordering::Relaxed);
         }
     }
@@ -183,22 +205,33 @@ impl<'a, P: Partition> Crew<'a, P> {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, Table<'a, P>> {
+    fn table(&self) -> MutexGuard<'_, Table<'a, 's, P>> {
         // No handler runs while the table is held.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<P: Partition> Table<'_, P> {
-    /// Deals the partitions, all of which are on the table, to `threads` threads by what each had to do
-    /// since the last review.
-    fn review(&mut self, groups: &[u16], threads: usize) {
-        let lanes = self.seats.iter().map(|seat| &seat.as_ref().expect("all threads have put theirs back").1);
-        let events: Vec<u64> = lanes.map(|lane| lane.events).collect();
-        let loads: Vec<u64> = events.iter().zip(&self.reviewed_at).map(|(now, then)| now - then).collect();
-        let owners = balance::deal(&loads, groups, std::mem::take(&mut self.owners), threads);
+impl<P: Partition> Table<'_, '_, P> {
+    /// Deals the partitions to the threads that there are.
+    fn begin(&mut self, groups: &[u16], parties: usize) {
+        if parties < self.staff.threads() {
+            self.staff.refused_all_but(parties);
+        }
+        let owners = self.staff.owners(groups, parties);
         self.give(owners, groups);
-        self.reviewed_at = events;
+    }
+
+    /// Deals the partitions, all of which are on the table, by what each had to do since the last review. `windows`: of the
+    /// run so far. Returns whether it goes on with another number of threads instead.
+    fn review(&mut self, groups: &[u16], windows: u64) -> bool {
+        let lanes = self.seats.iter().map(|seat| &seat.as_ref().expect("all threads have put theirs back").1);
+        let events = lanes.map(|lane| lane.events).collect();
+        self.changes = self.staff.review(events, windows, groups);
+        if !self.changes {
+            let owners = self.staff.deal(groups, std::mem::take(&mut self.owners));
+            self.give(owners, groups);
+        }
+        self.changes
     }
 
     /// Says which thread has which partition.

@@ -15,6 +15,11 @@ pub trait Partition: Send {
     /// Handles one event for one of this partition's components, and schedules what follows from it.
     fn handle(&mut self, event: &Event<Self::Message>, out: &mut Outbox<'_, Self::Message>);
 
+    /// Whether [`Partition::prefetch`] and [`Partition::prefetch_found`] are worth their work. Does not change during a run.
+    fn wants_hints(&self) -> bool {
+        true
+    }
+
     /// An event will be handled soon: a good time to bring what it looks at first into the host's caches (see
     /// [`crate::prefetch()`]). Must change nothing, should wait for nothing, and is not told of every event.
     fn prefetch(&self, event: &Event<Self::Message>) {
@@ -83,7 +88,7 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
     /// Schedules an event for a component of partition `home`, another one.
     #[inline(never)]
     fn place_elsewhere(&mut self, at: Ps, from: ComponentId, to: ComponentId, home: u16) -> &mut M {
-        let lookahead = self.map.lookahead.of(self.partition, home);
+        let lookahead = self.map.lookahead.delay(self.neighbours.is_near(home));
         if at.0 < self.now.0.saturating_add(lookahead.0) || at == Ps::NEVER {
             self.refuse(at, from, to);
         }
@@ -95,6 +100,7 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
     pub(crate) fn run<P: Partition<Message = M>>(&mut self, partition: &mut P, end: Ps) {
         let mut batch = std::mem::take(&mut self.lane.queue.batch);
         let mut bound = self.lane.queue.bound(end);
+        let hints = partition.wants_hints();
         loop {
             while let Some(index) = self.lane.queue.next(bound) {
                 let late;
@@ -109,8 +115,14 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
                 self.lane.events += 1;
                 partition.handle(event, self);
             }
-            let first = |event: &Event<M>| partition.prefetch(event);
-            if !self.lane.queue.open_next(end, &mut batch, first, |event| partition.prefetch_found(event)) {
+            let queue = &mut self.lane.queue;
+            let opened = if hints {
+                let first = |event: &Event<M>| partition.prefetch(event);
+                queue.open_next::<true>(end, &mut batch, first, |event| partition.prefetch_found(event))
+            } else {
+                queue.open_next::<false>(end, &mut batch, |_| {}, |_| {})
+            };
+            if !opened {
                 break;
             }
             bound = self.lane.queue.bound(end);

@@ -6,6 +6,9 @@
 //! waits in a heap and joins the wheel as it turns. All storage is kept and reused, what was emptied last first, so a
 //! queue in a steady state allocates nothing and writes what the host's caches hold.
 //!
+//! To open a bucket takes as long as to sort some events. So the width of buckets follows the density of events: from time to
+//! time it doubles where few were in each, and halves where many were. No order depends on it.
+//!
 //! A message is written where it waits ([`EventQueue::place`]) and read there, some time after that: a processor that
 //! reads in other pieces what it has just written waits until all its stores have reached the cache.
 
@@ -16,11 +19,27 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tombolo_types::{ComponentId, Ps};
 
-/// Picoseconds of a bucket, as a power of two: 4096 ps, a few GPU clocks. Source: measured. `run --machine hmg-4x4
-/// --workload triad --scale 1/16` is 1.14 times as fast as with buckets of 1024 ps, which hold an event or two. With 8192
-/// ps `cargo bench -p tombolo-system --bench throughput remote` takes 0.98 of the time and `reuse` 1.1 times as long: more
-/// events are pushed into the open bucket, too late to be loaded with it.
-const BUCKET_BITS: u32 = 12;
+/// Picoseconds of the narrowest bucket, as a power of two: 4096 ps, a few GPU clocks. Source: measured. `run --machine
+/// hmg-4x4 --workload triad --scale 1/16` is 1.14 times as fast as with buckets of 1024 ps, which hold an event or two. With
+/// 8192 ps `cargo bench -p tombolo-system --bench throughput remote` takes 0.98 of the time and `reuse` 1.1 times as long:
+/// more events are pushed into the open bucket, too late to be loaded with it.
+const NARROWEST: u32 = 12;
+
+/// Picoseconds of the widest bucket, likewise: half of the latency of a crossbar, so that most of what crosses it lies in a
+/// bucket not yet open. Source: hmg-4x4, 40 cycles at 1.3 GHz. The largest machine that ships has 512 SMs in a partition: with
+/// five events of each a cycle they fill less than half of a bucket's room.
+const WIDEST: u32 = 14;
+
+/// Buckets opened between two looks at how many events they held, or fewer where they hold many. Assumed: a fraction of a
+/// kernel.
+const REVIEW: u64 = 1024;
+
+/// Events of a bucket on average below which buckets are made twice as wide. Assumed: to open one takes as long as to sort
+/// some events.
+const FEW: u64 = 4;
+
+/// Those above which they are made half as wide: more than twice [`FEW`] of twice the width. Assumed.
+const MANY: u64 = 32;
 
 /// Events of a chunk. Source: measured with `cargo bench -p tombolo-system --bench throughput`: chunks of 8 take as much
 /// memory and a few more instructions. More waste memory in sparse buckets, fewer follow more links in full ones.
@@ -30,7 +49,7 @@ const CHUNK: usize = 16;
 const NONE: u32 = u32::MAX;
 
 /// Bits of an event's index in a [`Key`].
-const INDEX_BITS: u32 = 20;
+const INDEX_BITS: u32 = 18;
 
 /// In the index of an event: it was pushed into the bucket after it was opened.
 const LATE: u32 = 1 << (INDEX_BITS - 1);
@@ -52,9 +71,16 @@ pub struct EventQueue<M> {
     /// Last slot in use of each bucket of the wheel, by bucket number modulo `BUCKETS`.
     tails: Box<[u32; BUCKETS]>,
     occupancy: Occupancy,
-    /// Number (time / 4096 ps) of the open bucket. It is in `run`, what follows within `BUCKETS` in the wheel, what lies
+    /// Binary logarithm of the picoseconds of a bucket, from [`NARROWEST`] to [`WIDEST`].
+    width: u32,
+    /// Number (time over the width) of the open bucket. It is in `run`, what follows within `BUCKETS` in the wheel, what lies
     /// beyond in `far`. Nothing is before it: it is opened only to pop from it.
     open: u64,
+    /// When the open bucket begins.
+    base: Ps,
+    /// Buckets opened since the last review, and the events that they held.
+    opened: u64,
+    held: u64,
     /// Keys of the open bucket, the first event last.
     run: Vec<Key>,
     /// The open bucket's chunks, the first filled last, and perhaps empty ones after them.
@@ -79,7 +105,7 @@ pub(crate) type Chunk<M> = [Slot<M>; CHUNK];
 pub(crate) struct Slot<M>(Event<M>);
 
 /// An event's place in the order of its bucket, and where it is: from the highest bit, its time within the bucket
-/// (12 bits), `to` (16), `from` (16) and the index (20), which is higher for what was pushed later.
+/// (14 bits), `to` (16), `from` (16) and the index (18), which is higher for what was pushed later.
 type Key = u64;
 
 impl<M: Copy + Default> Default for EventQueue<M> {
@@ -97,7 +123,11 @@ impl<M: Copy + Default> EventQueue<M> {
             free: NONE,
             tails: Box::new([NONE; BUCKETS]),
             occupancy: Occupancy::new(),
+            width: NARROWEST,
             open: 0,
+            base: Ps::ZERO,
+            opened: 0,
+            held: 0,
             run: Vec::new(),
             batch: Vec::new(),
             late: Vec::new(),
@@ -120,7 +150,7 @@ impl<M: Copy + Default> EventQueue<M> {
     }
 
     /// Adds an event. Its time must not lie before that of the last event popped: it would be handled in
-    /// the past. Panics when the events waiting take 2^32 slots, or those of one bucket of 4096 ps 2^19.
+    /// the past. Panics when the events waiting take 2^32 slots, or those of one bucket 2^17.
     #[inline]
     pub fn push(&mut self, event: Event<M>) {
         *self.place(event.time, event.to, event.from, event.sequence) = event.message;
@@ -129,7 +159,7 @@ impl<M: Copy + Default> EventQueue<M> {
     /// Adds an event, whose message is to be written where this says.
     #[inline(always)]
     pub(crate) fn place(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
-        let bucket = time.0 >> BUCKET_BITS;
+        let bucket = time.0 >> self.width;
         if bucket.wrapping_sub(self.open).wrapping_sub(1) < BUCKETS as u64 - 1 {
             let tail = &mut self.tails[bucket as usize % BUCKETS];
             if *tail as usize % CHUNK != CHUNK - 1 {
@@ -153,7 +183,7 @@ impl<M: Copy + Default> EventQueue<M> {
     #[inline]
     pub fn pop_before(&mut self, end: Ps) -> Option<Event<M>> {
         let mut batch = std::mem::take(&mut self.batch);
-        let opened = !self.run.is_empty() || self.open_next(end, &mut batch, |_| {}, |_| {});
+        let opened = !self.run.is_empty() || self.open_next::<false>(end, &mut batch, |_| {}, |_| {});
         let index = if opened { self.next(self.bound(end)) } else { None };
         let event = index.map(|index| if is_late(index) { self.late(index) } else { *on_time(&batch, index) });
         self.batch = batch;
@@ -163,8 +193,8 @@ impl<M: Copy + Default> EventQueue<M> {
     /// What the keys of the open bucket's events before `end` are less than.
     #[inline(always)]
     pub(crate) fn bound(&self, end: Ps) -> u64 {
-        match end.0.saturating_sub(self.open << BUCKET_BITS) {
-            within if within < 1 << BUCKET_BITS => within << (u64::BITS - BUCKET_BITS),
+        match end.0.saturating_sub(self.base.0) {
+            within if within < 1 << WIDEST => within << (u64::BITS - WIDEST),
             _ => u64::MAX,
         }
     }
@@ -186,15 +216,27 @@ impl<M: Copy + Default> EventQueue<M> {
     /// The time of the first event, or `None` if no event waits.
     pub fn next_time(&self) -> Option<Ps> {
         if let Some(key) = self.run.last() {
-            return Some(Ps((self.open << BUCKET_BITS) + (key >> (u64::BITS - BUCKET_BITS))));
+            return Some(Ps(self.base.0 + (key >> (u64::BITS - WIDEST))));
         }
         match self.next_bucket() {
-            Some(bucket) => self.waiting(bucket).flatten().map(|slot| slot.0.time).min(),
+            Some(bucket) => Some(self.first_of(bucket)),
             None => self.far.peek().map(|&Reverse((time, ..))| time),
         }
     }
 
+    /// The time of the first event of an occupied bucket of the wheel.
+    fn first_of(&self, bucket: u64) -> Ps {
+        let mut first = Ps::NEVER;
+        for slots in self.waiting(bucket) {
+            for slot in slots {
+                first = first.min(slot.0.time);
+            }
+        }
+        first
+    }
+
     /// What waits in a bucket of the wheel, the last chunk first.
+    #[inline]
     fn waiting(&self, bucket: u64) -> impl Iterator<Item = &[Slot<M>]> {
         let mut tail = self.tails[bucket as usize % BUCKETS];
         std::iter::from_fn(move || {
@@ -213,21 +255,25 @@ impl<M: Copy + Default> EventQueue<M> {
 
     /// Opens the next bucket that holds an event, if its first event lies before `end`: one that is not popped from must
     /// stay closed, because events may still be pushed before it. The open one must hold none before `end`. `batch` is
-    /// `self.batch`, taken out of the queue so that its events can be looked at while others are pushed. Shows
-    /// `first` the events of the bucket, and after all of them `then`, each some time before it comes out.
+    /// `self.batch`, taken out of the queue so that its events can be looked at while others are pushed. Where there are
+    /// `HINTS`, shows `first` the events of the bucket, and after all of them `then`, each some time before it comes out.
     #[inline(never)]
-    pub(crate) fn open_next(
+    pub(crate) fn open_next<const HINTS: bool>(
         &mut self,
         end: Ps,
         batch: &mut Vec<Box<Chunk<M>>>,
         mut first: impl FnMut(&Event<M>),
         mut then: impl FnMut(&Event<M>),
     ) -> bool {
+        if self.opened >= REVIEW || self.held >= MANY * REVIEW {
+            self.review();
+        }
         let Some(bucket) = self.next_bucket_before(end) else { return false };
-        self.open = bucket;
+        (self.open, self.base) = (bucket, Ps(bucket << self.width));
         if !self.far.is_empty() {
             self.recall();
         }
+        self.held += self.late.len() as u64;
         self.late.clear();
         let ring = bucket as usize % BUCKETS;
         let mut tail = std::mem::replace(&mut self.tails[ring], NONE);
@@ -240,7 +286,7 @@ impl<M: Copy + Default> EventQueue<M> {
             if place == batch.len() {
                 batch.push(empty_chunk());
             }
-            if let Some(chunk) = self.chunks.get(self.before[chunk] as usize / CHUNK) {
+            if HINTS && let Some(chunk) = self.chunks.get(self.before[chunk] as usize / CHUNK) {
                 // Read next.
                 chunk.iter().for_each(prefetch);
             }
@@ -248,18 +294,25 @@ impl<M: Copy + Default> EventQueue<M> {
             let events = &batch[place][..=last];
             let index = first_index(place);
             // The last pushed first, which is nearly the order that they are sorted into.
-            self.run.extend(events.iter().enumerate().rev().map(|(slot, event)| key(&event.0, index + slot as u32)));
-            events.iter().for_each(|slot| first(&slot.0));
+            let base = self.base;
+            let key = |(slot, event): (usize, &Slot<M>)| key(&event.0, base, index + slot as u32);
+            self.run.extend(events.iter().enumerate().rev().map(key));
+            if HINTS {
+                events.iter().for_each(|slot| first(&slot.0));
+            }
             (tail, self.before[chunk], self.free) = (self.before[chunk], self.free, tail);
         }
-        if let Some(next) = self.next_bucket() {
+        if HINTS && let Some(next) = self.next_bucket() {
             // Its events are read when it is opened, soon.
             self.waiting(next).take(1).flatten().for_each(prefetch);
         }
+        self.opened += 1;
+        self.held += self.run.len() as u64;
         if self.run.len() > 1 {
             self.run.sort_unstable_by(|a, b| b.cmp(a));
         }
-        for key in self.run.iter().rev() {
+        let keys = if HINTS { &self.run[..] } else { &[] };
+        for key in keys.iter().rev() {
             then(on_time(batch, *key as u32 & ((1 << INDEX_BITS) - 1)));
         }
         true
@@ -270,18 +323,18 @@ impl<M: Copy + Default> EventQueue<M> {
     fn next_bucket_before(&self, end: Ps) -> Option<u64> {
         let Some(bucket) = self.next_bucket() else {
             let &Reverse((time, ..)) = self.far.peek()?;
-            return (time < end).then_some(time.0 >> BUCKET_BITS);
+            return (time < end).then_some(time.0 >> self.width);
         };
-        let begins = bucket << BUCKET_BITS;
-        let surely = begins + (1 << BUCKET_BITS) <= end.0;
-        (surely || begins < end.0 && self.next_time()? < end).then_some(bucket)
+        let begins = bucket << self.width;
+        let surely = begins + (1 << self.width) <= end.0;
+        (surely || begins < end.0 && self.first_of(bucket) < end).then_some(bucket)
     }
 
     /// Moves what has come within the horizon of the open bucket from the far heap to the wheel.
     #[cold]
     fn recall(&mut self) {
         while let Some(&Reverse((time, _, index))) = self.far.peek()
-            && (time.0 >> BUCKET_BITS) - self.open < BUCKETS as u64
+            && (time.0 >> self.width) - self.open < BUCKETS as u64
         {
             self.far.pop();
             self.far_free.push(index);
@@ -290,10 +343,64 @@ impl<M: Copy + Default> EventQueue<M> {
         }
     }
 
+    /// Changes the width of the buckets where those opened lately held few events or many, once the open one is empty.
+    #[cold]
+    fn review(&mut self) {
+        let (few, many) = (self.held < FEW * self.opened, self.held > MANY * self.opened);
+        if !self.run.is_empty() {
+            return;
+        }
+        // The open bucket becomes the last part of a wider one, or its first part a narrower one: what waits lies behind it.
+        let (width, open) = match (few, many) {
+            (true, _) if self.width < WIDEST => (self.width + 1, self.open >> 1),
+            (_, true) if self.width > NARROWEST => (self.width - 1, self.open << 1),
+            _ => (self.width, self.open),
+        };
+        if width > self.width && self.open.is_multiple_of(2) {
+            // After the next one.
+            return;
+        }
+        (self.opened, self.held) = (0, 0);
+        if width != self.width {
+            self.set_width(width, open);
+        }
+    }
+
+    /// Gives the buckets another width, of which `open` is the open one.
+    fn set_width(&mut self, width: u32, open: u64) {
+        let waiting = self.take_waiting();
+        (self.width, self.open, self.base) = (width, open, Ps(open << width));
+        for Event { time, to, from, sequence, message } in waiting {
+            *self.place(time, to, from, sequence) = message;
+        }
+        // Their horizon is another.
+        self.recall();
+    }
+
+    /// Empties the wheel. What is of one bucket comes in the order in which it was pushed.
+    fn take_waiting(&mut self) -> Vec<Event<M>> {
+        let mut events = Vec::new();
+        let mut bucket = self.open;
+        while let Some(distance) = self.occupancy.distance_to_next(bucket as usize % BUCKETS) {
+            bucket += distance as u64;
+            let ring = bucket as usize % BUCKETS;
+            let mut slots: Vec<&[Slot<M>]> = self.waiting(bucket).collect();
+            slots.reverse();
+            events.extend(slots.into_iter().flatten().map(|slot| slot.0));
+            let mut tail = std::mem::replace(&mut self.tails[ring], NONE);
+            self.occupancy.clear(ring);
+            while tail != NONE {
+                let before = &mut self.before[tail as usize / CHUNK];
+                (tail, *before, self.free) = (*before, self.free, tail);
+            }
+        }
+        events
+    }
+
     /// A place for an event for which the last chunk of its bucket has none.
     #[inline(never)]
     fn place_aside(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
-        match (time.0 >> BUCKET_BITS).wrapping_sub(self.open) {
+        match (time.0 >> self.width).wrapping_sub(self.open) {
             0 => self.place_in_open(time, to, from, sequence),
             ahead if ahead < BUCKETS as u64 => self.place_in_wheel(time, to, from, sequence),
             ahead => {
@@ -307,10 +414,10 @@ impl<M: Copy + Default> EventQueue<M> {
     #[inline(never)]
     fn place_in_open(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let index = self.late.len();
-        assert!(index < LATE as usize - 1, "2^19 events of a queue wait in the {} ps until {time}", 1 << BUCKET_BITS);
+        assert!(index < LATE as usize - 1, "2^17 events of a queue wait in the {} ps until {time}", 1 << self.width);
         self.late.push(Event { time, to, from, sequence, message: M::default() });
         let late = &mut self.late[index];
-        let key = key(late, LATE | index as u32);
+        let key = key(late, self.base, LATE | index as u32);
         let place = self.run.partition_point(|&other| other > key);
         self.run.insert(place, key);
         &mut late.message
@@ -334,7 +441,7 @@ impl<M: Copy + Default> EventQueue<M> {
     /// A place in a bucket of the wheel.
     #[inline(always)]
     fn place_in_wheel(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
-        let ring = (time.0 >> BUCKET_BITS) as usize % BUCKETS;
+        let ring = (time.0 >> self.width) as usize % BUCKETS;
         let tail = self.tails[ring];
         let slot = if tail as usize % CHUNK == CHUNK - 1 { self.take_chunk(tail) } else { tail + 1 };
         self.tails[ring] = slot;
@@ -384,7 +491,7 @@ fn empty_chunk<M: Copy + Default>() -> Box<Chunk<M>> {
 /// Index of the first event of chunk `place` of a batch: that of a chunk filled later, which comes before it, is higher.
 #[inline(always)]
 fn first_index(place: usize) -> u32 {
-    assert!(place < LATE as usize / CHUNK, "2^19 events of a queue wait in one bucket of {} ps", 1 << BUCKET_BITS);
+    assert!(place < LATE as usize / CHUNK, "2^17 events of a queue wait in one bucket");
     LATE - CHUNK as u32 - (place * CHUNK) as u32
 }
 
@@ -401,10 +508,10 @@ pub(crate) fn on_time<M>(batch: &[Box<Chunk<M>>], index: u32) -> &Event<M> {
     &batch[place][index as usize % CHUNK].0
 }
 
-/// The key of an event.
+/// The key of an event of the bucket that begins at `base`.
 #[inline(always)]
-fn key<M>(event: &Event<M>, index: u32) -> Key {
-    let time = event.time.0 << (u64::BITS - BUCKET_BITS);
+fn key<M>(event: &Event<M>, base: Ps, index: u32) -> Key {
+    let time = (event.time.0 - base.0) << (u64::BITS - WIDEST);
     time | u64::from(event.to.0) << (INDEX_BITS + 16) | u64::from(event.from.0) << INDEX_BITS | u64::from(index)
 }
 
@@ -412,7 +519,10 @@ fn key<M>(event: &Event<M>, index: u32) -> Key {
 const _: () = assert!(NONE as usize % CHUNK == CHUNK - 1);
 
 // Time within the bucket, `to`, `from` and index fill a key.
-const _: () = assert!(BUCKET_BITS + 16 + 16 + INDEX_BITS == u64::BITS);
+const _: () = assert!(WIDEST + 16 + 16 + INDEX_BITS == u64::BITS);
+
+// Buckets that were narrowed are not widened again at once, nor the other way round.
+const _: () = assert!(MANY > 2 * FEW);
 
 #[cfg(test)]
 mod tests {
@@ -447,6 +557,28 @@ mod tests {
         turn_over(&mut queue, 200_000, delay);
         assert_eq!(storage(&queue), before);
         assert!(queue.chunks.len() <= 102, "no more chunks than events, waiting or just popped");
+    }
+
+    #[test]
+    fn buckets_are_as_wide_as_events_are_sparse_and_the_order_stays() {
+        let (mut queue, mut left) = (filled(3), 3);
+        let (mut sequence, mut last, mut random) = (3, (0, 0), 1_u64);
+        for (waiting, most, width) in [(3, 60_000, WIDEST), (2_000, 30_000, NARROWEST), (3, 60_000, WIDEST)] {
+            for _ in 0..200_000 {
+                let first = queue.pop().expect("every event is replaced");
+                assert!(first.key() > last || last == (0, 0), "{:?} after {last:?}", first.key());
+                last = first.key();
+                let new = if left < waiting { 2 } else { usize::from(left == waiting) };
+                left = left + new - 1;
+                for _ in 0..new {
+                    random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+                    let (time, to) = (first.time + Ps(1 + (random >> 33) % most), ComponentId((random >> 61) as u16));
+                    queue.push(Event { time, to, from: ComponentId(0), sequence, message: 0 });
+                    sequence += 1;
+                }
+            }
+            assert_eq!((queue.width, queue.len()), (width, waiting));
+        }
     }
 
     #[test]

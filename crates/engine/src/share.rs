@@ -48,22 +48,23 @@ fn refuse(component: ComponentId, components: usize) -> ! {
     panic!("component {} is not one of the {components} of this engine", component.0)
 }
 
-/// Where a partition runs: on which thread, and which of its partitions it is.
+/// Where a partition runs: on which thread, and which of its partitions it is; and its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     worker: u16,
     seat: u16,
+    group: u16,
 }
 
-/// The place of each partition, from the thread of each. Seats are in the order of partitions.
-fn places(owners: &[u16]) -> Vec<Place> {
+/// The place of each partition, from the thread and the group of each. Seats are in the order of partitions.
+fn places(owners: &[u16], groups: &[u16]) -> Vec<Place> {
     let mut seated = vec![0; owners.iter().map(|&owner| usize::from(owner) + 1).max().unwrap_or(0)];
-    let place = |&worker: &u16| {
+    let place = |(&worker, &group): (&u16, &u16)| {
         let seat = seated[usize::from(worker)];
         seated[usize::from(worker)] += 1;
-        Place { worker, seat }
+        Place { worker, seat, group }
     };
-    owners.iter().map(place).collect()
+    owners.iter().zip(groups).map(place).collect()
 }
 
 /// Messages for the partitions of another thread, until the window ends.
@@ -105,7 +106,7 @@ impl<'a, P: Partition> Share<'a, P> {
             lanes: Vec::new(),
             due: Vec::new(),
             groups: Vec::new(),
-            places: places(owners),
+            places: places(owners, &map.lookahead.groups),
             parcels: std::iter::repeat_with(parcel).take(threads).collect(),
             running: 0,
         }
@@ -135,6 +136,11 @@ impl<'a, P: Partition> Share<'a, P> {
     pub(crate) fn earliest(&self) -> Ps {
         let sent = self.parcels.iter().map(|parcel| parcel.earliest);
         self.due.iter().copied().chain(sent).min().unwrap_or(Ps::NEVER)
+    }
+
+    /// Events that each partition has handled, by seat.
+    pub(crate) fn events(&self) -> Vec<u64> {
+        self.lanes.iter().map(|lane| lane.events).collect()
     }
 
     /// Index of the partition that has run last.
@@ -169,6 +175,7 @@ impl<'a, P: Partition> Share<'a, P> {
             let (lane, after) = rest.split_first_mut().expect("each seat has a lane");
             let neighbours = Neighbours {
                 worker: self.worker,
+                group: self.map.lookahead.groups[usize::from(self.indices[seat])],
                 places: &self.places,
                 before,
                 after,
@@ -202,6 +209,8 @@ impl<'a, P: Partition> Share<'a, P> {
 /// How a message leaves the partition that runs.
 pub(crate) struct Neighbours<'a, M> {
     worker: u16,
+    /// Of the partition that runs.
+    group: u16,
     places: &'a [Place],
     /// Lanes of the thread's partitions before the running one.
     before: &'a mut [Lane<M>],
@@ -213,12 +222,18 @@ pub(crate) struct Neighbours<'a, M> {
 }
 
 impl<M: Copy + Default> Neighbours<'_, M> {
+    /// Whether another partition is of the same group as the one that runs.
+    #[inline(always)]
+    pub(crate) fn is_near(&self, home: u16) -> bool {
+        self.places[usize::from(home)].group == self.group
+    }
+
     /// Sends an event to partition `home`, another one; its message is to be written where this says. On the same thread
     /// it goes straight into the queue: it lies at or after the end of the window, so it does not matter whether that
     /// partition has run already.
     #[inline(always)]
     pub(crate) fn place(&mut self, home: u16, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
-        let Place { worker, seat } = self.places[usize::from(home)];
+        let Place { worker, seat, .. } = self.places[usize::from(home)];
         if worker != self.worker {
             return self.place_in_parcel(worker, time, to, from, sequence);
         }
@@ -248,7 +263,8 @@ mod tests {
 
     #[test]
     fn each_thread_seats_its_partitions_in_order() {
-        let place = |worker, seat| Place { worker, seat };
-        assert_eq!(places(&[1, 0, 1, 3]), [place(1, 0), place(0, 0), place(1, 1), place(3, 0)]);
+        let place = |worker, seat, group| Place { worker, seat, group };
+        let expected = [place(1, 0, 5), place(0, 0, 5), place(1, 1, 6), place(3, 0, 7)];
+        assert_eq!(places(&[1, 0, 1, 3], &[5, 5, 6, 7]), expected);
     }
 }

@@ -16,7 +16,7 @@ enum Call {
 }
 
 /// Delays of every size that the wheel treats differently: none, the open bucket, the wheel, its horizon
-/// (4096 buckets of 4096 ps) and beyond; whole microseconds, so that times coincide.
+/// (4096 buckets of 4096 ps, as few events are too few to widen them) and beyond; whole microseconds, so that times coincide.
 fn delay() -> impl Strategy<Value = u64> {
     prop_oneof![
         Just(0),

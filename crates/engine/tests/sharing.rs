@@ -1,7 +1,8 @@
 //! How threads share the partitions.
 
+use std::collections::BTreeSet;
 use std::thread::{self, ThreadId};
-use tombolo_engine::{Engine, Event, Lookahead, Outbox, Partition};
+use tombolo_engine::{Engine, Event, Lookahead, Outbox, Partition, Spare};
 use tombolo_types::{ComponentId, Ps};
 
 const LOOKAHEAD: Ps = Ps(1_000);
@@ -20,12 +21,15 @@ impl Partition for Witness {
     }
 }
 
+/// Events of each busy partition in each of its windows: more than a barrier costs.
+const CHAINS: u32 = 32;
+
 /// The thread of the first and of the last event of each of four partitions on two threads, of which the
 /// given ones are busy for two thousand times the least lookahead, which must take so many windows.
 fn witnesses(busy: [u16; 2], lookahead: Lookahead, windows: u64) -> Vec<Option<(ThreadId, ThreadId)>> {
     let mut engine = Engine::new((0..4).map(|_| Witness::default()).collect(), vec![0, 1, 2, 3], lookahead);
     for component in busy.map(ComponentId) {
-        engine.schedule(Ps::ZERO, component, component, 2_000);
+        (0..CHAINS).for_each(|_| engine.schedule(Ps::ZERO, component, component, 2_000));
     }
     assert_eq!(engine.run(2).windows, windows);
     let ends = |witness: &Witness| Some((*witness.0.first()?, *witness.0.last()?));
@@ -33,8 +37,8 @@ fn witnesses(busy: [u16; 2], lookahead: Lookahead, windows: u64) -> Vec<Option<(
 }
 
 #[test]
-fn neighbours_begin_on_one_thread_and_part_when_they_alone_are_busy() {
-    let [Some(first), Some(second), None, None] = witnesses([0, 1], Lookahead::even(4, LOOKAHEAD), 2_001)[..] else {
+fn partitions_of_one_thread_part_when_they_alone_are_busy() {
+    let [Some(first), None, Some(second), None] = witnesses([0, 2], Lookahead::even(4, LOOKAHEAD), 2_001)[..] else {
         panic!("two are busy")
     };
     assert_eq!(first.0, second.0);
@@ -66,4 +70,40 @@ fn a_group_parts_where_it_alone_is_busy_and_only_then() {
     let [Some(first), None, Some(last), None] = witnesses([0, 2], pairs(), 667)[..] else { panic!("two are busy") };
     assert_eq!((first.0, last.0), (first.1, last.1));
     assert_ne!(first.0, last.0);
+}
+
+/// An engine of four partitions, each busy for two thousand times the lookahead where `chains` is above zero.
+fn busy(chains: [u32; 4]) -> Engine<Witness> {
+    let lookahead = Lookahead::even(4, LOOKAHEAD);
+    let mut engine = Engine::new((0..4).map(|_| Witness::default()).collect(), vec![0, 1, 2, 3], lookahead);
+    for (component, chains) in (0..).map(ComponentId).zip(chains) {
+        (0..chains).for_each(|_| engine.schedule(Ps::ZERO, component, component, 2_000));
+    }
+    engine
+}
+
+#[test]
+fn a_thread_that_cannot_help_is_given_back() {
+    for (chains, threads) in [([CHAINS, 0, 0, 0], 1), ([CHAINS, CHAINS, 1, 0], 2), ([1, 1, 1, 1], 1)] {
+        let stats = busy(chains).run(4);
+        assert_eq!((stats.threads, stats.windows), (threads, 2_001), "{chains:?}");
+        assert_eq!(stats.events, 2_001 * u64::from(chains.iter().sum::<u32>()), "{chains:?}");
+    }
+}
+
+#[test]
+fn spare_threads_join_a_run_and_are_free_again_behind_it() {
+    let spare = Spare::new(3);
+    let mut engine = busy([CHAINS; 4]);
+    let stats = engine.run_beside(&spare);
+    assert_eq!((stats.threads, stats.windows, stats.events), (4, 2_001, 4 * 2_001 * u64::from(CHAINS)));
+    assert_eq!(spare.count(), 3);
+    let last: BTreeSet<_> = engine.partitions().iter().map(|witness| format!("{:?}", witness.0.last())).collect();
+    assert_eq!(last.len(), 4, "each partition ended on a thread of its own");
+}
+
+#[test]
+fn a_run_without_spare_threads_stays_on_its_own() {
+    let stats = busy([CHAINS; 4]).run_beside(&Spare::default());
+    assert_eq!((stats.threads, stats.windows), (1, 2_001));
 }

@@ -1,6 +1,6 @@
 //! Random traffic between components: whatever the cut and the number of threads, the same is simulated.
 
-use tombolo_engine::{Engine, EngineStats, Event, Lookahead, Outbox, Partition};
+use tombolo_engine::{Engine, EngineStats, Event, Lookahead, Outbox, Partition, Spare};
 use tombolo_types::{ComponentId, Ps};
 
 /// The finest cut: groups of components that share state.
@@ -148,7 +148,7 @@ fn cut_and_threads_change_nothing() {
                 assert_eq!(digest, expected, "{case}");
                 for (stats, (alone, merged)) in stats.iter().zip(alone.iter().zip([first, second])) {
                     assert_eq!((stats.events, stats.last_event), (merged.events, merged.last_event), "{case}");
-                    assert_eq!(stats.threads, threads.min(partitions), "{case}");
+                    assert!((1..=threads.min(partitions)).contains(&stats.threads), "{case}");
                     if partitions > CLUSTERS && partitions.is_multiple_of(CLUSTERS) {
                         // More where threads share a group.
                         assert!(stats.windows >= alone.windows, "{case}");
@@ -157,6 +157,29 @@ fn cut_and_threads_change_nothing() {
                     }
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn threads_that_come_and_go_change_nothing() {
+    for partitions in [10, 17] {
+        let busy = || {
+            let mut engine = engine(partitions, 4);
+            (0..60).for_each(|_| start(&mut engine, Ps::ZERO));
+            engine
+        };
+        let mut alone = busy();
+        let expected = alone.run(1);
+        for threads in [1, 3, 7] {
+            let spare = Spare::new(threads);
+            let mut joined = busy();
+            let stats = joined.run_beside(&spare);
+            let case = format!("{partitions} partitions, {threads} spare threads");
+            assert_eq!(digest(&joined), digest(&alone), "{case}");
+            assert_eq!((stats.events, stats.last_event), (expected.events, expected.last_event), "{case}");
+            assert!((2..=1 + threads).contains(&stats.threads), "{case}: {stats:?}");
+            assert_eq!(spare.count(), threads, "{case}");
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Many points side by side: each recording made once and shared, each placement of its pages too.
 //!
 //! Workers take points as long as there are any and record the next workload otherwise, one at a time, so that
-//! no more recordings are held than have points under way, and one. Recordings whose points took long are taken
-//! first. What a point gives does not depend on who runs it, nor when.
+//! no more recordings are held than have points under way, and one. The longest points come first, by what they took when
+//! they last ran; those that never ran come before them, by the bytes of their arrays. Threads that find nothing to do join
+//! the points under way. What a point gives does not depend on who runs it, on how many threads, nor when.
 
 use crate::error::{PointError, StoreError};
 use crate::point::{Key, Point};
 use crate::point_result::{Pass, PointResult};
 use crate::store::{Found, Store};
 use crate::workload::Source;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,7 +22,9 @@ use tombolo_system::arrays::arrays_used;
 use tombolo_system::elision::BoundaryRecord;
 use tombolo_system::sharing::inter_gpu_sharing;
 use tombolo_system::timeline::Timeline;
-use tombolo_system::{RunError, RunRecord, RunSpec, place, run, run_checked, run_followed, run_logged, run_timed};
+use tombolo_system::{
+    RunError, RunRecord, RunSpec, Spare, place, run, run_beside, run_checked, run_followed, run_logged, run_timed,
+};
 
 /// The results of points, or why there is none.
 pub type Results = BTreeMap<Key, Result<Arc<PointResult>, String>>;
@@ -77,7 +81,8 @@ pub fn run_points(
         }
     }
     let known = store.map(Store::costs).unwrap_or_default();
-    groups.sort_by(|a, b| b.cost(&known).total_cmp(&a.cost(&known)));
+    groups.iter_mut().for_each(|group| group.order(&known));
+    groups.sort_by(|a, b| b.length.total_cmp(&a.length));
     let waiting = groups.iter().map(|group| group.points.len()).sum();
     watcher.begins(waiting, finished.len());
     let campaign = Campaign::new(groups, store, (threads, waiting), known, watcher, finished);
@@ -88,6 +93,29 @@ pub fn run_points(
 struct Group {
     recording: String,
     points: Vec<Point>,
+    /// Of its longest point.
+    length: Length,
+}
+
+/// How long a point is expected to take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Length {
+    /// It never ran: bytes of its arrays; none where they are not known before it is recorded.
+    New(Option<u64>),
+    /// Seconds that it took when it last ran, or others of its recording on the mean.
+    Seconds(f64),
+}
+
+impl Length {
+    /// What is not known may take any time.
+    fn total_cmp(&self, other: &Length) -> Ordering {
+        match (self, other) {
+            (Length::Seconds(seconds), Length::Seconds(others)) => seconds.total_cmp(others),
+            (Length::New(bytes), Length::New(others)) => (bytes.is_none(), bytes).cmp(&(others.is_none(), others)),
+            (Length::New(_), Length::Seconds(_)) => Ordering::Greater,
+            (Length::Seconds(_), Length::New(_)) => Ordering::Less,
+        }
+    }
 }
 
 impl Group {
@@ -95,7 +123,7 @@ impl Group {
         let recording = point.recording();
         match groups.iter_mut().find(|group| group.recording == recording) {
             Some(group) => group.points.push(point.clone()),
-            None => groups.push(Group { recording, points: vec![point.clone()] }),
+            None => groups.push(Group { recording, points: vec![point.clone()], length: Length::New(None) }),
         }
     }
 
@@ -103,10 +131,22 @@ impl Group {
         self.points.iter().any(|known| known.key() == point.key())
     }
 
-    /// Seconds that its points took when they last ran; those of an unknown one may take any time.
-    fn cost(&self, known: &BTreeMap<String, f64>) -> f64 {
-        known.get(&self.recording).map_or(f64::INFINITY, |cost| cost * self.points.len() as f64)
+    /// Puts the longest point first. `known`: seconds by recording, and by point.
+    fn order(&mut self, known: &BTreeMap<String, f64>) {
+        let of_all = known.get(&self.recording).copied().map(Length::Seconds);
+        let of_all = of_all.unwrap_or_else(|| Length::New(bytes(&self.points[0])));
+        let length = |point: &Point| known.get(&point.run()).map_or(of_all, |seconds| Length::Seconds(*seconds));
+        self.points.sort_by(|a, b| length(b).total_cmp(&length(a)));
+        self.length = length(&self.points[0]);
     }
+}
+
+/// Bytes of a point's arrays, where it can be laid out without running it.
+fn bytes(point: &Point) -> Option<u64> {
+    let (target, gpus) = (point.target(), point.machine.topology.gpus);
+    let arrays = point.workload.arrays(target.scale(), gpus).ok()?;
+    let bytes = arrays.iter().map(|(array, _)| array.bytes).sum();
+    (!point.workload.is_trace()).then_some(bytes)
 }
 
 /// A recorded and placed point.
@@ -129,6 +169,8 @@ struct Queue {
     results: Results,
     /// Seconds and points done, by recording.
     spent: BTreeMap<String, (f64, usize)>,
+    /// Seconds of each point done.
+    each: BTreeMap<String, f64>,
     /// Ends everything.
     broken: Option<StoreError>,
 }
@@ -144,6 +186,8 @@ struct Campaign<'a> {
     store: Option<&'a Store>,
     threads: usize,
     workers: usize,
+    /// Threads that have no point, and join others'.
+    spare: Spare,
     known: BTreeMap<String, f64>,
     watcher: &'a dyn Watcher,
     queue: Mutex<Queue>,
@@ -166,11 +210,12 @@ impl<'a> Campaign<'a> {
             left: groups.iter().map(|group| group.points.len()).collect(),
             results,
             spent: BTreeMap::new(),
+            each: BTreeMap::new(),
             broken: None,
         };
         let workers = threads.min(waiting).max(1);
-        let changed = Condvar::new();
-        Campaign { groups, store, threads, workers, known, watcher, queue: Mutex::new(queue), changed }
+        let (spare, changed) = (Spare::new(threads.saturating_sub(workers)), Condvar::new());
+        Campaign { groups, store, threads, workers, spare, known, watcher, queue: Mutex::new(queue), changed }
     }
 
     fn run(self) -> Result<Results, StoreError> {
@@ -186,6 +231,7 @@ impl<'a> Campaign<'a> {
         if let (Some(store), false) = (self.store, queue.spent.is_empty()) {
             let mut costs = self.known;
             costs.extend(queue.spent.into_iter().map(|(name, (seconds, points))| (name, seconds / points as f64)));
+            costs.extend(queue.each);
             store.save_costs(&costs)?;
         }
         Ok(queue.results)
@@ -202,6 +248,7 @@ impl<'a> Campaign<'a> {
                 Task::Run(ready) => self.point(&ready),
             }
         }
+        self.spare.add(1);
     }
 
     /// The next task; `None` when there will be no more.
@@ -287,6 +334,7 @@ impl<'a> Campaign<'a> {
                 if made && result.is_ok() {
                     let spent = queue.spent.entry(self.groups[ready.recording].recording.clone()).or_default();
                     *spent = (spent.0 + seconds, spent.1 + 1);
+                    queue.each.insert(point.run(), seconds);
                 }
                 queue.results.insert(point.key().clone(), result);
             }
@@ -324,16 +372,9 @@ impl<'a> Campaign<'a> {
         let damaged = |error| PointError::Stream { label: source.label.clone(), error };
         let outcome = match point.pass {
             Pass::Simulation => {
-                let threads = (self.threads / self.workers).max(1);
-                let pages = Some(Arc::clone(pages));
-                PointResult::Simulation(Box::new(run_one(
-                    &point.machine,
-                    &point.design,
-                    source,
-                    pages,
-                    threads,
-                    false,
-                )?))
+                let pages = Arc::clone(pages);
+                let record = run_one_beside(&point.machine, &point.design, source, pages, &self.spare)?;
+                PointResult::Simulation(Box::new(record))
             }
             Pass::Sharing => PointResult::Sharing(
                 inter_gpu_sharing(&point.machine, &point.design, &*source.program, pages).map_err(damaged)?,
@@ -404,6 +445,21 @@ pub fn run_one(
     let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages, threads };
     let simulate = || if checked { run_checked(&spec, None) } else { run(&spec) };
     let mut record = guarded(&spec, source, simulate)?;
+    name(&mut record, source, machine);
+    Ok(record)
+}
+
+/// As [`run_one`] on one thread, which those of `spare` join where they help.
+fn run_one_beside(
+    machine: &Arc<MachineConfig>,
+    design: &DesignConfig,
+    source: &Source,
+    pages: Arc<PageTable>,
+    spare: &Spare,
+) -> Result<RunRecord, PointError> {
+    let (program, pages) = (Arc::clone(&source.program), Some(pages));
+    let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages, threads: 1 };
+    let mut record = guarded(&spec, source, || run_beside(&spec, spare))?;
     name(&mut record, source, machine);
     Ok(record)
 }
@@ -488,4 +544,29 @@ pub fn unbroken<T, E: From<PointError>>(label: &str, work: impl FnOnce() -> Resu
         let message = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message").to_owned();
         Err(PointError::Broken { label: label.to_owned(), message }.into())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_take_longest_comes_first() {
+        let mut lengths = [
+            Length::Seconds(2.0),
+            Length::New(Some(10)),
+            Length::Seconds(30.0),
+            Length::New(None),
+            Length::New(Some(4000)),
+        ];
+        lengths.sort_by(|a, b| b.total_cmp(a));
+        let sorted = [
+            Length::New(None),
+            Length::New(Some(4000)),
+            Length::New(Some(10)),
+            Length::Seconds(30.0),
+            Length::Seconds(2.0),
+        ];
+        assert_eq!(lengths, sorted);
+    }
 }

@@ -121,6 +121,15 @@ impl Point {
         format!("{workload},{} at {scale}, seed {seed}, lines of {line} B, {width} lanes{cut}", parameters.join(","))
     }
 
+    /// Name of what it costs time for: its recording, on a machine under a design.
+    pub(crate) fn run(&self) -> String {
+        let mut name = format!("{} on {} under {}", self.recording(), self.machine.name, self.design.name);
+        if !self.settings.is_empty() {
+            name.push_str(&format!(" with {}", self.settings.join(", ")));
+        }
+        name
+    }
+
     /// What it is, for people.
     pub fn label(&self) -> String {
         let mut label = format!("{} on {} under {}", self.workload.label, self.machine.name, self.design.name);

@@ -31,8 +31,8 @@ pub struct Activity {
     window: Ps,
     /// End of the window that is open.
     end: Ps,
-    /// Whether a kernel has begun or ended since the last sample.
-    marked: bool,
+    /// When a kernel has begun or ended since the last sample.
+    marked: Option<Ps>,
     samples: Vec<Sample>,
 }
 
@@ -40,31 +40,31 @@ impl Activity {
     /// Of an idle module, in windows of `window`, above zero.
     pub fn new(window: Ps) -> Activity {
         assert!(window > Ps::ZERO, "a timeline has windows of some length");
-        Activity { window, end: window, marked: false, samples: vec![Sample::default()] }
+        Activity { window, end: window, marked: None, samples: vec![Sample::default()] }
     }
 
-    /// A kernel begins or ends: the next event is to be preceded by a sample.
-    pub(crate) fn mark(&mut self) {
-        self.marked = true;
+    /// A kernel begins or ends at `now`, in an event that changes no counter: the next is to be preceded by a sample.
+    pub(crate) fn mark(&mut self, now: Ps) {
+        self.marked = Some(now);
     }
 
     /// The time from which on an event is to be preceded by [`Activity::take`].
     pub(crate) fn due(&self) -> Ps {
-        if self.marked { Ps::ZERO } else { self.end }
+        if self.marked.is_some() { Ps::ZERO } else { self.end }
     }
 
     /// The module as it is before an event at `now`, whatever `state` says of the time.
     pub fn take(&mut self, now: Ps, state: Sample) {
+        // Nothing has happened since the event that marked it, either.
+        if let Some(at) = self.marked.take() {
+            self.push(Sample { at, ..state });
+        }
         if now >= self.end {
             // Nothing has happened since the end of the window.
             self.push(Sample { at: self.end, ..state });
             let windows = now.0 / self.window.0;
             self.push(Sample { at: Ps(windows * self.window.0), ..state });
             self.end = Ps((windows + 1) * self.window.0);
-        }
-        if self.marked {
-            self.push(Sample { at: now, ..state });
-            self.marked = false;
         }
     }
 
@@ -106,9 +106,9 @@ mod tests {
     #[test]
     fn where_a_kernel_begins_there_is_a_sample() {
         let mut activity = Activity::new(Ps(100));
-        activity.mark();
+        activity.mark(Ps(20));
         assert_eq!(activity.due(), Ps::ZERO);
         activity.take(Ps(30), state(7));
-        assert_eq!((taken(&activity), activity.due()), (vec![(0, 0), (30, 7)], Ps(100)));
+        assert_eq!((taken(&activity), activity.due()), (vec![(0, 0), (20, 7)], Ps(100)));
     }
 }

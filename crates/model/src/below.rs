@@ -47,6 +47,9 @@ pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
     /// What came over the links, wholly inside at `ready`.
     fn arrive(&mut self, source: ModuleId, packet: &Packet<D>, ready: Ps, here: &mut SliceContext<'_, '_, C, D>);
 
+    /// Whether requests wait in its input queues.
+    fn has_queued(&self) -> bool;
+
     /// Runs requests that wait for what has become free.
     fn serve_queues(&mut self, here: &mut SliceContext<'_, '_, C, D>);
 
@@ -136,6 +139,10 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
     #[inline]
     fn arrive(&mut self, source: ModuleId, packet: &Packet<D>, ready: Ps, here: &mut SliceContext<'_, '_, C, D>) {
         self.arrive(source, packet, ready, here);
+    }
+
+    fn has_queued(&self) -> bool {
+        self.has_queued()
     }
 
     fn serve_queues(&mut self, here: &mut SliceContext<'_, '_, C, D>) {

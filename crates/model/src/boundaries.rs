@@ -95,6 +95,14 @@ pub struct Lost {
     pub dropped: u32,
 }
 
+impl Lost {
+    /// That of both.
+    #[must_use]
+    pub fn and(self, other: Lost) -> Lost {
+        Lost { flushed: self.flushed + other.flushed, dropped: self.dropped + other.dropped }
+    }
+}
+
 /// What a boundary is before or behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {

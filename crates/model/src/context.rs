@@ -1,47 +1,51 @@
-//! What a component may touch of its module beside itself: an SM what the SMs share, a slice what the slices share.
-//! Nothing that changes is in both: what a slice tells an SM goes by message, or by the module as a [`StoreReturn`].
+//! What a component may touch of its module beside itself: an SM what the SMs share, a slice what those of its group share.
+//! Nothing that changes is in both: what a slice tells an SM goes by message, a crossbar's latency ahead.
 
-use crate::activity::{Activity, Sample};
 use crate::cache::Ways;
 use crate::credits::Generation;
-use crate::crossbar::Crossbar;
+use crate::crossbar::Deliveries;
 use crate::departure::Departure;
-use crate::drains::{Drains, counted};
+use crate::drains::counted;
 use crate::flags::Flags;
-use crate::kernel_slot::KernelSlot;
+use crate::group::GroupIndex;
+use crate::kernel_slot::{KernelSlot, entry};
 use crate::latency::Latencies;
 use crate::memory::{Memory, MemoryRead};
 use crate::message::{LineRequest, Message, Out};
 use crate::outstanding::{Asker, Tickets};
+use crate::pace::KernelStats;
 use crate::packet::{Packet, Payload};
-use crate::port::{Parcel, Port};
-use crate::posted::StoreReturn;
-use crate::publisher::Publisher;
+use crate::port::Parcel;
 use crate::residence::Residence;
 use crate::site::Site;
 use crate::stall::Stall;
 use crate::stats::L2Stats;
 use crate::traffic::Traffic;
 use crate::translation::Translation;
+use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use crate::way_partition::{Split, WayPartition};
-use std::collections::BTreeSet;
+use std::sync::Arc;
 use tombolo_design::Built;
-use tombolo_design::placement::Publishes;
 use tombolo_protocol::drain::{self, Pool, StoreTaken, TakenOn};
 use tombolo_protocol::{Class, Coherence};
-use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, Ps, SmId};
+use tombolo_types::stream::Program;
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, SmId};
 
 /// What the SMs of a module share.
 pub struct SmShared {
-    /// Translation behind the SMs' TLBs.
-    pub translation: Translation,
     /// Who waits for pages, and what is under way to them.
     pub pages: Residence,
     /// How the ways of each L1 are shared, as the module's controller has told it last.
     pub l1_ways: Split,
-    /// Pages that were accessed since tracking began: those that a walk found (GPS, section 5.2). `None` where nobody tracks.
-    pub accessed: Option<BTreeSet<Page>>,
+    /// What its CTAs execute.
+    pub program: Arc<dyn Program>,
+    /// What went wrong while decoding a CTA.
+    pub failure: Option<String>,
+    /// By kernel slot: the launch under way in it.
+    pub launches: Vec<u32>,
+    /// By launch of the program: what SMs counted of it, as far as it has ended on them.
+    pub counted: Vec<KernelStats>,
     /// What loads took.
     pub latencies: Latencies,
     /// By module: what a wait for its answer counts as.
@@ -68,22 +72,27 @@ impl SmShared {
         self.answers[usize::from(by.0)]
     }
 
-    /// Translates a page that missed an SM's TLB at `now`: when the translation is there, and whether it took a walk.
-    pub fn translate(&mut self, page: Page, now: Ps) -> (Ps, bool) {
-        let (ready, walked) = self.translation.translate(page, now);
-        if let (true, Some(accessed)) = (walked, &mut self.accessed) {
-            accessed.insert(page);
-        }
-        (ready, walked)
+    /// A kernel's launch begins in a slot.
+    pub fn begin(&mut self, slot: KernelSlot, launch: u32) {
+        *entry(&mut self.launches, slot) = launch;
+    }
+
+    /// Adds what an SM has counted of the kernel in a slot.
+    pub fn count(&mut self, slot: KernelSlot, counted: KernelStats) {
+        let launch = *entry(&mut self.launches, slot) as usize;
+        self.counted.resize(self.counted.len().max(launch + 1), KernelStats::default());
+        self.counted[launch] = self.counted[launch].and(&counted);
     }
 
     /// Idle, under the split of a module's ways.
-    pub fn new<C, D: Contents>(site: &Site<C, D>, ways: &WayPartition) -> SmShared {
+    pub fn new<C, D: Contents>(site: &Site<C, D>, ways: &WayPartition, program: Arc<dyn Program>) -> SmShared {
         SmShared {
-            translation: Translation::new(crate::convert::translation(&site.machine)),
             pages: Residence::default(),
             l1_ways: *ways.l1(),
-            accessed: site.schedule.tracks().then(BTreeSet::new),
+            program,
+            failure: None,
+            launches: Vec::new(),
+            counted: Vec::new(),
             latencies: Latencies::default(),
             answers: (0..site.layout.all_modules()).map(|module| stall_of(site, ModuleId(module))).collect(),
         }
@@ -110,132 +119,57 @@ impl<C, D: Contents> SmContext<'_, '_, C, D> {
     }
 }
 
-/// What the slices of a module share, with its ports and its memory.
+/// What the slices of a group share, with their part of the module's memory.
 pub struct SliceShared<D: Contents> {
-    /// How the ways of the module's caches are shared.
-    pub ways: WayPartition,
-    /// To and from other modules.
-    pub port: Port,
-    /// From the slices to the SMs.
-    pub crossbar: Crossbar,
-    /// The module's memory.
+    /// The memory of their lines.
     pub memory: Memory<D>,
-    /// By slice: requests in its input queues.
-    pub queued: Vec<u32>,
-    /// Stores and invalidations on their way to other modules.
-    pub drains: Drains,
-    /// Flags known here.
-    pub flags: Flags,
-    /// What publishes stores, where pages are published.
-    pub publisher: Option<Box<Publisher<D>>>,
-    /// Stores of the module's SMs that have been taken in this event. The module hands them to the SMs.
-    pub returns: Vec<StoreReturn>,
+    /// Flags known of their lines, where the module has no publisher.
+    flags: Flags,
+    /// What is on its way to the module's SMs.
+    pub deliveries: Deliveries,
+    /// A bank of the module's translation, where one stands with the group.
+    pub translation: Option<Translation>,
     /// Counters.
     pub stats: L2Stats,
-    /// What passed between its levels.
+    /// What passed between the levels of the module by these slices.
     pub traffic: Traffic,
-    /// What it did over time, where that is kept.
-    activity: Option<Box<Activity>>,
-    /// No later than ways are to be sampled, or the activity.
-    due: Ps,
 }
 
 impl<D: Contents> SliceShared<D> {
-    /// Idle.
-    pub fn new<C>(site: &Site<C, D>, built: &Built) -> SliceShared<D> {
-        let machine = &*site.machine;
+    /// Idle, of the group `group`.
+    pub fn new<C>(site: &Site<C, D>, built: &Built, group: GroupIndex) -> SliceShared<D> {
+        let slices = usize::from(site.machine.l2.slices) / group.groups as usize;
+        let has_bank = group.index % (group.groups / u32::from(crate::convert::tlb_banks(&site.machine))) == 0;
+        let (first, sms) = (group.index as usize * slices, usize::from(site.layout.sms.max(1)));
         SliceShared {
-            ways: WayPartition::new(crate::convert::way_partition(machine, &built.capacity)),
-            port: Port::new(crate::convert::port(machine, site.layout)),
-            crossbar: Crossbar::new(crate::convert::crossbar(machine, site.layout)),
-            memory: Memory::new(crate::convert::memory(machine, built.l3_write)),
-            queued: vec![0; usize::from(site.layout.slices)],
-            drains: Drains::new(crate::convert::drains(machine)),
+            memory: Memory::new(crate::convert::memory(&site.machine, built.l3_write), group),
             flags: Flags::default(),
-            publisher: publisher(site, built),
-            returns: Vec::new(),
+            deliveries: Deliveries::new((first, slices), sms),
+            translation: has_bank
+                .then(|| Translation::new(crate::convert::translation(&site.machine), site.schedule.tracks())),
             stats: L2Stats::default(),
             traffic: Traffic::default(),
-            activity: None,
-            due: Ps::NEVER,
         }
     }
 
-    /// Keeps what the module does from here on, in windows of `window`.
-    pub fn record(&mut self, window: Ps) {
-        self.activity = Some(Box::new(Activity::new(window)));
-        self.plan();
-    }
-
-    /// What the module did, where that is kept.
-    pub fn activity(&self) -> Option<&Activity> {
-        self.activity.as_deref()
-    }
-
-    /// The time from which on an event is to be preceded by a sample of ways or of the activity.
+    /// Flags known of a line of the group: those of its module's publisher, where it has one, which sends lines of all slices.
     #[inline]
-    pub fn due(&self) -> Ps {
-        self.due
-    }
-
-    /// Takes a sample of the module before an event at `now`, where its activity is kept.
-    pub fn observe(&mut self, now: Ps, state: impl FnOnce(&SliceShared<D>) -> Sample) {
-        if let Some(mut activity) = self.activity.take() {
-            if activity.due() <= now {
-                activity.take(now, state(self));
-            }
-            self.activity = Some(activity);
-        }
-        self.plan();
-    }
-
-    fn plan(&mut self) {
-        let activity = self.activity.as_ref().map_or(Ps::NEVER, |activity| activity.due());
-        self.due = self.ways.next_sample().min(activity);
-    }
-
-    /// A kernel starts on this module, by which launch of the program.
-    pub fn begin_kernel(&mut self, now: Ps, kernel: KernelSlot, launch: u32) {
-        self.flags.begin(kernel, launch);
-        self.ways.launch(now, self.memory.queued_until(now));
-        self.mark();
-    }
-
-    /// The last kernel here has ended (`idle`), or one of several.
-    pub fn end_kernel(&mut self, idle: bool) {
-        if idle {
-            self.ways.stop();
-        }
-        self.mark();
-    }
-
-    fn mark(&mut self) {
-        if let Some(activity) = &mut self.activity {
-            activity.mark();
-        }
-        self.plan();
-    }
-
-    /// Shifts ways as often as has become due by `now`.
-    pub fn shift_ways(&mut self, now: Ps) {
-        while self.ways.next_sample() <= now {
-            self.ways.sample(self.memory.queued_until(self.ways.next_sample()));
+    pub fn flags_mut<'a>(&'a mut self, uncore: &'a mut Uncore<D>) -> &'a mut Flags {
+        match &mut uncore.publisher {
+            Some(publisher) => &mut publisher.flags,
+            None => &mut self.flags,
         }
     }
-}
-
-/// What publishes, where pages are published.
-fn publisher<C, D: Contents>(site: &Site<C, D>, built: &Built) -> Option<Box<Publisher<D>>> {
-    let Publishes { rules, allocates } = built.sharing.publishes?;
-    Some(Box::new(Publisher::new(crate::convert::publisher(&site.machine, allocates), rules)))
 }
 
 /// What a slice may read beside itself.
 pub struct SliceView<'a, C, D: Contents> {
     /// Its module's place in the machine.
     pub site: &'a Site<C, D>,
-    /// What it shares with the other slices.
+    /// What it shares with the other slices of its group.
     pub shared: &'a SliceShared<D>,
+    /// What its module has once.
+    pub uncore: &'a Uncore<D>,
 }
 
 impl<C, D: Contents> Clone for SliceView<'_, C, D> {
@@ -256,37 +190,60 @@ impl<C, D: Contents> SliceView<'_, C, D> {
     }
 }
 
-/// What a slice, or the module's controller in its place, may touch beside itself.
+/// What a slice, or who acts for the module in its place, may touch beside itself.
 pub struct SliceContext<'a, 'o, C, D: Contents> {
     /// Who acts: the source of its events.
     pub id: ComponentId,
     /// Its module's place in the machine.
     pub site: &'a Site<C, D>,
-    /// What it shares with the other slices.
+    /// What it shares with the other slices of its group.
     pub shared: &'a mut SliceShared<D>,
+    /// What its module has once.
+    pub uncore: &'a mut Uncore<D>,
     /// Where its events go.
     pub out: &'a mut Out<'o, D>,
 }
 
-impl<C, D: Contents> SliceContext<'_, '_, C, D> {
+impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
     /// The same, to read.
     #[inline]
     pub fn view(&self) -> SliceView<'_, C, D> {
-        SliceView { site: self.site, shared: self.shared }
+        SliceView { site: self.site, shared: self.shared, uncore: self.uncore }
     }
 
     /// The ways of the L2 that lines of a class may take.
     #[inline]
     pub fn l2_ways(&self, class: Class) -> Ways {
         match class {
-            Class::Own => self.shared.ways.l2().local,
-            Class::GpuHome | Class::GpuRemote | Class::SystemRemote => self.shared.ways.l2().remote,
+            Class::Own => self.uncore.ways.l2().local,
+            Class::GpuHome | Class::GpuRemote | Class::SystemRemote => self.uncore.ways.l2().remote,
         }
+    }
+
+    /// What it may touch of what its module has once.
+    #[inline]
+    pub fn at_uncore(&mut self) -> UncoreContext<'_, 'o, C, D> {
+        UncoreContext { id: self.id, site: self.site, uncore: self.uncore, out: self.out }
+    }
+
+    /// Flags known of a line of its group.
+    #[inline]
+    pub fn flags(&self) -> &Flags {
+        match &self.uncore.publisher {
+            Some(publisher) => &publisher.flags,
+            None => &self.shared.flags,
+        }
+    }
+
+    /// The same, to learn of more.
+    #[inline]
+    pub fn flags_mut(&mut self) -> &mut Flags {
+        self.shared.flags_mut(self.uncore)
     }
 
     /// Sends a packet to another module as it departs; returns when it has left.
     pub fn send(&mut self, departs: Departure, target: ModuleId, packet: Packet<D>) -> Ps {
-        self.shared.port.send(Parcel { from: self.id, departs, target, packet }, self.site, self.out)
+        self.at_uncore().send(departs, target, packet)
     }
 
     /// Has memory read bytes of a line.
@@ -305,18 +262,21 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         self.shared.memory.store(self.out.now(), departs, line, mask)
     }
 
-    /// Delivers grains of a line to an SM as they depart; returns the arrival.
-    pub fn deliver(&mut self, departs: Departure, sm: SmId, grains: u32) -> Ps {
-        self.shared.traffic.l1_l2 += self.site.weights.of(Payload::Grains(grains));
-        let bytes = u64::from(grains) * self.site.machine.line.grain();
-        let (source, now) = (self.site.source(self.id), self.out.now());
-        let late = self.site.watch.delivery(self.site.module, source, sm);
-        self.shared.crossbar.deliver(now, departs, (source, sm), bytes) + late
+    /// Delivers grains of a line to an SM as they depart: `message` is made of when they are wholly there, unless they wait for
+    /// its port.
+    pub fn deliver(&mut self, departs: Departure, sm: SmId, grains: u32, message: impl FnOnce(Ps) -> Message<D>) {
+        let Self { site, shared, .. } = self;
+        shared.traffic.l1_l2 += site.weights.of(Payload::Grains(grains));
+        let source = site.source(self.id);
+        let crossing = site.machine.crossbar.latency + site.weights.into_sm(grains);
+        let at = shared.deliveries.in_order((source, usize::from(sm.0)), departs.time() + crossing);
+        let at = at + site.watch.delivery(site.module, source, sm);
+        self.out.send(at, self.id, site.layout.sm(site.module, sm), message(at));
     }
 
     /// Counts a store about to leave; one whose origin is another module is forwarded.
     pub fn post(&mut self, line: Line, origin: ModuleId, tickets: Tickets) -> Tickets {
-        self.shared.drains.post(self.site.leg(line, origin), tickets)
+        self.uncore.drains.post(self.site.leg(line, origin), tickets)
     }
 
     /// Counts a store that this module has found not to be needed as taken at `at`, or right away.
@@ -330,7 +290,28 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
 
     /// Tells an SM of this module that a store of its has been taken, in effect at `at`.
     pub fn return_store(&mut self, sm: SmId, credit: Generation, at: Ps) {
-        self.shared.returns.push(StoreReturn { sm, credit, at: at + self.site.machine.crossbar.latency });
+        let now = self.out.now();
+        let at = (at.max(now) + self.site.machine.crossbar.latency).max(now + Ps(1));
+        self.out.send(at, self.id, self.site.layout.sm(self.site.module, sm), Message::StoreTaken { credit });
+    }
+}
+
+/// What a component may touch of what its module has once.
+pub struct UncoreContext<'a, 'o, C, D: Contents> {
+    /// Who acts: the source of its events.
+    pub id: ComponentId,
+    /// Its module's place in the machine.
+    pub site: &'a Site<C, D>,
+    /// What the module has once.
+    pub uncore: &'a mut Uncore<D>,
+    /// Where its events go.
+    pub out: &'a mut Out<'o, D>,
+}
+
+impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
+    /// Sends a packet to another module as it departs; returns when it has left.
+    pub fn send(&mut self, departs: Departure, target: ModuleId, packet: Packet<D>) -> Ps {
+        self.uncore.port.send(Parcel { from: self.id, departs, target, packet }, self.site, self.out)
     }
 }
 
@@ -357,11 +338,11 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
         let (site, beyond) = (self.site, self.site.is_beyond(home));
         let awaits = match drain::taken_on(&site.protocol) {
             TakenOn::All => true,
-            TakenOn::Forwarded => self.shared.drains.invalidations() > earlier,
+            TakenOn::Forwarded => self.uncore.drains.invalidations() > earlier,
             TakenOn::Nothing => false,
         };
         let asker = Asker::Home { module: home, ticket, ready };
-        if awaits && beyond && site.routing.hierarchical && self.shared.drains.await_invalidations(asker) {
+        if awaits && beyond && site.routing.hierarchical && self.uncore.drains.await_invalidations(asker) {
             return;
         }
         let at = ready + site.notice_latency(home);

@@ -7,6 +7,7 @@ use crate::departure::Departure;
 use crate::dispatcher::{Dispatcher, Launch};
 use crate::drains::LEG_OF_PUBLICATIONS;
 use crate::kernel_slot::KernelSlot;
+use crate::latency::{Answered, Note, short};
 use crate::message::{Message, SyncKind};
 use crate::outstanding::Asker;
 use crate::packet::Packet;
@@ -57,11 +58,26 @@ impl Part {
     }
 }
 
+/// A phase here that the groups of slices are at.
+#[derive(Clone, Copy, Debug)]
+struct Act {
+    action: Action,
+    waiter: Waiter,
+    missing: u16,
+    /// When memory has taken what was written to it so far.
+    taken: Ps,
+    /// Bytes written back so far.
+    flushed: u64,
+}
+
 /// A phase here that waits for several drains, or for memory.
 #[derive(Clone, Copy, Debug)]
 struct Join {
     waiter: Waiter,
     missing: u8,
+    /// When it began to wait, and when the phase is over where it need not.
+    began: Ps,
+    over: Ps,
 }
 
 /// A module's controller.
@@ -69,24 +85,19 @@ pub struct Controller {
     id: ComponentId,
     dispatcher: Dispatcher,
     collections: Vec<Option<Collection>>,
+    acts: Vec<Option<Act>>,
     joins: Vec<Option<Join>>,
     /// The slice that was the first to have a store credit that came free.
-    first_served: usize,
+    first_served: u16,
     /// Bytes that its slices wrote back for a phase, and when.
     flushes: Vec<(Ps, u64)>,
-}
-
-/// Lines that the module's L2 holds, and those of them that are dirty.
-fn held<C: Below<D>, D: Contents>(parts: &mut Parts<'_, '_, C, D>) -> (u32, u32) {
-    let slices = parts.slices.iter_mut().map(|slice| slice.held());
-    slices.fold((0, 0), |(valid, dirty), (more, more_dirty)| (valid + more, dirty + more_dirty))
 }
 
 /// Tells the driver which pages the module has accessed; they are tracked no more.
 fn tell_accesses<C: Below<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_, '_, C, D>) {
     let (module, driver) = (parts.site.module, parts.site.layout.driver());
     let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
-    for page in parts.sm_shared.accessed.take().unwrap_or_default() {
+    for page in parts.slice_side.take_accessed() {
         parts.out.send(at, id, driver, Message::Accessed { page, module });
     }
     parts.out.send(at, id, driver, Message::AccessesTold);
@@ -105,8 +116,8 @@ fn place<T>(slab: &mut Vec<Option<T>>, value: T) -> u16 {
 impl Controller {
     /// An idle controller.
     pub fn new(id: ComponentId, dispatcher: Dispatcher) -> Controller {
-        let (collections, joins) = (Vec::new(), Vec::new());
-        Controller { id, dispatcher, collections, joins, first_served: 0, flushes: Vec::new() }
+        let (collections, acts, joins) = (Vec::new(), Vec::new(), Vec::new());
+        Controller { id, dispatcher, collections, acts, joins, first_served: 0, flushes: Vec::new() }
     }
 
     /// What dispatches CTAs.
@@ -128,10 +139,10 @@ impl Controller {
                 self.act(Part { action, extent, counted }, Waiter::new(collector, slot.0.into()), parts);
             }
             Message::Taken { pool, ticket } => {
-                parts.slice_shared.drains.taken(parts.out.now(), pool, ticket);
+                parts.uncore.drains.taken(pool, ticket);
                 self.finish(pool, parts);
                 if pool.takes_room() {
-                    parts.slice_side(self.id).drain_to_watermark();
+                    parts.at_uncore(self.id).drain_to_watermark();
                     self.serve_slices(parts);
                 }
             }
@@ -140,13 +151,15 @@ impl Controller {
             Message::Written { join } => self.part_done(join, parts),
             Message::LanesIn(lanes) => {
                 let rate = crate::convert::incoming(&parts.site.machine, lanes);
-                parts.slice_shared.ways.set_incoming(rate);
+                parts.uncore.ways.set_incoming(rate);
             }
             Message::Launch { command, launch, slot } => {
                 self.dispatcher.launch(Launch { command, launch, slot }, parts);
             }
-            Message::KernelBegins { slot, launch } => parts.slice_shared.flags.begin(slot, launch),
-            Message::KernelDrained { kernel } => self.dispatcher.drained(kernel, parts),
+            Message::GroupActed { act, taken, lost, flushed } => self.group_acted(act, (taken, lost, flushed), parts),
+            Message::KernelBegins { slot, launch } => parts.tell_groups(self.id, Message::Begin { slot, launch }),
+            Message::CtaEnded { sm, slot, failed } => self.dispatcher.refill((sm, slot, failed), parts),
+            Message::CtaDrained { slot } => self.dispatcher.drained(slot, parts),
             other => panic!("{}: a controller got {other:?}", parts.site.module),
         }
     }
@@ -158,18 +171,18 @@ impl Controller {
         parts: &mut Parts<'_, '_, C, D>,
     ) {
         let (pool, _) = LEG_OF_PUBLICATIONS.pools();
-        parts.slice_shared.drains.taken(parts.out.now(), pool, ticket);
-        parts.slice_side(self.id).publication_taken(line);
+        parts.uncore.drains.taken(pool, ticket);
+        parts.at_uncore(self.id).publication_taken(line);
         self.finish(pool, parts);
-        parts.slice_side(self.id).drain_to_watermark();
+        parts.at_uncore(self.id).drain_to_watermark();
         self.serve_slices(parts);
     }
 
     /// The result of an atomic on a line has come: what waits for it goes on.
-    pub(crate) fn answered<C: Below<D>, D: Contents>(&mut self, line: Line, parts: &mut Parts<'_, '_, C, D>) {
-        let Some(publisher) = &mut parts.slice_shared.publisher else { return };
+    fn answered<C: Below<D>, D: Contents>(&mut self, line: Line, parts: &mut Parts<'_, '_, C, D>) {
+        let Some(publisher) = &mut parts.uncore.publisher else { return };
         publisher.answered(line);
-        parts.slice_side(self.id).drain_to_watermark();
+        parts.at_uncore(self.id).drain_to_watermark();
         self.serve_slices(parts);
     }
 
@@ -180,19 +193,36 @@ impl Controller {
     }
 
     /// What came over the links.
-    pub fn arrive<C: Below<D>, D: Contents>(&mut self, packet: Packet<D>, parts: &mut Parts<'_, '_, C, D>) {
+    pub fn arrive<C: Below<D>, D: Contents>(&mut self, packet: Packet<D>, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
         match packet {
             Packet::Act { action, collector, collection } => {
                 self.act(Part::whole(action), Waiter::new(collector, collection), parts);
             }
             Packet::Acted { collection } => self.acted(collection, parts),
+            Packet::Old { .. } | Packet::Answer { .. } => self.pass_on(packet, ready, parts),
             other => panic!("{}: a controller got {other:?}", parts.site.module),
         }
     }
 
-    /// An SM may have ended CTAs: others start in their place.
-    pub fn refill<C: Below<D>, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) {
-        self.dispatcher.refill(sm, parts);
+    /// What came for an SM goes on over the crossbar.
+    fn pass_on<C: Below<D>, D: Contents>(&mut self, packet: Packet<D>, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
+        let departs = Departure::at(ready);
+        match packet {
+            Packet::Old { origin, line, data, by } => {
+                self.answered(line, parts);
+                let old = Message::Old { warp: origin.warp, result: origin.result, data, by };
+                parts.as_slice(self.id, line).deliver(departs, origin.sm, 1, |_| old);
+            }
+            Packet::Answer { sm, register, line, mask, data, seen, by, inside } => {
+                parts.as_slice(self.id, line).deliver(departs, sm, mask.grains(), |at| {
+                    // The SM itself finds out what the links took.
+                    let crossbar = short(at.saturating_sub(ready));
+                    let time = D::Note::of(Answered { inside: inside.read().into(), crossbar, ..Answered::default() });
+                    Message::Fill { register, line, mask, data, seen, by, time }
+                });
+            }
+            other => panic!("{}: no SM waits for {other:?}", parts.site.module),
+        }
     }
 
     /// Plans that wait for acknowledgments, and kernels, for a report of who waits for whom.
@@ -201,8 +231,9 @@ impl Controller {
             let Collection { collector, sm, warp } = collection;
             format!("{sm} warp {warp}'s plan lacks {} acknowledgments", collector.missing())
         });
+        let acts = self.acts.iter().flatten().map(|act| format!("a phase lacks {} groups of slices", act.missing));
         let joins = self.joins.iter().flatten().map(|join| format!("a phase lacks {} drains or writes", join.missing));
-        plans.chain(joins).chain(self.dispatcher.waiting())
+        plans.chain(acts).chain(joins).chain(self.dispatcher.waiting())
     }
 
     fn sync<C: Below<D>, D: Contents>(
@@ -240,7 +271,7 @@ impl Controller {
                 own = Some(action);
             } else {
                 let packet = Packet::Act { action, collector: self.id, collection };
-                parts.slice_side(self.id).send(now, member, packet);
+                parts.at_uncore(self.id).send(now, member, packet);
             }
         }
         if let Some(action) = own {
@@ -249,41 +280,55 @@ impl Controller {
     }
 
     /// This module's part of a phase.
-    fn act<C: Below<D>, D: Contents>(&mut self, part: Part, mut waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
-        parts.slice_shared.stats.phases += 1;
-        let extent = parts.site.extents.lines(part.extent);
-        let before = part.counted.then(|| held(parts));
-        let mut taken = parts.out.now();
-        parts.slice_side(self.id).empty_queue(part.action);
+    fn act<C: Below<D>, D: Contents>(&mut self, part: Part, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
+        parts.uncore.stats.phases += 1;
+        parts.at_uncore(self.id).empty_queue(part.action);
         if let Action::Merge { all } = part.action {
             return self.merge(all, waiter, parts);
         }
-        if matches!(part.action, Action::Invalidate(_)) {
-            parts.slice_shared.stats.bulk_invalidations += 1;
+        let Part { action, extent, counted } = part;
+        if matches!(action, Action::Invalidate(_)) {
+            parts.uncore.stats.bulk_invalidations += 1;
         }
-        if C::Slice::is_walked(&parts.site.protocol, part.action) {
-            taken += crate::convert::walk(&parts.site.machine);
+        let now = parts.out.now();
+        if !C::Slice::is_walked(&parts.site.protocol, action) {
+            return self.answer_when_taken(action, waiter, now, parts);
         }
-        let written_back = parts.slice_shared.stats.write_back_bytes;
-        for slice in 0..parts.slices.len() {
-            let by = parts.at_slice(slice, |slice, here| slice.act(part.action, extent.as_deref(), here));
-            taken = taken.max(by);
+        let missing = parts.groups();
+        let act = place(&mut self.acts, Act { action, waiter, missing, taken: now, flushed: 0 });
+        parts.tell_groups(self.id, Message::Act { action, extent, counted, act });
+    }
+
+    /// A group of slices has done its part of a phase.
+    fn group_acted<C: Below<D>, D: Contents>(
+        &mut self,
+        act: u16,
+        (taken, lost, flushed): (Ps, Lost, u64),
+        parts: &mut Parts<'_, '_, C, D>,
+    ) {
+        let entry = &mut self.acts[usize::from(act)];
+        let of_all = entry.as_mut().expect("a phase is kept until its groups are done");
+        of_all.taken = of_all.taken.max(taken);
+        of_all.waiter.lost = of_all.waiter.lost.and(lost);
+        of_all.flushed += flushed;
+        of_all.missing -= 1;
+        if of_all.missing > 0 {
+            return;
         }
-        let flushed = parts.slice_shared.stats.write_back_bytes - written_back;
+        let Act { action, waiter, taken, flushed, .. } = *of_all;
+        *entry = None;
         if flushed > 0 {
             self.flushes.push((parts.out.now(), flushed));
         }
-        if let Some((valid, dirty)) = before {
-            let (left, still) = held(parts);
-            waiter.lost = Lost { flushed: dirty.saturating_sub(still), dropped: valid.saturating_sub(left) };
-        }
-        self.answer_when_taken(part.action, waiter, taken, parts);
+        self.answer_when_taken(action, waiter, taken, parts);
     }
 
     /// Has every slice merge its blocks, and answers when all have.
     fn merge<C: Below<D>, D: Contents>(&mut self, all: bool, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
-        let join = place(&mut self.joins, Join { waiter, missing: parts.slices.len() as u8 });
-        for slice in 0..parts.slices.len() {
+        let now = parts.out.now();
+        let missing = parts.slice_side.count() as u8;
+        let join = place(&mut self.joins, Join { waiter, missing, began: now, over: now });
+        for slice in 0..parts.slice_side.count() {
             parts.at_slice(slice, |slice, here| slice.merge(all, join, here));
         }
     }
@@ -300,15 +345,15 @@ impl Controller {
         let awaited = || Pool::ALL.into_iter().filter(|pool| pool.is_awaited_by(action));
         let missing = awaited().count() as u8 + is_written;
         if missing == 0 {
-            self.answer(waiter, parts);
+            self.answer(waiter, taken, parts);
             return;
         }
-        let join = place(&mut self.joins, Join { waiter, missing });
+        let join = place(&mut self.joins, Join { waiter, missing, began: parts.out.now(), over: taken });
         if is_written > 0 {
             parts.out.send(taken, self.id, self.id, Message::Written { join });
         }
         for pool in awaited() {
-            parts.slice_shared.drains.drain(pool, Asker::Join(join));
+            parts.uncore.drains.drain(pool, Asker::Join(join));
         }
         for pool in awaited() {
             self.finish(pool, parts);
@@ -317,7 +362,7 @@ impl Controller {
 
     /// Answers those who wait for drains of one pool that are over.
     fn finish<C: Below<D>, D: Contents>(&mut self, pool: Pool, parts: &mut Parts<'_, '_, C, D>) {
-        while let Some(asker) = parts.slice_shared.drains.pop_drained(pool) {
+        while let Some(asker) = parts.uncore.drains.pop_drained(pool) {
             match asker {
                 Asker::Join(join) => self.part_done(join, parts),
                 Asker::Home { module, ticket, ready } => {
@@ -332,34 +377,32 @@ impl Controller {
     /// One of the things that a phase here waits for has come.
     fn part_done<C: Below<D>, D: Contents>(&mut self, join: u16, parts: &mut Parts<'_, '_, C, D>) {
         let entry = &mut self.joins[usize::from(join)];
-        let Join { waiter, missing } = entry.as_mut().expect("a join is kept until its parts are done");
-        *missing -= 1;
-        if *missing == 0 {
-            let waiter = *waiter;
+        let join = entry.as_mut().expect("a join is kept until its parts are done");
+        join.missing -= 1;
+        if join.missing == 0 {
+            let Join { waiter, began, over, .. } = *join;
+            let now = parts.out.now();
             *entry = None;
-            self.answer(waiter, parts);
+            self.answer(waiter, if now > began { now } else { over }, parts);
         }
     }
 
-    /// Acknowledges a phase to whoever collects.
-    fn answer<C: Below<D>, D: Contents>(&mut self, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
+    /// Acknowledges a phase that was over at `over` to whoever collects. Slices may have told of it a crossbar's latency later.
+    fn answer<C: Below<D>, D: Contents>(&mut self, waiter: Waiter, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let Waiter { collector, collection, lost } = waiter;
         if collector == self.id {
             self.acted(collection, parts);
         } else if collector == parts.site.layout.command_processor() {
-            parts.out.send(
-                parts.out.now() + crate::convert::host_latency(&parts.site.machine),
-                self.id,
-                collector,
-                Message::PhaseDone { slot: KernelSlot(collection as u8), module: parts.site.module, lost },
-            );
+            let at = parts.to_command_processor(over);
+            let done = Message::PhaseDone { slot: KernelSlot(collection as u8), module: parts.site.module, lost };
+            parts.out.send(at, self.id, collector, done);
         } else if collector == parts.site.layout.driver() {
-            let page = parts.sm_shared.pages.drained(collection);
+            let page = parts.sm_side.shared.pages.drained(collection);
             page_moves::answer(page, parts.out.now(), parts);
         } else {
             let now = Departure::at(parts.out.now());
             let module = ModuleId((collector.0 / parts.site.layout.stride()) as u8);
-            parts.slice_side(self.id).send(now, module, Packet::Acted { collection });
+            parts.at_uncore(self.id).send(now, module, Packet::Acted { collection });
         }
     }
 
@@ -373,10 +416,10 @@ impl Controller {
 
     /// Has slices run what waits for a store credit, each time another one first.
     fn serve_slices<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
-        let count = parts.slices.len();
+        let count = parts.slice_side.count();
         self.first_served = if self.first_served + 1 < count { self.first_served + 1 } else { 0 };
         for slice in (self.first_served..count).chain(0..self.first_served) {
-            if parts.slice_shared.queued[slice] > 0 {
+            if parts.slice_side.slice(slice).0.has_queued() {
                 parts.at_slice(slice, |slice, here| slice.serve_queues(here));
             }
         }

@@ -3,10 +3,10 @@
 use crate::cache::{CacheConfig, Index, Replacement};
 use crate::layout::Layout;
 use crate::mshr::MshrConfig;
+use crate::turning_link::Way;
 use crate::way_partition::WayPartitionConfig;
 use crate::{
-    crossbar, directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb, translation,
-    tree,
+    directory, drains, dram, link, memory, memory_cache, port, posted, publisher, switch, tlb, translation, tree,
 };
 use std::sync::Arc;
 use tombolo_design::Capacity;
@@ -15,7 +15,7 @@ use tombolo_machine::coherent_host::HostPath;
 use tombolo_machine::quantity::Fraction;
 use tombolo_machine::{MISS_LEVELS, MachineConfig, machine};
 use tombolo_protocol::options::WritePolicy;
-use tombolo_types::{Bytes, Interval, Ps, Rate, Sectors, Serializer};
+use tombolo_types::{Bytes, GpuId, Interval, Ps, Rate, Sectors, Serializer};
 
 /// The sectors of a line in the caches.
 pub fn sectors(machine: &MachineConfig) -> Sectors {
@@ -89,7 +89,7 @@ pub fn link(config: &machine::LinkConfig) -> link::LinkConfig {
     link::LinkConfig { rate: config.rate, latency: config.latency }
 }
 
-/// The switch between the GPUs: its ways out; the ways in are links of the same rate.
+/// The ways out of the switches of a tree; the ways in are links of the same rate.
 pub fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
     switch::SwitchConfig {
         ports: u32::from(machine.topology.gpus),
@@ -99,39 +99,62 @@ pub fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
     }
 }
 
-/// The uplinks of a tree of switches, where the fabric is one.
-pub fn tree(machine: &MachineConfig) -> Option<tree::TreeConfig> {
+/// The uplinks of a tree of switches.
+pub fn tree(machine: &MachineConfig) -> tree::TreeConfig {
     let fabric = &machine.fabric;
-    (fabric.shape == machine::FabricShape::Tree).then(|| tree::TreeConfig {
+    tree::TreeConfig {
         gpus_per_leaf: fabric.gpus_per_leaf,
         uplinks: switch::SwitchConfig { rate: fabric.uplink_rate, ..switch(machine) },
         latency: fabric.uplink_latency,
-    })
+    }
 }
 
-/// A module's port to the other modules.
-pub fn port(machine: &MachineConfig, layout: Layout) -> port::PortConfig {
+/// GPUs whose ways out and in are components of their own, with a host that takes part (`host`) where it hangs from their
+/// switch. None where they share a medium, a tree's uplinks or a decision to turn lanes (`turns`), or no packet crosses.
+pub fn ways(machine: &MachineConfig, host: bool, turns: bool) -> u8 {
+    let inside = machine.coherent_host().is_some_and(|config| host && config.link.through == HostPath::Fabric);
+    let members = machine.topology.gpus + u8::from(inside);
+    let apart = machine.fabric.shape == machine::FabricShape::Switch && !turns && members > 1;
+    if apart { members } else { 0 }
+}
+
+/// What lies of the latency between GPUs before a way of a GPU or behind it, beside that of its module links: what they lack
+/// of a quarter.
+pub fn to_way(machine: &MachineConfig, module_link: Ps) -> Ps {
+    Ps(machine.gpu_link.latency.0 / 4).saturating_sub(module_link)
+}
+
+/// The port of a module of `gpu` to the other modules.
+pub fn port(machine: &MachineConfig, layout: Layout, gpu: GpuId) -> port::PortConfig {
+    let exit = |apart: bool, latency: Ps| {
+        if apart {
+            let at = layout.way(gpu, Way::Out);
+            return port::Exit { at, latency: to_way(machine, machine.module_link.latency) };
+        }
+        port::Exit { at: layout.switch(), latency: Ps(latency.0 / 2) }
+    };
+    let host = machine.topology.gpus;
     port::PortConfig {
         link: link(&machine.module_link),
-        to_switch: Ps(machine.gpu_link.latency.0 / 2),
-        to_host: host_way(machine).map_or(Ps::ZERO, |latency| Ps(latency.0 / 2)),
+        to_gpus: exit(layout.ways > 0, machine.gpu_link.latency),
+        to_host: exit(layout.ways > host, host_way(machine).unwrap_or(Ps::ZERO)),
         sources: sources(layout),
         modules: usize::from(layout.all_modules()),
     }
 }
 
-/// The crossbar of a module.
-pub fn crossbar(machine: &MachineConfig, layout: Layout) -> crossbar::CrossbarConfig {
-    crossbar::CrossbarConfig {
-        rate: machine.crossbar.rate,
-        latency: machine.crossbar.latency,
-        sms: usize::from(machine.topology.sms_per_module),
-        sources: sources(layout),
-    }
+/// From an SM to its module's controller, or back: the crossbar, in some picoseconds at least.
+pub fn to_controller(machine: &MachineConfig) -> Ps {
+    machine.crossbar.latency.max(Ps(1))
+}
+
+/// From an SM's miss in its TLB to the L2 TLB: half of the latency, the other half of which is the way back.
+pub fn to_l2_tlb(machine: &MachineConfig) -> Ps {
+    Ps(machine.tlb.l2_latency.0 / 2)
 }
 
 /// Components of a module that send on channels of their own: each slice, and all others as one.
-fn sources(layout: Layout) -> usize {
+pub fn sources(layout: Layout) -> usize {
     usize::from(layout.slices) + 1
 }
 
@@ -143,6 +166,26 @@ pub fn drains(machine: &MachineConfig) -> drains::DrainsConfig {
 /// What an SM may have posted.
 pub fn posted(machine: &MachineConfig) -> posted::PostedConfig {
     posted::PostedConfig { stores: machine.sm.posted_stores }
+}
+
+/// Groups of a module's slices: as many as slices and DRAM channels can both be divided into evenly. The host's slices are its
+/// directories.
+pub fn slice_groups(machine: &MachineConfig) -> u16 {
+    common_divisor(machine.l2.slices.into(), machine.dram.channels.into()) as u16
+}
+
+/// Banks of a module's L2 TLB, each of which has its part of the walkers and stands with a group of slices: as many as groups,
+/// walkers and sets can all be divided into evenly. Where a machine has a walker for each slice, each group has a bank.
+pub fn tlb_banks(machine: &MachineConfig) -> u16 {
+    let sets = machine.tlb.l2_entries / machine.tlb.l2_ways;
+    common_divisor(common_divisor(slice_groups(machine).into(), machine.tlb.walkers), sets) as u16
+}
+
+fn common_divisor(mut one: u32, mut other: u32) -> u32 {
+    while other > 0 {
+        (one, other) = (other, one % other);
+    }
+    one
 }
 
 /// A module's memory; `write`: when the cache in front of it passes a store on.
@@ -222,9 +265,15 @@ pub fn incoming(machine: &MachineConfig, lanes: u32) -> Rate {
     }
 }
 
-/// A module's translation behind the TLBs of its SMs.
+/// A bank of a module's translation behind the TLBs of its SMs.
 pub fn translation(machine: &MachineConfig) -> translation::TranslationConfig {
-    translation::TranslationConfig { tlb: l2_tlb(machine), latency: machine.tlb.l2_latency, walkers: walkers(machine) }
+    let banks = u32::from(tlb_banks(machine));
+    let (whole, walkers) = (l2_tlb(machine), walkers(machine));
+    translation::TranslationConfig {
+        tlb: tlb::TlbConfig { entries: whole.entries / banks, ..whole },
+        latency: machine.tlb.l2_latency,
+        walkers: tlb::WalkersConfig { walkers: walkers.walkers / banks, ..walkers },
+    }
 }
 
 /// The TLB of an SM.
@@ -302,6 +351,12 @@ pub fn host_latency(machine: &MachineConfig) -> Ps {
         latency += machine.module_link.latency;
     }
     latency
+}
+
+/// Of a way between the command processor and SMs or slices, what lies beyond their controller: the crossbar is the last part of
+/// the way there, and the first of the way back.
+pub fn beyond_controller(way: Ps, machine: &MachineConfig) -> Ps {
+    way.saturating_sub(to_controller(machine)).max(Ps(1))
 }
 
 /// From the command processor to the controllers of all modules at once.

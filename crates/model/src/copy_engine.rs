@@ -163,7 +163,7 @@ impl CopyEngine {
         let left = match to {
             Some(to) => {
                 let chunk = Packet::Chunk(Chunk { copy, first, lines: lines as u16, is_last });
-                parts.slice_side(self.id).send(Departure::at(ready), to, chunk);
+                parts.at_uncore(self.id).send(Departure::at(ready), to, chunk);
                 self.lanes[place].link.send(ready, bytes)
             }
             None => self.to_host.send(ready, bytes),
@@ -193,18 +193,18 @@ impl CopyEngine {
         let (now, mut load) = (parts.out.now(), Load::default());
         let mut ready = now;
         for line in (lines.start.0..lines.end.0).map(Line) {
-            let slice = usize::from(parts.site.map.slice(line));
+            let slice = parts.site.map.slice(line);
             let found = parts.at_slice(slice, |slice, here| slice.copied_from(line, here));
-            let mut data = parts.slice_shared.memory.read(line);
+            let mut data = parts.as_slice(self.id, line).shared.memory.read(line);
             if let Some((valid, held, _)) = found {
                 data.merge(held, valid);
             }
             let at = match found {
                 Some((Mask::ALL, _, leaves)) => leaves.time(),
-                Some(_) | None => parts.slice_side(self.id).read_memory(line, Mask::ALL, Departure::at(now)).done,
+                Some(_) | None => parts.as_slice(self.id, line).read_memory(line, Mask::ALL, Departure::at(now)).done,
             };
             ready = ready.max(at);
-            load.flags.extend(parts.slice_shared.flags.shown(line));
+            load.flags.extend(parts.as_slice(self.id, line).flags().shown(line));
             if size_of::<D>() != 0 {
                 load.lines.push((line, carried(copy, line, parts), data));
             }
@@ -252,17 +252,17 @@ impl CopyEngine {
     ) {
         let lines = || (first.0..first.0 + count).map(Line);
         for line in lines() {
-            let slice = usize::from(parts.site.map.slice(line));
+            let slice = parts.site.map.slice(line);
             parts.at_slice(slice, |slice, here| slice.copied_to(line, here));
         }
         for (line, mask, data) in load.lines {
-            parts.slice_shared.memory.write(line, mask, data);
+            parts.as_slice(self.id, line).shared.memory.write(line, mask, data);
         }
         for shown in load.flags {
-            parts.slice_shared.flags.learn_shown(shown);
+            parts.as_slice(self.id, shown.line()).flags_mut().learn_shown(shown);
         }
         for line in lines() {
-            let taken = parts.slice_side(self.id).store_memory(line, Mask::ALL, Departure::at(ready));
+            let taken = parts.as_slice(self.id, line).store_memory(line, Mask::ALL, Departure::at(ready));
             self.taken = self.taken.max(taken);
         }
     }

@@ -139,7 +139,7 @@ impl Cpu {
                 self.free.push(name);
                 self.answered(true, here);
             }
-            Message::StoreReturned => self.answered(false, here),
+            Message::StoreTaken { .. } => self.answered(false, here),
             other => panic!("the host's core got {other:?}"),
         }
     }

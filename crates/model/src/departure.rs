@@ -45,6 +45,15 @@ impl Departure {
         Departure { passed: turn.max(self.passed + port.span(bytes)), ..self }
     }
 
+    /// [`Departure::through`] of bytes that pass in `span` once it is their turn, where the port is one of several that work side
+    /// by side and takes what comes next only after their time at its own rate.
+    #[inline]
+    #[must_use]
+    pub fn through_one_of(self, now: Ps, port: &mut Serializer, bytes: Bytes, span: Ps) -> Departure {
+        let begins = port.send(now, bytes) - port.span(bytes);
+        Departure { passed: begins.max(self.passed) + span, ..self }
+    }
+
     /// [`Departure::through`] of a request that occupies the port for `least`, however few its bytes.
     #[inline]
     #[must_use]

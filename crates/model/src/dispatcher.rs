@@ -11,17 +11,15 @@
 use crate::below::Below;
 use crate::kernel_slot::KernelSlot;
 use crate::message::Message;
-use crate::pace::{KernelStats, Pace};
+use crate::pace::Pace;
 use crate::parts::Parts;
-use crate::posted::Drainer;
 use crate::residency::Room;
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
 use tombolo_design::scheduling::{CtaCut, Shape, Share};
 use tombolo_machine::MachineConfig;
-use tombolo_protocol::l1;
 use tombolo_types::stream::{Command, Program};
-use tombolo_types::{ComponentId, Ps, Scope};
+use tombolo_types::{ComponentId, Ps, SmId};
 
 /// A kernel that runs on the module.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +35,7 @@ struct Kernel {
     ctas: u32,
     started: u32,
     running: u32,
-    /// SMs whose posted stores are not yet known to be taken, and one for the end of the CTAs.
+    /// CTAs that have started, and whose posted stores are not yet known to be taken.
     draining: u32,
 }
 
@@ -65,7 +63,8 @@ pub struct Dispatcher {
     dispatch_at: Ps,
     /// By launch of the program: the module's part of it.
     paces: Vec<Pace>,
-    failure: Option<String>,
+    /// Whether a CTA could not be decoded.
+    failed: bool,
 }
 
 impl Dispatcher {
@@ -84,18 +83,13 @@ impl Dispatcher {
             free: vec![Room::of_sm(machine); usize::from(sms)],
             dispatch_at: Ps::ZERO,
             paces: Vec::new(),
-            failure: None,
+            failed: false,
         }
     }
 
     /// By launch of the program, as far as any was on this module: its part of it.
     pub fn paces(&self) -> &[Pace] {
         &self.paces
-    }
-
-    /// What went wrong while decoding a CTA.
-    pub fn failure(&self) -> Option<&str> {
-        self.failure.as_deref()
     }
 
     /// What is left of kernels, for a report of who waits for whom.
@@ -114,14 +108,11 @@ impl Dispatcher {
     ) {
         let (site, now) = (parts.site, parts.out.now());
         site.watch.kernel(launch, slot);
-        parts.slice_shared.begin_kernel(now, slot, launch);
+        let queued = if parts.uncore.ways.is_fixed() { Ps::ZERO } else { parts.slice_side.queued_until(now) };
+        parts.uncore.begin_kernel(now, queued);
         parts.tell_l1_ways();
-        for sm in &mut *parts.sms {
-            sm.forget_flags(slot);
-            if l1::acquire_invalidates(&site.protocol, Scope::Sys) {
-                sm.invalidate_l1();
-            }
-        }
+        parts.tell_sms(now, self.id, Message::Begin { slot, launch });
+        parts.tell_groups(self.id, Message::Begin { slot, launch });
         let Command::Launch { kernel: index, on, .. } = self.program.commands()[command as usize] else {
             panic!("command {command} launches no kernel")
         };
@@ -146,96 +137,81 @@ impl Dispatcher {
         });
         let launch = launch as usize;
         self.paces.resize(self.paces.len().max(launch + 1), Pace::default());
-        self.paces[launch] = Pace::new(now);
+        self.paces[launch] = Pace::new(parts.to_sm(now));
         self.fill(parts);
-        self.drain_if_done(parts);
+        self.end_those_done(parts.to_sm(now), parts);
     }
 
     /// Starts CTAs on all SMs in turn as long as one has room.
     fn fill<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         let mut starts = true;
         while std::mem::take(&mut starts) {
-            for sm in 0..parts.sms.len() {
-                starts |= self.dispatch(sm, parts);
-                if parts.sms[sm].has_finished() {
-                    self.refill(sm, parts);
-                }
+            for sm in 0..parts.sms() {
+                starts |= self.dispatch(SmId(sm), parts);
             }
         }
     }
 
-    /// An SM may have ended CTAs: dispatches others in their place.
-    pub fn refill<C: Below<D>, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) {
-        // A CTA without warps ends as it starts.
-        while let Some(slot) = parts.sms[sm].pop_finished() {
-            let kernel = self.kernels.iter_mut().find(|kernel| kernel.slot == slot);
-            let kernel = kernel.expect("only a running kernel's CTAs end");
-            kernel.running -= 1;
-            self.paces[kernel.launch as usize].end(parts.out.now());
-            self.free[sm].give_back(&kernel.needs);
-            while self.dispatch(sm, parts) {}
-        }
-        self.drain_if_done(parts);
+    /// An SM has ended a CTA, or failed to start it: dispatches others in its place.
+    pub fn refill<C: Below<D>, D: Contents>(
+        &mut self,
+        (sm, slot, failed): (SmId, KernelSlot, bool),
+        parts: &mut Parts<'_, '_, C, D>,
+    ) {
+        self.failed |= failed;
+        let at = parts.from_sm(parts.out.now());
+        let kernel = self.running(slot);
+        kernel.running -= 1;
+        let Kernel { launch, needs, .. } = *kernel;
+        self.paces[launch as usize].end(at);
+        self.free[usize::from(sm.0)].give_back(&needs);
+        while self.dispatch(sm, parts) {}
+    }
+
+    /// All that an SM had posted when a CTA ended has been taken.
+    pub fn drained<C: Below<D>, D: Contents>(&mut self, slot: KernelSlot, parts: &mut Parts<'_, '_, C, D>) {
+        self.running(slot).draining -= 1;
+        self.end_those_done(parts.from_sm(parts.out.now()), parts);
+    }
+
+    /// The kernel that runs in a slot.
+    fn running(&mut self, slot: KernelSlot) -> &mut Kernel {
+        let kernel = self.kernels.iter_mut().find(|kernel| kernel.slot == slot);
+        kernel.expect("a kernel is the module's until its CTAs have ended")
     }
 
     /// Starts the module's next CTA on an SM, if there is one left and it fits.
-    fn dispatch<C: Below<D>, D: Contents>(&mut self, sm: usize, parts: &mut Parts<'_, '_, C, D>) -> bool {
+    fn dispatch<C: Below<D>, D: Contents>(&mut self, sm: SmId, parts: &mut Parts<'_, '_, C, D>) -> bool {
         let Some(kernel) = self.kernels.iter_mut().find(|kernel| kernel.next < kernel.share.end) else { return false };
-        if self.failure.is_some() || !self.free[sm].fits(&kernel.needs) {
+        let free = &mut self.free[usize::from(sm.0)];
+        if self.failed || !free.fits(&kernel.needs) {
             return false;
         }
-        let mut stream = parts.sms[sm].spare_stream();
-        if let Err(error) = self.program.cta(kernel.index, kernel.next, &mut stream) {
-            self.failure = Some(error.to_string());
-            return false;
-        }
+        let start = Message::Start { slot: kernel.slot, kernel: kernel.index, cta: kernel.next };
         kernel.next = kernel.share.after(kernel.next);
         kernel.running += 1;
-        self.free[sm].take(&kernel.needs);
-        let start = self.dispatch_at.max(parts.out.now());
-        self.dispatch_at = start + parts.site.machine.host.dispatch_interval;
+        kernel.draining += 1;
+        free.take(&kernel.needs);
+        let at = self.dispatch_at.max(parts.out.now());
+        self.dispatch_at = at + parts.site.machine.host.dispatch_interval;
+        let at = parts.to_sm(at);
         let quarter = (u64::from(kernel.started) * 4 / u64::from(kernel.ctas)) as usize;
-        self.paces[kernel.launch as usize].start(start, quarter);
+        self.paces[kernel.launch as usize].start(at, quarter);
         kernel.started += 1;
-        let slot = kernel.slot;
-        parts.at_sm(sm, |sm, here| sm.start_cta(start, slot, stream, here));
+        parts.out.send(at, self.id, parts.site.layout.sm(parts.site.module, sm), start);
         true
     }
 
-    /// When all CTAs of a kernel have run, waits for what the module's SMs have posted: its own stores, and those of others
-    /// beside it.
-    fn drain_if_done<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
-        for kernel in &mut self.kernels {
-            let left = kernel.next < kernel.share.end && self.failure.is_none();
-            if left || kernel.running > 0 || kernel.draining > 0 {
-                continue;
-            }
-            kernel.draining = parts.sms.len() as u32 + 1;
-            let slot = kernel.slot;
-            parts.out.send(parts.out.now() + Ps(1), self.id, self.id, Message::KernelDrained { kernel: slot });
-            for sm in 0..parts.sms.len() {
-                parts.at_sm(sm, |sm, here| sm.drain(Drainer::Kernel(slot), self.id, here));
-            }
+    /// Tells the command processor of kernels all of whose CTAs have run, the last of what they posted taken at `over`.
+    fn end_those_done<C: Below<D>, D: Contents>(&mut self, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
+        let left = |kernel: &Kernel| kernel.next < kernel.share.end && !self.failed;
+        while let Some(place) = self.kernels.iter().position(|kernel| kernel.draining == 0 && !left(kernel)) {
+            let Kernel { slot, launch, ctas, .. } = self.kernels.remove(place);
+            self.paces[launch as usize].drain((ctas > 0).then_some(over));
+            parts.uncore.end_kernel(parts.out.now(), self.kernels.is_empty());
+            let at = parts.to_command_processor(over);
+            let done = Message::KernelDone { module: parts.site.module, slot };
+            parts.out.send(at, self.id, parts.site.layout.command_processor(), done);
         }
-    }
-
-    /// One of the things that a kernel's end waits for has come.
-    pub fn drained<C: Below<D>, D: Contents>(&mut self, slot: KernelSlot, parts: &mut Parts<'_, '_, C, D>) {
-        let place = self.kernels.iter().position(|kernel| kernel.slot == slot);
-        let place = place.expect("a kernel drains while it is the module's");
-        let kernel = &mut self.kernels[place];
-        kernel.draining -= 1;
-        if kernel.draining > 0 {
-            return;
-        }
-        let Kernel { launch, ctas, .. } = self.kernels.remove(place);
-        let counted = parts.sms.iter_mut().map(|sm| sm.take_counted(slot));
-        let counted = counted.fold(KernelStats::default(), |sum, sm| sum.and(&sm));
-        let ended = if ctas == 0 { None } else { Some(parts.out.now()) };
-        self.paces[launch as usize].drain(ended, counted);
-        parts.slice_shared.end_kernel(self.kernels.is_empty());
-        let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
-        let done = Message::KernelDone { module: parts.site.module, slot };
-        parts.out.send(at, self.id, parts.site.layout.command_processor(), done);
     }
 }

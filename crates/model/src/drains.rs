@@ -3,7 +3,6 @@
 use crate::credits::Generation;
 use crate::outstanding::{Asker, Outstanding, Tickets};
 use tombolo_protocol::drain::{Leg, Pool};
-use tombolo_types::Ps;
 
 /// How what is published leaves: to a module of another GPU, which takes it.
 pub const LEG_OF_PUBLICATIONS: Leg = Leg::Beyond;
@@ -75,8 +74,8 @@ impl Drains {
 
     /// One has been acknowledged. Ask [`Drains::pop_drained`] afterwards.
     #[inline]
-    pub fn taken(&mut self, now: Ps, pool: Pool, ticket: Generation) {
-        self.outstanding.taken(now, pool, ticket);
+    pub fn taken(&mut self, pool: Pool, ticket: Generation) {
+        self.outstanding.taken(pool, ticket);
     }
 
     /// Whose wait for a pool is over, once each.
@@ -100,7 +99,7 @@ mod tests {
             for &(pool, ticket) in &pools {
                 drains.drain(pool, Asker::Join(0));
                 assert_eq!(drains.pop_drained(pool), None, "{leg:?}");
-                drains.taken(Ps(1), pool, ticket);
+                drains.taken(pool, ticket);
                 assert_eq!(drains.pop_drained(pool), Some(Asker::Join(0)), "{leg:?}");
             }
             assert!(drains.has_room(false), "{leg:?}");
@@ -112,7 +111,7 @@ mod tests {
         let mut drains = Drains::new(DrainsConfig { stores: 1 });
         let ticket = drains.post_invalidation(false);
         assert!(drains.await_invalidations(Asker::Join(0)));
-        drains.taken(Ps(1), Pool::Invalidations, ticket);
+        drains.taken(Pool::Invalidations, ticket);
         assert_eq!(drains.pop_drained(Pool::Invalidations), Some(Asker::Join(0)));
         assert!(!drains.await_invalidations(Asker::Join(1)));
     }

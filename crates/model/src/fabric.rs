@@ -1,6 +1,10 @@
-//! What stands between the modules of different GPUs, all of it in one component: each GPU's link to one non-blocking
-//! switch or to the leaf of a tree of them ([`crate::tree`]), one medium for all ([`crate::medium`]), or a link from each to
-//! each ([`crate::pairs`]). A host is one more GPU there, or has links of its own beside it ([`crate::host_end`]).
+//! What stands between the modules of different GPUs where it is one component:
+//! - each GPU's link to the leaf of a tree of switches ([`crate::tree`]);
+//! - one medium for all ([`crate::medium`]), or a link from each to each ([`crate::pairs`]);
+//! - links to one switch whose lanes turn ([`crate::turning_link`]).
+//!
+//! A host is one more GPU there, or has links of its own ([`crate::host_end`]). Ways of fixed rates at one switch are
+//! components of their own ([`crate::gpu_way`]). Beside them a host's own links are all that is here.
 //!
 //! A packet comes when half of the latency of its way has passed; the other half follows what is here. Links of fixed rates
 //! ([`crate::fixed_links`]) are reserved as it comes. Links whose lanes turn ([`crate::turning_link`]) hold their
@@ -27,7 +31,8 @@ pub struct Fabric<D: Contents> {
     layout: Layout,
     modules_per_gpu: u8,
     lanes: u32,
-    links: Links<D>,
+    /// None where each way of a GPU is a component.
+    links: Option<Links<D>>,
     host: Option<HostEnd>,
     /// The second half of the latency between two GPUs.
     half: Ps,
@@ -66,8 +71,8 @@ impl<D: Contents> Fabric<D> {
         let host = host.map(|link| HostEnd::new(machine, link));
         let inside = host.as_ref().filter(|host| host.is_in_fabric()).map(HostEnd::id);
         let links = match turning {
-            None => Links::Fixed(FixedLinks::new(machine, inside)),
-            Some(times) => Links::Turning(TurningLinks::new(machine, times, inside.is_some())),
+            None => FixedLinks::new(machine, inside).map(Links::Fixed),
+            Some(times) => Some(Links::Turning(TurningLinks::new(machine, times, inside.is_some()))),
         };
         let latency = machine.gpu_link.latency;
         Fabric {
@@ -82,7 +87,7 @@ impl<D: Contents> Fabric<D> {
         }
     }
 
-    /// Keeps what the links do over time, in windows of `window`.
+    /// Keeps what the links between GPUs do over time, in windows of `window`.
     pub fn record(&mut self, gpus: usize, window: Ps) {
         let members = gpus + usize::from(self.host_inside().is_some());
         self.timeline = Some(vec![[(); 2].map(|()| LinkTimeline::new(window, self.lanes)); members]);
@@ -114,7 +119,8 @@ impl<D: Contents> Fabric<D> {
             return;
         }
         match &mut self.links {
-            Links::Fixed(links) => {
+            None => panic!("each way of {} is a component", ends.0),
+            Some(Links::Fixed(links)) => {
                 let Crossing { sent, left } = links.cross(now, ends, traffic, bytes);
                 if let Some(timeline) = &mut self.timeline {
                     timeline[usize::from(ends.0.0)][Way::Out as usize].sent(sent, bytes);
@@ -122,7 +128,7 @@ impl<D: Contents> Fabric<D> {
                 }
                 out.send(left + onward, id, route.component, Message::Arrive { route, packet });
             }
-            Links::Turning(turning) => {
+            Some(Links::Turning(turning)) => {
                 turning.wake(self.layout, out);
                 turning.push(ends.0, Way::Out, (route, packet), self.layout, out);
             }
@@ -131,7 +137,7 @@ impl<D: Contents> Fabric<D> {
 
     /// Handles an event of links whose lanes turn.
     pub fn handle(&mut self, event: LinkEvent, out: &mut Out<'_, D>) {
-        let Links::Turning(turning) = &mut self.links else { panic!("links of fixed rates got {event:?}") };
+        let Some(Links::Turning(turning)) = &mut self.links else { panic!("links of fixed rates got {event:?}") };
         match event {
             LinkEvent::Launch => turning.launch(self.layout, out),
             LinkEvent::End => turning.kernel = None,
@@ -147,7 +153,7 @@ impl<D: Contents> Fabric<D> {
 
     /// Tells the modules of each GPU how many lanes now come in, where that has changed.
     fn tell_lanes(&mut self, out: &mut Out<'_, D>) {
-        let Links::Turning(turning) = &mut self.links else { return };
+        let Some(Links::Turning(turning)) = &mut self.links else { return };
         let (id, at) = (self.layout.switch(), out.now() + self.half + self.to_module);
         for (gpu, (link, told)) in turning.links.iter().zip(&mut turning.told).enumerate() {
             let lanes = link.lanes(Way::In);
@@ -163,7 +169,7 @@ impl<D: Contents> Fabric<D> {
 
     /// The last byte of a packet leaves a way: on to the next, or to the module.
     fn sent(&mut self, gpu: GpuId, way: Way, out: &mut Out<'_, D>) {
-        let Links::Turning(turning) = &mut self.links else { return };
+        let Some(Links::Turning(turning)) = &mut self.links else { return };
         let id = self.layout.switch();
         let ((route, packet), next) = turning.links[usize::from(gpu.0)].sent(out.now(), way);
         if let Some(at) = next {
@@ -175,7 +181,7 @@ impl<D: Contents> Fabric<D> {
         match way {
             Way::Out => {
                 let (_, to) = self.ends(route);
-                let Links::Turning(turning) = &mut self.links else { return };
+                let Some(Links::Turning(turning)) = &mut self.links else { return };
                 turning.push(to, Way::In, (route, packet), self.layout, out);
             }
             Way::In => {
@@ -190,7 +196,7 @@ impl<D: Contents> Fabric<D> {
     }
 
     fn note_lanes(&mut self, now: Ps) {
-        let (Some(timeline), Links::Turning(turning)) = (&mut self.timeline, &self.links) else { return };
+        let (Some(timeline), Some(Links::Turning(turning))) = (&mut self.timeline, &self.links) else { return };
         for (track, link) in timeline.iter_mut().zip(&turning.links) {
             Way::BOTH.iter().for_each(|way| track[*way as usize].set_lanes(now, link.lanes(*way)));
         }
@@ -201,11 +207,11 @@ impl<D: Contents> Fabric<D> {
     }
 
     /// Counters of one way of a GPU's link, or of the host's where it is one more GPU. Of links from each to each: of all of
-    /// its links together, busy as they are on the mean.
-    pub fn stats(&self, gpu: GpuId, way: Way) -> LinkStats {
-        match &self.links {
-            Links::Fixed(links) => links.stats(gpu, way),
-            Links::Turning(turning) => *turning.links[usize::from(gpu.0)].stats(way),
+    /// its links together, busy as they are on the mean. None where each way is a component.
+    pub fn stats(&self, gpu: GpuId, way: Way) -> Option<LinkStats> {
+        match self.links.as_ref()? {
+            Links::Fixed(links) => Some(links.stats(gpu, way)),
+            Links::Turning(turning) => Some(*turning.links[usize::from(gpu.0)].stats(way)),
         }
     }
 
@@ -216,7 +222,7 @@ impl<D: Contents> Fabric<D> {
 
     /// Counters of the uplink of a leaf, up and down; none where there is no tree.
     pub fn uplink_stats(&self, leaf: u8) -> Option<[LinkStats; 2]> {
-        match &self.links {
+        match self.links.as_ref()? {
             Links::Fixed(links) => links.uplink_stats(leaf),
             Links::Turning(_) => None,
         }
@@ -224,7 +230,7 @@ impl<D: Contents> Fabric<D> {
 
     /// Counters of a medium for all, towards its root and away from it; none where there is none.
     pub fn medium_stats(&self) -> Option<[LinkStats; 2]> {
-        match &self.links {
+        match self.links.as_ref()? {
             Links::Fixed(links) => links.medium_stats(),
             Links::Turning(_) => None,
         }
@@ -233,8 +239,8 @@ impl<D: Contents> Fabric<D> {
     /// Counters of the lanes of one way of a GPU's link, up to `end`.
     pub fn lane_stats(&self, gpu: GpuId, way: Way, end: Ps) -> LaneStats {
         match &self.links {
-            Links::Fixed(_) => LaneStats { turned: 0, lane_time: u64::from(self.lanes) * end.0 },
-            Links::Turning(turning) => turning.links[usize::from(gpu.0)].lane_stats(way, end),
+            None | Some(Links::Fixed(_)) => LaneStats { turned: 0, lane_time: u64::from(self.lanes) * end.0 },
+            Some(Links::Turning(turning)) => turning.links[usize::from(gpu.0)].lane_stats(way, end),
         }
     }
 

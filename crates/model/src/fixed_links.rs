@@ -1,4 +1,4 @@
-//! Links of fixed rates between GPUs, in the shape of the machine's fabric: reserved as a packet comes.
+//! Links of fixed rates between GPUs that share some state, in the shape of the machine's fabric: reserved as a packet comes.
 
 use crate::convert;
 use crate::link::{Link, LinkConfig, LinkStats, Traffic};
@@ -14,14 +14,14 @@ use tombolo_types::{Bytes, GpuId, Ps};
 /// Links of fixed rates between GPUs, and a host that hangs from the same fabric.
 #[derive(Clone, Debug)]
 pub enum FixedLinks {
-    /// A link of each to one switch, or to the leaf of a tree of them.
-    Switched {
-        /// By GPU: toward the switch.
+    /// A link of each to the leaf of a tree of switches.
+    Tree {
+        /// By GPU: toward the leaf.
         ports: Vec<Link>,
-        /// The ways out to the GPUs: of the one switch, or of all leaves.
+        /// The ways out of all leaves to the GPUs.
         switch: Switch,
         /// Between leaves.
-        tree: Option<Tree>,
+        tree: Tree,
     },
     /// One medium for all.
     Shared(Medium),
@@ -30,31 +30,30 @@ pub enum FixedLinks {
 }
 
 impl FixedLinks {
-    /// Idle links of the GPUs of `machine`, and of `host` where it is one more of them.
-    pub fn new(machine: &MachineConfig, host: Option<GpuId>) -> FixedLinks {
+    /// Idle links of the GPUs of `machine`, and of `host` where it is one more of them. None where they share a switch alone:
+    /// [`crate::gpu_way`].
+    pub fn new(machine: &MachineConfig, host: Option<GpuId>) -> Option<FixedLinks> {
         let SwitchConfig { ports, rate, flit, crossing } = convert::switch(machine);
         let members = ports + u32::from(host.is_some());
-        match machine.fabric.shape {
-            FabricShape::Switch | FabricShape::Tree => FixedLinks::Switched {
+        Some(match machine.fabric.shape {
+            FabricShape::Switch => return None,
+            FabricShape::Tree => FixedLinks::Tree {
                 ports: vec![Link::new(LinkConfig { rate, latency: Ps::ZERO }); members as usize],
                 switch: Switch::new(SwitchConfig { ports: members, rate, flit, crossing }),
-                tree: convert::tree(machine).map(Tree::new),
+                tree: Tree::new(convert::tree(machine)),
             },
             FabricShape::Shared => FixedLinks::Shared(Medium::new(MediumConfig { members, host, rate, flit })),
             FabricShape::Pairs => FixedLinks::Pairs(Pairs::new(members, rate)),
-        }
+        })
     }
 
     /// Carries `bytes` from one to another. To be called in order of `now`.
     #[inline]
     pub fn cross(&mut self, now: Ps, ends: (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Crossing {
         match self {
-            FixedLinks::Switched { ports, switch, tree } => {
+            FixedLinks::Tree { ports, switch, tree } => {
                 let sent = ports[usize::from(ends.0.0)].send(now, traffic, bytes);
-                let met = match tree {
-                    Some(tree) => tree.climb(now, sent, ends, traffic, bytes),
-                    None => sent,
-                };
+                let met = tree.climb(now, sent, ends, traffic, bytes);
                 Crossing { sent, left: switch.forward(now, met, ends, traffic, bytes) }
             }
             FixedLinks::Shared(medium) => medium.cross(now, ends, traffic, bytes),
@@ -68,8 +67,8 @@ impl FixedLinks {
     /// Counters of one way of a GPU, or of the host.
     pub fn stats(&self, gpu: GpuId, way: Way) -> LinkStats {
         match (self, way) {
-            (FixedLinks::Switched { ports, .. }, Way::Out) => *ports[usize::from(gpu.0)].stats(),
-            (FixedLinks::Switched { switch, .. }, Way::In) => switch.stats(gpu).left,
+            (FixedLinks::Tree { ports, .. }, Way::Out) => *ports[usize::from(gpu.0)].stats(),
+            (FixedLinks::Tree { switch, .. }, Way::In) => switch.stats(gpu).left,
             (FixedLinks::Shared(medium), _) => medium.stats(gpu, way),
             (FixedLinks::Pairs(pairs), _) => pairs.stats(gpu, way),
         }
@@ -78,7 +77,7 @@ impl FixedLinks {
     /// Counters of the uplink of a leaf, up and down; none where there is no tree.
     pub fn uplink_stats(&self, leaf: u8) -> Option<[LinkStats; 2]> {
         match self {
-            FixedLinks::Switched { tree, .. } => tree.as_ref().map(|tree| tree.stats(leaf)),
+            FixedLinks::Tree { tree, .. } => Some(tree.stats(leaf)),
             FixedLinks::Shared(_) | FixedLinks::Pairs(_) => None,
         }
     }
@@ -87,7 +86,7 @@ impl FixedLinks {
     pub fn medium_stats(&self) -> Option<[LinkStats; 2]> {
         match self {
             FixedLinks::Shared(medium) => Some(medium.ways()),
-            FixedLinks::Switched { .. } | FixedLinks::Pairs(_) => None,
+            FixedLinks::Tree { .. } | FixedLinks::Pairs(_) => None,
         }
     }
 }
@@ -104,6 +103,10 @@ mod tests {
         described.check().expect("it fits")
     }
 
+    fn links(machine: &MachineConfig, host: u8) -> FixedLinks {
+        FixedLinks::new(machine, Some(GpuId(host))).expect("it is no switch")
+    }
+
     /// When the last of 160 KB of each of `pairs` has left, all sent at once.
     fn streams(links: &mut FixedLinks, pairs: &[(u8, u8)]) -> Vec<Ps> {
         let mut ends = Vec::new();
@@ -117,7 +120,7 @@ mod tests {
     #[test]
     fn on_umhs_pcie_gpus_share_the_way_to_the_host() {
         for (name, gpus) in [("umh-1-pcie", 1), ("umh-2-pcie", 2), ("umh-4-pcie", 4)] {
-            let mut links = FixedLinks::new(&machine(name, &[]), Some(GpuId(gpus)));
+            let mut links = links(&machine(name, &[]), gpus);
             let to_host: Vec<(u8, u8)> = (0..gpus).map(|gpu| (gpu, gpus)).collect();
             let last = streams(&mut links, &to_host).last().copied();
             assert_eq!(last, Some(Ps(10_000_000 * u64::from(gpus))), "{name}: 160 KB of each at 16 GB/s in all");
@@ -127,7 +130,7 @@ mod tests {
 
     #[test]
     fn on_umhs_nvlink_each_pair_has_the_rate_host_included() {
-        let mut links = FixedLinks::new(&machine("umh-4-nvlink", &[]), Some(GpuId(4)));
+        let mut links = links(&machine("umh-4-nvlink", &[]), 4);
         let all: Vec<(u8, u8)> = (0..5).flat_map(|from| (0..5).map(move |to| (from, to))).collect();
         let all: Vec<(u8, u8)> = all.into_iter().filter(|(from, to)| from != to).collect();
         assert_eq!(streams(&mut links, &all), [Ps(2_000_000); 20], "160 KB at 80 GB/s");
@@ -135,14 +138,8 @@ mod tests {
     }
 
     #[test]
-    fn at_a_switch_the_host_has_a_port_of_its_own() {
+    fn links_to_one_switch_share_nothing() {
         let switched = machine("umh-2-pcie", &[("fabric.shape", "switch")]);
-        let mut links = FixedLinks::new(&switched, Some(GpuId(2)));
-        let ends = streams(&mut links, &[(0, 2), (1, 2)]);
-        assert!(ends.iter().all(|end| (end.0 as i64 - 20_000_000).unsigned_abs() < 20_000), "{ends:?}: its way in");
-        assert_eq!(links.stats(GpuId(2), Way::In).bytes(), Bytes(320_000));
-        let mut alone = FixedLinks::new(&switched, Some(GpuId(2)));
-        let ends = streams(&mut alone, &[(0, 1), (2, 0)]);
-        assert!(ends.iter().all(|end| (end.0 as i64 - 10_000_000).unsigned_abs() < 20_000), "{ends:?}: side by side");
+        assert!(FixedLinks::new(&switched, Some(GpuId(2))).is_none());
     }
 }

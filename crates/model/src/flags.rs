@@ -1,4 +1,4 @@
-//! Which flag events a module's L2 knows of, and whom it has told.
+//! Which flag events an L2 knows of, and whom it has told. A line's are known where its slice is.
 //!
 //! A flag event is one store that somebody may poll for. It is known wherever its store has passed, and travels on
 //! with the copies of its line: a copy that leaves after the store shows it, whoever reads the copy and whichever
@@ -67,7 +67,14 @@ pub struct Shown {
     launch: u32,
 }
 
-/// The flag events that one module knows of.
+impl Shown {
+    /// The line that shows it.
+    pub fn line(&self) -> Line {
+        self.line
+    }
+}
+
+/// The flag events known of the lines of a group of slices, or of a module's.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     known: FlagSet,

@@ -1,11 +1,12 @@
 //! Which component has which id: modules first (SMs, then L2 slices, then the controller and the copy engine of each), the host
-//! behind those of the GPUs where it takes part, then the switch, the command processor and the driver. Ids belong to
-//! components, whichever partition holds them.
+//! behind those of the GPUs where it takes part. Then come the switch, the command processor, the driver, and the ways of
+//! each GPU, where they are components. Ids belong to components, whichever partition holds them.
 //!
 //! A host that takes part is one more module, of a GPU of its own: its last-level cache is an L2, and its core has the place of
 //! SM 0.
 
-use tombolo_types::{ComponentId, ModuleId, SmId};
+use crate::turning_link::Way;
+use tombolo_types::{ComponentId, GpuId, ModuleId, SmId};
 
 /// The numbering of a machine's components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +19,9 @@ pub struct Layout {
     pub sms: u16,
     /// L2 slices of a module, at most.
     pub slices: u16,
+    /// GPUs whose ways out and in are components ([`crate::gpu_way`]), with a host that is one more of them; zero where what
+    /// joins GPUs is one component.
+    pub ways: u8,
 }
 
 /// A component of a module.
@@ -38,8 +42,10 @@ pub enum Unit {
 pub enum Place {
     /// Part of a module.
     Module(ModuleId, Unit),
-    /// The switch between the GPUs.
+    /// What joins the GPUs, where it is one component, and a host's own links.
     Switch,
+    /// A way of a GPU, out of it or in.
+    Way(GpuId, Way),
     /// The command processor.
     CommandProcessor,
     /// What serves faults.
@@ -69,7 +75,7 @@ impl Layout {
 
     /// All components.
     pub fn count(self) -> usize {
-        usize::from(self.beside()) + 3
+        usize::from(self.beside()) + 3 + 2 * usize::from(self.ways)
     }
 
     /// The first component of a module: its SM 0.
@@ -95,6 +101,11 @@ impl Layout {
     /// Id of a module's copy engine.
     pub fn copy_engine(self, module: ModuleId) -> ComponentId {
         ComponentId(self.base(module) + self.sms + self.slices + 1)
+    }
+
+    /// Id of a way of a GPU, one of [`Layout::ways`].
+    pub fn way(self, gpu: GpuId, way: Way) -> ComponentId {
+        ComponentId(self.beside() + 3 + 2 * u16::from(gpu.0) + way as u16)
     }
 
     /// Id of the switch.
@@ -123,6 +134,9 @@ impl Layout {
         if component == self.driver() {
             return Place::Driver;
         }
+        if let Some(index) = component.0.checked_sub(self.beside() + 3) {
+            return Place::Way(GpuId((index / 2) as u8), Way::BOTH[usize::from(index % 2)]);
+        }
         let (module, within) = (component.0 / self.stride(), component.0 % self.stride());
         let unit = match within.checked_sub(self.sms) {
             None => Unit::Sm(SmId(within)),
@@ -146,7 +160,9 @@ mod tests {
     #[test]
     fn every_id_names_one_place() {
         for host in [false, true] {
-            names_one_place(Layout { modules: 3, host, sms: 4, slices: 2 });
+            for ways in [0, 4] {
+                names_one_place(Layout { modules: 3, host, sms: 4, slices: 2, ways });
+            }
         }
     }
 
@@ -158,6 +174,7 @@ mod tests {
                 Place::Module(module, Unit::Controller) => layout.controller(module),
                 Place::Module(module, Unit::CopyEngine) => layout.copy_engine(module),
                 Place::Switch => layout.switch(),
+                Place::Way(gpu, way) => layout.way(gpu, way),
                 Place::CommandProcessor => layout.command_processor(),
                 Place::Driver => layout.driver(),
             };

@@ -3,9 +3,10 @@
 //! Two kinds. *Pieces* are passive: time comes in as an argument, effects leave by return value, and they
 //! know neither the engine nor a protocol: tag arrays, miss registers, directories, links, switches, DRAM,
 //! translation. *Components* handle events: an SM with its L1 ([`sm`]), an L2 slice ([`mod@slice`]), a module's
-//! [`controller`], the [`fabric`] between GPUs, the [`command_processor`]; [`module`] is the partition that
-//! holds a GPU module. Slices and SMs are hosts of `protocol`: they decide when, never what a load returns. What each
-//! may touch of its module is its [`context`]; nothing that changes is in both.
+//! [`controller`], the [`fabric`] between GPUs or a [`gpu_way`] at a switch, the [`command_processor`]; [`module`] is the partition that
+//! holds a GPU module. Slices and SMs are hosts of `protocol`: they decide when, never what a load returns. They are the two
+//! [`sides`] of a module's crossbar, beside its [`uncore`]. What each may touch is its [`context`]; nothing that changes is in
+//! both.
 //!
 //! Not modelled: the SM's pipeline below issue, instruction fetch, ECC, power states.
 //!
@@ -14,6 +15,7 @@
 
 pub mod actions;
 pub mod activity;
+pub mod apart;
 pub mod below;
 pub mod block;
 pub mod boundaries;
@@ -38,6 +40,8 @@ pub mod driver;
 pub mod fabric;
 pub mod fixed_links;
 pub mod flags;
+pub mod gpu_way;
+pub mod group;
 pub mod host_end;
 pub mod kernel_slot;
 pub mod latency;
@@ -64,6 +68,7 @@ pub mod residence;
 pub mod residency;
 pub mod schedule;
 pub mod set_index;
+pub mod sides;
 pub mod site;
 pub mod slice;
 pub mod sm;
@@ -76,6 +81,7 @@ pub mod traffic;
 pub mod translation;
 pub mod tree;
 pub mod turning_link;
+pub mod uncore;
 pub mod view;
 pub mod watch;
 pub mod way_partition;

@@ -132,6 +132,12 @@ impl Map {
         self.view_mut().arrived(page, placed);
     }
 
+    /// The home of a line by a view.
+    #[inline(never)]
+    fn seen_home(&self, view: &View, line: Line) -> ModuleId {
+        view.mapping(self.page(line), self.placed(line)).home
+    }
+
     fn view_mut(&mut self) -> &mut View {
         self.view.as_mut().expect("only where pages move is anybody told of it")
     }
@@ -154,9 +160,12 @@ impl Map {
         self.placed_for(ModuleId(0), line)
     }
 
-    #[inline]
+    #[inline(always)]
     fn placed_for(&self, at: ModuleId, line: Line) -> ModuleId {
-        self.pages.home(at, line).unwrap_or_else(|| panic!("{line} is on a page that nobody placed"))
+        match self.pages.home(at, line) {
+            Some(home) => home,
+            None => refuse(line),
+        }
     }
 
     /// The directory region of a line.
@@ -197,6 +206,12 @@ impl Map {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn refuse(line: Line) -> ! {
+    panic!("{line} is on a page that nobody placed")
+}
+
 impl Topology for Map {
     fn gpus(&self) -> u8 {
         self.gpus
@@ -212,11 +227,11 @@ impl Topology for Map {
     }
 
     /// Where pages move a module knows only its own view, which is that of all who have the page in use.
-    #[inline]
+    #[inline(always)]
     fn home(&self, at: ModuleId, line: Line) -> ModuleId {
         match &self.view {
             None => self.placed_for(at, line),
-            Some(view) => view.mapping(self.page(line), self.placed(line)).home,
+            Some(view) => self.seen_home(view, line),
         }
     }
 

@@ -1,7 +1,8 @@
-//! A module's memory: its DRAM, the cache in front of it where the machine has one, and what its lines hold.
+//! A module's memory, by group of its slices: DRAM, the cache in front of it where the machine has one, and what lines hold.
 
 use crate::departure::Departure;
 use crate::dram::{Asked, Dram, DramConfig, DramStats};
+use crate::group::GroupIndex;
 use crate::latency::{Inside, short};
 use crate::memory_cache::{MemoryCache, MemoryCacheConfig, MemoryCacheStats};
 use crate::watch::Contents;
@@ -38,7 +39,7 @@ impl MemoryRead {
     }
 }
 
-/// A module's memory.
+/// The memory of one group of a module's slices.
 pub struct Memory<D: Contents> {
     latency: Ps,
     line: LineSize,
@@ -49,13 +50,13 @@ pub struct Memory<D: Contents> {
 }
 
 impl<D: Contents> Memory<D> {
-    /// Idle memory.
-    pub fn new(config: MemoryConfig) -> Memory<D> {
+    /// Idle memory of the slices of one group.
+    pub fn new(config: MemoryConfig, group: GroupIndex) -> Memory<D> {
         Memory {
             latency: config.latency,
             line: config.dram.line,
-            dram: Dram::new(config.dram),
-            cache: config.cache.map(MemoryCache::new),
+            dram: Dram::of_group(config.dram, group),
+            cache: config.cache.map(|cache| MemoryCache::of_group(cache, group)),
             contents: FxHashMap::default(),
         }
     }
@@ -121,9 +122,9 @@ impl<D: Contents> Memory<D> {
         if size_of::<D>() == 0 { D::default() } else { self.contents.entry(line).or_default().update(update, mask) }
     }
 
-    /// How long requests have queued until `at`, as a mean of all channels.
-    pub fn queued_until(&self, at: Ps) -> Ps {
-        self.dram.queued_until(at)
+    /// How long requests have queued until `at`, summed over channels.
+    pub fn waited_until(&self, at: Ps) -> Ps {
+        self.dram.waited_until(at)
     }
 
     /// How long each channel of the DRAM was in use.

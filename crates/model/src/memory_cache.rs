@@ -14,12 +14,15 @@
 //! Written back, stored bytes go to DRAM when their line goes. Written through, they go at once, and the line takes its
 //! place all the same (assumed), so that the two differ only in when DRAM is written.
 //!
+//! Each group of the module's slices has a part of the sets, and an equal share of the rate, for its lines alone.
+//!
 //! Approximations: what DRAM sends does not take the cache's port; a line displaced while it is on its way still serves
 //! those who wait for it.
 
 use crate::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
 use crate::departure::Departure;
 use crate::dram::{Asked, Dram};
+use crate::group::GroupIndex;
 use crate::memory::MemoryRead;
 use tombolo_protocol::options::WritePolicy;
 use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate, Serializer};
@@ -62,6 +65,19 @@ pub struct MemoryCacheStats {
     pub write_backs: u64,
 }
 
+impl MemoryCacheStats {
+    /// Adds those of another cache.
+    pub fn merge(&mut self, other: &MemoryCacheStats) {
+        self.reads += other.reads;
+        self.read_hits += other.read_hits;
+        self.merges += other.merges;
+        self.read_misses += other.read_misses;
+        self.writes += other.writes;
+        self.evictions += other.evictions;
+        self.write_backs += other.write_backs;
+    }
+}
+
 /// What is here of a line.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
@@ -71,26 +87,38 @@ struct Held {
     arrival: Ps,
 }
 
-/// One module's memory-side cache.
+/// One module's memory-side cache, or the part of it that one group of slices has.
 #[derive(Clone)]
 pub struct MemoryCache {
     config: MemoryCacheConfig,
     lines: Cache<Held>,
     port: Serializer,
+    /// Parts of the module's cache, of which this is one.
+    parts: u64,
     stats: MemoryCacheStats,
 }
 
 impl MemoryCache {
     /// An empty cache.
     pub fn new(config: MemoryCacheConfig) -> MemoryCache {
-        let shape = CacheConfig {
-            sets: config.sets,
-            ways: config.ways,
-            replacement: Replacement::LeastRecentlyUsed,
-            index: Index::Hashed,
-        };
-        let port = Serializer::new(config.rate);
-        MemoryCache { config, lines: Cache::new(shape), port, stats: MemoryCacheStats::default() }
+        MemoryCache::part(config, (config.sets, 1), Index::Hashed)
+    }
+
+    /// The empty part of a module's cache that one group of its slices has; `config`: the whole. Of its sets it has as many as
+    /// each other group, or one more, and one at least. Its port has an equal share of the rate: bytes pass as fast as by the
+    /// whole, and the next ones wait for their time at that share.
+    pub fn of_group(config: MemoryCacheConfig, group: GroupIndex) -> MemoryCache {
+        if group.groups == 1 {
+            return MemoryCache::new(config);
+        }
+        let sets = group.part(config.sets).max(1);
+        MemoryCache::part(config, (sets, group.groups.into()), Index::HashedWithinSlices)
+    }
+
+    fn part(config: MemoryCacheConfig, (sets, parts): (u32, u64), index: Index) -> MemoryCache {
+        let shape = CacheConfig { sets, ways: config.ways, replacement: Replacement::LeastRecentlyUsed, index };
+        let port = Serializer::new(Rate(config.rate.0 / parts));
+        MemoryCache { config, lines: Cache::new(shape), port, parts, stats: MemoryCacheStats::default() }
     }
 
     /// Puts a line there, as an earlier program would have left it. Written through, none is dirty.
@@ -102,7 +130,7 @@ impl MemoryCache {
     /// Reads bytes of a line for a request of the event at `now` that departs as told; returns when the last byte is there.
     /// It waits for the port, and for what a miss waits for in DRAM.
     pub fn read(&mut self, now: Ps, departs: Departure, (line, mask): (Line, Mask), dram: &mut Dram) -> MemoryRead {
-        let alone = departs.time() + self.port.span(self.bytes(mask)) + self.config.hit_latency;
+        let alone = departs.time() + self.span(self.bytes(mask)) + self.config.hit_latency;
         let out = self.pass(now, departs, mask).after(self.config.hit_latency).time();
         let queued = out.saturating_sub(alone);
         self.stats.reads += 1;
@@ -158,7 +186,13 @@ impl MemoryCache {
     /// Has bytes pass the port.
     fn pass(&mut self, now: Ps, departs: Departure, mask: Mask) -> Departure {
         let bytes = self.bytes(mask);
-        departs.through(now, &mut self.port, bytes)
+        let span = self.span(bytes);
+        departs.through_one_of(now, &mut self.port, bytes, span)
+    }
+
+    /// What bytes take to pass once it is their turn.
+    fn span(&self, bytes: Bytes) -> Ps {
+        Ps(self.port.span(bytes).0 / self.parts)
     }
 
     fn bytes(&self, mask: Mask) -> Bytes {
@@ -281,6 +315,23 @@ mod tests {
         assert!(read(&mut cache, Ps::from_ns(1000), Line(1 << 10), &mut dram) > Ps::from_ns(1500));
         assert_eq!(dram.stats().writes, 1);
         assert!(dram.read(Asked::at(Ps::from_ns(1010)), Line(1 << 20), Bytes(128)) < Ps::from_ns(1200));
+    }
+
+    #[test]
+    fn groups_hold_together_what_the_cache_holds_and_share_its_rate() {
+        let whole = MemoryCacheConfig { sets: 10, ..cache().config };
+        let (mut held, mut dram) = (0, dram());
+        for mut part in GroupIndex::all(4).map(|group| MemoryCache::of_group(whole, group)) {
+            (0..1000).for_each(|line| part.warm(Line(line), false));
+            held += (0..1000).filter(|&line| part.lines.peek(Line(line)).is_some()).count();
+            let reads = [(); 3].map(|()| read(&mut part, Ps::ZERO, Line(999), &mut dram));
+            assert_eq!(reads, [1, 4 + 1, 8 + 1].map(|passed| Ps::from_ns(passed + 5)), "a line each four nanoseconds");
+        }
+        assert_eq!(held, 20, "ten sets of two ways");
+        let few = MemoryCacheConfig { sets: 3, ..whole };
+        let mut least = MemoryCache::of_group(few, GroupIndex { index: 0, groups: 4 });
+        (0..1000).for_each(|line| least.warm(Line(line), false));
+        assert!(least.lines.peek(Line(999)).is_some(), "each has a set at least");
     }
 
     #[test]

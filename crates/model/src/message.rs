@@ -8,6 +8,7 @@ use crate::latency::{Answered, Inside, Note, Stamp, short};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::packet::{CopyName, Packet, Route};
+use crate::posted::Drainer;
 use crate::turning_link::Way;
 use crate::watch::Contents;
 use tombolo_engine::Outbox;
@@ -177,7 +178,7 @@ pub enum Message<D: Contents> {
         /// What it is.
         packet: Packet<D>,
     },
-    /// To the switch: what must cross to another GPU.
+    /// To the switch, or to a way of a GPU: what must cross to another GPU.
     Cross {
         /// Where it goes.
         route: Route,
@@ -246,8 +247,63 @@ pub enum Message<D: Contents> {
         /// The module that has performed it.
         by: ModuleId,
     },
-    /// To an SM: a posted store was taken and somebody waits for its place.
-    StoreReturned,
+    /// To an SM: what has waited longest for its port is wholly inside.
+    Inside,
+    /// To an SM: a store that it has posted was taken.
+    StoreTaken {
+        /// The credit it took.
+        credit: Generation,
+    },
+    /// To an SM, or the first slice of a group: a kernel's launch begins, in a slot whose flags are new.
+    Begin {
+        /// Where it is under way.
+        slot: KernelSlot,
+        /// Its number among the launches of the program.
+        launch: u32,
+    },
+    /// To an SM: run a CTA.
+    Start {
+        /// The kernel's slot.
+        slot: KernelSlot,
+        /// The kernel, among those of the program.
+        kernel: u32,
+        /// The CTA.
+        cta: u32,
+    },
+    /// To a controller: a CTA has ended.
+    CtaEnded {
+        /// On which SM.
+        sm: SmId,
+        /// The kernel's slot.
+        slot: KernelSlot,
+        /// Whether it could not be decoded, so that none is to be started any more.
+        failed: bool,
+    },
+    /// To an SM: tell when all that it has posted so far has been taken.
+    Drain(Drainer),
+    /// To the first slice of a group: translate a page that an SM's TLB lacks, at the bank of the L2 TLB there.
+    Translate {
+        /// The SM.
+        sm: SmId,
+        /// The page.
+        page: Page,
+    },
+    /// To an SM: a translation.
+    Translated {
+        /// The page.
+        page: Page,
+        /// When it is there.
+        ready: Ps,
+        /// Whether it took a walk.
+        walked: bool,
+    },
+    /// Likewise: translate a page, and have the driver serve a fault.
+    Walk {
+        /// The page.
+        page: Page,
+        /// What an SM wants of it.
+        wanted: Wanted,
+    },
     /// To an SM: everything posted before a release has been taken.
     Drained {
         /// The warp that waits.
@@ -255,11 +311,10 @@ pub enum Message<D: Contents> {
         /// Scope of its release.
         scope: Scope,
     },
-    /// To a controller: everything an SM had posted when a kernel's CTAs ended has been taken, or the latest of them has
-    /// ended.
-    KernelDrained {
-        /// The kernel.
-        kernel: KernelSlot,
+    /// To a controller: everything an SM had posted when a CTA ended has been taken.
+    CtaDrained {
+        /// The CTA's kernel.
+        slot: KernelSlot,
     },
     /// To a controller: run a plan for a warp.
     Sync {
@@ -313,6 +368,28 @@ pub enum Message<D: Contents> {
         slot: KernelSlot,
         /// Number of its launch.
         launch: u32,
+    },
+    /// To the first slice of a group: what all of the group do for a phase.
+    Act {
+        /// What to do.
+        action: Action,
+        /// With which lines.
+        extent: ExtentId,
+        /// Whether to count them.
+        counted: bool,
+        /// The controller's name for it.
+        act: u16,
+    },
+    /// To a controller: a group of slices has done that.
+    GroupActed {
+        /// The controller's name for it.
+        act: u16,
+        /// When memory has taken what was written to it.
+        taken: Ps,
+        /// What the slices lost, where it was counted.
+        lost: Lost,
+        /// Bytes that they wrote back.
+        flushed: u64,
     },
     /// To a controller, from the command processor: a phase of a kernel's boundary.
     Phase {

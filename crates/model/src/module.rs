@@ -1,22 +1,27 @@
 //! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
 
 use crate::activity::Sample;
+use crate::apart::{SlicesApart, SmsApart};
 use crate::below::{Below, L2};
-use crate::context::{SliceShared, SliceView, SmContext, SmShared};
+use crate::context::{SliceView, SmShared};
 use crate::controller::Controller;
 use crate::copy_engine::CopyEngine;
 use crate::cpu::Cpu;
-use crate::departure::Departure;
+use crate::crossbar::SmPort;
 use crate::dispatcher::Dispatcher;
-use crate::latency::{Answered, Note, short};
 use crate::layout::Unit;
 use crate::message::{Message, Out, PagingOrder};
+use crate::pace::KernelStats;
 use crate::packet::{Chunk, CopyName, Packet};
 use crate::page_moves;
 use crate::parts::{Parts, sample};
+use crate::sides::{SliceSide, SmSide};
 use crate::site::Site;
-use crate::sm::{FillMessage, Sm};
+use crate::sm::Sm;
+use crate::stats::L2Stats;
 use crate::tlb::Tlb;
+use crate::translation::bank_of;
+use crate::uncore::Uncore;
 use crate::watch::{Contents, Watch};
 use std::sync::Arc;
 use tombolo_design::Built;
@@ -28,38 +33,87 @@ use tombolo_types::{Line, Mask, ModuleId, Page, Ps, SmId};
 /// One module.
 pub struct Module<C: Below<D>, D: Contents> {
     site: Site<C, D>,
-    sms: Vec<Sm<D>>,
-    sm_shared: SmShared,
-    slices: Vec<C::Slice>,
-    slice_shared: SliceShared<D>,
+    sm_side: SmSide<D>,
+    slice_side: SliceSide<C, D>,
+    uncore: Uncore<D>,
     controller: Controller,
     copy_engine: CopyEngine,
-    /// Of the host.
-    cpu: Option<Cpu>,
 }
 
 impl<C: Below<D>, D: Contents> Module<C, D> {
     /// An idle module at `site`.
     pub fn new(site: Site<C, D>, built: &Built, program: Arc<dyn Program>, between: &C::Between) -> Module<C, D> {
         let (id, layout) = (site.module, site.layout);
-        let cpu = (layout.host() == Some(id)).then(|| cpu(&site, &program));
-        let sms = if cpu.is_some() { 0 } else { layout.sms };
-        let slice_shared = SliceShared::new(&site, built);
+        let core = (layout.host() == Some(id)).then(|| cpu(&site, &program));
+        let sms = if core.is_some() { 0 } else { layout.sms };
+        let uncore = Uncore::new(&site, built);
+        let port = SmPort::new(site.machine.crossbar.rate);
+        let dispatcher =
+            Dispatcher::new(layout.controller(id), built.cut, Arc::clone(&program), (&site.machine, layout.sms));
         Module {
-            sms: (0..sms).map(SmId).map(|sm| Sm::new(sm, &site)).collect(),
-            sm_shared: SmShared::new(&site, &slice_shared.ways),
-            slices: (0..site.machine.l2.slices)
-                .map(|slice| C::Slice::new(layout.slice(id, slice), &site, between))
-                .collect(),
-            slice_shared,
-            controller: Controller::new(
-                layout.controller(id),
-                Dispatcher::new(layout.controller(id), built.cut, program, (&site.machine, layout.sms)),
-            ),
+            sm_side: SmSide {
+                first: 0,
+                sms: (0..sms).map(SmId).map(|sm| Sm::new(sm, &site)).collect(),
+                shared: SmShared::new(&site, &uncore.ways, program),
+                ports: vec![port; usize::from(site.machine.topology.sms_per_module)],
+                core,
+            },
+            slice_side: SliceSide::new(&site, built, between),
+            uncore,
+            controller: Controller::new(layout.controller(id), dispatcher),
             copy_engine: CopyEngine::new(&site),
-            cpu,
             site,
         }
+    }
+
+    /// Whether its SMs may stand apart from it: nothing that they read changes but by messages.
+    pub fn may_part(&self) -> bool {
+        let moves = self.site.map.moves() || self.sm_side.core.is_some();
+        !moves && self.uncore.ways.is_fixed() && self.uncore.activity().is_none()
+    }
+
+    /// Has its SMs stand apart, in so many groups of about as many each.
+    pub fn part_sms(&mut self, groups: u16) -> Vec<SmsApart<C, D>> {
+        let sms = self.site.layout.sms;
+        let first = |group: u16| (u32::from(group) * u32::from(sms) / u32::from(groups)) as u16;
+        let part = |group| {
+            let program = Arc::clone(&self.sm_side.shared.program);
+            let shared = SmShared::new(&self.site, &self.uncore.ways, program);
+            SmsApart::new(self.site.again(), self.sm_side.split_off(first(group), shared))
+        };
+        let mut apart: Vec<SmsApart<C, D>> = (0..groups).rev().map(part).collect();
+        apart.reverse();
+        apart
+    }
+
+    /// Takes SMs back, those of the first group first.
+    pub fn take_sms(&mut self, sms: SmsApart<C, D>) {
+        self.sm_side.append(sms.into_side());
+    }
+
+    /// How many groups of its slices may stand apart from it and from each other: none where they share a port to other
+    /// modules, what publishes stores, or a copy engine.
+    pub fn apart_slices(&self) -> u16 {
+        let alone = self.site.layout.all_modules() == 1 && self.uncore.publisher.is_none();
+        let copies = self.site.schedule.around.iter().any(|around| !around.is_empty());
+        if alone && !copies && self.may_part() { crate::convert::slice_groups(&self.site.machine) } else { 0 }
+    }
+
+    /// Has its slices stand apart, in `parts` of about as many groups each.
+    pub fn part_slices(&mut self, parts: u16, built: &Built) -> Vec<SlicesApart<C, D>> {
+        let groups = usize::from(crate::convert::slice_groups(&self.site.machine));
+        let part = |part: usize| {
+            let side = self.slice_side.split_off(part * groups / usize::from(parts));
+            SlicesApart::new(self.site.again(), side, Uncore::new(&self.site, built))
+        };
+        let mut apart: Vec<SlicesApart<C, D>> = (0..usize::from(parts)).rev().map(part).collect();
+        apart.reverse();
+        apart
+    }
+
+    /// Takes slices back, those of the first group first.
+    pub fn take_slices(&mut self, slices: SlicesApart<C, D>) {
+        self.slice_side.append(slices.into_side());
     }
 
     /// Which module it is.
@@ -69,42 +123,70 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
 
     /// Its SMs.
     pub fn sms(&self) -> &[Sm<D>] {
-        &self.sms
+        &self.sm_side.sms
     }
 
     /// What they share.
     pub fn sm_shared(&self) -> &SmShared {
-        &self.sm_shared
+        &self.sm_side.shared
     }
 
-    /// Its L2 slices.
-    pub fn slices(&self) -> &[C::Slice] {
-        &self.slices
+    /// Its L2 slices, with its memory.
+    pub fn slice_side(&self) -> &SliceSide<C, D> {
+        &self.slice_side
     }
 
-    /// What they share, with its ports and its memory.
-    pub fn slice_shared(&self) -> &SliceShared<D> {
-        &self.slice_shared
+    /// Counters of its L2, directory and memory.
+    pub fn l2_stats(&self) -> L2Stats {
+        let mut sum = self.uncore.stats;
+        self.slice_side.shared().for_each(|shared| sum.merge(&shared.stats));
+        sum
+    }
+
+    /// The ports of its SMs.
+    pub fn sm_ports(&self) -> &[SmPort<D>] {
+        &self.sm_side.ports
+    }
+
+    /// What it has once.
+    pub fn uncore(&self) -> &Uncore<D> {
+        &self.uncore
     }
 
     /// Puts a line of its memory into the cache in front of that, as an earlier program would have left it.
     pub fn warm(&mut self, line: Line, dirty: bool) {
-        self.slice_shared.memory.warm(line, dirty);
+        let slice = self.site.map.slice(line);
+        self.slice_side.slice_mut(slice).1.memory.warm(line, dirty);
     }
 
     /// Every TLB of it holds these pages, as if it had walked for them in this order before time zero.
     pub fn warm_tlbs(&mut self, pages: &[Page]) {
         let mut of_sm = Tlb::new(crate::convert::l1_tlb(&self.site.machine));
         of_sm.warm(pages);
-        self.sms.iter_mut().for_each(|sm| sm.set_tlb(&of_sm));
-        self.sm_shared.translation.warm(pages);
+        self.sm_side.sms.iter_mut().for_each(|sm| sm.set_tlb(&of_sm));
+        let banks = crate::convert::tlb_banks(&self.site.machine);
+        for bank in 0..banks {
+            let own: Vec<Page> = pages.iter().copied().filter(|page| bank_of(*page, banks) == bank).collect();
+            let slice = self.site.first_slice_of_bank(bank);
+            self.slice_side.bank(slice).warm(&own);
+        }
     }
 
     /// Puts bytes of a line of its memory into its L2, clean, as a copy before time zero would have left them.
     pub fn warm_l2(&mut self, line: Line, mask: Mask) {
-        let slice = usize::from(self.site.map.slice(line));
-        let view = SliceView { site: &self.site, shared: &self.slice_shared };
-        self.slices[slice].warm(line, mask, view);
+        let Module { site, slice_side, uncore, .. } = self;
+        let (slice, shared) = slice_side.slice_mut(site.map.slice(line));
+        slice.warm(line, mask, SliceView { site, shared, uncore });
+    }
+
+    /// By launch of the program: what its SMs have counted of it.
+    pub fn counted(&self, launch: usize) -> KernelStats {
+        self.sm_side.shared.counted.get(launch).copied().unwrap_or_default()
+    }
+
+    /// What went wrong while an SM decoded a CTA.
+    pub fn failure(&self) -> Option<&str> {
+        self.sm_side.shared.failure.as_deref()
     }
 
     /// Its controller.
@@ -114,17 +196,17 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
 
     /// Keeps what it does over time, in windows of `window`.
     pub fn record(&mut self, window: Ps) {
-        self.slice_shared.record(window);
+        self.uncore.record(window);
     }
 
     /// It as it is, where a run has ended at `now`.
     pub fn sample(&self, now: Ps) -> Sample {
-        sample(now, &self.sms, &self.slice_shared)
+        sample(now, &self.sm_side.sms, &self.slice_side, &self.uncore.port)
     }
 
     /// The core of the host.
     pub fn cpu(&self) -> Option<&Cpu> {
-        self.cpu.as_ref()
+        self.sm_side.core.as_ref()
     }
 
     /// Its copy engine.
@@ -136,8 +218,11 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     #[inline]
     pub fn prefetch(&self, unit: Unit, message: &Message<D>) {
         match unit {
-            Unit::Sm(sm) if self.cpu.is_none() => self.sms[usize::from(sm.0)].prefetch(message),
-            Unit::Slice(slice) => self.slices[usize::from(slice)].prefetch(message, self.view()),
+            Unit::Sm(sm) if self.sm_side.core.is_none() => self.sm_side.sms[usize::from(sm.0)].prefetch(message),
+            Unit::Slice(slice) => {
+                let (slice, view) = self.view(slice);
+                slice.prefetch(message, view);
+            }
             _ => {}
         }
     }
@@ -146,15 +231,18 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     #[inline]
     pub fn prefetch_found(&self, unit: Unit, message: &Message<D>) {
         match unit {
-            Unit::Sm(sm) if self.cpu.is_none() => self.sms[usize::from(sm.0)].prefetch_found(message),
-            Unit::Slice(slice) => self.slices[usize::from(slice)].prefetch_found(message, self.view()),
+            Unit::Sm(sm) if self.sm_side.core.is_none() => self.sm_side.sms[usize::from(sm.0)].prefetch_found(message),
+            Unit::Slice(slice) => {
+                let (slice, view) = self.view(slice);
+                slice.prefetch_found(message, view);
+            }
             _ => {}
         }
     }
 
-    /// What a message says of pages the module's map learns before anybody acts on it. Where pages are found elsewhere the
-    /// L2 drops their lines first, at their old home.
-    #[inline]
+    /// What a message says of pages that move the module's map learns before anybody acts on it. Where pages are found
+    /// elsewhere the L2 drops their lines first, at their old home.
+    #[inline(never)]
     fn tell_map(&mut self, message: &Message<D>, out: &mut Out<'_, D>) {
         match *message {
             Message::Paging { page, order: PagingOrder::Unmap } if self.site.paging.unmapping().refuses => {
@@ -179,32 +267,36 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         let Some(around) = schedule.around(command) else { return };
         let here = self.site.module;
         for remap in around.remaps.iter().filter(|remap| remap.at == here) {
-            let Module { site, sms, sm_shared, cpu, slices, slice_shared, .. } = self;
-            let core = cpu.as_mut();
-            page_moves::write_back(remap.page, &mut Parts { site, sms, sm_shared, core, slices, slice_shared, out });
+            let Module { site, sm_side, slice_side, uncore, .. } = self;
+            let mut parts = Parts { site, sm_side, slice_side, uncore, out };
+            page_moves::write_back(remap.page, &mut parts);
             let mapping = Mapping::at(remap.home, Access::Write);
             self.site.map.map(remap.page, Some(mapping));
         }
     }
 
     #[inline]
-    fn view(&self) -> SliceView<'_, C, D> {
-        SliceView { site: &self.site, shared: &self.slice_shared }
+    fn view(&self, slice: u16) -> (&C::Slice, SliceView<'_, C, D>) {
+        let Module { site, slice_side, uncore, .. } = self;
+        let (slice, shared) = slice_side.slice(slice);
+        (slice, SliceView { site, shared, uncore })
     }
 
     /// Handles an event of one of its components.
     #[inline]
     pub fn handle(&mut self, unit: Unit, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
-        self.tell_map(&event.message, out);
-        let Module { site, sms, sm_shared, slices, slice_shared, controller, copy_engine, cpu } = self;
+        if self.site.map.moves() {
+            self.tell_map(&event.message, out);
+        }
+        let Module { site, sm_side, slice_side, uncore, controller, copy_engine } = self;
         site.watch.handles(event.time, site.module, unit, &event.message);
-        let mut parts = Parts { site, sms, sm_shared, core: cpu.as_mut(), slices, slice_shared, out };
-        if event.time >= parts.slice_shared.due() {
+        let mut parts = Parts { site, sm_side, slice_side, uncore, out };
+        if event.time >= parts.uncore.due() {
             parts.come_due(event.time);
         }
         match (&event.message, unit) {
             (Message::Arrive { route, packet }, _) => {
-                if let Some(inside) = parts.slice_shared.port.receive(*route, packet, parts.out) {
+                if let Some(inside) = parts.uncore.port.receive(*route, packet, parts.out) {
                     enter(unit, route.source, packet, inside, (controller, copy_engine, &mut parts));
                 }
             }
@@ -212,16 +304,9 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
                 let now = parts.out.now();
                 enter(unit, *source, packet, now, (controller, copy_engine, &mut parts));
             }
-            (message, Unit::Sm(_)) if parts.core.is_some() => parts.at_core(|core, here| core.handle(message, here)),
-            (message, Unit::Sm(sm)) => {
-                let sm = usize::from(sm.0);
-                parts.at_sm(sm, |sm, here| at_sm(sm, message, here));
-                if parts.sms[sm].has_finished() {
-                    controller.refill(sm, &mut parts);
-                }
-            }
+            (message, Unit::Sm(sm)) => parts.sm_side.handle(sm, message, parts.site, parts.out),
             (message, Unit::Slice(slice)) => {
-                parts.at_slice(usize::from(slice), |slice, here| slice.handle(message, here));
+                parts.slice_side.handle(slice, message, (parts.site, parts.uncore), parts.out);
             }
             (&Message::Paging { page, order }, Unit::Controller) => page_moves::obey(page, order, &mut parts),
             (&Message::PageQuiet { page }, Unit::Controller) => page_moves::quiet(page, controller, &mut parts),
@@ -249,65 +334,13 @@ fn enter<C: Below<D>, D: Contents>(
 ) {
     match unit {
         Unit::Slice(slice) => {
-            parts.at_slice(usize::from(slice), |slice, here| slice.arrive(source, packet, ready, here));
+            parts.at_slice(slice, |slice, here| slice.arrive(source, packet, ready, here));
         }
-        Unit::Controller => controller.arrive(*packet, parts),
+        Unit::Controller => controller.arrive(*packet, ready, parts),
         Unit::CopyEngine => match *packet {
             Packet::Chunk(chunk) => copy_engine.arrive(chunk, ready, parts),
             other => panic!("{}: a copy engine got {other:?}", parts.site.module),
         },
-        Unit::Sm(sm) => {
-            if let Packet::Old { line, .. } = *packet {
-                controller.answered(line, parts);
-            }
-            let (grains, mut message) = to_sm(packet);
-            let id = parts.site.layout.sm(parts.site.module, sm);
-            let at = parts.slice_side(id).deliver(Departure::at(ready), sm, grains);
-            if let Message::Fill { time, .. } = &mut message {
-                *time = D::Note::of(Answered { crossbar: short(at.saturating_sub(ready)), ..time.read() });
-            }
-            parts.out.send(at, id, id, message);
-        }
-    }
-}
-
-/// A message for an SM.
-#[inline]
-fn at_sm<C: Below<D>, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &mut SmContext<'_, '_, C, D>) {
-    match *message {
-        Message::Issue { sub_core, .. } => sm.issue(sub_core, here),
-        Message::CtaOver { cta } => sm.end_cta(cta, here.out),
-        Message::Fill { register, line, mask, data, seen, by, time } => {
-            sm.fill(FillMessage { register, line, mask, data, seen, by, time: time.read() }, here);
-        }
-        Message::Old { warp, result, by, .. } => sm.old(warp, result, by, here),
-        Message::StoreReturned => sm.store_returned(here),
-        Message::Drained { warp, scope } => sm.drained(warp, scope, here),
-        Message::Synced { warp } => sm.synced(warp, here.out),
-        other => panic!("{}, {:?}: an SM got {other:?}", here.site.module, sm.id()),
-    }
-}
-
-/// What an SM gets of a packet that came over the links for it, by its module's crossbar: how many grains of a line, and
-/// the message.
-fn to_sm<D: Contents>(packet: &Packet<D>) -> (u32, Message<D>) {
-    match *packet {
-        Packet::Old { origin, data, by, .. } => {
-            (1, Message::Old { warp: origin.warp, result: origin.result, data, by })
-        }
-        Packet::Answer { register, line, mask, data, seen, by, inside, .. } => {
-            // The SM itself finds out what the links took.
-            let time = D::Note::of(Answered { inside: inside.read().into(), ..Answered::default() });
-            (mask.grains(), Message::Fill { register, line, mask, data, seen, by, time })
-        }
-        Packet::Request(_)
-        | Packet::Downgrade { .. }
-        | Packet::Fill { .. }
-        | Packet::Flag { .. }
-        | Packet::Invalidate { .. }
-        | Packet::Act { .. }
-        | Packet::Acted { .. }
-        | Packet::Chunk(_)
-        | Packet::Told(_) => panic!("an SM got {packet:?}"),
+        Unit::Sm(sm) => panic!("{sm} of {} got {packet:?} from a link", parts.site.module),
     }
 }

@@ -86,8 +86,8 @@ impl Outstanding {
 
     /// One has been taken. Ask [`Outstanding::pop_drained`] afterwards.
     #[inline]
-    pub fn taken(&mut self, now: Ps, pool: Pool, ticket: Generation) {
-        self.pools[pool as usize].credits.give_back(now, ticket);
+    pub fn taken(&mut self, pool: Pool, ticket: Generation) {
+        self.pools[pool as usize].credits.give_back(ticket);
     }
 
     /// How many of a pool are under way.
@@ -122,11 +122,11 @@ mod tests {
         outstanding.drain(Pool::Stores, Asker::Join(0));
         outstanding.drain(Pool::StoresToTheEnd, Asker::Join(1));
         assert!(!outstanding.has_room(false) && outstanding.has_room(true));
-        outstanding.taken(Ps(1), Pool::Stores, hop);
+        outstanding.taken(Pool::Stores, hop);
         assert_eq!(outstanding.pop_drained(Pool::Stores), Some(Asker::Join(0)));
         assert!(outstanding.has_room(false));
         assert_eq!(outstanding.pop_drained(Pool::StoresToTheEnd), None);
-        outstanding.taken(Ps(2), Pool::StoresToTheEnd, end);
+        outstanding.taken(Pool::StoresToTheEnd, end);
         assert_eq!(outstanding.pop_drained(Pool::StoresToTheEnd), Some(Asker::Join(1)));
     }
 }

@@ -1,4 +1,4 @@
-//! A module's part of one launch: when its CTAs ran, and what its SMs counted of them. It decides nothing.
+//! A module's part of one launch: when its CTAs ran, as its dispatcher knows, and what each SM counts of them. It decides nothing.
 
 use crate::kernel_slot::{KernelSlot, entry};
 use crate::stall::StallTimes;
@@ -103,7 +103,6 @@ pub struct Pace {
     launched: Ps,
     /// How long the module had CTAs of it, until their stores were taken.
     busy: Ps,
-    counted: KernelStats,
     /// When the first of its CTAs started, and the last one ended, where it had one.
     ran: Option<(Ps, Ps)>,
     /// Of each quarter of its CTAs: the sum of the times from the launch to their starts, in picoseconds, and how many.
@@ -133,9 +132,8 @@ impl Pace {
     }
 
     /// The module's part is over; `ended`: when, where it had a CTA.
-    pub(crate) fn drain(&mut self, ended: Option<Ps>, counted: KernelStats) {
+    pub(crate) fn drain(&mut self, ended: Option<Ps>) {
         self.busy = ended.map_or(Ps::ZERO, |at| at - self.launched);
-        self.counted = counted;
     }
 
     /// From when to when the module had CTAs of the kernel, or stores of theirs that were not taken.
@@ -146,11 +144,6 @@ impl Pace {
     /// From when to when CTAs of it ran here; `None` where none did.
     pub fn ran(&self) -> Option<(Ps, Ps)> {
         self.ran
-    }
-
-    /// What its SMs counted.
-    pub fn counted(&self) -> &KernelStats {
-        &self.counted
     }
 
     /// Seconds from the mean start of the second quarter to that of the third, and from there to the fourth's; 0

@@ -25,8 +25,8 @@ pub(crate) fn obey<C: Below<D>, D: Contents>(page: Page, order: PagingOrder, par
         PagingOrder::Map(mapping) => {
             forget(page, parts);
             if mapping.is_some_and(|mapping| mapping.access > Access::None) {
-                for (sm, warp) in parts.sm_shared.pages.wake(page) {
-                    match parts.core {
+                for (sm, warp) in parts.sm_side.shared.pages.wake(page) {
+                    match parts.sm_side.core {
                         Some(_) => parts.at_core(|core, here| core.page_mapped(here)),
                         None => parts.at_sm(usize::from(sm.0), |sm, here| sm.page_mapped(warp, here)),
                     }
@@ -40,14 +40,14 @@ pub(crate) fn obey<C: Below<D>, D: Contents>(page: Page, order: PagingOrder, par
 fn unmap<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
     let (rules, controller) = (parts.site.paging.unmapping(), parts.site.layout.controller(parts.site.module));
     forget(page, parts);
-    let waits_for_loads = rules.awaits_loads && parts.sm_shared.pages.has_loads(page);
-    let sms = if rules.awaits_stores { parts.sms.len() } else { 0 };
-    let core = u32::from(parts.core.is_some());
+    let waits_for_loads = rules.awaits_loads && parts.sm_side.shared.pages.has_loads(page);
+    let sms = if rules.awaits_stores { u32::from(parts.sms()) } else { 0 };
+    let core = u32::from(parts.sm_side.core.is_some());
     // One more for this event: what is over at once is told behind it.
-    parts.sm_shared.pages.unmap(page, 1 + u32::from(waits_for_loads) + sms as u32 + core);
+    parts.sm_side.shared.pages.unmap(page, 1 + u32::from(waits_for_loads) + sms + core);
     parts.out.send(parts.out.now() + Ps(1), controller, controller, Message::PageQuiet { page });
-    for sm in 0..sms {
-        parts.at_sm(sm, |sm, here| sm.drain(Drainer::Page(page), controller, here));
+    if sms > 0 {
+        parts.tell_sms(parts.out.now(), controller, Message::Drain(Drainer::Page(page)));
     }
     parts.at_core(|core, here| core.drain(page, here));
 }
@@ -58,11 +58,11 @@ pub(crate) fn quiet<C: Below<D>, D: Contents>(
     controller: &mut Controller,
     parts: &mut Parts<'_, '_, C, D>,
 ) {
-    if !parts.sm_shared.pages.part_ends(page) {
+    if !parts.sm_side.shared.pages.part_ends(page) {
         return;
     }
     if parts.site.paging.unmapping().awaits_stores {
-        let number = parts.sm_shared.pages.drains(page);
+        let number = parts.sm_side.shared.pages.drains(page);
         controller.await_stores(number, parts);
     } else {
         answer(page, parts.out.now(), parts);
@@ -71,12 +71,11 @@ pub(crate) fn quiet<C: Below<D>, D: Contents>(
 
 /// Translations of a page are forgotten, and what L1s hold of it with all else.
 fn forget<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
-    parts.sm_shared.translation.forget(page);
-    if let Some(publisher) = &mut parts.slice_shared.publisher {
+    parts.sm_side.forget_page(page);
+    let bank = parts.site.tlb_bank(page);
+    parts.slice_side.bank(bank).forget(page);
+    if let Some(publisher) = &mut parts.uncore.publisher {
         publisher.forget(page);
-    }
-    for sm in &mut *parts.sms {
-        sm.forget_page(page);
     }
 }
 
@@ -84,7 +83,7 @@ fn forget<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>)
 pub(crate) fn write_back<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) -> Ps {
     let mut taken = parts.out.now();
     for line in parts.site.map.page_lines(page) {
-        let slice = usize::from(parts.site.map.slice(line));
+        let slice = parts.site.map.slice(line);
         taken = taken.max(parts.at_slice(slice, |slice, here| slice.give_up(line, here)));
     }
     taken

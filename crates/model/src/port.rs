@@ -14,14 +14,23 @@ use tombolo_types::{Bytes, ComponentId, ModuleId, Ps, Serializer};
 pub struct PortConfig {
     /// The link out; the way in has its rate.
     pub link: LinkConfig,
-    /// From the link's end to the switch between the GPUs: half of the latency between two of them.
-    pub to_switch: Ps,
+    /// Where what goes to another GPU leaves its own.
+    pub to_gpus: Exit,
     /// Likewise, of what goes to a host that takes part or comes from it.
-    pub to_host: Ps,
+    pub to_host: Exit,
     /// Components that send on channels of their own.
     pub sources: usize,
     /// Modules of the machine.
     pub modules: usize,
+}
+
+/// Where packets for other GPUs go from a module's link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// The way out of the module's GPU, or what joins all GPUs.
+    pub at: ComponentId,
+    /// From the link's end there: half of the latency between two GPUs, or what [`crate::gpu_way`] says.
+    pub latency: Ps,
 }
 
 /// A packet as it leaves.
@@ -78,8 +87,8 @@ impl Port {
         if site.is_beyond(target) {
             let host = site.layout.host();
             let is_host = host.is_some_and(|host| host == target || host == site.module);
-            let at = arrival + if is_host { self.config.to_host } else { self.config.to_switch };
-            out.send(at, from, site.layout.switch(), Message::Cross { route, packet });
+            let exit = if is_host { self.config.to_host } else { self.config.to_gpus };
+            out.send(arrival + exit.latency, from, exit.at, Message::Cross { route, packet });
         } else {
             out.send(arrival, from, component, Message::Arrive { route, packet });
         }

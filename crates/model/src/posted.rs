@@ -3,7 +3,7 @@
 use crate::credits::{Credits, CreditsStats, Generation};
 use crate::kernel_slot::KernelSlot;
 use std::collections::VecDeque;
-use tombolo_types::{Page, Ps, Scope, SmId};
+use tombolo_types::{Page, Scope};
 
 /// Shape of an SM's posted stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,30 +22,16 @@ pub enum Drainer {
         /// Scope of its release.
         scope: Scope,
     },
-    /// The controller, at the end of a kernel. It waits for what kernels beside it have posted on the SM so far, too.
-    Kernel(KernelSlot),
+    /// The controller, at the end of a CTA of a kernel. It waits for what others have posted on the SM so far, too.
+    Cta(KernelSlot),
     /// The controller, where the module is to use a page no more.
     Page(Page),
-}
-
-/// A store credit on its way back to an SM.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoreReturn {
-    /// Whose it is.
-    pub sm: SmId,
-    /// The credit.
-    pub credit: Generation,
-    /// When it is back.
-    pub at: Ps,
 }
 
 /// The posted stores of one SM.
 #[derive(Clone, Debug)]
 pub struct Posted {
     credits: Credits,
-    /// Where a warp waits for a credit: when the SM is told of the first to come back, [`Ps::NEVER`] where that is not
-    /// known.
-    due: Option<Ps>,
     /// Who waits for what has been posted so far, oldest first.
     draining: VecDeque<Drainer>,
 }
@@ -53,48 +39,24 @@ pub struct Posted {
 impl Posted {
     /// Nothing is under way.
     pub fn new(config: PostedConfig) -> Posted {
-        Posted { credits: Credits::new(config.stores), due: None, draining: VecDeque::new() }
+        Posted { credits: Credits::new(config.stores), draining: VecDeque::new() }
     }
 
     /// Takes a credit, where one is left.
     #[inline]
-    pub fn try_take(&mut self, now: Ps) -> Option<Generation> {
-        self.credits.try_take(now)
+    pub fn try_take(&mut self) -> Option<Generation> {
+        self.credits.try_take()
     }
 
     /// Whether a credit is left.
-    pub fn has_room(&mut self, now: Ps) -> bool {
-        self.credits.available(now) > 0
+    pub fn has_room(&self) -> bool {
+        self.credits.available() > 0
     }
 
-    /// A warp waits for a credit: when to tell the SM of the next to come back, unless it is told already or nobody knows
-    /// yet.
-    pub fn await_credit(&mut self, now: Ps) -> Option<Ps> {
-        if self.due.is_some() {
-            return None;
-        }
-        let at = self.credits.next_return().map(|at| at.max(now));
-        self.due = Some(at.unwrap_or(Ps::NEVER));
-        at
-    }
-
-    /// The SM is told at `now` of a credit that is back. False where an earlier one has been told of.
-    pub fn told(&mut self, now: Ps) -> bool {
-        let expected = self.due == Some(now);
-        if expected {
-            self.due = None;
-        }
-        expected
-    }
-
-    /// A credit will be back at `at`; returns whether the SM is to be told then.
-    pub fn return_at(&mut self, credit: Generation, at: Ps) -> bool {
-        self.credits.return_at(credit, at);
-        let first = self.due.is_some_and(|due| at < due);
-        if first {
-            self.due = Some(at);
-        }
-        first
+    /// A credit is back.
+    #[inline]
+    pub fn give_back(&mut self, credit: Generation) {
+        self.credits.give_back(credit);
     }
 
     /// `drainer` waits for all that has been posted. Ask [`Posted::pop_drained`] afterwards.
@@ -103,12 +65,11 @@ impl Posted {
         self.draining.push_back(drainer);
     }
 
-    /// Whose wait is over, once each, and when: after `now`.
+    /// Whose wait is over, once each.
     #[inline]
-    pub fn pop_drained(&mut self, now: Ps) -> Option<(Ps, Drainer)> {
-        let drained = self.credits.pop_drained()?;
-        let drainer = self.draining.pop_front().expect("somebody waits for each drain of an SM's stores");
-        Some((drained.at.max(now) + Ps(1), drainer))
+    pub fn pop_drained(&mut self) -> Option<Drainer> {
+        self.credits.pop_drained()?;
+        Some(self.draining.pop_front().expect("somebody waits for each drain of an SM's stores"))
     }
 
     /// Counters of the credits.
@@ -122,23 +83,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_warp_that_waits_is_told_of_the_first_credit_to_come_back() {
-        let mut posted = Posted::new(PostedConfig { stores: 2 });
-        let credits = [(); 2].map(|()| posted.try_take(Ps(0)).expect("two are left"));
-        assert_eq!((posted.try_take(Ps(1)), posted.await_credit(Ps(1))), (None, None), "nobody knows when");
-        assert!(posted.return_at(credits[0], Ps(30)));
-        assert!(posted.return_at(credits[1], Ps(20)), "it is earlier");
-        assert!(posted.told(Ps(20)) && posted.has_room(Ps(20)));
-        assert!(!posted.told(Ps(30)), "nobody waits any more");
+    fn a_credit_that_is_back_is_taken_again() {
+        let mut posted = Posted::new(PostedConfig { stores: 1 });
+        let credit = posted.try_take().expect("one is left");
+        assert_eq!((posted.try_take(), posted.has_room()), (None, false));
+        posted.give_back(credit);
+        assert!(posted.has_room() && posted.try_take().is_some());
     }
 
     #[test]
     fn a_drain_is_over_when_all_that_was_posted_before_it_is_back() {
         let mut posted = Posted::new(PostedConfig { stores: 2 });
-        let credit = posted.try_take(Ps(0)).expect("two are left");
-        posted.drain(Drainer::Kernel(KernelSlot(1)));
-        assert_eq!(posted.pop_drained(Ps(5)), None);
-        posted.return_at(credit, Ps(10));
-        assert_eq!(posted.pop_drained(Ps(5)), Some((Ps(11), Drainer::Kernel(KernelSlot(1)))));
+        let credit = posted.try_take().expect("two are left");
+        posted.drain(Drainer::Cta(KernelSlot(1)));
+        assert_eq!(posted.pop_drained(), None);
+        posted.give_back(credit);
+        assert_eq!(posted.pop_drained(), Some(Drainer::Cta(KernelSlot(1))));
     }
 }

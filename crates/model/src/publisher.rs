@@ -10,6 +10,7 @@
 //!
 //! What is decided [`tombolo_protocol::publication`] decides. Not here: who subscribes (the driver).
 
+use crate::flags::Flags;
 use crate::message::Origin;
 use crate::tlb::{Tlb, TlbConfig, TlbStats, Walkers, WalkersConfig};
 use crate::watch::Contents;
@@ -120,6 +121,8 @@ pub struct Publisher<D: Contents> {
     unread: FxHashMap<Line, Mask>,
     /// Lines sent since the last release.
     sent: FxHashSet<Line>,
+    /// Flags known to the module: they leave with publications, whichever slice has these leave.
+    pub flags: Flags,
     /// Counters.
     pub stats: PublicationStats,
 }
@@ -138,6 +141,7 @@ impl<D: Contents> Publisher<D> {
             held: Vec::new(),
             unread: FxHashMap::default(),
             sent: FxHashSet::default(),
+            flags: Flags::default(),
             stats: PublicationStats::default(),
         }
     }

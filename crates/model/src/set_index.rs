@@ -4,12 +4,15 @@
 /// (Fibonacci hashing).
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// Source: the second multiplier of MurmurHash3's 64-bit finaliser, odd.
+const SCATTER: u64 = 0xc4ce_b9fe_1a85_ec53;
+
 /// A hash of a line's number for tables inside one slice: independent of which slice the line goes to
 /// ([`crate::map::Map::slice`] takes it by the golden ratio), or the lines of a slice would share their upper bits and
-/// pile up. Source: the second multiplier of MurmurHash3's 64-bit finaliser, odd.
+/// pile up.
 #[inline]
 pub(crate) fn scatter(number: u64) -> u64 {
-    number.wrapping_mul(0xc4ce_b9fe_1a85_ec53)
+    number.wrapping_mul(SCATTER)
 }
 
 /// A divisor known in advance: dividing by it multiplies instead.
@@ -66,6 +69,12 @@ impl SetIndex {
     /// An index over `sets` sets by the remainder alone: the low bits of the number, for a power of two. Panics on zero.
     pub fn by_low_bits(sets: u32) -> SetIndex {
         SetIndex { hash: 0, ..SetIndex::new(sets) }
+    }
+
+    /// An index over `sets` sets for the lines of some slices alone. Its hash is independent of which slice a line goes to, as
+    /// that of [`scatter`]. Panics on zero.
+    pub fn within_slices(sets: u32) -> SetIndex {
+        SetIndex { hash: SCATTER, ..SetIndex::new(sets) }
     }
 
     /// How many sets.

@@ -4,9 +4,9 @@ use crate::boundaries::Extents;
 use crate::cargo::Cargo;
 use crate::layout::Layout;
 use crate::map::Map;
-use crate::message::Origin;
 use crate::packet::Receiver;
 use crate::schedule::Schedule;
+use crate::translation::bank_of;
 use crate::watch::{Contents, WarpSlot};
 use crate::weight::Weights;
 use crate::wires::Wires;
@@ -15,7 +15,7 @@ use tombolo_machine::MachineConfig;
 use tombolo_protocol::drain::Leg;
 use tombolo_protocol::paging::Paging;
 use tombolo_protocol::{Homes, Topology};
-use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, SmId};
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, Ps, SmId};
 
 /// What of a protocol decides how its messages travel between modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,10 @@ pub struct Site<C, D: Contents> {
     pub machine: Arc<MachineConfig>,
     /// Homes of lines.
     pub map: Map,
+    /// Banks of the L2 TLB.
+    pub tlb_banks: u16,
+    /// Whether what components are about to look at is to be brought into the host's caches ahead of time.
+    pub hints: bool,
     /// Bytes of packets on links.
     pub weights: Weights,
     /// Where loads are followed ([`crate::latency`]): what idle trips between modules take.
@@ -54,6 +58,23 @@ pub struct Site<C, D: Contents> {
     pub paging: Paging,
     /// Contents of lines on their way between memories.
     pub cargo: Cargo<D>,
+}
+
+impl<C: Copy, D: Contents> Site<C, D> {
+    /// The same place, for a part of its module that stands apart. Nothing changes its map from then on.
+    pub(crate) fn again(&self) -> Site<C, D> {
+        Site {
+            map: self.map.clone(),
+            machine: Arc::clone(&self.machine),
+            weights: self.weights.clone(),
+            wires: self.wires.clone(),
+            watch: self.watch.clone(),
+            extents: self.extents.clone(),
+            schedule: Arc::clone(&self.schedule),
+            cargo: self.cargo.clone(),
+            ..*self
+        }
+    }
 }
 
 impl<C, D: Contents> Site<C, D> {
@@ -102,7 +123,8 @@ impl<C, D: Contents> Site<C, D> {
         match receiver {
             Receiver::Slice(line) => self.slice_of(target, line),
             Receiver::Origin(origin, line) if origin.module != target => self.slice_of(target, line),
-            Receiver::Origin(Origin { sm, .. }, _) | Receiver::Sm(sm) => self.layout.sm(target, sm),
+            // Over the crossbar, from there.
+            Receiver::Origin(..) | Receiver::Sm(_) => self.layout.controller(target),
             Receiver::Controller => self.layout.controller(target),
             Receiver::CopyEngine => self.layout.copy_engine(target),
         }
@@ -111,6 +133,18 @@ impl<C, D: Contents> Site<C, D> {
     /// The slice of a module that holds a line.
     pub fn slice_of(&self, module: ModuleId, line: Line) -> ComponentId {
         self.layout.slice(module, self.map.slice_of(module, line))
+    }
+
+    /// The slice with whose group the bank of a page stands, the first of it.
+    #[inline]
+    pub fn tlb_bank(&self, page: Page) -> u16 {
+        self.first_slice_of_bank(bank_of(page, self.tlb_banks))
+    }
+
+    /// The same, by the bank.
+    #[inline]
+    pub fn first_slice_of_bank(&self, bank: u16) -> u16 {
+        bank * (self.machine.l2.slices / self.tlb_banks)
     }
 
     /// How long a notice without weight takes to another module: flow control rides on other packets.

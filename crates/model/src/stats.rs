@@ -166,18 +166,8 @@ impl Digest {
 
     /// Mixes an event in: when and at whom.
     #[inline]
-    pub fn event(&mut self, at: Ps, place: Place) {
-        let (kind, module, index) = match place {
-            Place::Module(module, Unit::Sm(sm)) => (1, module.0, sm.0),
-            Place::Module(module, Unit::Slice(slice)) => (2, module.0, slice),
-            Place::Module(module, Unit::Controller) => (3, module.0, 0),
-            Place::Switch => (4, 0, 0),
-            Place::CommandProcessor => (5, 0, 0),
-            Place::Module(module, Unit::CopyEngine) => (6, module.0, 0),
-            Place::Driver => (7, 0, 0),
-        };
-        let place = kind << 32 | u64::from(module) << 16 | u64::from(index);
-        self.mix(at.0.wrapping_add(place.wrapping_mul(SPREAD)));
+    pub fn event(&mut self, at: Ps, whom: Mark) {
+        self.mix(at.0.wrapping_add(whom.0));
     }
 
     /// Mixes a named value in; zero changes nothing, so that a value more of the machine, not used, changes no digest.
@@ -196,6 +186,28 @@ impl Digest {
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
+    }
+}
+
+/// What stands for a component in a digest of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark(u64);
+
+impl Mark {
+    /// That of a component.
+    pub fn of(place: Place) -> Mark {
+        let (kind, module, index) = match place {
+            Place::Module(module, Unit::Sm(sm)) => (1, module.0, sm.0),
+            Place::Module(module, Unit::Slice(slice)) => (2, module.0, slice),
+            Place::Module(module, Unit::Controller) => (3, module.0, 0),
+            Place::Switch => (4, 0, 0),
+            Place::CommandProcessor => (5, 0, 0),
+            Place::Module(module, Unit::CopyEngine) => (6, module.0, 0),
+            Place::Driver => (7, 0, 0),
+            Place::Way(gpu, way) => (8, gpu.0, way as u16),
+        };
+        let place = kind << 32 | u64::from(module) << 16 | u64::from(index);
+        Mark(place.wrapping_mul(SPREAD))
     }
 }
 
@@ -222,7 +234,7 @@ mod tests {
 
     fn of(events: &[(u64, Place)]) -> Digest {
         let mut digest = Digest::default();
-        events.iter().for_each(|&(at, place)| digest.event(Ps(at), place));
+        events.iter().for_each(|&(at, place)| digest.event(Ps(at), Mark::of(place)));
         digest
     }
 

@@ -1,4 +1,5 @@
-//! A non-blocking switch: one port a GPU, nothing in its middle that saturates.
+//! A non-blocking switch below or above others, in a [`crate::tree`] or at the root of a [`crate::medium`]: one port a GPU,
+//! nothing in its middle that saturates. GPUs that share one switch alone have ways of their own ([`crate::gpu_way`]).
 //!
 //! A packet is handed over when its last byte has come in; the link that feeds a port has serialised it at its
 //! own rate, so the way in is counted and never waits. It is known before that, in an order that is not that of

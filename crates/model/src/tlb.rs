@@ -85,6 +85,18 @@ impl Tlb {
         self.latest = Some((page, ready));
     }
 
+    /// The translation of `page` is there at `ready`, where it is still held.
+    pub fn set_ready(&mut self, page: Page, ready: Ps) {
+        if let Some(known) = self.pages.peek_mut(key(page)) {
+            *known = ready;
+        }
+        if let Some((latest, known)) = &mut self.latest
+            && *latest == page
+        {
+            *known = ready;
+        }
+    }
+
     /// Holds these pages, as if they had been walked for in this order before time zero.
     pub fn warm(&mut self, pages: &[Page]) {
         pages.iter().for_each(|page| self.fill(*page, Ps::ZERO));

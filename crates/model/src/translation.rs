@@ -1,40 +1,57 @@
-//! A module's translation behind the TLBs of its SMs: the L2 TLB and the page walkers.
+//! A module's translation behind the TLBs of its SMs: banks of the L2 TLB, each with its part of the page walkers. A page is of one
+//! bank.
 
 use crate::tlb::{Tlb, TlbConfig, TlbStats, Walkers, WalkersConfig, WalkersStats};
+use std::collections::BTreeSet;
 use tombolo_types::{Page, Ps};
 
-/// Shape of a module's translation.
+/// Shape of a bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TranslationConfig {
-    /// The L2 TLB.
+    /// Its part of the L2 TLB.
     pub tlb: TlbConfig,
     /// From a miss of an SM's TLB to the end of the L2 TLB's lookup.
     pub latency: Ps,
-    /// The page walkers.
+    /// Its page walkers.
     pub walkers: WalkersConfig,
 }
 
-/// Counters of a module's translation.
+/// Counters of a bank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TranslationStats {
-    /// Of the L2 TLB.
+    /// Of its part of the L2 TLB.
     pub tlb: TlbStats,
-    /// Of the page walkers.
+    /// Of its page walkers.
     pub walkers: WalkersStats,
 }
 
-/// A module's translation.
+/// The bank of a page, of so many.
+#[inline]
+pub fn bank_of(page: Page, banks: u16) -> u16 {
+    // The golden ratio's multiples spread strides of any length.
+    let spread = page.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    ((spread * u64::from(banks)) >> 32) as u16
+}
+
+/// A bank.
 #[derive(Clone)]
 pub struct Translation {
     latency: Ps,
     tlb: Tlb,
     walkers: Walkers,
+    /// Pages that were accessed since tracking began: those that a walk found (GPS, section 5.2). `None` where nobody tracks.
+    accessed: Option<BTreeSet<Page>>,
 }
 
 impl Translation {
-    /// An empty TLB and idle walkers.
-    pub fn new(config: TranslationConfig) -> Translation {
-        Translation { latency: config.latency, tlb: Tlb::new(config.tlb), walkers: Walkers::new(config.walkers) }
+    /// An empty TLB and idle walkers. `tracks`: whether accessed pages are kept.
+    pub fn new(config: TranslationConfig, tracks: bool) -> Translation {
+        Translation {
+            latency: config.latency,
+            tlb: Tlb::new(config.tlb),
+            walkers: Walkers::new(config.walkers),
+            accessed: tracks.then(BTreeSet::new),
+        }
     }
 
     /// Translates a page that missed an SM's TLB at `now`: when the translation is there, and whether it took a walk.
@@ -45,12 +62,20 @@ impl Translation {
             None => {
                 let ready = self.walkers.walk(looked_up);
                 self.tlb.fill(page, ready);
+                if let Some(accessed) = &mut self.accessed {
+                    accessed.insert(page);
+                }
                 (ready, true)
             }
         }
     }
 
-    /// The L2 TLB holds these pages, as if they had been walked for in this order before time zero.
+    /// Which pages have been accessed; they are tracked no more.
+    pub fn take_accessed(&mut self) -> BTreeSet<Page> {
+        self.accessed.take().unwrap_or_default()
+    }
+
+    /// The bank holds these pages, as if they had been walked for in this order before time zero.
     pub fn warm(&mut self, pages: &[Page]) {
         self.tlb.warm(pages);
     }
@@ -71,15 +96,29 @@ mod tests {
     use super::*;
 
     #[test]
+    fn pages_of_any_stride_go_to_all_banks_evenly() {
+        for stride in [1, 2, 64, 1000, 4096] {
+            let mut pages = [0; 16];
+            (0..1600).for_each(|page| pages[usize::from(bank_of(Page(page * stride), 16))] += 1);
+            assert!(pages.iter().all(|pages| (80..=120).contains(pages)), "{stride}: {pages:?}");
+        }
+        assert_eq!(bank_of(Page(u64::MAX), 1), 0);
+    }
+
+    #[test]
     fn a_page_is_walked_for_once_and_found_from_then_on() {
-        let mut translation = Translation::new(TranslationConfig {
-            tlb: TlbConfig { entries: 4, ways: 4 },
-            latency: Ps(100),
-            walkers: WalkersConfig { walkers: 1, latency: Ps(1000) },
-        });
+        let mut translation = Translation::new(
+            TranslationConfig {
+                tlb: TlbConfig { entries: 4, ways: 4 },
+                latency: Ps(100),
+                walkers: WalkersConfig { walkers: 1, latency: Ps(1000) },
+            },
+            true,
+        );
         assert_eq!(translation.translate(Page(1), Ps(0)), (Ps(1100), true));
         assert_eq!(translation.translate(Page(1), Ps(500)), (Ps(1100), false), "its walk is under way");
         assert_eq!(translation.translate(Page(1), Ps(2000)), (Ps(2100), false));
+        assert_eq!(translation.take_accessed(), BTreeSet::from([Page(1)]));
         let TranslationStats { tlb, walkers } = translation.stats();
         assert_eq!((tlb.misses, tlb.joins, tlb.hits, walkers.walks), (1, 1, 1, 1));
     }

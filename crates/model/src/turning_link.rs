@@ -16,7 +16,7 @@ use tombolo_types::{Bytes, Ps, Rate, Serializer};
 const SATURATED_PERCENT: u64 = 99;
 
 /// One way of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
     /// From the GPU to the switch.
     Out,

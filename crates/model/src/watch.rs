@@ -6,7 +6,7 @@
 
 use crate::kernel_slot::KernelSlot;
 use crate::latency::{Note, Noted};
-use crate::layout::Unit;
+use crate::layout::{Place, Unit};
 use crate::message::{Flag, Message};
 use crate::packet::Packet;
 use tombolo_protocol::Data;
@@ -119,6 +119,11 @@ pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
         let _ = (now, module, unit, message);
     }
 
+    /// The switch, a way of a GPU, the command processor or the driver is about to handle a message, at `now`.
+    fn beside(&self, now: Ps, place: Place, message: &Message<D>) {
+        let _ = (now, place, message);
+    }
+
     /// How much later than the links have it a packet arrives. Packets of a channel keep their order all the same.
     fn delay(&self, source: ModuleId, target: ModuleId, packet: &Packet<D>) -> Ps {
         let _ = (source, target, packet);
@@ -187,6 +192,10 @@ impl<D: Contents, W: Watch<D>> Watch<D> for Option<W> {
 
     fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<D>) {
         self.iter().for_each(|watch| watch.handles(now, module, unit, message));
+    }
+
+    fn beside(&self, now: Ps, place: Place, message: &Message<D>) {
+        self.iter().for_each(|watch| watch.beside(now, place, message));
     }
 
     fn delay(&self, source: ModuleId, target: ModuleId, packet: &Packet<D>) -> Ps {

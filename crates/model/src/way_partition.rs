@@ -121,6 +121,11 @@ impl WayPartition {
         &self.l2
     }
 
+    /// Whether the splits stay as they are.
+    pub fn is_fixed(&self) -> bool {
+        self.config.sample.is_none()
+    }
+
     /// When it wants to be asked next; [`Ps::NEVER`] where nothing shifts.
     #[inline]
     pub fn next_sample(&self) -> Ps {

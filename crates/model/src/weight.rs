@@ -2,7 +2,7 @@
 
 use crate::packet::Payload;
 use tombolo_machine::MachineConfig;
-use tombolo_types::{Bytes, Mask};
+use tombolo_types::{Bytes, Mask, Ps, Serializer};
 
 /// Grains of a line, and none.
 const GRAINS: usize = Mask::ALL.grains() as usize + 1;
@@ -16,6 +16,8 @@ pub struct Weights {
     data: [Bytes; GRAINS],
     /// By grains carried: a header, they, and which they are.
     partial: [Bytes; GRAINS],
+    /// By grains: how long they take into an SM.
+    into_sm: [Ps; GRAINS],
     /// Of a line, of a copy's packet at most, and of its header.
     line: u64,
     payload: u64,
@@ -28,12 +30,15 @@ impl Weights {
     pub fn new(machine: &MachineConfig) -> Weights {
         let sizes = &machine.messages;
         let flits = |bytes: u64| Bytes(bytes.next_multiple_of(sizes.flit_bytes));
+        let into_sm = Serializer::new(machine.crossbar.rate);
+        let grain = machine.line.grain();
         let data = |grains: usize| sizes.header_bytes.0 + grains as u64 * machine.line.grain();
         Weights {
             read: flits(sizes.request_bytes.0),
             control: flits(sizes.control_bytes.0),
             data: std::array::from_fn(|grains| flits(data(grains))),
             partial: std::array::from_fn(|grains| flits(data(grains) + sizes.mask_bytes.0)),
+            into_sm: std::array::from_fn(|grains| into_sm.span(Bytes(grains as u64 * grain))),
             line: machine.line.bytes(),
             payload: machine.copy.payload.0,
             header: sizes.header_bytes.0,
@@ -45,6 +50,12 @@ impl Weights {
     #[inline]
     pub fn answer(&self, mask: Mask) -> Bytes {
         self.data[mask.grains() as usize]
+    }
+
+    /// How long so many grains of a line take into an SM.
+    #[inline]
+    pub fn into_sm(&self, grains: u32) -> Ps {
+        self.into_sm[grains as usize]
     }
 
     /// Of an invalidation, an acknowledgment, a phase of a plan.

@@ -75,8 +75,8 @@ struct Idle<'a> {
 /// Between GPUs.
 enum Links {
     Fixed(FixedLinks),
-    /// Two ways of turning links, one after the other.
-    Turning([Serializer; 2]),
+    /// Two ways of links to a switch, one after the other, with as many lanes each way.
+    Ways([Serializer; 2]),
 }
 
 impl<'a> Idle<'a> {
@@ -84,10 +84,8 @@ impl<'a> Idle<'a> {
         let machine = &*built.machine;
         let host = machine.coherent_host().filter(|_| layout.host).map(|host| HostEnd::new(machine, host.link));
         let inside = host.as_ref().filter(|host| host.is_in_fabric()).map(HostEnd::id);
-        let links = match built.turning {
-            None => Links::Fixed(FixedLinks::new(machine, inside)),
-            Some(_) => Links::Turning([machine.gpu_link.rate; 2].map(Serializer::new)),
-        };
+        let fixed = if built.turning.is_none() { FixedLinks::new(machine, inside) } else { None };
+        let links = fixed.map_or_else(|| Links::Ways([machine.gpu_link.rate; 2].map(Serializer::new)), Links::Fixed);
         let port = Link::new(convert::link(&machine.module_link));
         let incoming = Serializer::new(machine.module_link.rate);
         Idle { machine, host, links, port, incoming, now: GAP }
@@ -120,7 +118,7 @@ impl<'a> Idle<'a> {
         }
         let through = match &mut self.links {
             Links::Fixed(links) => links.cross(left, ends, Traffic::Control, bytes).left,
-            Links::Turning(ways) => ways.iter_mut().fold(left, |at, way| way.send(at, bytes)),
+            Links::Ways(ways) => ways.iter_mut().fold(left, |at, way| way.send(at, bytes)),
         };
         through + latency + last
     }

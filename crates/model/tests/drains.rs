@@ -191,7 +191,7 @@ impl<P: Coherence> World<P> {
     }
 
     fn taken(&mut self, module: ModuleId, pool: Pool, ticket: Generation) {
-        self.of(module).taken(Ps(0), pool, ticket);
+        self.of(module).taken(pool, ticket);
         self.settle();
     }
 

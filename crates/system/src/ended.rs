@@ -5,7 +5,7 @@ use crate::energy::{Energy, Moved};
 use crate::host::{BlocksRecord, PhasesRecord};
 use crate::latency::LatencyRecord;
 use crate::launches;
-use crate::links;
+use crate::links::Links;
 use crate::paging::{CopiesRecord, PagingRecord};
 use crate::partition::{Hub, Part};
 use crate::publication::PublicationRecord;
@@ -61,7 +61,7 @@ impl Ended<'_> {
         let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
         let all: Vec<&Module<C, D>> = parts.iter().flat_map(|part| &part.modules).collect();
         let modules: Vec<&Module<C, D>> = all.iter().copied().filter(|module| module.cpu().is_none()).collect();
-        if let Some(failure) = modules.iter().find_map(|module| module.controller().dispatcher().failure()) {
+        if let Some(failure) = modules.iter().find_map(|module| module.failure()) {
             return Err(RunError::Stream(StreamError { message: failure.to_owned() }));
         }
         if !hub.command_processor.is_done() {
@@ -74,15 +74,17 @@ impl Ended<'_> {
         let (mut dram, mut memory_cache) = (DramRecord::default(), MemoryCacheRecord::default());
         let mut traffic = Traffic::default();
         for module in &modules {
-            traffic.merge(module.slice_shared().traffic);
             module.sms().iter().for_each(|one| sm.merge(&one.stats));
-            l2.merge(&module.slice_shared().stats);
-            dram.add(module.slice_shared().memory.dram());
-            memory_cache.add(module.slice_shared().memory.cache());
+            l2.merge(&module.l2_stats());
+            dram.add(&module.slice_side().dram());
+            for shared in module.slice_side().shared() {
+                traffic.merge(shared.traffic);
+                memory_cache.add(shared.memory.cache());
+            }
         }
         let (processor, sharing) = (&hub.command_processor, self.spec.design.placement.sharing());
         let end = processor.ended();
-        let links = links::records(self.machine, &hub.fabric, &modules, end);
+        let links = Links::of(parts).records(self.machine, &modules, end);
         let slots = Slots { machine: self.machine, processor, modules: &modules, follows: self.follows };
         let gpus = launches::gpus(&slots, &links);
         let busy: Vec<Busy> = modules.iter().map(|module| Busy::of(module)).collect();
@@ -133,7 +135,7 @@ impl Ended<'_> {
             phases: cpu.map(|cpu| PhasesRecord::new(processor, &modules, cpu.done())),
             host_memory: host.map(|host| {
                 let mut memory = DramRecord::default();
-                memory.add(host.slice_shared().memory.dram());
+                memory.add(&host.slice_side().dram());
                 memory
             }),
             blocks: BlocksRecord::new(self.machine, &all),
@@ -191,7 +193,7 @@ impl Ended<'_> {
     /// In flits, of a machine with caches in front of memory.
     fn traffic<C: Below<D>, D: Contents>(&self, traffic: Traffic, modules: &[&Module<C, D>]) -> Option<TrafficRecord> {
         let flits = |bytes: Bytes| bytes.0 / self.machine.messages.flit_bytes;
-        let remote = modules.iter().map(|module| flits(module.slice_shared().port.stats().bytes())).sum();
+        let remote = modules.iter().map(|module| flits(module.uncore().port.stats().bytes())).sum();
         let record = TrafficRecord { l1_l2: flits(traffic.l1_l2), l2_l3: flits(traffic.l2_l3), remote };
         (self.machine.memory_cache.bytes > Bytes(0)).then_some(record)
     }
@@ -214,12 +216,12 @@ impl Ended<'_> {
         window: Ps,
     ) -> Timeline {
         let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
-        let tracks = links::tracks(self.machine, &hub.fabric);
+        let tracks = Links::of(parts).tracks(self.machine);
         let modules_per_gpu = self.machine.topology.modules_per_gpu;
         let end = hub.command_processor.ended();
         let all = parts.iter().flat_map(|part| &part.modules).filter(|module| module.cpu().is_none());
         let module = |module: &Module<C, D>| {
-            let mut samples = module.slice_shared().activity().map_or_else(Vec::new, |kept| kept.samples().to_vec());
+            let mut samples = module.uncore().activity().map_or_else(Vec::new, |kept| kept.samples().to_vec());
             samples.push(module.sample(end));
             ModuleTrack { module: module.id(), gpu: GpuId(module.id().0 / modules_per_gpu), samples }
         };
@@ -270,11 +272,11 @@ impl Ended<'_> {
         for module in modules {
             let name = module.id();
             lines.extend(module.controller().waiting().map(|line| format!("{name}: {line}")));
-            let publisher = module.slice_shared().publisher.iter();
+            let publisher = module.uncore().publisher.iter();
             lines.extend(publisher.flat_map(|publisher| publisher.waiting()).map(|line| format!("{name}: {line}")));
             lines.extend(module.cpu().and_then(|cpu| cpu.waiting()).map(|line| format!("the host's core: {line}")));
             lines.extend(module.sms().iter().flat_map(|sm| sm.waiting()).map(|line| format!("{name} {line}")));
-            let slices = module.slices().iter().enumerate();
+            let slices = module.slice_side().slices().enumerate();
             lines.extend(slices.flat_map(|(index, slice)| {
                 slice.waiting().map(move |(what, line)| format!("{name} slice{index}: {line} in {what}"))
             }));

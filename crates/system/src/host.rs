@@ -168,7 +168,7 @@ impl BlocksRecord {
         let mut sum = BlockStats::default();
         let mut states: BTreeMap<String, u64> = BTreeMap::new();
         for module in modules {
-            for slice in module.slices() {
+            for slice in module.slice_side().slices() {
                 let (stats, held) = slice.blocks()?;
                 sum.merge(&stats);
                 if module.cpu().is_none() {

@@ -46,7 +46,7 @@ pub(crate) fn records<C: Below<D>, D: Contents>(program: &dyn Program, slots: &S
         let seconds = paces().map(|pace| pace.seconds());
         let [third, fourth] = seconds.fold([0.0; 2], |[third, fourth], pace| [third + pace[0], fourth + pace[1]]);
         let on = (modules.iter()).filter(|module| time.on.has(module.id(), topology.modules_per_gpu)).count();
-        let counted = paces().fold(KernelStats::default(), |sum, pace| sum.and(pace.counted()));
+        let counted = modules.iter().fold(KernelStats::default(), |sum, module| sum.and(&module.counted(launch)));
         KernelRecord {
             name: named[time.kernel as usize].name.clone(),
             gpu: time.on.single_gpu(topology.gpus, topology.modules_per_gpu).map(|gpu| gpu.to_string()),
@@ -91,8 +91,7 @@ pub(crate) fn gpus<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>, links: &[L
 pub(crate) fn modules<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>) -> Vec<ModuleRecord> {
     let Slots { machine, processor, modules, .. } = *slots;
     let record = |module: &&Module<C, D>| {
-        let shared = module.slice_shared();
-        let l2 = &shared.stats;
+        let (l2, dram) = (module.l2_stats(), module.slice_side().dram());
         let sms = || module.sms().iter().map(|sm| &sm.stats);
         ModuleRecord {
             name: module.id().to_string(),
@@ -103,9 +102,9 @@ pub(crate) fn modules<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>) -> Vec<
             l2_loads: l2.reads,
             l2_hits: l2.read_hits,
             l2_remote_loads: l2.remote_reads,
-            dram_read_bytes: shared.memory.dram().read_bytes,
-            dram_write_bytes: shared.memory.dram().write_bytes,
-            sent_bytes: shared.port.stats().bytes().0,
+            dram_read_bytes: dram.read_bytes,
+            dram_write_bytes: dram.write_bytes,
+            sent_bytes: module.uncore().port.stats().bytes().0,
             stalls: slots.of_gpu(std::slice::from_ref(module), processor.ended()),
         }
     };

@@ -22,11 +22,13 @@
 
 pub mod arrays;
 pub mod checker;
+mod cut;
 pub mod directed;
 pub mod elision;
 mod ended;
 pub mod energy;
 mod fit;
+mod hints;
 pub mod host;
 pub mod iteration;
 pub mod labels;
@@ -58,8 +60,10 @@ mod ways;
 pub use placement::place;
 pub use record::RunRecord;
 pub use run::{
-    Broken, Resident, RunError, RunSpec, run, run_checked, run_followed, run_logged, run_timed, run_warm, run_watched,
+    Broken, Resident, RunError, RunSpec, run, run_beside, run_checked, run_followed, run_logged, run_timed, run_warm,
+    run_watched,
 };
 pub use sample::{SampleInfo, project, sample};
 pub use time::{TimeChoice, TimeRecord};
+pub use tombolo_engine::Spare;
 pub use tombolo_workload::record::Projection;

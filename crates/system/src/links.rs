@@ -1,14 +1,17 @@
 //! The links between GPUs of a run: how they are built, what is told of them.
 
+use crate::partition::Part;
 use crate::record::LinkRecord;
 use crate::timeline::Track;
 use tombolo_design::Built;
 use tombolo_machine::MachineConfig;
 use tombolo_model::below::Below;
 use tombolo_model::fabric::Fabric;
+use tombolo_model::gpu_way::GpuWay;
 use tombolo_model::layout::Layout;
 use tombolo_model::link::LinkStats;
 use tombolo_model::module::Module;
+use tombolo_model::timeline::LinkTimeline;
 use tombolo_model::turning_link::{LaneStats, Way};
 use tombolo_model::watch::Contents;
 use tombolo_types::{GpuId, Ps};
@@ -16,7 +19,7 @@ use tombolo_types::{GpuId, Ps};
 /// Both ways of a link, with the ends of their names.
 const WAYS: [(Way, &str); 2] = [(Way::Out, "out"), (Way::In, "in")];
 
-/// The links, idle. `window`: that of their timeline, where one is to be kept.
+/// What joins the GPUs, idle. `window`: that of their timeline, where one is to be kept.
 pub(crate) fn fabric<D: Contents>(built: &Built, layout: Layout, window: Option<Ps>) -> Fabric<D> {
     let host = built.machine.coherent_host().filter(|_| layout.host).map(|host| host.link);
     let mut fabric = Fabric::new(&built.machine, layout, built.turning, host);
@@ -26,58 +29,92 @@ pub(crate) fn fabric<D: Contents>(built: &Built, layout: Layout, window: Option<
     fabric
 }
 
-/// Each way of each GPU's link and of the host's, each way of each leaf's uplink or of the medium for all, then the way out
-/// of each module, of a run that ended at `end`.
-pub(crate) fn records<C: Below<D>, D: Contents>(
-    machine: &MachineConfig,
-    fabric: &Fabric<D>,
-    modules: &[&Module<C, D>],
-    end: Ps,
-) -> Vec<LinkRecord> {
-    let of_run = |time: u64| if end == Ps::ZERO { 0.0 } else { time as f64 / end.0 as f64 };
-    let record = |name: String, stats: &LinkStats, lanes: LaneStats| LinkRecord {
-        name,
-        bytes: stats.bytes().0,
-        data_bytes: stats.grains * machine.line.grain(),
-        utilization: of_run(stats.busy.0),
-        lanes: of_run(lanes.lane_time),
-        lanes_turned: lanes.turned,
-    };
-    let mut links = Vec::new();
-    let gpus = || (0..machine.topology.gpus).map(|gpu| (GpuId(gpu), GpuId(gpu).to_string()));
-    for (gpu, name) in gpus().chain(fabric.host_inside().map(|host| (host, "host".to_owned()))) {
-        for (way, word) in WAYS {
-            let lanes = fabric.lane_stats(gpu, way, end);
-            links.push(record(format!("{name}.{word}"), &fabric.stats(gpu, way), lanes));
-        }
+/// The ways of the GPUs that are components, idle; likewise.
+pub(crate) fn ways(machine: &MachineConfig, layout: Layout, window: Option<Ps>) -> Vec<GpuWay> {
+    let mut ways = GpuWay::all(machine, layout);
+    if let Some(window) = window {
+        ways.iter_mut().for_each(|way| way.record(window, machine.gpu_link.lanes));
     }
-    let one = LaneStats { turned: 0, lane_time: end.0 };
-    for (gpu, name) in gpus() {
-        let own = WAYS.iter().filter_map(|(way, word)| Some((fabric.host_link_stats(gpu, *way)?, word)));
-        links.extend(own.map(|(stats, word)| record(format!("host.{name}.{word}"), &stats, one)));
-    }
-    let medium = fabric.medium_stats().into_iter().flat_map(|ways| ["up", "down"].into_iter().zip(ways));
-    links.extend(medium.map(|(word, stats)| record(format!("medium.{word}"), &stats, one)));
-    for leaf in 0..=machine.fabric.leaf_of(GpuId(machine.topology.gpus - 1)) {
-        let ways = fabric.uplink_stats(leaf).into_iter().flat_map(|ways| ["up", "down"].into_iter().zip(ways));
-        links.extend(ways.map(|(word, stats)| record(format!("leaf{leaf}.{word}"), &stats, one)));
-    }
-    for module in modules {
-        links.push(record(format!("{}.out", module.id()), module.slice_shared().port.stats(), one));
-    }
-    links
+    ways
 }
 
-/// Each way of each GPU's link over time; none where no timeline was kept.
-pub(crate) fn tracks<D: Contents>(machine: &MachineConfig, fabric: &Fabric<D>) -> Vec<Track> {
-    let mut tracks = Vec::new();
-    for (gpu, ways) in fabric.timeline().unwrap_or_default().iter().enumerate() {
-        for (way, word) in WAYS {
-            let link = ways[way as usize].clone();
-            let name =
-                if fabric.host_inside() == Some(GpuId(gpu as u8)) { "host".to_owned() } else { format!("gpu{gpu}") };
-            tracks.push(Track { name: format!("{name}.{word}"), rate: machine.gpu_link.rate, link });
-        }
+/// The links of a run that is over.
+pub(crate) struct Links<'a, D: Contents> {
+    fabric: &'a Fabric<D>,
+    /// By GPU and [`Way`], where they are components.
+    ways: Vec<&'a GpuWay>,
+}
+
+impl<'a, D: Contents> Links<'a, D> {
+    /// Of these partitions, which are those of the whole machine.
+    pub(crate) fn of<C: Below<D>>(parts: &'a [Part<C, D>]) -> Links<'a, D> {
+        let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
+        Links { fabric: &hub.fabric, ways: parts.iter().flat_map(|part| &part.ways).collect() }
     }
-    tracks
+
+    /// Counters of one way of a GPU's link, or of a host's that is one more GPU.
+    fn stats(&self, gpu: GpuId, way: Way) -> LinkStats {
+        let by_itself = || self.ways.get(2 * usize::from(gpu.0) + way as usize).map(|way| *way.stats());
+        self.fabric.stats(gpu, way).or_else(by_itself).unwrap_or_default()
+    }
+
+    /// Each way of each GPU's link and of the host's, each way of each leaf's uplink or of the medium for all, then the
+    /// way out of each module, of a run that ended at `end`.
+    pub(crate) fn records<C: Below<D>>(
+        &self,
+        machine: &MachineConfig,
+        modules: &[&Module<C, D>],
+        end: Ps,
+    ) -> Vec<LinkRecord> {
+        let of_run = |time: u64| if end == Ps::ZERO { 0.0 } else { time as f64 / end.0 as f64 };
+        let record = |name: String, stats: &LinkStats, lanes: LaneStats| LinkRecord {
+            name,
+            bytes: stats.bytes().0,
+            data_bytes: stats.grains * machine.line.grain(),
+            utilization: of_run(stats.busy.0),
+            lanes: of_run(lanes.lane_time),
+            lanes_turned: lanes.turned,
+        };
+        let fabric = self.fabric;
+        let mut links = Vec::new();
+        let gpus = || (0..machine.topology.gpus).map(|gpu| (GpuId(gpu), GpuId(gpu).to_string()));
+        for (gpu, name) in gpus().chain(fabric.host_inside().map(|host| (host, "host".to_owned()))) {
+            for (way, word) in WAYS {
+                let lanes = fabric.lane_stats(gpu, way, end);
+                links.push(record(format!("{name}.{word}"), &self.stats(gpu, way), lanes));
+            }
+        }
+        let one = LaneStats { turned: 0, lane_time: end.0 };
+        for (gpu, name) in gpus() {
+            let own = WAYS.iter().filter_map(|(way, word)| Some((fabric.host_link_stats(gpu, *way)?, word)));
+            links.extend(own.map(|(stats, word)| record(format!("host.{name}.{word}"), &stats, one)));
+        }
+        let medium = fabric.medium_stats().into_iter().flat_map(|ways| ["up", "down"].into_iter().zip(ways));
+        links.extend(medium.map(|(word, stats)| record(format!("medium.{word}"), &stats, one)));
+        for leaf in 0..=machine.fabric.leaf_of(GpuId(machine.topology.gpus - 1)) {
+            let ways = fabric.uplink_stats(leaf).into_iter().flat_map(|ways| ["up", "down"].into_iter().zip(ways));
+            links.extend(ways.map(|(word, stats)| record(format!("leaf{leaf}.{word}"), &stats, one)));
+        }
+        for module in modules {
+            links.push(record(format!("{}.out", module.id()), module.uncore().port.stats(), one));
+        }
+        links
+    }
+
+    /// Each way of each GPU's link over time; none where no timeline was kept.
+    pub(crate) fn tracks(&self, machine: &MachineConfig) -> Vec<Track> {
+        let of_ways: Vec<&LinkTimeline> = self.ways.iter().filter_map(|way| way.timeline()).collect();
+        let of_fabric = self.fabric.timeline().unwrap_or_default().iter().flatten();
+        let all = if of_ways.is_empty() { of_fabric.collect() } else { of_ways };
+        let mut tracks = Vec::new();
+        for (gpu, ways) in all.chunks(WAYS.len()).enumerate() {
+            for (link, (_, word)) in ways.iter().zip(WAYS) {
+                let is_host = self.fabric.host_inside() == Some(GpuId(gpu as u8));
+                let name = if is_host { "host".to_owned() } else { format!("gpu{gpu}") };
+                let link = (*link).clone();
+                tracks.push(Track { name: format!("{name}.{word}"), rate: machine.gpu_link.rate, link });
+            }
+        }
+        tracks
+    }
 }

@@ -1,30 +1,27 @@
-//! How the machine is cut for the engine: each module a partition, those of a GPU a group; the fabric between GPUs and the
-//! command processor together another. Where modules are so close that windows would be too short to be worth a
-//! barrier, those of a GPU, or all, share one; a single module has nobody to run beside.
+//! A part of the machine as the engine runs it ([`crate::cut`] says which there are), and what stands beside the modules.
 
 use std::sync::Arc;
 use tombolo_design::Built;
-use tombolo_engine::{Event, Lookahead, Outbox, Partition};
-use tombolo_machine::MachineConfig;
+use tombolo_engine::{Event, Outbox, Partition};
+use tombolo_model::apart::{SlicesApart, SmsApart};
 use tombolo_model::below::Below;
 use tombolo_model::command_processor::CommandProcessor;
-use tombolo_model::convert::{broadcast_latency, host_latency, host_way};
+use tombolo_model::convert;
 use tombolo_model::driver::Driver;
 use tombolo_model::fabric::Fabric;
-use tombolo_model::layout::{Layout, Place};
+use tombolo_model::gpu_way::GpuWay;
+use tombolo_model::layout::{Layout, Place, Unit};
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
-use tombolo_model::stats::Digest;
-use tombolo_model::watch::Contents;
-use tombolo_types::{ModuleId, Ps};
-
-/// Windows shorter than this cost more in barriers than they win. Assumed: a window of a few events.
-const SHORTEST_WINDOW: Ps = Ps::from_ns(4);
+use tombolo_model::stats::{Digest, Mark};
+use tombolo_model::turning_link::Way;
+use tombolo_model::watch::{Contents, Watch};
+use tombolo_types::{GpuId, ModuleId};
 
 /// What stands beside the modules.
 pub struct Hub<C, D: Contents> {
-    /// Between GPUs.
+    /// Between GPUs, but for their ways at a switch.
     pub fabric: Fabric<D>,
     /// Runs the program's commands.
     pub command_processor: CommandProcessor,
@@ -32,160 +29,166 @@ pub struct Hub<C, D: Contents> {
     pub driver: Driver,
     protocol: C,
     map: Map,
+    pub(crate) watch: D::Watch,
 }
 
-impl<C, D: Contents> Hub<C, D> {
+impl<C: Below<D>, D: Contents> Hub<C, D> {
     /// A hub of these.
     pub fn new(
         fabric: Fabric<D>,
         command_processor: CommandProcessor,
         driver: Driver,
         (protocol, map): (C, Map),
+        watch: D::Watch,
     ) -> Hub<C, D> {
-        Hub { fabric, command_processor, driver, protocol, map }
+        Hub { fabric, command_processor, driver, protocol, map, watch }
+    }
+
+    /// Handles an event of one of its components.
+    fn handle(&mut self, place: Place, event: &Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
+        self.watch.beside(event.time, place, &event.message);
+        match place {
+            Place::Switch => match event.message {
+                Message::Cross { route, packet } => self.fabric.cross(route, packet, out),
+                Message::Link(event) => self.fabric.handle(event, out),
+                other => panic!("the switch got {other:?}"),
+            },
+            Place::Driver => self.driver.handle(event.message, out),
+            Place::CommandProcessor => self.command_processor.handle(event.message, &self.protocol, &self.map, out),
+            Place::Module(..) | Place::Way(..) => panic!("the hub got an event of {place:?}"),
+        }
     }
 }
 
-/// Neighbouring modules, or the hub, or both.
+/// What stands apart from its module, beside nothing else.
+pub enum Apart<C: Below<D>, D: Contents> {
+    /// SMs.
+    Sms(Box<SmsApart<C, D>>),
+    /// Groups of slices.
+    Slices(Box<SlicesApart<C, D>>),
+}
+
+/// Neighbouring modules, ways of GPUs, or the hub, or all of them; or what stands apart from a module.
 pub struct Part<C: Below<D>, D: Contents> {
-    /// What each component of the machine is, by id.
-    places: Arc<[Place]>,
-    first: u8,
-    /// Its modules, ascending from `first`.
+    /// What each component of the machine is, by id, and what stands for it in the digest.
+    places: Arc<[(Place, Mark)]>,
+    /// The first of its modules.
+    pub(crate) first: u8,
+    /// Its modules, ascending from that.
     pub modules: Vec<Module<C, D>>,
+    /// What stands apart from its module here.
+    pub(crate) apart: Option<Apart<C, D>>,
+    /// The first of its ways, as [`way_index`] numbers them.
+    pub(crate) first_way: usize,
+    /// Its ways of GPUs, by GPU and [`Way`], ascending from that.
+    pub ways: Vec<GpuWay>,
+    watch: D::Watch,
     /// The hub, in one part of the machine.
     pub hub: Option<Hub<C, D>>,
     /// Of everything handled here.
     pub digest: Digest,
+    /// Whether its events are to be shown to it ahead of time.
+    hints: bool,
 }
 
 impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
     type Message = Message<D>;
 
+    #[inline]
     fn handle(&mut self, event: &Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
-        let place = self.places[usize::from(event.to.0)];
-        self.digest.event(event.time, place);
+        let (place, mark) = self.places[usize::from(event.to.0)];
+        self.digest.event(event.time, mark);
         match place {
-            Place::Module(module, unit) => {
-                let index = self.module(module);
-                self.modules[index].handle(unit, event, out);
-            }
-            Place::Switch => match event.message {
-                Message::Cross { route, packet } => self.hub().fabric.cross(route, packet, out),
-                Message::Link(event) => self.hub().fabric.handle(event, out),
-                other => panic!("the switch got {other:?}"),
+            Place::Module(module, unit) => match (&mut self.apart, unit) {
+                (Some(Apart::Sms(sms)), Unit::Sm(sm)) => sms.handle(sm, event, out),
+                (Some(Apart::Slices(slices)), Unit::Slice(slice)) => slices.handle(slice, event, out),
+                _ => {
+                    let index = self.module(module);
+                    self.modules[index].handle(unit, event, out);
+                }
             },
-            Place::Driver => self.hub().driver.handle(event.message, out),
-            Place::CommandProcessor => {
-                let hub = self.hub();
-                hub.command_processor.handle(event.message, &hub.protocol, &hub.map, out);
+            Place::Way(gpu, way) => {
+                self.watch.beside(event.time, place, &event.message);
+                match event.message {
+                    Message::Cross { route, packet } => {
+                        self.ways[way_index(gpu, way) - self.first_way].cross(route, packet, out);
+                    }
+                    other => panic!("a way of {gpu} got {other:?}"),
+                }
+            }
+            Place::Switch | Place::Driver | Place::CommandProcessor => {
+                let hub = self.hub.as_mut().expect("events of the hub's components go to its partition");
+                hub.handle(place, event, out);
             }
         }
     }
 
     #[inline]
+    fn wants_hints(&self) -> bool {
+        self.hints
+    }
+
+    #[inline]
     fn prefetch(&self, event: &Event<Message<D>>) {
-        if let Place::Module(module, unit) = self.places[usize::from(event.to.0)] {
-            self.modules[self.module(module)].prefetch(unit, &event.message);
+        if let (Place::Module(module, unit), _) = self.places[usize::from(event.to.0)] {
+            match (&self.apart, unit) {
+                (Some(Apart::Sms(sms)), Unit::Sm(sm)) => sms.prefetch(sm, &event.message),
+                (Some(Apart::Slices(slices)), Unit::Slice(slice)) => slices.prefetch(slice, &event.message),
+                _ => self.modules[self.module(module)].prefetch(unit, &event.message),
+            }
         }
     }
 
     #[inline]
     fn prefetch_found(&self, event: &Event<Message<D>>) {
-        if let Place::Module(module, unit) = self.places[usize::from(event.to.0)] {
-            self.modules[self.module(module)].prefetch_found(unit, &event.message);
+        if let (Place::Module(module, unit), _) = self.places[usize::from(event.to.0)] {
+            match (&self.apart, unit) {
+                (Some(Apart::Sms(sms)), Unit::Sm(sm)) => sms.prefetch_found(sm, &event.message),
+                (Some(Apart::Slices(slices)), Unit::Slice(slice)) => slices.prefetch_found(slice, &event.message),
+                _ => self.modules[self.module(module)].prefetch_found(unit, &event.message),
+            }
         }
     }
 }
 
 impl<C: Below<D>, D: Contents> Part<C, D> {
+    /// One that has nothing yet.
+    pub(crate) fn new(places: Arc<[(Place, Mark)]>, watch: D::Watch, hints: bool) -> Part<C, D> {
+        Part {
+            places,
+            first: 0,
+            modules: Vec::new(),
+            apart: None,
+            first_way: 0,
+            ways: Vec::new(),
+            watch,
+            hub: None,
+            digest: Digest::default(),
+            hints,
+        }
+    }
+
+    #[inline]
     fn module(&self, module: ModuleId) -> usize {
         usize::from(module.0 - self.first)
     }
-
-    fn hub(&mut self) -> &mut Hub<C, D> {
-        self.hub.as_mut().expect("events of the hub's components go to its partition")
-    }
 }
 
-/// How many neighbouring modules share a partition, and how far apart partitions are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
-    /// Modules of a partition.
-    pub modules: u8,
-    /// Whether the hub stands with them, all in one partition.
-    pub whole: bool,
-    /// Smallest latency between two partitions of a GPU.
-    pub within: Ps,
-    /// Smallest latency between two partitions of different GPUs, or to the hub.
-    pub between: Ps,
+/// Which of the ways of all GPUs it is.
+pub(crate) fn way_index(gpu: GpuId, way: Way) -> usize {
+    2 * usize::from(gpu.0) + way as usize
 }
 
-impl Cut {
-    /// The cut of a machine whose components are numbered so. A host that takes part is one more GPU of one module.
-    pub fn of(machine: &MachineConfig, layout: Layout) -> Cut {
-        let topology = &machine.topology;
-        let (module_link, gpu_link) = (machine.module_link.latency, machine.gpu_link.latency);
-        // What no link joins is as far apart as can be.
-        let hop = if topology.modules_per_gpu > 1 { module_link } else { Ps::NEVER };
-        let to_port = if topology.modules_per_gpu > 1 { module_link } else { Ps::ZERO };
-        let cross = if topology.gpus > 1 { to_port + Ps(gpu_link.0 / 2) } else { Ps::NEVER };
-        let to_host = host_way(machine).filter(|_| layout.host).map_or(Ps::NEVER, |way| to_port + Ps(way.0 / 2));
-        let beyond = cross.min(to_host).min(host_latency(machine)).min(broadcast_latency(machine));
-        let alone = layout.all_modules() == 1;
-        if !alone && hop.min(beyond) >= SHORTEST_WINDOW {
-            return Cut { modules: 1, whole: false, within: hop.min(beyond), between: beyond };
+/// Puts what stands apart back into its module. The digests of their partitions stay.
+pub fn join<C: Below<D>, D: Contents>(parts: &mut [Part<C, D>]) {
+    let mut module = 0;
+    for index in 0..parts.len() {
+        match parts[index].apart.take() {
+            Some(Apart::Sms(sms)) => parts[module].modules[0].take_sms(*sms),
+            Some(Apart::Slices(slices)) => parts[module].modules[0].take_slices(*slices),
+            None if parts[index].modules.is_empty() => {}
+            None => module = index,
         }
-        if !alone && beyond >= SHORTEST_WINDOW {
-            return Cut { modules: topology.modules_per_gpu, whole: false, within: beyond, between: beyond };
-        }
-        Cut { modules: layout.all_modules(), whole: true, within: Ps::NEVER, between: Ps::NEVER }
-    }
-
-    /// How far apart its partitions are: those of a GPU are a group, and the hub is another.
-    pub fn lookahead(&self, machine: &MachineConfig, layout: Layout) -> Lookahead {
-        let Cut { modules, whole, within, between } = *self;
-        let topology = &machine.topology;
-        let gpus = (0..layout.all_modules()).step_by(usize::from(modules));
-        let gpus = gpus.map(|first| u16::from(first / topology.modules_per_gpu));
-        let hub = (!whole).then_some(u16::from(topology.gpus) + u16::from(layout.host));
-        Lookahead { groups: gpus.chain(hub).collect(), within, between }
-    }
-
-    /// The partition of each component.
-    pub fn homes(&self, layout: Layout) -> Vec<u16> {
-        let hub = if self.whole { 0 } else { u16::from(layout.all_modules().div_ceil(self.modules)) };
-        let home = |place| match place {
-            Place::Module(module, _) => u16::from(module.0 / self.modules),
-            Place::Switch | Place::CommandProcessor | Place::Driver => hub,
-        };
-        layout.places().into_iter().map(home).collect()
-    }
-
-    /// Puts the modules and the hub into their partitions.
-    pub fn partitions<C: Below<D>, D: Contents>(
-        &self,
-        layout: Layout,
-        modules: Vec<Module<C, D>>,
-        hub: Hub<C, D>,
-    ) -> Vec<Part<C, D>> {
-        let places: Arc<[Place]> = layout.places().into();
-        let digest = Digest::default();
-        let part = |first, hub| Part { places: Arc::clone(&places), first, modules: Vec::new(), hub, digest };
-        let mut parts: Vec<Part<C, D>> = Vec::new();
-        for (index, module) in modules.into_iter().enumerate() {
-            let index = index as u8;
-            if index.is_multiple_of(self.modules) {
-                parts.push(part(index, None));
-            }
-            parts.last_mut().expect("the first module opens a partition").modules.push(module);
-        }
-        if self.whole {
-            parts[0].hub = Some(hub);
-        } else {
-            parts.push(part(layout.all_modules(), Some(hub)));
-        }
-        parts
     }
 }
 
@@ -198,23 +201,6 @@ pub fn layout(built: &Built) -> Layout {
         host: host.is_some(),
         sms: machine.topology.sms_per_module,
         slices: host.map_or(0, |host| host.directory.controllers).max(machine.l2.slices),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn modules_of_a_gpu_are_nearer_to_each_other_than_to_others() {
-        let machine = tombolo_machine::machine("hmg-4x4").expect("a preset").check().expect("a preset is sound");
-        let layout = Layout { modules: 16, host: false, sms: 1, slices: 1 };
-        let Lookahead { groups, within, between } = Cut::of(&machine, layout).lookahead(&machine, layout);
-        assert_eq!(groups, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4]);
-        assert_eq!(
-            (within, between),
-            (Ps::from_ns(32), Ps::from_ns(96)),
-            "a hop; a hop and half of the way between GPUs"
-        );
+        ways: convert::ways(machine, host.is_some(), built.turning.is_some()),
     }
 }

@@ -72,7 +72,7 @@ impl PublicationRecord {
         driver: &Driver,
     ) -> Option<PublicationRecord> {
         let publishers: Vec<&Publisher<D>> =
-            modules.iter().filter_map(|module| module.slice_shared().publisher.as_deref()).collect();
+            modules.iter().filter_map(|module| module.uncore().publisher.as_deref()).collect();
         if publishers.is_empty() {
             return None;
         }

@@ -263,7 +263,7 @@ pub struct HostRecord {
     pub transactions_per_s: f64,
     /// Most memory the process held, in bytes; 0 where the system does not say.
     pub peak_rss_bytes: u64,
-    /// Threads used.
+    /// Threads used, in most of the run.
     pub threads: usize,
     /// Events handled.
     pub events: u64,

@@ -1,13 +1,15 @@
 //! One run: a machine, a design, a program.
 
 use crate::checker::{Checker, LaunchOrder, Versions};
+use crate::cut::{Cut, Parts};
 use crate::elision::{self, BoundaryRecord, Known};
 use crate::ended::Ended;
 use crate::fit;
+use crate::hints;
 use crate::iteration::IterationRecord;
 use crate::labels::LabelError;
 use crate::links;
-use crate::partition::{Cut, Hub, Part, layout};
+use crate::partition::{Hub, Part, join, layout};
 use crate::placement::place;
 use crate::record::RunRecord;
 use crate::schedule::{Scheduled, scheduled};
@@ -19,16 +21,17 @@ use std::time::Instant;
 use tombolo_design::elision::Decider;
 use tombolo_design::placement::Sharing;
 use tombolo_design::{Built, DesignConfig, Unfit};
-use tombolo_engine::{Engine, HORIZON};
+use tombolo_engine::{Engine, HORIZON, Spare};
 use tombolo_machine::MachineConfig;
 use tombolo_model::below::Below;
 use tombolo_model::block::Blocks;
 use tombolo_model::boundaries::{Boundaries, Extents};
 use tombolo_model::cargo::Cargo;
 use tombolo_model::command_processor::CommandProcessor;
-use tombolo_model::convert::host_machine;
+use tombolo_model::convert::{self, host_machine};
 use tombolo_model::driver::{Driver, DriverConfig};
 use tombolo_model::fabric::Fabric;
+use tombolo_model::gpu_way::GpuWay;
 use tombolo_model::map::Map;
 use tombolo_model::message::Message;
 use tombolo_model::module::Module;
@@ -60,7 +63,7 @@ pub struct RunSpec {
     pub program: Arc<dyn Program>,
     /// Where its pages are, from [`place`]; `None` to place them now.
     pub pages: Option<Arc<PageTable>>,
-    /// Threads, at least 1.
+    /// Threads that the run may use, at least 1. One that does not help is not used.
     pub threads: usize,
 }
 
@@ -131,6 +134,15 @@ const HOST_SECTIONS: &str = "[cpu], [llc], [host_memory], [host_directory], [hos
 /// See [`RunError`].
 pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
     run_warm(spec, &[])
+}
+
+/// Runs a program to its end on the calling thread, which those of `spare` join where they help; `threads` of `spec` says
+/// nothing. The record is that of [`run`], but for what it cost.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run_beside(spec: &RunSpec, spare: &Spare) -> Result<RunRecord, RunError> {
+    Ok(dispatch::<()>(spec, Extras { spare: Some(spare), ..Extras::default() }, &())?.record)
 }
 
 /// Runs a program to its end on a machine whose memory-side caches hold what fits of `resident`.
@@ -235,7 +247,7 @@ impl From<BrokenPaging> for Broken {
     }
 }
 
-/// Optional inputs: warm caches, an injected fault, a timeline, loads that are followed.
+/// Optional inputs: warm caches, an injected fault, a timeline, loads that are followed, threads that may join.
 #[derive(Clone, Copy, Default)]
 struct Extras<'a> {
     /// What memory-side caches hold at the start.
@@ -248,6 +260,8 @@ struct Extras<'a> {
     logs: bool,
     /// Whether what loads take is counted.
     follows: bool,
+    /// Threads that may join a run that begins on the calling one.
+    spare: Option<&'a Spare>,
 }
 
 /// What a run leaves.
@@ -359,12 +373,18 @@ impl<D: Contents> Simulation<'_, D> {
         start::fill(spec, &pages, &mut modules)?;
         extras.window.into_iter().for_each(|window| modules.iter_mut().for_each(|module| module.record(window)));
         let fabric = links::fabric(&built, layout, extras.window);
-        let hub = Beside { fabric, boundaries, driver, schedule };
-        let mut engine = build(spec, &built, hub, protocol, &map, modules);
+        let ways = links::ways(&machine, layout, extras.window);
+        let hub = Beside { fabric, ways, boundaries, driver, schedule };
+        let threads = extras.spare.map_or(spec.threads, |spare| 1 + spare.count());
+        let mut engine = build(spec, &built, hub, (protocol, watch), &map, (modules, threads));
         let started = Instant::now();
-        let stats = engine.run(spec.threads);
+        let stats = match extras.spare {
+            Some(spare) => engine.run_beside(spare),
+            None => engine.run(spec.threads),
+        };
         let wall = started.elapsed().as_secs_f64();
-        let parts = engine.into_partitions();
+        let mut parts = engine.into_partitions();
+        join(&mut parts);
         let ended = Ended { spec, machine: &machine, stats, wall, follows };
         let record = ended.record(&parts)?;
         let timeline = extras.window.map(|window| ended.timeline(&parts, &record, window));
@@ -389,6 +409,7 @@ struct Shared<'a, D: Contents> {
 /// What stands beside them.
 struct Beside<D: Contents> {
     fabric: Fabric<D>,
+    ways: Vec<GpuWay>,
     boundaries: Boundaries,
     driver: Driver,
     schedule: Arc<Schedule>,
@@ -426,6 +447,7 @@ fn modules<C: Below<D>, D: Contents>(
     let layout = layout(built);
     let (sharing, cargo, between) = (&built.sharing, Cargo::default(), C::Between::default());
     let host_machine = host_machine(&built.machine).map(Arc::new);
+    let hints = hints::help(&built.machine);
     let wires = shared.follows.then(|| Arc::new(Wires::new(built, layout)));
     let module = |module| {
         let is_host = layout.host() == Some(module);
@@ -449,7 +471,9 @@ fn modules<C: Below<D>, D: Contents>(
             routing: protocol.routing(),
             layout,
             map,
+            hints,
             weights: Weights::new(&machine),
+            tlb_banks: convert::tlb_banks(&machine),
             wires: wires.clone(),
             machine,
             watch: shared.watch.clone(),
@@ -475,19 +499,19 @@ fn warm<C: Below<D>, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resid
 fn build<C: Below<D>, D: Contents>(
     spec: &RunSpec,
     built: &Built,
-    Beside { fabric, boundaries, driver, schedule }: Beside<D>,
-    protocol: C,
+    Beside { fabric, ways, boundaries, driver, schedule }: Beside<D>,
+    (protocol, watch): (C, &D::Watch),
     map: &Map,
-    modules: Vec<Module<C, D>>,
+    (modules, threads): (Vec<Module<C, D>>, usize),
 ) -> Engine<Part<C, D>> {
     let (machine, turns) = (&built.machine, built.turning.is_some());
     let layout = layout(built);
     let command_processor =
         CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
-    let cut = Cut::of(machine, layout);
-    let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()));
-    let partitions = cut.partitions(layout, modules, hub);
-    let mut engine = Engine::new(partitions, cut.homes(layout), cut.lookahead(machine, layout));
+    let cut = Cut::of(machine, layout, threads, Parts::most(&modules, layout));
+    let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()), watch.clone());
+    let partitions = cut.partitions(built, modules, (ways, hub), hints::help(machine));
+    let mut engine = Engine::new(partitions, cut.homes(machine, layout), cut.lookahead(machine, layout));
     let id = layout.command_processor();
     engine.schedule(Ps::ZERO, id, id, Message::Next);
     engine

@@ -18,7 +18,12 @@ pub fn sample(machine: &MachineConfig, design: &DesignConfig) -> Sample {
         CtaCut::Interleaved { .. } => 1,
     };
     let held_back = match design.l2_write {
-        WritePolicy::Back(_) => machine.l2.bytes / machine.line.bytes() * machine.topology.modules() as u64,
+        WritePolicy::Back(_) => {
+            // With stores that are on their way.
+            let (modules, sms) = (machine.topology.modules() as u64, machine.topology.sms() as u64);
+            let lines = machine.l2.bytes / machine.line.bytes() + u64::from(machine.l2.posted_stores);
+            lines * modules + u64::from(machine.sm.posted_stores) * sms
+        }
         WritePolicy::Through(_) => 0,
     };
     let machine = machine.clone();

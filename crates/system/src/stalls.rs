@@ -211,7 +211,8 @@ impl<C: Below<D>, D: Contents> Slots<'_, C, D> {
         let modules: Vec<&Module<C, D>> = modules.copied().collect();
         let whole = time.end - time.start;
         let boundary = whole - self.ran(launch).map_or(Ps::ZERO, |ran| ran.end - ran.start);
-        let held = self.paces(launch).fold(StallTimes::default(), |sum, pace| sum.and(&pace.counted().stalls));
+        let counted = self.modules.iter().map(|module| module.counted(launch).stalls);
+        let held = counted.fold(StallTimes::default(), |sum, stalls| sum.and(&stalls));
         self.record(&filled(held, slots(&modules), boundary, whole))
     }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use tombolo_model::below::{Below, L2};
+use tombolo_model::crossbar::SmPort;
 use tombolo_model::dram::DramStats;
 use tombolo_model::module::Module;
 use tombolo_model::watch::Contents;
@@ -67,14 +68,14 @@ pub(crate) struct Busy {
 impl Busy {
     /// Of a module whose run has ended.
     pub(crate) fn of<C: Below<D>, D: Contents>(module: &Module<C, D>) -> Busy {
-        let shared = module.slice_shared();
+        let slices = module.slice_side();
         Busy {
             module: module.id().to_string(),
-            channels: shared.memory.busy().collect(),
-            slices: module.slices().iter().map(L2::busy).collect(),
-            to_sms: shared.crossbar.busy().collect(),
+            channels: slices.shared().flat_map(|shared| shared.memory.busy()).collect(),
+            slices: slices.slices().map(L2::busy).collect(),
+            to_sms: module.sm_ports().iter().map(SmPort::busy).collect(),
             from_sms: module.sms().iter().map(|sm| sm.busy()).collect(),
-            dram: *shared.memory.dram(),
+            dram: slices.dram(),
         }
     }
 

@@ -10,7 +10,7 @@ use tombolo_model::way_partition::LocalWays;
 pub(crate) fn way_moves<C: Below<D>, D: Contents>(modules: &[&Module<C, D>]) -> WaysRecord {
     let mut moves = WaysRecord::default();
     for module in modules {
-        let (to_remote, to_local) = module.slice_shared().ways.moves();
+        let (to_remote, to_local) = module.uncore().ways.moves();
         moves.to_remote += to_remote;
         moves.to_local += to_local;
     }
@@ -26,7 +26,7 @@ pub(crate) fn local_ways<C: Below<D>, D: Contents>(modules: &[&Module<C, D>]) ->
             l1: ways.l1,
             l2: ways.l2,
         };
-        module.slice_shared().ways.history().iter().map(record).collect::<Vec<_>>()
+        module.uncore().ways.history().iter().map(record).collect::<Vec<_>>()
     };
     modules.iter().flat_map(of).collect()
 }

@@ -273,6 +273,8 @@ mod tests {
             ("sm.threads", "256"),
             ("sm.warps", "4"),
             ("sm.ctas", "4"),
+            ("sm.posted_stores", "16"),
+            ("l2.posted_stores", "64"),
         ] {
             described.set(key, value).unwrap();
         }
@@ -282,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_sample_of_a_stream_is_near_the_whole() {
-        let case = case("vectoradd", "65536", 0).unwrap();
+        let case = case("vectoradd", "262144", 0).unwrap();
         let (part, whole) = (estimator(true).estimate(&case).unwrap(), estimator(false).estimate(&case).unwrap());
         assert!(part.sampled && !whole.sampled);
         let ratio = part.time_s / whole.time_s;

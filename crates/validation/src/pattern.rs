@@ -102,11 +102,18 @@ pub fn accessed(
             )
         }
     };
-    let program = Directed::of_lines(machine.line, kernels);
-    let record =
-        run(&RunSpec { machine: Arc::new(machine), design: design.clone(), program, pages: None, threads: 1 })?;
+    let machine = Arc::new(machine);
+    let timed = |kernels| {
+        let (machine, program) = (Arc::clone(&machine), Directed::of_lines(machine.line, kernels));
+        run(&RunSpec { machine, design: design.clone(), program, pages: None, threads: 1 })
+    };
+    let record = timed(kernels)?;
     let time_s = match (pattern, record.kernels.last()) {
         (Pattern::Broadcast | Pattern::BroadcastAgain, Some(last)) => last.end_s - last.start_s,
+        // Measured inside a kernel: what starts and ends one is left out.
+        (Pattern::Sectors | Pattern::Structs, _) => {
+            record.gpus[0].busy_s - timed(vec![vec![Cta::new().warp(|_| ())]])?.gpus[0].busy_s
+        }
         _ => record.gpus[0].busy_s,
     };
     Ok((time_s, amount as f64))
@@ -115,7 +122,7 @@ pub fn accessed(
 /// A kernel whose SMs all load the same lines, a warp each.
 fn broadcast(sms: u64) -> Vec<Cta> {
     let round = |warp: &mut Warp<'_>, first: u64| {
-        (first..first + TOGETHER).for_each(|line| _ = warp.read([line]));
+        (first..first + TOGETHER).for_each(|line| _ = warp.load([line], Order::WEAK));
         (1..=TOGETHER).for_each(|distance| _ = warp.use_result(distance as u8));
     };
     let warp = |warp: &mut Warp<'_>| (0..SHARED_LINES).step_by(TOGETHER as usize).for_each(|line| round(warp, line));

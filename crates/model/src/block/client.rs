@@ -390,27 +390,26 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         ready: Departure,
         here: &mut SliceContext<'_, '_, Blocks<N>, D>,
     ) {
-        let Origin { module, sm, warp, result, register } = body.origin;
+        let Origin { sm, warp, result, register, .. } = body.origin;
         let (line, place) = (body.line, self.geometry.place(body.line));
-        let to = here.site.layout.sm(module, sm);
         match answer {
             Some((Answer::Fill { data, .. }, by)) => {
                 let mask = mask_of(body);
-                let at = here.deliver(ready, sm, mask.grains());
-                let seen = here.shared.flags.seen(line, body.flag) != Flag::NONE;
+                let seen = here.flags().seen(line, body.flag) != Flag::NONE;
                 let data = data.line(place);
-                let time = body.held_until(ready.time(), at);
-                here.out.send(at, self.id, to, Message::Fill { register, line, mask, data, seen, by, time });
+                here.deliver(ready, sm, mask.grains(), |at| {
+                    let time = body.held_until(ready.time(), at);
+                    Message::Fill { register, line, mask, data, seen, by, time }
+                });
             }
             Some((Answer::Old { data }, by)) => {
-                let at = here.deliver(ready, sm, 1);
                 let data = data.line(place);
-                here.out.send(at, self.id, to, Message::Old { warp, result, data, by });
+                here.deliver(ready, sm, 1, |_| Message::Old { warp, result, data, by });
             }
             None => {}
         }
         if !matches!(body.request, coherence::Request::Read { .. }) {
-            here.shared.flags.learn(line, body.flag);
+            here.flags_mut().learn(line, body.flag);
             here.return_store(sm, body.tickets.hop, ready.time());
         }
     }

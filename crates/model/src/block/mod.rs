@@ -162,7 +162,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
 
     /// The flags that lines of a block show here.
     fn flags(&self, block: Block, here: &SliceContext<'_, '_, Blocks<N>, D>) -> Vec<Shown> {
-        let flags = &here.shared.flags;
+        let flags = here.flags();
         if flags.is_empty() {
             return Vec::new();
         }
@@ -180,7 +180,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     ) {
         let Envelope { message, flags } = self.post.take(letter);
         for shown in flags {
-            here.shared.flags.learn_shown(shown);
+            here.flags_mut().learn_shown(shown);
         }
         let block = self.geometry.block(line);
         match N::class(&message) {
@@ -235,6 +235,11 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
             Packet::Told(told) => self.told(source, told, ready, here),
             other => panic!("{}, {:?}: a slice of blocks got {other:?}", here.site.module, self.id),
         }
+    }
+
+    fn has_queued(&self) -> bool {
+        // None waits for what comes back to the controller.
+        false
     }
 
     fn serve_queues(&mut self, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {

@@ -74,6 +74,8 @@ pub enum Index {
     /// By its number modulo the sets, turned by a hash of the quotient.
     #[default]
     Hashed,
+    /// As [`Index::Hashed`], by a hash that is independent of the slice, for lines of some slices alone.
+    HashedWithinSlices,
     /// By its number modulo the sets: the low bits, for a power of two.
     LowBits,
 }
@@ -190,6 +192,7 @@ impl<S: Copy + Default> Cache<S> {
         assert!((1..=MAX_WAYS).contains(&config.ways), "{} ways: 1 to {MAX_WAYS} are possible", config.ways);
         let index = match config.index {
             Index::Hashed => SetIndex::new(config.sets),
+            Index::HashedWithinSlices => SetIndex::within_slices(config.sets),
             Index::LowBits => SetIndex::by_low_bits(config.sets),
         };
         let group_shift = config.ways.div_ceil(8).next_power_of_two().trailing_zeros();
@@ -362,6 +365,7 @@ impl<S: Copy + Default> Cache<S> {
 
     /// Protects `line` from eviction (not from removal or invalidation), or ends that. Returns whether the
     /// line is there.
+    #[inline]
     pub fn set_pinned(&mut self, line: Line, pinned: bool) -> bool {
         let Some(place) = self.find_fresh(line) else { return false };
         let (group, shift) = self.way_mut(place);
@@ -478,7 +482,7 @@ impl<S: Copy + Default> Cache<S> {
     }
 
     /// Where `line` is, unless dropped in bulk.
-    #[inline]
+    #[inline(always)]
     fn find_fresh(&self, line: Line) -> Option<Place> {
         self.find(self.set_of(line), line).filter(|&place| self.is_fresh(place))
     }

@@ -139,7 +139,7 @@ pub(super) fn clear_classes<const N: usize>(set: &mut [Group; N], classes: u32) 
 
 /// The way that an insertion takes: the first empty one whose line might go, else the first empty one, else the oldest
 /// whose line may go and is not pinned. `ways`: how many the set has.
-#[inline]
+#[inline(always)]
 pub(super) fn choose<const N: usize>(set: &[Group; N], ways: u32, allowed: Ways) -> Option<u32> {
     let all = u32::MAX >> (MAX_WAYS - ways);
     let empty = equal(set.map(|group| group.prints), 0) & allowed.empty & all;

@@ -1,11 +1,12 @@
 //! The host's core beside the command processor: what it is told to do, and when it worked.
 
 use super::{Beside, CommandProcessor, Stage, Stretch, What, Work};
+use crate::below::Below;
 use crate::cpu::HostWork;
 use crate::kernel_slot::KernelSlot;
 use crate::message::{Message, Out};
 use crate::watch::Contents;
-use tombolo_protocol::{Protocol, Topology};
+use tombolo_protocol::Topology;
 use tombolo_types::{ComponentId, Ps};
 
 /// How far the host program is, where a core runs it.
@@ -29,7 +30,7 @@ pub(super) enum HostProgram {
 
 impl CommandProcessor {
     /// Whether the host still sets arrays up, before the first command. It is told to where it has not been.
-    pub(super) fn sets_up<C: Protocol, T: Topology, D: Contents>(
+    pub(super) fn sets_up<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         here: &mut Beside<'_, '_, C, T, D>,
     ) -> bool {
@@ -59,7 +60,7 @@ impl CommandProcessor {
             return true;
         }
         self.core.push(Stretch { start: out.now(), end: out.now() });
-        let at = out.now() + self.latency;
+        let at = out.now() + self.ways.one;
         out.send(at, self.layout.command_processor(), core, Message::HostWork { slot, work });
         false
     }

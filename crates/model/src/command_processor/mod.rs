@@ -22,7 +22,9 @@ mod side;
 mod slots;
 mod streams;
 mod times;
+mod ways;
 
+use crate::below::{Below, L2};
 use crate::boundaries::{Boundaries, Decision};
 use crate::cpu::HostWork;
 use crate::kernel_slot::KernelSlot;
@@ -40,10 +42,11 @@ use streams::{Launch, Next, Streams};
 use times::stretch;
 pub use times::{KernelTime, Stretch};
 use tombolo_machine::MachineConfig;
+use tombolo_protocol::Topology;
 use tombolo_protocol::elision::KernelId;
-use tombolo_protocol::{Protocol, Topology};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Bytes, ModuleId, Ps, Serializer, SmId};
+use ways::Ways;
 
 /// A command under way.
 struct Work {
@@ -132,10 +135,7 @@ pub struct CommandProcessor {
     hosted: Vec<Stretch>,
     /// Operations at the end of the program.
     ending: Option<Stretch>,
-    /// Latency to one controller.
-    latency: Ps,
-    /// Latency to all controllers at once.
-    broadcast: Ps,
+    ways: Ways,
     launch_latency: Ps,
     dependent_launch_latency: Ps,
     copy_latency: Ps,
@@ -182,8 +182,7 @@ impl CommandProcessor {
             hosted: Vec::new(),
             ending: None,
             boundaries,
-            latency: crate::convert::host_latency(machine),
-            broadcast: crate::convert::broadcast_latency(machine),
+            ways: Ways::new(machine, layout.modules),
             launch_latency: machine.host.launch_latency,
             dependent_launch_latency: machine.host.dependent_launch_latency,
             copy_latency: machine.host.copy_latency,
@@ -199,7 +198,7 @@ impl CommandProcessor {
     }
 
     /// Handles an event.
-    pub fn handle<C: Protocol, D: Contents>(
+    pub fn handle<C: Below<D>, D: Contents>(
         &mut self,
         message: Message<D>,
         protocol: &C,
@@ -299,7 +298,7 @@ impl CommandProcessor {
     }
 
     /// Begins all commands that may.
-    fn begin_next<C: Protocol, T: Topology, D: Contents>(&mut self, here: &mut Beside<'_, '_, C, T, D>) {
+    fn begin_next<C: Below<D>, T: Topology, D: Contents>(&mut self, here: &mut Beside<'_, '_, C, T, D>) {
         if self.sets_up(here) {
             return;
         }
@@ -326,7 +325,7 @@ impl CommandProcessor {
         }
     }
 
-    fn begin_work<C: Protocol, T: Topology, D: Contents>(&mut self, what: What, here: &mut Beside<'_, '_, C, T, D>) {
+    fn begin_work<C: Below<D>, T: Topology, D: Contents>(&mut self, what: What, here: &mut Beside<'_, '_, C, T, D>) {
         let (stage, packet) = (Stage::Read, KernelId(0));
         let started = here.out.now();
         let slot = self.slots.add(Work { what, stage, packet, started, around: started, side: None, running: 0 });
@@ -336,7 +335,7 @@ impl CommandProcessor {
     }
 
     /// A stage of a command is over: begins the next, and those behind it as long as each is over at once.
-    fn go_through<C: Protocol, T: Topology, D: Contents>(
+    fn go_through<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -354,7 +353,7 @@ impl CommandProcessor {
     }
 
     /// Begins the stage that a command is at; returns whether it is over at once.
-    fn begin_stage<C: Protocol, T: Topology, D: Contents>(
+    fn begin_stage<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -394,7 +393,7 @@ impl CommandProcessor {
     }
 
     /// Decides what a side of a boundary does and begins that, when it is its turn.
-    fn operate<C: Protocol, T: Topology, D: Contents>(
+    fn operate<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -415,7 +414,7 @@ impl CommandProcessor {
     }
 
     /// Decides what the side of a boundary that a command is at does.
-    fn decide<C: Protocol, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &Beside<'_, '_, C, T, D>) {
+    fn decide<C: Below<D>, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &Beside<'_, '_, C, T, D>) {
         let now = here.out.now();
         let work = self.slots.get(slot);
         let (command, is_after) = match work.what {
@@ -439,7 +438,7 @@ impl CommandProcessor {
     }
 
     /// Starts the next phase of the side at hand; returns whether all have run.
-    fn phase<C: Protocol, T: Topology, D: Contents>(
+    fn phase<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -448,9 +447,11 @@ impl CommandProcessor {
         let mut side = self.slots.get(slot).side.take().expect("a side was decided");
         let mut members = Vec::new();
         let more = side.begin_phase(here.protocol, here.topology, |member, action| members.push((member, action)));
-        let at = here.out.now() + self.latency_to(members.len());
+        let now = here.out.now();
+        let at = now + self.ways.to(members.len());
         let counted = self.boundaries.logs();
         for (member, action) in members {
+            let at = if C::Slice::is_walked(here.protocol, action) { self.ways.at_controller(at, now) } else { at };
             let extent = self.boundaries.extent(&side.decision, member, action);
             here.out.send(at, id, self.layout.controller(member), Message::Phase { slot, action, extent, counted });
         }
@@ -463,7 +464,7 @@ impl CommandProcessor {
     }
 
     /// The operations of a boundary have run: its command goes on, and those begin that waited for their turn.
-    fn operated<C: Protocol, T: Topology, D: Contents>(
+    fn operated<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -489,8 +490,9 @@ impl CommandProcessor {
         let count = modules.clone().count();
         let delay = if is_first { self.launch_latency } else { self.dependent_launch_latency };
         let opened = self.slots.get(slot).started + delay;
-        let at = opened.max(out.now() + self.latency_to(count));
+        let begins = opened.max(out.now() + self.ways.to(count));
         let message = Message::Launch { command: command as u32, launch: number, slot };
+        let at = self.ways.at_controller(begins, out.now());
         let remaps = self.schedule.around(command).is_some_and(|around| !around.remaps.is_empty());
         for module in modules {
             if remaps {
@@ -500,15 +502,16 @@ impl CommandProcessor {
             out.send(at, self.layout.command_processor(), self.layout.controller(module), message);
         }
         if let Some(host) = self.layout.host() {
-            let begins = Message::KernelBegins { slot, launch: number };
-            out.send(at, self.layout.command_processor(), self.layout.controller(host), begins);
+            let message = Message::KernelBegins { slot, launch: number };
+            let at = at.max(out.now() + self.ways.one);
+            out.send(at, self.layout.command_processor(), self.layout.controller(host), message);
         }
         self.slots.get(slot).running = count as u8;
-        self.tell_links(at, LinkEvent::Launch, out);
+        self.tell_links(begins, LinkEvent::Launch, out);
         self.open += 1;
         let number = number as usize;
         self.kernels.resize(self.kernels.len().max(number + 1), KernelTime::default());
-        self.kernels[number] = KernelTime { kernel, stream, on, start: opened, end: at };
+        self.kernels[number] = KernelTime { kernel, stream, on, start: opened, end: begins };
         false
     }
 
@@ -535,7 +538,7 @@ impl CommandProcessor {
     }
 
     /// A command has ended.
-    fn end<C: Protocol, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
+    fn end<C: Below<D>, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
         let now = here.out.now();
         let what = self.slots.remove(slot).what;
         match what {
@@ -565,11 +568,6 @@ impl CommandProcessor {
             }
             What::Core(HostWork::Phase(_) | HostWork::Results) => self.host_program = Some(HostProgram::Results),
         }
-    }
-
-    /// Latency to so many controllers.
-    fn latency_to(&self, members: usize) -> Ps {
-        if members == usize::from(self.layout.modules) { self.broadcast } else { self.latency }
     }
 
     /// What a command waits for is over at `at`.

@@ -1,4 +1,8 @@
-//! The DRAM of one module: channels of banks with open rows behind a shared bus each.
+//! The DRAM of one module, or of one group of its slices ([`crate::group`]): channels of banks with open rows behind a shared
+//! bus each.
+//!
+//! Lines of a group are interleaved over its channels. All channels of the module have one row each of a stretch of lines that is
+//! as long as these rows together. A stream so opens a row of each channel once a stretch, in groups as without.
 //!
 //! An access computes when it is done as it is asked for, in the event at `now`, although it may be `ready` only later;
 //! nothing is queued as an event. What FR-FCFS scheduling
@@ -14,10 +18,12 @@
 //!
 //! Approximations: a request that joins a row takes its share of the bus but does not keep the row open past a
 //! precharge already scheduled. Reads pass between the writes of a batch. A read of a line in the write queue goes to
-//! the bank. Writes take the timings of reads. An access that comes while an idle channel is refreshed does not wait. Not modelled: bank groups, write recovery, ECC, power states, closing idle
-//! rows, refreshes of single banks.
+//! the bank. A row in a group has as many lines of its stretch as the hash over slices gives it: `row` on average.
+//! Writes take the timings of reads. An access that comes while an idle channel is refreshed does not wait. Not modelled: bank
+//! groups, write recovery, ECC, power states, closing idle rows, refreshes of single banks.
 
 use crate::calendar::{Calendar, FRACTION};
+use crate::group::GroupIndex;
 use crate::set_index::SetIndex;
 use tombolo_engine::prefetch;
 use tombolo_types::{Bytes, Line, LineSize, Ps, Rate};
@@ -27,7 +33,7 @@ use tombolo_types::{Bytes, Line, LineSize, Ps, Rate};
 pub struct DramConfig {
     /// Bandwidth of all channels together.
     pub rate: Rate,
-    /// Channels, at least 1. Lines are interleaved over them.
+    /// Channels of the module, at least 1.
     pub channels: u32,
     /// Banks of a channel, at least 1.
     pub banks: u32,
@@ -319,10 +325,13 @@ impl Refresh {
     }
 }
 
-/// The DRAM of one module.
+/// The DRAM of one module, or of one group of its slices.
 #[derive(Clone, Debug)]
 pub struct Dram {
     config: DramConfig,
+    /// Over the channels of the module: the quotient tells the row.
+    over_module: SetIndex,
+    /// Over the channels that are here.
     over_channels: SetIndex,
     over_banks: SetIndex,
     /// Binary logarithm of lines in a row.
@@ -340,8 +349,22 @@ pub struct Dram {
 }
 
 impl Dram {
-    /// Idle memory with every row closed. Panics on a shape outside what [`DramConfig`] allows.
+    /// Idle memory with every row closed, all channels. Panics on a shape outside what [`DramConfig`] allows.
     pub fn new(config: DramConfig) -> Dram {
+        Dram::of_group(config, GroupIndex::ONLY)
+    }
+
+    /// The channels of one group of a module's slices; `config`: those of all groups, which have as many each. Panics on a
+    /// shape outside what [`DramConfig`] allows.
+    pub fn of_group(config: DramConfig, group: GroupIndex) -> Dram {
+        assert!(
+            config.channels.is_multiple_of(group.groups),
+            "{} groups of {} channels",
+            group.groups,
+            config.channels
+        );
+        let channels = config.channels / group.groups;
+        let first = group.index * channels;
         let lines_per_row = config.row.0 / config.line.bytes();
         assert!(lines_per_row.is_power_of_two(), "a row of {} is no power of two of lines", config.row);
         assert!(config.burst.0.is_power_of_two(), "a burst of {} is no power of two", config.burst);
@@ -368,14 +391,15 @@ impl Dram {
         };
         Dram {
             config,
-            over_channels: SetIndex::new(config.channels),
+            over_module: SetIndex::new(config.channels),
+            over_channels: if group.groups == 1 { SetIndex::new(channels) } else { SetIndex::within_slices(channels) },
             over_banks: SetIndex::new(config.banks),
             row_shift: lines_per_row.trailing_zeros(),
             burst_shift: config.burst.0.trailing_zeros(),
             turn: bus.units(config.t_turn),
             batch,
-            channels: (0..config.channels).map(channel).collect(),
-            banks: vec![Bank::new(); config.channels as usize * config.banks as usize],
+            channels: (first..first + channels).map(channel).collect(),
+            banks: vec![Bank::new(); channels as usize * config.banks as usize],
             stats: DramStats::default(),
         }
     }
@@ -434,10 +458,9 @@ impl Dram {
         prefetch(&bank.newest);
     }
 
-    /// How long, up to `at`, a channel had an access waiting for others: the mean of all channels.
-    pub fn queued_until(&self, at: Ps) -> Ps {
-        let waited: u64 = self.channels.iter().map(|channel| channel.waits.before(at).0).sum();
-        Ps(waited / self.channels.len() as u64)
+    /// How long, up to `at`, channels had an access waiting for others: the sum over channels.
+    pub fn waited_until(&self, at: Ps) -> Ps {
+        Ps(self.channels.iter().map(|channel| channel.waits.before(at).0).sum())
     }
 
     /// How long the bus of each channel was in use, turns included.
@@ -450,10 +473,11 @@ impl Dram {
         &self.stats
     }
 
-    /// Channel, bank (over all channels) and row of `line`.
+    /// Channel, bank (over all channels that are here) and row of `line`.
     #[inline]
     fn locate(&self, line: Line) -> (usize, usize, u64) {
-        let (in_channel, channel) = self.over_channels.place(line.0);
+        let channel = self.over_channels.index(line.0);
+        let (in_channel, _) = self.over_module.split(line.0);
         let (row, bank) = self.over_banks.place(in_channel >> self.row_shift);
         (channel, channel * self.config.banks as usize + bank, row)
     }

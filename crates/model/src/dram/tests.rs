@@ -1,8 +1,11 @@
 //! Bandwidth, latency, rows and turnarounds of a channel, each predicted.
 
 use super::*;
+use crate::map::Map;
+use crate::page_table::PageTable;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::Arc;
 
 const LINE: Bytes = Bytes(128);
 
@@ -65,6 +68,11 @@ fn run(
     last
 }
 
+/// The mean time of all channels that somebody waited.
+fn queued(dram: &Dram, until: Ps) -> Ps {
+    Ps(dram.waited_until(until).0 / u64::from(CONFIG.channels))
+}
+
 fn read(dram: &mut Dram, now: Ps, line: Line) -> Ps {
     dram.read(Asked::at(now), line, LINE)
 }
@@ -96,16 +104,17 @@ fn a_queue_is_seen_where_accesses_wait_for_others() {
     let mut busy = Dram::new(CONFIG);
     let end = run(&mut busy, 512, (0..20_000).map(Line), read);
     let half = Ps(end.0 / 2);
-    assert!(busy.queued_until(end).0 * 100 >= end.0 * 99, "saturated: {} of {end}", busy.queued_until(end));
-    assert!(busy.queued_until(half).0 <= busy.queued_until(end).0);
+    assert!(queued(&busy, end).0 * 100 >= end.0 * 99, "saturated: {} of {end}", queued(&busy, end));
+    assert!(queued(&busy, half).0 <= queued(&busy, end).0);
     let mut idle = Dram::new(CONFIG);
     let end = run(&mut idle, 1, scattered(1000), read);
-    assert_eq!(idle.queued_until(end), Ps::ZERO, "one at a time waits for nobody");
+    assert_eq!(queued(&idle, end), Ps::ZERO, "one at a time waits for nobody");
     let mut half_loaded = Dram::new(CONFIG);
     let each = Ps(LINE.0 * 2 * 1_000_000 / (CONFIG.rate.0 / 1_000_000));
     (0..20_000).for_each(|i| _ = half_loaded.read(Asked::at(Ps(i * each.0)), Line(i), LINE));
-    let (end, queued) = (Ps(20_000 * each.0), half_loaded.queued_until(Ps(20_000 * each.0)));
-    assert!(queued.0 * 2 < end.0, "half the rate: {queued} of {end}");
+    let end = Ps(20_000 * each.0);
+    let waited = queued(&half_loaded, end);
+    assert!(waited.0 * 2 < end.0, "half the rate: {waited} of {end}");
 }
 
 #[test]
@@ -325,4 +334,87 @@ fn what_is_there_later_holds_up_nobody_who_is_there_before() {
     let alone = CONFIG.t_rcd + CONFIG.t_cas + LINE_TIME;
     assert_eq!(dram.read(late, first, LINE), late.ready + alone);
     assert_eq!(read(&mut dram, Ps::from_ns(10), second), Ps::from_ns(10) + alone);
+}
+
+/// A module with so many slices and channels, and where its lines are.
+struct Grouped {
+    map: Map,
+    slices: u32,
+    channels: u32,
+    groups: u32,
+    drams: Vec<Dram>,
+}
+
+impl Grouped {
+    fn new(slices: u16, channels: u16) -> Grouped {
+        let mut machine = tombolo_machine::machine("v100").and_then(|described| described.check()).expect("it ships");
+        (machine.l2.slices, machine.dram.channels) = (slices, channels);
+        let (config, groups) = (crate::convert::dram(&machine), u32::from(crate::convert::slice_groups(&machine)));
+        let pages = Arc::new(PageTable::interleaved_by_page(1, machine.page_bytes / LINE.0));
+        Grouped {
+            map: Map::new(&machine, pages),
+            slices: slices.into(),
+            channels: channels.into(),
+            groups,
+            drams: GroupIndex::all(groups).map(|group| Dram::of_group(config, group)).collect(),
+        }
+    }
+
+    /// Reads lines one after the other; returns how many from each channel.
+    fn read(&mut self, lines: impl Iterator<Item = Line>) -> Vec<u64> {
+        let each = (self.channels / self.groups) as usize;
+        let mut counts = vec![0; self.channels as usize];
+        for line in lines {
+            let group = (u32::from(self.map.slice(line)) / (self.slices / self.groups)) as usize;
+            read(&mut self.drams[group], Ps::ZERO, line);
+            counts[group * each + self.drams[group].locate(line).0] += 1;
+        }
+        counts
+    }
+
+    /// Row hits among a thousand accesses.
+    fn row_hits(&self) -> u64 {
+        let mut sum = DramStats::default();
+        self.drams.iter().for_each(|dram| sum.merge(dram.stats()));
+        sum.row_hits * 1000 / sum.reads
+    }
+}
+
+/// Slices and channels: as many of both, multiples of each other, neither, and with no common divisor.
+const SHAPES: [(u16, u16); 8] = [(64, 64), (32, 64), (4, 64), (64, 16), (6, 4), (4, 6), (112, 64), (16, 21)];
+
+#[test]
+fn groups_are_as_many_as_slices_and_channels_can_be_divided_into() {
+    let groups = SHAPES.map(|(slices, channels)| Grouped::new(slices, channels).groups);
+    assert_eq!(groups, [64, 32, 4, 16, 2, 2, 16, 1]);
+}
+
+#[test]
+fn lines_use_the_channels_of_their_groups_evenly() {
+    for (slices, channels) in SHAPES {
+        for stride in [1, 4, 16, 64, 512, 4096, 1 << 14] {
+            let counts = Grouped::new(slices, channels).read((0..1000 * u64::from(channels)).map(|i| Line(i * stride)));
+            let even = counts.iter().all(|count| (940..1060).contains(count));
+            assert!(even, "{slices} slices, {channels} channels, stride {stride}: {counts:?}, 1000 are even");
+        }
+    }
+}
+
+#[test]
+fn a_stream_finds_as_many_rows_open_as_without_groups() {
+    for (slices, channels) in SHAPES {
+        let (mut stream, mut random) = (Grouped::new(slices, channels), Grouped::new(slices, channels));
+        stream.read((0..64_000).map(Line));
+        random.read(scattered(64_000));
+        let hits = (stream.row_hits(), random.row_hits());
+        assert!((874..=876).contains(&hits.0) && hits.1 == 0, "{slices} slices, {channels} channels: {hits:?}");
+    }
+}
+
+#[test]
+fn a_channel_of_a_group_has_the_rate_that_it_has_of_the_module() {
+    let mut part = Dram::of_group(CONFIG, GroupIndex { index: 3, groups: 4 });
+    let time = run(&mut part, 256, (0..20_000).map(Line), read);
+    let reached = percent_of_rate(20_000, time);
+    assert!((24..=25).contains(&reached), "{reached} %: two of eight channels");
 }

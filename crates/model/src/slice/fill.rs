@@ -45,7 +45,7 @@ impl<D: Contents> Slice<D> {
         here.shared.stats.fill_bytes += weight;
         // The lookup was the request's: what has come goes on as it is written.
         let leaves = Departure::at(ready).through(here.out.now(), &mut self.port, Bytes(weight));
-        let slot = self.view_line(line, self.mshr.get(entry).homes, Some(entry));
+        let slot = self.slot(line, self.mshr.get(entry).homes, Some(entry));
         let filled = Filled { slot, mask, data, by, leaves, ready, below, wire };
         let site = here.site;
         let mut filling = FillingSlice { here: Here { slice: self, context: here }, entry, filled, served: false };
@@ -71,7 +71,7 @@ impl<D: Contents> Slice<D> {
         if let Some(state) = slot.line {
             let class = Class::of(&site.map, site.module, slot.homes);
             // What has to go for it is as clean.
-            self.cache.store(line, BulkClass::new(class as u8), state, here.shared.ways.l2().local);
+            self.cache.store(line, BulkClass::new(class as u8), state, here.uncore.ways.l2().local);
         }
     }
 
@@ -96,7 +96,7 @@ impl<D: Contents> Slice<D> {
         for level in 0..LEVELS {
             if let Some(item) = items.iter().find(|item| item.level() == level) {
                 let later = self.uncredited[level].take_lane(self.lane(item.body.line, here));
-                here.shared.queued[self.index] -= later.len() as u32;
+                self.queued -= later.len() as u32;
                 items.extend(later);
             }
         }
@@ -104,7 +104,7 @@ impl<D: Contents> Slice<D> {
             here.shared.stats.queued += 1;
             self.queues[item.level()].push_front(item);
             self.starved[item.level()] = None;
-            here.shared.queued[self.index] += 1;
+            self.queued += 1;
         }
     }
 

@@ -68,7 +68,7 @@ impl<C: Coherence, D: Contents> Arrival for Arriving<'_, '_, '_, C, D> {
     #[inline]
     fn run(&mut self) -> Result<Tried, NoRoom> {
         let Here { slice, context } = &mut self.here;
-        if context.shared.publisher.is_some()
+        if context.uncore.publisher.is_some()
             && let Some(tried) = slice.before_l2(self.item, self.ready, context)
         {
             return Ok(tried);

@@ -28,6 +28,7 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Sends the invalidations of a step.
+    #[inline]
     pub(super) fn send_invalidations<C: Coherence>(
         &mut self,
         line: Line,
@@ -35,9 +36,19 @@ impl<D: Contents> Slice<D> {
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        if actions.invalidate == 0 {
-            return;
+        if actions.invalidate != 0 {
+            self.send_each_invalidation(line, actions, leaves, here);
         }
+    }
+
+    #[inline(never)]
+    fn send_each_invalidation<C: Coherence>(
+        &mut self,
+        line: Line,
+        actions: &Actions<D>,
+        leaves: Departure,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
         let count = u64::from(actions.invalidate.count_ones());
         match actions.cause {
             Cause::Store => {
@@ -50,7 +61,7 @@ impl<D: Contents> Slice<D> {
         here.shared.stats.invalidation_bytes += count * here.site.weights.control().0;
         let cause = actions.original.unwrap_or(actions.cause);
         for target in (0..32).filter(|bit| actions.invalidate >> bit & 1 != 0).map(ModuleId) {
-            let ticket = here.shared.drains.post_invalidation(here.site.is_beyond(target));
+            let ticket = here.uncore.drains.post_invalidation(here.site.is_beyond(target));
             here.send(leaves, target, Packet::Invalidate { line, cause, ticket });
         }
     }
@@ -70,6 +81,7 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Stores what became of the directory entry.
+    #[inline]
     pub(super) fn keep_entry<C: Coherence>(
         &mut self,
         before: &Slot<D>,
@@ -77,13 +89,23 @@ impl<D: Contents> Slice<D> {
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let line = after.line_id;
-        match (before.entry, after.entry) {
+        if before.entry != after.entry {
+            self.change_entry(after.line_id, (before.entry, after.entry), leaves, here);
+        }
+    }
+
+    #[inline(never)]
+    fn change_entry<C: Coherence>(
+        &mut self,
+        line: Line,
+        change: (Option<Sharers>, Option<Sharers>),
+        leaves: Departure,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
+        match change {
             (None, None) => {}
-            (Some(old), Some(new)) => {
-                if old != new {
-                    *self.directory.lookup(line).expect("the entry was just looked up") = new;
-                }
+            (Some(_), Some(new)) => {
+                *self.directory.lookup(line).expect("the entry was just looked up") = new;
             }
             (Some(_), None) => {
                 self.directory.remove(line);

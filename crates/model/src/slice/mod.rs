@@ -83,6 +83,7 @@ const _: () = assert!(size_of::<Item<()>>() <= 48);
 
 impl<D: Contents> Item<D> {
     /// The request of `from`, wholly here at `ready`.
+    #[inline]
     fn new<C: Coherence>(
         from: Requester,
         body: LineRequest<D>,
@@ -117,11 +118,13 @@ impl<D: Contents> Item<D> {
         }
     }
 
+    #[inline]
     fn is_read(&self) -> bool {
         matches!(self.body.request, Request::Read { .. })
     }
 
     /// Whether it passes this L2 without looking into it.
+    #[inline]
     fn passes_l2<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
         coherence::passes_l2(&here.site.protocol, here.site.module, self.homes, self.from())
     }
@@ -133,15 +136,16 @@ impl<D: Contents> Item<D> {
     }
 
     /// Whether a store that may have to travel on finds a credit.
+    #[inline]
     fn credit_left<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
-        if here.shared.publisher.is_some()
+        if here.uncore.publisher.is_some()
             && let Some(has_room) = self.publication_has_room(here)
         {
             return has_room;
         }
         self.is_read()
             || self.homes.system == here.site.module
-            || here.shared.drains.has_room(Self::forwards(self.level()))
+            || here.uncore.drains.has_room(Self::forwards(self.level()))
     }
 
     /// Whether a store of a level that travels on is another module's.
@@ -218,10 +222,10 @@ struct Arrived<D> {
 
 /// What a step of the protocol made of a slot.
 #[derive(Clone, Copy)]
-struct Step<D: Contents> {
-    before: Slot<D>,
-    after: Slot<D>,
-    actions: Actions<D>,
+struct Step<'s, D: Contents> {
+    before: &'s Slot<D>,
+    after: &'s Slot<D>,
+    actions: &'s Actions<D>,
 }
 
 /// Whether a request could be taken.
@@ -243,6 +247,8 @@ pub struct Slice<D: Contents> {
     mshr: Mshr<Miss, Waiter, Item<D>>,
     registers: Registers,
     queues: [VecDeque<Item<D>>; LEVELS],
+    /// Requests in its input queues.
+    queued: u32,
     /// By level: stores that wait for a credit, with those behind them.
     uncredited: [Uncredited<Item<D>>; LEVELS],
     /// By level: the line of the first request of its queue, where that is a read that waits for a miss register: it is
@@ -270,6 +276,7 @@ impl<D: Contents> Slice<D> {
             mshr: Mshr::new(MshrConfig { entries: machine.l2.mshrs, merges: machine.l2.merges }),
             registers: Registers::new(machine.l2.mshrs, crate::convert::miss_levels(machine)),
             queues: Default::default(),
+            queued: 0,
             uncredited: std::array::from_fn(|_| Uncredited::new()),
             starved: [None; LEVELS],
             flushes: FxHashMap::default(),
@@ -308,14 +315,14 @@ impl<D: Contents> Slice<D> {
             Packet::Request(body) => {
                 self.offer(Item::new(Requester::Module(source), body, ready, here), ready, here);
             }
-            Packet::Flag { line, flag } => here.shared.flags.learn(line, flag),
+            Packet::Flag { line, flag } => here.flags_mut().learn(line, flag),
             Packet::Fill { register, line, mask, data, by, inside, link } => {
                 let time = Below { inside: inside.read().into(), link: link.read() };
                 let (below, wire) = self.passed((source, by), (mask, register), (time, ready), here);
                 self.fill(Arrived { line, mask, data, by, below, wire }, register, ready, here);
             }
             Packet::Invalidate { line, cause, ticket } => {
-                let earlier = here.shared.drains.invalidations();
+                let earlier = here.uncore.drains.invalidations();
                 self.invalidate(line, cause, ready, here);
                 here.answer_invalidation((source, ticket), ready, earlier);
             }
@@ -350,27 +357,35 @@ impl<D: Contents> Slice<D> {
         self.fill(arrived, register, here.out.now(), here);
     }
 
+    /// Whether requests wait in its input queues.
+    pub fn has_queued(&self) -> bool {
+        self.queued > 0
+    }
+
     /// Runs what waits for a store credit, and then what waits in the input queues.
     pub fn serve_queues<C: Coherence>(&mut self, here: &mut SliceContext<'_, '_, C, D>) {
-        if here.shared.queued[self.index] == 0 {
+        if self.queued == 0 {
             return;
         }
         for level in (0..LEVELS).rev() {
-            self.serve_uncredited(level, here);
-            while let Some(&item) = self.queues[level].front() {
+            if !self.uncredited[level].is_empty() {
+                self.serve_uncredited(level, here);
+            }
+            loop {
                 if let Some(line) = self.starved[level]
                     && !self.registers.has_room(level)
                 {
                     debug_assert!(self.mshr.find(line).is_none() && self.cache.peek(line).is_none(), "{line} is fed");
                     break;
                 }
+                let Some(&item) = self.queues[level].front() else { break };
                 self.starved[level] = None;
                 let now = here.out.now();
                 if self.take(&item, now, here) == Taken::NoRoom {
                     break;
                 }
                 self.queues[level].pop_front();
-                here.shared.queued[self.index] -= 1;
+                self.queued -= 1;
                 self.prefetch_queue(level, here.view());
             }
         }
@@ -403,6 +418,7 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Looks up the slot's directory entry.
+    #[inline]
     fn view_entry<C: Coherence>(&mut self, slot: &mut Slot<D>, here: &SliceContext<'_, '_, C, D>) {
         let is_home = slot.homes.system == here.site.module || slot.homes.gpu == here.site.module;
         if is_home && here.site.protocol.has_directory() {
@@ -412,7 +428,14 @@ impl<D: Contents> Slice<D> {
 
     /// The slot without its directory entry: for fills, and for reads of this module's SMs unless entries stand for what is
     /// here.
+    #[inline(never)]
     fn view_line(&mut self, line: Line, homes: Homes, miss: Option<EntryId>) -> Slot<D> {
+        self.slot(line, homes, miss)
+    }
+
+    /// [`Slice::view_line`], for each request and each fill.
+    #[inline(always)]
+    fn slot(&mut self, line: Line, homes: Homes, miss: Option<EntryId>) -> Slot<D> {
         Slot {
             line_id: line,
             homes,

@@ -56,7 +56,7 @@ impl<D: Contents> Slice<D> {
         let (own, register, inside) = (here.site.module, to.register, D::Note::of(time.into()));
         let (target, packet) = match to.from {
             Requester::Module(_) if here.site.protocol.passes_reads() => {
-                let seen = here.shared.flags.seen(line, to.flag) != Flag::NONE;
+                let seen = here.flags().seen(line, to.flag) != Flag::NONE;
                 (to.module, Packet::Answer { sm: to.sm, register, line, mask, data, seen, by: own, inside })
             }
             Requester::Module(module) => {
@@ -86,17 +86,15 @@ impl<D: Contents> Slice<D> {
         let leaves = Departure::at(here.out.now());
         match packet {
             Packet::Fill { register, line, mask, by, inside, link, .. } => {
-                for flag in here.shared.flags.news(line, target) {
+                for flag in here.flags_mut().news(line, target) {
                     here.send(leaves, target, Packet::Flag { line, flag });
                 }
                 let data = here.shared.memory.read(line);
                 here.send(leaves, target, Packet::Fill { register, line, mask, data, by, inside, link });
             }
             Packet::Old { origin, data, by, .. } if target == here.site.module => {
-                let at = here.deliver(leaves, origin.sm, 1);
-                let sm = here.site.layout.sm(target, origin.sm);
                 let old = Message::Old { warp: origin.warp, result: origin.result, data, by };
-                here.out.send(at, self.id, sm, old);
+                here.deliver(leaves, origin.sm, 1, |_| old);
             }
             answer => {
                 here.send(leaves, target, answer);

@@ -64,6 +64,9 @@ impl<D: Contents> Slice<D> {
     /// gone.
     #[inline]
     pub(super) fn prefetch_queue<C: Coherence>(&self, level: usize, view: SliceView<'_, C, D>) {
+        if !view.site.hints {
+            return;
+        }
         let queue = &self.queues[level];
         if let Some(item) = queue.get(2 * NEXT) {
             prefetch(item);
@@ -100,8 +103,7 @@ impl<D: Contents> Slice<D> {
             Request::Write { .. } | Request::Atomic { .. } => self.cache.prefetch_slot(line),
         }
         if local {
-            view.shared.crossbar.prefetch(self.index, request.origin.sm);
-            view.shared.port.prefetch(self.index);
+            view.uncore.port.prefetch(self.index);
         } else {
             self.prefetch_peer(line, view);
         }
@@ -113,7 +115,7 @@ impl<D: Contents> Slice<D> {
         if view.site.protocol.has_directory() {
             self.directory.prefetch_slot(line);
         }
-        view.shared.port.prefetch(self.index);
+        view.uncore.port.prefetch(self.index);
     }
 
     /// Whether a request, of this module's or (not `local`) of another, runs as it arrives, for no others wait.

@@ -4,7 +4,7 @@
 
 use super::request::{Answer, bytes_of, waiter};
 use super::{Item, Slice, Step};
-use crate::context::SliceContext;
+use crate::context::{SliceContext, UncoreContext};
 use crate::departure::Departure;
 use crate::drains::LEG_OF_PUBLICATIONS;
 use crate::latency::Below;
@@ -34,13 +34,13 @@ impl<D: Contents> Item<D> {
         if self.from() != Requester::Local || self.is_read() {
             return None;
         }
-        let (subscribers, publisher) = (self.subscribers(here)?, here.shared.publisher.as_ref()?);
+        let (subscribers, publisher) = (self.subscribers(here)?, here.uncore.publisher.as_ref()?);
         let (line, request) = (self.body.line, &self.body.request);
         let before = publisher.rules.before(subscribers, here.site.module, request, &publisher.publishing(line));
         Some(match request {
             _ if before == Before::Waits => false,
             Request::Write { .. } | Request::Read { .. } => publisher.queue.has_room(line),
-            Request::Atomic { .. } => here.shared.drains.has_room(false),
+            Request::Atomic { .. } => here.uncore.drains.has_room(false),
         })
     }
 }
@@ -57,7 +57,7 @@ impl<D: Contents> Slice<D> {
             return None;
         }
         let (subscribers, line) = (item.subscribers(here)?, item.body.line);
-        let publisher = here.shared.publisher.as_mut()?;
+        let publisher = here.uncore.publisher.as_mut()?;
         let is_here = subscribers.contains(here.site.module);
         let request = &item.body.request;
         if let Request::Read { mask, .. } = *request {
@@ -66,7 +66,7 @@ impl<D: Contents> Slice<D> {
         let before = publisher.rules.before(subscribers, here.site.module, request, &publisher.publishing(line));
         match before {
             Before::Passes | Before::PassesBehindEntry => {
-                let publisher = here.shared.publisher.as_mut()?;
+                let publisher = here.uncore.publisher.as_mut()?;
                 match request {
                     Request::Read { .. } => publisher.stats.remote_loads += u64::from(!is_here),
                     Request::Atomic { returns: true, .. } if !is_here => publisher.asks(line),
@@ -74,7 +74,7 @@ impl<D: Contents> Slice<D> {
                 }
                 if before == Before::PassesBehindEntry {
                     let cause = if item.is_read() { Drained::Load } else { Drained::Atomic };
-                    here.publish_entry(line, cause);
+                    here.at_uncore().publish_entry(line, cause);
                 }
                 None
             }
@@ -91,15 +91,15 @@ impl<D: Contents> Slice<D> {
             }
             Before::IsAdded | Before::WasAdded => {
                 self.take_past(item, ready, here);
-                here.add_to_queue(line, request);
+                here.at_uncore().add_to_queue(line, request);
                 Some(Tried::Taken)
             }
             Before::IsSent { behind_entry } => {
                 self.take_past(item, ready, here);
                 if behind_entry {
-                    here.publish_entry(line, Drained::Atomic);
+                    here.at_uncore().publish_entry(line, Drained::Atomic);
                 }
-                here.publish_atomic(subscribers, &item.body);
+                here.at_uncore().publish_atomic(subscribers, &item.body);
                 Some(Tried::Taken)
             }
             Before::Waits => panic!("{}, {line}: what waits was taken", here.site.module),
@@ -115,7 +115,7 @@ impl<D: Contents> Slice<D> {
             Request::Atomic { .. } => here.shared.stats.atomics += 1,
             Request::Write { .. } | Request::Read { .. } => here.shared.stats.writes += 1,
         }
-        here.shared.flags.learn(item.body.line, item.body.flag);
+        here.flags_mut().learn(item.body.line, item.body.flag);
         self.acknowledge(item, true, leaves.time(), here);
     }
 
@@ -123,7 +123,7 @@ impl<D: Contents> Slice<D> {
     pub(super) fn write_past<C: Coherence>(
         &mut self,
         item: &Item<D>,
-        step: &Step<D>,
+        step: Step<'_, D>,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
@@ -136,7 +136,7 @@ impl<D: Contents> Slice<D> {
             taken = taken.max(self.write_memory(line, (mask, data), leaves, here));
         }
         if let Some(state) = step.after.line.filter(|state| !state.dirty.is_empty()) {
-            let mut slot = Slot { line: Some(state), ..step.before };
+            let mut slot = Slot { line: Some(state), ..*step.before };
             let actions = self.step(&mut slot, Event::Evict { last_of_region: false }, here);
             taken = taken.max(self.send_written_back((line, None), &actions, leaves, here).1);
         }
@@ -149,23 +149,23 @@ impl<D: Contents> Slice<D> {
         let Some(subscribers) = item.subscribers(here).filter(|subscribers| subscribers.contains(at)) else {
             return false;
         };
-        let Some(publisher) = &here.shared.publisher else { return false };
+        let Some(publisher) = &here.uncore.publisher else { return false };
         let own = item.from() == Requester::Local;
         match publisher.rules.behind(own, &item.body.request) {
             Behind::Nothing => false,
             Behind::IsAdded => {
-                here.add_to_queue(line, &item.body.request);
+                here.at_uncore().add_to_queue(line, &item.body.request);
                 false
             }
             Behind::IsSent { behind_entry, answer_waits } => {
                 if behind_entry {
-                    here.publish_entry(line, Drained::Atomic);
+                    here.at_uncore().publish_entry(line, Drained::Atomic);
                 }
                 let Request::Atomic { mask, scope, returns, .. } = item.body.request else { return false };
                 // An atomic that leaves there what it has left here.
                 let update = self.contents(line, here).exchange(mask);
                 let request = Request::Atomic { mask, scope, update, returns: false };
-                here.publish_atomic(subscribers, &LineRequest { request, ..item.body });
+                here.at_uncore().publish_atomic(subscribers, &LineRequest { request, ..item.body });
                 answer_waits && returns
             }
         }
@@ -174,7 +174,7 @@ impl<D: Contents> Slice<D> {
     /// Holds the result of an atomic of another module back until all have the value that it left.
     pub(super) fn hold_answer<C: Coherence>(&mut self, item: &Item<D>, data: D, here: &mut SliceContext<'_, '_, C, D>) {
         let LineRequest { line, origin, .. } = item.body;
-        if let Some(publisher) = &mut here.shared.publisher {
+        if let Some(publisher) = &mut here.uncore.publisher {
             publisher.hold(HeldAnswer { line, origin, data });
         }
     }
@@ -192,7 +192,7 @@ impl<D: Contents> Slice<D> {
     pub(super) fn hurry<C: Coherence>(&mut self, item: &Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
         let is_atomic = matches!(item.body.request, Request::Atomic { .. });
         if is_atomic && item.from() == Requester::Local && item.subscribers(here).is_some() {
-            here.publish_entry(item.body.line, Drained::Atomic);
+            here.at_uncore().publish_entry(item.body.line, Drained::Atomic);
         }
     }
 }
@@ -201,13 +201,30 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     /// The subscribers of a line to whom this module publishes: several, or none.
     #[inline]
     pub fn subscribers(&self, line: Line) -> Option<Subscribers> {
-        self.shared.publisher.as_ref()?;
+        self.uncore.publisher.as_ref()?;
         self.site.map.subscribers(line).filter(|subscribers| subscribers.are_several())
     }
 
+    /// What another module has published is here.
+    pub(super) fn note_received(&mut self, body: &LineRequest<D>) {
+        let grain = self.site.machine.line.grain();
+        if let (Some(publisher), Request::Write { mask, .. }) = (&mut self.uncore.publisher, body.request) {
+            publisher.received(body.line, mask, grain);
+        }
+    }
+
+    /// Tells a publisher that what it has published has been taken here at `at`.
+    pub(super) fn acknowledge_publication(&mut self, body: &LineRequest<D>, from: ModuleId, at: Ps) {
+        let back = at + self.site.notice_latency(from);
+        let delivered = Message::Delivered { ticket: body.tickets.hop, line: body.line };
+        self.out.send(back, self.id, self.site.layout.controller(from), delivered);
+    }
+}
+
+impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
     /// Adds a store to the queue. What is at its watermark makes room, as long as it may send.
     fn add_to_queue(&mut self, line: Line, request: &Request<D>) {
-        let (Some(publisher), Request::Write { mask, data, .. }) = (&mut self.shared.publisher, *request) else {
+        let (Some(publisher), Request::Write { mask, data, .. }) = (&mut self.uncore.publisher, *request) else {
             return;
         };
         publisher.stats.stores += 1;
@@ -218,9 +235,9 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     /// The least recently added entries leave while the queue is at its watermark and one more store may be under way.
     pub fn drain_to_watermark(&mut self) {
         let (map, at) = (&self.site.map, self.site.module);
-        while let Some(publisher) = &mut self.shared.publisher
+        while let Some(publisher) = &mut self.uncore.publisher
             && publisher.queue.is_at_watermark()
-            && self.shared.drains.has_room(false)
+            && self.uncore.drains.has_room(false)
         {
             let rules = publisher.rules;
             let may_leave = |line, unanswered| {
@@ -233,20 +250,20 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
 
     /// A member of a release's phase acts: all of the queue leaves where the rules say so.
     pub fn empty_queue(&mut self, action: Action) {
-        if !self.shared.publisher.as_ref().is_some_and(|publisher| publisher.rules.empties_queue(action)) {
+        if !self.uncore.publisher.as_ref().is_some_and(|publisher| publisher.rules.empties_queue(action)) {
             return;
         }
-        while let Some(line) = self.shared.publisher.as_mut().and_then(|publisher| publisher.queue.oldest()) {
+        while let Some(line) = self.uncore.publisher.as_mut().and_then(|publisher| publisher.queue.oldest()) {
             self.publish_entry(line, Drained::Release);
         }
-        if let Some(publisher) = &mut self.shared.publisher {
+        if let Some(publisher) = &mut self.uncore.publisher {
             publisher.released();
         }
     }
 
     /// Sends what the queue has of a line to every other subscriber, if anything.
     fn publish_entry(&mut self, line: Line, cause: Drained) {
-        let Some(publisher) = &mut self.shared.publisher else { return };
+        let Some(publisher) = &mut self.uncore.publisher else { return };
         let Some(entry) = publisher.queue.remove(line) else { return };
         let subscribers = self.site.map.subscribers(line).expect("an entry leaves before its page changes");
         let rules = publisher.rules;
@@ -254,13 +271,13 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         let request = Request::Write { mask, scope: Scope::Cta, data, tracked: false };
         let body = self.publication(line, request);
         let sent = self.publish(rules, subscribers, &body);
-        let Some(publisher) = &mut self.shared.publisher else { return };
+        let Some(publisher) = &mut self.uncore.publisher else { return };
         publisher.entry_left(line, cause, sent);
     }
 
     /// Sends an atomic, or the value that it left, to every other subscriber.
     fn publish_atomic(&mut self, subscribers: Subscribers, body: &LineRequest<D>) {
-        let Some(publisher) = &mut self.shared.publisher else { return };
+        let Some(publisher) = &mut self.uncore.publisher else { return };
         publisher.stats.atomics += 1;
         let rules = publisher.rules;
         let request = match body.request {
@@ -290,17 +307,17 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
     /// line goes the way of its slice, and so in order.
     fn publish(&mut self, rules: Publication, subscribers: Subscribers, body: &LineRequest<D>) -> u32 {
         let (line, now, from) = (body.line, self.out.now(), self.site.module);
-        let Some(publisher) = &mut self.shared.publisher else { return 0 };
+        let Some(publisher) = &mut self.uncore.publisher else { return 0 };
         let known = publisher.look_up(self.site.map.page(line), now);
         let leaves = Departure::at(now).after(known - now);
         let targets = rules.targets(subscribers, from);
         let id = std::mem::replace(&mut self.id, self.site.slice_of(from, line));
         for target in (0..self.site.layout.modules).map(ModuleId).filter(|module| targets.contains(*module)) {
-            let tickets = self.shared.drains.post(LEG_OF_PUBLICATIONS, Tickets::default());
+            let tickets = self.uncore.drains.post(LEG_OF_PUBLICATIONS, Tickets::default());
             let packet = Packet::Request(LineRequest { tickets, ..*body });
             self.count_publication(&packet, body);
             self.send(leaves, target, packet);
-            for flag in self.shared.flags.news(line, target) {
+            for flag in self.news(line, target) {
                 self.send(leaves, target, Packet::Flag { line, flag });
             }
         }
@@ -308,9 +325,14 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         targets.count()
     }
 
+    /// Flags of a line that a copy for `target` brings there for the first time.
+    fn news(&mut self, line: Line, target: ModuleId) -> Vec<Flag> {
+        self.uncore.publisher.as_mut().map(|publisher| publisher.flags.news(line, target)).unwrap_or_default()
+    }
+
     fn count_publication(&mut self, packet: &Packet<D>, body: &LineRequest<D>) {
         let bytes = self.site.weights.of(packet.facts().payload).0;
-        let Some(publisher) = &mut self.shared.publisher else { return };
+        let Some(publisher) = &mut self.uncore.publisher else { return };
         match body.request {
             Request::Write { mask, .. } => {
                 let unwritten = u64::from((!mask).grains()) * self.site.machine.line.grain();
@@ -322,7 +344,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
 
     /// A subscriber has taken what was published of a line: results that wait for it go.
     pub fn publication_taken(&mut self, line: Line) {
-        let Some(publisher) = &mut self.shared.publisher else { return };
+        let Some(publisher) = &mut self.uncore.publisher else { return };
         if !publisher.taken(line) {
             return;
         }
@@ -333,20 +355,5 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
             self.send(now, back, Packet::Old { origin, line, data, by: self.site.module });
             self.id = id;
         }
-    }
-
-    /// What another module has published is here.
-    pub(super) fn note_received(&mut self, body: &LineRequest<D>) {
-        let grain = self.site.machine.line.grain();
-        if let (Some(publisher), Request::Write { mask, .. }) = (&mut self.shared.publisher, body.request) {
-            publisher.received(body.line, mask, grain);
-        }
-    }
-
-    /// Tells a publisher that what it has published has been taken here at `at`.
-    pub(super) fn acknowledge_publication(&mut self, body: &LineRequest<D>, from: ModuleId, at: Ps) {
-        let back = at + self.site.notice_latency(from);
-        let delivered = Message::Delivered { ticket: body.tickets.hop, line: body.line };
-        self.out.send(back, self.id, self.site.layout.controller(from), delivered);
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Registers {
     held: [u32; LEVELS],
     /// By level: how many it and those below may hold together.
     most: [u32; LEVELS],
+    /// By level, by bit: whether a request of it finds one.
+    room: u8,
 }
 
 impl Registers {
@@ -31,26 +33,43 @@ impl Registers {
             let upto: u32 = (0..=level).map(there).sum();
             count.saturating_sub(kept * above).max(upto)
         });
-        Registers { held: [0; LEVELS], most }
+        let mut registers = Registers { held: [0; LEVELS], most, room: 0 };
+        registers.find_room();
+        registers
     }
 
     /// Whether a request of `level` finds one.
+    #[inline]
     pub(super) fn has_room(&self, level: usize) -> bool {
-        let mut held: u32 = self.held[..level].iter().sum();
-        (level..LEVELS).all(|upto| {
-            held += self.held[upto];
-            held < self.most[upto]
-        })
+        self.room >> level & 1 != 0
     }
 
     /// A miss of `level` takes one.
+    #[inline]
     pub(super) fn take(&mut self, level: usize) {
         self.held[level] += 1;
+        self.find_room();
     }
 
     /// A miss of `level` has ended.
+    #[inline]
     pub(super) fn give_back(&mut self, level: usize) {
         self.held[level] -= 1;
+        self.find_room();
+    }
+
+    /// Finds the levels with room: those up to which, and up to each above, fewer are held than may be.
+    #[inline]
+    fn find_room(&mut self) {
+        let mut held = 0;
+        self.room = (1 << LEVELS) - 1;
+        for level in 0..LEVELS {
+            held += self.held[level];
+            if held >= self.most[level] {
+                // Neither this level nor one below has any.
+                self.room &= !0 << (level + 1);
+            }
+        }
     }
 }
 

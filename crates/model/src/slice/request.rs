@@ -34,7 +34,7 @@ impl<D: Contents> Slice<D> {
         if !self.queues[level].is_empty() || self.take(&item, ready, here) == Taken::NoRoom {
             here.shared.stats.queued += 1;
             self.queues[level].push_back(item);
-            here.shared.queued[self.index] += 1;
+            self.queued += 1;
         }
     }
 
@@ -88,29 +88,29 @@ impl<D: Contents> Slice<D> {
         let mut before = if item.passes_l2(here) {
             Slot { line_id, homes: item.homes, line: None, pending: None, entry: None }
         } else {
-            self.view_line(line_id, item.homes, entry)
+            self.slot(line_id, item.homes, entry)
         };
         if item.from() != Requester::Local || !item.is_read() || here.site.protocol.tracks_own() {
             self.view_entry(&mut before, here);
         }
-        let mut step = Step { before, after: before, actions: Actions::default() };
+        let (mut after, mut actions) = (before, Actions::default());
         let event = Event::Request { from: item.from(), request: item.body.request };
-        match here.site.protocol.step(&here.site.map, here.site.module, &mut step.after, event, &mut step.actions) {
+        match here.site.protocol.step(&here.site.map, here.site.module, &mut after, event, &mut actions) {
             Ok(()) => {}
             Err(Refusal::Stall) => return Ok(Tried::Stalled),
             Err(Refusal::Unexpected(why)) => panic!("{}, {}: {why}", here.site.module, item.body.line),
         }
-        debug_assert!(keeps_to_edges(&before, &step.actions, here), "{}, {line_id}: {event:?}", here.site.module);
-        let misses = before.pending.is_none() && step.after.pending.is_some();
+        debug_assert!(keeps_to_edges(&before, &actions, here), "{}, {line_id}: {event:?}", here.site.module);
+        let misses = before.pending.is_none() && after.pending.is_some();
         if misses && !self.registers.has_room(item.level()) {
             return Err(NoRoom);
         }
-        if let (Some(mask), false) = (step.actions.wait, misses)
+        if let (Some(mask), false) = (actions.wait, misses)
             && !self.merge(entry, Waiter { mask, ..waiter(item, here) })
         {
             return Ok(Tried::Stalled);
         }
-        self.commit(item, &step, ready, here);
+        self.commit(item, Step { before: &before, after: &after, actions: &actions }, ready, here);
         Ok(Tried::Taken)
     }
 
@@ -133,7 +133,7 @@ impl<D: Contents> Slice<D> {
     pub(super) fn commit<C: Coherence>(
         &mut self,
         item: &Item<D>,
-        step: &Step<D>,
+        step: Step<'_, D>,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
@@ -184,7 +184,7 @@ impl<D: Contents> Slice<D> {
         if let Some(request) = actions.to_memory {
             accepted = accepted.max(self.pass_to_memory(item, request, leaves, here));
         }
-        let holds = here.shared.publisher.is_some() && !actions.park && self.behind_l2(item, here);
+        let holds = here.uncore.publisher.is_some() && !actions.park && self.behind_l2(item, here);
         match actions.reply {
             Some(Reply::Old { data }) if holds => self.hold_answer(item, data, here),
             Some(Reply::Old { data }) => self.reply_old(item.body.origin, (line, data), leaves, here),
@@ -197,7 +197,7 @@ impl<D: Contents> Slice<D> {
         }
         self.send_invalidations(line, actions, leaves, here);
         if !item.is_read() && !actions.park {
-            here.shared.flags.learn(line, item.body.flag);
+            here.flags_mut().learn(line, item.body.flag);
             self.acknowledge(item, !goes_on, accepted, here);
         }
     }
@@ -219,12 +219,17 @@ impl<D: Contents> Slice<D> {
     fn keep_pending<C: Coherence>(
         &mut self,
         item: &Item<D>,
-        step: &Step<D>,
+        step: Step<'_, D>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Option<EntryId> {
         let pending = step.after.pending?;
         if step.before.pending.is_none() {
-            return Some(self.start_miss(item, pending, &step.actions, here));
+            let entry = self.start_miss(item, pending, step.actions, here);
+            if step.after.line.is_some() {
+                // A line whose own miss is pending must not make room.
+                self.cache.set_pinned(item.body.line, true);
+            }
+            return Some(entry);
         }
         let entry = self.mshr.find(item.body.line)?;
         self.mshr.get_mut(entry).set_pending(pending);
@@ -249,8 +254,6 @@ impl<D: Contents> Slice<D> {
         };
         let entry = entry.expect("room was checked before");
         self.feed(line);
-        // A line whose own miss is pending must not make room.
-        self.cache.set_pinned(line, true);
         if actions.park {
             self.park(entry, *item, here);
         }
@@ -273,7 +276,7 @@ impl<D: Contents> Slice<D> {
         body.request = request;
         match request {
             Request::Read { mask, .. } => {
-                here.shared.ways.read_sent(here.site.weights.answer(mask));
+                here.uncore.ways.read_sent(here.site.weights.answer(mask));
                 here.shared.stats.inter_gpu_loads += u64::from(here.site.is_beyond(target));
                 body.tickets = Tickets::of_read(held);
                 self.note_sent(body.asker, leaves.time(), here);
@@ -323,25 +326,25 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let Answer { line, mask, data, by, time, wire } = answer;
-        let (register, own) = (to.register, here.site.module);
+        let register = to.register;
         match to.from {
             Requester::Local => {
-                let at = here.deliver(leaves, to.sm, mask.grains());
-                let sm = here.site.layout.sm(own, to.sm);
-                let seen = here.shared.flags.seen(line, to.flag) != Flag::NONE;
-                let crossbar = short(at.saturating_sub(leaves.time()));
-                let time = D::Note::of(Answered { crossbar, ..Answered::new(time, wire) });
-                here.out.send(at, self.id, sm, Message::Fill { register, line, mask, data, seen, by, time });
+                let seen = here.flags().seen(line, to.flag) != Flag::NONE;
+                here.deliver(leaves, to.sm, mask.grains(), |at| {
+                    let crossbar = short(at.saturating_sub(leaves.time()));
+                    let time = D::Note::of(Answered { crossbar, ..Answered::new(time, wire) });
+                    Message::Fill { register, line, mask, data, seen, by, time }
+                });
             }
             Requester::Module(_) if here.site.protocol.passes_reads() => {
                 // No L2 on the way keeps it: a GPU home passed the read, and the answer goes past it.
-                let seen = here.shared.flags.seen(line, to.flag) != Flag::NONE;
+                let seen = here.flags().seen(line, to.flag) != Flag::NONE;
                 let inside = D::Note::of(time.inside.into());
                 let answer = Packet::Answer { sm: to.sm, register, line, mask, data, seen, by, inside };
                 here.send(leaves, to.module, answer);
             }
             Requester::Module(module) => {
-                for flag in here.shared.flags.news(line, module) {
+                for flag in here.flags_mut().news(line, module) {
                     here.send(leaves, module, Packet::Flag { line, flag });
                 }
                 let (inside, link) = (D::Note::of(time.inside.into()), D::Note::of(time.link));
@@ -361,8 +364,7 @@ impl<D: Contents> Slice<D> {
         let by = here.site.module;
         if origin.module == by {
             let Origin { sm, warp, result, .. } = origin;
-            let at = here.deliver(leaves, sm, 1);
-            here.out.send(at, self.id, here.site.layout.sm(by, sm), Message::Old { warp, result, data, by });
+            here.deliver(leaves, sm, 1, |_| Message::Old { warp, result, data, by });
         } else {
             let back = here.site.next_back(line, origin.module);
             here.send(leaves, back, Packet::Old { origin, line, data, by });
@@ -387,7 +389,7 @@ impl<D: Contents> Slice<D> {
 
 /// Whether what was published takes no place here: its line neither is here nor on its way.
 fn passes_by<C: Coherence, D: Contents>(before: &Slot<D>, after: &Slot<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
-    let allocates = here.shared.publisher.as_ref().is_none_or(|publisher| publisher.allocates);
+    let allocates = here.uncore.publisher.as_ref().is_none_or(|publisher| publisher.allocates);
     !allocates && before.line.is_none() && before.pending.is_none() && after.line.is_some() && after.pending.is_none()
 }
 

@@ -140,11 +140,11 @@ impl<D: Contents> Slice<D> {
     pub(super) fn wait_for_credit<C: Coherence>(&mut self, item: Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
         let lane = self.lane(item.body.line, here);
         self.uncredited[item.level()].push(lane, item, !item.is_read());
-        if here.shared.publisher.is_some() {
+        if here.uncore.publisher.is_some() {
             self.hurry(&item, here);
         }
         here.shared.stats.queued += 1;
-        here.shared.queued[self.index] += 1;
+        self.queued += 1;
     }
 
     /// Has requests of a line that came before all of their lanes wait for a credit, or behind who does.
@@ -154,8 +154,8 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         here.shared.stats.queued += waiting.len() as u64;
-        here.shared.queued[self.index] += waiting.len() as u32;
-        if here.shared.publisher.is_some() {
+        self.queued += waiting.len() as u32;
+        if here.uncore.publisher.is_some() {
             waiting.iter().for_each(|item| self.hurry(item, here));
         }
         while let Some(first) = waiting.front() {
@@ -172,7 +172,7 @@ impl<D: Contents> Slice<D> {
         for _ in 0..self.uncredited[level].stores.len() {
             let Some(first) = self.uncredited[level].oldest() else { return };
             if !first.credit_left(here) {
-                if here.shared.publisher.is_none() {
+                if here.uncore.publisher.is_none() {
                     return;
                 }
                 // It lacks what one of another line may find: a place in the queue, or an answer.
@@ -184,11 +184,11 @@ impl<D: Contents> Slice<D> {
                 if self.take(&item, here.out.now(), here) == Taken::NoRoom {
                     // It lacks a miss register, and those behind it in its lane wait for that too.
                     let rest = self.uncredited[level].give_up(turn, item);
-                    here.shared.queued[self.index] -= rest.len() as u32;
+                    self.queued -= rest.len() as u32;
                     self.queue_first(rest, here);
                     break;
                 }
-                here.shared.queued[self.index] -= 1;
+                self.queued -= 1;
             }
         }
     }

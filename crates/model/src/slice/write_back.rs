@@ -151,7 +151,19 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Stores what became of the line; returns when what had to make room for it has left, taken by memory or the port.
+    #[inline]
     pub(super) fn keep_line<C: Coherence>(
+        &mut self,
+        before: &Slot<D>,
+        after: &Slot<D>,
+        leaves: Departure,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) -> Ps {
+        if before.line == after.line { Ps::ZERO } else { self.change_line(before, after, leaves, here) }
+    }
+
+    #[inline(never)]
+    fn change_line<C: Coherence>(
         &mut self,
         before: &Slot<D>,
         after: &Slot<D>,
@@ -162,10 +174,8 @@ impl<D: Contents> Slice<D> {
         self.count_dirty(after.homes, before.line, after.line, here);
         match (before.line, after.line) {
             (None, None) => Ps::ZERO,
-            (Some(old), Some(new)) => {
-                if old != new {
-                    *self.cache.peek_mut(line).expect("the line was just looked up") = new;
-                }
+            (Some(_), Some(new)) => {
+                *self.cache.peek_mut(line).expect("the line was just looked up") = new;
                 Ps::ZERO
             }
             (Some(_), None) => {

@@ -2,6 +2,7 @@
 
 use super::issue::Progress;
 use super::latency::{Asked, Departs};
+use super::translate::Translation;
 use super::warp::{RESULTS, Wait};
 use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
 use crate::context::SmContext;
@@ -15,7 +16,7 @@ use crate::watch::{Contents, Watch};
 use tombolo_protocol::l1::{self, L1Pending, Load};
 use tombolo_protocol::{Protocol, Request};
 use tombolo_types::stream::{Access, Accesses, AtomicResult, Op};
-use tombolo_types::{Bytes, Line, Mask, Page, Ps, Scope};
+use tombolo_types::{Bytes, Line, Mask, Ps, Scope};
 
 /// How many transactions before its own one's lookup is loaded into the host's caches. Assumed: a transaction takes some
 /// hundred nanoseconds of the host, and its memory answers in as many; no other value was tried.
@@ -83,7 +84,7 @@ impl<D: Contents> Sm<D> {
         self.banks.begin();
         // What comes back after a wait has given its addresses.
         let addressed = if issued == 0 { here.out.now().max(self.l1_free) + self.costs.instruction } else { Ps::ZERO };
-        if issued == 0 && several {
+        if self.hints && issued == 0 && several {
             for access in self.cta(slot).stream.accesses[accesses.range()].iter().take(AHEAD).skip(1) {
                 self.prefetch_access(access.line);
             }
@@ -91,7 +92,7 @@ impl<D: Contents> Sm<D> {
         while issued < accesses.len {
             let rest = &self.cta(slot).stream.accesses[accesses.range()][usize::from(issued)..];
             let Access { line, mask } = rest[0];
-            let later = rest.get(AHEAD).map(|later| later.line);
+            let later = if self.hints { rest.get(AHEAD).map(|later| later.line) } else { None };
             let transaction = Transaction { slot, line, mask, scope, flag, returns, result, several };
             let sent = match op {
                 _ if here.site.map.moves() && self.faults(slot, (accesses, issued), op, here) => {
@@ -189,28 +190,18 @@ impl<D: Contents> Sm<D> {
         Flag::of(self.warps[slot].kernel, self.cta(slot).stream.tokens[usize::from(token)])
     }
 
-    /// Translates a line's page; returns when the translation is there. Only the transaction waits for it:
-    /// others of the warp and of the SM go on (hit under miss). Requests of one page keep their order, for
-    /// a later one never has its translation earlier.
-    fn translate<C: Protocol>(&mut self, line: Line, here: &mut SmContext<'_, '_, C, D>) -> Ps {
-        let now = here.out.now();
-        let page = Page(line.0 >> self.costs.lines_per_page_shift);
-        if let Some(ready) = self.tlb.lookup(now, page) {
-            return ready;
-        }
-        let (ready, walked) = here.shared.translate(page, now);
-        self.stats.tlb_misses += 1;
-        self.stats.tlb_walks += u64::from(walked);
-        self.tlb.fill(page, ready);
-        ready
-    }
-
     /// A transaction leaves the L1 for the slices with so many bytes, and the L1 takes another.
-    fn depart<C: Protocol>(&mut self, line: Line, bytes: u64, here: &mut SmContext<'_, '_, C, D>) -> Departs {
-        let translated = self.translate(line, here);
+    fn depart<C: Protocol>(
+        &mut self,
+        line: Line,
+        bytes: u64,
+        here: &mut SmContext<'_, '_, C, D>,
+    ) -> (Departs, Translation) {
+        let translation = self.translate(line, here);
         let found = self.look_up(here.out.now()) + here.site.machine.l1.hit_latency;
         let sent = self.port.send(found, Bytes(bytes));
-        Departs { found, sent, translated, crossing: here.site.machine.crossbar.latency }
+        let translated = translation.earliest();
+        (Departs { found, sent, translated, crossing: here.site.machine.crossbar.latency }, translation)
     }
 
     /// The time of the next lookup, one transaction after the other.
@@ -264,23 +255,27 @@ impl<D: Contents> Sm<D> {
     fn hit<C: Protocol>(&mut self, transaction: Transaction, data: D, here: &mut SmContext<'_, '_, C, D>) {
         let Transaction { slot, line, mask, flag, result, several, .. } = transaction;
         self.tell_loaded(transaction, mask, data, here);
-        let translated = self.translate(line, here);
-        let looked_up = self.look_up(here.out.now());
+        let translation = self.translate(line, here);
+        let now = here.out.now();
+        let looked_up = self.look_up(now);
         let read = self.banks.read(looked_up, line, mask);
-        let at = read.max(translated) + here.site.machine.l1.hit_latency;
-        self.await_translation(slot, None, (read, translated));
-        if here.site.follows_loads() {
-            let tlb = translated.saturating_sub(read);
-            here.shared.latencies.add_hit(tlb.0, (at - here.out.now() - tlb).0);
-        }
         let seen = self.flags.has(flag);
+        self.stats.l1_hits += 1;
+        self.await_translation(slot, None, (read, translation.earliest()));
+        let translated = match translation {
+            Translation::At(translated) => translated,
+            Translation::Awaited(_) => {
+                self.expect(transaction);
+                return self.hold_hit(line, (slot, result), (now, read), seen);
+            }
+        };
+        let at = self.hit_at((now, read, translated), here);
         let warp = &mut self.warps[slot];
         warp.hit_at = warp.hit_at.max(at);
         warp.flag_seen |= seen;
         if !several {
             warp.pending &= !(1 << result);
         }
-        self.stats.l1_hits += 1;
     }
 
     /// A load finds those of its bytes that are `present`.
@@ -377,14 +372,15 @@ impl<D: Contents> Sm<D> {
             self.stats.l1_merges += 1;
             return;
         }
-        let departs = self.depart(transaction.line, 0, here);
+        let (departs, translation) = self.depart(transaction.line, 0, here);
+        let now = here.out.now();
         if here.site.follows_loads() {
-            self.asked[entry.index()] = Asked::new(here.out.now(), departs);
+            self.asked[entry.index()] = Asked::new(now, departs);
         }
         self.await_translation(transaction.slot, Some(entry), departs.translation());
         let request = Request::Read { mask: asked, scope: transaction.scope };
         let body = self.body(transaction, request, Generation::default(), entry);
-        self.send(body, departs.reaches(), here);
+        self.send_translated(body, (departs, translation), (Some(now), Some(transaction.slot)), here);
     }
 
     /// The request of a transaction. `ticket`: of a store or an atomic; `register`: of a read.
@@ -401,14 +397,14 @@ impl<D: Contents> Sm<D> {
         LineRequest { line, request, origin, flag, tickets, asker: EntryId::default(), is_published: false }
     }
 
-    fn send<C: Protocol>(&self, body: LineRequest<D>, at: Ps, here: &mut SmContext<'_, '_, C, D>) {
+    pub(super) fn send<C: Protocol>(&self, body: LineRequest<D>, at: Ps, here: &mut SmContext<'_, '_, C, D>) {
         let to = here.site.layout.slice(here.site.module, here.site.map.slice(body.line));
         here.out.send(at, self.id, to, Message::Local(body));
     }
 
     fn store<C: Protocol>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
         let Transaction { slot, line, mask, scope, flag, .. } = transaction;
-        let Some(ticket) = self.credit(slot, here) else {
+        let Some(ticket) = self.credit(slot) else {
             return Sent::Waits(Wait::StoreCredit);
         };
         let data = here.site.watch.store(here.site.warp_slot(self.sm, slot), line, mask, flag);
@@ -416,13 +412,13 @@ impl<D: Contents> Sm<D> {
         let departs = self.depart(line, self.bytes(mask, here), here);
         let request = Request::Write { mask, scope, data, tracked: true };
         let body = self.body(transaction, request, ticket, EntryId::default());
-        self.send(body, departs.reaches(), here);
+        self.send_translated(body, departs, (None, None), here);
         Sent::Yes
     }
 
     fn atomic<C: Protocol>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
         let Transaction { slot, line, mask, scope, flag, returns, .. } = transaction;
-        let Some(ticket) = self.credit(slot, here) else {
+        let Some(ticket) = self.credit(slot) else {
             return Sent::Waits(Wait::StoreCredit);
         };
         self.change_line(line, |protocol, present, pending| l1::atomic(protocol, present, pending, mask), here);
@@ -431,12 +427,12 @@ impl<D: Contents> Sm<D> {
         }
         let departs = self.depart(line, self.bytes(mask, here), here);
         if returns {
-            self.await_translation(slot, None, departs.translation());
+            self.await_translation(slot, None, departs.0.translation());
         }
         let update = here.site.watch.atomic(here.site.warp_slot(self.sm, slot), line, mask, flag);
         let request = Request::Atomic { mask, scope, update, returns };
         let body = self.body(transaction, request, ticket, EntryId::default());
-        self.send(body, departs.reaches(), here);
+        self.send_translated(body, departs, (None, returns.then_some(slot)), here);
         Sent::Yes
     }
 
@@ -463,41 +459,28 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Takes a store credit for a warp; queues the warp where none is left.
-    fn credit<C: Protocol>(&mut self, slot: usize, here: &mut SmContext<'_, '_, C, D>) -> Option<Generation> {
+    fn credit(&mut self, slot: usize) -> Option<Generation> {
         let called = std::mem::take(&mut self.warps[slot].called);
         if (called || self.credit_queue.is_empty())
-            && let Some(credit) = self.posted.try_take(here.out.now())
+            && let Some(credit) = self.posted.try_take()
         {
             return Some(credit);
         }
         self.stats.retries += u64::from(called);
         self.credit_queue.push_back(slot as u8);
-        self.await_credit(here);
         None
     }
 
-    /// Makes sure that this SM hears of the next credit that comes back.
-    fn await_credit<C: Protocol>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
-        if let Some(at) = self.posted.await_credit(here.out.now()) {
-            here.out.send(at, self.id, self.id, Message::StoreReturned);
-        }
-    }
-
-    /// Store credits have come back: the warps that have waited longest go on.
-    pub fn store_returned<C: Protocol>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
-        if !self.posted.told(here.out.now()) {
-            // One came back before this one, and has been heard of.
-            return;
-        }
-        while self.posted.has_room(here.out.now())
+    /// A store has been taken, and its credit is back: the warps that have waited longest for one go on.
+    pub fn store_taken<C: Protocol>(&mut self, credit: Generation, here: &mut SmContext<'_, '_, C, D>) {
+        self.posted.give_back(credit);
+        while self.posted.has_room()
             && let Some(slot) = self.credit_queue.pop_front()
         {
             self.prefetch_queue(&self.credit_queue);
             self.resume(usize::from(slot), Stall::StoreCredit.into(), here);
         }
-        if !self.credit_queue.is_empty() {
-            self.await_credit(here);
-        }
+        self.finish_drains(here);
     }
 
     /// Has a warp whose poll failed poll again.

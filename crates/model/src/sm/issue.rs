@@ -6,7 +6,7 @@ use super::stalls::Waited;
 use super::sub_core::SubCore;
 use super::{Cta, Sm};
 use crate::context::SmContext;
-use crate::message::{Message, Out};
+use crate::message::Message;
 use crate::sm::warp::Wait;
 use crate::stall::Stall;
 use crate::watch::{Contents, Watch};
@@ -330,23 +330,23 @@ impl<D: Contents> Sm<D> {
         cta.alive -= 1;
         cta.latest = cta.latest.max(end);
         if cta.alive == 0 {
-            self.end_cta(index as u8, here.out);
+            self.end_cta(index as u8, here);
         } else if cta.at_barrier == cta.alive {
             self.open_barrier(index, None, here);
         }
     }
 
     /// Frees a CTA's slot, or does so when the last of its arithmetic is over; the controller asks for it.
-    pub fn end_cta(&mut self, index: u8, out: &mut Out<'_, D>) {
+    pub fn end_cta<C: Protocol>(&mut self, index: u8, here: &mut SmContext<'_, '_, C, D>) {
         let place = &mut self.ctas[usize::from(index)];
         let end = place.as_ref().expect("a CTA ends once").latest;
-        if end > out.now() {
-            return out.send(end, self.id, self.id, Message::CtaOver { cta: index });
+        if end > here.out.now() {
+            return here.out.send(end, self.id, self.id, Message::CtaOver { cta: index });
         }
         let Cta { mut stream, kernel, slots, .. } = place.take().expect("a CTA ends once");
         self.taken &= !slots;
-        self.finished.push(kernel);
         stream.clear();
         self.spare.push(stream);
+        self.cta_ended(kernel, false, here);
     }
 }

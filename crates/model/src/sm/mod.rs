@@ -7,7 +7,7 @@
 //! - `warp`: one warp's state. `ready`: which warp issues next. `sub_core`: a scheduler. `issue`: the issue loop.
 //! - `arithmetic`: dependent arithmetic.
 //! - `access`: loads, stores and atomics at the L1. `synchronize`: the stages of acquire and release.
-//! - `paging`: pages that its module may not use.
+//! - `translate`: translations, and what waits for them. `paging`: pages that its module may not use.
 //! - `stalls`: what its warps spend their time on. `latency`: what its loads take.
 //! - `host`: what an SM keeps of its L1, as the protocol's host sees it. `prefetch`: hints for the host's caches, which change nothing.
 
@@ -23,6 +23,7 @@ mod ready;
 mod stalls;
 mod sub_core;
 mod synchronize;
+mod translate;
 mod warp;
 
 use crate::cache::Cache;
@@ -33,8 +34,8 @@ use crate::kernel_slot::KernelSlot;
 use crate::latency::{Answered, Stamp};
 use crate::message::{Flag, Message, Out};
 use crate::mshr::{EntryId, Mshr};
-use crate::pace::{KernelCounts, KernelStats};
-use crate::posted::Posted;
+use crate::pace::KernelCounts;
+use crate::posted::{Drainer, Posted};
 use crate::site::Site;
 use crate::stall::{Stall, StallTimes};
 use crate::stats::SmStats;
@@ -52,9 +53,10 @@ use tombolo_machine::machine::Scheduler;
 use tombolo_machine::{Fraction, MachineConfig};
 use tombolo_protocol::Protocol;
 use tombolo_protocol::host::{fill, invalidate_bulk};
-use tombolo_protocol::l1::{L1Line, L1Pending};
+use tombolo_protocol::l1::{self, L1Line, L1Pending};
 use tombolo_types::stream::{ComputeClass, CtaStream};
-use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, Sectors, Serializer, SmId};
+use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, Scope, Sectors, Serializer, SmId};
+use translate::Awaited;
 use warp::{RESULTS, Wait, Warp};
 
 /// A miss of the L1.
@@ -166,6 +168,8 @@ pub struct Sm<D: Contents> {
     module: ModuleId,
     sm: SmId,
     costs: Costs,
+    /// Whether hints for the host's caches are worth their work.
+    hints: bool,
     /// By warp slot; the slots of a sub-core are neighbours.
     warps: Vec<Warp>,
     /// When they may issue.
@@ -193,6 +197,8 @@ pub struct Sm<D: Contents> {
     /// Flags that this SM has left.
     flags: FlagSet,
     tlb: Tlb,
+    /// Pages whose translation is asked for, and what waits for it.
+    awaited: Vec<Awaited<D>>,
     /// Port toward the slices.
     port: Serializer,
     /// When the L1 looks up the next transaction.
@@ -201,8 +207,6 @@ pub struct Sm<D: Contents> {
     banks: Banks,
     /// When the scratchpad is taken: sub-cores reach it at times that are not the order they are simulated in.
     scratchpad: Calendar,
-    /// The kernels of CTAs that have ended and that the controller has not seen.
-    finished: Vec<KernelSlot>,
     /// Of which kernels the counters count.
     counts: KernelCounts,
     stalls: Stalls,
@@ -223,6 +227,7 @@ impl<D: Contents> Sm<D> {
             module: *module,
             sm,
             costs: Costs::new(machine),
+            hints: site.hints,
             warps: vec![Warp::new(0, (0, KernelSlot(0)), 0, 0); slots],
             ready: Ready::new(machine.sm.scheduler),
             paths: [Path::default(); SLOTS],
@@ -243,7 +248,7 @@ impl<D: Contents> Sm<D> {
             l1_free: Ps::ZERO,
             banks: Banks::new(machine),
             scratchpad: Calendar::new(pass_length(machine)),
-            finished: Vec::new(),
+            awaited: Vec::new(),
             counts: KernelCounts::default(),
             stalls: Stalls::new(slots, machine.l1.mshrs),
             asked: vec![Asked::default(); machine.l1.mshrs as usize],
@@ -251,19 +256,29 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// A stream to decode the next CTA into.
-    pub fn spare_stream(&mut self) -> CtaStream {
-        self.spare.pop().unwrap_or_default()
+    /// A kernel's launch begins in a slot, whose flags are new. The L1 drops what it holds, where the protocol says so.
+    pub fn begin<C: Protocol>(&mut self, slot: KernelSlot, launch: u32, here: &mut SmContext<'_, '_, C, D>) {
+        here.shared.begin(slot, launch);
+        self.flags.forget(slot);
+        if l1::acquire_invalidates(&here.site.protocol, Scope::Sys) {
+            self.invalidate_l1();
+        }
     }
 
-    /// Starts a CTA of a kernel at `at`. The SM must have room for it.
+    /// Starts CTA `cta` of kernel `index` of the program, which is under way in slot `kernel`.
+    ///
+    /// Panics where no CTA slot or too few warp slots are free: its controller knows what fits.
     pub fn start_cta<C: Protocol>(
         &mut self,
-        at: Ps,
-        kernel: KernelSlot,
-        stream: CtaStream,
+        (kernel, index, cta): (KernelSlot, u32, u32),
         here: &mut SmContext<'_, '_, C, D>,
     ) {
+        let at = here.out.now();
+        let mut stream = self.spare.pop().unwrap_or_default();
+        if let Err(error) = here.shared.program.cta(index, cta, &mut stream) {
+            here.shared.failure.get_or_insert(error.to_string());
+            return self.cta_ended(kernel, true, here);
+        }
         let slot = self.ctas.iter().position(Option::is_none).expect("the controller knows how many CTAs fit");
         self.counts.turn_to(kernel, &self.stats, &self.stalls.times);
         self.stats.ctas += 1;
@@ -284,8 +299,17 @@ impl<D: Contents> Sm<D> {
         here.site.watch.cta(here.site.warp_slot(self.sm, 0), slots, kernel);
         self.ctas[slot] = Some(Cta { stream, kernel, slots, alive, at_barrier: 0, latest: at });
         if alive == 0 {
-            self.end_cta(slot as u8, here.out);
+            self.end_cta(slot as u8, here);
         }
+    }
+
+    /// Tells the controller of a CTA that has ended, or (`failed`) could not be decoded, and once more when all that the SM has
+    /// posted so far has been taken.
+    fn cta_ended<C: Protocol>(&mut self, slot: KernelSlot, failed: bool, here: &mut SmContext<'_, '_, C, D>) {
+        let at = here.out.now() + crate::convert::to_controller(&here.site.machine);
+        let controller = here.site.layout.controller(here.site.module);
+        here.out.send(at, self.id, controller, Message::CtaEnded { sm: self.sm, slot, failed });
+        self.drain(Drainer::Cta(slot), here);
     }
 
     /// Its id.
@@ -296,11 +320,6 @@ impl<D: Contents> Sm<D> {
     /// Its TLB is this one from now on.
     pub fn set_tlb(&mut self, tlb: &Tlb) {
         self.tlb = tlb.clone();
-    }
-
-    /// Whether CTAs have ended since last asked.
-    pub fn has_finished(&self) -> bool {
-        !self.finished.is_empty()
     }
 
     /// A free warp slot, of the sub-core that has the most, and which that is.
@@ -317,16 +336,6 @@ impl<D: Contents> Sm<D> {
         self.alive = self.alive & !(1 << slot) | u64::from(alive) << slot;
         let sub_core = &mut self.sub_cores[usize::from(self.warps[slot].sub_core)];
         sub_core.least = self.costs.turn / u64::from(sub_core.count(self.alive).max(1));
-    }
-
-    /// The kernel of a CTA that has ended, each once.
-    pub fn pop_finished(&mut self) -> Option<KernelSlot> {
-        self.finished.pop()
-    }
-
-    /// What has been counted of a kernel since it was last asked for.
-    pub fn take_counted(&mut self, kernel: KernelSlot) -> KernelStats {
-        self.counts.take(kernel, &self.stats, &self.stalls.times)
     }
 
     /// What its warps have spent their time on.
@@ -358,11 +367,6 @@ impl<D: Contents> Sm<D> {
     pub fn invalidate_l1(&mut self) {
         self.stats.l1_invalidations += 1;
         invalidate_bulk(self);
-    }
-
-    /// A kernel starts in a slot: forgets the flags of the one before, for they are numbered anew.
-    pub fn forget_flags(&mut self, kernel: KernelSlot) {
-        self.flags.forget(kernel);
     }
 
     /// The answer to a read has come: installs it and gives it to who waits. Where nothing of the line is on its way any

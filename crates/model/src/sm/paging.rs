@@ -43,10 +43,9 @@ impl<D: Contents> Sm<D> {
     }
 
     fn tell_driver<C: Protocol>(&self, page: Page, wanted: Wanted, here: &mut SmContext<'_, '_, C, D>) {
-        let (walked, _) = here.shared.translate(page, here.out.now());
-        let at = walked.max(here.out.now()) + crate::convert::host_latency(&here.site.machine);
-        let fault = Message::Fault { page, module: self.module, wanted };
-        here.out.send(at, self.id, here.site.layout.driver(), fault);
+        let at = here.out.now() + crate::convert::to_l2_tlb(&here.site.machine);
+        let bank = here.site.layout.slice(self.module, here.site.tlb_bank(page));
+        here.out.send(at, self.id, bank, Message::Walk { page, wanted });
     }
 
     /// The module may use a page: a warp that has waited for it tries again.

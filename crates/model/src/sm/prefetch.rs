@@ -55,6 +55,9 @@ impl<D: Contents> Sm<D> {
     /// been. A step for each load whose place the one before has to bring: the warp, its instruction, what that looks up.
     #[inline]
     pub(super) fn prefetch_queue(&self, queue: &VecDeque<u8>) {
+        if !self.hints {
+            return;
+        }
         if let Some(&slot) = queue.get(2) {
             prefetch(&self.warps[usize::from(slot)]);
         }
@@ -69,6 +72,9 @@ impl<D: Contents> Sm<D> {
     /// Starts to load what a warp will issue next.
     #[inline]
     pub(super) fn prefetch_stream(&self, slot: usize) {
+        if !self.hints {
+            return;
+        }
         let warp = &self.warps[slot];
         if let Some(Cta { stream, .. }) = &self.ctas[usize::from(warp.cta)] {
             if let Some(op) = stream.ops.get(warp.pc as usize) {
@@ -126,6 +132,9 @@ impl<D: Contents> Sm<D> {
     /// Starts to load what a transaction for `line` will look up first.
     #[inline]
     pub(super) fn prefetch_access(&self, line: Line) {
+        if !self.hints {
+            return;
+        }
         self.mshr.prefetch_new(line);
         self.l1.prefetch_fill(line);
     }

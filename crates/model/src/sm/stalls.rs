@@ -169,6 +169,17 @@ impl<D: Contents> Sm<D> {
         warp.translates = true;
     }
 
+    /// The translation that a miss waits for is there at `ready`: those who have joined the miss wait as long.
+    pub(super) fn prolong_translation(&mut self, entry: EntryId, ready: Ps) {
+        let Sm { mshr, warps, stalls, .. } = self;
+        for waiter in mshr.waiters(entry) {
+            if warps[usize::from(waiter.warp)].translates {
+                let until = &mut stalls.of_warps[usize::from(waiter.warp)].until;
+                *until = ready.max(*until);
+            }
+        }
+    }
+
     /// A warp joins a miss at `now`: it waits for its translation, too.
     #[inline]
     pub(super) fn share_translation(&mut self, slot: usize, entry: EntryId, now: Ps) {

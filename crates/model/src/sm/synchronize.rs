@@ -5,14 +5,14 @@ use super::issue::Progress;
 use super::warp::Wait;
 use crate::context::SmContext;
 use crate::message::{Message, Out, SyncKind};
-use crate::posted::{Drainer, StoreReturn};
+use crate::posted::Drainer;
 use crate::stall::Stall;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Protocol, l1};
 use tombolo_types::stream::{AtomicResult, Op};
-use tombolo_types::{ComponentId, Order, Ps, Scope};
+use tombolo_types::{Order, Ps, Scope};
 
 impl<D: Contents> Sm<D> {
     /// Runs the instruction at hand, `op`, as far as it goes.
@@ -106,40 +106,30 @@ impl<D: Contents> Sm<D> {
             return Progress::Done;
         }
         self.block(slot, Wait::Drain);
-        self.drain(Drainer::Warp { warp: slot as u8, scope }, self.id, here);
+        self.drain(Drainer::Warp { warp: slot as u8, scope }, here);
         Progress::Blocked
     }
 
-    /// `drainer` waits for all that this SM has posted. `by`: the component whose event it is.
-    pub fn drain<C: Protocol>(&mut self, drainer: Drainer, by: ComponentId, here: &mut SmContext<'_, '_, C, D>) {
+    /// Tells a drainer when all that this SM has posted so far has been taken.
+    pub fn drain<C: Protocol>(&mut self, drainer: Drainer, here: &mut SmContext<'_, '_, C, D>) {
         self.posted.drain(drainer);
-        self.finish_drains(by, here);
+        self.finish_drains(here);
     }
 
-    /// A store of this SM has been taken. `by`: the slice that took it.
-    pub fn store_taken<C: Protocol>(
-        &mut self,
-        StoreReturn { credit, at, .. }: StoreReturn,
-        by: ComponentId,
-        here: &mut SmContext<'_, '_, C, D>,
-    ) {
-        if self.posted.return_at(credit, at) {
-            here.out.send(at, by, self.id, Message::StoreReturned);
-        }
-        self.finish_drains(by, here);
-    }
-
-    /// Wakes those whose wait for posted stores is over.
-    fn finish_drains<C: Protocol>(&mut self, by: ComponentId, here: &mut SmContext<'_, '_, C, D>) {
-        while let Some((at, drainer)) = self.posted.pop_drained(here.out.now()) {
-            let (to, message) = match drainer {
-                Drainer::Warp { warp, scope } => (self.id, Message::Drained { warp, scope }),
-                Drainer::Kernel(kernel) => {
-                    (here.site.layout.controller(here.site.module), Message::KernelDrained { kernel })
+    /// Tells those whose drain is over.
+    pub(super) fn finish_drains<C: Protocol>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
+        while let Some(drainer) = self.posted.pop_drained() {
+            let controller = here.site.layout.controller(here.site.module);
+            let (now, way) = (here.out.now(), crate::convert::to_controller(&here.site.machine));
+            let (at, to, message) = match drainer {
+                Drainer::Warp { warp, scope } => (now + Ps(1), self.id, Message::Drained { warp, scope }),
+                Drainer::Cta(slot) => {
+                    here.shared.count(slot, self.counts.take(slot, &self.stats, &self.stalls.times));
+                    (now + way, controller, Message::CtaDrained { slot })
                 }
-                Drainer::Page(page) => (here.site.layout.controller(here.site.module), Message::PageQuiet { page }),
+                Drainer::Page(page) => (now + way, controller, Message::PageQuiet { page }),
             };
-            here.out.send(at, by, to, message);
+            here.out.send(at, self.id, to, message);
         }
     }
 
@@ -174,7 +164,7 @@ impl<D: Contents> Sm<D> {
             SyncKind::Release => Stall::Release,
         };
         let to = here.site.layout.controller(here.site.module);
-        let at = here.out.now() + here.site.machine.crossbar.latency.max(Ps(1));
+        let at = here.out.now() + crate::convert::to_controller(&here.site.machine);
         here.out.send(at, self.id, to, Message::Sync { sm: self.sm, warp: slot as u8, kind, scope });
     }
 

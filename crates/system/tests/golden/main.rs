@@ -111,9 +111,10 @@ fn result(row: &Row) -> String {
     }
 }
 
-/// All rows, on every core of the host.
-fn measured() -> Golden {
-    let (rows, next) = (rows(), AtomicUsize::new(0));
+/// All rows, on every core of the host, each on as many threads as `threads` says by its place.
+fn measured(threads: impl Fn(usize) -> usize) -> Golden {
+    let (mut rows, next) = (rows(), AtomicUsize::new(0));
+    rows.iter_mut().enumerate().for_each(|(index, row)| row.spec.threads = threads(index));
     let work = || {
         let mut done = Vec::new();
         while let Some(row) = rows.get(next.fetch_add(1, Relaxed)) {
@@ -144,8 +145,19 @@ fn text(golden: &Golden) -> String {
 }
 
 #[test]
+fn no_number_of_threads_changes_a_row() {
+    if std::env::var_os("TOMBOLO_BLESS").is_some() {
+        return;
+    }
+    let now = text(&measured(|row| [2, 3, 8][row % 3]));
+    let before = std::fs::read_to_string(PATH).expect("the file is in the repository").replace('\r', "");
+    let changed = changes(&before, &now);
+    assert!(changed.is_empty(), "{} rows differ on several threads:\n{}", changed.len(), changed.join("\n"));
+}
+
+#[test]
 fn every_design_makes_of_every_program_what_it_made_before() {
-    let now = text(&measured());
+    let now = text(&measured(|_| 1));
     if std::env::var_os("TOMBOLO_BLESS").is_some() {
         return std::fs::write(PATH, now).expect("the checkout can be written");
     }

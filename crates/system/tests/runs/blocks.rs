@@ -160,7 +160,9 @@ fn a_value_that_the_host_loads_brings_what_was_written_of_its_block_alone() {
     assert_eq!(read(BLOCK, 3..9).0, bytes, "other lines of it are the host's by then");
     assert_eq!(read(4, 3..4).0, 4 * u64::from(line), "four lines of it were written");
     let (bytes, of_many) = read(16 * BLOCK, 3..4);
-    assert_eq!((bytes, of_many), (BLOCK * u64::from(line), one), "however much else was written");
+    assert_eq!(bytes, BLOCK * u64::from(line), "however much else was written");
+    // A row may be open, or another one.
+    assert!((of_many / one - 1.0).abs() < 0.01, "{of_many} s and {one} s");
 }
 
 #[test]

@@ -63,8 +63,8 @@ fn an_idle_load_takes_the_latency_whatever_the_shape() {
 }
 
 #[test]
-fn both_shapes_give_the_same_result_at_any_number_of_threads() {
-    for shape in [SHARED, PAIRS] {
+fn every_shape_gives_the_same_result_at_any_number_of_threads() {
+    for shape in [SHARED, PAIRS, "fabric.shape=switch", "fabric.shape=tree"] {
         let of = |threads| {
             let program = program(|gpu| {
                 Cta::new().warp(|warp| {
@@ -76,7 +76,10 @@ fn both_shapes_give_the_same_result_at_any_number_of_threads() {
             let design = design("numa-coherent", &[]);
             run(&RunSpec { machine: machine(&[shape]), design, program, pages: None, threads }).expect("it runs").digest
         };
-        assert_eq!(of(1), of(3), "{shape}");
+        let one = of(1);
+        for threads in [2, 3, 8] {
+            assert_eq!(one, of(threads), "{shape} on {threads} threads");
+        }
     }
 }
 

@@ -90,6 +90,21 @@ fn a_stream_of_stores_runs_at_the_rate_at_which_memory_takes_what_is_evicted() {
     assert!((0.9..=1.0).contains(&share), "{share} of the rate of memory");
 }
 
+/// 1280 warps read 60 MB, each its own part, 32 lines at a time. Lines are spread over slices, and their channels, by a hash.
+#[test]
+fn a_stream_of_loads_runs_at_the_rate_of_memory() {
+    let machine = machine("v100", &[]);
+    let (warps, each) = (1280, 12 * 32);
+    let warp = |id: u64| {
+        let part = id * each..(id + 1) * each;
+        Cta::new().warp(|warp| part.step_by(32).for_each(|line| _ = warp.read(line..line + 32)))
+    };
+    let record = simulate(&machine, "v100", Directed::new(vec![(0..warps).map(warp).collect()]));
+    assert_eq!(record.dram.read_bytes, warps * each * machine.line.bytes());
+    let share = record.dram.read_bytes as f64 / record.gpus[0].busy_s / machine.dram.rate.0 as f64;
+    assert!((0.9..=1.0).contains(&share), "{share} of the rate of memory: {:?}, {:?}", record.dram, record.utilization);
+}
+
 #[test]
 fn an_atomic_that_misses_reads_its_sector() {
     let machine = machine("v100", &[]);

@@ -125,17 +125,19 @@ fn a_link_that_is_not_saturated_does_not_turn_and_costs_the_same() {
 }
 
 #[test]
-fn lanes_that_turn_give_one_digest_at_every_thread_count() {
-    let digest = |threads: usize| {
-        let kernels = || vec![touch(), writes(&TO_ONE), writes(&[(0, 1), (2, 1), (3, 1)])];
-        let spec = RunSpec { threads, ..spec("numa-turning-links", &[], Directed::new(kernels())) };
-        let record = run(&spec).expect("it ends");
-        (record.digest, record.cycles, record.links.iter().map(|link| link.lanes_turned).collect::<Vec<_>>())
-    };
-    let one = digest(1);
-    assert!(one.2.iter().sum::<u64>() > 14, "lanes turned in both kernels: {:?}", one.2);
-    for threads in [2, 3, 5] {
-        assert_eq!(one, digest(threads), "{threads} threads");
+fn links_give_one_digest_at_every_thread_count() {
+    for (links, turned) in [("links=turning", 15..u64::MAX), ("links=static", 0..1)] {
+        let digest = |threads: usize| {
+            let kernels = || vec![touch(), writes(&TO_ONE), writes(&[(0, 1), (2, 1), (3, 1)])];
+            let spec = RunSpec { threads, ..spec("numa-turning-links", &[links], Directed::new(kernels())) };
+            let record = run(&spec).expect("it ends");
+            (record.digest, record.cycles, record.links.iter().map(|link| link.lanes_turned).collect::<Vec<_>>())
+        };
+        let one = digest(1);
+        assert!(turned.contains(&one.2.iter().sum()), "lanes that turned in both kernels: {:?}", one.2);
+        for threads in [2, 3, 8] {
+            assert_eq!(one, digest(threads), "{links} on {threads} threads");
+        }
     }
 }
 

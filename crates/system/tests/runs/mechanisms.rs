@@ -102,7 +102,7 @@ fn parked_requests_are_woken_and_never_retried() {
         let record = simulate(&machine, design(name, &[]), Directed::new(vec![(0..16).map(cta).collect()]));
         assert_eq!(record.transactions, 16 * 16 * 8 * (8 + 4 + 3 + 1), "{name}");
         assert_eq!(record.memory_instructions, 16 * 16 * 8 * 4, "{name}: a parked instruction counts once");
-        assert!(record.sm["parks"] > 1000 && record.coherence["queued"] > 100, "{name}: resources were short");
+        assert!(record.sm["parks"] > 1000 && record.coherence["queued"] > 0, "{name}: resources were short");
         assert_eq!(record.sm["retries"], 0, "{name}");
     }
 }
@@ -234,8 +234,8 @@ fn a_flag_nobody_sets_ends_the_run_with_a_report() {
 fn a_run_beyond_the_horizon_ends_with_an_error() {
     let machine = machine(&["gpu_link.rate=1B/s"]);
     let program = Directed::new(vec![
-        kernel([0], |_, warp| _ = warp.write([4, 5, 6])),
-        kernel([12], |_, warp| _ = warp.read([4, 5, 6])),
+        kernel([0], |_, warp| (0..800).for_each(|line| _ = warp.write([line]))),
+        kernel([12], |_, warp| (0..800).for_each(|line| _ = warp.read([line]))),
     ]);
     let spec = RunSpec { machine, design: design("hmg", &[]), program, pages: None, threads: 1 };
     assert!(

@@ -60,10 +60,14 @@ fn alternating_accesses_cost_a_migration_each() {
 fn each_migration_takes_the_fault_the_shootdown_and_the_page() {
     let turns = |turns: u64| move || alternating(turns);
     for moves in [2, 8] {
+        // What reads or writes a page's lines last begins at a slot of its channel's bus: of two nanoseconds.
+        let near = |found: i64, expected: i64| {
+            assert!((found - expected).abs() < moves as i64 * 2_100, "{found} ps, not {expected}");
+        };
         let service = cost(turns(moves + 1), &["paging.service=30us"], &["paging.service=20us"]);
-        assert_eq!(service, moves as i64 * 10_000_000);
+        near(service, moves as i64 * 10_000_000);
         let shootdown = cost(turns(moves + 1), &["paging.shootdown=5us"], &["paging.shootdown=2us"]);
-        assert_eq!(shootdown, moves as i64 * 3_000_000);
+        near(shootdown, moves as i64 * 3_000_000);
         let pages = cost(turns(moves + 1), &["page_bytes=128KB"], &["page_bytes=64KB"]);
         let weights = (128 << 10) / 2 / 256 * (256 + 16);
         let expected = (moves * weights) as f64 / 16e9 * 1e12;

@@ -99,7 +99,8 @@ fn the_result_of_an_atomic_of_another_gpu_crosses_the_crossbar_as_its_request_do
             (0..atomics).for_each(|_| _ = warp.atomic([0], PAST_L1, AtomicResult::Returned).use_result(1));
         });
         let touch = vec![Cta::new().warp(|warp| _ = warp.read([0]))];
-        last_kernel(&[latency], vec![touch, ctas])
+        // Further away than the crossbar is long, whose share of the way to a kernel and back is part of that latency.
+        last_kernel(&[latency, "host.command_latency=10us"], vec![touch, ctas])
     };
     let added = time("crossbar.latency=2us") - time("crossbar.latency=1us");
     assert!((added - 2.0 * f64::from(atomics) * 1e-6).abs() < 1e-9, "two crossings each, not {added} s");
@@ -136,6 +137,24 @@ fn lines_of_slice(machine: &MachineConfig, slice: u16, from: u64, count: usize) 
         PageTable::interleaved_by_page(machine.topology.modules() as u8, machine.page_bytes / machine.line.bytes());
     let map = Map::new(machine, Arc::new(pages));
     (from..).step_by(4).filter(|&line| map.slice(Line(line)) == slice).take(count).collect()
+}
+
+/// Slices and channels of a module, and channels of a group of slices: the module has as many groups as both can be divided
+/// into.
+#[test]
+fn lines_of_a_slice_use_the_channels_of_its_group_and_no_others() {
+    for (slices, channels, own) in [(4, 4, 1), (4, 16, 4), (16, 4, 1), (6, 4, 2), (4, 6, 3), (3, 5, 5)] {
+        let [slices_are, channels_are] = [format!("l2.slices={slices}"), format!("dram.channels={channels}")];
+        let settings = ["topology.gpus=1", "topology.modules_per_gpu=1", &slices_are, &channels_are];
+        let machine = machine(&settings);
+        let lines = lines_of_slice(&machine, slices - 1, 0, 2000);
+        let cta = Cta::new().warp(|warp| lines.iter().for_each(|&line| _ = warp.read([line])));
+        let record = simulate(&machine, design("hmg", &[]), Directed::new(vec![vec![cta]]));
+        assert_eq!(record.dram.read_bytes, 2000 * 128);
+        let busy = record.utilization.dram_channels;
+        let used = busy.mean * f64::from(channels) / busy.highest;
+        assert!(used <= own.into() && used > f64::from(own) * 0.9, "{slices} slices, {channels} channels: {used} used");
+    }
 }
 
 #[test]

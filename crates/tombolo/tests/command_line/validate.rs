@@ -64,7 +64,7 @@ fn probes_stand_beside_what_was_published() {
     let answer = json(&["validate", "--probes", "--json", "--out", path]);
     let probes = answer["probes"].as_array().expect("probes");
     let of = |machine| probes.iter().filter(|probe| probe["machine"] == machine).count();
-    assert_eq!((of("v100"), of("h100"), of("dgx-h100"), probes.len()), (9, 14, 3, 26));
+    assert_eq!((of("v100"), of("h100"), of("dgx-h100"), probes.len()), (12, 19, 3, 34));
     for probe in probes {
         let value = |key: &str| probe[key].as_f64().expect("a number");
         let is_near = (0.85..=1.15).contains(&(value("simulated") / value("published")));
@@ -87,7 +87,18 @@ fn a_machine_of_several_gpus_is_validated_by_what_crosses_its_links() {
 }
 
 /// A machine so small that a stream does not fit it.
-const FEW: [&str; 4] = ["--set", "topology.sms_per_module=1", "--set", "sm.ctas=4"];
+const FEW: [&str; 10] = [
+    "--set",
+    "topology.sms_per_module=1",
+    "--set",
+    "sm.ctas=4",
+    "--set",
+    "sm.posted_stores=16",
+    "--set",
+    "l2.bytes=64KB",
+    "--set",
+    "l2.posted_stores=64",
+];
 
 #[test]
 fn a_sampled_row_says_how_far_it_may_be_off() {

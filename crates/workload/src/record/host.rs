@@ -4,7 +4,8 @@ use super::RecordError;
 use super::block::{Block, Packer, Store, cta_bytes, digest};
 use super::recording::{Cache, Recording};
 use super::room::Room;
-use super::sample::{Part, Picked, Piece, Sample, Trips, Turn, Work};
+use super::sample::{Part, Picked, Piece, Sample, Trips, Turn};
+use super::work::Work;
 use crate::encode::decode;
 use crate::simt::{
     Array, Backing, Cta, CtaRecord, Discipline, Element, Grid, Launch, Memory, Scaling, Shadow, guarded,

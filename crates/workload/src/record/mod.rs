@@ -9,6 +9,7 @@ mod host;
 mod recording;
 mod room;
 mod sample;
+mod work;
 
 pub use error::RecordError;
 pub use host::{Host, RecordOptions};

@@ -2,8 +2,8 @@
 //!
 //! - *Grids.* Once the machine is full, a CTA starts when another ends, at a pace that stays the same. So of a large
 //!   grid only a few fillings of the machine are recorded, and the pace at which their second half started is followed to
-//!   the end of the grid. Before that pace counts, caches that hold stores back are full of them. Where modules take a block of neighbouring CTAs each, every module's are taken from its block, so
-//!   that it finds what it would find.
+//!   the end of the grid. Before that pace counts, caches that hold stores back are full of them. Where modules take a
+//!   block of neighbouring CTAs each, every module's are taken from its block, so that it finds what it would find.
 //! - *Loops.* A kernel with a long outer loop is recorded with the CTAs that fill the machine and a few of its trips:
 //!   some that only warm what lies outside the loop, as many others, then twice as many others. The line through
 //!   the last two times is followed to all trips; further CTAs take their turn as further trips would.
@@ -17,11 +17,12 @@
 //! trusted: half of what the two differ by ([`Projection::error_s`]). The halves are the pace of the third and of the
 //! fourth quarter of a grid, the shorter and the longer recording of a loop, or every other launch of a series.
 
+use super::work::Work;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Range};
 use std::sync::Arc;
-use tombolo_types::stream::{CtaStream, KernelInfo};
+use tombolo_types::stream::KernelInfo;
 
 /// CTAs of a kernel that a machine holds at once.
 pub type AtOnce = Arc<dyn Fn(&KernelInfo) -> u64 + Send + Sync>;
@@ -262,27 +263,6 @@ impl Turn {
 
 /// Shorter recordings that the recordings of a loop make up together.
 const RECORDED: u64 = 4;
-
-/// What a CTA costs to simulate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Work {
-    /// Instructions and line transactions.
-    pub(crate) all: u64,
-    /// Line transactions.
-    pub(crate) lines: u64,
-}
-
-impl Work {
-    pub(crate) fn of(stream: &CtaStream) -> Work {
-        let lines = stream.accesses.len() as u64;
-        Work { all: stream.ops.len() as u64 + lines, lines }
-    }
-
-    /// Of as much of it as `count` of `of`.
-    pub(crate) fn share(self, count: u64, of: u64) -> Work {
-        Work { all: self.all * count / of, lines: self.lines * count / of }
-    }
-}
 
 impl Sample {
     /// A sample for a machine that holds `at_once` CTAs of a kernel and cuts its grid into `blocks`, at least one.

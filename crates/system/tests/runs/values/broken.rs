@@ -78,7 +78,7 @@ fn table() -> Vec<Seen> {
         (Rule::RequestPassesParked, TIGHT, random::program(0), SOFTWARE),
         (Rule::LoadPassesStore, UNCREDITED, random::program(0), ALL),
         (Rule::InvalidationReachesOneLine, NARROW, sharing(), DIRECTORY),
-        (Rule::ReleaseForgetsPending, SMALL, random::program(3), &["software-flat", "nhcc"]),
+        (Rule::ReleaseForgetsPending, SMALL, random::program(27), &["software-flat", "nhcc"]),
         (Rule::AtomicPassesSharers, WALKS, additions(), HMG),
         (Rule::AtomicKeepsL1, WALKS, additions(), ALL),
         (Rule::AtomicKeepsFill, TIGHT, random::program(0), ALL),

@@ -120,6 +120,7 @@ impl Wavelets {
                     let thread = warp.thread();
                     let [low, high] = [0, 1].map(|next| warp.load_shared(&signal, thread * 2 + next));
                     let (class, count) = HALVE;
+                    // The average and the detail of two neighbours: the SDK's kernel has a sum and a difference.
                     let [sum, difference] = warp.compute_wide(class, count, 2, [low + high, low - high]);
                     warp.store_shared(&mut signal, thread, sum / SQRT_2);
                     warp.store(self.coefficients, thread + (middle + group * active), difference / SQRT_2);

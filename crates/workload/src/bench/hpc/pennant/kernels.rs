@@ -126,6 +126,7 @@ impl Hydro {
             store(warp, points.mass, point, mass);
             self.each_side(warp, first, |warp, side| {
                 let more = pair(warp, sides.corner_force, side);
+                // The components of a force, as PENNANT's `double2` has them.
                 let sum = warp.compute_wide(ComputeClass::Fp64, 2, 2, [force[0] + more[0], force[1] + more[1]]);
                 force = from_fn(|axis| warp.update(force[axis], sum[axis]));
             });

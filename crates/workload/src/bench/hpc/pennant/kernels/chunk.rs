@@ -77,6 +77,7 @@ pub(super) fn mean(warp: &mut Warp<'_>, scratch: &Scratch, thread: &Thread) -> P
     let mut count = Lanes::all(1.0);
     ring(warp, &scratch.on, thread.own, |warp, at| {
         let other: Pair = warp.load_shared_vector(&scratch.two, at * 2);
+        // The components of a place, as PENNANT's `double2` has them, and a count.
         let more = warp.compute_wide(ComputeClass::Fp64, 3, 3, [sum[0] + other[0], sum[1] + other[1], count + 1.0]);
         [sum[0], sum[1], count] = from_fn(|part| warp.update([sum[0], sum[1], count][part], more[part]));
     });

@@ -50,6 +50,7 @@ impl Hydro {
             let now = at;
             warp.when(more, |warp| {
                 let parts = arrays.map(|array| load(warp, array, now));
+                // Two arrays, each with its own sum.
                 let more = warp.compute_wide(ComputeClass::Fp64, 2, 2, [sums[0] + parts[0], sums[1] + parts[1]]);
                 sums = from_fn(|part| warp.update(sums[part], more[part]));
                 let next = warp.load(self.maps.next, now);
@@ -111,6 +112,7 @@ impl Hydro {
         let back = warp.load_shared(&scratch.back, thread.own);
         let other: Pair = warp.load_shared_vector(&scratch.two, (thread.own + back) * 2);
         let own: Pair = warp.load_shared_vector(&scratch.two, thread.own * 2);
+        // The components of a force, as PENNANT's `double2` has them.
         let total = warp.compute_wide(ComputeClass::Fp64, 2, 2, [own[0] - other[0], own[1] - other[1]]);
         store_pair(warp, self.sides.corner_force, thread.side, total);
         let [[u, v], [s, t]] = thread.ends.map(|point| pair(warp, self.points.velocity, point));

@@ -1,0 +1,154 @@
+//! How many threads a run has: as many as help, taken from a pool that runs side by side may share.
+
+use crate::balance::{self, Work};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Threads that no run uses at present. A run takes those that help it, now and then, and gives back what does not.
+#[derive(Debug, Default)]
+pub struct Spare(AtomicUsize);
+
+impl Spare {
+    /// A pool of `threads`.
+    pub fn new(threads: usize) -> Spare {
+        Spare(AtomicUsize::new(threads))
+    }
+
+    /// Adds threads to the pool.
+    pub fn add(&self, threads: usize) {
+        self.0.fetch_add(threads, Ordering::Relaxed);
+    }
+
+    /// Threads in the pool.
+    pub fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Takes up to `most` threads; returns how many.
+    fn take(&self, most: usize) -> usize {
+        let rest = |spare: usize| Some(spare - spare.min(most));
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).map_or(0, |spare| spare.min(most))
+    }
+}
+
+/// The threads of one run. Those beside the calling one go back to the pool when it ends.
+pub(crate) struct Staff<'a> {
+    spare: &'a Spare,
+    /// Those that the run has, the calling one among them.
+    threads: usize,
+    /// Threads that the run can have: no more than partitions, nor than the host gives.
+    limit: usize,
+    /// Events that each partition had handled at the last review; empty before the first.
+    events: Vec<u64>,
+    /// Windows before the last review.
+    windows: u64,
+    /// Events of each partition between the last two reviews; empty before the first.
+    loads: Vec<u64>,
+}
+
+impl<'a> Staff<'a> {
+    /// The calling thread, and up to `more` of the pool. `events`: what each partition has handled before.
+    pub(crate) fn new(spare: &'a Spare, more: usize, events: Vec<u64>) -> Staff<'a> {
+        let limit = events.len();
+        let threads = 1 + spare.take(more.min(limit - 1));
+        Staff { spare, threads, limit, events, windows: 0, loads: Vec::new() }
+    }
+
+    /// How many the run has.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Whether a review may find another number better.
+    pub(crate) fn may_change(&self) -> bool {
+        self.threads > 1 || self.limit > 1 && self.spare.count() > 0
+    }
+
+    /// The host has refused all but `threads` of them.
+    pub(crate) fn refused_all_but(&mut self, threads: usize) {
+        self.limit = threads;
+        self.change(threads);
+    }
+
+    /// Looks at what partitions have done: `events` of each and `windows` in all, since the run began. Returns whether the
+    /// number of threads is another from here on.
+    pub(crate) fn review(&mut self, events: Vec<u64>, windows: u64, groups: &[u16]) -> bool {
+        self.loads = events.iter().zip(&self.events).map(|(now, then)| now - then).collect();
+        let work = Work { loads: &self.loads, groups, windows: windows - self.windows };
+        let most = (self.threads + self.spare.count()).min(self.limit);
+        let wanted = balance::fewest(work, most);
+        (self.events, self.windows) = (events, windows);
+        let before = self.threads;
+        self.change(wanted);
+        self.threads != before
+    }
+
+    /// The thread of each partition, where `threads` begin.
+    pub(crate) fn owners(&self, groups: &[u16], threads: usize) -> Vec<u16> {
+        if self.loads.is_empty() {
+            return balance::first_dealing(groups, threads);
+        }
+        balance::best(&self.loads, groups, threads)
+    }
+
+    /// The thread of each partition, after the last review.
+    pub(crate) fn deal(&self, groups: &[u16], owners: Vec<u16>) -> Vec<u16> {
+        balance::deal(&self.loads, groups, owners, self.threads)
+    }
+
+    fn change(&mut self, wanted: usize) {
+        match wanted.checked_sub(self.threads) {
+            Some(more) => self.threads += self.spare.take(more),
+            None => {
+                self.spare.add(self.threads - wanted);
+                self.threads = wanted;
+            }
+        }
+    }
+}
+
+impl Drop for Staff<'_> {
+    fn drop(&mut self) {
+        self.spare.add(self.threads - 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GROUPS: [u16; 4] = [0, 1, 2, 3];
+
+    #[test]
+    fn threads_without_work_go_back_and_come_again() {
+        let spare = Spare::new(3);
+        let mut staff = Staff::new(&spare, 3, vec![0; 4]);
+        assert_eq!((staff.threads(), spare.count()), (4, 0));
+        assert!(staff.review(vec![9000, 0, 0, 0], 100, &GROUPS), "one partition alone has work");
+        assert_eq!((staff.threads(), spare.count()), (1, 3));
+        assert!(staff.review(vec![18_000, 9000, 0, 0], 200, &GROUPS));
+        assert_eq!((staff.threads(), spare.count()), (2, 2));
+        assert!(staff.review(vec![27_000, 18_000, 9000, 9000], 300, &GROUPS));
+        assert_eq!((staff.threads(), spare.count()), (4, 0));
+        drop(staff);
+        assert_eq!(spare.count(), 3);
+    }
+
+    #[test]
+    fn runs_share_a_pool() {
+        let spare = Spare::new(2);
+        let first = Staff::new(&spare, 1, vec![0; 4]);
+        let second = Staff::new(&spare, 3, vec![0; 4]);
+        assert_eq!((first.threads(), second.threads(), spare.count()), (2, 2, 0));
+        assert!(first.may_change(), "it may give its thread back");
+        drop(first);
+        assert_eq!(spare.count(), 1);
+    }
+
+    #[test]
+    fn more_threads_than_partitions_are_not_taken() {
+        let spare = Spare::new(7);
+        assert_eq!(Staff::new(&spare, 7, vec![0; 4]).threads(), 4);
+        let alone = Staff::new(&spare, 7, vec![0]);
+        assert_eq!((alone.threads(), alone.may_change()), (1, false));
+    }
+}

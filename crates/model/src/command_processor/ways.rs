@@ -1,0 +1,52 @@
+//! How far the command processor is from what it commands.
+
+use tombolo_machine::MachineConfig;
+use tombolo_types::Ps;
+
+/// Latencies from the command processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ways {
+    /// Modules that a command may go to.
+    modules: u8,
+    /// To one of them.
+    pub(super) one: Ps,
+    /// To all at once.
+    all: Ps,
+    /// Of these, from a module's controller to its SMs and slices.
+    crossbar: Ps,
+}
+
+impl Ways {
+    /// Those of a machine whose kernels run on so many modules.
+    pub(super) fn new(machine: &MachineConfig, modules: u8) -> Ways {
+        Ways {
+            modules,
+            one: crate::convert::host_latency(machine),
+            all: crate::convert::broadcast_latency(machine),
+            crossbar: crate::convert::to_controller(machine),
+        }
+    }
+
+    /// To so many modules.
+    pub(super) fn to(&self, members: usize) -> Ps {
+        if members == usize::from(self.modules) { self.all } else { self.one }
+    }
+
+    /// When a controller is to have, later than `now`, what its SMs or slices are to have at `at`.
+    pub(super) fn at_controller(&self, at: Ps, now: Ps) -> Ps {
+        at.saturating_sub(self.crossbar).max(now + Ps(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_has_what_it_passes_on_a_crossbar_ahead() {
+        let ways = Ways { modules: 4, one: Ps(100), all: Ps(150), crossbar: Ps(30) };
+        assert_eq!((ways.to(1), ways.to(4)), (Ps(100), Ps(150)));
+        assert_eq!(ways.at_controller(Ps(1000), Ps(900)), Ps(970));
+        assert_eq!(ways.at_controller(Ps(910), Ps(900)), Ps(901), "a crossbar longer than the way");
+    }
+}

@@ -1,0 +1,251 @@
+//! One way of a GPU's link to a non-blocking switch, as a component: out of the GPU, or in to it. A host that hangs from the
+//! switch has two of them as well.
+//!
+//! A packet takes the way out of its source, then the way in of its target, each in order of arrival and whole. Nothing
+//! in the switch's middle saturates. Not modelled: finite buffers, arbitration between the ways in.
+//!
+//! The latency between two modules of different GPUs is their module links' and the GPU link's. It lies at four places, none of
+//! which holds anything up:
+//! - before the way out: the module link, and what it lacks of a quarter of the GPU link;
+//! - between the ways: what the two ends leave of the GPU link;
+//! - behind the way in: as before the way out.
+//!
+//! Each way is thus a quarter of the GPU link or more from any other component. Where the latency lies on either
+//! side of a way changes nothing but when the way is reserved: all of a way's packets have it there alike.
+
+use crate::convert;
+use crate::layout::Layout;
+use crate::link::{Link, LinkConfig, LinkStats, Traffic};
+use crate::message::{Message, Out};
+use crate::packet::{Packet, Route};
+use crate::timeline::LinkTimeline;
+use crate::turning_link::Way;
+use crate::watch::Contents;
+use tombolo_machine::MachineConfig;
+use tombolo_types::{Bytes, ComponentId, GpuId, Ps};
+
+/// One way of a GPU's link to the switch.
+#[derive(Clone, Debug)]
+pub struct GpuWay {
+    id: ComponentId,
+    way: Way,
+    layout: Layout,
+    modules_per_gpu: u8,
+    link: Link,
+    /// From the last byte's leaving it to the next component, by the GPU that the packet is for.
+    onward: Vec<Ps>,
+    timeline: Option<LinkTimeline>,
+}
+
+/// How far ways are from other components, at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Apart {
+    /// From the modules of their GPU.
+    pub modules: Ps,
+    /// From the ways of other GPUs.
+    pub ways: Ps,
+}
+
+/// One end of the way between two GPUs.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    /// The module link there; a host has none.
+    module_link: Ps,
+    /// What lies of the GPU link between it and the GPU's ways.
+    near: Ps,
+}
+
+impl End {
+    fn new(machine: &MachineConfig, gpu: GpuId) -> End {
+        let is_host = gpu.0 == machine.topology.gpus;
+        let module_link = if is_host { Ps::ZERO } else { machine.module_link.latency };
+        End { module_link, near: convert::to_way(machine, module_link) }
+    }
+}
+
+impl GpuWay {
+    /// An idle way of `gpu`, one of [`Layout::ways`].
+    pub fn new(machine: &MachineConfig, layout: Layout, gpu: GpuId, way: Way) -> GpuWay {
+        let (own, latency) = (End::new(machine, gpu), machine.gpu_link.latency);
+        let onward = |to| match way {
+            Way::Out => latency - own.near - End::new(machine, GpuId(to)).near,
+            Way::In => own.near + own.module_link,
+        };
+        GpuWay {
+            id: layout.way(gpu, way),
+            way,
+            layout,
+            modules_per_gpu: machine.topology.modules_per_gpu,
+            link: Link::new(LinkConfig { rate: machine.gpu_link.rate, latency: Ps::ZERO }),
+            onward: (0..layout.ways).map(onward).collect(),
+            timeline: None,
+        }
+    }
+
+    /// Both ways of each GPU, by GPU and [`Way`], idle.
+    pub fn all(machine: &MachineConfig, layout: Layout) -> Vec<GpuWay> {
+        let of_gpu = |gpu| Way::BOTH.map(|way| GpuWay::new(machine, layout, GpuId(gpu), way));
+        (0..layout.ways).flat_map(of_gpu).collect()
+    }
+
+    /// How far ways are from others, where there are some.
+    pub fn apart(machine: &MachineConfig, layout: Layout) -> Option<Apart> {
+        let mut ends: Vec<End> = (0..layout.ways).map(|gpu| End::new(machine, GpuId(gpu))).collect();
+        ends.sort_by_key(|end| std::cmp::Reverse(end.near));
+        let modules = ends.iter().map(|end| end.module_link + end.near).min()?;
+        let widest: u64 = ends.iter().take(2).map(|end| end.near.0).sum();
+        Some(Apart { modules, ways: machine.gpu_link.latency - Ps(widest) })
+    }
+
+    /// Keeps what it does over time, in windows of `window`; it has `lanes` lanes.
+    pub fn record(&mut self, window: Ps, lanes: u32) {
+        self.timeline = Some(LinkTimeline::new(window, lanes));
+    }
+
+    /// Carries a packet on: from the way out to the way in of its target, and from there to its module.
+    pub fn cross<D: Contents>(&mut self, route: Route, packet: Packet<D>, out: &mut Out<'_, D>) {
+        let target = GpuId(route.target.0 / self.modules_per_gpu);
+        let at = self.carry(out.now(), target, packet.facts().traffic, Bytes(u64::from(route.bytes)));
+        match self.way {
+            Way::Out => {
+                out.send(at, self.id, self.layout.way(target, Way::In), Message::Cross { route, packet });
+            }
+            Way::In => out.send(at, self.id, route.component, Message::Arrive { route, packet }),
+        }
+    }
+
+    /// Sends `bytes` for `target`; returns when they are at the next component. To be called in order of `now`.
+    fn carry(&mut self, now: Ps, target: GpuId, traffic: Traffic, bytes: Bytes) -> Ps {
+        let left = self.link.send(now, traffic, bytes);
+        if let Some(timeline) = &mut self.timeline {
+            timeline.sent(left, bytes);
+        }
+        left + self.onward[usize::from(target.0)]
+    }
+
+    /// Counters so far.
+    pub fn stats(&self) -> &LinkStats {
+        self.link.stats()
+    }
+
+    /// What it did over time, where that was kept.
+    pub fn timeline(&self) -> Option<&LinkTimeline> {
+        self.timeline.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DATA: Traffic = Traffic::Data { grains: 1 };
+
+    fn machine(name: &str, settings: &[(&str, &str)]) -> MachineConfig {
+        let mut described = tombolo_machine::machine(name).expect("it ships");
+        settings.iter().for_each(|(path, value)| described.set(path, value).expect("a key"));
+        described.check().expect("it fits")
+    }
+
+    fn layout(machine: &MachineConfig, ways: u8) -> Layout {
+        let modules = u8::try_from(machine.topology.modules()).expect("few");
+        Layout { modules, host: ways > machine.topology.gpus, sms: 1, slices: 1, ways }
+    }
+
+    fn ways(machine: &MachineConfig, ways: u8) -> Vec<[GpuWay; 2]> {
+        let layout = layout(machine, ways);
+        let way = |gpu| Way::BOTH.map(|way| GpuWay::new(machine, layout, GpuId(gpu), way));
+        (0..ways).map(way).collect()
+    }
+
+    /// When `bytes`, which leave a module of `from` at `now`, come to a module of `to`.
+    fn trip(ways: &mut [[GpuWay; 2]], machine: &MachineConfig, now: Ps, (from, to): (u8, u8), bytes: u64) -> Ps {
+        let source = End::new(machine, GpuId(from));
+        let at_out = now + source.module_link + source.near;
+        let [out, _] = &mut ways[usize::from(from)];
+        let at_in = out.carry(at_out, GpuId(to), DATA, Bytes(bytes));
+        let [_, into] = &mut ways[usize::from(to)];
+        into.carry(at_in, GpuId(to), DATA, Bytes(bytes))
+    }
+
+    #[test]
+    fn an_idle_packet_takes_all_latencies_and_two_serialisations() {
+        for module_link in ["1 ns", "32 ns", "200 ns"] {
+            let machine = machine("hmg-4x4", &[("module_link.latency", module_link)]);
+            let mut ways = ways(&machine, 4);
+            let (hop, cross) = (machine.module_link.latency, machine.gpu_link.latency);
+            let one = Ps(160_000_000_000_000 / machine.gpu_link.rate.0);
+            let come = trip(&mut ways, &machine, Ps(7), (0, 3), 160);
+            assert_eq!(come, Ps(7) + hop + cross + hop + one + one, "{module_link}");
+        }
+    }
+
+    #[test]
+    fn a_host_at_the_switch_has_the_latency_of_a_gpu_without_a_module_link() {
+        let settings = [("fabric.shape", "switch"), ("module_link.latency", "30 ns")];
+        let machine = machine("umh-2-pcie", &settings);
+        let cross = machine.gpu_link.latency;
+        for (ends, hops) in [((0, 1), 2), ((0, 2), 1), ((2, 1), 1)] {
+            let come = trip(&mut ways(&machine, 3), &machine, Ps(0), ends, 0);
+            assert_eq!(come, Ps(cross.0 + hops * 30_000), "{ends:?}");
+        }
+    }
+
+    #[test]
+    fn ways_are_a_quarter_of_their_link_from_others_at_least() {
+        for module_link in ["1 ns", "32 ns", "200 ns"] {
+            let machine = machine("hmg-4x4", &[("module_link.latency", module_link)]);
+            let quarter = Ps(machine.gpu_link.latency.0 / 4);
+            let Apart { modules, ways } = GpuWay::apart(&machine, layout(&machine, 4)).expect("four GPUs have some");
+            assert_eq!(modules, quarter.max(machine.module_link.latency));
+            assert!(ways >= quarter + quarter);
+        }
+        let machine = machine("hmg-4x4", &[]);
+        assert_eq!(GpuWay::apart(&machine, layout(&machine, 0)), None);
+    }
+
+    #[test]
+    fn packets_of_a_pair_stay_in_order_whatever_they_weigh() {
+        let machine = machine("hmg-4x4", &[]);
+        let mut ways = ways(&machine, 4);
+        let mut last = Ps::ZERO;
+        // The way in of GPU 3 is busy with what GPU 1 sends.
+        (0..50).for_each(|_| _ = trip(&mut ways, &machine, Ps(0), (1, 3), 160));
+        for packet in 0..100_u64 {
+            let come = trip(&mut ways, &machine, Ps(packet), (0, 3), if packet % 3 == 0 { 160 } else { 0 });
+            assert!(come >= last, "packet {packet}");
+            last = come;
+        }
+    }
+
+    #[test]
+    fn packets_for_one_gpu_share_its_way_in_and_others_do_not_meet() {
+        let machine = machine("hmg-4x4", &[]);
+        let mut ways = ways(&machine, 4);
+        let one = Ps(160_000_000_000_000 / machine.gpu_link.rate.0);
+        let [first, second, other] = [(0, 3), (1, 3), (2, 0)].map(|ends| trip(&mut ways, &machine, Ps(0), ends, 160));
+        assert_eq!((second - first, other), (one, first));
+        assert_eq!(ways[3][Way::In as usize].stats().worst_queueing, one);
+        assert_eq!(ways[0].each_ref().map(|way| way.stats().bytes()), [Bytes(160); 2]);
+    }
+
+    #[test]
+    fn a_saturated_way_in_delivers_its_rate() {
+        let machine = machine("hmg-4x4", &[]);
+        let mut ways = ways(&machine, 4);
+        let trips = (0..30_000_u32).map(|packet| trip(&mut ways, &machine, Ps(0), ((packet % 3) as u8, 3), 160));
+        let (first, last) = trips.fold((None, Ps::ZERO), |(first, _), at| (first.or(Some(at)), at));
+        let sending = u128::from(29_999 * 160_u64) * 1_000_000_000_000 / u128::from(machine.gpu_link.rate.0);
+        let took = u128::from((last - first.expect("some")).0);
+        assert!(took.abs_diff(sending) <= 1, "{took} ps, {sending} at the rate");
+    }
+
+    #[test]
+    fn what_it_does_over_time_is_kept_where_asked_for() {
+        let machine = machine("hmg-4x4", &[]);
+        let mut way = GpuWay::new(&machine, layout(&machine, 4), GpuId(0), Way::Out);
+        assert!(way.timeline().is_none());
+        way.record(Ps(1_000_000), 1);
+        way.carry(Ps(0), GpuId(1), DATA, Bytes(160));
+        assert_eq!(way.timeline().map(LinkTimeline::bytes), Some(&[160][..]));
+    }
+}

@@ -1,0 +1,41 @@
+//! Groups of a module's L2 slices. A group owns its slices, the DRAM channels behind them and their part of the memory-side
+//! cache. It is the least part of a module's memory that nobody else reaches but by message.
+
+/// One of a module's groups of slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GroupIndex {
+    /// Which, from 0.
+    pub index: u32,
+    /// Groups of the module.
+    pub groups: u32,
+}
+
+impl GroupIndex {
+    /// The group of a module that has no other.
+    pub const ONLY: GroupIndex = GroupIndex { index: 0, groups: 1 };
+
+    /// All groups of a module that has so many.
+    pub fn all(groups: u32) -> impl Iterator<Item = GroupIndex> {
+        (0..groups).map(move |index| GroupIndex { index, groups })
+    }
+
+    /// Its part of `count` things: as many as each other group has, or one more.
+    pub fn part(self, count: u32) -> u32 {
+        let [groups, index, count] = [self.groups, self.index, count].map(u64::from);
+        ((index + 1) * count / groups - index * count / groups) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_have_all_there_is_as_evenly_as_it_divides() {
+        for (groups, count) in [(1, 7), (4, 16), (16, 1000), (64, 3)] {
+            let parts: Vec<u32> = GroupIndex::all(groups).map(|group| group.part(count)).collect();
+            assert_eq!(parts.iter().sum::<u32>(), count);
+            assert!(parts.iter().all(|part| [count / groups, count.div_ceil(groups)].contains(part)), "{parts:?}");
+        }
+    }
+}

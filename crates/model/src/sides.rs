@@ -1,0 +1,324 @@
+//! The two sides of a module's crossbar: SMs with their ports, and L2 slices with memory behind them. Nothing that changes is
+//! in both. What a controller asks of all of a side at once is a method here.
+//!
+//! Slices are in groups ([`crate::group`]). Nothing that changes is in two groups either.
+
+use crate::below::{Below, L2};
+use crate::boundaries::{ExtentId, Lost};
+use crate::context::{SliceContext, SliceShared, SmContext, SmShared};
+use crate::cpu::Cpu;
+use crate::crossbar::SmPort;
+use crate::dram::DramStats;
+use crate::group::GroupIndex;
+use crate::latency::Note;
+use crate::message::{Message, Out};
+use crate::set_index::Divisor;
+use crate::site::Site;
+use crate::sm::{FillMessage, Sm};
+use crate::translation::Translation;
+use crate::uncore::Uncore;
+use crate::watch::Contents;
+use std::collections::BTreeSet;
+use tombolo_design::Built;
+use tombolo_protocol::paging::Wanted;
+use tombolo_protocol::{Action, Protocol};
+use tombolo_types::{Bytes, Page, Ps, SmId};
+
+/// The SMs of a module, or the core of the host.
+pub struct SmSide<D: Contents> {
+    /// The first of its SMs here.
+    pub first: u16,
+    /// Its SMs; none where there is a core.
+    pub sms: Vec<Sm<D>>,
+    /// What they share.
+    pub shared: SmShared,
+    /// Their ports at the crossbar, by SM; the core has the first.
+    pub ports: Vec<SmPort<D>>,
+    /// The core of the host.
+    pub core: Option<Cpu>,
+}
+
+impl<D: Contents> SmSide<D> {
+    /// Handles a message for an SM, or for the host's core in the place of SM 0.
+    #[inline]
+    pub fn handle<C: Protocol>(&mut self, sm: SmId, message: &Message<D>, site: &Site<C, D>, out: &mut Out<'_, D>) {
+        let grains = match message {
+            Message::Fill { mask, .. } => mask.grains(),
+            Message::Old { .. } => 1,
+            Message::Inside => return self.pass(sm, site, out),
+            _ => return self.act(sm, message, site, out),
+        };
+        let bytes = Bytes(u64::from(grains) * site.machine.line.grain());
+        let index = self.index(sm);
+        match self.ports[index].take(out.now(), *message, bytes) {
+            Ok(message) => self.act(sm, &message, site, out),
+            Err(due) => self.call(due, sm, site, out),
+        }
+    }
+
+    /// What has waited longest for an SM's port is wholly inside.
+    #[cold]
+    fn pass<C: Protocol>(&mut self, sm: SmId, site: &Site<C, D>, out: &mut Out<'_, D>) {
+        let index = self.index(sm);
+        let (message, next) = self.ports[index].pass();
+        self.call(next, sm, site, out);
+        self.act(sm, &message, site, out);
+    }
+
+    /// Has an SM's port be told when what waits there is wholly inside.
+    fn call<C>(&self, due: Option<Ps>, sm: SmId, site: &Site<C, D>, out: &mut Out<'_, D>) {
+        if let Some(at) = due {
+            let id = site.layout.sm(site.module, sm);
+            out.send(at, id, id, Message::Inside);
+        }
+    }
+
+    #[inline]
+    fn act<C: Protocol>(&mut self, sm: SmId, message: &Message<D>, site: &Site<C, D>, out: &mut Out<'_, D>) {
+        let index = self.index(sm);
+        let here = &mut SmContext { site, shared: &mut self.shared, out };
+        match &mut self.core {
+            Some(core) => core.handle(message, here),
+            None => at_sm(&mut self.sms[index], message, here),
+        }
+    }
+
+    /// The place of an SM among those here.
+    #[inline]
+    fn index(&self, sm: SmId) -> usize {
+        usize::from(sm.0 - self.first)
+    }
+
+    /// One of those here.
+    #[inline]
+    pub fn sm(&self, sm: SmId) -> &Sm<D> {
+        &self.sms[self.index(sm)]
+    }
+
+    /// Takes the SMs from `first` on away; `shared` is what they share then.
+    pub(crate) fn split_off(&mut self, first: u16, shared: SmShared) -> SmSide<D> {
+        let index = self.index(SmId(first));
+        SmSide { first, sms: self.sms.split_off(index), shared, ports: self.ports.split_off(index), core: None }
+    }
+
+    /// Puts SMs back behind those here.
+    pub(crate) fn append(&mut self, mut others: SmSide<D>) {
+        assert!(usize::from(others.first - self.first) == self.sms.len(), "SMs come back in order");
+        self.sms.append(&mut others.sms);
+        self.ports.append(&mut others.ports);
+        self.shared.merge(others.shared);
+    }
+
+    /// The SMs' TLBs forget a page, and L1s drop what they hold of it with all else.
+    pub fn forget_page(&mut self, page: Page) {
+        for sm in &mut self.sms {
+            sm.forget_page(page);
+        }
+    }
+}
+
+/// Slices that are neighbours, and what they own together.
+pub struct SliceGroup<C: Below<D>, D: Contents> {
+    /// The slices.
+    pub slices: Vec<C::Slice>,
+    /// What they share, with the memory of their lines.
+    pub shared: SliceShared<D>,
+}
+
+/// The L2 slices of a module by group, and its memory.
+pub struct SliceSide<C: Below<D>, D: Contents> {
+    /// The first of the module's groups here.
+    first: usize,
+    /// The groups, all of equal size.
+    pub groups: Vec<SliceGroup<C, D>>,
+    /// Slices of a group.
+    size: Divisor,
+}
+
+impl<C: Below<D>, D: Contents> SliceSide<C, D> {
+    /// Empty slices and idle memory.
+    pub fn new(site: &Site<C, D>, built: &Built, between: &C::Between) -> SliceSide<C, D> {
+        let groups = crate::convert::slice_groups(&site.machine);
+        let size = site.machine.l2.slices / groups;
+        let slice = |slice| C::Slice::new(site.layout.slice(site.module, slice), site, between);
+        let group = |group: GroupIndex| {
+            let first = group.index as u16 * size;
+            SliceGroup {
+                slices: (first..first + size).map(slice).collect(),
+                shared: SliceShared::new(site, built, group),
+            }
+        };
+        let groups = GroupIndex::all(groups.into()).map(group).collect();
+        SliceSide { first: 0, groups, size: Divisor::new(size.into()) }
+    }
+
+    /// Takes the groups from `first` on away.
+    pub(crate) fn split_off(&mut self, first: usize) -> SliceSide<C, D> {
+        SliceSide { first, groups: self.groups.split_off(first - self.first), size: self.size }
+    }
+
+    /// Puts groups back behind those here.
+    pub(crate) fn append(&mut self, mut others: SliceSide<C, D>) {
+        assert!(others.first - self.first == self.groups.len(), "groups come back in order");
+        self.groups.append(&mut others.groups);
+    }
+
+    /// Handles a message of the module for a slice, or for its whole group.
+    #[inline]
+    pub fn handle(
+        &mut self,
+        slice: u16,
+        message: &Message<D>,
+        (site, uncore): (&Site<C, D>, &mut Uncore<D>),
+        out: &mut Out<'_, D>,
+    ) {
+        match *message {
+            Message::Begin { slot, launch } => self.slice_mut(slice).1.flags_mut(uncore).begin(slot, launch),
+            Message::Translate { sm, page } => self.translate(slice, (sm, page), site, out),
+            Message::Walk { page, wanted } => self.walk(slice, (page, wanted), site, out),
+            Message::Act { action, extent, counted, act } => {
+                self.act(slice, (action, extent, counted), act, (site, uncore), out);
+            }
+            _ => {
+                let (slice, shared) = self.slice_mut(slice);
+                slice.handle(message, &mut SliceContext { id: slice.id(), site, shared, uncore, out });
+            }
+        }
+    }
+
+    /// The bank of translation that stands with the group of a slice.
+    pub fn bank(&mut self, slice: u16) -> &mut Translation {
+        let bank = &mut self.slice_mut(slice).1.translation;
+        bank.as_mut().expect("a page's bank stands with the group that its module says")
+    }
+
+    /// Which pages SMs have accessed; they are tracked no more.
+    pub fn take_accessed(&mut self) -> BTreeSet<Page> {
+        let banks = self.groups.iter_mut().filter_map(|group| group.shared.translation.as_mut());
+        banks.flat_map(Translation::take_accessed).collect()
+    }
+
+    /// Looks a page up, or walks for it, as an SM has asked half of the way to the L2 TLB ago. The answer has the other half
+    /// before it, and says when the translation is there.
+    fn translate(&mut self, slice: u16, (sm, page): (SmId, Page), site: &Site<C, D>, out: &mut Out<'_, D>) {
+        let (way, now) = (crate::convert::to_l2_tlb(&site.machine), out.now());
+        let (ready, walked) = self.bank(slice).translate(page, now.saturating_sub(way));
+        let (id, to) = (site.layout.slice(site.module, slice), site.layout.sm(site.module, sm));
+        let at = now + (site.machine.tlb.l2_latency - way);
+        out.send(at, id, to, Message::Translated { page, ready, walked });
+    }
+
+    /// The same for an access that the module may not make: the driver serves the fault.
+    fn walk(&mut self, slice: u16, (page, wanted): (Page, Wanted), site: &Site<C, D>, out: &mut Out<'_, D>) {
+        let (way, now) = (crate::convert::to_l2_tlb(&site.machine), out.now());
+        let (walked, _) = self.bank(slice).translate(page, now.saturating_sub(way));
+        let at = walked.max(now) + crate::convert::host_latency(&site.machine);
+        let fault = Message::Fault { page, module: site.module, wanted };
+        out.send(at, site.layout.slice(site.module, slice), site.layout.driver(), fault);
+    }
+
+    /// Has the group whose first slice is `slice` do its part of a phase.
+    #[cold]
+    fn act(
+        &mut self,
+        slice: u16,
+        (action, extent, counted): (Action, ExtentId, bool),
+        act: u16,
+        (site, uncore): (&Site<C, D>, &mut Uncore<D>),
+        out: &mut Out<'_, D>,
+    ) {
+        let (group, _) = self.place(slice);
+        let SliceGroup { slices, shared } = &mut self.groups[group];
+        let held = |slices: &mut [C::Slice]| {
+            let each = slices.iter_mut().map(|slice| slice.held());
+            each.fold((0, 0), |(valid, dirty), (more, more_dirty)| (valid + more, dirty + more_dirty))
+        };
+        let lines = site.extents.lines(extent);
+        let (now, id) = (out.now(), site.layout.slice(site.module, slice));
+        let (before, written_back) = (counted.then(|| held(slices)), shared.stats.write_back_bytes);
+        let mut taken = now + crate::convert::walk(&site.machine);
+        for slice in &mut *slices {
+            let mut here = SliceContext { id: slice.id(), site, shared, uncore, out };
+            taken = taken.max(slice.act(action, lines.as_deref(), &mut here));
+        }
+        let lost = before.map_or(Lost::default(), |(valid, dirty): (u32, u32)| {
+            let (left, still) = held(slices);
+            Lost { flushed: dirty.saturating_sub(still), dropped: valid.saturating_sub(left) }
+        });
+        let flushed = shared.stats.write_back_bytes - written_back;
+        let at = now + crate::convert::to_controller(&site.machine);
+        out.send(at, id, site.layout.controller(site.module), Message::GroupActed { act, taken, lost, flushed });
+    }
+
+    /// The group of a slice of the module, and which of the group's slices it is.
+    #[inline]
+    pub fn place(&self, slice: u16) -> (usize, usize) {
+        let (group, within) = self.size.split(slice.into());
+        (group as usize - self.first, within as usize)
+    }
+
+    /// A slice by its number in the module, and what it shares with its group.
+    #[inline]
+    pub fn slice(&self, slice: u16) -> (&C::Slice, &SliceShared<D>) {
+        let (group, within) = self.place(slice);
+        let SliceGroup { slices, shared } = &self.groups[group];
+        (&slices[within], shared)
+    }
+
+    /// The same, to act.
+    #[inline]
+    pub fn slice_mut(&mut self, slice: u16) -> (&mut C::Slice, &mut SliceShared<D>) {
+        let (group, within) = self.place(slice);
+        let SliceGroup { slices, shared } = &mut self.groups[group];
+        (&mut slices[within], shared)
+    }
+
+    /// How many slices there are.
+    pub fn count(&self) -> u16 {
+        self.groups.iter().map(|group| group.slices.len() as u16).sum()
+    }
+
+    /// All slices, in order.
+    pub fn slices(&self) -> impl Iterator<Item = &C::Slice> {
+        self.groups.iter().flat_map(|group| &group.slices)
+    }
+
+    /// What the slices of each group share.
+    pub fn shared(&self) -> impl Iterator<Item = &SliceShared<D>> {
+        self.groups.iter().map(|group| &group.shared)
+    }
+
+    /// How long requests have queued at memory until `at`, as a mean of all channels.
+    pub fn queued_until(&self, at: Ps) -> Ps {
+        let channels: u64 = self.shared().map(|shared| shared.memory.busy().count() as u64).sum();
+        Ps(self.shared().map(|shared| shared.memory.waited_until(at).0).sum::<u64>() / channels)
+    }
+
+    /// Counters of the DRAM.
+    pub fn dram(&self) -> DramStats {
+        let mut sum = DramStats::default();
+        self.shared().for_each(|shared| sum.merge(shared.memory.dram()));
+        sum
+    }
+}
+
+/// A message for an SM.
+#[inline]
+fn at_sm<C: Protocol, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &mut SmContext<'_, '_, C, D>) {
+    match *message {
+        Message::Issue { sub_core, .. } => sm.issue(sub_core, here),
+        Message::CtaOver { cta } => sm.end_cta(cta, here),
+        Message::Begin { slot, launch } => sm.begin(slot, launch, here),
+        Message::Start { slot, kernel, cta } => sm.start_cta((slot, kernel, cta), here),
+        Message::Translated { page, ready, walked } => sm.translated((page, ready, walked), here),
+        Message::Fill { register, line, mask, data, seen, by, time } => {
+            sm.fill(FillMessage { register, line, mask, data, seen, by, time: time.read() }, here);
+        }
+        Message::Old { warp, result, by, .. } => sm.old(warp, result, by, here),
+        Message::StoreTaken { credit } => sm.store_taken(credit, here),
+        Message::Drain(drainer) => sm.drain(drainer, here),
+        Message::Drained { warp, scope } => sm.drained(warp, scope, here),
+        Message::Synced { warp } => sm.synced(warp, here.out),
+        other => panic!("{}, {:?}: an SM got {other:?}", here.site.module, sm.id()),
+    }
+}

@@ -1,0 +1,183 @@
+//! How many times as fast as on one thread a run could be on several, from when its events were.
+//!
+//! `cargo bench -p tombolo-system --bench bound [stream|gather|remote]` prints a table for each case. The rows are cuts of the
+//! machine into parts, of which each runs its events one after the other: today's partitions, and finer ones that a model
+//! without shared state in a module would allow.
+//!
+//! Time is cut in windows, no longer than the least latency between two parts. What parts do in one runs side by side, and a
+//! barrier ends it. On T threads a window takes max(events of its largest part, events / T) and a barrier, all in events;
+//! the bound is the number of all events over the sum of that. An event costs as much as any other here, and exchanging
+//! messages nothing: a run on threads stays below the bound.
+
+mod programs;
+
+use std::sync::{Arc, Mutex};
+use tombolo_machine::MachineConfig;
+use tombolo_model::latency::Noted;
+use tombolo_model::layout::{Place, Unit};
+use tombolo_model::message::Message;
+use tombolo_model::turning_link::Way;
+use tombolo_model::watch::{Contents, Watch};
+use tombolo_protocol::Data;
+use tombolo_system::{Broken, run_watched};
+use tombolo_types::{GpuId, Mask, ModuleId, Ps};
+
+/// What a barrier takes, in events. Source: measured on two cores, some 2 us of 0.2 us an event.
+const BARRIER: f64 = 10.0;
+
+/// Numbers of threads.
+const THREADS: [u32; 4] = [2, 8, 16, 64];
+
+/// What an event was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Component {
+    Sm(ModuleId, u16),
+    Slice(ModuleId, u16),
+    /// A module's controller and copy engine.
+    Controller(ModuleId),
+    /// A way of a GPU at the switch.
+    Way(GpuId, Way),
+    /// What else is between GPUs; the command processor; the driver.
+    Beside,
+}
+
+/// Contents of lines that are nothing, in a run whose events are told to a [`Census`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Bare;
+
+impl Data for Bare {
+    type Update = ();
+
+    fn merge(&mut self, _: Bare, _: Mask) {}
+
+    fn update(&mut self, (): (), _: Mask) -> Bare {
+        Bare
+    }
+}
+
+impl Contents for Bare {
+    type Watch = Census;
+    const BREAKABLE: bool = false;
+    type Note<T: Noted> = ();
+
+    fn exchange(self, _: Mask) {}
+}
+
+/// Window and component of each event.
+#[derive(Clone)]
+struct Census {
+    window: Ps,
+    events: Arc<Mutex<Vec<(u32, Component)>>>,
+}
+
+impl Census {
+    fn note(&self, now: Ps, component: Component) {
+        let window = u32::try_from(now.0 / self.window.0).expect("a benchmark is short");
+        self.events.lock().expect("nobody panics while holding it").push((window, component));
+    }
+}
+
+impl Watch<Bare> for Census {
+    fn handles(&self, now: Ps, module: ModuleId, unit: Unit, _: &Message<Bare>) {
+        let component = match unit {
+            Unit::Sm(sm) => Component::Sm(module, sm.0),
+            Unit::Slice(slice) => Component::Slice(module, slice),
+            Unit::Controller | Unit::CopyEngine => Component::Controller(module),
+        };
+        self.note(now, component);
+    }
+
+    fn beside(&self, now: Ps, place: Place, _: &Message<Bare>) {
+        let component = if let Place::Way(gpu, way) = place { Component::Way(gpu, way) } else { Component::Beside };
+        self.note(now, component);
+    }
+}
+
+/// A part of the machine that runs its events one after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Hub,
+    Gpu(u8),
+    Module(ModuleId),
+    One(Component),
+}
+
+/// How a machine may be cut.
+#[derive(Clone, Copy, Debug)]
+enum Cut {
+    /// GPUs with their ways, and what stands beside them.
+    Gpus,
+    /// Modules, ways, and what stands beside them: today's partitions.
+    Modules,
+    /// SMs, slices, controllers, ways.
+    Components,
+}
+
+impl Cut {
+    const ALL: [(Cut, &str); 3] =
+        [(Cut::Gpus, "GPUs"), (Cut::Modules, "modules, as today"), (Cut::Components, "SMs and slices")];
+
+    /// The part that has work from an event.
+    fn part(self, component: Component, modules_per_gpu: u8) -> Part {
+        let module = match component {
+            Component::Sm(module, _) | Component::Slice(module, _) | Component::Controller(module) => module,
+            Component::Way(gpu, _) if matches!(self, Cut::Gpus) => return Part::Gpu(gpu.0),
+            Component::Way(..) => return Part::One(component),
+            Component::Beside => return Part::Hub,
+        };
+        match self {
+            Cut::Gpus => Part::Gpu(module.0 / modules_per_gpu),
+            Cut::Modules => Part::Module(module),
+            Cut::Components => Part::One(component),
+        }
+    }
+}
+
+/// The time of all events on one thread, over that of each number of threads.
+fn bounds(events: &[(u32, Component)], cut: Cut, modules_per_gpu: u8) -> [f64; THREADS.len()] {
+    let mut taken = [0.0; THREADS.len()];
+    for window in events.chunk_by(|a, b| a.0 == b.0) {
+        let part = |same: &[(u32, Component)]| (cut.part(same[0].1, modules_per_gpu), same.len());
+        let mut parts: Vec<(Part, usize)> = window.chunk_by(|a, b| a.1 == b.1).map(part).collect();
+        parts.sort_unstable();
+        let sizes = parts.chunk_by(|a, b| a.0 == b.0).map(|same| same.iter().map(|(_, events)| events).sum());
+        let sizes: Vec<usize> = sizes.collect();
+        let (largest, all) = (sizes.iter().copied().max().unwrap_or(0) as f64, sizes.iter().sum::<usize>() as f64);
+        for (taken, threads) in taken.iter_mut().zip(THREADS) {
+            *taken += largest.max(all / f64::from(threads)) + BARRIER;
+        }
+    }
+    taken.map(|taken| events.len() as f64 / taken)
+}
+
+/// No longer than the least latency between SMs and slices, and between modules.
+fn window(machine: &MachineConfig) -> Ps {
+    let crossbar = machine.crossbar.latency;
+    if machine.topology.modules() > 1 { crossbar.min(machine.module_link.latency) } else { crossbar }
+}
+
+fn print(case: &str) {
+    let spec = programs::spec("hmg", case);
+    let census = Census { window: window(&spec.machine), events: Arc::default() };
+    run_watched::<Bare>(&spec, &census, Broken::default()).expect("a sound program runs");
+    let mut events = census.events.lock().expect("the run has ended");
+    events.sort_unstable();
+    let windows = events.chunk_by(|a, b| a.0 == b.0).count();
+    let (machine, nanoseconds, mean) =
+        (&spec.machine.name, census.window.0 as f64 / 1e3, events.len() / windows.max(1));
+    println!("{case} on {machine}: {mean} events in a window of {nanoseconds:.1} ns");
+    println!("{:24}{}", "", THREADS.map(|threads| format!("{:>8}", format!("T={threads}"))).concat());
+    for (cut, name) in Cut::ALL {
+        let bounds = bounds(&events, cut, spec.machine.topology.modules_per_gpu);
+        println!("{name:24}{}", bounds.map(|bound| format!("{bound:>8.2}")).concat());
+    }
+}
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    for case in ["stream", "gather", "remote"] {
+        if wanted.is_empty() || wanted.iter().any(|arg| arg == case) {
+            print(case);
+        }
+    }
+}

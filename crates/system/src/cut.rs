@@ -1,0 +1,270 @@
+//! How the machine is cut for the engine: each module a partition, and each way of a GPU at a switch; those of a GPU are a
+//! group. What else is between GPUs and the command processor together are another, the hub; where there is one GPU module, it
+//! stands with that. On several threads SMs stand apart from
+//! their module, some in each of several partitions, and the slices of a module that is alone likewise. Where modules are so
+//! close that windows would be too short to be worth a barrier, those of a GPU, or all, share one.
+
+use crate::partition::{Apart, Hub, Part, layout, way_index};
+use std::sync::Arc;
+use tombolo_design::Built;
+use tombolo_engine::Lookahead;
+use tombolo_machine::MachineConfig;
+use tombolo_model::apart::least_delay;
+use tombolo_model::below::Below;
+use tombolo_model::convert::{beyond_controller, broadcast_latency, host_latency, host_way, slice_groups};
+use tombolo_model::gpu_way::GpuWay;
+use tombolo_model::layout::{Layout, Place, Unit};
+use tombolo_model::module::Module;
+use tombolo_model::stats::Mark;
+use tombolo_model::turning_link::Way;
+use tombolo_model::watch::Contents;
+use tombolo_types::{GpuId, ModuleId, Ps};
+
+/// Windows shorter than this cost more in barriers than they win. Assumed: a window of a few events.
+const SHORTEST_WINDOW: Ps = Ps::from_ns(4);
+
+/// Partitions of SMs, and of slices, for each thread, that shares may be dealt evenly. Assumed.
+const PARTS_PER_THREAD: usize = 2;
+
+/// What a partition has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seat {
+    /// Neighbouring modules, by the first.
+    Modules(ModuleId),
+    /// One of the parts into which a module's SMs fall.
+    Sms(ModuleId, u16),
+    /// One of the parts into which a module's slices fall.
+    Slices(ModuleId, u16),
+    /// A way of a GPU.
+    Way(GpuId, Way),
+    /// The hub.
+    Hub,
+}
+
+/// Into how many parts a module falls, or may fall.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// Its SMs; 0: they stay with it.
+    pub sms: u16,
+    /// Its slices, likewise.
+    pub slices: u16,
+}
+
+impl Parts {
+    /// The most into which each of these modules may fall.
+    pub(crate) fn most<C: Below<D>, D: Contents>(modules: &[Module<C, D>], layout: Layout) -> Parts {
+        let sms = if modules.iter().all(Module::may_part) { layout.sms } else { 0 };
+        Parts { sms, slices: modules.iter().map(Module::apart_slices).min().unwrap_or(0) }
+    }
+
+    /// No more than so many.
+    fn limited(self, most: usize) -> Parts {
+        let most = u16::try_from(most).unwrap_or(u16::MAX);
+        Parts { sms: self.sms.min(most), slices: self.slices.min(most) }
+    }
+}
+
+/// In which of `parts` about even parts of `members` one of them is.
+fn part_of(index: u16, members: u16, parts: u16) -> Option<u16> {
+    let first = |part: u16| u32::from(part) * u32::from(members) / u32::from(parts);
+    (0..parts).rev().find(|part| first(*part) <= index.into())
+}
+
+/// How many neighbouring modules share a partition, what stands apart, and how far apart partitions are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// Modules of a partition.
+    pub modules: u8,
+    /// Whether ways and the hub stand with them, all in one partition.
+    pub whole: bool,
+    /// What stands apart from each module. Then no two share a partition.
+    pub parts: Parts,
+    /// Smallest latency between two partitions of a GPU.
+    pub within: Ps,
+    /// Smallest latency between two partitions of different GPUs, or to the hub.
+    pub between: Ps,
+}
+
+impl Cut {
+    /// The cut of a machine whose components are numbered so, for up to so many threads; `most`: what may stand apart from a
+    /// module. A host that takes part is one more GPU of one module.
+    pub(crate) fn of(machine: &MachineConfig, layout: Layout, threads: usize, most: Parts) -> Cut {
+        let topology = &machine.topology;
+        let (module_link, gpu_link) = (machine.module_link.latency, machine.gpu_link.latency);
+        // What no link joins is as far apart as can be.
+        let hop = if topology.modules_per_gpu > 1 { module_link } else { Ps::NEVER };
+        let to_port = if topology.modules_per_gpu > 1 { module_link } else { Ps::ZERO };
+        let (near, cross) = match GpuWay::apart(machine, layout) {
+            Some(apart) => (apart.modules, apart.ways),
+            None if topology.gpus > 1 => (Ps::NEVER, to_port + Ps(gpu_link.0 / 2)),
+            None => (Ps::NEVER, Ps::NEVER),
+        };
+        let by_hub = layout.host && layout.ways <= topology.gpus;
+        let to_host = host_way(machine).filter(|_| by_hub).map_or(Ps::NEVER, |way| to_port + Ps(way.0 / 2));
+        // A lone module's controller and the command processor share a partition.
+        let way = host_latency(machine).min(broadcast_latency(machine));
+        let to_hub = if layout.modules == 1 { way } else { beyond_controller(way, machine) };
+        let beyond = cross.min(to_host).min(to_hub);
+        let alone = layout.all_modules() == 1;
+        if most.sms > 0 && threads > 1 {
+            let parts = most.limited((threads * PARTS_PER_THREAD).div_ceil(usize::from(layout.all_modules())));
+            let within = hop.min(near).min(beyond).min(least_delay(machine));
+            if within >= SHORTEST_WINDOW {
+                return Cut { modules: 1, whole: false, parts, within, between: beyond };
+            }
+        }
+        for (modules, within) in [(1, hop.min(near)), (topology.modules_per_gpu, near)] {
+            let within = within.min(beyond);
+            if !alone && within >= SHORTEST_WINDOW {
+                return Cut { modules, whole: false, parts: Parts::default(), within, between: beyond };
+            }
+        }
+        Cut {
+            modules: layout.all_modules(),
+            whole: true,
+            parts: Parts::default(),
+            within: Ps::NEVER,
+            between: Ps::NEVER,
+        }
+    }
+
+    /// How far apart its partitions are: those of a GPU are a group, and the hub is another.
+    pub(crate) fn lookahead(&self, machine: &MachineConfig, layout: Layout) -> Lookahead {
+        let groups = self.seats(machine, layout).into_iter().map(|(group, _)| group).collect();
+        Lookahead { groups, within: self.within, between: self.between }
+    }
+
+    /// The partition of each component.
+    pub(crate) fn homes(&self, machine: &MachineConfig, layout: Layout) -> Vec<u16> {
+        let seats = self.seats(machine, layout);
+        let home = |place| {
+            let seat = match place {
+                _ if self.whole => return 0,
+                Place::Module(module, unit) if self.is_apart(unit) => self.seat_apart(module, unit, machine, layout),
+                Place::Module(module, _) => Seat::Modules(ModuleId(module.0 / self.modules * self.modules)),
+                Place::Way(gpu, way) => Seat::Way(gpu, way),
+                Place::Switch | Place::CommandProcessor | Place::Driver if layout.modules == 1 => {
+                    Seat::Modules(ModuleId(0))
+                }
+                Place::Switch | Place::CommandProcessor | Place::Driver => Seat::Hub,
+            };
+            seats.iter().position(|(_, other)| *other == seat).expect("each component has a partition") as u16
+        };
+        layout.places().into_iter().map(home).collect()
+    }
+
+    /// Whether a component of a module stands apart from it.
+    fn is_apart(&self, unit: Unit) -> bool {
+        match unit {
+            Unit::Sm(_) => self.parts.sms > 0,
+            Unit::Slice(_) => self.parts.slices > 0,
+            Unit::Controller | Unit::CopyEngine => false,
+        }
+    }
+
+    /// Where one is that does.
+    fn seat_apart(&self, module: ModuleId, unit: Unit, machine: &MachineConfig, layout: Layout) -> Seat {
+        let whole = Seat::Modules(module);
+        match unit {
+            Unit::Sm(sm) => part_of(sm.0, layout.sms, self.parts.sms).map_or(whole, |part| Seat::Sms(module, part)),
+            Unit::Slice(slice) => {
+                let groups = slice_groups(machine);
+                let group = slice / (layout.slices / groups);
+                part_of(group, groups, self.parts.slices).map_or(whole, |part| Seat::Slices(module, part))
+            }
+            Unit::Controller | Unit::CopyEngine => whole,
+        }
+    }
+
+    /// What its partitions have, each behind the number of its group.
+    fn seats(&self, machine: &MachineConfig, layout: Layout) -> Vec<(u16, Seat)> {
+        if self.whole {
+            return vec![(0, Seat::Modules(ModuleId(0)))];
+        }
+        let topology = &machine.topology;
+        let gpus = topology.gpus + u8::from(layout.host);
+        let mut seats = Vec::new();
+        for gpu in 0..gpus {
+            let modules = (0..layout.all_modules()).step_by(usize::from(self.modules));
+            let own = modules.filter(|first| first / topology.modules_per_gpu == gpu);
+            for first in own.map(ModuleId) {
+                seats.push((u16::from(gpu), Seat::Modules(first)));
+                let sms = (0..self.parts.sms).map(|part| Seat::Sms(first, part));
+                let apart = sms.chain((0..self.parts.slices).map(|part| Seat::Slices(first, part)));
+                seats.extend(apart.map(|seat| (u16::from(gpu), seat)));
+            }
+            let ways = Way::BOTH.into_iter().filter(|_| gpu < layout.ways);
+            seats.extend(ways.map(|way| (u16::from(gpu), Seat::Way(GpuId(gpu), way))));
+        }
+        if layout.modules > 1 {
+            seats.push((u16::from(gpus), Seat::Hub));
+        }
+        seats
+    }
+
+    /// Puts the modules, the ways of the GPUs and the hub into their partitions. `hints`: whether events are to be shown to
+    /// them ahead of time.
+    pub(crate) fn partitions<C: Below<D>, D: Contents>(
+        &self,
+        built: &Built,
+        modules: Vec<Module<C, D>>,
+        (ways, hub): (Vec<GpuWay>, Hub<C, D>),
+        hints: bool,
+    ) -> Vec<Part<C, D>> {
+        let layout = layout(built);
+        let places: Arc<[(Place, Mark)]> = layout.places().into_iter().map(|place| (place, Mark::of(place))).collect();
+        let (watch, mut hub) = (hub.watch.clone(), Some(hub));
+        let (mut modules, mut ways) = (modules.into_iter(), ways.into_iter());
+        let mut apart = Vec::new().into_iter();
+        let mut parts = Vec::new();
+        for (_, seat) in self.seats(&built.machine, layout) {
+            let mut part = Part::new(Arc::clone(&places), watch.clone(), hints);
+            match seat {
+                Seat::Modules(first) => {
+                    part.first = first.0;
+                    part.modules.extend(modules.by_ref().take(usize::from(self.modules)));
+                    if first == ModuleId(0) && (self.whole || layout.modules == 1) {
+                        part.hub = hub.take();
+                    }
+                    if self.parts != Parts::default() {
+                        apart = self.apart(&mut part.modules[0], built).into_iter();
+                    }
+                }
+                Seat::Sms(..) | Seat::Slices(..) => part.apart = apart.next(),
+                Seat::Way(gpu, way) => {
+                    part.first_way = way_index(gpu, way);
+                    part.ways.extend(ways.next());
+                }
+                Seat::Hub => part.hub = hub.take(),
+            }
+            parts.push(part);
+        }
+        if self.whole {
+            parts[0].ways.extend(ways);
+        }
+        parts
+    }
+
+    /// What stands apart from a module, in the order of the seats.
+    fn apart<C: Below<D>, D: Contents>(&self, module: &mut Module<C, D>, built: &Built) -> Vec<Apart<C, D>> {
+        let sms = module.part_sms(self.parts.sms).into_iter().map(|sms| Apart::Sms(Box::new(sms)));
+        let slices = module.part_slices(self.parts.slices, built).into_iter();
+        sms.chain(slices.map(|slices| Apart::Slices(Box::new(slices)))).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_of_a_gpu_are_nearer_to_each_other_than_to_others() {
+        let machine = tombolo_machine::machine("hmg-4x4").expect("a preset").check().expect("a preset is sound");
+        let layout = Layout { modules: 16, host: false, sms: 1, slices: 1, ways: 4 };
+        let Lookahead { groups, within, between } =
+            Cut::of(&machine, layout, 1, Parts::default()).lookahead(&machine, layout);
+        let gpus = (0..4).flat_map(|gpu| [gpu; 6]);
+        assert_eq!(groups, gpus.chain([4]).collect::<Vec<u16>>(), "four modules and two ways each, and the hub");
+        assert_eq!((within, between), (Ps::from_ns(32), Ps::from_ns(128)), "a hop; the way between GPUs");
+    }
+}
