@@ -139,7 +139,8 @@ impl<D: Contents> SliceShared<D> {
     /// Idle, of the group `group`.
     pub fn new<C>(site: &Site<C, D>, built: &Built, group: GroupIndex) -> SliceShared<D> {
         let slices = usize::from(site.machine.l2.slices) / group.groups as usize;
-        let has_bank = group.index % (group.groups / u32::from(crate::convert::tlb_banks(&site.machine))) == 0;
+        let each = group.groups / u32::from(crate::convert::tlb_banks(&site.machine));
+        let has_bank = group.index.is_multiple_of(each);
         let (first, sms) = (group.index as usize * slices, usize::from(site.layout.sms.max(1)));
         SliceShared {
             memory: Memory::new(crate::convert::memory(&site.machine, built.l3_write), group),

@@ -72,7 +72,7 @@ impl SetIndex {
     }
 
     /// An index over `sets` sets for the lines of some slices alone. Its hash is independent of which slice a line goes to, as
-    /// that of [`scatter`]. Panics on zero.
+    /// that of `scatter`. Panics on zero.
     pub fn within_slices(sets: u32) -> SetIndex {
         SetIndex { hash: SCATTER, ..SetIndex::new(sets) }
     }

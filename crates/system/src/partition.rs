@@ -1,4 +1,4 @@
-//! A part of the machine as the engine runs it ([`crate::cut`] says which there are), and what stands beside the modules.
+//! A part of the machine as the engine runs it (`cut.rs` says which there are), and what stands beside the modules.
 
 use std::sync::Arc;
 use tombolo_design::Built;
