@@ -139,10 +139,11 @@ fn any_program_survives_writing() {
 #[test]
 fn every_workload_survives_writing() {
     for workload in bench::list() {
-        // Programs for several GPUs keep the dimension that these share: once through is enough.
-        let repeats = |name: &&str| workload.parameters().iter().any(|known| known.name == *name);
-        let repeated = ["iterations", "steps", "rounds"].iter().find(|name| workload.cut_by_gpus() && repeats(name));
-        let once: Vec<_> = repeated.map(|name| ((*name).to_owned(), "1".to_owned())).into_iter().collect();
+        // Programs for several GPUs keep the dimension that these share, and stages are alike: once through is enough.
+        let repeats = |name: &&&str| workload.parameters().iter().any(|known| known.name == **name);
+        let of_gpus = ["iterations", "steps", "rounds"].iter().filter(|_| workload.cut_by_gpus()).find(repeats);
+        let repeated = of_gpus.into_iter().chain(["stages"].iter().filter(repeats));
+        let once: Vec<_> = repeated.map(|name| ((*name).to_owned(), "1".to_owned())).collect();
         let request = Request::new(*workload, Scale::new(1, 1024).unwrap(), &once, 1).unwrap();
         let recording = bench::record(*workload, &request, &RecordOptions::default(), Mode::Auto).unwrap();
         let (_out, file) = written(&recording);

@@ -1,8 +1,8 @@
 //! miniAMR: a stencil on blocks of cells that split and merge as an object moves through the mesh.
 //!
 //! A stage fills the ghost cells of all blocks, one kernel an axis, from neighbours of the same, twice or half
-//! the size, and then averages each cell with its six neighbours. Between time steps the object moves, and two
-//! kernels fill the blocks that merged and split.
+//! the size, and then averages each cell with its six neighbours. The object moves behind each time step. Behind every fifth
+//! the mesh follows it, and two kernels fill the blocks that merged and split.
 //!
 //! Not modelled: miniAMR's checksums.
 
@@ -27,12 +27,13 @@ const THREADS: u32 = 256;
 /// Radius of the object, as a fraction of a root block times the root of the roots of a plane. Source: assumed,
 /// so that a quarter of the mesh is refined.
 const RADIUS: f64 = 0.28;
-/// Motion of the object along x and y in a time step, as a fraction of the mesh. Source: assumed, so that it
-/// leaves and enters blocks in every step even where four of them span the mesh.
-const MOTION: [f64; 2] = [0.13, 0.07];
+/// Motion of the object along x and y in a time step, as a fraction of the mesh. Source: assumed, so that in five steps it
+/// leaves and enters blocks even where four of them span the mesh; miniAMR's README has examples of 0.025 to 0.04.
+const MOTION: [f64; 2] = [0.026, 0.014];
 /// Words of an entry of the list of changes: a large block and its eight parts.
 const CHANGE: i32 = 9;
-static PARAMETERS: [Parameter; 9] = [
+
+static PARAMETERS: [Parameter; 10] = [
     Parameter {
         name: "blocks",
         kind: Kind::Count { low: 1, high: 1 << 20 },
@@ -85,16 +86,23 @@ static PARAMETERS: [Parameter; 9] = [
     Parameter {
         name: "steps",
         kind: Kind::Count { low: 1, high: 1000 },
-        default: "3",
-        about: "time steps; the object moves before each but the first",
-        source: "assumed: two changes of the mesh with stages before, between and after",
+        default: "20",
+        about: "time steps; the object moves behind each",
+        source: "miniAMR, `num_tsteps`",
     },
     Parameter {
         name: "stages",
         kind: Kind::Count { low: 1, high: 1000 },
-        default: "1",
+        default: "20",
         about: "stages of a time step",
-        source: "assumed: miniAMR has 20 (`stages_per_ts`), all alike: four dependent kernels each",
+        source: "miniAMR, `stages_per_ts`",
+    },
+    Parameter {
+        name: "period",
+        kind: Kind::Count { low: 1, high: 1000 },
+        default: "5",
+        about: "time steps from one change of the mesh to the next",
+        source: "miniAMR, `refine_freq`",
     },
 ];
 
@@ -124,6 +132,7 @@ struct Blocks {
     levels: u32,
     steps: u64,
     stages: u64,
+    period: u64,
     seed: u64,
 }
 
@@ -147,6 +156,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         levels: count("levels") as u32,
         steps: count("steps"),
         stages: count("stages"),
+        period: count("period"),
         seed: request.seed,
     }))
 }
@@ -351,6 +361,19 @@ impl Blocks {
         host.copy_to_device(self.changes);
     }
 
+    /// The mesh follows the object.
+    fn adapt(&self, host: &mut Host<'_>, mesh: &mut Octree, step: u64) -> Done {
+        let [merges, splits] = mesh.adapt(|place| self.wanted(place, step));
+        self.announce(host, &merges);
+        self.launch(host, "merge", merges.len(), |cta| self.merge(cta))?;
+        self.announce(host, &splits);
+        self.launch(host, "split", 8 * splits.len(), |cta| self.split(cta))?;
+        self.describe(host.memory(), mesh);
+        host.copy_to_device(self.active);
+        host.copy_to_device(self.neighbours);
+        Ok(())
+    }
+
     /// Writes the lists of blocks and neighbours.
     fn describe(&self, memory: &Memory, mesh: &Octree) {
         for (entry, slot) in (0..).zip(mesh.active()) {
@@ -373,7 +396,7 @@ impl Blocks {
         mesh
     }
 
-    /// Whether the middle of a block lies in the object, a cylinder along z that moves around in the mesh.
+    /// Whether the middle of a block lies in the object, a cylinder along z that moves around in the mesh, after `step` steps.
     fn wanted(&self, place: Place, step: u64) -> bool {
         let sides = [self.roots.x, self.roots.y].map(f64::from);
         let apart = [0, 1].map(|axis| {
@@ -414,21 +437,14 @@ impl Instance for Blocks {
         host.copy_to_device(self.active);
         host.copy_to_device(self.neighbours);
         let mut mesh = self.first_mesh();
-        for step in 0..self.steps {
-            if step > 0 {
-                let [merges, splits] = mesh.adapt(|place| self.wanted(place, step));
-                self.announce(host, &merges);
-                self.launch(host, "merge", merges.len(), |cta| self.merge(cta))?;
-                self.announce(host, &splits);
-                self.launch(host, "split", 8 * splits.len(), |cta| self.split(cta))?;
-                self.describe(host.memory(), &mesh);
-                host.copy_to_device(self.active);
-                host.copy_to_device(self.neighbours);
-            }
+        for step in 1..=self.steps {
             let active = mesh.active().len();
             for _ in 0..self.stages {
                 (0..3).try_for_each(|axis| self.launch(host, "exchange", active, |cta| self.exchange(cta, axis)))?;
                 self.launch(host, "stencil", active, |cta| self.stencil(cta))?;
+            }
+            if step.is_multiple_of(self.period) {
+                self.adapt(host, &mut mesh, step)?;
             }
         }
         host.copy_to_host(self.cells);
@@ -442,11 +458,11 @@ impl Instance for Blocks {
             let first = |slot| cells.clone().map(|cell| self.start(self.stored(slot, variable, cell))).collect();
             let values = mesh.active().into_iter().map(|slot| (slot, first(slot))).collect();
             let mut reference = Reference { blocks: self, mesh, values };
-            for step in 0..self.steps {
-                if step > 0 {
+            for step in 1..=self.steps {
+                (0..self.stages).for_each(|_| reference.stage());
+                if step.is_multiple_of(self.period) {
                     reference.adapt(step);
                 }
-                (0..self.stages).for_each(|_| reference.stage());
             }
             for (slot, expected) in &reference.values {
                 let found: Vec<f64> =

@@ -1,10 +1,13 @@
 //! SNAP: discrete-ordinates transport. For each octant of directions, a wavefront of kernels sweeps the mesh,
 //! one kernel a diagonal plane.
 //!
-//! A warp's lanes are the angles of one cell and one energy group. A CTA has eight cells of a plane and one
-//! group, groups first: modules share a plane's cells, never its groups.
+//! A warp's lanes are the angles of one cell and one energy group. A CTA has eight cells of a plane and one group. The CTAs
+//! of a group follow each other, and its part of each array is in one piece: modules own groups, and share no plane's cells.
+//! Source: lanl/SNAP, sweep.f90 (threads sweep groups of their own, in the outermost loop) and solvar.f90 (the group is the
+//! slowest index of every array). In its port to CUDA (ports/legion) a kernel has one group, too.
 //!
-//! Scattering is isotropic (`nmom` = 1), assumed as the simplest. Not modelled: the fix-up of negative fluxes (SNAP's `fixup`), which would make branches depend on data.
+//! Scattering is isotropic (`nmom` = 1), assumed as the simplest. Not modelled: the fix-up of negative fluxes (SNAP's
+//! `fixup`), which would make branches depend on data.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::cells::Cells;
@@ -143,6 +146,11 @@ struct Point {
 }
 
 impl Transport {
+    /// Cells of a CTA.
+    fn per_cta(&self) -> u64 {
+        u64::from(self.threads) / self.angles as u64
+    }
+
     /// The cells that the sweep of `octant` reaches after `distance` steps.
     fn plane(&self, octant: i32, distance: i32) -> Vec<i32> {
         let side = self.cells.x;
@@ -189,11 +197,17 @@ impl Transport {
 }
 
 impl Plane<'_> {
+    /// CTAs of a group.
+    fn chunks(&self) -> u64 {
+        (self.members.len() as u64).div_ceil(self.transport.per_cta())
+    }
+
     fn kernel(&self, cta: &mut Cta<'_>) {
         let transport = self.transport;
-        let per_cta = transport.threads as i32 / transport.angles;
-        let group = cta.index() as i32 % transport.groups;
-        let first = cta.index() as i32 / transport.groups * per_cta;
+        let per_cta = transport.per_cta() as i32;
+        let chunks = self.chunks() as i32;
+        let group = cta.index() as i32 / chunks;
+        let first = cta.index() as i32 % chunks * per_cta;
         cta.each_warp(|warp| {
             let thread = warp.thread();
             let member = warp.compute(ComputeClass::Int, 3, thread / transport.angles + first);
@@ -270,13 +284,12 @@ impl Instance for Transport {
         for array in [self.flux[0], self.source, self.inverse, self.angle] {
             host.copy_to_device(array);
         }
-        let per_cta = u64::from(self.threads) / self.angles as u64;
         for _ in 0..self.sweeps {
             for octant in 0..self.octants {
                 for distance in 0..=3 * (self.cells.x - 1) {
                     let members = self.plane(octant, distance);
                     let plane = Plane { transport: self, octant, members: &members };
-                    let ctas = (members.len() as u64).div_ceil(per_cta) * self.groups as u64;
+                    let ctas = plane.chunks() * self.groups as u64;
                     host.launch(Grid::new("snap-sweep", ctas, self.threads), |cta| plane.kernel(cta))?;
                 }
             }
@@ -311,5 +324,42 @@ impl Instance for Transport {
         }
         agree("scalar flux", &memory.to_vec(self.scalar), &scalar)?;
         agree("angular flux", &memory.to_vec(self.flux[1]), &after)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bench::{Mode, Request, find, record};
+    use crate::record::RecordOptions;
+    use crate::scale::Scale;
+    use tombolo_types::stream::{CtaStream, Op, Program};
+
+    #[test]
+    fn a_quarter_of_the_ctas_stores_a_quarter_of_the_groups() {
+        let given = [("side", "8"), ("angles", "8"), ("groups", "4"), ("octants", "1")];
+        let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let workload = find("snap").unwrap();
+        let request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
+        let recording = record(workload, &request, &RecordOptions::default(), Mode::Verify).unwrap();
+        let line = recording.line_size();
+        let mut stream = CtaStream::default();
+        let mut stores = 0;
+        for (kernel, info) in (0..).zip(recording.kernels()) {
+            for cta in 0..info.ctas {
+                recording.cta(kernel, cta, &mut stream).unwrap();
+                for op in &stream.ops {
+                    let Op::Store { accesses, .. } = op else { continue };
+                    for access in &stream.accesses[accesses.range()] {
+                        let address = line.address_of(access.line);
+                        let mut arrays = recording.arrays().iter();
+                        let array = arrays.find(|array| array.addresses().contains(&address)).unwrap();
+                        let quarter = (address - array.base) * 4 / array.bytes;
+                        assert_eq!(quarter, u64::from(cta * 4 / info.ctas), "{}", array.name);
+                        stores += 1;
+                    }
+                }
+            }
+        }
+        assert!(stores > 1000);
     }
 }

@@ -4,8 +4,8 @@
 //! level. `advance` looks at every node too: a marked one is visited and joins the front, and the flag `over` tells the
 //! host to go on. The host clears that flag before each level and reads it behind.
 //!
-//! CTAs that reach a node at once store the same to it, so no result depends on their order. A mark takes 4 bytes here,
-//! one in Rodinia.
+//! A mark takes one byte, and CTAs that reach a node at once store the same to it: no result depends on their order. Marks of
+//! scattered nodes leave the rest of a word as it was, and are stored at their home.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
 use crate::bench::reference::levels;
@@ -32,7 +32,7 @@ static PARAMETERS: [Parameter; 2] = [
         kind: Kind::Count { low: 1, high: MOST_NODES },
         default: "131072",
         about: "nodes of the random graph, of six arcs each on average, at scale 1; scales",
-        source: "CPElide, Table II: graph128k.txt",
+        source: "CPElide, Table II: graph128k.txt; Rodinia's graph1MW_6.txt has 1,000,000",
     },
     Parameter {
         name: "source",
@@ -47,7 +47,7 @@ static PARAMETERS: [Parameter; 2] = [
 pub(crate) static BFS: Benchmark = Benchmark {
     name: "rodinia-bfs",
     about: "breadth-first search of a random graph: two launches a level, masks, a flag that the host reads",
-    source: "Rodinia 3.1 bfs (yuhc/gpu-rodinia, cuda/bfs/bfs.cu); CPElide, Table II",
+    source: "Rodinia 3.1 bfs (yuhc/gpu-rodinia, cuda/bfs/bfs.cu); NUMA-GPU, Table 2 (Rodinia-BFS); CPElide, Table II",
     parameters: &PARAMETERS,
     nonlinear: true,
     address_only: false,
@@ -62,13 +62,13 @@ struct Search {
     /// Node at the end of each arc.
     arcs: Array<i32>,
     /// Whether a node is of the front.
-    mask: Array<u32>,
+    mask: Array<bool>,
     /// Whether a node is of the next front.
-    updating: Array<u32>,
-    visited: Array<u32>,
+    updating: Array<bool>,
+    visited: Array<bool>,
     /// Level of each node.
     cost: Array<i32>,
-    over: Array<u32>,
+    over: Array<bool>,
 }
 
 /// A graph in which each node has edges to some others, all at random. Loops and parallel edges stay.
@@ -108,19 +108,19 @@ impl Search {
             let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
             warp.when(node.lt(self.graph.nodes() as i32), |warp| {
                 let front = warp.load(self.mask, node);
-                warp.when(front.ne(0), |warp| {
-                    warp.store(self.mask, node, 0);
+                warp.when(front, |warp| {
+                    warp.store(self.mask, node, false);
                     let at = warp.compute(ComputeClass::Int, 1 + ADDRESS, node * 2);
                     let (first, count) = (warp.load(self.nodes, at), warp.load(self.nodes, at + 1));
                     warp.repeat(count.cast::<u32>(), |warp, arc| {
                         let arc = warp.compute(ComputeClass::Int, 1, first + arc as i32);
                         let neighbour = warp.load(self.arcs, arc);
                         let visited = warp.load(self.visited, neighbour);
-                        warp.when(visited.eq(0), |warp| {
+                        warp.when(visited.eq(false), |warp| {
                             let cost = warp.load(self.cost, node) + 1;
                             let cost = warp.compute(ComputeClass::Int, 1, cost);
                             warp.store(self.cost, neighbour, cost);
-                            warp.store(self.updating, neighbour, 1);
+                            warp.store(self.updating, neighbour, true);
                         });
                     });
                 });
@@ -134,11 +134,11 @@ impl Search {
             let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
             warp.when(node.lt(self.graph.nodes() as i32), |warp| {
                 let marked = warp.load(self.updating, node);
-                warp.when(marked.ne(0), |warp| {
-                    warp.store(self.mask, node, 1);
-                    warp.store(self.visited, node, 1);
-                    warp.store(self.over, Lanes::all(0), 1);
-                    warp.store(self.updating, node, 0);
+                warp.when(marked, |warp| {
+                    warp.store(self.mask, node, true);
+                    warp.store(self.visited, node, true);
+                    warp.store(self.over, Lanes::all(0), true);
+                    warp.store(self.updating, node, false);
                 });
             });
         });
@@ -154,8 +154,8 @@ impl Instance for Search {
         });
         memory.fill(self.arcs, |arc| self.graph.target()[arc as usize] as i32);
         let is_source = |node: u64| node == u64::from(self.source);
-        memory.fill(self.mask, |node| u32::from(is_source(node)));
-        memory.fill(self.visited, |node| u32::from(is_source(node)));
+        memory.fill(self.mask, is_source);
+        memory.fill(self.visited, is_source);
         memory.fill(self.cost, |node| if is_source(node) { 0 } else { FAR });
     }
 
@@ -168,12 +168,12 @@ impl Instance for Search {
         host.copy_to_device(self.cost);
         let grid = |name| Grid::new(name, u64::from(self.graph.nodes().div_ceil(THREADS)), THREADS);
         loop {
-            host.memory().write(self.over, 0, 0);
+            host.memory().write(self.over, 0, false);
             host.copy_to_device(self.over);
             host.launch_ordered(grid("expand"), |cta| self.expand(cta))?;
             host.launch_ordered(grid("advance"), |cta| self.advance(cta))?;
             host.copy_to_host(self.over);
-            if host.memory().read(self.over, 0) == 0 {
+            if !host.memory().read(self.over, 0) {
                 break;
             }
         }
@@ -195,6 +195,44 @@ impl Instance for Search {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::{Mode, find, record};
+    use crate::record::RecordOptions;
+    use crate::scale::Scale;
+    use std::collections::BTreeMap;
+    use tombolo_types::stream::{CtaStream, Op, Program};
+
+    /// Stores to each array, and those of them that are performed at their home: `[stores, at home]`.
+    fn stores(nodes: u64) -> BTreeMap<String, [u32; 2]> {
+        let workload = find("rodinia-bfs").unwrap();
+        let request = Request::new(workload, Scale::FULL, &[("nodes".into(), nodes.to_string())], 7).unwrap();
+        let recording = record(workload, &request, &RecordOptions::default(), Mode::Verify).unwrap();
+        let (mut found, mut stream) = (BTreeMap::<String, [u32; 2]>::new(), CtaStream::default());
+        for (kernel, info) in (0..).zip(recording.kernels()) {
+            for cta in 0..info.ctas {
+                recording.cta(kernel, cta, &mut stream).unwrap();
+                for op in &stream.ops {
+                    let (at, accesses) = match op {
+                        Op::Store { accesses, .. } => (0, accesses),
+                        Op::Atomic { accesses, .. } => (1, accesses),
+                        _ => continue,
+                    };
+                    let address = recording.line_size().address_of(stream.accesses[accesses.range()][0].line);
+                    let array = recording.arrays().iter().find(|array| array.addresses().contains(&address)).unwrap();
+                    found.entry(array.name.clone()).or_default()[at] += 1;
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn marks_of_scattered_nodes_are_stored_at_their_home() {
+        let found = stores(5000);
+        let at_home = |name: &str| f64::from(found[name][1]) / f64::from(found[name][0] + found[name][1]);
+        assert_eq!((at_home("cost"), at_home("over")), (0.0, 0.0), "four bytes, and all that an array has: {found:?}");
+        let marks = ["mask", "updating-mask", "visited"].map(at_home);
+        assert!(marks.iter().all(|share| *share > 0.9), "{found:?}");
+    }
 
     #[test]
     fn a_node_has_six_arcs_on_average_and_every_arc_leads_back() {

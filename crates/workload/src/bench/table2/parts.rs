@@ -12,7 +12,6 @@ type Part = (Given, &'static str, u64);
 
 /// Workloads whose grids follow the scale or a parameter. Source: NUMA-GPU, Table 2.
 const SCALED: [(Row, Part); 22] = [
-    (("bfs", &[("nodes", "1000000"), ("degree", "6"), ("threads", "512")], 1954, 38), (&[], "1/16", 16)),
     (("comd", &[("threads", "480")], 3588, 319), (&[("z", "5"), ("steps", "1")], "1", 10)),
     (
         ("comd", &[("mapping", "thread"), ("x", "56"), ("y", "56"), ("z", "54")], 5724, 393),
@@ -24,7 +23,7 @@ const SCALED: [(Row, Part); 22] = [
     (("mcb", &[], 5001, 162), (&[], "1/16", 16)),
     (
         ("miniamr", &[("side", "12"), ("blocks", "3286"), ("x", "16"), ("y", "12")], 76033, 2752),
-        (&[("side", "4"), ("variables", "5")], "1/16", 128),
+        (&[("side", "4"), ("variables", "5"), ("stages", "2")], "1/16", 128),
     ),
     (("minicontact", &[("columns", "336"), ("rows", "336"), ("threads", "512")], 250, 21), (&[("steps", "2")], "1", 1)),
     (("minicontact", &[("rows", "1200"), ("threads", "96")], 15423, 257), (&[("steps", "2")], "1/16", 16)),
@@ -41,6 +40,7 @@ const SCALED: [(Row, Part); 22] = [
     (("pathfinder", &[("columns", "1000000"), ("rows", "410")], 4630, 1570), (&[("rows", "41")], "1/16", 16)),
     (("rabbitct", &[], 131_072, 524), (&[("images", "1")], "1/64", 64)),
     (("raytracing", &[], 3072, 87), (&[("bounces", "0")], "1/64", 64)),
+    (("rodinia-bfs", &[("nodes", "1000000")], 1954, 38), (&[], "1/16", 16)),
     (("rsbench", &[], 7813, 19), (&[], "1/256", 256)),
     (
         ("snap", &[("side", "31"), ("angles", "16"), ("groups", "12"), ("threads", "512")], 200, 744),

@@ -66,7 +66,7 @@ impl Reference<'_> {
         self.values = self.mesh.blocks().map(block).collect();
     }
 
-    /// The change of the mesh before `step`.
+    /// The change of the mesh behind `step`.
     pub(super) fn adapt(&mut self, step: u64) {
         let (inner, side) = (self.blocks.inner(), self.blocks.side);
         let [merges, splits] = self.mesh.adapt(|place| self.blocks.wanted(place, step));
