@@ -156,9 +156,8 @@ fn scaled(sides: [u64; 3], wanted: u64) -> [u64; 3] {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let asked = ["x", "y", "z"].map(|name| request.values.count(name));
-    let sides = ["x", "y", "z"].map(|name| request.values.count(name).next_multiple_of(MULTIPLE));
-    let wanted = request.scale.of(asked.iter().product());
+    let sides = ["x", "y", "z"].map(|name| request.fit_multiple(name, request.values.count(name), MULTIPLE));
+    let wanted = request.scale.of(sides.iter().product());
     let sides = scaled(sides, wanted);
     let rule = "sides are halved or doubled, in multiples of 4";
     request.fit("z", wanted.div_ceil(sides[0] * sides[1]), sides[2], rule);
