@@ -54,7 +54,7 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "pennant" => &[("rays", "7"), ("rings", "9"), ("cycles", "3")],
         "hacc" => &[("particles", "150"), ("trials", "2")],
         "cusolver" => &[("size", "250"), ("ctas", "3")],
-        "hpgmg" => &[("x", "16"), ("y", "16"), ("z", "8"), ("smooths", "1")],
+        "hpgmg" => &[("x", "8"), ("y", "8"), ("z", "8"), ("smooths", "1"), ("host", "100")],
         "miniamr" => &[
             ("x", "3"),
             ("y", "3"),

@@ -212,7 +212,11 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("dmr", &[("side", "80"), ("ctas", "2")]),
     ("snap", &[("side", "5"), ("angles", "16"), ("groups", "2"), ("threads", "512")]),
     ("minicontact", &[("columns", "21"), ("rows", "17"), ("threads", "96")]),
-    ("hpgmg", &[("x", "16"), ("y", "16"), ("z", "12"), ("smooths", "1"), ("planes", "5")]),
+    ("hpgmg", &[("x", "12"), ("y", "4"), ("z", "8"), ("boxes", "1"), ("host", "1"), ("cycle", "V"), ("align", "32")]),
+    (
+        "hpgmg",
+        &[("x", "36"), ("y", "8"), ("z", "4"), ("smooths", "1"), ("host", "500"), ("solves", "2"), ("vectors", "9")],
+    ),
     ("alexnet-conv2", &[("batch", "5"), ("inputs", "8"), ("outputs", "70"), ("side", "9"), ("launches", "2")]),
     ("alexnet-conv4", &[("batch", "3"), ("inputs", "8"), ("outputs", "70"), ("side", "9"), ("tile", "64x64")]),
     ("overfeat-layer3", &[("batch", "3"), ("inputs", "7"), ("outputs", "70"), ("side", "9"), ("tile", "48x64")]),
@@ -520,7 +524,7 @@ fn layers_that_do_not_fit_are_refused() {
 fn small_instances_run_every_kernel() {
     let expected: [(&str, &[&str]); 3] = [
         ("miniamr", &["exchange", "merge", "split", "stencil"]),
-        ("hpgmg", &["interpolate", "residual", "restrict", "smooth"]),
+        ("hpgmg", &["boundary", "clear", "copy", "exchange", "interpolate", "norm", "residual", "restrict", "smooth"]),
         ("nekbone", &["add2s1", "add2s2", "ax", "copy", "dot", "dot-finish", "gather-scatter", "mask"]),
     ];
     for (name, kernels) in expected {

@@ -1,429 +1,364 @@
-//! HPGMG-FV: finite-volume geometric multigrid. A V-cycle smooths on each level, restricts the residual to the
-//! next coarser one, solves the coarsest by smoothing, and interpolates the correction back.
+//! HPGMG-FV: finite-volume geometric multigrid, as NVIDIA's CUDA version runs it on one GPU.
 //!
-//! Every step is a kernel over one level, one thread a cell; coarse levels are short kernels of few CTAs.
+//! A level is cut into boxes. Each box has a layer of ghost cells around it in memory, which one kernel copies from
+//! neighbouring boxes and another sets at the border of the domain, ahead of every half sweep, residual and interpolation.
+//! Full multigrid starts on the coarsest level, and runs a V-cycle on each finer one. Levels of few cells are the host's.
 //!
-//! Not modelled: the boxes that HPGMG cuts a level into, and the copies of ghost cells between them; its
-//! Krylov solver on the coarsest level.
+//! Not modelled: the kernels that set coefficients up on coarse levels; the lists from which CTAs read their tiles, and the
+//! table of colours: both follow from indices; the bottom solver's iterations.
 
-use crate::bench::benchmark::Benchmark;
-use crate::bench::cells::Cells;
+mod kernels;
+mod level;
+mod plain;
+
+use crate::bench::benchmark::{Benchmark, demand};
 use crate::bench::reference::agree;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
-use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
+use crate::simt::{Array, Memory, Scaling};
+use kernels::Ghosts;
+use level::{Level, Reach};
+use plain::{Plain, coefficient, inverse};
 
-/// Threads of a CTA. Source: assumed, the usual size.
-const THREADS: u32 = 256;
-/// Sides of the finest level are multiples of this, so that there are at least five levels. Source: assumed.
-const MULTIPLE: u64 = 16;
-/// Cells between the starts of levels in an array, a multiple of one line of any machine.
-const ALIGNMENT: u32 = 32;
-/// Constant `a` of the operator `a α u - b ∇·β∇u`; `b` is 1. Source: assumed; HPGMG-FV with `USE_HELMHOLTZ`, whose
-/// nine arrays a level reach the footprint of HMG Table III.
-const A: f64 = 1.0;
+/// Cells that sides of boxes are multiples of, so that there are two levels.
+const MULTIPLE: u64 = 4;
+/// Vectors that a solve touches.
+const TOUCHED: u64 = 8;
+/// Vectors that a level has besides, in this order. Source: hpgmg-cuda, `defines.h`.
+const OTHERS: [&str; 4] = ["alpha", "l1_inverse", "exact", "valid"];
 
-static PARAMETERS: [Parameter; 7] = [
+static PARAMETERS: [Parameter; 10] = [
     Parameter {
         name: "x",
-        kind: Kind::Count { low: 16, high: 1 << 10 },
-        default: "256",
-        about: "cells along x, at scale 1; scales by the root, to whole multiples of 16",
-        source: "HPGMG-FV, eight boxes of 128 cells a side; reaches the 1.32 GB of HMG Table III",
+        kind: Kind::Count { low: 4, high: 512 },
+        default: "128",
+        about: "cells of a box along x, at scale 1; z, y and x are halved in turn until their product is scaled",
+        source: "HPGMG-FV, `log2_box_dim` 7; eight such boxes reach the footprints of the papers",
     },
     Parameter {
         name: "y",
-        kind: Kind::Count { low: 16, high: 1 << 10 },
-        default: "256",
-        about: "cells along y, at scale 1; scales by the root, to whole multiples of 16",
-        source: "HPGMG-FV, as x",
+        kind: Kind::Count { low: 4, high: 512 },
+        default: "128",
+        about: "cells of a box along y, at scale 1; scales as x",
+        source: "HPGMG-FV, boxes are cubes",
     },
     Parameter {
         name: "z",
-        kind: Kind::Count { low: 2, high: 1 << 10 },
-        default: "256",
-        about: "cells along z; does not scale, because modules share planes of z",
-        source: "HPGMG-FV, as x",
+        kind: Kind::Count { low: 4, high: 512 },
+        default: "128",
+        about: "cells of a box along z, at scale 1; scales as x",
+        source: "HPGMG-FV, boxes are cubes",
+    },
+    Parameter {
+        name: "boxes",
+        kind: Kind::Count { low: 1, high: 8 },
+        default: "2",
+        about: "boxes along each axis",
+        source: "HPGMG-FV, `target_boxes_per_rank` 8, as its example jobs have",
+    },
+    Parameter {
+        name: "align",
+        kind: Kind::Choice(&["4", "32"]),
+        default: "4",
+        about: "doubles that a row of a box is padded to a multiple of",
+        source: "`BOX_ALIGN_JSTRIDE`: 4 in HPGMG-FV, 32 in hpgmg-cuda with unified memory",
+    },
+    Parameter {
+        name: "vectors",
+        kind: Kind::Count { low: 8, high: 12 },
+        default: "8",
+        about: "vectors of a level: eight that a solve touches, and others of the set-up",
+        source: "`VECTORS_RESERVED`: 10 in HPGMG-FV, 12 in hpgmg-cuda; eight reach the 1.32 GB of HMG Table III",
     },
     Parameter {
         name: "smooths",
         kind: Kind::Count { low: 1, high: 100 },
         default: "3",
         about: "red-black sweeps before and after each correction",
-        source: "HPGMG-FV, Gauss-Seidel (`NUM_SMOOTHS`)",
+        source: "HPGMG-FV, Gauss-Seidel (`NUM_SMOOTHS`), the default smoother",
     },
     Parameter {
-        name: "bottom",
-        kind: Kind::Count { low: 1, high: 1000 },
-        default: "12",
-        about: "red-black sweeps on the coarsest level",
-        source: "assumed: in place of the Krylov solver, whose some ten iterations apply the operator twice each",
+        name: "cycle",
+        kind: Kind::Choice(&["F", "V"]),
+        default: "F",
+        about: "a solve: full multigrid, or one V-cycle",
+        source: "HPGMG-FV, `--fv-cycle` (F)",
     },
     Parameter {
-        name: "planes",
-        kind: Kind::Count { low: 1, high: 64 },
-        default: "1",
-        about: "cells along z that a thread computes one after the other",
-        source: "assumed: one; HPGMG's CUDA version has tiles of several planes",
-    },
-    Parameter {
-        name: "cycles",
+        name: "solves",
         kind: Kind::Count { low: 1, high: 1000 },
         default: "1",
-        about: "V-cycles",
-        source: "assumed: a cycle visits every level on its way down and up, and all cycles are alike",
+        about: "solves, each from zero",
+        source: "assumed: all are alike",
+    },
+    Parameter {
+        name: "host",
+        kind: Kind::Count { low: 1, high: 1 << 30 },
+        default: "10000",
+        about: "cells of a level that the host still computes, at scale 1",
+        source: "hpgmg-cuda, `build.sh` (`HOST_LEVEL_SIZE_THRESHOLD`)",
     },
 ];
 
 /// The benchmark. The levels below the finest, and so its launches, grow with the logarithm of its side.
 pub(crate) static HPGMG: Benchmark = Benchmark {
     name: "hpgmg",
-    about: "geometric multigrid V-cycles: dependent stencil kernels from large grids to tiny ones",
-    source: "HPGMG-FV (Adams et al., LBNL-6630E); HMG Table III (HPC_HPGMG); NUMA-GPU, Table 2 (HPC-HPGMG, -UVM)",
+    about: "geometric multigrid: boxes exchange ghost cells ahead of each stencil, on large levels and on tiny ones",
+    source: "HPGMG-FV (Adams et al., LBNL-6630E), second order, with the kernels of NVIDIA's hpgmg-cuda; HMG Table III \
+             (HPC_HPGMG); NUMA-GPU, Table 2 (HPC-HPGMG, -UVM)",
     parameters: &PARAMETERS,
     nonlinear: true,
     address_only: true,
     lay_out,
 };
 
-/// Arrays that hold all levels, the finest first.
+/// Vectors of all levels, the finest first; the last is the host's.
 struct Multigrid {
-    /// Solution, and the copy that the other half of the sweeps writes.
+    /// Solution, and the vector that takes half sweeps and residuals.
     u: [Array<f64>; 2],
+    /// Right-hand side of the finest level.
     rhs: Array<f64>,
-    residual: Array<f64>,
-    alpha: Array<f64>,
+    /// Right-hand side of a cycle.
+    remainder: Array<f64>,
     /// Coefficient of the face below each cell along each axis.
     beta: [Array<f64>; 3],
     /// Inverse of the operator's diagonal.
     inverse: Array<f64>,
+    /// The largest magnitude, as the bits of a double.
+    norm: Array<u64>,
     levels: Vec<Level>,
+    /// Of each level, by reach.
+    ghosts: Vec<[Ghosts; 2]>,
     smooths: u64,
-    bottom: u64,
-    planes: i32,
-    cycles: u64,
+    full: bool,
+    solves: u64,
     seed: u64,
 }
 
-/// One level.
-#[derive(Clone, Copy)]
-struct Level {
-    cells: Cells,
-    /// Index of its first cell in each array.
-    first: i32,
-    /// Inverse square of the side of a cell; the finest level's cells have side 1.
-    scale: f64,
-}
-
-impl Level {
-    /// Halves the sides as long as all are even and larger than two.
-    fn all(cells: Cells) -> Vec<Level> {
-        let mut levels = vec![Level { cells, first: 0, scale: 1.0 }];
-        while let Some(&Level { cells: Cells { x, y, z }, first, scale }) = levels.last()
-            && [x, y, z].iter().all(|side| side % 2 == 0 && *side > 2)
-        {
-            let next = first + ((x * y * z) as u32).next_multiple_of(ALIGNMENT) as i32;
-            levels.push(Level { cells: Cells { x: x / 2, y: y / 2, z: z / 2 }, first: next, scale: scale / 4.0 });
+/// Sides of a box at the scale: z, y and x in turn halved, or doubled, until their product is nearest.
+fn scaled(sides: [u64; 3], wanted: u64) -> [u64; 3] {
+    let mut scaled = sides;
+    for step in 0.. {
+        let [cells, axis] = [scaled.iter().product::<u64>(), 2 - step % 3].map(u128::from);
+        let side = &mut scaled[axis as usize];
+        let square = u128::from(wanted) * u128::from(wanted);
+        if cells * cells > 2 * square && step < 64 {
+            *side = (*side / 2).next_multiple_of(MULTIPLE);
+        } else if 2 * cells * cells < square {
+            *side *= 2;
+        } else {
+            break;
         }
-        levels
     }
-
-    fn sides(&self) -> [i32; 3] {
-        [self.cells.x, self.cells.y, self.cells.z]
-    }
-
-    /// Distance in memory between neighbours along each axis.
-    fn strides(&self) -> [i32; 3] {
-        [1, self.cells.x, self.cells.x * self.cells.y]
-    }
+    scaled
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let side = |name| request.fit_multiple(name, request.scale.side_of(request.values.count(name)), MULTIPLE);
-    let [x, y] = ["x", "y"].map(side);
+    let sides = ["x", "y", "z"].map(|name| request.fit_multiple(name, request.values.count(name), MULTIPLE));
+    let wanted = request.scale.of(sides.iter().product());
+    let sides = scaled(sides, wanted);
+    let rule = "sides are halved or doubled, in multiples of 4";
+    request.fit("z", wanted.div_ceil(sides[0] * sides[1]), sides[2], rule);
     let count = |name| request.values.count(name);
-    let z = count("z");
-    check_indices(name, x * y * z * 2, "cells of all levels")?;
-    let levels = Level::all(Cells { x: x as i32, y: y as i32, z: z as i32 });
-    let cells = levels.last().map_or(0, |level| level.first + level.cells.count()) as u64;
-    let mut array = |name| memory.array(name, cells, Scaling::Scales);
-    Ok(Box::new(Multigrid {
-        u: [array("u"), array("temporary")],
-        rhs: array("rhs"),
-        residual: array("residual"),
-        alpha: array("alpha"),
-        beta: [array("beta_x"), array("beta_y"), array("beta_z")],
-        inverse: array("inverse"),
+    let (boxes, align) = (count("boxes"), request.values.text("align") == "32");
+    let align = if align { 32 } else { 4 };
+    let padded = [sides[0].next_multiple_of(align) + align, sides[1] + 2, sides[2] + 3];
+    check_indices(name, padded.iter().product::<u64>() * boxes.pow(3) * 2, "elements of a vector")?;
+    let threshold = request.scale.of(count("host"));
+    let levels = Level::all(sides.map(|side| side as i32), boxes as i32, align as i32, threshold as i32);
+    demand(name, levels.len() > 1, || "a level of boxes that cannot be halved".to_owned())?;
+    let elements = levels.last().map_or(0, |level| level.end() as u64);
+    let mut vector = |name| memory.array(name, elements, Scaling::Scales);
+    let grids = Multigrid {
+        u: [vector("u"), vector("temporary")],
+        rhs: vector("rhs"),
+        remainder: vector("remainder"),
+        beta: [vector("beta_x"), vector("beta_y"), vector("beta_z")],
+        inverse: vector("inverse"),
+        norm: memory.array("norm", 1, Scaling::Fixed),
+        ghosts: levels.iter().map(|level| [Reach::Faces, Reach::Box].map(|reach| Ghosts::new(level, reach))).collect(),
         levels,
         smooths: count("smooths"),
-        bottom: count("bottom"),
-        planes: count("planes") as i32,
-        cycles: count("cycles"),
+        full: request.values.text("cycle") == "F",
+        solves: count("solves"),
         seed: request.seed,
-    }))
+    };
+    for name in OTHERS.iter().take((count("vectors") - TOUCHED) as usize) {
+        memory.array::<f64>(name, elements, Scaling::Scales);
+    }
+    Ok(Box::new(grids))
 }
 
 type Done = Result<(), RecordError>;
 
 impl Multigrid {
-    /// Runs `body(warp, index of the cell, its coordinates)` for each cell of a level, one thread for each column of
-    /// as many cells along z as a thread has planes.
-    fn each_cell(
-        &self,
-        host: &mut Host<'_>,
-        name: &str,
-        level: Level,
-        body: impl Fn(&mut Warp<'_>, Lanes<i32>, [Lanes<i32>; 3]) + Sync,
-    ) -> Done {
-        let (cells, planes) = (level.cells, self.planes);
-        let columns = Cells { z: (cells.z as u32).div_ceil(planes as u32) as i32, ..cells };
-        let ctas = (columns.count() as u64).div_ceil(u64::from(THREADS));
-        host.launch(Grid::new(name, ctas, THREADS), |cta: &mut Cta<'_>| {
-            cta.each_warp(|warp| {
-                let column = warp.compute(ComputeClass::Int, 1, warp.global_thread());
-                warp.when(column.lt(columns.count()), |warp| {
-                    let [x, y, z] = columns.places(warp, column);
-                    if planes == 1 {
-                        return body(warp, column + level.first, [x, y, z]);
-                    }
-                    for plane in 0..planes {
-                        let place = [x, y, z * planes + plane];
-                        let cell = cells.indices(warp, place);
-                        warp.when(place[2].lt(cells.z), |warp| body(warp, cell + level.first, place));
-                    }
-                });
-            });
+    /// The level of the host.
+    fn last(&self) -> usize {
+        self.levels.len() - 1
+    }
+
+    fn smooth(&self, host: &mut Host<'_>, depth: usize) -> Done {
+        let [u, temporary] = self.u;
+        (0..2 * self.smooths as i32).try_for_each(|half| {
+            let [from, to] = if half % 2 == 0 { [u, temporary] } else { [temporary, u] };
+            self.fill_ghosts(host, depth, Reach::Faces, from)?;
+            self.half_sweep(host, depth, half, [from, to])
         })
     }
 
-    /// The operator applied to `u` at a cell whose own value is `centre`. Beyond the border lies the negative
-    /// of the border cell, so that the face between is zero.
-    fn apply(
-        &self,
-        warp: &mut Warp<'_>,
-        level: Level,
-        u: Array<f64>,
-        at: Lanes<i32>,
-        place: [Lanes<i32>; 3],
-        centre: Lanes<f64>,
-    ) -> Lanes<f64> {
-        let mut flow = Lanes::all(0.0);
-        for (axis, (side, stride)) in level.sides().into_iter().zip(level.strides()).enumerate() {
-            let below = place[axis].gt(0);
-            let above = place[axis].lt(side - 1);
-            let (down, up) = (below.select(at - stride, at), above.select(at + stride, at));
-            let (down, up) = warp.compute(ComputeClass::Int, 4, (down, up));
-            let low_face = warp.load(self.beta[axis], at);
-            // The border's face has the coefficient of the border cell's own.
-            let high_face = warp.load(self.beta[axis], up);
-            let (low, high) = (warp.load(u, down), warp.load(u, up));
-            let low = below.select(low, low * -1.0);
-            let high = above.select(high, high * -1.0);
-            flow = flow + low_face * (low - centre) + high_face * (high - centre);
+    fn residual(&self, host: &mut Host<'_>, depth: usize, rhs: Array<f64>) -> Done {
+        self.fill_ghosts(host, depth, Reach::Faces, self.u[0])?;
+        self.find_residual(host, depth, rhs)
+    }
+
+    /// Corrects a level by the coarser one, or starts it there where it keeps nothing.
+    fn correct(&self, host: &mut Host<'_>, depth: usize, kept: f64) -> Done {
+        if depth + 1 < self.last() {
+            self.fill_ghosts(host, depth + 1, Reach::Box, self.u[0])?;
         }
-        let own = warp.load(self.alpha, at) * centre * A;
-        warp.compute(ComputeClass::Fp64, 15, own - flow * level.scale)
+        self.interpolate(host, depth, kept)
     }
 
-    /// One half of a red-black sweep from `u[turn]` to the other: cells of one colour move, the rest are copied.
-    fn half_sweep(&self, host: &mut Host<'_>, level: Level, colour: i32) -> Done {
-        let (from, to) = (self.u[colour as usize], self.u[1 - colour as usize]);
-        self.each_cell(host, "smooth", level, |warp, at, place| {
-            let centre = warp.load(from, at);
-            let rhs = warp.load(self.rhs, at);
-            let applied = self.apply(warp, level, from, at, place, centre);
-            let inverse = warp.load(self.inverse, at);
-            let [x, y, z] = place;
-            let moves = ((x + y + z) % 2).eq(colour);
-            let moved = moves.select(centre + inverse * (rhs - applied), centre);
-            let moved = warp.compute(ComputeClass::Fp64, 4, moved);
-            warp.store(to, at, moved);
-        })
+    /// A V-cycle from a level down.
+    fn cycle(&self, host: &mut Host<'_>, depth: usize) -> Done {
+        if depth == self.last() {
+            self.solve_on_host(host, |plain| plain.cycle(0));
+            return Ok(());
+        }
+        self.smooth(host, depth)?;
+        self.residual(host, depth, self.remainder)?;
+        self.restrict(host, depth, self.u[1])?;
+        if depth + 1 < self.last() {
+            self.clear(host, depth + 1, self.u[0])?;
+        }
+        self.cycle(host, depth + 1)?;
+        self.correct(host, depth, 1.0)?;
+        self.smooth(host, depth)
     }
 
-    fn smooth(&self, host: &mut Host<'_>, level: Level, sweeps: u64) -> Done {
-        (0..sweeps).try_for_each(|_| {
-            self.half_sweep(host, level, 0)?;
-            self.half_sweep(host, level, 1)
-        })
-    }
-
-    fn find_residual(&self, host: &mut Host<'_>, level: Level) -> Done {
-        self.each_cell(host, "residual", level, |warp, at, place| {
-            let centre = warp.load(self.u[0], at);
-            let rhs = warp.load(self.rhs, at);
-            let applied = self.apply(warp, level, self.u[0], at, place, centre);
-            let residual = warp.compute(ComputeClass::Fp64, 1, rhs - applied);
-            warp.store(self.residual, at, residual);
-        })
-    }
-
-    /// The mean of eight residuals becomes the right-hand side of the coarser level, whose solution starts
-    /// at zero.
-    fn restrict(&self, host: &mut Host<'_>, fine: Level, coarse: Level) -> Done {
-        self.each_cell(host, "restrict", coarse, |warp, at, place| {
-            let corner = fine.cells.indices(warp, place.map(|at| at * 2)) + fine.first;
-            let [_, row, plane] = fine.strides();
-            let mut sum = Lanes::all(0.0);
-            for offset in [0, row, plane, plane + row] {
-                let [left, right] = warp.load_vector(self.residual, corner + offset);
-                sum = sum + left + right;
+    fn solve(&self, host: &mut Host<'_>) -> Done {
+        self.clear(host, 0, self.u[0])?;
+        self.find_norm(host, self.rhs)?;
+        self.take_rhs(host)?;
+        if self.full {
+            (0..self.last()).try_for_each(|depth| self.restrict(host, depth, self.remainder))?;
+            self.solve_on_host(host, Plain::full);
+            for depth in (0..self.last()).rev() {
+                self.correct(host, depth, 0.0)?;
+                self.cycle(host, depth)?;
             }
-            let mean = warp.compute(ComputeClass::Fp64, 8, sum * 0.125);
-            warp.store(self.rhs, at, mean);
-            warp.store(self.u[0], at, 0.0);
-        })
-    }
-
-    /// Each cell adds the correction of the coarse cell around it.
-    fn interpolate(&self, host: &mut Host<'_>, coarse: Level, fine: Level) -> Done {
-        self.each_cell(host, "interpolate", fine, |warp, at, place| {
-            let around = coarse.cells.indices(warp, place.map(|at| at / 2)) + coarse.first;
-            let corrected = warp.load(self.u[0], at) + warp.load(self.u[0], around);
-            let corrected = warp.compute(ComputeClass::Fp64, 1, corrected);
-            warp.store(self.u[0], at, corrected);
-        })
-    }
-
-    fn cycle(&self, host: &mut Host<'_>) -> Done {
-        let coarsest = self.levels.len() - 1;
-        for pair in self.levels.windows(2) {
-            self.smooth(host, pair[0], self.smooths)?;
-            self.find_residual(host, pair[0])?;
-            self.restrict(host, pair[0], pair[1])?;
+        } else {
+            self.cycle(host, 0)?;
         }
-        self.smooth(host, self.levels[coarsest], self.bottom)?;
-        for pair in self.levels.windows(2).rev() {
-            self.interpolate(host, pair[1], pair[0])?;
-            self.smooth(host, pair[0], self.smooths)?;
-        }
-        Ok(())
+        self.residual(host, 0, self.rhs)?;
+        self.find_norm(host, self.u[1])
     }
 
-    /// Coefficient of the face below a cell along `axis`; of its centre for axis 3. Smooth, and the same on
-    /// every level at the same point.
-    fn coefficient(&self, level: &Level, index: i32, axis: usize) -> f64 {
-        let (place, sides) = (level.cells.place(index), level.sides());
-        let along = |at: usize| {
-            let half = if at == axis { 0.0 } else { 0.5 };
-            (f64::from(place[at]) + half) / f64::from(sides[at])
-        };
-        1.0 + 0.5 * along(0) * (1.0 - along(1)) + 0.25 * along(2)
+    /// The host solves for its level: it reads the right-hand side, and leaves the solution with its ghost cells.
+    fn solve_on_host(&self, host: &mut Host<'_>, solve: impl Fn(&mut Plain)) {
+        let (level, memory) = (self.levels[self.last()], host.memory());
+        let mut plain = Plain::new(level.cells(), level.scale, self.smooths);
+        let elements = level.elements();
+        let rhs: Vec<f64> = elements.clone().map(|index| memory.read(self.remainder, index)).collect();
+        plain.set_rhs(|place| {
+            let (block, place) = level.owner(place);
+            rhs[level.index(block, place) as usize - elements.start as usize]
+        });
+        solve(&mut plain);
+        memory.fill_part(self.u[0], elements, |index| {
+            let cell = level.cell(index as i32);
+            cell.map_or(0.0, |(block, place)| plain.at(add(level.low(block), place)))
+        });
     }
 
-    /// The operator's diagonal.
-    fn diagonal(&self, level: &Level, index: i32) -> f64 {
-        let place = level.cells.place(index);
-        let mut sum = 0.0;
-        for (axis, (side, stride)) in level.sides().into_iter().zip(level.strides()).enumerate() {
-            let inner = place[axis] < side - 1;
-            let low = self.coefficient(level, index, axis);
-            let high = if inner { self.coefficient(level, index + stride, axis) } else { low };
-            sum += low * if place[axis] > 0 { 1.0 } else { 2.0 } + high * if inner { 1.0 } else { 2.0 };
-        }
-        A * self.coefficient(level, index, 3) + sum * level.scale
+    fn start(&self, place: [i32; 3]) -> f64 {
+        f64::from(noise::unit(self.seed, self.levels[0].cells().index(place) as u64))
     }
 
-    fn start(&self, index: u64) -> f64 {
-        f64::from(noise::unit(self.seed, index))
-    }
-
-    /// Sets `array` on every level to `value(level, cell)`.
-    fn fill_levels(&self, memory: &Memory, array: Array<f64>, value: impl Fn(&Level, i32) -> f64) {
+    /// Sets a vector on every level to `value(level, place in the level, whether that is a box's own cell)`.
+    fn fill_levels(&self, memory: &Memory, vector: Array<f64>, value: impl Fn(&Level, [i32; 3], bool) -> f64) {
         for level in &self.levels {
-            let (first, count) = (level.first, level.cells.count());
-            let cells = first as u64..(first + count) as u64;
-            memory.fill_part(array, cells, |at| value(level, at as i32 - first));
-        }
-    }
-}
-
-/// The plain solver that the kernels are compared with.
-struct Reference<'a> {
-    grids: &'a Multigrid,
-    /// Solution and right-hand side of each level.
-    u: Vec<Vec<f64>>,
-    rhs: Vec<Vec<f64>>,
-}
-
-impl Reference<'_> {
-    fn residual(&self, depth: usize, index: i32) -> f64 {
-        let (level, u) = (&self.grids.levels[depth], &self.u[depth]);
-        let (place, centre) = (level.cells.place(index), u[index as usize]);
-        let mut flow = 0.0;
-        for (axis, (side, stride)) in level.sides().into_iter().zip(level.strides()).enumerate() {
-            let low = if place[axis] > 0 { u[(index - stride) as usize] } else { -centre };
-            let inner = place[axis] < side - 1;
-            let high = if inner { u[(index + stride) as usize] } else { -centre };
-            let above = if inner { index + stride } else { index };
-            flow += self.grids.coefficient(level, index, axis) * (low - centre);
-            flow += self.grids.coefficient(level, above, axis) * (high - centre);
-        }
-        let own = A * self.grids.coefficient(level, index, 3) * centre;
-        self.rhs[depth][index as usize] - (own - flow * level.scale)
-    }
-
-    /// Red-black sweeps in place: a cell's neighbours all have the other colour.
-    fn smooth(&mut self, depth: usize, sweeps: u64) {
-        let level = self.grids.levels[depth];
-        for half in 0..2 * sweeps {
-            for index in 0..level.cells.count() {
-                if level.cells.place(index).iter().sum::<i32>() as u64 % 2 == half % 2 {
-                    let step = self.residual(depth, index) / self.grids.diagonal(&level, index);
-                    self.u[depth][index as usize] += step;
-                }
-            }
+            memory.fill_part(vector, level.elements(), |index| {
+                let cell = level.cell(index as i32);
+                cell.map_or(0.0, |(block, place)| value(level, add(level.low(block), place), level.owns(place)))
+            });
         }
     }
 
-    fn cycle(&mut self, depth: usize) {
-        let level = self.grids.levels[depth];
-        let Some(coarse) = self.grids.levels.get(depth + 1).map(|level| level.cells) else {
-            return self.smooth(depth, self.grids.bottom);
+    /// The solution of the finest level in order of its cells.
+    fn solution(&self, memory: &Memory) -> Vec<f64> {
+        let (level, u) = (&self.levels[0], memory.to_vec(self.u[0]));
+        let cells = level.cells();
+        let at = |index| {
+            let (block, place) = level.owner(cells.place(index));
+            u[level.index(block, place) as usize]
         };
-        self.smooth(depth, self.grids.smooths);
-        let around = |index| coarse.index(level.cells.place(index).map(|at| at / 2)) as usize;
-        self.u[depth + 1] = vec![0.0; coarse.count() as usize];
-        self.rhs[depth + 1] = vec![0.0; coarse.count() as usize];
-        for index in 0..level.cells.count() {
-            self.rhs[depth + 1][around(index)] += self.residual(depth, index) / 8.0;
-        }
-        self.cycle(depth + 1);
-        for index in 0..level.cells.count() {
-            self.u[depth][index as usize] += self.u[depth + 1][around(index)];
-        }
-        self.smooth(depth, self.grids.smooths);
+        (0..cells.count()).map(at).collect()
     }
+}
+
+fn add(a: [i32; 3], b: [i32; 3]) -> [i32; 3] {
+    [0, 1, 2].map(|axis| a[axis] + b[axis])
 }
 
 impl Instance for Multigrid {
     fn fill(&self, memory: &Memory) {
-        memory.fill_part(self.rhs, 0..self.levels[0].cells.count() as u64, |cell| self.start(cell));
-        self.fill_levels(memory, self.alpha, |level, cell| self.coefficient(level, cell, 3));
+        let level = self.levels[0];
+        memory.fill_part(self.rhs, level.elements(), |index| {
+            let cell = level.cell(index as i32).filter(|(_, place)| level.owns(*place));
+            cell.map_or(0.0, |(block, place)| self.start(add(level.low(block), place)))
+        });
         for (axis, beta) in self.beta.into_iter().enumerate() {
-            self.fill_levels(memory, beta, |level, cell| self.coefficient(level, cell, axis));
+            self.fill_levels(memory, beta, |level, place, _| coefficient(level.cells(), place, axis));
         }
-        self.fill_levels(memory, self.inverse, |level, cell| 1.0 / self.diagonal(level, cell));
+        self.fill_levels(
+            memory,
+            self.inverse,
+            |level, place, own| {
+                if own { inverse(level.cells(), place, level.scale) } else { 0.0 }
+            },
+        );
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
-        for array in [self.rhs, self.alpha, self.inverse].into_iter().chain(self.beta) {
-            host.copy_to_device(array);
+        for vector in [self.rhs, self.inverse].into_iter().chain(self.beta) {
+            host.copy_to_device(vector);
         }
-        (0..self.cycles).try_for_each(|_| self.cycle(host))?;
-        host.copy_to_host(self.u[0]);
+        (0..self.solves).try_for_each(|_| self.solve(host))?;
+        host.copy_first_to_host(self.u[0], self.levels[0].elements().end);
         Ok(())
     }
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let cells = self.levels[0].cells.count() as usize;
-        let mut reference =
-            Reference { grids: self, u: vec![Vec::new(); self.levels.len()], rhs: vec![Vec::new(); self.levels.len()] };
-        reference.u[0] = vec![0.0; cells];
-        reference.rhs[0] = (0..cells as u64).map(|cell| self.start(cell)).collect();
-        (0..self.cycles).for_each(|_| reference.cycle(0));
-        agree("solution", &memory.to_vec(self.u[0])[..cells], &reference.u[0])
+        let finest = self.levels[0];
+        let mut plain = Plain::new(finest.cells(), finest.scale, self.smooths);
+        plain.set_rhs(|place| self.start(place));
+        if self.full {
+            plain.full()
+        } else {
+            plain.cycle(0)
+        }
+        agree("solution", &self.solution(memory), plain.solution())?;
+        let norm = f64::from_bits(memory.read(self.norm, 0));
+        agree("norm", &[norm], &[plain.norm()])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn boxes_are_halved_and_doubled_axis_by_axis() {
+        let cube = 1 << 21;
+        assert_eq!(scaled([128; 3], cube), [128; 3]);
+        assert_eq!(scaled([128; 3], cube / 16), [64, 64, 32]);
+        assert_eq!(scaled([128; 3], cube / 32), [64, 32, 32]);
+        // A quarter is nearer to a third than a half is.
+        assert_eq!(scaled([128; 3], cube / 3), [128, 64, 64]);
+        assert_eq!(scaled([128; 3], cube * 4), [128, 256, 256]);
+        assert_eq!(scaled([4; 3], 1), [4; 3]);
     }
 }
