@@ -25,8 +25,8 @@ const RODINIA_AND_MESHES: [Row; 11] = [
     ("hotspot", &[], 7396, 64),
     ("kmeans", &[("points", "819200"), ("features", "34"), ("program", "rodinia")], 3249, 221),
     ("lulesh", &[], 12202, 578),
-    ("lulesh-unstructured", &[("side", "30")], 435, 19),
-    ("lulesh-unstructured", &[("side", "68")], 4940, 208),
+    ("lulesh-unstructured", &[("side", "32")], 435, 19),
+    ("lulesh-unstructured", &[("side", "71")], 4940, 208),
     ("srad", &[], 16384, 98),
 ];
 
