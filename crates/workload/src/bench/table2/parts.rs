@@ -11,7 +11,7 @@ use tombolo_types::stream::{Command, CtaStream, Program};
 type Part = (Given, &'static str, u64);
 
 /// Workloads whose grids follow the scale or a parameter. Source: NUMA-GPU, Table 2.
-const SCALED: [(Row, Part); 22] = [
+const SCALED: [(Row, Part); 25] = [
     (("bfs", &[("nodes", "1000000"), ("degree", "6"), ("threads", "512")], 1954, 38), (&[], "1/16", 16)),
     (("comd", &[("threads", "480")], 3588, 319), (&[("z", "5"), ("steps", "1")], "1", 10)),
     (
@@ -21,6 +21,9 @@ const SCALED: [(Row, Part); 22] = [
     (("dmr", &[], 82, 248), (&[("side", "260"), ("rounds", "1")], "1/16", 16)),
     (("hpgmg", &[("z", "288"), ("planes", "6")], 10506, 1571), (&[], "1/64", 64)),
     (("hpgmg", &[("z", "368"), ("planes", "8")], 10436, 1975), (&[], "1/64", 64)),
+    (("lulesh", &[], 12202, 578), (&[("steps", "1")], "1", 1)),
+    (("lulesh-unstructured", &[], 435, 19), (&[("steps", "1")], "1", 1)),
+    (("lulesh-unstructured", &[("side", "72")], 4940, 208), (&[("steps", "1")], "1", 1)),
     (("mcb", &[], 5001, 162), (&[], "1/16", 16)),
     (
         ("miniamr", &[("side", "12"), ("blocks", "3286"), ("x", "16"), ("y", "12")], 76033, 2752),

@@ -7,6 +7,7 @@ use super::regions::Regions;
 use super::{ADDRESS, Domain, Done, Field};
 use crate::bench::benchmark::where_on;
 use crate::record::{Host, RecordError};
+use crate::scale::Scale;
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
 /// Threads of a CTA of the kernels that compute forces and strains. Source: LULESH 2.0's CUDA port (`block_size`).
@@ -20,9 +21,9 @@ const MOST_CTAS: u32 = 1024;
 /// Instructions of an evaluation of the equation of state: those of its parts in `separate.rs`.
 const EVALUATION: u16 = 127;
 
-/// CTAs of the kernel of time constraints.
-pub(super) fn ctas_of_limits(elements: u64) -> u64 {
-    elements.div_ceil(u64::from(WIDE)).min(u64::from(MOST_CTAS))
+/// CTAs of the kernel of time constraints. Their most follows the scale, as the elements of a thread stay as many.
+pub(super) fn ctas_of_limits(elements: u64, scale: Scale) -> u64 {
+    elements.div_ceil(u64::from(WIDE)).min(scale.of(u64::from(MOST_CTAS)))
 }
 
 /// The arrays that LULESH 1.0 has not.
@@ -289,4 +290,64 @@ fn evaluate([energy, pressure, viscosity, quadratic, linear, change, volume]: [f
     let [coefficient, new_pressure] = physics::pressure(new_energy, compression, volume);
     let new_viscosity = viscous(new_energy, volume, coefficient, new_pressure);
     [new_energy, new_pressure, physics::cut_viscosity(new_viscosity), coefficient]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bench::{Mode, Request, find, record};
+    use crate::record::{RecordOptions, Recording};
+    use crate::scale::Scale;
+    use std::collections::{BTreeMap, BTreeSet};
+    use tombolo_types::stream::{CtaStream, Program};
+
+    fn recorded(given: &[(&str, &str)]) -> Recording {
+        let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+        let workload = find("lulesh").unwrap();
+        let request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
+        record(workload, &request, &RecordOptions::default(), Mode::AddressOnly).unwrap()
+    }
+
+    /// Lines of an array that each CTA of a kernel touches.
+    fn lines(recording: &Recording, kernel: &str, array: &str) -> BTreeMap<u32, BTreeSet<u64>> {
+        let place = recording.kernels().iter().position(|info| info.name == kernel).unwrap();
+        let array = recording.arrays().iter().find(|other| other.name == array).unwrap();
+        let mut stream = CtaStream::default();
+        let of = |cta| {
+            recording.cta(place as u32, cta, &mut stream).unwrap();
+            let addresses = stream.accesses.iter().map(|access| recording.line_size().address_of(access.line));
+            (cta, addresses.filter(|address| array.addresses().contains(address)).collect())
+        };
+        (0..recording.kernels()[place].ctas).map(of).collect()
+    }
+
+    /// 51³ elements are more than 1024 CTAs have threads.
+    #[test]
+    fn time_constraints_read_every_element_of_a_mesh_that_is_larger_than_their_grid() {
+        let recording = recorded(&[("side", "51"), ("steps", "1")]);
+        let lines = lines(&recording, "time-constraints", "sound");
+        let all: BTreeSet<u64> = lines.values().flatten().copied().collect();
+        assert_eq!((lines.len(), all.len() as u64), (1024, (51_u64.pow(3) * 8).div_ceil(128)));
+    }
+
+    /// A CTA takes 128 neighbours, or as many elements of a region, which runs of other regions lie between.
+    #[test]
+    fn regions_scatter_what_the_threads_of_a_cta_take() {
+        let spread = |regions: &str| {
+            let recording = recorded(&[("side", "20"), ("steps", "1"), ("regions", regions)]);
+            let lines = lines(&recording, "material-region", "energy");
+            lines.values().map(|lines| lines.last().unwrap() - lines.first().unwrap()).max().unwrap()
+        };
+        assert_eq!(spread("1"), 7 * 128);
+        assert!(spread("11") > 100 * 128, "{}", spread("11"));
+    }
+
+    #[test]
+    fn a_step_is_twelve_launches() {
+        let launched = |steps: &str| {
+            let recording = recorded(&[("side", "5"), ("steps", steps)]);
+            let launches = recording.commands().iter().filter(|command| command.kernel().is_some());
+            launches.count()
+        };
+        assert_eq!(launched("3") - launched("2"), 12);
+    }
 }

@@ -8,7 +8,12 @@ use crate::record::{Host, RecordError};
 use crate::simt::{ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
 /// Threads of a CTA. Source: gem5-resources, `lulesh.hip.cc` (`BLOCKSIZE`).
-pub(super) const THREADS: u32 = 256;
+const THREADS: u32 = 256;
+
+/// CTAs of the kernel of time constraints.
+pub(super) fn ctas_of_limits(elements: u64) -> u64 {
+    elements.div_ceil(u64::from(THREADS))
+}
 
 /// The arrays that kernels of a step hand to each other.
 pub(super) struct Separate {
