@@ -30,7 +30,7 @@ const WORKLOADS: [&str; 6] = [
     "triad,elements=524288,iterations=4",
     "hotspot,columns=512,rows=512,pyramid=2,steps=20",
     "stencil2d,columns=1024,rows=1024,iterations=10",
-    "lulesh,side=10,steps=2",
+    "lulesh-hip,side=10,steps=2",
     "backprop,inputs=65536,hidden=16",
     "kmeans,points=65536,iterations=4,program=rodinia",
 ];

@@ -13,7 +13,7 @@ use tombolo_workload::scale::Scale;
 
 /// Programs small, and whether equal parts without halos, and a promise that no boundary matters, are seen to be wrong. Parts
 /// are of as many modules as run a kernel: of one that runs on one module the part is the whole array.
-const PROGRAMS: [(&str, &str, bool, bool); 15] = [
+const PROGRAMS: [(&str, &str, bool, bool); 16] = [
     ("triad", "elements=16384,iterations=3", false, false),
     ("hotspot", "columns=128,rows=128,pyramid=2,steps=6", true, true),
     ("pathfinder", "columns=4096,rows=17,pyramid=4", true, true),
@@ -24,6 +24,7 @@ const PROGRAMS: [(&str, &str, bool, bool); 15] = [
     ("bfs", "nodes=4000,degree=4", false, true),
     ("sssp", "nodes=2000,launches=6", false, false),
     ("lulesh", "side=6,steps=1", false, true),
+    ("lulesh-hip", "side=10,steps=1", false, true),
     ("lulesh-unstructured", "side=6,steps=1", false, true),
     ("nw", "length=512,tile=64", true, true),
     ("lstm-layer2", "hidden=64,batch=4,steps=3", false, true),

@@ -19,12 +19,13 @@ const MODULES: u8 = 4;
 const PAGE: u64 = 64;
 
 /// Workloads small, and whether equal parts cover them.
-const WORKLOADS: [(&str, &str, bool); 10] = [
+const WORKLOADS: [(&str, &str, bool); 11] = [
     ("triad", "elements=16384,iterations=2", true),
     ("stencil2d", "columns=128,rows=64,iterations=2", false),
     ("hotspot", "columns=128,rows=128,pyramid=2,steps=4", false),
     ("backprop", "inputs=2048,hidden=16", false),
     ("lulesh", "side=6,steps=1", false),
+    ("lulesh-hip", "side=10,steps=1", false),
     ("pathfinder", "columns=4096,rows=9,pyramid=4", false),
     ("kmeans", "points=2048,features=4,program=rodinia,iterations=2", false),
     ("bfs", "nodes=2000,degree=4", false),

@@ -11,8 +11,8 @@ const BIN: i32 = 4;
 pub(crate) enum Numbering {
     /// A place is its number.
     Regular,
-    /// Bin by bin, in no order within a bin, as generators of unstructured meshes leave them.
-    Binned {
+    /// As a list says.
+    Listed {
         /// Place of each number.
         places: Vec<i32>,
         /// Number of each place.
@@ -21,23 +21,39 @@ pub(crate) enum Numbering {
 }
 
 impl Numbering {
-    /// Numbers the `each` items of every cell by bins.
+    /// Numbers the `each` items of every cell bin by bin, in no order within a bin, as generators of unstructured meshes
+    /// leave them.
     pub(crate) fn binned(cells: Cells, each: i32, seed: u64) -> Numbering {
         let [x, y, z] = [cells.x, cells.y, cells.z].map(|side| (side + BIN - 1) / BIN);
         let bins = Cells { x, y, z };
-        let mut places: Vec<i32> = (0..cells.count() * each).collect();
         let bin = |place: i32| bins.index(cells.place(place / each).map(|at| at / BIN));
-        places.sort_by_cached_key(|place| (bin(*place), noise::noise(seed, *place as u64)));
+        Numbering::by(cells.count() * each, |place| (bin(place), noise::noise(seed, place as u64)))
+    }
+
+    /// Numbers cells in shells around the first: those as far from it along their farthest axis. A shell begins with its
+    /// face of greatest z, itself in L-shaped rows around x = y = 0, and goes down an L-shaped row for each z.
+    pub(crate) fn shells(cells: Cells) -> Numbering {
+        Numbering::by(cells.count(), |place| {
+            let [x, y, z] = cells.place(place);
+            let row = x.max(y);
+            (row.max(z), -z, row, y + row - x)
+        })
+    }
+
+    /// Numbers `count` places in the order of a key.
+    fn by<K: Ord>(count: i32, mut key: impl FnMut(i32) -> K) -> Numbering {
+        let mut places: Vec<i32> = (0..count).collect();
+        places.sort_by_cached_key(|place| key(*place));
         let mut numbers = vec![0; places.len()];
         (0..).zip(&places).for_each(|(number, place)| numbers[*place as usize] = number);
-        Numbering::Binned { places, numbers }
+        Numbering::Listed { places, numbers }
     }
 
     /// The place of a number.
     pub(crate) fn place(&self, number: i32) -> i32 {
         match self {
             Numbering::Regular => number,
-            Numbering::Binned { places, .. } => places[number as usize],
+            Numbering::Listed { places, .. } => places[number as usize],
         }
     }
 
@@ -45,7 +61,7 @@ impl Numbering {
     pub(crate) fn number(&self, place: i32) -> i32 {
         match self {
             Numbering::Regular => place,
-            Numbering::Binned { numbers, .. } => numbers[place as usize],
+            Numbering::Listed { numbers, .. } => numbers[place as usize],
         }
     }
 }
@@ -64,5 +80,16 @@ mod tests {
         let first_bin = |place: &i32| cells.place(place / 2).iter().all(|at| *at < 4);
         assert!(places[..128].iter().all(first_bin) && !places[128..].iter().any(first_bin));
         assert!(places[..128].windows(2).any(|pair| pair[0] > pair[1]));
+    }
+
+    #[test]
+    fn shells_lie_around_the_first_cell() {
+        let cells = Cells { x: 3, y: 3, z: 3 };
+        let numbering = Numbering::shells(cells);
+        let cell = |number| cells.place(numbering.place(number));
+        let first: Vec<_> = (0..8).map(cell).collect();
+        let shell = [[0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1], [1, 0, 0], [1, 1, 0], [0, 1, 0]];
+        assert_eq!((first[0], &first[1..]), ([0, 0, 0], &shell[..]));
+        assert!((8..27).map(cell).all(|cell| cell.contains(&2)));
     }
 }

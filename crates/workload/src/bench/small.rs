@@ -95,7 +95,7 @@ fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] 
         "hotspot" => &[("columns", "70"), ("rows", "41"), ("steps", "5")],
         "gaussian" => &[("size", "70"), ("tile", "40")],
         "euler3d" => &[("x", "3"), ("y", "4"), ("z", "3")],
-        "lulesh" => &[("side", "4"), ("steps", "4")],
+        "lulesh" | "lulesh-hip" => &[("side", "4"), ("steps", "4")],
         "lulesh-unstructured" => &[("side", "5"), ("steps", "4")],
         "amg" => &[("x", "9"), ("y", "7"), ("z", "11"), ("cycles", "2"), ("bottom", "3")],
         "bitcoin" => &[("headers", "2500"), ("nonces", "2"), ("ctas", "2")],

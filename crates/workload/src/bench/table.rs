@@ -53,6 +53,7 @@ workloads![
     &rodinia::euler3d::EULER3D,
     &hpc::lulesh::LULESH,
     &hpc::lulesh::LULESH_UNSTRUCTURED,
+    &hpc::lulesh::LULESH_HIP,
     &hpc::amg::AMG,
     &other::bitcoin::BITCOIN,
     &mgpusim::vectoradd::VECTORADD,

@@ -151,6 +151,8 @@ impl<T: Element> Array<T> {
 pub enum Scaling {
     /// In proportion to the scale, within a factor of two.
     Scales,
+    /// In proportion to the root of the scale, within a factor of two: a face of a mesh along the axis that is kept.
+    Root,
     /// Not at all: counters, flags, tables.
     Fixed,
 }

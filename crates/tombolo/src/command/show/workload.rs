@@ -104,7 +104,7 @@ impl Footprint {
         let array = |(array, scaling): (ArrayInfo, Scaling)| ShownArray {
             name: array.name,
             bytes: array.bytes,
-            scales: scaling == Scaling::Scales,
+            scales: scaling != Scaling::Fixed,
         };
         let arrays: Vec<ShownArray> = choice.arrays(scale, 1)?.into_iter().map(array).collect();
         let bytes = arrays.iter().map(|array| array.bytes).sum();

@@ -3,39 +3,43 @@
 //! A step sums the forces of stress and of hourglass modes at the corners of elements and gathers them at the nodes,
 //! moves the nodes, and finds each element's strain, artificial viscosity, energy and pressure; the host takes the
 //! shortest step that any element allows. Elements reach their nodes, nodes their corners and elements their
-//! neighbours through tables. `lulesh` numbers them along the axes, `lulesh-unstructured` by bins.
+//! neighbours through tables.
+//!
+//! Three programs share the formulas, the mesh and the reference:
+//!
+//! - `lulesh` is NVIDIA's CUDA port of LULESH 2.0 with `-s`: twelve launches a step. Two of them walk the elements
+//!   region by region.
+//! - `lulesh-unstructured` is the same port with `-u`. The mesh is numbered in shells around the blast, as its file
+//!   `sedov21oct.lmesh` is.
+//! - `lulesh-hip` is the HIP port of LULESH 1.0 in gem5-resources, which CPElide runs. It has no regions, and a kernel
+//!   for each part of the equation of state.
 
-mod elements;
+mod fused;
+mod kernels;
 mod mesh;
-mod nodes;
 mod physics;
 mod reference;
+mod regions;
+mod separate;
 
 use crate::bench::benchmark::{ADDRESS, Benchmark};
 use crate::bench::reference::agree;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
-use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
-use mesh::{CORNERS, FACES, Mesh};
+use crate::simt::{Array, Memory, Scaling};
+use fused::Fused;
+use mesh::{CORNERS, FACES, Mesh, Order};
+use separate::Separate;
 
-/// Threads of a CTA, one element or node each. Source: NUMA-GPU, Table 2: its 12,202 CTAs lie between the 12,167 of 92³
-/// elements and the 12,568 of 93³ nodes, its 435 between those of LULESH's default of 30³, its 4940 between those of
-/// 68³.
-const THREADS: u32 = 64;
 /// Side of the box along z. Source: LULESH 2.0 (`BuildMesh`).
 const SIDE: f64 = 1.125;
 /// Energy of the blast for 45 elements along the side. Source: LULESH 2.0 (`ebase`).
 const BLAST: f64 = 3.948_746e7;
 
-/// Steps in time.
-const STEPS: Parameter = Parameter {
-    name: "steps",
-    kind: Kind::Count { low: 1, high: 100_000 },
-    default: "2",
-    about: "steps in time",
-    source: "assumed: all launch the same kernels over the same mesh",
-};
+const fn steps(default: &'static str, source: &'static str) -> Parameter {
+    Parameter { name: "steps", kind: Kind::Count { low: 1, high: 100_000 }, default, about: "steps in time", source }
+}
 
 const fn side(default: &'static str, source: &'static str) -> Parameter {
     Parameter {
@@ -47,73 +51,84 @@ const fn side(default: &'static str, source: &'static str) -> Parameter {
     }
 }
 
-static STRUCTURED: [Parameter; 2] =
-    [side("92", "NUMA-GPU, Table 2 (HPC-Lulesh): 12,202 CTAs and 578 MB; LULESH's own default is 30"), STEPS];
-static UNSTRUCTURED: [Parameter; 2] =
-    [side("30", "LULESH 2.0 (`-s`); NUMA-GPU, Table 2 (HPC-Lulesh-Unstruct-Mesh1): 435 CTAs; 68 is its Mesh2"), STEPS];
+/// Regions of materials.
+const REGIONS: Parameter = Parameter {
+    name: "regions",
+    kind: Kind::Count { low: 1, high: 100 },
+    default: "11",
+    about: "regions that the elements are dealt to in short runs; kernels walk elements region by region",
+    source: "LULESH 2.0 (`-r`) and its CUDA port",
+};
 
-/// The benchmark on a regular numbering.
+const ALIKE: &str = "assumed: all launch the same kernels over the same mesh";
+
+static STRUCTURED: [Parameter; 3] = [
+    side("98", "NUMA-GPU, Table 2 (HPC-Lulesh): the only side within 5 % of its 12,202 CTAs and 10 % of its 578 MB"),
+    REGIONS,
+    steps("2", ALIKE),
+];
+static UNSTRUCTURED: [Parameter; 3] = [
+    side("32", "the CUDA port's `sedov21oct.lmesh` has 31,408 elements; 72 is NUMA-GPU's HPC-Lulesh-Unstruct-Mesh2"),
+    REGIONS,
+    steps("2", ALIKE),
+];
+static HIP: [Parameter; 2] = [
+    side("45", "gem5-resources, `lulesh.hip.cc` (`edgeElems`)"),
+    steps(
+        "10",
+        "gem5-resources, `lulesh.hip.cc`: the second of its arguments `1.0e-2 10`, which CPElide's Table II names",
+    ),
+];
+
+/// LULESH 2.0 on a regular numbering.
 pub(crate) static LULESH: Benchmark = Benchmark {
     name: "lulesh",
-    about: "Lagrangian hydrodynamics: gathers and sums between elements and nodes, many kernels a step",
-    source: "LULESH 2.0 (LLNL-TR-641973), kernels as in its CUDA port; NUMA-GPU, Table 2 (HPC-Lulesh)",
+    about: "Lagrangian hydrodynamics: gathers between elements and nodes, and elements in the order of regions",
+    source: "LULESH 2.0 (LLNL-TR-641973), its CUDA port (e-ago/lulesh2-cuda-async); NUMA-GPU, Table 2 (HPC-Lulesh)",
     parameters: &STRUCTURED,
     nonlinear: false,
     address_only: true,
-    lay_out: |name, request, memory| Ok(Box::new(Domain::lay_out(name, request, memory, None)?)),
+    lay_out: |name, request, memory| {
+        let regions = request.values.count("regions") as i32;
+        Ok(Box::new(Domain::lay_out(name, request, memory, Order::Rows, Some(regions))?))
+    },
 };
 
-/// The benchmark on a mesh numbered by bins.
+/// LULESH 2.0 on a mesh numbered in shells.
 pub(crate) static LULESH_UNSTRUCTURED: Benchmark = Benchmark {
     name: "lulesh-unstructured",
-    about: "Lagrangian hydrodynamics on a mesh whose numbering follows no axis",
-    source: "LULESH 2.0 (LLNL-TR-641973), kernels as in its CUDA port; NUMA-GPU, Table 2 (HPC-Lulesh-Unstruct)",
+    about: "Lagrangian hydrodynamics on a mesh that is numbered in shells around the blast",
+    source: "LULESH 2.0 (LLNL-TR-641973), its CUDA port (e-ago/lulesh2-cuda-async) with a mesh from a file; NUMA-GPU, \
+             Table 2 (HPC-Lulesh-Unstruct)",
     parameters: &UNSTRUCTURED,
     nonlinear: false,
     address_only: true,
-    lay_out: |name, request, memory| Ok(Box::new(Domain::lay_out(name, request, memory, Some(request.seed))?)),
+    lay_out: |name, request, memory| {
+        let regions = request.values.count("regions") as i32;
+        Ok(Box::new(Domain::lay_out(name, request, memory, Order::Shells, Some(regions))?))
+    },
+};
+
+/// LULESH 1.0.
+pub(crate) static LULESH_HIP: Benchmark = Benchmark {
+    name: "lulesh-hip",
+    about: "Lagrangian hydrodynamics in many small kernels, which hand arrays of a step to each other",
+    source: "LULESH 1.0 (LLNL-TR-490254), its HIP port in gem5-resources; CPElide, Table II (Lulesh)",
+    parameters: &HIP,
+    nonlinear: false,
+    address_only: true,
+    lay_out: |name, request, memory| Ok(Box::new(Domain::lay_out(name, request, memory, Order::Rows, None)?)),
 };
 
 type Field = Array<f64>;
 type Done = Result<(), RecordError>;
 
-/// What a step of the equation of state keeps from kernel to kernel.
-struct Material {
-    volume: Field,
-    change: Field,
-    compression: Field,
-    /// Compression in the middle of the change.
-    middle: Field,
-    energy_old: Field,
-    pressure_old: Field,
-    viscosity_old: Field,
-    energy: Field,
-    pressure: Field,
-    pressure_half: Field,
-    viscosity: Field,
-    coefficient: Field,
-    slope: Field,
-}
-
-impl Material {
-    /// `field` adds a field of the name.
-    fn lay_out(mut field: impl FnMut(&'static str) -> Field) -> Material {
-        Material {
-            volume: field("eos_volume"),
-            change: field("eos_change"),
-            compression: field("eos_compression"),
-            middle: field("eos_middle"),
-            energy_old: field("eos_energy_old"),
-            pressure_old: field("eos_pressure_old"),
-            viscosity_old: field("eos_viscosity_old"),
-            energy: field("eos_energy"),
-            pressure: field("eos_pressure"),
-            pressure_half: field("eos_pressure_half"),
-            viscosity: field("eos_viscosity"),
-            coefficient: field("eos_coefficient"),
-            slope: field("eos_slope"),
-        }
-    }
+/// The kernels of a program, with the arrays that no other has.
+enum Version {
+    /// LULESH 2.0 in CUDA.
+    Fused(Fused),
+    /// LULESH 1.0 in HIP.
+    Separate(Separate),
 }
 
 struct Domain {
@@ -124,20 +139,18 @@ struct Domain {
     beyond: Array<i32>,
     /// Bit by face: it is a border.
     borders: Array<u32>,
-    /// First of each node's corners, and one more.
-    starts: Array<i32>,
+    /// Corners around each node.
+    counts: Array<i32>,
     corners: Array<i32>,
-    /// Bit by axis: the node lies on a plane of symmetry.
-    planes: Array<u32>,
+    /// Nodes on the plane of symmetry across each axis.
+    symmetry: [Array<i32>; 3],
     place: [Field; 3],
     velocity: [Field; 3],
     acceleration: [Field; 3],
     force: [Field; 3],
     node_mass: Field,
-    stress: [Field; 3],
     /// `[corner][element]`, along each axis.
     corner_force: [Field; 3],
-    determinant: Field,
     /// Volume at the start, relative volume, and the next one.
     reference_volume: Field,
     volume: Field,
@@ -155,53 +168,53 @@ struct Domain {
     quadratic: Field,
     gradients: [Field; 3],
     lengths: [Field; 3],
-    material: Material,
     /// Longest steps that the elements of a CTA allow.
     limits: [Field; 2],
-    /// What `starts` holds.
-    first_corner: Vec<i32>,
+    version: Version,
+    /// What `symmetry` holds.
+    held: [Vec<i32>; 3],
     /// Elements along z.
     side: i32,
     steps: u64,
 }
 
-/// Values of the parts, one after the other; there are `N`.
-fn joined<const N: usize>(parts: &[&[Lanes<f64>]]) -> [Lanes<f64>; N] {
-    let mut all = parts.iter().flat_map(|part| part.iter().copied());
-    std::array::from_fn(|_| all.next().expect("the parts have N values"))
-}
-
-/// The values of three times eight corners from `first`.
-fn corners_of(values: &[f64], first: usize) -> physics::Corners {
-    std::array::from_fn(|axis| std::array::from_fn(|corner| values[first + axis * CORNERS + corner]))
+/// Lists of the nodes on the planes of symmetry. Planes across x and y have the axis that does not scale.
+fn lists(memory: &mut Memory, held: &[Vec<i32>; 3]) -> [Array<i32>; 3] {
+    let mut list = |name: &str, axis: usize, scaling| memory.array(name, held[axis].len() as u64, scaling);
+    [list("symmetry_x", 0, Scaling::Root), list("symmetry_y", 1, Scaling::Root), list("symmetry_z", 2, Scaling::Scales)]
 }
 
 impl Domain {
-    /// Adds all arrays; a seed numbers the mesh by bins.
+    /// Adds all arrays; those of LULESH 2.0 where there are regions.
     fn lay_out(
         name: &'static str,
         request: &mut Request,
         memory: &mut Memory,
-        seed: Option<u64>,
+        order: Order,
+        regions: Option<i32>,
     ) -> Result<Domain, WorkloadError> {
         let side = request.values.count("side");
         let along = request.fit_least("side", request.scale.side_of(side), 2);
         check_indices(name, (along + 1) * (along + 1) * (side + 1) * CORNERS as u64, "corners")?;
-        let mesh = Mesh::new([along as i32, along as i32, side as i32], seed);
+        let mesh = Mesh::new([along as i32, along as i32, side as i32], order);
         let (elements, nodes) = (mesh.elements() as u64, mesh.nodes() as u64);
-        let mut first_corner = vec![0];
-        for node in 0..mesh.nodes() {
-            first_corner.push(first_corner[node as usize] + mesh.degree(node));
-        }
-        let (all_corners, faces) = (CORNERS as u64 * elements, FACES as u64 * elements);
-        let nodes_of = memory.array("nodes_of", all_corners, Scaling::Scales);
-        let beyond = memory.array("beyond", faces, Scaling::Scales);
+        let all_corners = CORNERS as u64 * elements;
+        let held = [0, 1, 2].map(|axis| mesh.held(axis));
+        let mut index = |name: &str, len| memory.array(name, len, Scaling::Scales);
+        let nodes_of = index("nodes_of", all_corners);
+        let beyond = index("beyond", FACES as u64 * elements);
+        let counts = index("counts", nodes);
+        let corners = index("corners", if regions.is_some() { all_corners } else { CORNERS as u64 * nodes });
         let borders = memory.array("borders", elements, Scaling::Scales);
-        let starts = memory.array("starts", nodes + 1, Scaling::Scales);
-        let corners = memory.array("corners", all_corners, Scaling::Scales);
-        let planes = memory.array("planes", nodes, Scaling::Scales);
+        let symmetry = lists(memory, &held);
+        let (version, ctas) = match regions {
+            Some(regions) => {
+                let ctas = fused::ctas_of_limits(elements, request.scale);
+                (Version::Fused(Fused::lay_out(memory, &mesh, regions)), ctas)
+            }
+            None => (Version::Separate(Separate::lay_out(memory, elements)), separate::ctas_of_limits(elements)),
+        };
         let mut field = |name: &str, len| memory.array(name, len, Scaling::Scales);
-        let ctas = elements.div_ceil(u64::from(THREADS));
         let limits = ["courant", "change_limit"].map(|name| field(name, ctas));
         let corner_force = ["corner_force_x", "corner_force_y", "corner_force_z"].map(|name| field(name, all_corners));
         let mut nodal = |name| field(name, nodes);
@@ -215,17 +228,15 @@ impl Domain {
             nodes_of,
             beyond,
             borders,
-            starts,
+            counts,
             corners,
-            planes,
+            symmetry,
             place,
             velocity,
             acceleration,
             force,
             node_mass,
-            stress: ["stress_x", "stress_y", "stress_z"].map(&mut field),
             corner_force,
-            determinant: field("determinant"),
             reference_volume: field("reference_volume"),
             volume: field("volume"),
             new_volume: field("new_volume"),
@@ -242,65 +253,13 @@ impl Domain {
             quadratic: field("quadratic"),
             gradients: ["gradient_xi", "gradient_eta", "gradient_zeta"].map(&mut field),
             lengths: ["length_xi", "length_eta", "length_zeta"].map(&mut field),
-            material: Material::lay_out(field),
             limits,
-            first_corner,
+            version,
+            held,
             side: side as i32,
             steps: request.values.count("steps"),
             mesh,
         })
-    }
-
-    /// Runs `body` with one thread for each of `count` elements or nodes.
-    fn each(
-        &self,
-        host: &mut Host<'_>,
-        name: &str,
-        count: i32,
-        body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync,
-    ) -> Done {
-        let ctas = (count as u64).div_ceil(u64::from(THREADS));
-        host.launch(Grid::new(name, ctas, THREADS), |cta: &mut Cta<'_>| {
-            cta.each_warp(|warp| {
-                let index = warp.compute(ComputeClass::Int, 1 + ADDRESS, warp.global_thread());
-                warp.when(index.lt(count), |warp| body(warp, index));
-            });
-        })
-    }
-
-    /// A kernel that turns fields into fields, element by element (or node by node), in `count` instructions.
-    fn map<const N: usize, const M: usize>(
-        &self,
-        host: &mut Host<'_>,
-        (name, count): (&str, u16),
-        from: [Field; N],
-        to: [Field; M],
-        function: impl Fn([f64; N]) -> [f64; M] + Sync,
-    ) -> Done {
-        self.each(host, name, from[0].len() as i32, |warp, index| {
-            let operands = from.map(|field| warp.load(field, index));
-            let results = warp.calculate(ComputeClass::Fp64, count, operands, &function);
-            to.into_iter().zip(results).for_each(|(field, result)| warp.store(field, index, result));
-        })
-    }
-
-    /// The nodes of an element, read from the table, known without it.
-    fn nodes_of(&self, warp: &mut Warp<'_>, element: Lanes<i32>) -> [Lanes<i32>; CORNERS] {
-        let (count, last) = (self.mesh.elements(), self.mesh.elements() - 1);
-        let loaded: [Lanes<i32>; CORNERS] =
-            std::array::from_fn(|corner| warp.load(self.nodes_of, element + corner as i32 * count));
-        warp.compute(ComputeClass::Int, ADDRESS * CORNERS as u16, loaded);
-        std::array::from_fn(|corner| element.map(|element| self.mesh.node(element.min(last), corner)))
-    }
-
-    /// Three fields at eight nodes, axis by axis.
-    fn gather(
-        &self,
-        warp: &mut Warp<'_>,
-        fields: [Field; 3],
-        nodes: &[Lanes<i32>; CORNERS],
-    ) -> [Lanes<f64>; 3 * CORNERS] {
-        std::array::from_fn(|at| warp.load(fields[at / CORNERS], nodes[at % CORNERS]))
     }
 
     /// Volume of each element at the start.
@@ -330,10 +289,22 @@ impl Instance for Domain {
         memory.fill(self.nodes_of, |index| self.mesh.node(place(index).0, place(index).1));
         memory.fill(self.beyond, |index| self.mesh.beyond(place(index).0, place(index).1));
         memory.fill(self.borders, |element| self.mesh.borders(element as i32));
-        memory.fill(self.starts, |node| self.first_corner[node as usize]);
-        let mut corners = (0..self.mesh.nodes()).flat_map(|node| self.mesh.corners(node));
-        memory.fill(self.corners, |_| corners.next().expect("each node lists its corners"));
-        memory.fill(self.planes, |node| self.mesh.planes(node as i32));
+        memory.fill(self.counts, |node| self.mesh.degree(node as i32));
+        for (list, held) in self.symmetry.into_iter().zip(&self.held) {
+            memory.fill(list, |at| held[at as usize]);
+        }
+        match &self.version {
+            Version::Fused(fused) => {
+                let mut corners = (0..self.mesh.nodes()).flat_map(|node| self.mesh.corners(node));
+                memory.fill(self.corners, |_| corners.next().expect("each node lists its corners"));
+                fused.fill(memory);
+            }
+            Version::Separate(_) => {
+                let nodes = self.mesh.nodes() as u64;
+                let corner = |node: u64, round: u64| self.mesh.corners(node as i32).nth(round as usize);
+                memory.fill(self.corners, |at| corner(at % nodes, at / nodes).unwrap_or_default());
+            }
+        }
         for axis in 0..3 {
             memory.fill(self.place[axis], |node| self.start_place(node as i32, axis));
         }
@@ -346,18 +317,21 @@ impl Instance for Domain {
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
-        host.copy_to_device(self.nodes_of);
-        host.copy_to_device(self.beyond);
-        host.copy_to_device(self.corners);
-        self.place.iter().for_each(|field| host.copy_to_device(*field));
+        for table in [self.nodes_of, self.beyond, self.counts, self.corners].into_iter().chain(self.symmetry) {
+            host.copy_to_device(table);
+        }
+        host.copy_to_device(self.borders);
+        let fields = [self.node_mass, self.reference_volume, self.mass, self.energy];
+        self.place.into_iter().chain(fields).for_each(|field| host.copy_to_device(field));
+        if let Version::Fused(fused) = &self.version {
+            fused.copy_to_device(host);
+        }
         let mut step = self.first_step();
         for _ in 0..self.steps {
-            self.move_nodes(host, step)?;
-            self.update_elements(host, step)?;
-            let shortest = self.limits.map(|limit| {
-                host.copy_to_host(limit);
-                host.memory().to_vec(limit).into_iter().fold(f64::MAX, f64::min)
-            });
+            let shortest = match &self.version {
+                Version::Fused(fused) => self.step_fused(host, fused, step)?,
+                Version::Separate(separate) => self.step_separate(host, separate, step)?,
+            };
             step = physics::next_step(step, shortest);
         }
         host.copy_to_host(self.energy);

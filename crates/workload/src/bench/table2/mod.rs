@@ -16,7 +16,7 @@ type Given = &'static [(&'static str, &'static str)];
 type Row = (&'static str, Given, u64, u64);
 
 /// Source: NUMA-GPU, Table 2.
-const RODINIA_AND_MESHES: [Row; 11] = [
+const RODINIA_AND_MESHES: [Row; 8] = [
     ("amg", &[], 241_549, 3744),
     ("backprop", &[], 4096, 160),
     ("bitcoin", &[], 60, 5898),
@@ -24,9 +24,6 @@ const RODINIA_AND_MESHES: [Row; 11] = [
     ("gaussian", &[], 2599, 78),
     ("hotspot", &[], 7396, 64),
     ("kmeans", &[("points", "819200"), ("features", "34"), ("program", "rodinia")], 3249, 221),
-    ("lulesh", &[], 12202, 578),
-    ("lulesh-unstructured", &[("side", "30")], 435, 19),
-    ("lulesh-unstructured", &[("side", "68")], 4940, 208),
     ("srad", &[], 16384, 98),
 ];
 

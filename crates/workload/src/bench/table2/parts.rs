@@ -12,13 +12,16 @@ use tombolo_types::stream::{Command, CtaStream, Program};
 type Part = (Given, &'static str, u64);
 
 /// Workloads whose grids follow the scale or a parameter. Source: NUMA-GPU, Table 2.
-const SCALED: [(Row, Part); 19] = [
+const SCALED: [(Row, Part); 23] = [
     (("comd", &[("threads", "480")], 3588, 319), (&[("z", "5"), ("steps", "1")], "1", 10)),
     (
         ("comd", &[("mapping", "thread"), ("x", "56"), ("y", "56"), ("z", "54")], 5724, 393),
         (&[("steps", "1")], "1/16", 16),
     ),
     (("dmr", &[], 82, 248), (&[("side", "260"), ("rounds", "1")], "1/16", 16)),
+    (("lulesh", &[], 12202, 578), (&[("steps", "1")], "1", 1)),
+    (("lulesh-unstructured", &[], 435, 19), (&[("steps", "1")], "1", 1)),
+    (("lulesh-unstructured", &[("side", "72")], 4940, 208), (&[("steps", "1")], "1", 1)),
     (("mcb", &[], 5001, 162), (&[], "1/16", 16)),
     (
         ("miniamr", &[("side", "12"), ("blocks", "3286"), ("x", "16"), ("y", "12")], 76033, 2752),

@@ -11,6 +11,16 @@ pub(super) const FACES: usize = 6;
 /// Which corner lies at these offsets from the lowest, along x, y and z: the lower face around, then the upper.
 const CORNER_AT: [usize; CORNERS] = [0, 1, 3, 2, 4, 5, 7, 6];
 
+/// How elements and nodes are numbered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// Row by row, plane by plane. Source: LULESH 2.0 (`BuildMesh`).
+    Rows,
+    /// Shell by shell around the blast. Source: `sedov21oct.lmesh` of LULESH 2.0's CUDA port, the shells within its
+    /// core.
+    Shells,
+}
+
 /// Elements, nodes and what they touch.
 pub(super) struct Mesh {
     elements: Cells,
@@ -20,15 +30,15 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
-    /// A box of `[x, y, z]` elements, numbered regularly or, with a seed, by bins.
-    pub(super) fn new([x, y, z]: [i32; 3], seed: Option<u64>) -> Mesh {
+    /// A box of `[x, y, z]` elements.
+    pub(super) fn new([x, y, z]: [i32; 3], order: Order) -> Mesh {
         let elements = Cells { x, y, z };
         let nodes = Cells { x: x + 1, y: y + 1, z: z + 1 };
-        let number = |cells, twist| match seed {
-            Some(seed) => Numbering::binned(cells, 1, seed ^ twist),
-            None => Numbering::Regular,
+        let number = |cells| match order {
+            Order::Rows => Numbering::Regular,
+            Order::Shells => Numbering::shells(cells),
         };
-        Mesh { elements, nodes, element_numbers: number(elements, 0), node_numbers: number(nodes, 1) }
+        Mesh { elements, nodes, element_numbers: number(elements), node_numbers: number(nodes) }
     }
 
     /// Elements.
@@ -73,9 +83,14 @@ impl Mesh {
         (0..FACES).fold(0, |bits, face| bits | u32::from(self.beyond(element, face) == element) << face)
     }
 
-    /// Bit by axis: the planes of symmetry that a node lies on.
-    pub(super) fn planes(&self, node: i32) -> u32 {
-        (0..).zip(self.place(node)).fold(0, |bits, (axis, at)| bits | u32::from(at == 0) << axis)
+    /// Whether a node lies on the plane of symmetry across an axis.
+    pub(super) fn holds(&self, node: i32, axis: usize) -> bool {
+        self.place(node)[axis] == 0
+    }
+
+    /// Nodes on the plane of symmetry across an axis, ascending.
+    pub(super) fn held(&self, axis: usize) -> Vec<i32> {
+        (0..self.nodes()).filter(|node| self.holds(*node, axis)).collect()
     }
 
     /// Elements around a node.
@@ -106,8 +121,8 @@ mod tests {
 
     #[test]
     fn corners_lead_back_to_their_node() {
-        for seed in [None, Some(7)] {
-            let mesh = Mesh::new([3, 5, 6], seed);
+        for order in [Order::Rows, Order::Shells] {
+            let mesh = Mesh::new([3, 5, 6], order);
             for node in 0..mesh.nodes() {
                 let corners: Vec<i32> = mesh.corners(node).collect();
                 assert_eq!(corners.len() as i32, mesh.degree(node));
@@ -121,7 +136,7 @@ mod tests {
 
     #[test]
     fn neighbours_see_each_other_through_opposite_faces() {
-        let mesh = Mesh::new([3, 5, 6], Some(7));
+        let mesh = Mesh::new([3, 5, 6], Order::Shells);
         for element in 0..mesh.elements() {
             for face in 0..FACES {
                 let border = mesh.borders(element) >> face & 1 == 1;
@@ -130,5 +145,24 @@ mod tests {
         }
         let borders: u32 = (0..mesh.elements()).map(|element| mesh.borders(element).count_ones()).sum();
         assert_eq!(borders, 2 * (15 + 18 + 30));
+    }
+
+    #[test]
+    fn planes_of_symmetry_are_faces_of_the_box() {
+        let mesh = Mesh::new([3, 5, 6], Order::Shells);
+        assert_eq!([0, 1, 2].map(|axis| mesh.held(axis).len()), [6 * 7, 4 * 7, 4 * 6]);
+        assert!(mesh.held(1).iter().all(|node| mesh.place(*node)[1] == 0));
+        assert_eq!(mesh.origin(), 0);
+    }
+
+    /// Source: the first four lines of elements of `sedov21oct.lmesh`.
+    #[test]
+    fn the_first_shells_are_those_of_the_public_mesh() {
+        let mesh = Mesh::new([4, 4, 4], Order::Shells);
+        let nodes = |element| (0..CORNERS).map(|corner| mesh.node(element, corner)).collect::<Vec<_>>();
+        assert_eq!(nodes(0), [0, 5, 6, 7, 1, 2, 3, 4]);
+        assert_eq!(nodes(1), [1, 2, 3, 4, 8, 9, 10, 11]);
+        assert_eq!(nodes(2), [2, 17, 18, 3, 9, 12, 13, 10]);
+        assert_eq!(nodes(3), [3, 18, 19, 20, 10, 13, 14, 15]);
     }
 }
