@@ -115,7 +115,7 @@ enum Cut {
 
 impl Cut {
     const ALL: [(Cut, &str); 3] =
-        [(Cut::Gpus, "GPUs"), (Cut::Modules, "modules, as today"), (Cut::Components, "SMs and slices")];
+        [(Cut::Gpus, "GPUs"), (Cut::Modules, "modules alone"), (Cut::Components, "SMs and slices")];
 
     /// The part that has work from an event.
     fn part(self, component: Component, modules_per_gpu: u8) -> Part {
