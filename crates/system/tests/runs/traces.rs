@@ -15,24 +15,20 @@ fn a_trace_that_names_no_arrays_runs_as_its_recording_does() {
     // The file says nothing of chains of arithmetic.
     let latencies = ["fp32", "int", "fp64", "special", "tensor"].map(|class| format!("sm.{class}_latency_cycles=1"));
     let machine = machine(&latencies.each_ref().map(String::as_str));
-    for (name, file, given) in
-        [("stencil2d", "stencil2d-version-1.tombolo", &[("columns", "128"), ("rows", "40"), ("iterations", "2")])]
-    {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workload/tests/data/native").join(file);
-        let read: Arc<dyn Program> =
-            Arc::from(trace::open(&path, machine.line, machine.sm.warp_width).expect("a trace"));
-        let given: Vec<_> = given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let workload = find(name).expect("a workload that ships");
-        let request = Request::new(workload, Scale::FULL, &given, 1).expect("its parameters");
-        let recording = record(workload, &request, &RecordOptions::default(), Mode::Auto).expect("it runs");
-        let spec = |program| RunSpec {
-            machine: Arc::clone(&machine),
-            design: design("hmg", &[]),
-            program,
-            pages: None,
-            threads: 1,
-        };
-        let digest = |program| run(&spec(program)).unwrap_or_else(|error| panic!("{error}")).digest;
-        assert_eq!(digest(read), digest(Arc::new(recording)), "{file}");
-    }
+    let (file, given) = ("stencil2d-version-1.tombolo", [("columns", "128"), ("rows", "40"), ("iterations", "2")]);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../workload/tests/data/native").join(file);
+    let read: Arc<dyn Program> = Arc::from(trace::open(&path, machine.line, machine.sm.warp_width).expect("a trace"));
+    let given = given.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let workload = find("stencil2d").expect("a workload that ships");
+    let request = Request::new(workload, Scale::FULL, &given, 1).expect("its parameters");
+    let recording = record(workload, &request, &RecordOptions::default(), Mode::Auto).expect("it runs");
+    let spec = |program| RunSpec {
+        machine: Arc::clone(&machine),
+        design: design("hmg", &[]),
+        program,
+        pages: None,
+        threads: 1,
+    };
+    let digest = |program| run(&spec(program)).unwrap_or_else(|error| panic!("{error}")).digest;
+    assert_eq!(digest(read), digest(Arc::new(recording)));
 }
