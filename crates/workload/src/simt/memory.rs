@@ -151,7 +151,8 @@ impl<T: Element> Array<T> {
 pub enum Scaling {
     /// In proportion to the scale, within a factor of two.
     Scales,
-    /// In proportion to the root of the scale, within a factor of two: a face of a mesh along the axis that is kept.
+    /// In proportion to the root of the scale, within a factor of two: an array with a side that scales and one that stays,
+    /// such as a face of a mesh along the axis that is kept.
     Root,
     /// Not at all: counters, flags, tables.
     Fixed,

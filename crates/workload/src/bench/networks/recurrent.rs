@@ -35,7 +35,7 @@ pub(super) const fn parameters(hidden: Given, batch: Given, steps: Given) -> [Pa
             name: "batch",
             kind: Kind::Count { low: 1, high: 1 << 14 },
             default: batch.0,
-            about: "samples; scales by the root",
+            about: "samples; does not scale",
             source: batch.1,
         },
         Parameter {
@@ -70,8 +70,9 @@ pub(super) struct Sizes {
 impl Sizes {
     /// The scaled sizes of a request for a layer of `gates` sums a unit.
     pub(super) fn of(workload: &'static str, request: &mut Request, gates: u32) -> Result<Sizes, WorkloadError> {
-        let side = |name| request.scale.side_of(request.values.count(name));
-        let (hidden, batch) = (side("hidden"), side("batch"));
+        // Tiles of samples are a product's outermost, so that GPUs share them out: units scale and samples stay.
+        let batch = request.values.count("batch");
+        let hidden = request.scale.side_of(request.values.count("hidden"));
         let hidden = request.fit_multiple("hidden", hidden, UNITS);
         let steps = request.values.count("steps");
         let most = u64::from(gates) * hidden * (batch * steps).max(hidden);
@@ -86,7 +87,7 @@ impl Sizes {
 
     /// Adds an array of one value a unit, sample and step: `steps × batch × hidden`.
     pub(super) fn sequence(&self, memory: &mut Memory, name: &str) -> Array<f32> {
-        memory.array(name, u64::from(self.step()) * u64::from(self.steps), Scaling::Scales)
+        memory.array(name, u64::from(self.step()) * u64::from(self.steps), Scaling::Root)
     }
 
     /// Adds an array of one value for each two units: `hidden inputs × hidden outputs`, for each of `gates`.
@@ -152,7 +153,7 @@ impl Forward {
             input_weights: sizes.weights(memory, "input_weights", gates),
             state_weights: sizes.weights(memory, "state_weights", gates),
             inputs: sizes.sequence(memory, "inputs"),
-            sums: memory.array("sums", sums, Scaling::Scales),
+            sums: memory.array("sums", sums, Scaling::Root),
             outputs: sizes.sequence(memory, "outputs"),
             state_sums: None,
             seed,
@@ -163,7 +164,7 @@ impl Forward {
     /// `batch × gates × hidden`.
     pub(super) fn with_states_apart(self, memory: &mut Memory) -> (Forward, Array<f32>) {
         let elements = u64::from(self.sizes.step()) * u64::from(self.gates);
-        let state_sums = memory.array("state_sums", elements, Scaling::Scales);
+        let state_sums = memory.array("state_sums", elements, Scaling::Root);
         (Forward { state_sums: Some(state_sums), ..self }, state_sums)
     }
 
