@@ -83,7 +83,7 @@ const MEMBERS: [Members; 5] = [
     Members {
         path: "links.",
         names: &[("gpu", ".in"), ("gpu", ".out"), ("module", ".out")],
-        counters: &["bytes", "data_bytes", "utilization", "lanes", "lanes_turned"],
+        counters: &["bytes", "data_bytes", "utilization", "busy_s", "lanes", "lanes_turned"],
     },
     Members { path: "gpus.", names: &[("gpu", "")], counters: &["busy_s", "transactions", "link_bytes"] },
     Members { path: "gpus.", names: &[("gpu", ".stalls")], counters: StallRecord::NAMES },

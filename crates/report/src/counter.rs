@@ -71,6 +71,7 @@ pub const COUNTERS: &[Counter] = &[
     counter("links.*.bytes", "link traffic", "B", "Bytes sent in one direction of one link, headers included."),
     counter("links.*.data_bytes", "link data", "B", "Of the bytes sent, bytes of memory: without headers, masks and what fills a flit."),
     counter("links.*.utilization", "link utilization", "share of time", "Share of the simulated time that the link was sending, 0 to 1."),
+    counter("links.*.busy_s", "link busy", "s", "Time that the link was sending."),
     counter("links.*.lanes", "lanes", "", "Lanes that carried this way, on average over the run; 1 of a link without lanes."),
     counter("links.*.lanes_turned", "lanes turned", "", "Lanes that turned to this way."),
     counter("gpus.*.busy_s", "busy time", "s", "Time in which the GPU had CTAs of a kernel, or stores of theirs that were not yet taken."),

@@ -72,6 +72,7 @@ impl<'a, D: Contents> Links<'a, D> {
             bytes: stats.bytes().0,
             data_bytes: stats.grains * machine.line.grain(),
             utilization: of_run(stats.busy.0),
+            busy_s: stats.busy.seconds(),
             lanes: of_run(lanes.lane_time),
             lanes_turned: lanes.turned,
         };

@@ -58,6 +58,9 @@ pub struct LinkRecord {
     pub data_bytes: u64,
     /// Share of the run's time that it was sending, 0 to 1.
     pub utilization: f64,
+    /// Seconds that it was sending.
+    #[serde(default)]
+    pub busy_s: f64,
     /// Lanes that carried this way, on average over the run; 1 of a link without lanes.
     pub lanes: f64,
     /// Lanes that turned to this way.
