@@ -38,6 +38,13 @@ impl Scale {
         u64::from(self.0.denominator)
     }
 
+    /// The scale nearest to this one at which modules of these numbers of SMs all keep whole SMs, one at least; of two that
+    /// are as near, the larger.
+    pub fn with_whole_sms(self, sms: impl IntoIterator<Item = u16>) -> Scale {
+        let all = sms.into_iter().map(u64::from).fold(0, gcd).max(1);
+        Scale::new(self.of(all).max(1), all).unwrap_or(Scale::FULL)
+    }
+
     /// `value × F`, rounded to the nearest whole number, halves up.
     pub fn of(self, value: u64) -> u64 {
         nearest(u128::from(value) * u128::from(self.numerator()), self.denominator())
@@ -63,6 +70,10 @@ impl fmt::Display for Scale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// `above / below`, rounded to the nearest whole number, halves up. Every caller scales a 64-bit value down or

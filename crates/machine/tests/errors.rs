@@ -244,6 +244,21 @@ fn a_scale_without_whole_sms_lists_what_is_allowed() {
 }
 
 #[test]
+fn any_scale_has_one_with_whole_sms_nearby() {
+    let rounded = |scale: &str, sms: &[u16]| {
+        let scale: Scale = scale.parse().unwrap();
+        scale.with_whole_sms(sms.iter().copied()).to_string()
+    };
+    assert_eq!(rounded("1/16", &[32]), "1/16");
+    assert_eq!(rounded("0.07", &[32]), "1/16");
+    assert_eq!(rounded("3/64", &[32]), "1/16", "halves go up");
+    assert_eq!(rounded("1/1000", &[32]), "1/32", "one SM stays");
+    assert_eq!(rounded("1/16", &[60]), "1/15");
+    assert_eq!(rounded("1/16", &[60, 240, 40]), "1/20", "all of them");
+    assert_eq!(rounded("0.999", &[80]), "1");
+}
+
+#[test]
 fn a_machine_scales_once() {
     let half = machine("v100").unwrap().check().unwrap().scaled("0.5".parse().unwrap()).unwrap();
     let error = half.scaled("0.5".parse().unwrap()).unwrap_err().to_string();

@@ -15,7 +15,8 @@ pub(crate) struct MachineArguments {
     /// Replaces a value of the machine or the designs, such as l2.bytes=6MB; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     settings: Vec<String>,
-    /// Fraction of the machine and of the workload's input to run, such as 1/16 or 0.25
+    /// Fraction of the machine and of the workload's input to run, such as 1/16 or 0.25: the nearest at which modules keep
+    /// whole SMs
     #[arg(long, value_name = "F", default_value = "1", allow_negative_numbers = true)]
     scale: Scale,
 }
@@ -41,9 +42,13 @@ impl MachineArguments {
         &self.machine
     }
 
-    /// The fraction of it that is to run.
-    pub(crate) fn scale(&self) -> Scale {
-        self.scale
+    /// The fraction of `whole`, the machine as described, that runs. Tells where it is not the one that was asked for.
+    pub(crate) fn scaled(&self, whole: &MachineConfig) -> Result<MachineConfig, Failure> {
+        let scale = self.scale.with_whole_sms([whole.topology.sms_per_module]);
+        if scale != self.scale {
+            complain(&format!("note: {}", rounded(self.scale, scale, whole)));
+        }
+        Ok(whole.scaled(scale)?)
     }
 
     /// The machine with `designs` as set, not yet checked.
@@ -70,12 +75,18 @@ impl MachineArguments {
     /// The machine with `designs`, all checked.
     pub(crate) fn hardware(&self, designs: &[String]) -> Result<Hardware, Failure> {
         let (machine, described) = self.described(designs)?;
-        let machine = Arc::new(machine.check()?.scaled(self.scale)?);
+        let machine = Arc::new(self.scaled(&machine.check()?)?);
         let designs = described.iter().map(|one| one.check()).collect::<Result<Vec<_>, _>>()?;
         refuse_twice("--designs", designs.iter().map(|one| one.name.as_str()))?;
         let notes = told(&described);
         Ok(Hardware { machine, designs, notes })
     }
+}
+
+/// What is told where `machine` runs at `scale` and not at `asked`.
+pub(crate) fn rounded(asked: Scale, scale: Scale, machine: &MachineConfig) -> String {
+    let (sms, name) = (machine.topology.sms_per_module, &machine.name);
+    format!("--scale {asked}: runs at {scale}, the nearest at which the {sms} SMs of a module of {name} stay whole")
 }
 
 /// Tells what there is to note of how designs were written, each note once, and returns it.

@@ -19,6 +19,7 @@ use std::time::Instant;
 use tombolo_experiment::campaign::{self, run_one_timed, run_points};
 use tombolo_experiment::workload::{Target, WorkloadChoice, workloads};
 use tombolo_experiment::{Ask, Options, Pass, Point, PointResult};
+use tombolo_machine::Scale;
 use tombolo_machine::error::near;
 use tombolo_report::document::Provenance;
 use tombolo_system::timeline::Trace;
@@ -83,7 +84,7 @@ impl Arguments {
         let made = provenance(threads, &seeds(&chosen));
         let points = points(&hardware, &chosen)?;
         let results = match folder {
-            Some(folder) => self.keep(folder, base, &chosen, &made)?,
+            Some(folder) => self.keep(folder, (base, hardware.machine.scale), &chosen, &made)?,
             None => run_points(&points, None, threads, &Progress::new(points.len()))?,
         };
         let records = records(&points, &results, hardware.designs.len(), self.time.choice());
@@ -115,22 +116,21 @@ impl Arguments {
     fn keep(
         &self,
         folder: &Path,
-        baseline: usize,
+        (baseline, scale): (usize, Scale),
         chosen: &[WorkloadChoice],
         made: &Provenance,
     ) -> Result<campaign::Results, Failure> {
-        let scale = choice(self.machine.scale());
         let asked = Ask {
             id: "comparison".to_owned(),
             machine: self.machine.machine().to_owned(),
             designs: self.designs.clone(),
             workloads: chosen.iter().map(|choice| choice.label.clone()).collect(),
-            scale: Some(self.machine.scale().to_string()),
+            scale: Some(scale.to_string()),
             set: self.machine.settings().to_vec(),
             baseline: Some(self.designs[baseline].clone()),
             ..Ask::default()
         };
-        let study = study(&asked, scale)?.with_time(self.time.choice());
+        let study = study(&asked, choice(scale))?.with_time(self.time.choice());
         tell_when_interrupted(folder);
         let progress = Progress::new(study.count(false)?);
         let options = Options {

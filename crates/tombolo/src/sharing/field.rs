@@ -54,7 +54,7 @@ impl Field {
         let names: Vec<String> = ways.iter().map(|way| way.design.to_owned()).collect();
         let (described, designs) = arguments.described_from(&names, &[AS_CUT])?;
         let whole = described.check()?;
-        let machine = Arc::new(whole.scaled(arguments.scale())?);
+        let machine = Arc::new(arguments.scaled(&whole)?);
         if machine.topology.gpus < 2 {
             let reason = "it has one GPU, which shares with nobody; --set topology.gpus=4 gives it four".to_owned();
             return Err(Failure::Argument { flag: "--machine", value: arguments.machine().to_owned(), reason });
@@ -70,7 +70,7 @@ impl Field {
             }
         }
         let hosted = hosted(arguments, &machine, &mut notes)?;
-        Ok(Field { described, scale: arguments.scale(), machine, rate: whole.gpu_link.rate, entrants, hosted, notes })
+        Ok(Field { described, scale: machine.scale, machine, rate: whole.gpu_link.rate, entrants, hosted, notes })
     }
 
     /// Runs every way with up to `threads` threads: those that the machine can carry, in their order. The others are

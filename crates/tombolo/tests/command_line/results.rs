@@ -173,6 +173,17 @@ fn a_scaled_trace_is_told_to_be_whole() {
     assert!(record["notes"][0].as_str().is_some_and(|note| note.contains("stays as it was recorded")));
 }
 
+#[test]
+fn a_scale_that_would_cut_an_sm_is_rounded_and_told() {
+    let run = ["run", "--machine", "hmg-4x4", "--scale", "1/33", "--design", "hmg", "--workload", TINY, "--json"];
+    let output = outcome(&run);
+    let record: Value = serde_json::from_slice(&output.stdout).expect("one document");
+    assert_eq!(record["scale"], Value::from("1/32"));
+    assert!(stderr(&output).contains("note: --scale 1/33: runs at 1/32, the nearest"), "{}", stderr(&output));
+    let whole = outcome(&["run", "--machine", "hmg-4x4", "--scale", "1/32", "--design", "hmg", "--workload", TINY]);
+    assert!(!stderr(&whole).contains("the nearest"), "{}", stderr(&whole));
+}
+
 /// `run` at full scale on a machine of one GPU.
 fn one_gpu<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["run", "--machine", "hmg-1x4", "--design", "hmg"], more].concat()
