@@ -7,7 +7,7 @@ use crate::layout::Panel;
 use crate::plan::Plan;
 use crate::point_result::PointResult;
 use crate::shell::quoted;
-use crate::spec::Dimension;
+use crate::spec::{Dimension, Relative};
 use std::collections::BTreeMap;
 use tombolo_machine::Scale;
 use tombolo_report::document::Row;
@@ -16,6 +16,9 @@ use tombolo_system::TimeChoice;
 
 /// Counters that are shown of a run beside its time; a table of results has all.
 const COUNTERS: [&str; 5] = ["transactions", "l2.loads", "l2.hits", "inter_gpu_bytes", "dram.read_bytes"];
+
+/// Share by which speed-ups of a workload may differ at another scale without a remark: what a quick scale is chosen by.
+const COARSE: f64 = 0.05;
 
 /// The runs of a document, each once.
 #[derive(Default)]
@@ -61,17 +64,23 @@ impl Plan {
         let repeats: Vec<&Change> = changes.iter().filter(|change| is_of_seed_or_scale(change)).collect();
         let moved: Vec<Moved> = repeats.iter().map(|change| Moved::of(self, &table.panel, change, numbers)).collect();
         let (mut cells, mut remarks) = (Vec::new(), Vec::new());
+        let mut by_scale = false;
         for (at, row) in table.rows.iter().enumerate() {
             for column in 0..table.columns.len() {
                 let run =
                     self.run_of(&table.panel, at, row, column).and_then(|place| register.place(self, place, numbers));
+                let of_run = self.run_of(&table.panel, at, row, column);
+                let scaled = row.value(column).and_then(|value| self.of_scale(value, of_run?));
+                by_scale |= scaled.is_some();
                 let range = row.value(column).and_then(|value| self.range(value, row, column, &moved));
+                let range = wider(range, scaled);
                 if run.is_some() || range.is_some() {
                     cells.push(Cell { row: at, column, run, range });
                 }
             }
             if self.layout.rows == Dimension::Workload && !row.summary {
                 remarks.extend(self.noted(table, at, numbers).into_iter().map(|text| Remark { row: at, text }));
+                remarks.extend(self.coarse(&self.cell(&table.panel, at, 0)).map(|text| Remark { row: at, text }));
             }
         }
         let has_ranges = cells.iter().any(|cell: &Cell| cell.range.is_some());
@@ -79,7 +88,9 @@ impl Plan {
             None => change.label.clone(),
             Some(only) => format!("{} (of {} workloads; means move as theirs)", change.label, only.len()),
         };
-        let repeated = if has_ranges { repeats.iter().map(told).collect::<Vec<_>>().join(", ") } else { String::new() };
+        let by_scale = by_scale.then(|| "what speed-ups differ by at the next larger scale".to_owned());
+        let over: Vec<String> = repeats.iter().map(told).chain(by_scale).collect();
+        let repeated = if has_ranges { over.join(", ") } else { String::new() };
         Evidence { repeated, cells, remarks }
     }
 
@@ -87,6 +98,21 @@ impl Plan {
     fn run_of(&self, panel: &Panel, at: usize, row: &Row, column: usize) -> Option<Coordinate> {
         let is_one = !row.summary && (!self.is_mean_of_workloads() || self.workloads.len() == 1);
         is_one.then(|| self.cell(panel, at, column))
+    }
+
+    /// The ends of a speed-up over a run of the same machine, by what such speed-ups of its workload differ by at another
+    /// scale.
+    fn of_scale(&self, value: f64, here: Coordinate) -> Option<[f64; 2]> {
+        let error = self.workloads.get(here.workload)?.error?;
+        let ((machine, _), (other, _)) = (self.what_runs(here), self.what_runs(self.base(here)));
+        let is_speedup = self.metric(here.metric).relative == Some(Relative::SpeedUp);
+        (is_speedup && machine == other).then_some([value * (1.0 - error), value * (1.0 + error)])
+    }
+
+    /// What is said of a workload whose speed-ups differ by more than a bound at another scale.
+    fn coarse(&self, at: &Coordinate) -> Option<String> {
+        let error = self.workloads.get(at.workload)?.error.filter(|error| *error > COARSE)?;
+        Some(format!("speed-ups differ by up to {:.0} % from those at another scale", 100.0 * error))
     }
 
     /// The least and the greatest of a number and what repetitions make of it.
@@ -130,6 +156,14 @@ impl Plan {
     }
 }
 
+/// Both ranges together.
+fn wider(one: Option<[f64; 2]>, other: Option<[f64; 2]>) -> Option<[f64; 2]> {
+    match (one, other) {
+        (Some([low, high]), Some([lower, higher])) => Some([low.min(lower), high.max(higher)]),
+        (one, other) => one.or(other),
+    }
+}
+
 /// A change of seeds, scales or inputs, and of nothing else.
 fn is_of_seed_or_scale(change: &Change) -> bool {
     change.set.is_empty() && (change.seed.is_some() || change.scale.is_some() || change.inputs != Inputs::Own)
@@ -164,6 +198,8 @@ impl Moved {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::ScaleChoice;
+    use crate::preset;
 
     fn table(values: &[f64]) -> Table {
         let row =
@@ -183,6 +219,40 @@ mod tests {
         assert_eq!(moved(false).value(4.0, "0", 0, false), Some(3.0), "a workload has its own number");
         assert_eq!(moved(true).value(4.0, "0", 0, true), Some(3.0));
         assert_eq!(moved(true).value(4.0, "1", 0, true), None, "it was not run again");
+    }
+
+    /// A figure that ships, whose first workload differs by a share at another scale.
+    fn plan(paper: &str, id: &str, error: f64) -> Plan {
+        let (_, experiments) = preset::paper(paper).unwrap();
+        let (file, spec) = experiments.into_iter().find(|(_, spec)| spec.id == id).unwrap();
+        let mut plan = Plan::new(file, spec, ScaleChoice::Quick).unwrap();
+        plan.workloads[0].error = Some(error);
+        plan
+    }
+
+    #[test]
+    fn speed_ups_over_a_run_of_the_same_machine_have_the_error_of_their_scale() {
+        let first = |plan: &Plan| plan.cell(&Panel::default(), 0, 0);
+        let same = plan("hmg", "figure-8", 0.1);
+        assert_eq!(same.of_scale(2.0, first(&same)), Some([1.8, 2.2]));
+        let other = plan("numa-gpu", "figure-10", 0.1);
+        assert_eq!(other.of_scale(2.0, first(&other)), None, "one socket is another machine");
+    }
+
+    #[test]
+    fn rows_that_differ_much_at_another_scale_are_remarked_on() {
+        let told = |error| {
+            let plan = plan("hmg", "figure-8", error);
+            plan.coarse(&plan.cell(&Panel::default(), 0, 0))
+        };
+        assert_eq!(told(0.05), None);
+        assert_eq!(told(0.12).as_deref(), Some("speed-ups differ by up to 12 % from those at another scale"));
+    }
+
+    #[test]
+    fn ranges_hold_those_of_repetitions_and_of_scale() {
+        assert_eq!(wider(Some([1.0, 2.0]), Some([0.5, 1.5])), Some([0.5, 2.0]));
+        assert_eq!((wider(None, Some([0.5, 1.5])), wider(None, None)), (Some([0.5, 1.5]), None));
     }
 
     #[test]

@@ -224,6 +224,9 @@ impl Plan {
             [] => Vec::new(),
             all => vec![format!("Run {}.", all.iter().enumerate().map(at).collect::<Vec<_>>().join("; "))],
         };
+        if self.asked != self.choice {
+            text.push(format!("{} was asked for; modules keep whole SMs.", self.asked));
+        }
         if self.choice == ScaleChoice::Quick && (!self.spec.quick.only.is_empty() || !self.spec.quick.steps.is_empty())
         {
             text.push("Other workloads or steps run at other scales only.".to_owned());

@@ -82,6 +82,7 @@ mod point_result;
 pub mod preset;
 pub mod reader;
 mod repeat;
+pub mod scales;
 pub mod shell;
 pub mod slurm;
 pub mod spec;

@@ -7,8 +7,9 @@ use crate::layout::{Layout, completed};
 use crate::point_result::{HARDWARE, Pass, pass_of};
 use crate::preset;
 use crate::reader::File;
+use crate::scales::Wanted;
 use crate::spec::{Axis, Baseline, Dimension, Experiment, Metric, StatedWorkload, Step, SuiteWorkload, Text};
-use crate::workload::{WorkloadChoice, only};
+use crate::workload::{SEED, WorkloadChoice, only};
 use std::path::Path;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
@@ -70,6 +71,8 @@ pub(crate) struct PlannedWorkload {
     pub(crate) scale: Scale,
     /// Why at this scale and with these parameters.
     pub(crate) reason: String,
+    /// By what share its speed-ups may differ from those of larger scales; none where nobody measured it.
+    pub(crate) error: Option<f64>,
 }
 
 impl PlannedWorkload {
@@ -109,6 +112,8 @@ pub struct Plan {
     pub(crate) layout: Layout,
     pub(crate) file: File,
     pub(crate) choice: ScaleChoice,
+    /// The scale that was asked for, which machines round.
+    pub(crate) asked: ScaleChoice,
     /// Whether it is one of a paper's that ship, and not a user's own.
     pub(crate) ships: bool,
     /// Which time of runs is compared.
@@ -146,9 +151,12 @@ impl Plan {
     /// It names something that does not exist or does not fit.
     pub fn new(file: File, spec: Experiment, choice: ScaleChoice) -> Result<Plan, SpecError> {
         let spec = completed(&file, spec)?;
+        let machines = described(&file, "machines", &spec.machines, tombolo_machine::machine)?;
+        let asked = choice;
+        let choice = with_whole_sms(asked, &machines);
         let mut plan = Plan {
             layout: Layout::default(),
-            machines: described(&file, "machines", &spec.machines, tombolo_machine::machine)?,
+            machines,
             designs: described(&file, "designs", &spec.designs, tombolo_design::design)?,
             steps: Vec::new(),
             workloads: workloads(&file, &spec, choice)?,
@@ -159,6 +167,7 @@ impl Plan {
             spec,
             file,
             choice,
+            asked,
             ships: false,
             time: TimeChoice::default(),
         };
@@ -429,6 +438,14 @@ fn scale(file: &File, key: &'static str, text: &Text) -> Result<Scale, SpecError
     text.get().parse().map_err(|error: ConfigError| file.refuse(key, text, error.to_string()))
 }
 
+/// A scale that was asked for, or the nearest at which modules of all `machines` keep whole SMs. A machine that is not as it
+/// must be is refused later.
+fn with_whole_sms(choice: ScaleChoice, machines: &[Named<MachineConfig>]) -> ScaleChoice {
+    let ScaleChoice::Fixed(scale) = choice else { return choice };
+    let checked = machines.iter().filter_map(|named| named.description.check().ok());
+    ScaleChoice::Fixed(scale.with_whole_sms(checked.map(|machine| machine.topology.sms_per_module)))
+}
+
 fn workloads(file: &File, spec: &Experiment, choice: ScaleChoice) -> Result<Vec<PlannedWorkload>, SpecError> {
     let common = spec.scale.as_ref().map_or(Ok(Scale::FULL), |text| scale(file, "scale", text))?;
     let mut planned = Vec::new();
@@ -475,11 +492,22 @@ fn of_suite(file: &File, one: &SuiteWorkload, choice: ScaleChoice, seed: u64) ->
     if choice != ScaleChoice::Quick {
         return Ok(plain);
     }
-    let (second, reason) = (second.map(|second| second.choice), one.reason.clone());
+    let (second, reason, error) = (second.map(|second| second.choice), one.reason.clone(), one.error);
     Ok(match lighter {
-        Some(lighter) => PlannedWorkload { whole: Some(plain.choice), second, reason, ..lighter },
-        None => PlannedWorkload { second, reason, ..plain },
+        Some(lighter) => PlannedWorkload { whole: Some(plain.choice), second, reason, error, ..lighter },
+        None => PlannedWorkload { second, reason, error, ..plain },
     })
+}
+
+/// The workloads of the suite called `name` as a search of their scales wants them.
+pub(crate) fn wanted(name: &str) -> Result<Vec<Wanted>, SpecError> {
+    let (file, suite) = preset::suite(name)?;
+    let one = |one: &SuiteWorkload| {
+        let planned = of_suite(&file, one, ScaleChoice::Quick, SEED)?;
+        let least = scale(&file, "least", one.least.as_ref().unwrap_or(&suite.least))?;
+        Ok(Wanted { label: planned.label, workload: planned.choice, least })
+    };
+    suite.workload.iter().map(one).collect()
 }
 
 /// A workload's word with `more` parameters, which replace those of the same name.
@@ -512,7 +540,8 @@ fn workload(
     choice.check_parameters().map_err(refuse)?;
     choice.seed = seed;
     let label = label.unwrap_or_else(|| choice.label.clone());
-    Ok(PlannedWorkload { label, choice: Arc::new(choice), whole: None, second: None, scale, reason: String::new() })
+    let (choice, reason) = (Arc::new(choice), String::new());
+    Ok(PlannedWorkload { label, choice, whole: None, second: None, scale, reason, error: None })
 }
 
 #[cfg(test)]

@@ -145,6 +145,8 @@ pub struct Quick {
 pub struct Suite {
     /// One line.
     pub description: String,
+    /// The smallest scale that the reading of the paper allows.
+    pub least: Text,
     /// The workloads, in order.
     pub workload: Vec<SuiteWorkload>,
     /// What the paper states of its workloads, by label: all of them, also any that is not here.
@@ -177,6 +179,12 @@ pub struct SuiteWorkload {
     pub label: Option<String>,
     /// Its quick scale.
     pub scale: Text,
+    /// Its smallest scale, where that is not the suite's.
+    #[serde(default)]
+    pub least: Option<Text>,
+    /// By what share speed-ups at its quick scale may differ from those of larger ones, as `tombolo scale` measures it.
+    #[serde(default)]
+    pub error: Option<f64>,
     /// Parameters of the quick scale alone, such as `sweeps=1`: less of the same kind.
     #[serde(default)]
     pub quick: Option<Text>,

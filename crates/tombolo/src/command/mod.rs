@@ -11,6 +11,7 @@ mod probes;
 mod report;
 mod reproduce;
 mod run;
+mod scale;
 mod share;
 mod show;
 mod sweep;
@@ -35,6 +36,8 @@ pub(crate) enum Command {
     Reproduce(reproduce::Arguments),
     /// Runs an experiment of your own: a file, or settings to vary
     Sweep(sweep::Arguments),
+    /// Finds the smallest scale of each workload at which designs compare as at the next larger one
+    Scale(scale::Arguments),
     /// Checks designs against the memory model, exhaustively, on small programs
     Check(check::Arguments),
     /// Reads, converts and records traces
@@ -63,6 +66,7 @@ impl Command {
             Command::Share(arguments) => arguments.execute(),
             Command::Reproduce(arguments) => arguments.execute(),
             Command::Sweep(arguments) => arguments.execute(),
+            Command::Scale(arguments) => arguments.execute(),
             Command::Check(arguments) => arguments.execute(),
             Command::Trace(arguments) => arguments.execute(),
             Command::Validate(arguments) => arguments.execute(),

@@ -9,6 +9,7 @@ mod new;
 mod refusals;
 mod report;
 mod results;
+mod scales;
 mod schema;
 mod screen;
 mod share;

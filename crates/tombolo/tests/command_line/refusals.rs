@@ -60,7 +60,6 @@ fn a_wrong_number_says_what_is_allowed() {
     let at = |scale| ["run", "--machine", "hmg-4x4", "--design", "hmg", "--workload", TINY, "--scale", scale];
     refused(&at("2"), &["--scale", "above 0 and at most 1"]);
     refused(&at("fast"), &["--scale", "fast", "1/16"]);
-    refused(&at("1/33"), &["scale 1/33 of hmg-4x4", "32 SMs", "1/32"]);
 }
 
 #[test]
@@ -112,4 +111,13 @@ fn unknown_commands_flags_and_lists_are_refused() {
     refused(&["simulate"], &["simulate"]);
     refused(&["list", "protocols"], &["protocols", "designs"]);
     refused(&[&["run"], &SMALL[..], &["--turbo"]].concat(), &["--turbo"]);
+}
+
+#[test]
+fn a_search_of_scales_needs_what_a_suite_has_and_a_bound() {
+    let with = |more: &[&'static str]| [&["scale", "--machine", "hmg-4x4", "--designs", "hmg"], more].concat();
+    refused(&with(&["--suite", "hgm"]), &["hgm", "hmg"]);
+    refused(&with(&["--suite", "hmg", "--only", "msst"]), &["--only msst", "did you mean mst?"]);
+    refused(&with(&["--suite", "hmg", "--within", "0"]), &["--within", "above 0"]);
+    refused(&with(&["--workload", TINY, "--baseline", "nhcc"]), &["--baseline nhcc", "these are hmg"]);
 }

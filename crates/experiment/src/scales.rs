@@ -1,0 +1,307 @@
+//! The smallest scale at which designs compare as at the next larger one: what a quick scale is chosen by.
+//!
+//! A workload runs at its smallest scale, at twice that and so on, until no design's speed-up differs by more than a bound
+//! between two scales. Sizes of differences decide, never which design is ahead.
+
+use crate::campaign::{Results, Watcher, run_points};
+use crate::error::{PointError, SpecError, StoreError};
+use crate::plan;
+use crate::point::Point;
+use crate::point_result::{Pass, PointResult};
+use crate::store::Store;
+use crate::workload::WorkloadChoice;
+use serde::Serialize;
+use std::path::Path;
+use std::sync::Arc;
+use tombolo_design::DesignConfig;
+use tombolo_machine::{ConfigError, MachineConfig, Scale};
+use tombolo_system::TimeChoice;
+
+/// What is asked of each workload.
+pub struct Search<'a> {
+    /// The machine at scale 1.
+    pub machine: &'a MachineConfig,
+    /// The designs.
+    pub designs: &'a [Arc<DesignConfig>],
+    /// The index of that which speed-ups are over.
+    pub baseline: usize,
+    /// The time that is compared.
+    pub time: TimeChoice,
+    /// Largest difference of speed-ups that counts as none, as a share.
+    pub within: f64,
+    /// Seconds of one core that a run may take.
+    pub limit_s: f64,
+    /// At most so many threads.
+    pub threads: usize,
+}
+
+/// A workload whose scale is wanted.
+#[derive(Clone)]
+pub struct Wanted {
+    /// What it is called.
+    pub label: String,
+    /// With its parameters.
+    pub workload: Arc<WorkloadChoice>,
+    /// The smallest scale to be tried.
+    pub least: Scale,
+}
+
+/// What came of the runs at a scale.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tried {
+    /// The scale.
+    pub scale: String,
+    /// By design, in order: time under the baseline over time.
+    pub speedups: Vec<f64>,
+    /// Seconds of one core that the longest run took.
+    pub seconds: f64,
+    /// From the next larger scale that was tried, if any.
+    pub difference: Option<Difference>,
+}
+
+/// By how much speed-ups at a scale differ from those at the next larger one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Difference {
+    /// Share of the larger scale's speed-up, of the design that differs most.
+    pub share: f64,
+    /// That design.
+    pub design: String,
+}
+
+/// Why no larger scale was tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// Speed-ups at the chosen scale are those of the next larger one.
+    Alike,
+    /// There is none: the chosen one is 1.
+    Whole,
+    /// Its runs would take longer than the limit.
+    Long,
+}
+
+/// What came of a workload.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Found {
+    /// The workload.
+    pub workload: String,
+    /// The scale to run it at.
+    pub scale: String,
+    /// How far speed-ups at that scale may be off: their difference from the next larger scale, or from the next smaller
+    /// where no larger one was tried. None where there is one scale.
+    pub error: Option<f64>,
+    /// Why no larger one was tried.
+    pub ended: Ended,
+    /// All scales that were tried, smallest first.
+    pub tried: Vec<Tried>,
+}
+
+/// Why a search gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum ScalesError {
+    /// Results cannot be kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A workload does not take its parameters.
+    #[error(transparent)]
+    Point(#[from] PointError),
+    /// The machine cannot be that small.
+    #[error(transparent)]
+    Machine(#[from] ConfigError),
+    /// A run failed, or took no time.
+    #[error("{workload} at scale {scale}: {reason}")]
+    Run {
+        /// The workload.
+        workload: String,
+        /// The scale.
+        scale: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The workloads of a suite that ships, each with the parameters of its quick scale and the smallest scale that the reading
+/// of its paper allows.
+///
+/// # Errors
+/// No such suite ships.
+pub fn of_suite(name: &str) -> Result<Vec<Wanted>, SpecError> {
+    plan::wanted(name)
+}
+
+impl Search<'_> {
+    /// Runs `wanted` at one scale after the other. Results that `folder` has are not made again.
+    ///
+    /// # Errors
+    /// A run fails, or its result cannot be kept.
+    pub fn run(&self, wanted: &Wanted, folder: &Path, watcher: &dyn Watcher) -> Result<Found, ScalesError> {
+        let store = Store::open(folder)?;
+        let mut tried: Vec<Tried> = Vec::new();
+        let mut next = Some(wanted.least.with_whole_sms([self.machine.topology.sms_per_module]));
+        let mut ended = Ended::Whole;
+        while let Some(scale) = next {
+            let one = self.at(wanted, scale, &store, watcher)?;
+            if let Some(last) = tried.last_mut() {
+                last.difference = Some(self.difference(last, &one));
+            }
+            tried.push(one);
+            if is_alike(&tried, self.within) {
+                ended = Ended::Alike;
+                break;
+            }
+            next = twice(scale);
+            if next.is_some() && expected(&tried) > self.limit_s {
+                (next, ended) = (None, Ended::Long);
+            }
+        }
+        Ok(found(&wanted.label, tried, ended))
+    }
+
+    fn at(&self, wanted: &Wanted, scale: Scale, store: &Store, watcher: &dyn Watcher) -> Result<Tried, ScalesError> {
+        let machine = Arc::new(self.machine.scaled(scale)?);
+        let point = |design: &Arc<DesignConfig>| {
+            let (machine, workload) = (Arc::clone(&machine), Arc::clone(&wanted.workload));
+            Point::new(machine, Arc::clone(design), workload, Pass::Simulation, Vec::new())
+        };
+        let points = self.designs.iter().map(point).collect::<Result<Vec<_>, _>>()?;
+        let results = run_points(&points, Some(store), self.threads, watcher)?;
+        let refuse =
+            |reason: String| ScalesError::Run { workload: wanted.label.clone(), scale: scale.to_string(), reason };
+        let times = points.iter().map(|point| self.time(point, &results)).collect::<Result<Vec<_>, _>>();
+        let times = times.map_err(refuse)?;
+        let known = store.costs();
+        let seconds = points.iter().filter_map(|point| known.get(&point.run())).copied();
+        Ok(Tried {
+            scale: scale.to_string(),
+            speedups: times.iter().map(|time| times[self.baseline] / time).collect(),
+            seconds: seconds.fold(0.0, f64::max),
+            difference: None,
+        })
+    }
+
+    fn time(&self, point: &Point, results: &Results) -> Result<f64, String> {
+        let record = match results.get(point.key()) {
+            Some(Ok(outcome)) => match &**outcome {
+                PointResult::Simulation(record) => record,
+                PointResult::Sharing(_) | PointResult::Arrays(_) => unreachable!("a simulation was asked for"),
+            },
+            Some(Err(error)) => return Err(error.clone()),
+            None => return Err("a file that it is made of changed meanwhile".to_owned()),
+        };
+        match record.time.of(self.time) {
+            time if time > 0.0 => Ok(time),
+            _ => Err(format!("takes no time under {}", point.design.name)),
+        }
+    }
+
+    fn difference(&self, smaller: &Tried, larger: &Tried) -> Difference {
+        let pairs = smaller.speedups.iter().zip(&larger.speedups).zip(self.designs);
+        let all = pairs.map(|((small, large), design)| ((small / large - 1.0).abs(), design));
+        let (share, design) = all.max_by(|one, other| one.0.total_cmp(&other.0)).expect("there is a design");
+        Difference { share, design: design.name.clone() }
+    }
+}
+
+/// The next larger scale, at most 1.
+fn twice(scale: Scale) -> Option<Scale> {
+    (scale != Scale::FULL).then(|| Scale::new(2 * scale.numerator(), scale.denominator()).unwrap_or(Scale::FULL))
+}
+
+/// Whether the last two scales agree.
+fn is_alike(tried: &[Tried], within: f64) -> bool {
+    let before = tried.len().checked_sub(2).and_then(|at| tried[at].difference.as_ref());
+    before.is_some_and(|difference| difference.share <= within)
+}
+
+/// Seconds of the longest run at the next larger scale: more than the last by as much as that by its own, at least twice.
+fn expected(tried: &[Tried]) -> f64 {
+    let last = tried.last().map_or(0.0, |one| one.seconds);
+    let before = tried.len().checked_sub(2).map_or(0.0, |at| tried[at].seconds);
+    let growth = if before > 0.0 { last / before } else { 0.0 };
+    last * growth.max(2.0)
+}
+
+fn found(workload: &str, tried: Vec<Tried>, ended: Ended) -> Found {
+    let last = tried.len() - 1;
+    let chosen = if ended == Ended::Alike { last - 1 } else { last };
+    // At scale 1 nothing is left out.
+    let error = match ended {
+        Ended::Whole => Some(0.0),
+        Ended::Alike | Ended::Long => tried[..last].last().and_then(|one| one.difference.as_ref()).map(|one| one.share),
+    };
+    Found { workload: workload.to_owned(), scale: tried[chosen].scale.clone(), error, ended, tried }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::Unwatched;
+    use crate::workload::only;
+
+    fn tried(scale: &str, seconds: f64, share: Option<f64>) -> Tried {
+        let difference = share.map(|share| Difference { share, design: "hmg".to_owned() });
+        Tried { scale: scale.to_owned(), speedups: Vec::new(), seconds, difference }
+    }
+
+    #[test]
+    fn scales_double_up_to_one() {
+        let mut all = vec![Scale::new(1, 20).unwrap()];
+        while let Some(next) = twice(*all.last().unwrap()) {
+            all.push(next);
+        }
+        let all: Vec<String> = all.iter().map(Scale::to_string).collect();
+        assert_eq!(all, ["1/20", "1/10", "1/5", "2/5", "4/5", "1"]);
+    }
+
+    #[test]
+    fn the_next_run_is_expected_to_grow_as_the_last_did_and_to_double_at_least() {
+        assert_eq!(expected(&[tried("1/8", 3.0, None)]), 6.0);
+        assert_eq!(expected(&[tried("1/8", 3.0, None), tried("1/4", 12.0, None)]), 48.0);
+        assert_eq!(expected(&[tried("1/8", 3.0, None), tried("1/4", 4.0, None)]), 8.0);
+    }
+
+    #[test]
+    fn what_is_chosen_has_the_error_that_was_measured() {
+        let of = |shares: &[Option<f64>], ended| {
+            let scales = ["1/8", "1/4", "1/2"];
+            let all = scales.iter().zip(shares).map(|(scale, share)| tried(scale, 1.0, *share)).collect();
+            let found = found("mst", all, ended);
+            (found.scale, found.error)
+        };
+        assert!(is_alike(&[tried("1/8", 1.0, Some(0.04)), tried("1/4", 1.0, None)], 0.05));
+        assert!(!is_alike(&[tried("1/8", 1.0, Some(0.06)), tried("1/4", 1.0, None)], 0.05));
+        assert!(!is_alike(&[tried("1/8", 1.0, None)], 0.05));
+        assert_eq!(of(&[Some(0.3), Some(0.02), None], Ended::Alike), ("1/4".to_owned(), Some(0.02)));
+        assert_eq!(of(&[Some(0.3), Some(0.2), None], Ended::Long), ("1/2".to_owned(), Some(0.2)));
+        assert_eq!(of(&[None], Ended::Long), ("1/8".to_owned(), None));
+        assert_eq!(of(&[Some(0.3), Some(0.2), None], Ended::Whole), ("1/2".to_owned(), Some(0.0)));
+    }
+
+    #[test]
+    fn designs_that_do_the_same_are_alike_at_once_and_finished_runs_are_kept() {
+        let machine = tombolo_machine::machine("hmg-4x4").unwrap().check().unwrap();
+        let hmg = tombolo_design::design("hmg").unwrap().check().unwrap();
+        let twin = DesignConfig { name: "twin".to_owned(), ..hmg.clone() };
+        let designs = [hmg, twin].map(Arc::new);
+        let search = Search {
+            machine: &machine,
+            designs: &designs,
+            baseline: 0,
+            time: TimeChoice::default(),
+            within: 0.05,
+            limit_s: 60.0,
+            threads: 1,
+        };
+        let workload = Arc::new(only("triad,elements=262144").unwrap());
+        let wanted = Wanted { label: "triad".to_owned(), workload, least: Scale::new(1, 33).unwrap() };
+        let folder = tempfile::tempdir().unwrap();
+        let found = search.run(&wanted, folder.path(), &Unwatched).unwrap();
+        assert_eq!((found.ended, found.scale.as_str(), found.tried.len()), (Ended::Alike, "1/32", 2));
+        assert_eq!(found.tried[1].scale, "1/16");
+        assert_eq!((found.error, &found.tried[1].speedups[..]), (Some(0.0), &[1.0, 1.0][..]));
+        assert_eq!(search.run(&wanted, folder.path(), &Unwatched).unwrap(), found);
+        let hurried = Search { limit_s: 1e-9, ..search };
+        let stopped = hurried.run(&wanted, folder.path(), &Unwatched).unwrap();
+        assert_eq!((stopped.ended, stopped.tried.len(), stopped.error), (Ended::Long, 1, None));
+    }
+}

@@ -1,0 +1,230 @@
+//! `scale`: the smallest scale of each workload at which designs compare as at the next larger one.
+
+use crate::WRONG_INPUT;
+use crate::failure::{Failure, did_you_mean};
+use crate::hardware::{refuse_twice, told};
+use crate::output::{complain, show};
+use crate::progress::Progress;
+use crate::study::tell_when_interrupted;
+use crate::table::{Cell, Look, Table, small};
+use crate::threads::ThreadsArgument;
+use crate::timed::TimeArgument;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use tombolo_design::{DesignConfig, apply, design};
+use tombolo_experiment::scales::{Ended, Found, ScalesError, Search, Wanted, of_suite};
+use tombolo_experiment::workload::{WorkloadChoice, workloads};
+use tombolo_machine::error::near;
+use tombolo_machine::{MachineConfig, Scale, machine};
+use tombolo_system::TimeChoice;
+
+/// What is compared, and how closely.
+#[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("programs").required(true).args(["workload", "suite"])))]
+pub(crate) struct Arguments {
+    /// Machine: a name of `list machines`, or the path of a .toml file
+    #[arg(long, value_name = "M")]
+    machine: String,
+    /// Replaces a value of the machine or the designs, such as l2.bytes=6MB; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    settings: Vec<String>,
+    /// Designs: names of `list designs`, or paths of .toml files
+    #[arg(long, value_name = "A,B,…", required = true, num_args = 1.., value_delimiter = ',')]
+    designs: Vec<String>,
+    /// Workloads of `list workloads`, each with its parameters: triad,elements=4096
+    #[arg(long, value_name = "W[,KEY=VALUE…]", num_args = 1..)]
+    workload: Vec<String>,
+    /// Or the workloads of a paper, with the parameters of their quick scale: hmg, numa-gpu
+    #[arg(long, value_name = "NAME")]
+    suite: Option<String>,
+    /// Of the suite, these alone
+    #[arg(long, value_name = "LABEL,…", value_delimiter = ',', requires = "suite")]
+    only: Vec<String>,
+    /// The design that speed-ups are over [default: the first]
+    #[arg(long, value_name = "A")]
+    baseline: Option<String>,
+    /// Smallest scale to try [default: of a suite what its paper's reading allows, otherwise 1/32]
+    #[arg(long, value_name = "F")]
+    least: Option<Scale>,
+    /// Largest difference of a speed-up from that at the next larger scale, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percentage)]
+    within: f64,
+    /// Seconds of one core that a run may take: where larger scales would take longer, the largest that does not is chosen
+    #[arg(long, value_name = "SECONDS", default_value = "240", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: u32,
+    #[command(flatten)]
+    time: TimeArgument,
+    #[command(flatten)]
+    threads: ThreadsArgument,
+    /// Prints one JSON document instead of text
+    #[arg(long)]
+    json: bool,
+    /// Folder for results; finished runs in it are not made again
+    #[arg(long, value_name = "DIR", default_value = "tombolo-scale")]
+    out: PathBuf,
+}
+
+/// The answer.
+#[derive(Serialize)]
+struct Scales {
+    tombolo: &'static str,
+    machine: String,
+    designs: Vec<String>,
+    baseline: String,
+    time: TimeChoice,
+    /// Share.
+    within: f64,
+    limit_s: f64,
+    workloads: Vec<Found>,
+}
+
+/// Reads a percentage above 0 as a share.
+fn percentage(text: &str) -> Result<f64, String> {
+    let value = text.trim_end_matches('%').trim().parse::<f64>().ok().filter(|value| *value > 0.0 && *value <= 100.0);
+    value
+        .map(|value| value / 100.0)
+        .ok_or_else(|| "expected a percentage above 0 and at most 100, such as 5".to_owned())
+}
+
+impl Arguments {
+    /// Searches each workload's scale and prints what came out. Status 2 where a run gave no result; the others are printed.
+    pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        let (machine, designs) = self.hardware()?;
+        let names: Vec<String> = designs.iter().map(|design| design.name.clone()).collect();
+        let baseline = self.baseline(&names)?;
+        let wanted = self.wanted()?;
+        let search = Search {
+            machine: &machine,
+            designs: &designs,
+            baseline,
+            time: self.time.choice(),
+            within: self.within,
+            limit_s: f64::from(self.limit),
+            threads: self.threads.count(),
+        };
+        tell_when_interrupted(&self.out);
+        let mut found = Vec::new();
+        for one in &wanted {
+            let progress = Progress::new(designs.len());
+            match search.run(one, &self.out, &progress) {
+                Ok(one) => found.push(one),
+                Err(ScalesError::Store(error)) => return Err(error.into()),
+                Err(error) => complain(&format!("error: {error}")),
+            }
+        }
+        let whole = found.len() == wanted.len();
+        let scales = Scales {
+            tombolo: env!("CARGO_PKG_VERSION"),
+            machine: machine.name.clone(),
+            baseline: names[baseline].clone(),
+            designs: names,
+            time: self.time.choice(),
+            within: self.within,
+            limit_s: f64::from(self.limit),
+            workloads: found,
+        };
+        show(self.json, &scales, |colours| scales.text(colours))?;
+        Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(WRONG_INPUT) })
+    }
+
+    /// The machine at scale 1 and the designs, as set.
+    fn hardware(&self) -> Result<(MachineConfig, Vec<Arc<DesignConfig>>), Failure> {
+        let mut machine = machine(&self.machine)?;
+        let mut described = self.designs.iter().map(|name| design(name)).collect::<Result<Vec<_>, _>>()?;
+        apply(&self.settings, &mut machine, &mut described)?;
+        let designs = described.iter().map(|one| one.check().map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
+        refuse_twice("--designs", designs.iter().map(|one| one.name.as_str()))?;
+        told(&described);
+        Ok((machine.check()?, designs))
+    }
+
+    fn baseline(&self, names: &[String]) -> Result<usize, Failure> {
+        let Some(asked) = &self.baseline else { return Ok(0) };
+        names.iter().zip(&self.designs).position(|(name, given)| name == asked || given == asked).ok_or_else(|| {
+            let hint = did_you_mean(&near(asked, names.iter().map(String::as_str)));
+            let reason = format!("not one of --designs{hint}; these are {}", names.join(", "));
+            Failure::Argument { flag: "--baseline", value: asked.clone(), reason }
+        })
+    }
+
+    fn wanted(&self) -> Result<Vec<Wanted>, Failure> {
+        let mut wanted = match &self.suite {
+            Some(name) => of_suite(name)?,
+            None => {
+                let chosen = workloads(&self.workload)?;
+                refuse_twice("--workload", chosen.iter().map(|choice| choice.label.as_str()))?;
+                let least = Scale::new(1, 32).expect("a fraction");
+                let one = |choice: WorkloadChoice| {
+                    choice.check_parameters()?;
+                    Ok::<_, Failure>(Wanted { label: choice.label.clone(), workload: Arc::new(choice), least })
+                };
+                chosen.into_iter().map(one).collect::<Result<_, _>>()?
+            }
+        };
+        if let Some(unknown) = self.only.iter().find(|label| wanted.iter().all(|one| one.label != **label)) {
+            let hint = did_you_mean(&near(unknown, wanted.iter().map(|one| one.label.as_str())));
+            let reason = format!("the suite has no such workload{hint}");
+            return Err(Failure::Argument { flag: "--only", value: unknown.clone(), reason });
+        }
+        if !self.only.is_empty() {
+            wanted.retain(|one| self.only.contains(&one.label));
+        }
+        if let Some(least) = self.least {
+            wanted.iter_mut().for_each(|one| one.least = least);
+        }
+        Ok(wanted)
+    }
+}
+
+impl Scales {
+    fn text(&self, colours: bool) -> String {
+        let mut table = Table::new(1).with_headings(
+            ["workload", "scale", "seconds"]
+                .into_iter()
+                .chain(self.designs.iter().map(String::as_str))
+                .chain(["differs", "most under"]),
+        );
+        for found in &self.workloads {
+            for (at, tried) in found.tried.iter().enumerate() {
+                let look = if tried.scale == found.scale { Look::Strong } else { Look::Plain };
+                let name = if at == 0 { found.workload.as_str() } else { "" };
+                let mut cells =
+                    vec![Cell::plain(name), Cell::new(tried.scale.clone(), look), Cell::plain(small(tried.seconds))];
+                cells.extend(tried.speedups.iter().map(|speedup| Cell::plain(format!("{speedup:.3}"))));
+                if let Some(difference) = &tried.difference {
+                    cells.push(Cell::plain(format!("{:.1} %", 100.0 * difference.share)));
+                    cells.push(Cell::plain(difference.design.clone()));
+                }
+                table.row(cells);
+            }
+        }
+        let within = 100.0 * self.within;
+        let heading = format!(
+            "{}: speed-ups over {}, and how much they differ from those at the next larger scale\n\n",
+            self.machine, self.baseline
+        );
+        let lines = self.workloads.iter().map(|found| {
+            let error = found.error.map_or(String::new(), |error| format!(", error {:.1} %", 100.0 * error));
+            let why = match found.ended {
+                Ended::Alike => format!("alike within {within} %"),
+                Ended::Whole => "nothing smaller is alike".to_owned(),
+                Ended::Long => format!("larger ones take longer than {} s", self.limit_s),
+            };
+            format!("{}: {}{error} ({why})\n", found.workload, found.scale)
+        });
+        format!("{heading}{}\n{}", table.render(colours), lines.collect::<String>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_are_read() {
+        assert_eq!((percentage("5"), percentage("2.5 %")), (Ok(0.05), Ok(0.025)));
+        assert!(["0", "-1", "x", "101", ""].iter().all(|text| percentage(text).is_err()));
+    }
+}
