@@ -5,6 +5,7 @@
 //! they last ran; those that never ran come before them, by the bytes of their arrays. Threads that find nothing to do join
 //! the points under way. What a point gives does not depend on who runs it, on how many threads, nor when.
 
+use crate::clock::Stopwatch;
 use crate::error::{PointError, StoreError};
 use crate::point::{Key, Point};
 use crate::point_result::{Pass, PointResult};
@@ -169,7 +170,7 @@ struct Queue {
     results: Results,
     /// Seconds and points done, by recording.
     spent: BTreeMap<String, (f64, usize)>,
-    /// Seconds of each point done.
+    /// Seconds of each point done, as its own thread was busy.
     each: BTreeMap<String, f64>,
     /// Ends everything.
     broken: Option<StoreError>,
@@ -323,9 +324,9 @@ impl<'a> Campaign<'a> {
         let point = &ready.point;
         let label = point.label();
         self.watcher.started(&label);
-        let began = Instant::now();
+        let (began, busy) = (Instant::now(), Stopwatch::start());
         let result = self.outcome(ready);
-        let seconds = began.elapsed().as_secs_f64();
+        let (seconds, busy) = (began.elapsed().as_secs_f64(), busy.seconds());
         self.watcher.ended(&label);
         let mut queue = self.lock();
         queue.left[ready.recording] -= 1;
@@ -334,7 +335,7 @@ impl<'a> Campaign<'a> {
                 if made && result.is_ok() {
                     let spent = queue.spent.entry(self.groups[ready.recording].recording.clone()).or_default();
                     *spent = (spent.0 + seconds, spent.1 + 1);
-                    queue.each.insert(point.run(), seconds);
+                    queue.each.insert(point.run(), busy);
                 }
                 queue.results.insert(point.key().clone(), result);
             }

@@ -63,6 +63,7 @@
 pub mod ask;
 pub mod campaign;
 mod claim;
+mod clock;
 mod compared;
 mod configuration;
 pub mod error;
