@@ -8,6 +8,7 @@ use tombolo_types::{Bytes, Rate};
 
 /// UMH's numbers on another machine's GPUs.
 const GPUS: &str = "base = \"numa-4\"\nline = \"64B\"\n\
+    [l1]\nsector_bytes = \"64B\"\n\
     [l2]\nbytes = \"512KB\"\nslices = 4\n\
     [dram]\nbytes = \"4GB\"\n";
 const CPU: &str = "[cpu]\nclock = \"2.4GHz\"\nissue_cycles = 1\n";
