@@ -154,7 +154,7 @@ impl Search<'_> {
                 (next, ended) = (None, Ended::Long);
             }
         }
-        Ok(found(&wanted.label, tried, ended))
+        Ok(found(&wanted.label, tried, ended, self.limit_s))
     }
 
     fn at(&self, wanted: &Wanted, scale: Scale, store: &Store, watcher: &dyn Watcher) -> Result<Tried, ScalesError> {
@@ -221,13 +221,20 @@ fn expected(tried: &[Tried]) -> f64 {
     last * growth.max(2.0)
 }
 
-fn found(workload: &str, tried: Vec<Tried>, ended: Ended) -> Found {
+/// What came of the scales `tried`. Where time ended the search, the largest whose runs keep to `limit_s` is taken, or the
+/// smallest where none does.
+fn found(workload: &str, tried: Vec<Tried>, ended: Ended, limit_s: f64) -> Found {
     let last = tried.len() - 1;
-    let chosen = if ended == Ended::Alike { last - 1 } else { last };
+    let chosen = match ended {
+        Ended::Alike => last - 1,
+        Ended::Whole => last,
+        Ended::Long => tried.iter().rposition(|one| one.seconds <= limit_s).unwrap_or(0),
+    };
+    let differs = |at: usize| tried[at].difference.as_ref().map(|one| one.share);
     // At scale 1 nothing is left out.
     let error = match ended {
         Ended::Whole => Some(0.0),
-        Ended::Alike | Ended::Long => tried[..last].last().and_then(|one| one.difference.as_ref()).map(|one| one.share),
+        Ended::Alike | Ended::Long => differs(chosen).or_else(|| chosen.checked_sub(1).and_then(differs)),
     };
     Found { workload: workload.to_owned(), scale: tried[chosen].scale.clone(), error, ended, tried }
 }
@@ -265,7 +272,7 @@ mod tests {
         let of = |shares: &[Option<f64>], ended| {
             let scales = ["1/8", "1/4", "1/2"];
             let all = scales.iter().zip(shares).map(|(scale, share)| tried(scale, 1.0, *share)).collect();
-            let found = found("mst", all, ended);
+            let found = found("mst", all, ended, 10.0);
             (found.scale, found.error)
         };
         assert!(is_alike(&[tried("1/8", 1.0, Some(0.04)), tried("1/4", 1.0, None)], 0.05));
@@ -273,6 +280,9 @@ mod tests {
         assert!(!is_alike(&[tried("1/8", 1.0, None)], 0.05));
         assert_eq!(of(&[Some(0.3), Some(0.02), None], Ended::Alike), ("1/4".to_owned(), Some(0.02)));
         assert_eq!(of(&[Some(0.3), Some(0.2), None], Ended::Long), ("1/2".to_owned(), Some(0.2)));
+        let long = vec![tried("1/8", 5.0, Some(0.7)), tried("1/4", 17.0, None)];
+        let kept = found("bfs", long, Ended::Long, 10.0);
+        assert_eq!((kept.scale.as_str(), kept.error), ("1/8", Some(0.7)), "a run at 1/4 takes longer than the limit");
         assert_eq!(of(&[None], Ended::Long), ("1/8".to_owned(), None));
         assert_eq!(of(&[Some(0.3), Some(0.2), None], Ended::Whole), ("1/2".to_owned(), Some(0.0)));
     }
