@@ -67,10 +67,9 @@ impl Plan {
         let mut by_scale = false;
         for (at, row) in table.rows.iter().enumerate() {
             for column in 0..table.columns.len() {
-                let run =
-                    self.run_of(&table.panel, at, row, column).and_then(|place| register.place(self, place, numbers));
-                let of_run = self.run_of(&table.panel, at, row, column);
-                let scaled = row.value(column).and_then(|value| self.of_scale(value, of_run?));
+                let here = self.run_of(&table.panel, at, row, column);
+                let run = here.and_then(|here| register.place(self, here, numbers));
+                let scaled = row.value(column).and_then(|value| self.of_scale(value, here?));
                 by_scale |= scaled.is_some();
                 let range = row.value(column).and_then(|value| self.range(value, row, column, &moved));
                 let range = wider(range, scaled);

@@ -1,9 +1,10 @@
 //! Machine, designs, settings and scale: from the command line to checked configurations.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, did_you_mean};
 use crate::output::complain;
 use std::sync::Arc;
 use tombolo_design::{DesignConfig, apply, design};
+use tombolo_machine::error::near;
 use tombolo_machine::{Description, MachineConfig, Scale, machine};
 
 /// Which machine, and how changed.
@@ -44,11 +45,7 @@ impl MachineArguments {
 
     /// The fraction of `whole`, the machine as described, that runs. Tells where it is not the one that was asked for.
     pub(crate) fn scaled(&self, whole: &MachineConfig) -> Result<MachineConfig, Failure> {
-        let scale = self.scale.with_whole_sms([whole.topology.sms_per_module]);
-        if scale != self.scale {
-            complain(&format!("note: {}", rounded(self.scale, scale, whole)));
-        }
-        Ok(whole.scaled(scale)?)
+        scaled(self.scale, whole)
     }
 
     /// The machine with `designs` as set, not yet checked.
@@ -83,10 +80,26 @@ impl MachineArguments {
     }
 }
 
-/// What is told where `machine` runs at `scale` and not at `asked`.
-pub(crate) fn rounded(asked: Scale, scale: Scale, machine: &MachineConfig) -> String {
-    let (sms, name) = (machine.topology.sms_per_module, &machine.name);
-    format!("--scale {asked}: runs at {scale}, the nearest at which the {sms} SMs of a module of {name} stay whole")
+/// `whole` at the scale nearest to `asked` at which modules keep whole SMs. Tells where that is another.
+pub(crate) fn scaled(asked: Scale, whole: &MachineConfig) -> Result<MachineConfig, Failure> {
+    let (sms, name) = (whole.topology.sms_per_module, &whole.name);
+    let scale = asked.with_whole_sms([sms]);
+    if scale != asked {
+        complain(&format!(
+            "note: --scale {asked}: runs at {scale}, the nearest at which the {sms} SMs of a module of {name} stay whole"
+        ));
+    }
+    Ok(whole.scaled(scale)?)
+}
+
+/// The index of the baseline `asked` for among designs `names`, `given` so on the command line; the first where none is.
+pub(crate) fn baseline(asked: Option<&str>, given: &[String], names: &[String]) -> Result<usize, Failure> {
+    let Some(asked) = asked else { return Ok(0) };
+    given.iter().zip(names).position(|(given, name)| given == asked || name == asked).ok_or_else(|| {
+        let hint = did_you_mean(&near(asked, names.iter().map(String::as_str)));
+        let reason = format!("not one of --designs{hint}; these are {}", names.join(", "));
+        Failure::Argument { flag: "--baseline", value: asked.to_owned(), reason }
+    })
 }
 
 /// Tells what there is to note of how designs were written, each note once, and returns it.

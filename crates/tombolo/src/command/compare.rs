@@ -3,8 +3,8 @@
 use crate::WRONG_INPUT;
 use crate::asked::{choice, is_folder, study};
 use crate::comparison::{Compared, Comparison, Cost, Results};
-use crate::failure::{Failure, did_you_mean};
-use crate::hardware::{Hardware, MachineArguments, refuse_twice};
+use crate::failure::Failure;
+use crate::hardware::{Hardware, MachineArguments, baseline, refuse_twice};
 use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole};
 use crate::progress::Progress;
 use crate::provenance::{provenance, seeds};
@@ -20,7 +20,6 @@ use tombolo_experiment::campaign::{self, run_one_timed, run_points};
 use tombolo_experiment::workload::{Target, WorkloadChoice, workloads};
 use tombolo_experiment::{Ask, Options, Pass, Point, PointResult};
 use tombolo_machine::Scale;
-use tombolo_machine::error::near;
 use tombolo_report::document::Provenance;
 use tombolo_system::timeline::Trace;
 use tombolo_system::{RunRecord, TimeChoice};
@@ -65,7 +64,7 @@ impl Arguments {
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let hardware = self.machine.hardware(&self.designs)?;
         let designs: Vec<String> = hardware.designs.iter().map(|design| design.name.clone()).collect();
-        let base = self.baseline(&designs)?;
+        let base = baseline(self.baseline.as_deref(), &self.designs, &designs)?;
         let chosen = workloads(&self.workload)?;
         refuse_twice("--workload", chosen.iter().map(|choice| choice.label.as_str()))?;
         chosen.iter().try_for_each(|choice| choice.check(Target::of(&hardware.machine)))?;
@@ -142,17 +141,6 @@ impl Arguments {
             watcher: &progress,
         };
         Ok(study.run_and_keep(&options)?.1)
-    }
-
-    /// The index of the baseline, which goes by its name in `--designs`, or by that which the design has itself.
-    fn baseline(&self, designs: &[String]) -> Result<usize, Failure> {
-        let Some(asked) = &self.baseline else { return Ok(0) };
-        let mut pairs = self.designs.iter().zip(designs);
-        pairs.position(|(given, name)| given == asked || name == asked).ok_or_else(|| {
-            let hint = did_you_mean(&near(asked, designs.iter().map(String::as_str)));
-            let reason = format!("not one of --designs{hint}; these are {}", designs.join(", "));
-            Failure::Argument { flag: "--baseline", value: asked.clone(), reason }
-        })
     }
 }
 

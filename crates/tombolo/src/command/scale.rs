@@ -2,7 +2,7 @@
 
 use crate::WRONG_INPUT;
 use crate::failure::{Failure, did_you_mean};
-use crate::hardware::{refuse_twice, told};
+use crate::hardware::{baseline, refuse_twice, told};
 use crate::output::{complain, show};
 use crate::progress::Progress;
 use crate::study::tell_when_interrupted;
@@ -93,7 +93,7 @@ impl Arguments {
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let (machine, designs) = self.hardware()?;
         let names: Vec<String> = designs.iter().map(|design| design.name.clone()).collect();
-        let baseline = self.baseline(&names)?;
+        let baseline = baseline(self.baseline.as_deref(), &self.designs, &names)?;
         let wanted = self.wanted()?;
         let search = Search {
             machine: &machine,
@@ -138,15 +138,6 @@ impl Arguments {
         refuse_twice("--designs", designs.iter().map(|one| one.name.as_str()))?;
         told(&described);
         Ok((machine.check()?, designs))
-    }
-
-    fn baseline(&self, names: &[String]) -> Result<usize, Failure> {
-        let Some(asked) = &self.baseline else { return Ok(0) };
-        names.iter().zip(&self.designs).position(|(name, given)| name == asked || given == asked).ok_or_else(|| {
-            let hint = did_you_mean(&near(asked, names.iter().map(String::as_str)));
-            let reason = format!("not one of --designs{hint}; these are {}", names.join(", "));
-            Failure::Argument { flag: "--baseline", value: asked.clone(), reason }
-        })
     }
 
     fn wanted(&self) -> Result<Vec<Wanted>, Failure> {
@@ -209,7 +200,7 @@ impl Scales {
             let error = found.error.map_or(String::new(), |error| format!(", error {:.1} %", 100.0 * error));
             let why = match found.ended {
                 Ended::Alike => format!("alike within {within} %"),
-                Ended::Whole => "nothing smaller is alike".to_owned(),
+                Ended::Whole => "no smaller one is alike".to_owned(),
                 Ended::Long => format!("larger ones take longer than {} s", self.limit_s),
             };
             format!("{}: {}{error} ({why})\n", found.workload, found.scale)

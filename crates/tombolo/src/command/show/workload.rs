@@ -2,8 +2,8 @@
 
 use super::launches::OnMachine;
 use crate::failure::Failure;
-use crate::hardware::rounded;
-use crate::output::{complain, show};
+use crate::hardware::scaled;
+use crate::output::show;
 use crate::table::{Cell, Look, Table};
 use serde::Serialize;
 use tombolo_experiment::workload::{WorkloadChoice, only};
@@ -95,12 +95,7 @@ impl Arguments {
 
     fn on(&self, machine: &str, asked: &WorkloadChoice) -> Result<OnMachine, Failure> {
         let whole = tombolo_machine::machine(machine)?.check()?;
-        let asked_for: tombolo_machine::Scale = self.scale.to_string().parse()?;
-        let scale = asked_for.with_whole_sms([whole.topology.sms_per_module]);
-        if scale != asked_for {
-            complain(&format!("note: {}", rounded(asked_for, scale, &whole)));
-        }
-        OnMachine::of(asked, &whole.scaled(scale)?)
+        OnMachine::of(asked, &scaled(self.scale.to_string().parse()?, &whole)?)
     }
 }
 
