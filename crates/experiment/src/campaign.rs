@@ -9,6 +9,7 @@ use crate::clock::Stopwatch;
 use crate::error::{PointError, StoreError};
 use crate::point::{Key, Point};
 use crate::point_result::{Pass, PointResult};
+use crate::sampling::Asked;
 use crate::store::{Found, Store};
 use crate::workload::Source;
 use std::cmp::Ordering;
@@ -24,7 +25,8 @@ use tombolo_system::elision::BoundaryRecord;
 use tombolo_system::sharing::inter_gpu_sharing;
 use tombolo_system::timeline::Timeline;
 use tombolo_system::{
-    RunError, RunRecord, RunSpec, Spare, place, run, run_beside, run_checked, run_followed, run_logged, run_timed,
+    Demands, RunError, RunRecord, RunSpec, Spare, place, run, run_beside, run_checked, run_followed, run_logged,
+    run_sampled, run_timed,
 };
 
 /// The results of points, or why there is none.
@@ -156,6 +158,8 @@ struct Ready {
     recording: usize,
     source: Arc<Source>,
     pages: Arc<PageTable>,
+    /// Of a point that is sampled.
+    demands: Option<Arc<Demands>>,
 }
 
 /// What is left to do, and what came of the rest.
@@ -303,6 +307,7 @@ impl<'a> Campaign<'a> {
         let first = &group.points[0];
         let source = Arc::new(first.workload.record(first.target(), self.threads)?);
         let mut placed: Vec<(PlacementKey, Arc<PageTable>)> = Vec::new();
+        let mut asked = Asked::default();
         let mut ready = Vec::new();
         for point in &group.points {
             let key = PlacementKey::of(point);
@@ -315,7 +320,8 @@ impl<'a> Campaign<'a> {
                     pages
                 }
             };
-            ready.push(Ready { point: point.clone(), recording: index, source: Arc::clone(&source), pages });
+            let demands = asked.of(point, &source)?;
+            ready.push(Ready { point: point.clone(), recording: index, source: Arc::clone(&source), pages, demands });
         }
         Ok(ready)
     }
@@ -369,12 +375,12 @@ impl<'a> Campaign<'a> {
     }
 
     fn make(&self, ready: &Ready) -> Result<PointResult, PointError> {
-        let Ready { point, source, pages, .. } = ready;
+        let Ready { point, source, pages, demands, .. } = ready;
         let damaged = |error| PointError::Stream { label: source.label.clone(), error };
         let outcome = match point.pass {
             Pass::Simulation => {
                 let pages = Arc::clone(pages);
-                let record = run_one_beside(&point.machine, &point.design, source, pages, &self.spare)?;
+                let record = self.simulated(point, source, pages, demands.as_deref())?;
                 PointResult::Simulation(Box::new(record))
             }
             Pass::Sharing => PointResult::Sharing(
@@ -384,6 +390,24 @@ impl<'a> Campaign<'a> {
         };
         point.workload.refuse_changes()?;
         Ok(outcome)
+    }
+
+    /// The record of a point, on one thread, which those of `spare` join where they help.
+    fn simulated(
+        &self,
+        point: &Point,
+        source: &Source,
+        pages: Arc<PageTable>,
+        demands: Option<&Demands>,
+    ) -> Result<RunRecord, PointError> {
+        let (machine, program) = (Arc::clone(&point.machine), Arc::clone(&source.program));
+        let spec = RunSpec { machine, design: (*point.design).clone(), program, pages: Some(pages), threads: 1 };
+        let mut record = guarded(&spec, source, || match demands {
+            Some(demands) => run_sampled(&spec, Some(demands), Some(&self.spare)),
+            None => run_beside(&spec, &self.spare),
+        })?;
+        name(&mut record, source, &point.machine);
+        Ok(record)
     }
 
     /// About how long the rest will take; `None` where no point of this run or an earlier one says.
@@ -450,17 +474,19 @@ pub fn run_one(
     Ok(record)
 }
 
-/// As [`run_one`] on one thread, which those of `spare` join where they help.
-fn run_one_beside(
+/// As [`run_one`], or a sample of it where one applies.
+///
+/// # Errors
+/// The run came to no result.
+pub fn run_one_sampled(
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
     source: &Source,
-    pages: Arc<PageTable>,
-    spare: &Spare,
+    threads: usize,
 ) -> Result<RunRecord, PointError> {
-    let (program, pages) = (Arc::clone(&source.program), Some(pages));
-    let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages, threads: 1 };
-    let mut record = guarded(&spec, source, || run_beside(&spec, spare))?;
+    let program = Arc::clone(&source.program);
+    let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads };
+    let mut record = guarded(&spec, source, || run_sampled(&spec, None, None))?;
     name(&mut record, source, machine);
     Ok(record)
 }
@@ -531,6 +557,7 @@ fn guarded<T>(
 /// Calls a record what the user called its program.
 fn name(record: &mut RunRecord, source: &Source, machine: &MachineConfig) {
     record.workload.clone_from(&source.label);
+    record.notes.extend(record.sampling_note().map(|note| format!("{}: {note}", source.label)));
     record.notes.extend(source.too_large(machine));
     record.notes.extend(source.notes.iter().cloned());
 }

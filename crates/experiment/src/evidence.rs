@@ -6,6 +6,7 @@ use crate::grid::{Change, Coordinate, Inputs, Numbers};
 use crate::layout::Panel;
 use crate::plan::Plan;
 use crate::point_result::PointResult;
+use crate::sampling::SAMPLES;
 use crate::shell::quoted;
 use crate::spec::{Dimension, Relative};
 use std::collections::BTreeMap;
@@ -19,6 +20,9 @@ const COUNTERS: [&str; 5] = ["transactions", "l2.loads", "l2.hits", "inter_gpu_b
 
 /// Share by which speed-ups of a workload may differ at another scale without a remark: what a quick scale is chosen by.
 const COARSE: f64 = 0.05;
+
+/// What ranges are over where a quick scale has an error.
+const SCALES: &str = "what speed-ups differ by at the next larger scale";
 
 /// The runs of a document, each once.
 #[derive(Default)]
@@ -64,7 +68,7 @@ impl Plan {
         let repeats: Vec<&Change> = changes.iter().filter(|change| is_of_seed_or_scale(change)).collect();
         let moved: Vec<Moved> = repeats.iter().map(|change| Moved::of(self, &table.panel, change, numbers)).collect();
         let (mut cells, mut remarks) = (Vec::new(), Vec::new());
-        let mut by_scale = false;
+        let (mut by_scale, mut has_samples) = (false, false);
         for (at, row) in table.rows.iter().enumerate() {
             for column in 0..table.columns.len() {
                 let here = self.run_of(&table.panel, at, row, column);
@@ -72,7 +76,9 @@ impl Plan {
                 let scaled = row.value(column).and_then(|value| self.of_scale(value, here?));
                 by_scale |= scaled.is_some();
                 let range = row.value(column).and_then(|value| self.range(value, row, column, &moved));
-                let range = wider(range, scaled);
+                let sampled = self.sampled_range(table, at, column, numbers);
+                has_samples |= sampled.is_some();
+                let range = range.into_iter().chain(scaled).chain(sampled).reduce(joined);
                 if run.is_some() || range.is_some() {
                     cells.push(Cell { row: at, column, run, range });
                 }
@@ -87,9 +93,9 @@ impl Plan {
             None => change.label.clone(),
             Some(only) => format!("{} (of {} workloads; means move as theirs)", change.label, only.len()),
         };
-        let by_scale = by_scale.then(|| "what speed-ups differ by at the next larger scale".to_owned());
-        let over: Vec<String> = repeats.iter().map(told).chain(by_scale).collect();
-        let repeated = if has_ranges { over.join(", ") } else { String::new() };
+        let by_scale = by_scale.then(|| SCALES.to_owned());
+        let over = repeats.iter().map(told).chain(by_scale).chain(has_samples.then(|| SAMPLES.to_owned()));
+        let repeated = if has_ranges { over.collect::<Vec<_>>().join(", ") } else { String::new() };
         Evidence { repeated, cells, remarks }
     }
 
@@ -151,16 +157,14 @@ impl Plan {
         }
         words.extend(self.settings(at, &Change::default()).into_iter().map(|setting| ("--set", setting)));
         let words = words.into_iter().map(|(flag, word)| format!(" {flag} {}", quoted(&word)));
-        std::iter::once("tombolo run".to_owned()).chain(words).collect()
+        let sample = self.samples(self.metric(at.metric)).then(|| " --sample".to_owned());
+        std::iter::once("tombolo run".to_owned()).chain(words).chain(sample).collect()
     }
 }
 
-/// Both ranges together.
-fn wider(one: Option<[f64; 2]>, other: Option<[f64; 2]>) -> Option<[f64; 2]> {
-    match (one, other) {
-        (Some([low, high]), Some([lower, higher])) => Some([low.min(lower), high.max(higher)]),
-        (one, other) => one.or(other),
-    }
+/// A range that has both.
+fn joined([low, high]: [f64; 2], [least, greatest]: [f64; 2]) -> [f64; 2] {
+    [low.min(least), high.max(greatest)]
 }
 
 /// A change of seeds, scales or inputs, and of nothing else.
@@ -250,8 +254,7 @@ mod tests {
 
     #[test]
     fn ranges_hold_those_of_repetitions_and_of_scale() {
-        assert_eq!(wider(Some([1.0, 2.0]), Some([0.5, 1.5])), Some([0.5, 2.0]));
-        assert_eq!((wider(None, Some([0.5, 1.5])), wider(None, None)), (Some([0.5, 1.5]), None));
+        assert_eq!(joined([1.0, 2.0], [0.5, 1.5]), [0.5, 2.0]);
     }
 
     #[test]

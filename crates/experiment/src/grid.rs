@@ -192,7 +192,8 @@ impl Plan {
         let Origin::Results(pass) = self.origins[at.metric] else {
             unreachable!("a point is built for what is measured")
         };
-        Point::new(Arc::new(machine), Arc::new(design.check()?), choice, pass, settings)
+        let point = Point::new(Arc::new(machine), Arc::new(design.check()?), choice, pass, settings)?;
+        Ok(if self.samples(self.metric(at.metric)) { point.sampled() } else { point })
     }
 
     /// The number of a cell, or of one workload of it; `None` where a point failed or there is no such number.

@@ -118,6 +118,8 @@ pub struct Plan {
     pub(crate) ships: bool,
     /// Which time of runs is compared.
     pub(crate) time: TimeChoice,
+    /// Whether runs that give times alone are sampled.
+    pub(crate) sampled: bool,
     /// Those of the file, then those of steps and baselines beside them.
     pub(crate) machines: Vec<Named<MachineConfig>>,
     /// As `machines`.
@@ -170,6 +172,7 @@ impl Plan {
             asked,
             ships: false,
             time: TimeChoice::default(),
+            sampled: false,
         };
         plan.check_lists()?;
         plan.steps = plan.all_steps()?;
@@ -511,7 +514,7 @@ pub(crate) fn wanted(name: &str) -> Result<Vec<Wanted>, SpecError> {
 }
 
 /// A workload's word with `more` parameters, which replace those of the same name.
-fn replaced(word: &str, more: &str) -> String {
+pub(crate) fn replaced(word: &str, more: &str) -> String {
     let name = |part: &str| part.split('=').next().unwrap_or_default().trim().to_owned();
     let kept = word.split(',').filter(|part| more.split(',').all(|new| name(new) != name(part)));
     kept.chain(more.split(',')).collect::<Vec<_>>().join(",")

@@ -42,6 +42,14 @@ pub struct Identity {
     pub scale: String,
     /// Seed of its input.
     pub seed: u64,
+    /// Whether a sample of its launches runs, where one applies.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub sampled: bool,
+}
+
+/// A point that nobody samples keeps the key that it had before any could be.
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 impl Identity {
@@ -91,9 +99,25 @@ impl Point {
             parameters: parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
             scale: machine.scale.to_string(),
             seed: workload.seed,
+            sampled: false,
         };
         let key = identity.key();
         Ok(Point { machine, design, workload, pass, settings, identity: Arc::new(identity), key })
+    }
+
+    /// The same, whose simulation is of a sample where one applies. Other passes stay: they walk all streams.
+    #[must_use]
+    pub fn sampled(self) -> Point {
+        if self.pass != Pass::Simulation {
+            return self;
+        }
+        let identity = Identity { sampled: true, ..(*self.identity).clone() };
+        Point { key: identity.key(), identity: Arc::new(identity), ..self }
+    }
+
+    /// Whether a sample of its launches runs, where one applies.
+    pub fn is_sampled(&self) -> bool {
+        self.identity.sampled
     }
 
     /// The key of its result.
@@ -126,6 +150,9 @@ impl Point {
         let mut name = format!("{} on {} under {}", self.recording(), self.machine.name, self.design.name);
         if !self.settings.is_empty() {
             name.push_str(&format!(" with {}", self.settings.join(", ")));
+        }
+        if self.is_sampled() {
+            name.push_str(", sampled");
         }
         name
     }
@@ -171,6 +198,7 @@ mod tests {
         assert_eq!(key("triad", &[]), key("triad", &["gpu_link.rate=100GB/s"]), "as it was");
         assert_eq!(key("bfs", &[]), key("lonestar-bfs", &[]), "an alias is the same program");
         assert_ne!(key("triad", &[]), key("triad", &["gpu_link.rate=200GB/s"]));
+        assert_ne!(key("triad", &[]), *point("triad", &[]).sampled().key(), "an estimate is no measurement");
         assert_ne!(key("triad", &[]), key("triad,iterations=9", &[]));
         assert_ne!(key("triad", &[]), key("triad", &["design.coherence.downgrade=true"]));
     }

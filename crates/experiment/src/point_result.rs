@@ -265,6 +265,7 @@ fn run_paths() -> Vec<String> {
         coherence: named(L2Stats::default().named().collect()),
         stalls: Default::default(),
         latency: None,
+        sampling: Some(Default::default()),
         sm: named(SmStats::default().named().collect()),
         ways: Default::default(),
         local_ways: Vec::new(),

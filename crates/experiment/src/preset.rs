@@ -2,8 +2,9 @@
 //! a file.
 
 use crate::error::SpecError;
+use crate::plan::replaced;
 use crate::reader::File;
-use crate::spec::{Experiment, Paper, Suite};
+use crate::spec::{Experiment, Paper, Suite, SuiteWorkload};
 use tombolo_machine::error::near;
 
 /// A file that ships.
@@ -65,6 +66,18 @@ pub(crate) fn suite(name: &str) -> Result<(File, Suite), SpecError> {
     let file = found.file();
     let suite = file.read()?;
     Ok((file, suite))
+}
+
+/// The workloads of the suite called `name` as on the command line, with the parameters of its quick scale or without.
+///
+/// # Errors
+/// No such suite ships.
+pub fn workloads_of(name: &str, quick: bool) -> Result<Vec<String>, SpecError> {
+    let word = |one: &SuiteWorkload| match one.quick.as_ref().filter(|_| quick) {
+        Some(more) => replaced(one.workload.get(), more.get()),
+        None => one.workload.get().to_owned(),
+    };
+    Ok(suite(name)?.1.workload.iter().map(word).collect())
 }
 
 /// Every paper, each followed by its experiments.

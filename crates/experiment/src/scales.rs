@@ -29,8 +29,10 @@ pub struct Search<'a> {
     pub time: TimeChoice,
     /// Largest difference of speed-ups that counts as none, as a share.
     pub within: f64,
-    /// Seconds of one core that a run may take.
+    /// Seconds of one core that a run at the chosen scale may take.
     pub limit_s: f64,
+    /// Seconds of one core that a run may take that only tells how far smaller scales are off.
+    pub compare_limit_s: f64,
     /// At most so many threads.
     pub threads: usize,
 }
@@ -68,7 +70,7 @@ pub struct Difference {
     pub design: String,
 }
 
-/// Why no larger scale was tried.
+/// Why no larger scale was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
@@ -76,7 +78,7 @@ pub enum Ended {
     Alike,
     /// There is none: the chosen one is 1.
     Whole,
-    /// Its runs would take longer than the limit.
+    /// Its runs take longer than the limit.
     Long,
 }
 
@@ -90,7 +92,7 @@ pub struct Found {
     /// How far speed-ups at that scale may be off: their difference from the next larger scale, or from the next smaller
     /// where no larger one was tried. None where there is one scale.
     pub error: Option<f64>,
-    /// Why no larger one was tried.
+    /// Why no larger one was chosen.
     pub ended: Ended,
     /// All scales that were tried, smallest first.
     pub tried: Vec<Tried>,
@@ -150,7 +152,7 @@ impl Search<'_> {
                 break;
             }
             next = twice(scale);
-            if next.is_some() && expected(&tried) > self.limit_s {
+            if next.is_some() && expected(&tried) > self.limit_s.max(self.compare_limit_s) {
                 (next, ended) = (None, Ended::Long);
             }
         }
@@ -221,15 +223,15 @@ fn expected(tried: &[Tried]) -> f64 {
     last * growth.max(2.0)
 }
 
-/// What came of the scales `tried`. Where time ended the search, the largest whose runs keep to `limit_s` is taken, or the
-/// smallest where none does.
+/// What came of the scales `tried`. Where runs at the wanted one take longer than `limit_s`, the largest below whose runs do
+/// not is taken, or the smallest where none is.
 fn found(workload: &str, tried: Vec<Tried>, ended: Ended, limit_s: f64) -> Found {
-    let last = tried.len() - 1;
-    let chosen = match ended {
-        Ended::Alike => last - 1,
-        Ended::Whole => last,
-        Ended::Long => tried.iter().rposition(|one| one.seconds <= limit_s).unwrap_or(0),
+    let wanted = match ended {
+        Ended::Alike => tried.len() - 2,
+        Ended::Whole | Ended::Long => tried.len() - 1,
     };
+    let chosen = tried[..=wanted].iter().rposition(|one| one.seconds <= limit_s).unwrap_or(0);
+    let ended = if chosen < wanted { Ended::Long } else { ended };
     let differs = |at: usize| tried[at].difference.as_ref().map(|one| one.share);
     // At scale 1 nothing is left out.
     let error = match ended {
@@ -283,6 +285,12 @@ mod tests {
         let long = vec![tried("1/8", 5.0, Some(0.7)), tried("1/4", 17.0, None)];
         let kept = found("bfs", long, Ended::Long, 10.0);
         assert_eq!((kept.scale.as_str(), kept.error), ("1/8", Some(0.7)), "a run at 1/4 takes longer than the limit");
+        let compared = vec![tried("1/8", 5.0, Some(0.7)), tried("1/4", 17.0, Some(0.01)), tried("1/2", 40.0, None)];
+        let kept = found("bfs", compared, Ended::Alike, 10.0);
+        assert_eq!((kept.scale.as_str(), kept.error, kept.ended), ("1/8", Some(0.7), Ended::Long), "1/4 only compares");
+        let whole = vec![tried("1/2", 5.0, Some(0.2)), tried("1", 17.0, None)];
+        assert_eq!(found("bfs", whole, Ended::Whole, 10.0).error, Some(0.2), "1 only compares");
+        assert_eq!(found("bfs", vec![tried("1", 17.0, None)], Ended::Whole, 10.0).error, Some(0.0));
         assert_eq!(of(&[None], Ended::Long), ("1/8".to_owned(), None));
         assert_eq!(of(&[Some(0.3), Some(0.2), None], Ended::Whole), ("1/2".to_owned(), Some(0.0)));
     }
@@ -300,6 +308,7 @@ mod tests {
             time: TimeChoice::default(),
             within: 0.05,
             limit_s: 60.0,
+            compare_limit_s: 60.0,
             threads: 1,
         };
         let workload = Arc::new(only("triad,elements=262144").unwrap());
@@ -310,7 +319,7 @@ mod tests {
         assert_eq!(found.tried[1].scale, "1/16");
         assert_eq!((found.error, &found.tried[1].speedups[..]), (Some(0.0), &[1.0, 1.0][..]));
         assert_eq!(search.run(&wanted, folder.path(), &Unwatched).unwrap(), found);
-        let hurried = Search { limit_s: 1e-9, ..search };
+        let hurried = Search { limit_s: 1e-9, compare_limit_s: 0.0, ..search };
         let stopped = hurried.run(&wanted, folder.path(), &Unwatched).unwrap();
         assert_eq!((stopped.ended, stopped.tried.len(), stopped.error), (Ended::Long, 1, None));
     }

@@ -164,6 +164,12 @@ impl Study {
         self
     }
 
+    /// The same, whose runs are sampled where a number of a figure is a time, and a sample applies.
+    pub fn sampled(mut self, sampled: bool) -> Study {
+        self.plans.iter_mut().for_each(|plan| plan.sampled = sampled);
+        self
+    }
+
     /// Short name: the paper's, or the experiment's.
     pub fn name(&self) -> &str {
         &self.paper

@@ -10,12 +10,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::SystemTime;
 use tombolo_machine::MachineConfig;
 use tombolo_machine::error::near;
-use tombolo_system::SampleInfo;
 use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, KernelInfo, Program};
 use tombolo_workload::bench::{self, Mode, Request, Workload, layout, plan, record};
 use tombolo_workload::parameter::{Adjusted, Kind};
-use tombolo_workload::record::{RecordOptions, Recording, Sample};
+use tombolo_workload::record::{RecordOptions, Recording};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::{ArrayInfo, Scaling};
 use tombolo_workload::trace;
@@ -37,8 +36,6 @@ pub struct Source {
     pub notes: Vec<String>,
     /// Parameters that are taken at other values than asked for, with these: `kib=144`.
     pub adjusted: Vec<String>,
-    /// What of it was recorded, where that is not all.
-    pub sample: Option<SampleInfo>,
     /// Bytes of its arrays; 0 where they are not known.
     pub bytes: u64,
 }
@@ -319,14 +316,6 @@ impl WorkloadChoice {
     /// Parameters that do not fit, a trace that cannot be read, a program that breaks a rule of the language, or a file that is no longer what
     /// [`WorkloadChoice::parameters`] says.
     pub fn record(&self, target: Target, threads: usize) -> Result<Source, PointError> {
-        self.record_part(target, threads, None)
-    }
-
-    /// [`WorkloadChoice::record`], or a sample of it. A trace is opened whole.
-    ///
-    /// # Errors
-    /// As [`WorkloadChoice::record`].
-    pub fn record_part(&self, target: Target, threads: usize, sample: Option<Sample>) -> Result<Source, PointError> {
         let (workload, given) = match &self.chosen {
             Chosen::Shipped { workload, given } => (*workload, given),
             Chosen::Trace(path) => return self.open(path, target),
@@ -335,7 +324,6 @@ impl WorkloadChoice {
             warp_width: target.warp_width,
             line: target.line,
             threads: u32::try_from(threads).unwrap_or(u32::MAX),
-            sample,
             ..RecordOptions::default()
         };
         let request = Request::new(workload, target.scale, given, self.seed)?.with_gpus(target.gpus);
@@ -345,9 +333,7 @@ impl WorkloadChoice {
         let taken = |adjusted: &Adjusted| format!("{}={}", adjusted.parameter, adjusted.taken);
         let adjusted = recording.adjusted().iter().map(taken).collect();
         let bytes = recording.arrays().iter().map(|array| array.bytes).sum();
-        let info = || SampleInfo { parts: recording.parts().to_vec(), launches: recording.launches() };
-        let sample = recording.is_sampled().then(info);
-        Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes, adjusted, sample, bytes })
+        Ok(Source { label: self.label.clone(), program: Arc::new(recording), notes, adjusted, bytes })
     }
 
     fn open(&self, path: &Path, target: Target) -> Result<Source, PointError> {
@@ -357,7 +343,7 @@ impl WorkloadChoice {
             notes.push(format!("the machine is scaled by {}; a trace stays as it was recorded", target.scale));
         }
         let (label, adjusted) = (self.label.clone(), Vec::new());
-        Ok(Source { label, program: Arc::from(program), notes, adjusted, sample: None, bytes: 0 })
+        Ok(Source { label, program: Arc::from(program), notes, adjusted, bytes: 0 })
     }
 
     /// An error where a file is no longer what it was when the parameters were asked for: a trace is read while it runs.

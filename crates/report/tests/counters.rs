@@ -44,7 +44,8 @@ fn record(
     let spec = RunSpec { machine, design, program: Arc::new(program), pages: None, threads: 1 };
     let (logged, _) = tombolo_system::run_logged(&spec).expect("it runs");
     let RunRecord { latency, stalls, gpus, .. } = tombolo_system::run_followed(&spec).expect("it runs");
-    serde_json::to_value(RunRecord { latency, stalls, gpus, ..logged }).expect("a record is JSON")
+    let RunRecord { sampling, .. } = tombolo_system::run_sampled(&spec, None, None).expect("it runs");
+    serde_json::to_value(RunRecord { latency, stalls, gpus, sampling, ..logged }).expect("a record is JSON")
 }
 
 /// Of a run whose boundaries are counted, of one whose pages move, of one whose pages are published, and of one in which the

@@ -128,6 +128,7 @@ impl Ended<'_> {
             memory_cache,
             traffic_flits: self.traffic(traffic, &modules),
             iteration: None,
+            sampling: None,
             elision: None,
             paging: sharing.moves().then(|| PagingRecord::new(self.machine, &hub.driver.stats)),
             copies: self.copies(&all, processor),

@@ -3,7 +3,8 @@
 //! - [`mod@run`]: one run; `fit`: whether it can be. `start`: what caches hold as it begins. `ended`: its result. [`placement`]: which module each page is on, decided before the run and alike for
 //!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
 //! - [`checker`]: whether the loads of a run return what the memory model allows.
-//! - [`partition`]: how the machine is cut for the engine. [`mod@sample`]: the time of a whole program from a part.
+//! - [`partition`]: how the machine is cut for the engine. [`mod@sample`]: which parts of launches stand for all.
+//!   [`sampling`]: the time of a whole program from some of its launches.
 //! - [`host`]: what a run with a host that takes part spent where, and what became of blocks of its memory.
 //! - `ways`: how ways of caches are shared, as asked and as it came. [`timeline`]: what links, ways and kernels did
 //!   over time. [`time`]: kernels, copies and launches told apart; [`iteration`]: the first iteration and the others. `launches`: each launch and each GPU.
@@ -44,6 +45,7 @@ pub mod publication;
 pub mod record;
 pub mod run;
 pub mod sample;
+pub mod sampling;
 mod schedule;
 pub mod sharing;
 pub mod stalls;
@@ -63,7 +65,8 @@ pub use run::{
     Broken, Resident, RunError, RunSpec, run, run_beside, run_checked, run_followed, run_logged, run_timed, run_warm,
     run_watched,
 };
-pub use sample::{SampleInfo, project, sample};
+pub use sample::sample;
+pub use sampling::{Demands, SamplingRecord, Told, run_sampled};
 pub use time::{TimeChoice, TimeRecord};
 pub use tombolo_engine::Spare;
 pub use tombolo_workload::record::Projection;

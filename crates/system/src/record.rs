@@ -8,6 +8,7 @@ use crate::iteration::IterationRecord;
 use crate::latency::LatencyRecord;
 use crate::paging::{CopiesRecord, PagingRecord};
 use crate::publication::PublicationRecord;
+use crate::sampling::SamplingRecord;
 use crate::stalls::StallRecord;
 use crate::time::TimeRecord;
 use crate::utilization::UtilizationRecord;
@@ -360,6 +361,9 @@ pub struct RunRecord {
     /// How long loads took, by who served them; of runs whose loads are followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<LatencyRecord>,
+    /// How it was sampled; absent where nobody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingRecord>,
     /// Other counters of the SMs.
     pub sm: BTreeMap<String, u64>,
     /// Picojoules by component.

@@ -1,8 +1,10 @@
 //! The result of a comparison: runs, speed-ups over a baseline, geometric means, and the counters that say why.
 
+mod errors;
 mod kernels;
 
 use crate::table::{Cell, Look, Table, bytes, count, percent, seconds};
+use errors::Errors;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_report::Document;
@@ -71,6 +73,12 @@ pub(crate) struct Comparison {
     speedups: BTreeMap<String, BTreeMap<String, Option<f64>>>,
     /// Over all workloads, by design; null where any run failed.
     geometric_means: BTreeMap<String, Option<f64>>,
+    /// How far speed-ups may be off, either way, where runs were sampled; null where that is unbounded.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    speedup_errors: BTreeMap<String, BTreeMap<String, Option<f64>>>,
+    /// How far geometric means may be, likewise.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    geometric_mean_errors: BTreeMap<String, Option<f64>>,
     /// Every result, workload by workload, designs in the order given.
     runs: Vec<RunRecord>,
     /// The launches of every result, where they were asked for.
@@ -137,6 +145,8 @@ impl Comparison {
             workloads,
             speedups: BTreeMap::new(),
             geometric_means: BTreeMap::new(),
+            speedup_errors: BTreeMap::new(),
+            geometric_mean_errors: BTreeMap::new(),
             notes: each_once(&runs),
             runs,
             failures,
@@ -156,6 +166,7 @@ impl Comparison {
             let speedups = self.workloads.iter().map(|workload| self.speedups[workload][design]);
             self.geometric_means.insert(design.clone(), geometric_mean(speedups));
         }
+        self.measure_errors();
     }
 
     /// Whether every run has a result.
@@ -206,12 +217,15 @@ impl Comparison {
     fn speedup_table(&self) -> Table {
         let headings = std::iter::once("workload").chain(self.designs.iter().map(String::as_str));
         let mut table = Table::new(1).with_headings(headings);
-        let mut add = |name: &str, speedups: &BTreeMap<String, Option<f64>>| {
-            let cells = self.designs.iter().map(|design| speedup_cell(speedups[design]));
+        let mut add = |name: &str, speedups: &BTreeMap<String, Option<f64>>, errors: Option<&Errors>| {
+            let error = |design| errors.and_then(|errors| errors.get(design).copied());
+            let cells = self.designs.iter().map(|design| speedup_cell(speedups[design], error(design)));
             table.row(std::iter::once(Cell::plain(name)).chain(cells).collect());
         };
-        self.workloads.iter().for_each(|workload| add(workload, &self.speedups[workload]));
-        add("geometric mean", &self.geometric_means);
+        for workload in &self.workloads {
+            add(workload, &self.speedups[workload], self.speedup_errors.get(workload));
+        }
+        add("geometric mean", &self.geometric_means, Some(&self.geometric_mean_errors));
         table
     }
 
@@ -248,14 +262,21 @@ fn each_once(runs: &[RunRecord]) -> Vec<String> {
     notes
 }
 
-fn speedup_cell(speedup: Option<f64>) -> Cell {
+/// `error`: how far it may be off, where it is of samples.
+fn speedup_cell(speedup: Option<f64>, error: Option<Option<f64>>) -> Cell {
     let Some(speedup) = speedup else { return Cell::new("failed", Look::Bad) };
+    let unsure = error.map_or(0.0, |error| error.unwrap_or(f64::INFINITY));
     let look = match speedup {
-        _ if (speedup - 1.0).abs() < EQUAL => Look::Plain,
+        _ if (speedup - 1.0).abs() < EQUAL.max(unsure) => Look::Plain,
         _ if speedup > 1.0 => Look::Good,
         _ => Look::Bad,
     };
-    Cell::new(format!("{speedup:.2}"), look)
+    let off = match error {
+        Some(Some(error)) if error > 0.0 => format!(" ± {error:.2}"),
+        Some(None) => " ± ?".to_owned(),
+        None | Some(Some(_)) => String::new(),
+    };
+    Cell::new(format!("{speedup:.2}{off}"), look)
 }
 
 fn cause_row(workload: &str, design: &str, cause: Option<Cause>) -> Vec<Cell> {
@@ -392,6 +413,7 @@ impl Comparison {
             },
             columns: std::iter::once("workload".to_owned()).chain(self.designs.iter().cloned()).collect(),
             rows: rows.chain([mean]).collect(),
+            evidence: self.evidence(),
             ..Figure::default()
         }
     }

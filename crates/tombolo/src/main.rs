@@ -31,6 +31,7 @@ mod hardware;
 mod output;
 mod progress;
 mod provenance;
+mod sampled;
 mod schema;
 mod sharing;
 mod study;

@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::output::{complain, show};
 use crate::progress::Progress;
 use crate::provenance::provenance;
+use crate::sampled::SampleArgument;
 use crate::threads::ThreadsArgument;
 use crate::timed::TimeArgument;
 use std::path::Path;
@@ -27,6 +28,8 @@ pub(crate) struct StudyArguments {
     pub(crate) scale: ScaleChoice,
     #[command(flatten)]
     pub(crate) time: TimeArgument,
+    #[command(flatten)]
+    pub(crate) sample: SampleArgument,
     /// Makes the repetitions of directions that take long, too: assumed values halved and doubled, seeds and scales of
     /// sweeps; at paper scale nothing is repeated without it
     #[arg(long)]

@@ -17,8 +17,6 @@ use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 /// What of a run is shown.
 #[derive(Clone, Copy)]
 pub(crate) struct Shown {
-    /// Whether its times are projected from parts of it.
-    pub(crate) sampled: bool,
     /// Whether each launch, each GPU and each module is.
     pub(crate) kernels: bool,
     /// The time that is told beside the whole.
@@ -168,7 +166,15 @@ fn published(record: &PublicationRecord) -> [(&'static str, String); 2] {
 }
 
 fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
-    let projected = if shown.sampled { ", projected from parts of it" } else { "" };
+    let sampled = run.sampling.as_ref().filter(|sampling| sampling.whole.is_none());
+    let projected = sampled.map_or_else(String::new, |sampling| {
+        format!(
+            " ± {}, from {} of {} launches",
+            seconds(sampling.error_s),
+            sampling.launches_counted,
+            sampling.launches
+        )
+    });
     let work = format!("{} cycles, {} kernels", run.cycles, run.kernel_launches);
     let mut lines = vec![("time", format!("{}{projected} ({work})", parts(&run.time)))];
     if shown.time != TimeChoice::Whole && run.kernel_launches > 0 {

@@ -24,6 +24,7 @@ mod paging;
 mod ports;
 mod publication;
 mod record;
+mod sampling;
 mod sharing;
 mod stalls;
 mod start;

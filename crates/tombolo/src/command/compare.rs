@@ -8,6 +8,7 @@ use crate::hardware::{Hardware, MachineArguments, baseline, refuse_twice};
 use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole};
 use crate::progress::Progress;
 use crate::provenance::{provenance, seeds};
+use crate::sampled::SampleArgument;
 use crate::study::tell_when_interrupted;
 use crate::table::seconds;
 use crate::threads::ThreadsArgument;
@@ -42,13 +43,15 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     time: TimeArgument,
     #[command(flatten)]
+    sample: SampleArgument,
+    #[command(flatten)]
     threads: ThreadsArgument,
     /// Tells launches too: in text those of one name together, by time; in JSON a row each
     #[arg(long)]
     kernels: bool,
     /// Also runs everything once more and writes what it did over time to FILE, which Perfetto opens (ui.perfetto.dev): a
     /// process a workload and design
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "sample")]
     timeline: Option<PathBuf>,
     /// Prints one JSON document instead of text
     #[arg(long)]
@@ -81,7 +84,7 @@ impl Arguments {
         let threads = self.threads.count();
         let started = Instant::now();
         let made = provenance(threads, &seeds(&chosen));
-        let points = points(&hardware, &chosen)?;
+        let points = points(&hardware, &chosen, self.sample.is_asked())?;
         let results = match folder {
             Some(folder) => self.keep(folder, (base, hardware.machine.scale), &chosen, &made)?,
             None => run_points(&points, None, threads, &Progress::new(points.len()))?,
@@ -129,7 +132,7 @@ impl Arguments {
             baseline: Some(self.designs[baseline].clone()),
             ..Ask::default()
         };
-        let study = study(&asked, choice(scale))?.with_time(self.time.choice());
+        let study = study(&asked, choice(scale))?.with_time(self.time.choice()).sampled(self.sample.is_asked());
         tell_when_interrupted(folder);
         let progress = Progress::new(study.count(false)?);
         let options = Options {
@@ -145,7 +148,7 @@ impl Arguments {
 }
 
 /// Every workload under every design, workload by workload.
-fn points(hardware: &Hardware, workloads: &[WorkloadChoice]) -> Result<Vec<Point>, Failure> {
+fn points(hardware: &Hardware, workloads: &[WorkloadChoice], sampled: bool) -> Result<Vec<Point>, Failure> {
     let designs: Vec<_> = hardware.designs.iter().cloned().map(Arc::new).collect();
     let mut points = Vec::new();
     for workload in workloads {
@@ -153,7 +156,8 @@ fn points(hardware: &Hardware, workloads: &[WorkloadChoice]) -> Result<Vec<Point
         for design in &designs {
             let (machine, design, workload) =
                 (Arc::clone(&hardware.machine), Arc::clone(design), Arc::clone(&workload));
-            points.push(Point::new(machine, design, workload, Pass::Simulation, Vec::new())?);
+            let point = Point::new(machine, design, workload, Pass::Simulation, Vec::new())?;
+            points.push(if sampled { point.sampled() } else { point });
         }
     }
     Ok(points)

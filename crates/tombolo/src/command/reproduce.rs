@@ -29,17 +29,20 @@ impl Arguments {
     /// Runs it and prints figures and claims.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let (known, time) = (papers(), self.study.time.choice());
+        let sampled = self.study.sample.is_asked();
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("tombolo-{}", self.paper)));
         if self.paper == ALL {
             if let Some(figure) = &self.figure {
                 let reason = format!("every paper has figures of its own; name one of {}", known.join(", "));
                 return Err(Failure::Argument { flag: "--figure", value: figure.clone(), reason });
             }
-            let one = |paper: &&str| Ok(Study::of_paper(paper, None, self.study.scale)?.with_time(time));
+            let one =
+                |paper: &&str| Ok(Study::of_paper(paper, None, self.study.scale)?.with_time(time).sampled(sampled));
             let studies = known.iter().map(one);
             return self.study.execute_all(&studies.collect::<Result<Vec<_>, Failure>>()?, &out);
         }
-        let study = Study::of_paper(&self.paper, self.figure.as_deref(), self.study.scale)?.with_time(time);
+        let study =
+            Study::of_paper(&self.paper, self.figure.as_deref(), self.study.scale)?.with_time(time).sampled(sampled);
         self.study.execute(&study, &out, None)
     }
 }

@@ -5,27 +5,19 @@ use crate::hardware::{Hardware, MachineArguments};
 use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole};
 use crate::progress::Progress;
 use crate::provenance::{provenance, seeds};
+use crate::sampled::SampleArgument;
 use crate::summary::{self, Shown};
 use crate::threads::ThreadsArgument;
 use crate::timed::TimeArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tombolo_experiment::campaign::{run_one, run_one_followed, run_one_logged, run_one_timed};
+use tombolo_experiment::campaign::{run_one, run_one_followed, run_one_logged, run_one_sampled, run_one_timed};
 use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
+use tombolo_system::RunRecord;
 use tombolo_system::elision::BoundaryRecord;
 use tombolo_system::record::KernelRecord;
 use tombolo_system::timeline::Trace;
-use tombolo_system::{Projection, RunRecord, project, sample};
 use tombolo_types::Promise;
-
-/// What a sampled result says of itself.
-fn sampled(Projection { time_s, error_s }: Projection) -> String {
-    format!(
-        "sampled: the times are projected from the parts of kernels that ran, and halves of the sample differ from it by \
-         {:.1} % (docs/validation.md compares that with the true error); all other numbers are those of the parts",
-        100.0 * error_s / time_s
-    )
-}
 
 /// What to run.
 #[derive(clap::Args)]
@@ -45,19 +37,17 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PATH", hide = true)]
     trace: Option<PathBuf>,
     /// Hold loads to the memory model: lines carry which store wrote them
-    #[arg(long)]
+    #[arg(long, conflicts_with = "sample")]
     check: bool,
-    /// Runs parts of large kernels and of long series of launches, from which the time of the whole is projected;
-    /// counters are those of the parts
-    #[arg(long)]
-    sample: bool,
+    #[command(flatten)]
+    sample: SampleArgument,
     /// Prints a row for each launch (when its kernel was open, and what its CTAs did), each GPU and each module
     #[arg(long)]
     kernels: bool,
     #[command(flatten)]
     time: TimeArgument,
     /// Also counts how long loads took, by who served them and leg by leg, and what of waits for them was spent in queues
-    #[arg(long, conflicts_with_all = ["check", "timeline", "boundaries"])]
+    #[arg(long, conflicts_with_all = ["check", "sample", "timeline", "boundaries"])]
     latency: bool,
     /// Also writes what kernels, links, memories and caches did over time to FILE, which Perfetto opens (ui.perfetto.dev): a
     /// track a GPU
@@ -107,21 +97,12 @@ impl Arguments {
         let progress = Progress::new(1);
         let source = self.source(&chosen, &hardware, threads, &progress)?;
         let [design] = &hardware.designs[..] else { unreachable!("one design was asked for") };
-        let machine = &hardware.machine;
         let mut record = progress.during(&source.label, || self.record(&hardware, &source, threads))?;
-        if let Some(sample) = &source.sample {
-            let projection = project(&mut record, sample, machine);
-            if projection.time_s < 0.0 {
-                let reason = format!("its parts project to {} s for the whole, which is no time", projection.time_s);
-                return Err(Failure::Argument { flag: "--sample", value: source.label.clone(), reason });
-            }
-            record.notes.push(sampled(projection));
-        }
         drop(progress);
         record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
         record.notes.extend(hardware.notes.iter().cloned());
         let answer = Answer { record: &record, kernels: &record.kernels, set: self.machine.settings() };
-        let shown = Shown { sampled: source.sample.is_some(), kernels: self.kernels, time: self.time.choice() };
+        let shown = Shown { kernels: self.kernels, time: self.time.choice() };
         let made = provenance(threads, &seeds(std::slice::from_ref(&chosen)));
         self.output.give(&answer, made, true, |colours| summary::text(&record, &source, shown, colours))?;
         let broken = record.check.as_ref().is_some_and(|check| check.violations > 0);
@@ -130,16 +111,11 @@ impl Arguments {
     }
 
     fn chosen(&self) -> Result<WorkloadChoice, Failure> {
-        let chosen = match (&self.workload, &self.trace) {
-            (Some(workload), _) => only(workload)?,
-            (None, Some(path)) => WorkloadChoice::trace(path),
+        match (&self.workload, &self.trace) {
+            (Some(workload), _) => Ok(only(workload)?),
+            (None, Some(path)) => Ok(WorkloadChoice::trace(path)),
             (None, None) => unreachable!("one of the two is required"),
-        };
-        if self.sample && chosen.is_trace() {
-            let reason = "a trace runs whole: leave --sample out".to_owned();
-            return Err(Failure::Argument { flag: "--workload", value: chosen.label, reason });
         }
-        Ok(chosen)
     }
 
     /// What of the arguments may be files that are read.
@@ -160,6 +136,9 @@ impl Arguments {
         if self.latency {
             return Ok(run_one_followed(machine, &designs[0], source, threads)?);
         }
+        if self.sample.is_asked() {
+            return Ok(run_one_sampled(machine, &designs[0], source, threads)?);
+        }
         let Some(path) = &self.timeline else {
             return Ok(run_one(machine, &designs[0], source, None, threads, self.check)?);
         };
@@ -179,7 +158,6 @@ impl Arguments {
     ) -> Result<Source, Failure> {
         let machine = &hardware.machine;
         let what = format!("{} {}", if chosen.is_trace() { "reading" } else { "recording" }, chosen.label);
-        let sample = self.sample.then(|| sample(machine, &hardware.designs[0]));
-        Ok(progress.during(&what, || chosen.record_part(Target::of(machine), threads, sample))?)
+        Ok(progress.during(&what, || chosen.record(Target::of(machine), threads))?)
     }
 }

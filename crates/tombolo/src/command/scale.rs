@@ -51,9 +51,12 @@ pub(crate) struct Arguments {
     /// Largest difference of a speed-up from that at the next larger scale, in percent
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percentage)]
     within: f64,
-    /// Seconds of one core that a run may take: where larger scales would take longer, the largest that does not is chosen
+    /// Seconds of one core that a run may take: where those at larger scales take longer, the largest is chosen that does not
     #[arg(long, value_name = "SECONDS", default_value = "240", value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
+    /// Seconds of one core that a run may take at scales that only tell the error of smaller ones [default: as --limit]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    compare_limit: Option<u32>,
     #[command(flatten)]
     time: TimeArgument,
     #[command(flatten)]
@@ -77,6 +80,7 @@ struct Scales {
     /// Share.
     within: f64,
     limit_s: f64,
+    compare_limit_s: f64,
     workloads: Vec<Found>,
 }
 
@@ -102,6 +106,7 @@ impl Arguments {
             time: self.time.choice(),
             within: self.within,
             limit_s: f64::from(self.limit),
+            compare_limit_s: f64::from(self.compare_limit.unwrap_or(self.limit)),
             threads: self.threads.count(),
         };
         tell_when_interrupted(&self.out);
@@ -123,6 +128,7 @@ impl Arguments {
             time: self.time.choice(),
             within: self.within,
             limit_s: f64::from(self.limit),
+            compare_limit_s: f64::from(self.compare_limit.unwrap_or(self.limit)),
             workloads: found,
         };
         show(self.json, &scales, |colours| scales.text(colours))?;

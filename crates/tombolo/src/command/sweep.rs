@@ -142,7 +142,7 @@ impl Arguments {
             (None, Some(machine)) => self.asked.study(machine, self.study.scale)?,
             (None, None) => unreachable!("one of the two is required"),
         };
-        let study = study.with_time(self.study.time.choice());
+        let study = study.with_time(self.study.time.choice()).sampled(self.study.sample.is_asked());
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("tombolo-{}", study.name())));
         if let Some(shard) = self.shard {
             self.study.refuse_answers("--shard", &format!("{}/{}", shard.index, shard.of))?;
@@ -178,6 +178,7 @@ impl Arguments {
         words.extend(["--out".to_owned(), word(out)]);
         words.extend(["--scale".to_owned(), self.study.scale.to_string()]);
         words.extend(["--time".to_owned(), self.study.time.choice().to_string()]);
+        words.extend(self.study.sample.is_asked().then(|| "--sample".to_owned()));
         words.extend(self.study.robust.then(|| "--robust".to_owned()));
         words
     }

@@ -9,6 +9,7 @@ mod new;
 mod refusals;
 mod report;
 mod results;
+mod sampled;
 mod scales;
 mod schema;
 mod screen;

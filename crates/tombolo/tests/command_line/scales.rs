@@ -15,6 +15,7 @@ fn the_smallest_scale_that_says_the_same_is_found_and_told() {
         found["tried"].as_array().expect("a list").iter().filter_map(|one| one["scale"].as_str()).collect();
     assert_eq!(tried, ["1/32", "1/16"]);
     assert_eq!(found["error"], found["tried"][0]["difference"]["share"]);
+    assert_eq!(answer["compare_limit_s"], answer["limit_s"], "{answer}");
     let text = stdout(&outcome(&[&search[..], &["--within", "100"]].concat()));
     assert!(text.contains("1/32, error") && text.contains("(alike within 100 %)"), "{text}");
 }

@@ -61,9 +61,6 @@ fn what_is_no_trace_or_cannot_be_asked_of_one_is_refused() {
     let word = format!("trace:{path}");
     let refused = |workload: &str, more: &[&str], reason: &str| {
         for command in [small_run(&["--design", "hmg"]), small_compare(&["--designs", "hmg"])] {
-            if more.contains(&"--sample") && command[0] == "compare" {
-                continue;
-            }
             let output = outcome(&[&command[..], &["--workload", workload], more].concat());
             assert_eq!(output.status.code(), Some(2), "{workload}");
             assert!(stderr(&output).contains(reason), "{workload}: {}", stderr(&output));
@@ -77,7 +74,6 @@ fn what_is_no_trace_or_cannot_be_asked_of_one_is_refused() {
         "kernelslist.g",
     );
     refused(&format!("{word},elements=4"), &[], "a trace takes no parameters");
-    refused(&word, &["--sample"], "a trace runs whole");
     refused(&word, &["--out", &path], "the command reads this file");
 }
 

@@ -113,13 +113,3 @@ fn a_sampled_row_says_how_far_it_may_be_off() {
     let shown = stdout(&outcome(&arguments));
     assert_eq!(shown.matches('±').count(), 1, "{shown}");
 }
-
-#[test]
-fn a_sampled_run_says_how_far_it_may_be_off() {
-    let run = ["run", "--machine", "mi300a", "--design", "mi300a", "--workload", "vectoradd,elements=262144"];
-    let part = json(&[&run[..], &FEW, &["--sample", "--json"]].concat());
-    let whole = json(&[&run[..], &FEW, &["--json"]].concat());
-    assert!(part["notes"].to_string().contains("halves of the sample differ from it by"), "{}", part["notes"]);
-    let ratio = part["time_s"].as_f64().expect("a time") / whole["time_s"].as_f64().expect("a time");
-    assert!((0.9..1.1).contains(&ratio), "{ratio}");
-}

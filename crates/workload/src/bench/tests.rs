@@ -191,6 +191,7 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("lulesh-unstructured", &[("side", "6"), ("regions", "20"), ("steps", "3")]),
     ("stencil2d", &[("columns", "128"), ("rows", "40"), ("iterations", "2"), ("points", "9")]),
     ("bfs", &[("nodes", "700"), ("degree", "4"), ("mapping", "group")]),
+    ("bfs", &[("nodes", "900"), ("threads", "128"), ("launches", "9")]),
     ("sssp", &[("nodes", "900"), ("variant", "wln"), ("threads", "128")]),
     ("sssp", &[("nodes", "900"), ("variant", "wlc"), ("threads", "128")]),
     ("sssp", &[("nodes", "900"), ("variant", "wlc"), ("network", "random"), ("degree", "9"), ("launches", "4")]),

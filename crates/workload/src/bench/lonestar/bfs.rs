@@ -28,7 +28,7 @@ const GROUP: i32 = 32;
 /// Seed of a random graph where a run's seed is 1. Source: MGPUSim, gpu_perf_scripts.
 const RANDOM_SEED: u32 = 42;
 
-static PARAMETERS: [Parameter; 7] = [
+static PARAMETERS: [Parameter; 8] = [
     NODES,
     Parameter {
         name: "source",
@@ -61,6 +61,13 @@ static PARAMETERS: [Parameter; 7] = [
         about: "threads of a CTA; most: 1024 with mapping=node, 256 with mapping=group",
         source: "node: LonestarGPU bfs (`setMaxThreadsPerBlock`); group: assumed; Rodinia's bfs has 512",
     },
+    Parameter {
+        name: "launches",
+        kind: Kind::Count { low: 1, high: 1 << 30 },
+        default: "1000000",
+        about: "launches, at most, of a level each; fewer where no node is left to reach",
+        source: "LonestarGPU bfs, MGPUSim: until nothing changes",
+    },
 ];
 
 /// The benchmark.
@@ -83,6 +90,7 @@ struct Search<C> {
     source: u32,
     threads: u32,
     groups: bool,
+    launches: u32,
 }
 
 /// The first run's graph is the source's; a run of another seed has another.
@@ -125,6 +133,7 @@ fn search<C: Element>(request: &Request, network: Network, source: u32, memory: 
         source,
         threads,
         groups,
+        launches: request.values.count("launches") as u32,
     }
 }
 
@@ -225,7 +234,7 @@ impl<C: Element> Instance for Search<C> {
         let ctas = u64::from(self.network.nodes().div_ceil(self.threads));
         self.network.copy_to_device(host);
         self.begin(host, ctas)?;
-        for level in 0.. {
+        for level in 0..self.launches {
             host.memory().write(self.changed, 0, C::default());
             host.copy_to_device(self.changed);
             host.launch_ordered(Grid::new("bfs-level", ctas, self.threads), |cta| {
@@ -241,7 +250,8 @@ impl<C: Element> Instance for Search<C> {
     }
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let expected = levels(&self.network.graph, self.source, [0, 1, FAR]);
+        let mut expected = levels(&self.network.graph, self.source, [0, 1, FAR]);
+        expected.iter_mut().filter(|level| **level > self.launches).for_each(|level| *level = FAR);
         let found = memory.to_vec(self.level);
         match expected.iter().zip(&found).position(|(expected, found)| expected != found) {
             Some(node) => Err(format!("node {node} is at level {}, expected {}", found[node], expected[node])),

@@ -1,0 +1,105 @@
+//! Samples in place of whole programs: what their points share, and how far the numbers of a figure may be off.
+
+use crate::error::PointError;
+use crate::figure::Table;
+use crate::grid::{Change, Coordinate, Numbers};
+use crate::plan::Plan;
+use crate::point::Point;
+use crate::spec::{Metric, Relative};
+use crate::workload::Source;
+use std::sync::Arc;
+use tombolo_machine::MachineConfig;
+use tombolo_system::{Demands, RunRecord, TimeChoice, Told};
+
+/// What the ranges of a figure are over, where its runs are sampled.
+pub const SAMPLES: &str = "the errors of samples, 95 % sure";
+
+/// What the kernels of one program ask of machines: each found once.
+#[derive(Default)]
+pub(crate) struct Asked(Vec<(Arc<MachineConfig>, Arc<Demands>)>);
+
+impl Asked {
+    /// Those of a sampled point of `source`; `None` of others.
+    pub(crate) fn of(&mut self, point: &Point, source: &Source) -> Result<Option<Arc<Demands>>, PointError> {
+        if !point.is_sampled() {
+            return Ok(None);
+        }
+        if let Some((_, demands)) = self.0.iter().find(|(machine, _)| *machine == point.machine) {
+            return Ok(Some(Arc::clone(demands)));
+        }
+        let damaged = |error| PointError::Stream { label: source.label.clone(), error };
+        let demands = Arc::new(Demands::of(&point.machine, &*source.program).map_err(damaged)?);
+        self.0.push((Arc::clone(&point.machine), Arc::clone(&demands)));
+        Ok(Some(demands))
+    }
+}
+
+impl Plan {
+    /// Whether the runs of a metric may be sampled: it is the time of a run, and no counter, for those are of what ran.
+    pub(crate) fn samples(&self, metric: &Metric) -> bool {
+        self.sampled && self.timed_path(metric).is_some()
+    }
+
+    /// The path of the time that a metric is, where it is one.
+    fn timed_path<'a>(&self, metric: &'a Metric) -> Option<&'a str> {
+        let [path] = &metric.value[..] else { return None };
+        let path = self.path(metric, path.get());
+        let is_time = path == TIME || TimeChoice::ALL.iter().any(|choice| choice.path() == path);
+        (is_time && metric.per.is_empty() && metric.to_value.is_empty()).then_some(path)
+    }
+
+    /// The least and the greatest that a number of `table` may be by the errors of the samples that it is from; `None` where
+    /// it is from none. A mean is off as far as the number that is off most: no mean of positive numbers moves further than
+    /// all of them do.
+    pub(crate) fn sampled_range(
+        &self,
+        table: &Table,
+        at: usize,
+        column: usize,
+        numbers: &Numbers<'_>,
+    ) -> Option<[f64; 2]> {
+        let value = table.rows[at].value(column)?;
+        let rows = (0..table.rows.len()).filter(|row| !table.rows[*row].summary);
+        let rows: Vec<usize> = if table.rows[at].summary { rows.collect() } else { vec![at] };
+        let cells = rows.into_iter().map(|row| self.cell(&table.panel, row, column));
+        let spreads = cells.flat_map(|cell| self.each_run(cell)).filter_map(|run| self.spread(run, numbers));
+        let [least, greatest] = spreads.reduce(|[low, high], [least, most]| [low.min(least), high.max(most)])?;
+        Some([value * least, value * greatest])
+    }
+
+    /// The runs of a cell: that of each workload where it is a mean of them.
+    fn each_run(&self, cell: Coordinate) -> Vec<Coordinate> {
+        if !self.is_mean_of_workloads() {
+            return vec![cell];
+        }
+        let all = self.workloads_of(&Change::default());
+        all.into_iter().map(|workload| Coordinate { workload, ..cell }).collect()
+    }
+
+    /// The least and the greatest that the number of one run may be, over what it is.
+    fn spread(&self, at: Coordinate, numbers: &Numbers<'_>) -> Option<[f64; 2]> {
+        let metric = self.metric(at.metric);
+        let path = self.timed_path(metric)?;
+        let choice = TimeChoice::ALL.into_iter().find(|choice| choice.path() == path).unwrap_or(TimeChoice::Whole);
+        let told = |record: &RunRecord| Told::of(record, choice);
+        let run = self.record(at, numbers)?;
+        let Some(relative) = metric.relative else {
+            let (alone, one) = (told(run), Told { time_s: run.time.of(choice), error_s: 0.0 });
+            return run.is_estimate().then(|| alone.over(one));
+        };
+        let base = self.record(self.base(at), numbers)?;
+        if std::ptr::eq(run, base) {
+            // It is as fast as itself.
+            return None;
+        }
+        let (above, below) = match relative {
+            Relative::SpeedUp => (told(base), told(run)),
+            Relative::Ratio => (told(run), told(base)),
+        };
+        let value = above.time_s / below.time_s;
+        (run.is_estimate() || base.is_estimate()).then(|| above.over(below).map(|end| end / value))
+    }
+}
+
+/// Path of the time of a whole run.
+const TIME: &str = "time_s";

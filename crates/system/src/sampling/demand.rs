@@ -1,0 +1,182 @@
+//! What each kernel of a program asks of a machine, from its streams: how much work, and which lines.
+//!
+//! Of lines a spatial sample is kept: those whose address hashes into a fixed share. How many lines lie between two
+//! touches of a kept line follows from the kept ones among them. Source: SHARDS (Waldspurger et al., FAST 2015).
+
+use crate::survey::{Launch, Reader, survey};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
+use tombolo_design::scheduling::{CtaCut, Shape};
+use tombolo_machine::MachineConfig;
+use tombolo_types::stream::{CtaStream, Program, StreamError};
+use tombolo_types::{Line, ModuleId};
+
+/// Kept lines that fill the caches, about. Source: SHARDS, section 3: some thousands give a miss ratio within a percent.
+const KEPT: u64 = 4096;
+/// Spreads addresses. Source: Fibonacci hashing (Knuth, volume 3): the 64-bit golden ratio.
+const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What one kernel asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Demand {
+    /// Instructions and line transactions.
+    pub(crate) work: u64,
+    /// The lines that it touches, of those that are kept, each once, ascending.
+    pub(crate) lines: Vec<Line>,
+}
+
+/// What the kernels of a program ask of a machine.
+#[derive(Clone, Debug, Default)]
+pub struct Demands {
+    /// By kernel.
+    pub(crate) kernels: Vec<Demand>,
+    /// Kept lines that fill the machine's L2 caches and the caches at its memories.
+    pub(crate) capacity: usize,
+}
+
+impl Demands {
+    /// Those of `program` on `machine`, from one walk over its streams.
+    ///
+    /// # Errors
+    /// The recording is damaged.
+    pub fn of(machine: &MachineConfig, program: &dyn Program) -> Result<Demands, StreamError> {
+        let modules = machine.topology.modules() as u64;
+        let capacity = (machine.l2.bytes + machine.memory_cache.bytes.0) / machine.line.bytes() * modules;
+        let mut reader = Walk::keeping(program.kernels().len(), (capacity / KEPT).max(1).ilog2());
+        // How grids are shared decides nothing: each CTA is shown once.
+        survey(program, CtaCut::Interleaved { chunk: 1 }, Shape::of(machine), &mut [&mut reader])?;
+        Ok(reader.finish(capacity))
+    }
+}
+
+/// The walk.
+struct Walk {
+    /// Of addresses that hash to so many zeros lines are kept.
+    zeros: u32,
+    seen: Vec<bool>,
+    kernels: Vec<(u64, FxHashSet<Line>)>,
+    /// The kernel that is shown.
+    at: usize,
+}
+
+impl Walk {
+    fn keeping(kernels: usize, zeros: u32) -> Walk {
+        Walk { zeros, seen: vec![false; kernels], kernels: vec![(0, FxHashSet::default()); kernels], at: 0 }
+    }
+
+    fn finish(self, capacity: u64) -> Demands {
+        let demand = |(work, lines): (u64, FxHashSet<Line>)| {
+            let mut lines: Vec<Line> = lines.into_iter().collect();
+            lines.sort_unstable();
+            Demand { work, lines }
+        };
+        let capacity = (capacity >> self.zeros).max(1) as usize;
+        Demands { kernels: self.kernels.into_iter().map(demand).collect(), capacity }
+    }
+}
+
+impl Reader for Walk {
+    fn launch(&mut self, launch: Launch) -> bool {
+        self.at = launch.kernel as usize;
+        !std::mem::replace(&mut self.seen[self.at], true)
+    }
+
+    fn cta(&mut self, _: ModuleId, _: u32, stream: &CtaStream) {
+        let (work, lines) = &mut self.kernels[self.at];
+        *work += stream.instructions() + stream.accesses.len() as u64;
+        let kept = |line: &Line| line.0.wrapping_mul(SPREAD).leading_zeros() >= self.zeros;
+        lines.extend(stream.accesses.iter().map(|access| access.line).filter(kept));
+    }
+}
+
+/// For each launch of `order`, a list of kernels: how many launches before it leave in the caches what it finds there.
+/// That is back to the last touch of all its lines but one in `1 / LEFT`, as far as no more lines than the caches hold were
+/// touched since; at least one. Source: boundary line reuse latency (Eeckhout et al., The Computer Journal 2005).
+pub(crate) fn reaches(demands: &Demands, order: &[u32]) -> Vec<usize> {
+    let mut last: FxHashMap<Line, usize> = FxHashMap::default();
+    let mut held = Held::default();
+    let mut reaches = Vec::with_capacity(order.len());
+    for (launch, &kernel) in order.iter().enumerate() {
+        let lines = &demands.kernels[kernel as usize].lines;
+        let mut ages: Vec<usize> = lines
+            .iter()
+            .filter_map(|line| last.get(line).map(|&at| launch - at))
+            .filter(|&age| age <= held.launches())
+            .collect();
+        ages.sort_unstable();
+        let left = ages.len() / LEFT;
+        reaches.push(ages.len().checked_sub(left + 1).map_or(1, |place| ages[place]).min(launch));
+        lines.iter().for_each(|&line| _ = last.insert(line, launch));
+        held.push(lines, demands.capacity);
+    }
+    reaches
+}
+
+/// One line of so many may be found although its warm-up does not reach back to it. Source: BLRL's strictest setting, 99 %
+/// or more.
+const LEFT: usize = 100;
+
+/// The latest launches that together touch as many lines as caches hold, and no more than needed.
+#[derive(Default)]
+struct Held<'a> {
+    launches: VecDeque<&'a [Line]>,
+    counts: FxHashMap<Line, u32>,
+}
+
+impl<'a> Held<'a> {
+    fn launches(&self) -> usize {
+        self.launches.len()
+    }
+
+    fn push(&mut self, lines: &'a [Line], capacity: usize) {
+        self.launches.push_back(lines);
+        lines.iter().for_each(|&line| *self.counts.entry(line).or_default() += 1);
+        while let Some(first) = self.launches.front()
+            && self.counts.len() - self.alone(first) >= capacity
+        {
+            for line in *first {
+                let count = self.counts.get_mut(line).expect("it was counted as it came");
+                *count -= 1;
+                if *count == 0 {
+                    self.counts.remove(line);
+                }
+            }
+            self.launches.pop_front();
+        }
+    }
+
+    /// How many of `lines` no other launch touches.
+    fn alone(&self, lines: &[Line]) -> usize {
+        lines.iter().filter(|line| self.counts.get(line) == Some(&1)).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn demands(kernels: &[std::ops::Range<u64>], capacity: usize) -> Demands {
+        let demand = |lines: &std::ops::Range<u64>| Demand { work: 1, lines: lines.clone().map(Line).collect() };
+        Demands { kernels: kernels.iter().map(demand).collect(), capacity }
+    }
+
+    #[test]
+    fn a_launch_needs_those_since_its_lines_were_touched() {
+        let demands = demands(&[0..10, 10..20, 20..30], 1000);
+        assert_eq!(reaches(&demands, &[0, 1, 2, 0, 0, 1]), [0, 1, 1, 3, 1, 4]);
+    }
+
+    #[test]
+    fn lines_that_caches_have_lost_since_need_no_launch() {
+        let demands = demands(&[0..10, 10..20, 20..30], 15);
+        assert_eq!(reaches(&demands, &[0, 1, 2, 0]), [0, 1, 1, 1]);
+    }
+
+    #[test]
+    fn one_line_in_a_hundred_may_be_older() {
+        let order = [0, 1, 1, 2];
+        let of_two =
+            |old: u64, new: u64| reaches(&demands(&[0..old, 1000..1000 + new, 0..1000 + new], 1 << 20), &order)[3];
+        assert_eq!((of_two(1, 99), of_two(2, 99)), (1, 3));
+    }
+}

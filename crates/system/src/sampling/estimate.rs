@@ -1,0 +1,233 @@
+//! The time of all launches from those that ran, and how far it may be off.
+//!
+//! *The time.* In each group of launches a line through those drawn, time over work, predicts the rest; what a drawn tile
+//! takes besides is counted once for each tile of its block. That sum has no bias however wrong the lines are: they only
+//! lessen its scatter. Source: the generalised regression estimator (Särndal, Swensson and Wretman, "Model Assisted Survey
+//! Sampling", 1992, chapter 6).
+//!
+//! *Its scatter.* What a tile takes besides the lines through all other tiles, block for block: half the mean square of the
+//! differences of neighbouring blocks, and Student's t. Source: Wolter, "Introduction to Variance Estimation", 2007, chapter
+//! 8, its second estimator.
+//!
+//! *Its warm-up.* What the tiles that ran twice took less or more behind the longer warm-up, with its own t: the error that
+//! is left is taken to be no larger than that which the doubling removed. Both add up, as if they erred the same way.
+
+use super::plan::{Plan, Population};
+use rustc_hash::FxHashMap;
+
+/// Student's t: 97.5 % lie below, with 1, 2, … degrees of freedom; 95 % lie between it and its negative. Source: any
+/// table of it.
+const STUDENT: [f64; 40] = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+    2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042, 2.040, 2.037,
+    2.035, 2.032, 2.030, 2.028, 2.026, 2.024, 2.023, 2.021,
+];
+/// Spread of the work of a group, over its mean, from which a line has a slope. Source: assumed: below it the slope is
+/// scatter.
+const SPREAD: f64 = 0.05;
+
+/// What all launches take.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Estimate {
+    /// Seconds in launches.
+    pub(crate) time_s: f64,
+    /// How far that may be off, with 95 % confidence.
+    pub(crate) error_s: f64,
+    /// Of this, what warm-ups may be off by.
+    pub(crate) warm_up_s: f64,
+}
+
+/// What launches took: by launch, in seconds, of those that ran.
+pub(crate) struct Taken<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) population: &'a Population,
+    /// With the longer warm-ups.
+    pub(crate) long: &'a [f64],
+    /// With warm-ups of half the length.
+    pub(crate) short: &'a [f64],
+}
+
+/// A line: time over work.
+#[derive(Clone, Copy, Debug, Default)]
+struct Fit {
+    at_none: f64,
+    slope: f64,
+}
+
+impl Fit {
+    /// The least squares through `points`, work and time, of which there is one at least; level where they say no more.
+    fn through(points: &[(f64, f64)]) -> Fit {
+        let count = points.len() as f64;
+        let mean = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+        let (work, time) = (mean(&|point| point.0), mean(&|point| point.1));
+        let spread = mean(&|point| (point.0 - work).powi(2));
+        if points.len() < 3 || spread <= (SPREAD * work).powi(2) {
+            return Fit { at_none: time, slope: 0.0 };
+        }
+        let slope = mean(&|point| (point.0 - work) * (point.1 - time)) / spread;
+        Fit { at_none: time - slope * work, slope }
+    }
+
+    fn at(self, work: f64) -> f64 {
+        self.at_none + self.slope * work
+    }
+}
+
+fn student(freedom: usize) -> f64 {
+    STUDENT[freedom.clamp(1, STUDENT.len()) - 1]
+}
+
+impl Taken<'_> {
+    /// The estimate.
+    pub(crate) fn estimate(&self) -> Estimate {
+        let Taken { plan, population, long, .. } = self;
+        let blocks = plan.tiles.len();
+        let fits = self.fits(None);
+        let launches = || (0..population.work.len()).partition::<Vec<usize>, _>(|&launch| plan.certain[launch]);
+        let (certain, rest) = launches();
+        let besides = |number: usize, fits: &FxHashMap<usize, Fit>| {
+            let one = |launch| long[launch] - self.predicted(fits, launch);
+            plan.tiles[number].of as f64 * self.drawn(number).map(one).sum::<f64>()
+        };
+        let of_rest: f64 = rest.iter().map(|&launch| self.predicted(&fits, launch)).sum();
+        let of_certain: f64 = certain.iter().map(|&launch| long[launch]).sum();
+        let time_s = of_rest + of_certain + (0..blocks).map(|number| besides(number, &fits)).sum::<f64>();
+        let besides: Vec<f64> = (0..blocks).map(|number| besides(number, &self.fits(Some(number)))).collect();
+        let squares: f64 = besides.windows(2).map(|pair| (pair[1] - pair[0]).powi(2)).sum();
+        let tiles = plan.tiles.iter().map(|tile| tile.of).sum::<usize>() as f64;
+        let left_out = 1.0 - blocks as f64 / tiles;
+        let variance = left_out * squares * blocks as f64 / (2.0 * (blocks - 1) as f64);
+        let warm_up_s = self.warm_up() * time_s;
+        Estimate { time_s, error_s: student(blocks - 1) * variance.sqrt() + warm_up_s, warm_up_s }
+    }
+
+    /// The launches of tile `number` that stand for others.
+    fn drawn(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
+        self.plan.tiles[number].launches.clone().filter(|&launch| !self.plan.certain[launch])
+    }
+
+    /// By group, the line through the launches of all tiles but one.
+    fn fits(&self, without: Option<usize>) -> FxHashMap<usize, Fit> {
+        let mut points: FxHashMap<usize, Vec<(f64, f64)>> = FxHashMap::default();
+        for launch in
+            (0..self.plan.tiles.len()).filter(|&number| without != Some(number)).flat_map(|number| self.drawn(number))
+        {
+            points
+                .entry(self.population.groups[launch])
+                .or_default()
+                .push((self.population.work[launch], self.long[launch]));
+        }
+        points.into_iter().map(|(group, points)| (group, Fit::through(&points))).collect()
+    }
+
+    fn predicted(&self, fits: &FxHashMap<usize, Fit>, launch: usize) -> f64 {
+        let fit = fits
+            .get(&self.population.groups[launch])
+            .expect("a group that is no certain one has launches in two tiles");
+        fit.at(self.population.work[launch])
+    }
+
+    /// What the warm-up may be off by, as a share of the time.
+    fn warm_up(&self) -> f64 {
+        let sum = |of: &[f64], launches: std::ops::Range<usize>| of[launches].iter().sum::<f64>();
+        let again = self.plan.tiles.iter().filter(|tile| tile.again).map(|tile| tile.launches.clone());
+        let pairs: Vec<(f64, f64)> =
+            again.map(|launches| (sum(self.long, launches.clone()), sum(self.short, launches))).collect();
+        let count = pairs.len() as f64;
+        let all: f64 = pairs.iter().map(|pair| pair.0).sum();
+        let ratio = pairs.iter().map(|(long, short)| short - long).sum::<f64>() / all;
+        let squares: f64 = pairs.iter().map(|(long, short)| (short - long - ratio * long).powi(2)).sum();
+        let scatter = (squares * count / (count - 1.0)).sqrt() / all;
+        ratio.abs() + student(pairs.len() - 1) * scatter
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::TILE;
+    use super::*;
+
+    const LAUNCHES: usize = 1002;
+
+    /// Launches of one group whose work goes up and down.
+    fn population() -> Population {
+        Population {
+            groups: vec![0; LAUNCHES],
+            work: (0..LAUNCHES).map(|launch| 100.0 + (launch % 40) as f64).collect(),
+            reaches: (0..LAUNCHES).map(|launch| launch.min(1)).collect(),
+            firsts: (0..LAUNCHES).map(|launch| launch == 0).collect(),
+        }
+    }
+
+    /// The estimate where launch `i` takes `takes(i)`, and so many times as long behind the short warm-up; and what all
+    /// together take.
+    fn estimate(takes: impl Fn(usize) -> f64, short: f64) -> (Estimate, f64) {
+        let population = population();
+        let plan = Plan::of(&population).expect("a long program");
+        let ran = |keeps: &[bool], times: f64| -> Vec<f64> {
+            (0..LAUNCHES).map(|launch| if keeps[launch] { takes(launch) * times } else { f64::NAN }).collect()
+        };
+        let (long, short) = (ran(&plan.long(&population), 1.0), ran(&plan.short, short));
+        let taken = Taken { plan: &plan, population: &population, long: &long, short: &short };
+        (taken.estimate(), (0..LAUNCHES).map(takes).sum())
+    }
+
+    #[test]
+    fn what_follows_work_is_known_exactly() {
+        let work = population().work;
+        let (estimate, truth) = estimate(|launch| 7.0 + 0.5 * work[launch], 1.0);
+        assert!((estimate.time_s - truth).abs() < 1e-9 * truth, "{} {truth}", estimate.time_s);
+        assert!(estimate.error_s < 1e-6 * truth && estimate.warm_up_s == 0.0, "{estimate:?}");
+    }
+
+    #[test]
+    fn what_a_longer_warm_up_changes_is_an_error_that_is_left() {
+        let (estimate, truth) = estimate(|_| 2.0, 1.03);
+        assert!((estimate.time_s - truth).abs() < 1e-9 * truth);
+        assert!((estimate.warm_up_s / truth - 0.03).abs() < 1e-9, "{estimate:?}");
+        assert!((estimate.error_s - estimate.warm_up_s).abs() < 1e-9 * truth);
+    }
+
+    #[test]
+    fn a_program_that_slows_down_is_within_its_error() {
+        for half in [100, 300, 501, 700, 900] {
+            let (estimate, truth) = estimate(|launch| if launch < half { 1.0 } else { 3.0 }, 1.0);
+            assert!((estimate.time_s - truth).abs() <= estimate.error_s, "{half}: {estimate:?}, and it takes {truth}");
+            assert!(estimate.error_s < 0.1 * truth, "{half}: {estimate:?}");
+        }
+    }
+
+    #[test]
+    fn nineteen_of_twenty_random_programs_are_within_their_errors() {
+        let inside = (0..200_u64).filter(|&seed| {
+            let random = |launch: usize| {
+                let mut state = (seed << 32 | launch as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                state = (state ^ (state >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                1.0 + ((state ^ (state >> 29)) >> 40) as f64 / (1_u64 << 24) as f64
+            };
+            let (estimate, truth) = estimate(random, 1.0);
+            (estimate.time_s - truth).abs() <= estimate.error_s
+        });
+        let inside = inside.count();
+        assert!((185..=200).contains(&inside), "{inside} of 200");
+    }
+
+    #[test]
+    fn tiles_stand_for_those_of_their_block() {
+        // Work that says nothing: a tile of block b takes b a launch.
+        let population = Population { work: vec![1.0; LAUNCHES], ..population() };
+        let plan = Plan::of(&population).expect("a long program");
+        let block = |launch: usize| {
+            let tile = (launch / TILE).saturating_sub(1);
+            let mut ends = plan.tiles.iter().scan(0, |end, tile| {
+                *end += tile.of;
+                Some(*end)
+            });
+            if launch < TILE { 0 } else { ends.position(|end| tile < end).expect("blocks have all tiles") }
+        };
+        let times: Vec<f64> = (0..LAUNCHES).map(|launch| block(launch) as f64).collect();
+        let taken = Taken { plan: &plan, population: &population, long: &times, short: &times };
+        let (estimate, truth) = (taken.estimate(), times.iter().sum::<f64>());
+        assert!((estimate.time_s - truth).abs() < 1e-9 * truth, "{} {truth}", estimate.time_s);
+    }
+}

@@ -1,0 +1,265 @@
+//! Which launches of a program stand for all of them.
+//!
+//! Launches in order are cut into tiles of neighbours, tiles into blocks of equal length, and of each block one tile is drawn
+//! at random: a stratified cluster sample, of which every launch is as likely as any other of its block. Launches of which
+//! a draw would know too little are certain: all of them run, and each stands for itself.
+//!
+//! Before each launch that counts those run that leave in the caches what it finds there ([`super::demand::reaches`]), in
+//! the main run twice as many. Another run has every other tile with the single warm-up: what that changes bounds what a
+//! longer one would.
+
+use super::demand::{Demands, reaches};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
+use tombolo_types::stream::KernelInfo;
+
+/// Neighbouring launches that are drawn together. Source: assumed: two, so that a program that does two things in turn
+/// shows both.
+pub(crate) const TILE: usize = 2;
+/// Tiles that are drawn, at least and at most. Source: Student's t falls fast up to some ten degrees of freedom, and
+/// little beyond thirty.
+pub(crate) const BLOCKS: (usize, usize) = (12, 40);
+/// Launches of a program that is sampled, at least: two tiles a block, for a block of one is no choice, and the start.
+pub(crate) const LEAST: usize = TILE + 2 * BLOCKS.0 * TILE;
+/// Share of the whole work up to which more tiles are drawn. Source: assumed: a run is to be several times as fast.
+const ENOUGH: f64 = 0.25;
+/// Share of the whole work that all runs of a sample may do. Source: assumed: one that is less than twice as fast is not
+/// worth its error.
+const MOST: f64 = 0.5;
+/// How far beyond the largest launch of its group that was drawn the work of one may lie that was not. Source: assumed; a
+/// line is not followed far beyond its points.
+const BEYOND: f64 = 1.1;
+
+/// What is known of every launch of a program before it runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Population {
+    /// Launches that may be alike have the same: those of one name, shape and name of the launch before.
+    pub(crate) groups: Vec<usize>,
+    /// Instructions and line transactions.
+    pub(crate) work: Vec<f64>,
+    /// Launches of its warm-up.
+    pub(crate) reaches: Vec<usize>,
+    /// Whether it is the first of its name.
+    pub(crate) firsts: Vec<bool>,
+}
+
+impl Population {
+    /// The launches `order` of `kernels`.
+    pub(crate) fn of(kernels: &[KernelInfo], demands: &Demands, order: &[u32]) -> Population {
+        let (mut known, mut named) = (FxHashMap::default(), FxHashSet::default());
+        let mut before = "";
+        let (mut groups, mut firsts) = (Vec::new(), Vec::new());
+        for &kernel in order {
+            let info = &kernels[kernel as usize];
+            let next = known.len();
+            groups.push(*known.entry((info.name.as_str(), info.threads_per_cta, before)).or_insert(next));
+            firsts.push(named.insert(info.name.as_str()));
+            before = &info.name;
+        }
+        let work = order.iter().map(|&kernel| demands.kernels[kernel as usize].work as f64).collect();
+        Population { groups, work, reaches: reaches(demands, order), firsts }
+    }
+
+    /// The share of the work that a run of the launches that `keeps` has does.
+    fn share(&self, keeps: &[bool]) -> f64 {
+        let work: f64 = keeps.iter().zip(&self.work).filter(|(kept, _)| **kept).map(|(_, work)| work).sum();
+        work / self.work.iter().sum::<f64>().max(1.0)
+    }
+
+    fn len(&self) -> usize {
+        self.groups.len()
+    }
+}
+
+/// A tile that was drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Tile {
+    /// Its launches.
+    pub(crate) launches: Range<usize>,
+    /// Tiles of its block.
+    pub(crate) of: usize,
+    /// Whether it is in the run with single warm-ups.
+    pub(crate) again: bool,
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Plan {
+    /// One a block, in order.
+    pub(crate) tiles: Vec<Tile>,
+    /// By launch: whether it stands for itself.
+    pub(crate) certain: Vec<bool>,
+    /// By launch: whether it is in the run with single warm-ups.
+    pub(crate) short: Vec<bool>,
+}
+
+/// Why a program has no sample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Refusal {
+    /// It has fewer launches than [`LEAST`].
+    Few,
+    /// This share of its work would have to run.
+    Much(f64),
+}
+
+impl Plan {
+    /// A sample of `population`: as many tiles as cost a quarter of the work, or as few as may be.
+    pub(crate) fn of(population: &Population) -> Result<Plan, Refusal> {
+        if population.len() < LEAST {
+            return Err(Refusal::Few);
+        }
+        let most = ((population.len() - TILE) / TILE / 2).min(BLOCKS.1);
+        let mut plan = Plan::drawing(population, BLOCKS.0);
+        let share = plan.share(population);
+        if share > MOST {
+            return Err(Refusal::Much(share));
+        }
+        for blocks in BLOCKS.0 + 1..=most {
+            let larger = Plan::drawing(population, blocks);
+            if larger.share(population) > ENOUGH {
+                break;
+            }
+            plan = larger;
+        }
+        Ok(plan)
+    }
+
+    fn drawing(population: &Population, blocks: usize) -> Plan {
+        let count = population.len();
+        let starts: Vec<usize> = (TILE..count).step_by(TILE).collect();
+        let cut = |block: usize| starts.len() * block / blocks;
+        let tile = |block: usize| {
+            let of = cut(block + 1) - cut(block);
+            let start = starts[cut(block) + draw(blocks, block) % of];
+            Tile { launches: start..(start + TILE).min(count), of, again: block % 2 == 1 }
+        };
+        let tiles: Vec<Tile> = (0..blocks).map(tile).collect();
+        let certain = certain(population, &tiles);
+        let mut short = vec![false; count];
+        for launch in tiles.iter().filter(|tile| tile.again).flat_map(|tile| tile.launches.clone()) {
+            short[launch.saturating_sub(population.reaches[launch])..=launch].fill(true);
+        }
+        Plan { tiles, certain, short }
+    }
+
+    /// By launch: whether it is in the main run, with twice its warm-up before each launch that counts. The last is, so that
+    /// the region has what the host does between launches.
+    pub(crate) fn long(&self, population: &Population) -> Vec<bool> {
+        let mut kept = vec![false; population.len()];
+        kept[..TILE].fill(true);
+        kept[population.len() - 1] = true;
+        let drawn = self.tiles.iter().flat_map(|tile| tile.launches.clone());
+        for launch in drawn.chain((0..population.len()).filter(|&launch| self.certain[launch])) {
+            kept[launch.saturating_sub(2 * population.reaches[launch])..=launch].fill(true);
+        }
+        kept
+    }
+
+    /// By launch: whether the time of the whole is from it.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = bool> + '_ {
+        let drawn = |launch: usize| self.tiles.iter().any(|tile| tile.launches.contains(&launch));
+        self.certain.iter().enumerate().map(move |(launch, certain)| *certain || drawn(launch))
+    }
+
+    /// The share of the work that both runs do.
+    fn share(&self, population: &Population) -> f64 {
+        population.share(&self.long(population)) + population.share(&self.short)
+    }
+}
+
+/// The launches that stand for themselves: those at the start of the program, the first of each name, those of groups that
+/// fewer than two tiles have, and those that do more than any of their group that was drawn.
+fn certain(population: &Population, tiles: &[Tile]) -> Vec<bool> {
+    let fixed = |launch: usize| launch < TILE || population.firsts[launch];
+    // By group: tiles that have it, and the most work.
+    let mut drawn: FxHashMap<usize, (FxHashSet<usize>, f64)> = FxHashMap::default();
+    for (number, tile) in tiles.iter().enumerate() {
+        for launch in tile.launches.clone().filter(|&launch| !fixed(launch)) {
+            let (having, most) = drawn.entry(population.groups[launch]).or_default();
+            having.insert(number);
+            *most = most.max(population.work[launch]);
+        }
+    }
+    let stands_alone = |launch: usize| {
+        let group = drawn.get(&population.groups[launch]).filter(|(having, _)| having.len() > 1);
+        fixed(launch) || group.is_none_or(|(_, most)| population.work[launch] > BEYOND * most)
+    };
+    (0..population.len()).map(stands_alone).collect()
+}
+
+/// A number that block `block` of `blocks` draws by: the same in every run. Source: the finalizer of splitmix64 (Steele,
+/// Lea and Flood, OOPSLA 2014).
+fn draw(blocks: usize, block: usize) -> usize {
+    let mut state = ((blocks as u64) << 32 | block as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (state ^ (state >> 31)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Launches of one group that all cost the same.
+    fn alike(count: usize) -> Population {
+        Population {
+            groups: vec![0; count],
+            work: vec![100.0; count],
+            reaches: (0..count).map(|launch| launch.min(1)).collect(),
+            firsts: (0..count).map(|launch| launch == 0).collect(),
+        }
+    }
+
+    #[test]
+    fn of_each_block_one_tile_is_drawn() {
+        let plan = Plan::of(&alike(1002)).expect("a long program");
+        assert_eq!(plan.tiles.len(), BLOCKS.1);
+        for (block, tile) in plan.tiles.iter().enumerate() {
+            let block = 500 * block / BLOCKS.1..500 * (block + 1) / BLOCKS.1;
+            assert!(block.contains(&(tile.launches.start / TILE - 1)), "{tile:?} of {block:?}");
+            assert_eq!((tile.launches.len(), tile.of), (TILE, block.len()));
+        }
+    }
+
+    #[test]
+    fn tiles_follow_their_warm_up_and_twice_as_long_a_one_in_the_main_run() {
+        let population = alike(1002);
+        let plan = Plan::of(&population).expect("a long program");
+        let long = plan.long(&population);
+        let tile = plan.tiles.iter().find(|tile| tile.again && tile.launches.start > 100).expect("many tiles");
+        let start = tile.launches.start;
+        assert!(long[start - 2..start + 2].iter().all(|&kept| kept));
+        assert!(plan.short[start - 1..start + 2].iter().all(|&kept| kept));
+        assert!(
+            !plan.short[start - 2]
+                || plan.tiles.iter().any(|other| other.launches.end + 1 >= start - 2 && other != tile)
+        );
+    }
+
+    #[test]
+    fn a_short_program_and_one_that_needs_long_warm_ups_have_no_sample() {
+        assert_eq!(Plan::of(&alike(LEAST - 1)), Err(Refusal::Few));
+        assert!(matches!(Plan::of(&alike(LEAST)), Err(Refusal::Much(share)) if share > 0.5));
+        let slow = Population { reaches: (0..1002).collect(), ..alike(1002) };
+        assert!(matches!(Plan::of(&slow), Err(Refusal::Much(_))));
+    }
+
+    #[test]
+    fn what_a_draw_knows_too_little_of_stands_for_itself() {
+        let mut population = alike(1002);
+        // One of a kind, and one that does more than any other.
+        population.groups[500] = 1;
+        population.work[700] = 1000.0;
+        let plan = Plan::of(&population).expect("a long program");
+        let alone: Vec<usize> = (0..1002).filter(|&launch| plan.certain[launch]).collect();
+        let drawn = plan.tiles.iter().any(|tile| tile.launches.contains(&700));
+        assert_eq!(alone, if drawn { vec![0, 1, 500] } else { vec![0, 1, 500, 700] });
+        assert!(alone.iter().all(|&launch| plan.long(&population)[launch]));
+    }
+
+    #[test]
+    fn every_tile_of_a_block_may_be_drawn() {
+        let drawn: FxHashSet<usize> = (0..400).map(|block| draw(12, block) % 8).collect();
+        assert_eq!(drawn.len(), 8);
+    }
+}

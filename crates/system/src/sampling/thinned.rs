@@ -1,0 +1,63 @@
+//! A program of which some launches are left out.
+
+use std::sync::Arc;
+use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program, StreamError};
+use tombolo_types::{ArrayInfo, HostPhase, LineSize};
+
+/// A program with all its kernels and some of its launches. What is no launch stays.
+pub(crate) struct Thinned {
+    whole: Arc<dyn Program>,
+    commands: Vec<Command>,
+}
+
+impl Thinned {
+    /// `whole` with the launches that `keeps` has, by number.
+    pub(crate) fn new(whole: &Arc<dyn Program>, keeps: &[bool]) -> Thinned {
+        let mut kept = keeps.iter();
+        let stays = |command: &&Command| command.kernel().is_none() || kept.next().copied().unwrap_or(false);
+        let commands = whole.commands().iter().filter(stays).cloned().collect();
+        Thinned { whole: Arc::clone(whole), commands }
+    }
+}
+
+impl Program for Thinned {
+    fn name(&self) -> &str {
+        self.whole.name()
+    }
+
+    fn line_size(&self) -> LineSize {
+        self.whole.line_size()
+    }
+
+    fn warp_width(&self) -> u32 {
+        self.whole.warp_width()
+    }
+
+    fn kernels(&self) -> &[KernelInfo] {
+        self.whole.kernels()
+    }
+
+    fn commands(&self) -> &[Command] {
+        &self.commands
+    }
+
+    fn arrays(&self) -> &[ArrayInfo] {
+        self.whole.arrays()
+    }
+
+    fn host_phases(&self) -> &[HostPhase] {
+        self.whole.host_phases()
+    }
+
+    fn setup(&self) -> &HostPhase {
+        self.whole.setup()
+    }
+
+    fn results(&self) -> &HostPhase {
+        self.whole.results()
+    }
+
+    fn cta(&self, kernel: u32, cta: u32, into: &mut CtaStream) -> Result<(), StreamError> {
+        self.whole.cta(kernel, cta, into)
+    }
+}
