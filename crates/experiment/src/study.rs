@@ -396,7 +396,7 @@ mod tests {
     #[test]
     fn a_cause_that_ships_is_told_at_the_scale_at_which_it_was_found() {
         let [known, unknown] = causes(&Study::of_paper("hmg", Some("8"), ScaleChoice::Quick).unwrap());
-        assert!(known.is_some_and(|cause| cause.starts_with("At 1/16")));
+        assert!(known.is_some_and(|cause| cause.starts_with("HMG drops")));
         assert_eq!(unknown.as_deref(), Some("not looked into"));
         for choice in [ScaleChoice::Paper, ScaleChoice::Fixed("1/8".parse().unwrap())] {
             let [known, unknown] = causes(&Study::of_paper("hmg", Some("8"), choice).unwrap());
@@ -414,7 +414,7 @@ mod tests {
         std::fs::write(&path, &file.text).unwrap();
         for choice in [ScaleChoice::Quick, ScaleChoice::Paper] {
             let [known, unknown] = causes(&Study::of_file(&path, choice).unwrap());
-            assert!(known.is_some_and(|cause| cause.starts_with("At 1/16")), "{choice}");
+            assert!(known.is_some_and(|cause| cause.starts_with("HMG drops")), "{choice}");
             assert_eq!(unknown, None, "{choice}");
         }
     }
