@@ -2,8 +2,9 @@
 //!
 //! `cargo run --release -p tombolo-experiment --example sampling_error -- MACHINE SCALE DESIGN,DESIGN… quick|full SUITE|WORKLOAD…`
 //!
-//! Workloads of a suite have the parameters of its quick scale, or all work. Each is recorded once. A program that a sample
-//! does not apply to ran whole, which is not repeated. Times are of one thread; recording is told apart.
+//! Workloads of a suite have the parameters of its quick scale, or all work. Each is recorded once. A program that would run
+//! whole, as is known before a run, is not run; one whose sample says too little ran whole, which is not repeated. Times are of
+//! one thread; recording is told apart.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use tombolo_experiment::campaign::{run_one, run_one_sampled};
 use tombolo_experiment::preset::workloads_of;
 use tombolo_experiment::workload::{Source, Target, WorkloadChoice, workloads};
 use tombolo_machine::MachineConfig;
-use tombolo_system::RunRecord;
+use tombolo_system::{RunRecord, RunSpec, refusal};
 
 /// What a sample said, beside the whole.
 struct Pair {
@@ -63,11 +64,17 @@ fn compared(
     design: &DesignConfig,
     source: &Source,
 ) -> Result<Option<Pair>, Box<dyn Error>> {
+    let label = format!("{} | {}", choice.label, design.name);
+    let program = Arc::clone(&source.program);
+    let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads: 1 };
+    if let Some(reason) = refusal(&spec, None)? {
+        println!("| {label} | | whole: {reason} | | | | | |");
+        return Ok(None);
+    }
     let began = Instant::now();
     let sampled = run_one_sampled(machine, design, source, 1)?;
     let sampled_s = began.elapsed().as_secs_f64();
     let sampling = sampled.sampling.as_ref().ok_or("a sample was asked for")?;
-    let label = format!("{} | {}", choice.label, design.name);
     if let Some(reason) = &sampling.whole {
         println!("| {label} | {} | whole: {reason} | | | | | |", told(&sampled));
         return Ok(None);

@@ -66,7 +66,7 @@ pub use run::{
     run_watched,
 };
 pub use sample::sample;
-pub use sampling::{Demands, SamplingRecord, Told, run_sampled};
+pub use sampling::{Demands, SamplingRecord, Told, refusal, run_sampled};
 pub use time::{TimeChoice, TimeRecord};
 pub use tombolo_engine::Spare;
 pub use tombolo_workload::record::Projection;

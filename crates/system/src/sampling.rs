@@ -115,13 +115,12 @@ impl Told {
 /// # Errors
 /// See [`RunError`].
 pub fn run_sampled(spec: &RunSpec, demands: Option<&Demands>, spare: Option<&Spare>) -> Result<RunRecord, RunError> {
-    let order = order(&*spec.program);
-    let reason = match refused(&spec.design, &*spec.program) {
-        Some(reason) => reason.to_owned(),
-        None => match sample(spec, demands, spare, &order)? {
+    let reason = match Choice::of(spec, demands)? {
+        Ok(choice) => match choice.record(spec, spare)? {
             Ok(record) => return Ok(record),
             Err(reason) => reason,
         },
+        Err(reason) => reason,
     };
     let mut record = simulate(spec, spare)?;
     let launches = record.kernels.len() as u64;
@@ -135,13 +134,17 @@ pub fn run_sampled(spec: &RunSpec, demands: Option<&Demands>, spare: Option<&Spa
     Ok(record)
 }
 
-fn simulate(spec: &RunSpec, spare: Option<&Spare>) -> Result<RunRecord, RunError> {
-    spare.map_or_else(|| run(spec), |spare| run_beside(spec, spare))
+/// Why [`run_sampled`] would run the whole program, as far as that is known before anything has run; `None`: it would try a
+/// sample.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn refusal(spec: &RunSpec, demands: Option<&Demands>) -> Result<Option<String>, RunError> {
+    Ok(Choice::of(spec, demands)?.err())
 }
 
-/// The kernel of each launch.
-fn order(program: &dyn Program) -> Vec<u32> {
-    program.commands().iter().filter_map(Command::kernel).collect()
+fn simulate(spec: &RunSpec, spare: Option<&Spare>) -> Result<RunRecord, RunError> {
+    spare.map_or_else(|| run(spec), |spare| run_beside(spec, spare))
 }
 
 /// Why no program, or not this one, can be sampled under `design`.
@@ -174,35 +177,46 @@ fn refused(design: &DesignConfig, program: &dyn Program) -> Option<&'static str>
     None
 }
 
-/// The record of a sample, or why there is none.
-fn sample(
-    spec: &RunSpec,
-    demands: Option<&Demands>,
-    spare: Option<&Spare>,
-    order: &[u32],
-) -> Result<Result<RunRecord, String>, RunError> {
-    if order.len() < plan::LEAST {
-        return Ok(Err(few(order.len())));
-    }
-    let own;
-    let demands = match demands {
-        Some(demands) => demands,
-        None => {
-            own = Demands::of(&spec.machine, &*spec.program)?;
-            &own
+/// The launches that are to stand for all.
+struct Choice {
+    plan: Plan,
+    population: Population,
+}
+
+impl Choice {
+    /// Those of the program of `spec`, or why there are none.
+    fn of(spec: &RunSpec, demands: Option<&Demands>) -> Result<Result<Choice, String>, RunError> {
+        if let Some(reason) = refused(&spec.design, &*spec.program) {
+            return Ok(Err(reason.to_owned()));
         }
-    };
-    let population = Population::of(spec.program.kernels(), demands, order);
-    let plan = match Plan::of(&population) {
-        Ok(plan) => plan,
-        Err(Refusal::Few) => return Ok(Err(few(order.len()))),
-        Err(Refusal::Much(share)) => return Ok(Err(much(share))),
-    };
-    let pages = match &spec.pages {
-        Some(pages) => Arc::clone(pages),
-        None => place(&spec.machine, &spec.design, &*spec.program)?,
-    };
-    Sampler { spec, spare, pages, plan, population }.record()
+        let order: Vec<u32> = spec.program.commands().iter().filter_map(Command::kernel).collect();
+        if order.len() < plan::LEAST {
+            return Ok(Err(few(order.len())));
+        }
+        let own;
+        let demands = match demands {
+            Some(demands) => demands,
+            None => {
+                own = Demands::of(&spec.machine, &*spec.program)?;
+                &own
+            }
+        };
+        let population = Population::of(spec.program.kernels(), demands, &order);
+        Ok(match Plan::of(&population) {
+            Ok(plan) => Ok(Choice { plan, population }),
+            Err(Refusal::Few) => Err(few(order.len())),
+            Err(Refusal::Much(share)) => Err(much(share)),
+        })
+    }
+
+    /// The record of the sample, or why it says too little.
+    fn record(self, spec: &RunSpec, spare: Option<&Spare>) -> Result<Result<RunRecord, String>, RunError> {
+        let pages = match &spec.pages {
+            Some(pages) => Arc::clone(pages),
+            None => place(&spec.machine, &spec.design, &*spec.program)?,
+        };
+        Sampler { spec, spare, pages, plan: self.plan, population: self.population }.record()
+    }
 }
 
 /// A program of which samples run.

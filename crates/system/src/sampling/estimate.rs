@@ -83,8 +83,8 @@ impl Taken<'_> {
         let Taken { plan, population, long, .. } = self;
         let blocks = plan.tiles.len();
         let fits = self.fits(None);
-        let launches = || (0..population.work.len()).partition::<Vec<usize>, _>(|&launch| plan.certain[launch]);
-        let (certain, rest) = launches();
+        let (certain, rest): (Vec<usize>, Vec<usize>) =
+            (0..population.work.len()).partition(|&launch| plan.certain[launch]);
         let besides = |number: usize, fits: &FxHashMap<usize, Fit>| {
             let one = |launch| long[launch] - self.predicted(fits, launch);
             plan.tiles[number].of as f64 * self.drawn(number).map(one).sum::<f64>()

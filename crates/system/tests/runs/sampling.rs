@@ -4,7 +4,7 @@ use crate::common::{design, machine};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Directed};
-use tombolo_system::{RunRecord, RunSpec, run, run_sampled};
+use tombolo_system::{RunRecord, RunSpec, refusal, run, run_sampled};
 use tombolo_types::On;
 use tombolo_types::stream::Command;
 
@@ -51,6 +51,7 @@ fn assert_true(whole: &RunRecord, sampled: &RunRecord) {
 fn alike_launches_are_told_by_a_few() {
     let (whole, sampled) = both("hmg", &streaming(240, |_| 64));
     assert_true(&whole, &sampled);
+    assert_eq!(refusal(&spec("hmg", 1, &streaming(240, |_| 64)), None).expect("its streams are whole"), None);
     let sampling = sampled.sampling.expect("it was asked for");
     assert!(sampling.error_s < 0.01 * whole.time_s, "± {} of {}", sampling.error_s, whole.time_s);
 }
@@ -108,6 +109,8 @@ fn assert_whole(design_name: &str, program: &Arc<Directed>, reason: &str) {
     assert_eq!((&sampled.digest, sampled.time, sampled.time_s), (&whole.digest, whole.time, whole.time_s));
     let sampling = sampled.sampling.expect("it was asked for");
     assert!(sampling.whole.as_ref().is_some_and(|why| why.contains(reason)), "{:?}", sampling.whole);
+    let before = refusal(&spec(design_name, 1, program), None).expect("its streams are whole");
+    assert_eq!(before, sampling.whole, "what is known before a run");
     assert_eq!((sampling.error_s, sampling.launches_run), (0.0, whole.kernel_launches));
 }
 
