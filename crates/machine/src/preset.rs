@@ -30,6 +30,7 @@ pub(crate) const MACHINES: &[Preset] = presets!(
     "numa-hypothetical-8",
     "v100",
     "h100",
+    "h100-sxm",
     "mi300a",
     "dgx-h100",
     "gh200",

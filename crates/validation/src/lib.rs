@@ -1,6 +1,6 @@
 //! Compares simulated with measured kernel times.
 //!
-//! - [`measured`]: tables of measured times, among them the one that ships. [`suite`]: what each benchmark of such a
+//! - [`measured`]: tables of measured times, among them those that ship. [`suite`]: what each benchmark of such a
 //!   table runs: which workload, and what the host does besides. [`estimate`]: the time of that on a machine, of a
 //!   part where all of it would be too much. [`errors`]: how far the two are apart.
 //! - [`probe`]: latencies and bandwidths of NVIDIA's GPUs beside published ones. [`peer`]: those of another GPU's memory.
@@ -20,5 +20,5 @@ pub mod suite;
 
 pub use errors::{Row, Summary};
 pub use estimate::{EstimateError, Estimator, SEED};
-pub use measured::{MeasuredError, Measurement, mi300a, read};
+pub use measured::{MeasuredError, Measurement, mi300a, read, shipped};
 pub use suite::Case;

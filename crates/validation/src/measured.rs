@@ -7,14 +7,36 @@ use thiserror::Error;
 use tombolo_workload::bench::{Request, WorkloadError, find};
 use tombolo_workload::scale::Scale;
 
-/// The table that ships: see `data/README.md` for its source and licence.
+/// A table that ships: see `data/README.md` for its source and licence.
+pub struct Shipped {
+    /// The machine that it was measured on.
+    pub machine: &'static str,
+    /// The design that describes its caches.
+    pub design: &'static str,
+    /// What its lines are named after in an error.
+    file: &'static str,
+    text: &'static str,
+    /// Rows of it that its source's own second run does not reproduce.
+    unsound: &'static str,
+}
+
+/// The tables that ship.
+static SHIPPED: [Shipped; 2] = [
+    Shipped { machine: "mi300a", design: "mi300a", file: MI300A_NAME, text: MI300A, unsound: UNSOUND },
+    Shipped {
+        machine: "h100-sxm",
+        design: "h100",
+        file: "h100-sxm.csv",
+        text: include_str!("../data/h100-sxm.csv"),
+        unsound: "",
+    },
+];
+
 const MI300A: &str = include_str!("../data/mi300a.csv");
 /// Rows of one size up to which a table is taken to keep every second one that was measured: the first and third, as the
 /// shipped one does, or those that it leaves out, where the shipped one has this size with other times.
 const HALF: usize = 2;
-/// Rows of it that its source's own second run does not reproduce.
 const UNSOUND: &str = include_str!("../data/unsound.csv");
-/// What its lines are named after in an error.
 const MI300A_NAME: &str = "mi300a.csv";
 
 /// Columns that a table must have. The time compared is the smallest of the repetitions, for every benchmark
@@ -50,17 +72,32 @@ pub struct MeasuredError {
     pub message: String,
 }
 
+/// The table of `machine`, where one ships.
+pub fn shipped(machine: &str) -> Option<&'static Shipped> {
+    SHIPPED.iter().find(|table| table.machine == machine)
+}
+
+impl Shipped {
+    /// Its rows.
+    ///
+    /// # Errors
+    /// Never, as the tests see to.
+    pub fn rows(&self) -> Result<Vec<Measurement>, MeasuredError> {
+        let mut rows = read(self.file, self.text)?;
+        for row in &mut rows {
+            let named = |line: &str| line.split_once(',') == Some((&row.benchmark, &row.size));
+            row.sound = !self.unsound.lines().any(named);
+        }
+        Ok(rows)
+    }
+}
+
 /// The rows measured on an MI300A.
 ///
 /// # Errors
 /// Never, as the tests see to.
 pub fn mi300a() -> Result<Vec<Measurement>, MeasuredError> {
-    let mut rows = read(MI300A_NAME, MI300A)?;
-    for row in &mut rows {
-        let named = |line: &str| line.split_once(',') == Some((&row.benchmark, &row.size));
-        row.sound = !UNSOUND.lines().any(named);
-    }
-    Ok(rows)
+    SHIPPED[0].rows()
 }
 
 /// Reads a table of comma-separated values with a heading, cells in quotes or not; no name or number has a comma in it.
@@ -160,7 +197,17 @@ mod tests {
     }
 
     #[test]
-    fn the_table_that_ships_has_every_benchmark() {
+    fn every_table_that_ships_is_of_a_machine_and_a_design() {
+        for table in &SHIPPED {
+            assert!(!table.rows().unwrap().is_empty(), "{}", table.machine);
+            tombolo_machine::machine(table.machine).unwrap();
+            tombolo_design::design(table.design).unwrap();
+        }
+        assert!(shipped("h100").is_none());
+    }
+
+    #[test]
+    fn the_table_of_the_mi300a_has_every_benchmark() {
         let rows = mi300a().unwrap();
         let benchmarks: BTreeSet<&str> = rows.iter().map(|row| row.benchmark.as_str()).collect();
         assert_eq!((rows.len(), benchmarks.len()), (229, suite::names().count()));

@@ -241,8 +241,9 @@ mod tests {
     }
 
     #[test]
-    fn every_case_of_the_shipped_table_is_a_workload() {
-        for row in crate::mi300a().unwrap() {
+    fn every_case_of_a_shipped_table_is_a_workload() {
+        let tables = ["mi300a", "h100-sxm"].map(|machine| crate::shipped(machine).unwrap().rows().unwrap());
+        for row in tables.into_iter().flatten() {
             let workload = find(row.case.workload).unwrap();
             let request = Request::new(workload, Scale::FULL, &row.case.parameters, 1).unwrap();
             if workload.address_only() {

@@ -19,8 +19,9 @@ use tombolo_report::document::{Chart, ChartKind, Figure};
 use tombolo_report::evidence::{self, Evidence};
 use tombolo_report::{Document, document, html};
 use tombolo_validation::errors::Errors;
+use tombolo_validation::measured::Shipped;
 use tombolo_validation::probe::{PROBES, Probe};
-use tombolo_validation::{Estimator, Measurement, Row, Summary, mi300a, read};
+use tombolo_validation::{Estimator, Measurement, Row, Summary, mi300a, read, shipped};
 
 /// Largest table of measured times read, in bytes. Source: assumed, a thousand times the one that ships.
 const LARGEST_TABLE: u64 = 16 << 20;
@@ -31,14 +32,15 @@ pub(crate) struct Arguments {
     /// Machine: a name of `list machines`, or the path of a .toml file
     #[arg(long, value_name = "M", default_value = "mi300a")]
     machine: String,
-    /// Design: a name of `list designs`, or the path of a .toml file
-    #[arg(long, value_name = "D", default_value = "mi300a")]
-    design: String,
+    /// Design: a name of `list designs`, or the path of a .toml file [default: that of the machine's table; mi300a where it
+    /// has none]
+    #[arg(long, value_name = "D")]
+    design: Option<String>,
     /// Replaces a value of the machine or the design; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     settings: Vec<String>,
-    /// Measured times, with the columns kernel_name, problem_size and min_ms [default: the MI300A's that ship; of dgx-h100
-    /// its probes]
+    /// Measured times, with the columns kernel_name, problem_size and min_ms [default: the machine's that ship, of mi300a or
+    /// h100-sxm; of dgx-h100 its probes; else the MI300A's]
     #[arg(long, value_name = "FILE.csv")]
     measured: Option<PathBuf>,
     /// Benchmarks to run, separated by commas [default: all of the table]
@@ -79,7 +81,7 @@ impl Arguments {
     /// Runs every row and prints how far it is from its measurement.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         if let Some(out) = &self.out {
-            let named = [&self.machine, &self.design].into_iter().map(PathBuf::from);
+            let named = std::iter::once(&self.machine).chain(&self.design).map(PathBuf::from);
             refuse_input("--out", out, named.chain(self.measured.clone()))?;
             probe(out)?;
         }
@@ -133,7 +135,8 @@ impl Arguments {
 
     fn estimator(&self) -> Result<Estimator, Failure> {
         let mut machine = machine(&self.machine)?;
-        let mut designs = [design(&self.design)?];
+        let shipped = shipped(&self.machine).map_or("mi300a", |table| table.design);
+        let mut designs = [design(self.design.as_deref().unwrap_or(shipped))?];
         apply(&self.settings, &mut machine, &mut designs)?;
         let [design] = &designs;
         Ok(Estimator { machine: Arc::new(machine.check()?), design: design.check()?, samples: !self.whole })
@@ -141,7 +144,7 @@ impl Arguments {
 
     fn measured(&self) -> Result<Vec<Measurement>, Failure> {
         let mut rows = match &self.measured {
-            None => mi300a()?,
+            None => shipped(&self.machine).map_or_else(mi300a, Shipped::rows)?,
             Some(path) => {
                 let unreadable = |reason: String| Failure::Unreadable { path: path.clone(), reason };
                 let found = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;

@@ -113,3 +113,11 @@ fn a_sampled_row_says_how_far_it_may_be_off() {
     let shown = stdout(&outcome(&arguments));
     assert_eq!(shown.matches('±').count(), 1, "{shown}");
 }
+
+#[test]
+fn a_machine_that_was_measured_is_compared_with_its_own_times() {
+    let answer = json(&["validate", "--machine", "h100-sxm", "--benchmarks", "relu", "--json"]);
+    assert_eq!((answer["machine"].as_str(), answer["design"].as_str()), (Some("h100-sxm"), Some("h100")));
+    let rows = answer["rows"].as_array().expect("rows");
+    assert!(rows.iter().any(|row| row["size"] == "262144" && row["measured_ms"] == 0.003904), "{rows:?}");
+}

@@ -7,6 +7,7 @@
 
 #include "arithmetic.cuh"
 #include "bandwidth.cuh"
+#include "causes.cuh"
 #include "gather.cuh"
 #include "host.cuh"
 #include "latency.cuh"
@@ -15,6 +16,7 @@
 #include "measure.cuh"
 #include "order.cuh"
 #include "programs.cuh"
+#include "suite.cuh"
 
 struct Group {
     const char* name;
@@ -24,7 +26,7 @@ struct Group {
 const Group GROUPS[] = {
     {"latency", latency}, {"arithmetic", arithmetic}, {"gather", gather_probes}, {"bandwidth", bandwidth},
     {"order", order},     {"launches", launches},     {"host", host_link},       {"managed", managed},
-    {"programs", programs},
+    {"programs", programs}, {"suite", suite},         {"causes", causes},
 };
 
 void device() {
