@@ -6,13 +6,14 @@ use tombolo_check::verify::Case;
 use tombolo_design::{DesignConfig, design, list_designs};
 use tombolo_protocol::BrokenRule;
 
-/// Runs a design: about half a minute of one core for all designs, with the checks of a test build.
-const RUNS: u64 = 2_000;
-/// Runs of the tests across GPUs alone, where a design has GPU homes.
-const ACROSS: u64 = 4_000;
-
-/// Runs of a design that elides boundaries, of the tests of kernels and again of all.
-const ELIDED_RUNS: u64 = 600;
+/// Runs of each design.
+const RUNS: u64 = 200;
+/// Runs of each design with GPU homes, of the `.sys` tests alone.
+const ACROSS_RUNS: u64 = 400;
+/// Runs of each design that elides boundaries, of the kernel tests and again of all tests.
+const ELIDED_RUNS: u64 = 60;
+/// Runs within which a broken rule must show to be looked for in every push; the others are for `deep`.
+const SOON: u64 = 100;
 
 fn described(word: &str) -> DesignConfig {
     let mut words = word.split('+');
@@ -37,11 +38,15 @@ fn attacked(targets: &[Target], seeds: Range<u64>, threads: usize) -> Vec<tombol
 
 #[test]
 fn every_design_that_ships_keeps_its_promise_or_is_seen_to_have_none() {
+    attack_shipped_designs(RUNS);
+}
+
+fn attack_shipped_designs(runs: u64) {
     // What copies bring behind kernels no explorer says: checked runs hold it.
     let shipped = list_designs().into_iter().map(|listed| described(listed.name));
     let explored = shipped.filter(|design| design.placement.sharing().explored().is_ok());
     let targets: Vec<Target> = explored.map(|design| Target::new(&design)).collect();
-    for report in attacked(&targets, 1..RUNS + 1, 2) {
+    for report in attacked(&targets, 1..runs + 1, 2) {
         let first = report.first.as_ref().map(|first| format!("{}\n{}\n{}", first.small, first.program, first.setup));
         assert!(report.verdict.holds(), "{}: {:?} {}", report.design, report.verdict, first.unwrap_or_default());
         assert!(report.not_run.is_empty(), "{}: {:?}", report.design, report.not_run);
@@ -50,9 +55,13 @@ fn every_design_that_ships_keeps_its_promise_or_is_seen_to_have_none() {
 
 #[test]
 fn messages_across_gpus_hold_where_gpu_homes_pass_them_on() {
+    attack_gpu_homes(ACROSS_RUNS);
+}
+
+fn attack_gpu_homes(runs: u64) {
     let cases: Vec<Case> = Case::shapes().into_iter().filter(is_across).collect();
     let targets = ["hmg", "hmg+back", "software-hierarchical"].map(|word| Target::new(&described(word)));
-    let run = Attack { targets: &targets, cases: &cases, random: false, seed: 1, runs: ACROSS, threads: 2 };
+    let run = Attack { targets: &targets, cases: &cases, random: false, seed: 1, runs, threads: 2 };
     for report in attack(&run, &()) {
         assert!(report.verdict.holds(), "{}: {:?}", report.design, report.first);
     }
@@ -79,10 +88,14 @@ const ELIDED: [&str; 10] = [
 
 #[test]
 fn designs_that_elide_boundaries_keep_their_promise() {
+    attack_elision(ELIDED_RUNS);
+}
+
+fn attack_elision(runs: u64) {
     let targets = ELIDED.map(|word| Target::new(&described(word)));
     let boundaries: Vec<Case> = Case::kernels();
     for (random, cases) in [(false, &boundaries), (true, &shipped())] {
-        let run = Attack { targets: &targets, cases, random, seed: 1, runs: ELIDED_RUNS, threads: 2 };
+        let run = Attack { targets: &targets, cases, random, seed: 1, runs, threads: 2 };
         for (word, report) in ELIDED.iter().zip(attack(&run, &())) {
             let first =
                 report.first.as_ref().map(|first| format!("{}\n{}\n{}", first.small, first.program, first.setup));
@@ -165,9 +178,16 @@ fn expected(rule: BrokenRule) -> Result<Shows, &'static str> {
 }
 
 #[test]
-fn broken_rules_are_seen_in_timed_runs() {
-    let shows = |rule: BrokenRule| expected(rule).ok().map(|shows| (rule, shows));
-    let rules: Vec<(BrokenRule, Shows)> = BrokenRule::ALL.into_iter().filter_map(shows).collect();
+fn broken_rules_that_show_soon_are_seen_in_timed_runs() {
+    assert_all_seen(&shown_rules(|shows| shows.until <= SOON));
+}
+
+fn shown_rules(wanted: impl Fn(&Shows) -> bool) -> Vec<(BrokenRule, Shows)> {
+    let shows = |rule: BrokenRule| expected(rule).ok().filter(&wanted).map(|shows| (rule, shows));
+    BrokenRule::ALL.into_iter().filter_map(shows).collect()
+}
+
+fn assert_all_seen(rules: &[(BrokenRule, Shows)]) {
     let halves = [0, 1].map(|half| rules.iter().skip(half).step_by(2));
     std::thread::scope(|scope| {
         for half in halves {
@@ -195,4 +215,32 @@ fn a_broken_rule_leaves_a_small_run_and_a_chart() {
     let shown = tombolo_attack::series::show(&run, seed, Some(BrokenRule::AcquireKeepsL1)).expect("it fails again");
     assert!(shown.small.starts_with("forbidden outcome"), "{}", shown.small);
     assert!(shown.trace.contains("->|") && shown.setup.contains("--set topology.gpus="), "{}", shown.trace);
+}
+
+mod deep {
+    use super::*;
+
+    #[test]
+    #[ignore = "deep: 10,000 runs of each design"]
+    fn every_design_that_ships_keeps_its_promise_or_is_seen_to_have_none() {
+        attack_shipped_designs(10_000);
+    }
+
+    #[test]
+    #[ignore = "deep: 10,000 runs of each design"]
+    fn messages_across_gpus_hold_where_gpu_homes_pass_them_on() {
+        attack_gpu_homes(10_000);
+    }
+
+    #[test]
+    #[ignore = "deep: 1,000 runs of each design and set of tests"]
+    fn designs_that_elide_boundaries_keep_their_promise() {
+        attack_elision(1_000);
+    }
+
+    #[test]
+    #[ignore = "deep: up to 5,340 runs of a rule"]
+    fn broken_rules_are_seen_in_timed_runs() {
+        assert_all_seen(&shown_rules(|shows| shows.until > SOON));
+    }
 }

@@ -29,13 +29,25 @@ fn every_broken_rule_is_caught_by_a_test_that_ships() {
 
 #[test]
 fn the_tests_that_a_rule_names_ship_and_pass_where_no_rule_is_broken() {
+    explore_named_tests(1_000);
+}
+
+#[test]
+#[ignore = "deep: 20,000 states a test"]
+fn the_tests_that_a_rule_names_pass_within_a_larger_budget() {
+    explore_named_tests(20_000);
+}
+
+/// Explores, under each protocol, the tests that rows of its broken rules name.
+fn explore_named_tests(states: u64) {
     let shipped = [Case::shipped(), Case::host()].concat();
     for configuration in PROTOCOLS.iter().filter(|protocol| **protocol != "ideal") {
         let of_protocol = mutants(&[*configuration]);
         let named = |case: &&Case| of_protocol.iter().any(|mutant| mutant.own_tests().contains(&case.stem()));
         let cases: Vec<Case> = shipped.iter().filter(named).cloned().collect();
         let design = Design::configured(configuration).expect("it is listed");
-        let budget = Budget { states_of_placement: 20_000, states_of_test: 20_000, walks: 2, ..Budget::default() };
+        let budget =
+            Budget { states_of_placement: states as usize, states_of_test: states, walks: 2, ..Budget::default() };
         for test in &verify(&[design], &cases, budget, 2, &())[0].tests {
             assert!(matches!(test.verdict, Verdict::Ok | Verdict::Bounded), "{} under {configuration}", test.name);
         }

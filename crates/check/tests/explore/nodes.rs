@@ -35,6 +35,12 @@ fn within(states_of_test: u64) -> Budget {
 /// `tombolo check --design umh` explores them to their end, but for what `docs/verification.md` lists.
 #[test]
 fn the_core_tests_and_the_shapes_hold_within_a_budget() {
+    explored("nmoesi", &[Case::core(), Case::shapes()].concat(), within(1_000));
+}
+
+#[test]
+#[ignore = "deep: 10,000 states a test"]
+fn the_core_tests_and_the_shapes_hold_within_a_larger_budget() {
     explored("nmoesi", &[Case::core(), Case::shapes()].concat(), within(10_000));
 }
 
@@ -48,9 +54,20 @@ fn kernels_and_polling_hold_to_their_end() {
 
 #[test]
 fn host_threads_hold_under_every_option_within_a_budget() {
-    explored("nmoesi", &Case::host(), within(20_000));
+    explore_host_threads(2_000, 500);
+}
+
+#[test]
+#[ignore = "deep: 20,000 states a test"]
+fn host_threads_hold_under_every_option_within_a_larger_budget() {
+    explore_host_threads(20_000, 5_000);
+}
+
+/// Explores the host's tests: by default within `states` of a test, and with other options within `states_of_option`.
+fn explore_host_threads(states: u64, states_of_option: u64) {
+    explored("nmoesi", &Case::host(), within(states));
     for configuration in ["nmoesi+no-peers", "nmoesi+flush-all", "nmoesi+no-peers+flush-all", "nmoesi+told-evictions"] {
-        explored(configuration, &[Case::host(), Case::kernels()].concat(), within(5_000));
+        explored(configuration, &[Case::host(), Case::kernels()].concat(), within(states_of_option));
     }
 }
 
@@ -109,7 +126,18 @@ fn assert_fine(report: &Report, states: usize, what: &str) {
 
 #[test]
 fn what_is_taken_at_once_hides_no_outcome() {
-    for (test, max_states) in with_budgets() {
+    compare_with_single_steps(with_budgets().take(1));
+}
+
+#[test]
+#[ignore = "deep: larger tests too"]
+fn what_is_taken_at_once_hides_no_outcome_of_larger_tests() {
+    compare_with_single_steps(with_budgets().skip(1));
+}
+
+/// Explores each test with and without the reduction: the same outcomes, where both come to their end.
+fn compare_with_single_steps(tests: impl Iterator<Item = (Test, usize)>) {
+    for (test, max_states) in tests {
         for (layout, start) in places(&test) {
             let reduced = Config { start, ..Config::new("nmoesi") };
             let whole = Config { reductions: Reductions::NONE, max_states, ..reduced };
@@ -140,8 +168,18 @@ fn an_l2_that_makes_room_at_any_time_shows_nothing_new() {
 /// reached that cannot be with queues of any length.
 #[test]
 fn queues_of_one_slot_do_not_fill_up_for_good() {
+    compare_with_one_slot(|| with_budgets().take(1));
+}
+
+#[test]
+#[ignore = "deep: larger tests too"]
+fn queues_of_one_slot_do_not_fill_up_for_good_in_larger_tests() {
+    compare_with_one_slot(|| with_budgets().skip(1));
+}
+
+fn compare_with_one_slot<I: Iterator<Item = (Test, usize)>>(tests: impl Fn() -> I) {
     for peer_transfer in [true, false] {
-        for (test, max_states) in with_budgets() {
+        for (test, max_states) in tests() {
             for (layout, start) in places(&test) {
                 let mut any = Config { start, ..Config::new("nmoesi") };
                 any.options.nmoesi.peer_transfer = peer_transfer;

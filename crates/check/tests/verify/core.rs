@@ -50,6 +50,7 @@ fn without_host() -> Vec<Design> {
 }
 
 #[test]
+#[ignore = "deep: every test to its end"]
 fn the_core_tests_keep_the_model_and_reach_what_interleaving_reaches() {
     let reports = verify(&without_host(), &Case::core(), Budget::default(), THREADS, &());
     assert_clean(&reports);
@@ -61,6 +62,7 @@ fn the_core_tests_keep_the_model_and_reach_what_interleaving_reaches() {
 }
 
 #[test]
+#[ignore = "deep: every test to its end"]
 fn a_kernel_sees_what_the_kernels_before_it_have_written() {
     let reports = verify(&promising(), &Case::kernels(), Budget::default(), THREADS, &());
     assert_clean(&reports);
@@ -80,6 +82,7 @@ fn a_kernel_sees_what_the_kernels_before_it_have_written() {
 }
 
 #[test]
+#[ignore = "deep: 10,000 states a test"]
 fn the_shapes_are_forbidden_and_never_reached() {
     let back = Options { write: WritePolicy::Back, ..Options::default() };
     let named = PROTOCOLS.iter().filter(|protocol| **protocol != "ideal");
