@@ -20,5 +20,5 @@ pub mod suite;
 
 pub use errors::{Row, Summary};
 pub use estimate::{EstimateError, Estimator, SEED};
-pub use measured::{MeasuredError, Measurement, mi300a, read, shipped};
+pub use measured::{MeasuredError, Measurement, read, shipped};
 pub use suite::Case;

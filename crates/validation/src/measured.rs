@@ -21,7 +21,7 @@ pub struct Shipped {
 }
 
 /// The tables that ship.
-static SHIPPED: [Shipped; 2] = [
+pub static SHIPPED: [Shipped; 2] = [
     Shipped { machine: "mi300a", design: "mi300a", file: MI300A_NAME, text: MI300A, unsound: UNSOUND },
     Shipped {
         machine: "h100-sxm",
@@ -90,14 +90,6 @@ impl Shipped {
         }
         Ok(rows)
     }
-}
-
-/// The rows measured on an MI300A.
-///
-/// # Errors
-/// Never, as the tests see to.
-pub fn mi300a() -> Result<Vec<Measurement>, MeasuredError> {
-    SHIPPED[0].rows()
 }
 
 /// Reads a table of comma-separated values with a heading, cells in quotes or not; no name or number has a comma in it.
@@ -208,14 +200,14 @@ mod tests {
 
     #[test]
     fn the_table_of_the_mi300a_has_every_benchmark() {
-        let rows = mi300a().unwrap();
+        let rows = shipped("mi300a").unwrap().rows().unwrap();
         let benchmarks: BTreeSet<&str> = rows.iter().map(|row| row.benchmark.as_str()).collect();
         assert_eq!((rows.len(), benchmarks.len()), (229, suite::names().count()));
     }
 
     #[test]
     fn every_row_named_unsound_is_one_of_the_table() {
-        let unsound = mi300a().unwrap().iter().filter(|row| !row.sound).count();
+        let unsound = shipped("mi300a").unwrap().rows().unwrap().iter().filter(|row| !row.sound).count();
         assert_eq!(unsound, UNSOUND.lines().count() - 1);
     }
 
@@ -227,7 +219,7 @@ mod tests {
         };
         assert_eq!(degrees(2), ["8", "32"], "those that the shipped table, whose times are others, leaves out");
         assert_eq!(degrees(4), ["4", "8", "16", "32"]);
-        let shipped = mi300a().unwrap().into_iter().filter(|row| row.size == "nodes1024");
+        let shipped = shipped("mi300a").unwrap().rows().unwrap().into_iter().filter(|row| row.size == "nodes1024");
         let shipped: Vec<String> = shipped.map(|row| row.case.parameters[1].1.clone()).collect();
         assert_eq!(shipped, ["4", "16"]);
         let other = read("t.csv", &format!("{HEADING}\nbfs,nodes2048,0.2\nbfs,nodes2048,0.3\n")).unwrap();

@@ -19,9 +19,9 @@ use tombolo_report::document::{Chart, ChartKind, Figure};
 use tombolo_report::evidence::{self, Evidence};
 use tombolo_report::{Document, document, html};
 use tombolo_validation::errors::Errors;
-use tombolo_validation::measured::Shipped;
+use tombolo_validation::measured::{SHIPPED, Shipped};
 use tombolo_validation::probe::{PROBES, Probe};
-use tombolo_validation::{Estimator, Measurement, Row, Summary, mi300a, read, shipped};
+use tombolo_validation::{Estimator, Measurement, Row, Summary, read, shipped};
 
 /// Largest table of measured times read, in bytes. Source: assumed, a thousand times the one that ships.
 const LARGEST_TABLE: u64 = 16 << 20;
@@ -39,9 +39,9 @@ pub(crate) struct Arguments {
     /// Replaces a value of the machine or the design; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     settings: Vec<String>,
-    /// Measured times, with the columns kernel_name, problem_size and min_ms [default: the machine's that ship, of mi300a or
-    /// h100-sxm; of dgx-h100 its probes; else the MI300A's]
-    #[arg(long, value_name = "FILE.csv")]
+    /// Measured times: a file with the columns kernel_name, problem_size and min_ms, or the machine whose table ships (mi300a,
+    /// h100-sxm) [default: the machine's own; of dgx-h100 its probes]
+    #[arg(long, value_name = "FILE.csv|MACHINE")]
     measured: Option<PathBuf>,
     /// Benchmarks to run, separated by commas [default: all of the table]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
@@ -92,9 +92,9 @@ impl Arguments {
         if self.measured.is_none() && self.benchmarks.is_empty() && !between_gpus.is_empty() {
             return self.probe(&between_gpus);
         }
-        let estimator = self.estimator()?;
         let measured = self.measured()?;
-        if self.measured.is_some() {
+        let estimator = self.estimator()?;
+        if self.table_path().is_some() {
             tell_places(&measured);
         }
         let rows = estimate_all(&estimator, &measured, self.threads.count())?;
@@ -104,7 +104,10 @@ impl Arguments {
             machine: estimator.machine.name.clone(),
             design: estimator.design.name.clone(),
             set: self.settings.clone(),
-            measured: self.measured.as_ref().map_or("shipped with tombolo".into(), |path| path.display().to_string()),
+            measured: match self.table_path() {
+                None => "shipped with tombolo".to_owned(),
+                Some(path) => path.display().to_string(),
+            },
             summary: Summary::of(&rows),
             rows,
         };
@@ -135,17 +138,38 @@ impl Arguments {
 
     fn estimator(&self) -> Result<Estimator, Failure> {
         let mut machine = machine(&self.machine)?;
-        let shipped = shipped(&self.machine).map_or("mi300a", |table| table.design);
-        let mut designs = [design(self.design.as_deref().unwrap_or(shipped))?];
+        let of_table = self.shipped_table().or_else(|| shipped(&self.machine)).map_or("mi300a", |table| table.design);
+        let mut designs = [design(self.design.as_deref().unwrap_or(of_table))?];
         apply(&self.settings, &mut machine, &mut designs)?;
         let [design] = &designs;
         Ok(Estimator { machine: Arc::new(machine.check()?), design: design.check()?, samples: !self.whole })
     }
 
+    /// The table that ships: the one named by `--measured`, else the machine's own.
+    fn shipped_table(&self) -> Option<&'static Shipped> {
+        match &self.measured {
+            None => shipped(&self.machine),
+            Some(name) if !name.exists() => name.to_str().and_then(shipped),
+            Some(_) => None,
+        }
+    }
+
+    /// The user's table, where `--measured` names a file.
+    fn table_path(&self) -> Option<&PathBuf> {
+        self.measured.as_ref().filter(|_| self.shipped_table().is_none())
+    }
+
     fn measured(&self) -> Result<Vec<Measurement>, Failure> {
-        let mut rows = match &self.measured {
-            None => shipped(&self.machine).map_or_else(mi300a, Shipped::rows)?,
-            Some(path) => {
+        let mut rows = match (self.table_path(), self.shipped_table()) {
+            (None, Some(table)) => table.rows()?,
+            (None, None) => {
+                let tables = SHIPPED.iter().map(|table| table.machine).collect::<Vec<_>>().join(" and ");
+                let reason = format!(
+                    "no measured times of this machine ship, only those of {tables}; --measured names a table to compare with"
+                );
+                return Err(Failure::Argument { flag: "--machine", value: self.machine.clone(), reason });
+            }
+            (Some(path), _) => {
                 let unreadable = |reason: String| Failure::Unreadable { path: path.clone(), reason };
                 let found = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
                 if !found.is_file() || found.len() > LARGEST_TABLE {

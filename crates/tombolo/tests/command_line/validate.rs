@@ -57,6 +57,7 @@ fn a_wrong_table_is_refused_with_its_line() {
 }
 
 #[test]
+#[ignore = "deep: 34 probes"]
 fn probes_stand_beside_what_was_published() {
     let folder = tempfile::tempdir().expect("a folder");
     let page = folder.path().join("page.html");
@@ -83,7 +84,7 @@ fn a_machine_of_several_gpus_is_validated_by_what_crosses_its_links() {
     let names: Vec<_> = probes.iter().map(|probe| probe["name"].as_str().expect("a name")).collect();
     assert_eq!(names, ["peer GPU, read", "peer GPU, write", "peer GPU, copy"]);
     let table = outcome(&["validate", "--machine", "dgx-h100", "--benchmarks", "none"]);
-    assert!(stderr(&table).contains("--benchmarks"), "a table was asked for: {}", stderr(&table));
+    assert!(stderr(&table).contains("--machine dgx-h100: no measured times"), "{}", stderr(&table));
 }
 
 /// A machine so small that a stream does not fit it.
@@ -112,6 +113,21 @@ fn a_sampled_row_says_how_far_it_may_be_off() {
     assert_eq!(number(1, "sampling_error_ms"), 0.0);
     let shown = stdout(&outcome(&arguments));
     assert_eq!(shown.matches('±').count(), 1, "{shown}");
+}
+
+#[test]
+fn a_table_belongs_to_its_machine_unless_it_is_named() {
+    let refused = outcome(&["validate", "--machine", "v100", "--benchmarks", "relu"]);
+    assert_eq!((refused.status.code(), stdout(&refused).as_str()), (Some(2), ""));
+    let said = stderr(&refused);
+    assert!(
+        said.contains("--machine v100") && said.contains("mi300a and h100-sxm") && said.contains("--measured"),
+        "{said}"
+    );
+    let unknown = outcome(&["validate", "--measured", "mi300a", "--benchmarks", "none"]);
+    assert!(stderr(&unknown).contains("--benchmarks none"), "the shipped table was read: {}", stderr(&unknown));
+    let missing = outcome(&["validate", "--machine", "v100", "--measured", "times-of-v100.csv"]);
+    assert!(stderr(&missing).contains("times-of-v100.csv"), "{}", stderr(&missing));
 }
 
 #[test]
