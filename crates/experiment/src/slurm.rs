@@ -5,7 +5,12 @@ use crate::shell::quoted;
 use crate::store::write_whole;
 use std::path::{Path, PathBuf};
 
-/// Writes the script beside the results. `command` are the words of a sweep without engine and shard; `jobs` parts.
+/// Largest number of tasks in one array. Source: Slurm's default `MaxArraySize=1001` (slurm.conf manual), which refuses
+/// indices above 1000.
+pub const LARGEST_ARRAY: usize = 1000;
+
+/// Writes the script beside the results. `command`: the words of a sweep without engine and shard. `jobs`: parts of the points,
+/// at least 1; beyond [`LARGEST_ARRAY`] a task of the array runs several parts, one after the other.
 ///
 /// # Errors
 /// The folder cannot be made or written.
@@ -18,7 +23,21 @@ pub fn script(out: &Path, command: &[String], jobs: usize, threads: usize) -> Re
     let path = out.join("sweep.sbatch");
     let command: Vec<String> = command.iter().map(|word| quoted(word)).collect();
     let command = command.join(" ");
-    let last = jobs.saturating_sub(1);
+    let tasks = jobs.clamp(1, LARGEST_ARRAY);
+    let last = tasks - 1;
+    let run = format!("{command} --threads {threads} --shard");
+    let body = if tasks == jobs {
+        format!("exec {run} \"$SLURM_ARRAY_TASK_ID/{jobs}\"\n")
+    } else {
+        // A part that fails does not keep the next ones from running; the task fails at its end.
+        format!(
+            "status=0\n\
+             for ((part = SLURM_ARRAY_TASK_ID; part < {jobs}; part += {tasks})); do\n    \
+                 {run} \"$part/{jobs}\" || status=$?\n\
+             done\n\
+             exit $status\n"
+        )
+    };
     // Files that the experiment names are looked for from here.
     let here = std::env::current_dir().map_or_else(|_| ".".to_owned(), |path| path.display().to_string());
     let here = quoted(&here);
@@ -33,7 +52,7 @@ pub fn script(out: &Path, command: &[String], jobs: usize, threads: usize) -> Re
          #SBATCH --cpus-per-task={threads}\n\
          set -euo pipefail\n\
          cd {here}\n\
-         exec {command} --threads {threads} --shard \"$SLURM_ARRAY_TASK_ID/{jobs}\"\n"
+         {body}"
     );
     write_whole(&path, text.as_bytes())?;
     Ok(path)
@@ -54,5 +73,20 @@ mod tests {
             text.contains("exec tombolo sweep 'my sweep.toml' --threads 4 --shard \"$SLURM_ARRAY_TASK_ID/8\""),
             "{text}"
         );
+    }
+
+    #[test]
+    fn tasks_of_an_array_that_slurm_takes_share_more_jobs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = script(folder.path(), &["echo".to_owned()], 2500, 1).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("#SBATCH --array=0-999\n"), "{text}");
+        let parts = |task: &str| {
+            let run = std::process::Command::new("bash").arg(&path).env("SLURM_ARRAY_TASK_ID", task).output();
+            let told = String::from_utf8(run.expect("bash runs").stdout).unwrap();
+            told.lines().map(|line| line.rsplit(' ').next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(parts("7"), ["7/2500", "1007/2500", "2007/2500"]);
+        assert_eq!(parts("999"), ["999/2500", "1999/2500"]);
     }
 }

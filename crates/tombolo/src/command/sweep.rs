@@ -1,5 +1,6 @@
 //! `sweep`: a user's own experiment, here or on a cluster.
 
+use crate::WRONG_INPUT;
 use crate::asked::{study, vary};
 use crate::failure::{Failure, did_you_mean};
 use crate::hardware::refuse_twice;
@@ -27,7 +28,7 @@ pub(crate) struct Arguments {
     /// Where it runs: local, on this machine; slurm, nowhere yet: writes a script to submit with sbatch
     #[arg(long, value_enum, default_value = "local")]
     engine: Engine,
-    /// Jobs of slurm's script [default: 16]
+    /// Jobs of slurm's script, at most one a point [default: 16]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     jobs: Option<u16>,
     /// Runs part I of N of the points alone, I from 0, and makes no tables
@@ -158,14 +159,22 @@ impl Arguments {
             return refuse("--engine", "slurm".to_owned(), "its script gives each job a shard: leave --shard out");
         }
         self.study.refuse_answers("--engine", "slurm")?;
-        let script =
-            slurm::script(&out, &self.words(&out), usize::from(self.jobs.unwrap_or(JOBS)), self.study.threads.count())?;
+        let impossible = study.impossible(self.study.robust)?;
+        impossible.iter().for_each(|failure| complain(&format!("error: {failure}")));
+        let points = study.count(self.study.robust)?;
+        if points == 0 {
+            return Ok(ExitCode::from(WRONG_INPUT));
+        }
+        let jobs = usize::from(self.jobs.unwrap_or(JOBS)).min(points);
+        let script = slurm::script(&out, &self.words(&out), jobs, self.study.threads.count())?;
+        let plural = |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
         complain(&format!(
-            "{} points; submit with: sbatch {}",
-            study.count(self.study.robust)?,
+            "{} in {}; submit with: sbatch {}",
+            plural(points, "point"),
+            plural(jobs, "job"),
             quoted(&script.display().to_string())
         ));
-        Ok(ExitCode::SUCCESS)
+        Ok(if impossible.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(WRONG_INPUT) })
     }
 
     /// This sweep as a command for a node, without engine, threads and shard.
