@@ -96,7 +96,10 @@ impl Document {
                 Ok(Made::Whole(text)) => {
                     let old = &self.lines[body.clone()];
                     let row = text.iter().find(|row| !old.contains(row));
-                    let fault = format!("the table is not that of kept results: {}", row.map_or("order of rows", String::as_str));
+                    let fault = format!(
+                        "the table is not that of kept results: {}",
+                        row.map_or("order of rows", String::as_str)
+                    );
                     findings.edits.push(Edit { lines: body.clone(), text, fault });
                 }
             }

@@ -181,11 +181,7 @@ fn figure(figure: &Figure) -> KeptFigure {
         summary: row.summary,
         values: (0..figure.series().len()).map(|column| rounded(row.value(column))).collect(),
     };
-    KeptFigure {
-        id: figure.id.clone(),
-        columns: figure.series().to_vec(),
-        rows: figure.rows.iter().map(row).collect(),
-    }
+    KeptFigure { id: figure.id.clone(), columns: figure.series().to_vec(), rows: figure.rows.iter().map(row).collect() }
 }
 
 fn rounded(value: Option<f64>) -> Option<f64> {
@@ -289,7 +285,10 @@ pub(crate) mod tests {
 
     #[test]
     fn numbers_have_six_digits() {
-        assert_eq!([1.078_461_149, 1e-9 / 3.0, 0.0].map(|value| rounded(Some(value)).unwrap()), [1.07846, 3.33333e-10, 0.0]);
+        assert_eq!(
+            [1.078_461_149, 1e-9 / 3.0, 0.0].map(|value| rounded(Some(value)).unwrap()),
+            [1.07846, 3.33333e-10, 0.0]
+        );
         assert_eq!(rounded(Some(f64::NAN)), None);
     }
 
@@ -299,7 +298,10 @@ pub(crate) mod tests {
         assert!(new.agrees(&old) && new.differences(&old).is_empty());
         new.figures[1].rows[0].values[1] = Some(2.5);
         assert!(!new.agrees(&old));
-        assert_eq!(new.differences(&old), ["figure figure-9, bfs: [Some(0.5), Some(2.5)], kept [Some(0.5), Some(2.0)]"]);
+        assert_eq!(
+            new.differences(&old),
+            ["figure figure-9, bfs: [Some(0.5), Some(2.5)], kept [Some(0.5), Some(2.0)]"]
+        );
     }
 
     #[test]

@@ -81,7 +81,9 @@ impl Settings {
                 "--deep" => settings.is_deep = true,
                 "--bless" => settings.blesses = true,
                 _ if argument.starts_with('-') => {
-                    return Err(format!("{argument}: expected `--deep`, `--bless`, or names of documents and kept results"));
+                    return Err(format!(
+                        "{argument}: expected `--deep`, `--bless`, or names of documents and kept results"
+                    ));
                 }
                 _ => settings.asked.push(argument),
             }

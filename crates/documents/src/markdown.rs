@@ -39,7 +39,10 @@ pub(crate) struct Output {
 /// A piece of Markdown that is not blank.
 enum Item {
     /// Text of a fenced block, and whether it names a language.
-    Block { lines: Range<usize>, has_language: bool },
+    Block {
+        lines: Range<usize>,
+        has_language: bool,
+    },
     Marker(Marker),
     Text,
 }

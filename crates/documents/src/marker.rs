@@ -41,12 +41,17 @@ impl Marker {
             "run" => run(words, rest),
             "file" => file(words),
             "keep" => keep(words),
-            "table" => numbers(words, rest)
-                .map(|(name, digits, rest)| Marker::Table { name, digits, sources: sources(rest) }),
-            "columns" => numbers(words, rest)
-                .map(|(name, digits, rest)| Marker::Columns { name, digits, sources: sources(rest) }),
-            "claims" => numbers(words, rest)
-                .map(|(name, digits, rest)| Marker::Claims { name, digits, ids: list(rest) }),
+            "table" => {
+                numbers(words, rest).map(|(name, digits, rest)| Marker::Table { name, digits, sources: sources(rest) })
+            }
+            "columns" => numbers(words, rest).map(|(name, digits, rest)| Marker::Columns {
+                name,
+                digits,
+                sources: sources(rest),
+            }),
+            "claims" => {
+                numbers(words, rest).map(|(name, digits, rest)| Marker::Claims { name, digits, ids: list(rest) })
+            }
             "verdicts" if words.is_empty() => rest.map(|rest| Marker::Verdicts { names: list(rest) }),
             "verdicts" => None,
             _ => return None,

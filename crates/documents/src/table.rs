@@ -75,7 +75,12 @@ fn first<'a>(kept: &'a Kept, sources: &[String]) -> Result<&'a KeptFigure, Strin
 }
 
 /// A row for each label and place, a cell for each source.
-fn table(kept: &Kept, digits: usize, sources: &[String], rows: Vec<(String, Place<'_>)>) -> Result<Vec<String>, String> {
+fn table(
+    kept: &Kept,
+    digits: usize,
+    sources: &[String],
+    rows: Vec<(String, Place<'_>)>,
+) -> Result<Vec<String>, String> {
     let row = |(label, place): (String, Place<'_>)| {
         let cell = |source: &String| {
             let value = value(kept, source, place)?;
