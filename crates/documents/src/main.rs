@@ -201,5 +201,6 @@ fn keep(name: &str, from: &str, commands: &str, shell: &Shell, settings: &Settin
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests;

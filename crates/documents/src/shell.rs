@@ -69,7 +69,8 @@ fn clear(folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
