@@ -1,0 +1,180 @@
+//! A document, and the edits that make it true.
+
+use crate::markdown::{Output, Passage, PassageKind, passages, text_lines};
+use crate::marker::Mode;
+use crate::shell::Shell;
+use crate::shown;
+use crate::table::{self, Made};
+use crate::{Fault, Settings};
+use std::ops::Range;
+use std::path::Path;
+
+/// A Markdown file as read.
+pub(crate) struct Document {
+    /// Its path from the root of the repository.
+    pub(crate) name: String,
+    lines: Vec<String>,
+}
+
+/// Lines that take the place of others.
+struct Edit {
+    lines: Range<usize>,
+    text: Vec<String>,
+    /// Why the document is false without it.
+    fault: String,
+}
+
+/// What came of a document.
+#[derive(Default)]
+struct Findings {
+    edits: Vec<Edit>,
+    faults: Vec<Fault>,
+}
+
+impl Document {
+    /// Reads a document.
+    ///
+    /// # Errors
+    ///
+    /// What the file system says.
+    pub(crate) fn read(root: &Path, name: &str) -> Result<Document, String> {
+        let text = std::fs::read_to_string(root.join(name)).map_err(|error| format!("{name}: {error}"))?;
+        Ok(Document { name: name.to_owned(), lines: text.lines().map(str::to_owned).collect() })
+    }
+
+    fn fault(&self, line: usize, text: &str) -> Fault {
+        Fault { place: format!("{}:{}", self.name, line + 1), text: text.to_owned() }
+    }
+
+    /// Its live places.
+    ///
+    /// # Errors
+    ///
+    /// The first marker that is malformed, or output that has none.
+    pub(crate) fn passages(&self) -> Result<Vec<Passage>, Fault> {
+        passages(&self.lines).map_err(|(line, text)| self.fault(line, &text))
+    }
+
+    /// Compares it with what the program prints and with kept results, or rewrites it.
+    pub(crate) fn hold(mut self, shell: &Shell, settings: &Settings) -> Vec<Fault> {
+        let mut findings = Findings::default();
+        match self.passages() {
+            Err(fault) => return vec![fault],
+            Ok(passages) => {
+                self.tables(&passages, settings, &mut findings);
+                self.numbers(settings, &mut findings);
+                self.runs(&passages, shell, settings, &mut findings);
+            }
+        }
+        let mut faults = findings.faults;
+        if settings.blesses {
+            faults.extend(self.rewrite(findings.edits, settings).err());
+        } else {
+            faults.extend(findings.edits.iter().map(|edit| self.fault(edit.lines.start, &edit.fault)));
+        }
+        faults
+    }
+
+    /// Tells of results that were never kept; a fault where no document says how to make them.
+    fn lack(&self, line: usize, name: &str, settings: &Settings, findings: &mut Findings) {
+        if settings.keepable.iter().any(|known| known == name) {
+            println!("{}", self.fault(line, &lacks(name)));
+        } else {
+            let known = settings.keepable.join("`, `");
+            let fault = format!("nothing makes kept results `{name}`: expected one of `{known}`");
+            findings.faults.push(self.fault(line, &fault));
+        }
+    }
+
+    fn tables(&self, passages: &[Passage], settings: &Settings, findings: &mut Findings) {
+        for Passage { line, kind } in passages {
+            let PassageKind::Table { marker, body } = kind else { continue };
+            match table::rows(marker, &settings.results) {
+                Err(fault) => findings.faults.push(self.fault(*line, &fault)),
+                Ok(Made::Lacks(name)) => self.lack(*line, &name, settings, findings),
+                Ok(Made::Whole(rows)) if rows == self.lines[body.clone()] => {}
+                Ok(Made::Whole(text)) => {
+                    let old = &self.lines[body.clone()];
+                    let row = text.iter().find(|row| !old.contains(row));
+                    let fault = format!(
+                        "the table is not that of kept results: {}",
+                        row.map_or("order of rows", String::as_str)
+                    );
+                    findings.edits.push(Edit { lines: body.clone(), text, fault });
+                }
+            }
+        }
+    }
+
+    fn numbers(&self, settings: &Settings, findings: &mut Findings) {
+        for line in text_lines(&self.lines) {
+            match table::numbers(&self.lines[line], &settings.results) {
+                Err(fault) => findings.faults.push(self.fault(line, &fault)),
+                Ok(Made::Lacks(name)) => self.lack(line, &name, settings, findings),
+                Ok(Made::Whole(text)) if text == self.lines[line] => {}
+                Ok(Made::Whole(text)) => {
+                    let fault = format!("kept results say: {text}");
+                    findings.edits.push(Edit { lines: line..line + 1, text: vec![text], fault });
+                }
+            }
+        }
+    }
+
+    fn runs(&self, passages: &[Passage], shell: &Shell, settings: &Settings, findings: &mut Findings) {
+        let is_asked = settings.names(&self.name);
+        let is_run = |mode: &Mode| is_asked && (settings.is_deep || (!mode.is_deep && settings.is_quick(&self.name)));
+        let folder = match shell.empty(&self.name.replace('/', "-")) {
+            Ok(folder) => folder,
+            Err(fault) => return findings.faults.push(self.fault(0, &fault)),
+        };
+        for Passage { line, kind } in passages {
+            match kind {
+                PassageKind::File { name, text } => {
+                    if let Err(error) = std::fs::write(folder.join(name), text) {
+                        findings.faults.push(self.fault(*line, &format!("{name}: {error}")));
+                    }
+                }
+                PassageKind::Run { mode, commands, output } if is_run(mode) => {
+                    println!("{}:{}: {}", self.name, line + 1, commands.trim_end());
+                    match shell.run(&folder, commands, mode.fails) {
+                        Err(fault) => findings.faults.push(self.fault(*line, &fault)),
+                        Ok(printed) => self.compare(output.as_ref(), &printed, settings, findings),
+                    }
+                }
+                PassageKind::Run { .. } | PassageKind::Keep { .. } | PassageKind::Table { .. } => {}
+            }
+        }
+    }
+
+    fn compare(&self, output: Option<&Output>, printed: &str, settings: &Settings, findings: &mut Findings) {
+        let Some(Output { lines, is_shortened }) = output else { return };
+        let (shown, printed) = (&self.lines[lines.clone()], shown::lines(printed));
+        let Err(fault) = shown::hold(shown, &printed, *is_shortened) else { return };
+        match shown::bless(shown, &printed, *is_shortened) {
+            Err(fault) if settings.blesses => findings.faults.push(self.fault(lines.start, &fault)),
+            made => {
+                let text = made.unwrap_or_default();
+                findings.edits.push(Edit { lines: lines.clone(), text, fault });
+            }
+        }
+    }
+
+    fn rewrite(&mut self, mut edits: Vec<Edit>, settings: &Settings) -> Result<(), Fault> {
+        if edits.is_empty() {
+            return Ok(());
+        }
+        // From the end: what is before keeps its lines.
+        edits.sort_by_key(|edit| std::cmp::Reverse(edit.lines.start));
+        for edit in edits {
+            println!("{}:{}: rewritten", self.name, edit.lines.start + 1);
+            self.lines.splice(edit.lines, edit.text);
+        }
+        let text = self.lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        std::fs::write(settings.root.join(&self.name), text).map_err(|error| self.fault(0, &error.to_string()))
+    }
+}
+
+/// Remark on results that were never kept.
+pub(crate) fn lacks(name: &str) -> String {
+    format!("no results of `{name}` are kept yet: `--deep --bless {name}` makes them")
+}

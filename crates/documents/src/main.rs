@@ -1,0 +1,206 @@
+//! Holds documents to what the program prints, and makes their tables from kept results.
+//!
+//! HTML comments of Markdown say what the block or the table below them shows.
+//!
+//! | comment | below it |
+//! | --- | --- |
+//! | `<!-- run -->` | commands, then what they print; where the text goes on with `(shortened)`, some lines of that |
+//! | `<!-- run: COMMAND -->` | what that command prints |
+//! | `<!-- run deep -->` | the same, run with `--deep` alone |
+//! | `<!-- run fails -->` | the same of commands that must fail: their error |
+//! | `<!-- file NAME -->` | a file that later commands of the document read |
+//! | `<!-- keep NAME from FILE -->` | commands that write the report FILE, kept as `docs/results/NAME.json` |
+//! | `<!-- table NAME DIGITS: FIGURE > COLUMN; … -->` | a table: a row for each of the first figure's, a column a source |
+//! | `<!-- columns NAME DIGITS: FIGURE > ROW; … -->` | the same with a row for each column of the first figure |
+//! | `<!-- claims NAME DIGITS: ID … -->` | a table: a claim, what came out, what the paper states |
+//! | `<!-- verdicts: NAME … -->` | a table: directions of each reproduction by verdict |
+//!
+//! A source may be the ratio of two, `FIGURE > COLUMN / FIGURE > COLUMN`, or the greatest of several columns,
+//! `FIGURE > COLUMN | COLUMN`. A number of the text that links to kept results is held to them, also in per cent:
+//! `[1.05](results/NAME.json "FIGURE > ROW > COLUMN")`.
+//!
+//! Without arguments: tables, numbers, and commands of the README that are not deep. `--deep`: all commands, and kept
+//! results are made again and compared. `--bless` rewrites what differs. `NAME …`: of documents and kept results those alone.
+//!
+//! Not held: numbers of the text without a link, and what depends on the host, such as seconds.
+
+mod document;
+mod kept;
+mod markdown;
+mod marker;
+mod shell;
+mod shown;
+mod table;
+
+use document::Document;
+use kept::{Kept, Results};
+use markdown::{Passage, PassageKind};
+use shell::Shell;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// The document whose commands run without `--deep`.
+const QUICK: &str = "README.md";
+/// Folder of all other documents, and of kept results.
+const FOLDER: &str = "docs";
+
+/// A place of a document and what is false there.
+#[derive(Debug, PartialEq, Eq)]
+struct Fault {
+    place: String,
+    text: String,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.place, self.text)
+    }
+}
+
+/// What is held, and how.
+struct Settings {
+    /// Root of the repository.
+    root: PathBuf,
+    results: Results,
+    is_deep: bool,
+    blesses: bool,
+    /// Documents and kept results that are asked for; empty: all.
+    asked: Vec<String>,
+    /// Kept results that some document says how to make.
+    keepable: Vec<String>,
+}
+
+impl Settings {
+    fn new(root: PathBuf, arguments: impl Iterator<Item = String>) -> Result<Settings, String> {
+        let results = Results { folder: root.join(FOLDER).join("results") };
+        let mut settings =
+            Settings { root, results, is_deep: false, blesses: false, asked: Vec::new(), keepable: Vec::new() };
+        for argument in arguments {
+            match argument.as_str() {
+                "--deep" => settings.is_deep = true,
+                "--bless" => settings.blesses = true,
+                _ if argument.starts_with('-') => {
+                    return Err(format!(
+                        "{argument}: expected `--deep`, `--bless`, or names of documents and kept results"
+                    ));
+                }
+                _ => settings.asked.push(argument),
+            }
+        }
+        Ok(settings)
+    }
+
+    /// Whether a document or a kept result is asked for.
+    fn names(&self, name: &str) -> bool {
+        self.asked.is_empty() || self.asked.iter().any(|asked| asked == name)
+    }
+
+    /// Whether commands of a document run without `--deep`.
+    fn is_quick(&self, document: &str) -> bool {
+        document == QUICK || !self.asked.is_empty()
+    }
+}
+
+fn main() -> ExitCode {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
+    let program = std::env::var_os("TOMBOLO").map_or_else(|| target.join("debug/tombolo"), PathBuf::from);
+    let root = std::env::current_dir().map_err(|error| format!("the working folder: {error}"));
+    let settings = root.and_then(|root| Settings::new(root, std::env::args().skip(1)));
+    match settings.and_then(|settings| hold(settings, &program)) {
+        Ok(faults) if faults.is_empty() => ExitCode::SUCCESS,
+        Ok(faults) => {
+            faults.iter().for_each(|fault| eprintln!("{fault}"));
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// All faults of all documents, as `program` prints.
+fn hold(mut settings: Settings, program: &Path) -> Result<Vec<Fault>, String> {
+    let shell = Shell::new(settings.root.join("target/documents"), program)?;
+    let documents = documents(&settings.root)?;
+    settings.keepable = documents.iter().flat_map(keepable).collect();
+    let known: Vec<&str> = documents.iter().map(|document| document.name.as_str()).collect();
+    let known: Vec<&str> = known.into_iter().chain(settings.keepable.iter().map(String::as_str)).collect();
+    if let Some(asked) = settings.asked.iter().find(|asked| !known.contains(&asked.as_str())) {
+        return Err(format!("{asked}: expected one of {}", known.join(", ")));
+    }
+    let mut faults = Vec::new();
+    if settings.is_deep {
+        for document in &documents {
+            faults.extend(keep_all(document, &shell, &settings));
+        }
+    }
+    for document in documents {
+        faults.extend(document.hold(&shell, &settings));
+    }
+    Ok(faults)
+}
+
+fn documents(root: &Path) -> Result<Vec<Document>, String> {
+    let told = |error: std::io::Error| format!("{FOLDER}: {error}");
+    let mut names = vec![QUICK.to_owned()];
+    for entry in std::fs::read_dir(root.join(FOLDER)).map_err(told)? {
+        let name = entry.map_err(told)?.file_name().to_string_lossy().into_owned();
+        if name.ends_with(".md") {
+            names.push(format!("{FOLDER}/{name}"));
+        }
+    }
+    names[1..].sort();
+    names.iter().map(|name| Document::read(root, name)).collect()
+}
+
+/// Names of the kept results that a document says how to make.
+fn keepable(document: &Document) -> Vec<String> {
+    let name = |passage: Passage| match passage.kind {
+        PassageKind::Keep { name, .. } => Some(name),
+        _ => None,
+    };
+    document.passages().unwrap_or_default().into_iter().filter_map(name).collect()
+}
+
+/// Makes the kept results that a document names, and compares or keeps them. Finished points stay, so that a run that is
+/// killed goes on.
+fn keep_all(document: &Document, shell: &Shell, settings: &Settings) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for Passage { line, kind } in document.passages().unwrap_or_default() {
+        let PassageKind::Keep { name, from, commands } = kind else { continue };
+        if settings.names(&name) {
+            println!("{}:{}: {}", document.name, line + 1, commands.trim_end());
+            if let Err(text) = keep(&name, &from, &commands, shell, settings) {
+                faults.push(Fault { place: format!("{}:{}", document.name, line + 1), text });
+            }
+        }
+    }
+    faults
+}
+
+fn keep(name: &str, from: &str, commands: &str, shell: &Shell, settings: &Settings) -> Result<(), String> {
+    let kept = settings.results.get(name)?;
+    if kept.is_none() && !settings.blesses {
+        return Err(document::lacks(name));
+    }
+    let folder = shell.scratch.join("kept");
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    shell.run(&folder, commands, false)?;
+    let path = folder.join(from);
+    let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let report = tombolo_report::Document::from_json(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    let made = Kept::of(&report, commands);
+    match kept {
+        Some(kept) if made.agrees(&kept) => Ok(()),
+        Some(kept) if !settings.blesses => {
+            Err(format!("`{name}` comes out otherwise than kept:\n{}", made.differences(&kept).join("\n")))
+        }
+        _ => settings.results.keep(name, &made),
+    }
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests;

@@ -1,0 +1,149 @@
+//! Output as a document shows it, against output as printed.
+
+/// What stands for lines left out of a shortened output.
+const LEFT_OUT: &str = "…";
+/// Likeness of equal lines: above that of any two lines that differ.
+const EQUAL: usize = 1000;
+
+/// Lines without what no reader sees: blanks at the ends of lines, blank lines around the text.
+pub(crate) fn lines(text: &str) -> Vec<String> {
+    let lines: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
+    let is_text = |line: &String| !line.is_empty();
+    let first = lines.iter().position(is_text).unwrap_or(lines.len());
+    let last = lines.iter().rposition(is_text).map_or(first, |last| last + 1);
+    lines[first..last].to_vec()
+}
+
+/// Whether `shown` is `printed`: all lines, or of a shortened output some in their order.
+///
+/// # Errors
+///
+/// The first line that is not printed.
+pub(crate) fn hold(shown: &[String], printed: &[String], is_shortened: bool) -> Result<(), String> {
+    let mut rest = printed.iter();
+    for line in shown.iter().filter(|line| !(is_shortened && line.trim() == LEFT_OUT)) {
+        let is_found = if is_shortened { rest.any(|one| one == line) } else { rest.next() == Some(line) };
+        if !is_found {
+            return Err(format!("shown, and not printed: {line}"));
+        }
+    }
+    match rest.next() {
+        Some(line) if !is_shortened => Err(format!("printed, and not shown: {line}")),
+        _ => Ok(()),
+    }
+}
+
+/// What is to be shown in place of `shown`: all of `printed`, or the lines of it that are most like those shown.
+///
+/// # Errors
+///
+/// A shown line that nothing printed resembles.
+pub(crate) fn bless(shown: &[String], printed: &[String], is_shortened: bool) -> Result<Vec<String>, String> {
+    if !is_shortened {
+        return Ok(printed.to_vec());
+    }
+    let wanted: Vec<&String> = shown.iter().filter(|line| line.trim() != LEFT_OUT).collect();
+    let matches = align(&wanted, printed)?;
+    let mut matches = matches.into_iter();
+    let line = |line: &String| {
+        if line.trim() == LEFT_OUT { line.clone() } else { matches.next().unwrap_or_default() }
+    };
+    Ok(shown.iter().map(line).collect())
+}
+
+/// For each wanted line the line of `printed` that takes its place, so that all are in order and as alike as can be.
+fn align(wanted: &[&String], printed: &[String]) -> Result<Vec<String>, String> {
+    // best[i][j]: the greatest likeness of the first i wanted lines to lines among the first j printed.
+    let mut best: Vec<Vec<Option<usize>>> = vec![vec![Some(0); printed.len() + 1]];
+    for line in wanted {
+        let above = best.last().expect("never empty");
+        let mut row = vec![None; printed.len() + 1];
+        for (index, one) in printed.iter().enumerate() {
+            let alike = likeness(line, one);
+            let with = above[index].filter(|_| alike > 0).map(|before| before + alike);
+            row[index + 1] = row[index].max(with);
+        }
+        if row[printed.len()].is_none() {
+            return Err(format!("shown, and nothing like it is printed: {line}"));
+        }
+        best.push(row);
+    }
+    let (mut at, mut found) = (printed.len(), Vec::new());
+    for row in best[1..].iter().rev() {
+        // The first column that reaches the best: the line before it is the one that took part.
+        let reached = row[at];
+        at = (0..=at).find(|column| row[*column] == reached).expect("the column itself reaches it") - 1;
+        found.push(printed[at].clone());
+    }
+    found.reverse();
+    Ok(found)
+}
+
+/// Words that two lines share, where numbers are alike; 0 where they share none.
+fn likeness(one: &str, other: &str) -> usize {
+    if one == other {
+        return EQUAL;
+    }
+    let mut words: Vec<String> = other.split_whitespace().map(shape).collect();
+    let mut shared = 0;
+    let first = |line: &str| line.split_whitespace().next().map(str::to_owned);
+    for word in one.split_whitespace().map(shape) {
+        if let Some(index) = words.iter().position(|known| *known == word) {
+            words.swap_remove(index);
+            // A number says little: any line may have it.
+            shared += if word == "#" { 1 } else { 3 };
+        }
+    }
+    if shared > 0 && first(one) == first(other) { shared + 3 } else { shared }
+}
+
+/// A word, or `#` where it has a digit.
+fn shape(word: &str) -> String {
+    if word.contains(|c: char| c.is_ascii_digit()) { "#".to_owned() } else { word.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Vec<String> {
+        lines(text)
+    }
+
+    #[test]
+    fn a_whole_output_is_equal_line_by_line() {
+        assert_eq!(hold(&of("a\nb"), &of("\na  \nb\n\n"), false), Ok(()));
+        assert!(hold(&of("a\nb"), &of("a\nc"), false).unwrap_err().ends_with(": b"));
+        assert!(hold(&of("a"), &of("a\nb"), false).unwrap_err().contains("not shown: b"));
+        assert!(hold(&of("a\nb"), &of("a"), false).is_err());
+    }
+
+    #[test]
+    fn a_shortened_output_shows_some_lines_in_order() {
+        let printed = of("a\nb\nc\nd");
+        assert_eq!(hold(&of("a\n  …\nd"), &printed, true), Ok(()));
+        assert!(hold(&of("d\na"), &printed, true).is_err());
+        assert!(hold(&of("a\nx"), &printed, true).unwrap_err().ends_with(": x"));
+        assert!(hold(&of("a\n…\nd"), &printed, false).is_err());
+    }
+
+    #[test]
+    fn a_shortened_output_is_rewritten_line_by_line() {
+        let shown = of("time  1.74 ms = 1.73 kernels\n…\ndigest  b6b9");
+        let printed = of("machine  hmg\ntime  2.5 ms = 2.4 kernels\nL2  3 % hit\ndigest  00ff\nother  1");
+        assert_eq!(bless(&shown, &printed, true).unwrap(), of("time  2.5 ms = 2.4 kernels\n…\ndigest  00ff"));
+        assert_eq!(bless(&shown, &printed, false).unwrap(), printed);
+    }
+
+    #[test]
+    fn a_line_that_nothing_resembles_is_told() {
+        assert!(bless(&of("digest b6b9"), &of("time 3\nL2"), true).is_ok(), "a number is alike");
+        assert!(bless(&of("digest"), &of("time 3\nL2"), true).unwrap_err().ends_with(": digest"));
+    }
+
+    #[test]
+    fn lines_of_one_shape_keep_their_order() {
+        let printed = of("time 1\nx\ntime 2\nx\ntime 3");
+        assert_eq!(bless(&of("time 7\ntime 8\ntime 9"), &printed, true).unwrap(), of("time 1\ntime 2\ntime 3"));
+    }
+}
