@@ -1,20 +1,66 @@
-//! What is under way, on standard error, and only where that is a terminal.
+//! Progress on standard error: a bar on a terminal, elsewhere a line at the start and one a minute.
 
 use crate::output::complain;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use tombolo_experiment::campaign::Watcher;
 
 /// Between two pictures of the bar.
 const TICK: Duration = Duration::from_millis(200);
+/// Between two lines where there is no bar.
+const LINE_PERIOD: Duration = Duration::from_secs(60);
 
-/// One bar: how many runs, or tests, are done, which are under way, and how long the rest will take.
+/// Progress of a command: how many runs, or tests, are done, which run now, and how long the rest will take.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    under_way: Mutex<Vec<String>>,
+    running: Arc<Mutex<Running>>,
+    lines: Option<Lines>,
+}
+
+/// Names of the runs that are running, and the time left where the runner estimates it.
+#[derive(Default)]
+struct Running {
+    names: Vec<String>,
+    left: Option<Duration>,
+}
+
+/// Thread that prints a line a period, until its sender is dropped.
+struct Lines {
+    stop: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Lines {
+    fn start(period: Duration, mut print: impl FnMut() + Send + 'static) -> Lines {
+        let (stop, stopped) = channel();
+        let thread = std::thread::spawn(move || {
+            while stopped.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
+                print();
+            }
+        });
+        Lines { stop, thread }
+    }
+
+    fn end(self) {
+        drop(self.stop);
+        // A line that cannot be printed ends the thread, and nothing else.
+        let _ = self.thread.join();
+    }
+}
+
+/// One line of progress, such as `3 of 12 runs done, 9 left, about 2 minutes to go: bfs hmg`.
+fn line(bar: &ProgressBar, noun: &str, running: &Running) -> String {
+    let (done, all) = (bar.position(), bar.length().unwrap_or(0));
+    let left = all.saturating_sub(done);
+    // Where the runner gives no estimate, the runs left take as long as those done.
+    let average = (done > 0).then(|| bar.elapsed().mul_f64(left as f64 / done as f64));
+    let to_go = running.left.or(average).map(|time| format!(", about {} to go", HumanDuration(time)));
+    let names = if running.names.is_empty() { String::new() } else { format!(": {}", running.names.join("; ")) };
+    format!("{done} of {all} {noun} done, {left} left{}{names}", to_go.unwrap_or_default())
 }
 
 impl Progress {
@@ -32,10 +78,18 @@ impl Progress {
         let look = format!("{{bar:30}} {{pos}}/{{len}} {noun}, {{elapsed}}{{prefix}}: {{wide_msg}}");
         let style = ProgressStyle::with_template(&look);
         bar.set_style(style.expect("the template names only keys that exist"));
+        let running = Arc::new(Mutex::new(Running::default()));
         if shown {
             bar.enable_steady_tick(TICK);
+            return Progress { bar, running, lines: None };
         }
-        Progress { bar, under_way: Mutex::default() }
+        complain(&format!("{count} {} to go", if count == 1 { noun.trim_end_matches('s') } else { noun }));
+        let (of_thread, shared, noun) = (bar.clone(), Arc::clone(&running), noun.to_owned());
+        let lines = Lines::start(LINE_PERIOD, move || {
+            let running = shared.lock().unwrap_or_else(PoisonError::into_inner);
+            complain(&line(&of_thread, &noun, &running));
+        });
+        Progress { bar, running, lines: Some(lines) }
     }
 
     /// Shows `what` while `work` is done.
@@ -47,9 +101,9 @@ impl Progress {
     }
 
     fn change(&self, with: impl FnOnce(&mut Vec<String>)) {
-        let mut names = self.under_way.lock().unwrap_or_else(PoisonError::into_inner);
-        with(&mut names);
-        self.bar.set_message(names.join("; "));
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        with(&mut running.names);
+        self.bar.set_message(running.names.join("; "));
     }
 }
 
@@ -73,6 +127,7 @@ impl Watcher for Progress {
 
     fn advanced(&self, points: usize, left: Option<Duration>) {
         self.bar.inc(points as u64);
+        self.running.lock().unwrap_or_else(PoisonError::into_inner).left = left;
         let left = left.map(|left| format!(", about {} left", HumanDuration(left)));
         self.bar.set_prefix(left.unwrap_or_default());
     }
@@ -85,5 +140,39 @@ impl Watcher for Progress {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+        if let Some(lines) = self.lines.take() {
+            lines.end();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hidden(length: u64, position: u64) -> ProgressBar {
+        let bar = ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::hidden());
+        bar.set_position(position);
+        bar
+    }
+
+    #[test]
+    fn a_line_has_runs_done_and_left_the_time_to_go_and_what_runs() {
+        let running = Running { names: vec!["bfs hmg".into(), "nw nhcc".into()], left: Some(Duration::from_secs(120)) };
+        let told = line(&hidden(12, 3), "runs", &running);
+        assert_eq!(told, "3 of 12 runs done, 9 left, about 2 minutes to go: bfs hmg; nw nhcc");
+        assert_eq!(line(&hidden(1, 0), "runs", &Running::default()), "0 of 1 runs done, 1 left");
+        let average = line(&hidden(4, 2), "tests", &Running::default());
+        assert!(average.starts_with("2 of 4 tests done, 2 left, about 0 seconds to go"), "{average}");
+    }
+
+    #[test]
+    fn lines_come_every_period_until_the_end() {
+        let (heard, all) = channel();
+        let lines = Lines::start(Duration::from_millis(1), move || heard.send(()).expect("the test listens"));
+        (0..3).for_each(|_| all.recv_timeout(Duration::from_secs(60)).expect("a line a millisecond"));
+        lines.end();
+        while all.try_recv().is_ok() {}
+        assert!(all.recv().is_err(), "the thread has ended");
     }
 }

@@ -68,12 +68,12 @@ fn workloads_are_listed_with_their_aliases() {
 fn a_reader_who_has_seen_enough_is_no_error() {
     let list = ["list", "workloads"];
     let run = small_run(&["--design", "hmg", "--workload", TINY, "--json"]);
-    for arguments in [&list[..], &run] {
+    for (arguments, said) in [(&list[..], ""), (&run, "1 run to go\n")] {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         let output = tombolo(arguments).stdout(writer).stderr(Stdio::piped()).output().expect("the program starts");
         assert_eq!(output.status.code(), Some(0), "{arguments:?}");
-        assert_eq!(stderr(&output), "");
+        assert_eq!(stderr(&output), said);
     }
 }
 
@@ -87,11 +87,11 @@ fn a_full_disk_under_standard_output_is_told() {
 }
 
 #[test]
-fn neither_colours_nor_progress_go_where_no_terminal_is() {
+fn no_colours_go_where_no_terminal_is_and_of_progress_a_line_at_the_start() {
     let output = outcome(&small_run(&["--design", "hmg", "--workload", "triad,elements=4096,iterations=1"]));
     assert!(output.status.success());
     assert!(!stdout(&output).contains('\x1b'));
-    assert_eq!(stderr(&output), "");
+    assert_eq!(stderr(&output), "1 run to go\n");
 }
 
 #[test]
