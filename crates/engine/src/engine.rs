@@ -7,6 +7,7 @@ use crate::parallel;
 use crate::partition::Partition;
 use crate::share::{Ownership, Share};
 use crate::staff::{Spare, Staff};
+use crate::stopwatch::Stopwatch;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use tombolo_types::{ComponentId, Ps};
 
@@ -180,6 +181,7 @@ fn run_alone<P: Partition>(
         share.seat(index, partition, lane);
     }
     let run = AssertUnwindSafe(|| {
+        let mut stopwatch = Stopwatch::start();
         loop {
             let start = share.earliest();
             if start >= HORIZON {
@@ -188,10 +190,14 @@ fn run_alone<P: Partition>(
             windows.add(1, 1);
             share.run_window(map.window_end(start, true));
             let all = windows.all();
-            let looks = all.is_multiple_of(parallel::REVIEW) && staff.may_change();
-            if looks && staff.review(share.events(), all, &map.lookahead.groups) {
+            if !all.is_multiple_of(parallel::REVIEW) || !staff.may_change() {
+                continue;
+            }
+            let presence = stopwatch.read().percent();
+            if staff.review(share.events(), all, &map.lookahead.groups, presence) {
                 return false;
             }
+            stopwatch = Stopwatch::start();
         }
     });
     let outcome = catch_unwind(run);

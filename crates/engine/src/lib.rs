@@ -31,6 +31,7 @@ mod prefetch;
 mod queue;
 mod share;
 mod staff;
+mod stopwatch;
 
 pub use engine::{Engine, EngineStats, HORIZON};
 pub use event::Event;

@@ -14,11 +14,13 @@ use crate::lane::Lane;
 use crate::partition::Partition;
 use crate::share::{Ownership, Share};
 use crate::staff::Staff;
+use crate::stopwatch::{Presence, Stopwatch};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 use tombolo_types::Ps;
 
 /// The end of a window that never begins: the run is over, or goes on with another number of threads.
@@ -27,6 +29,10 @@ const OVER: u64 = 0;
 /// Windows after which the shares are looked at. Source: assumed; long enough that the few microseconds
 /// that this takes do not count, short against the phases of a workload.
 pub(crate) const REVIEW: u64 = 512;
+
+/// Time after which the shares are looked at, however many windows have passed: where other processes have the cores, a window
+/// may last as long as they are left running. Source: assumed; some hundred times what a review takes.
+const LONGEST: Duration = Duration::from_millis(10);
 
 /// What the threads of a run share.
 struct Crew<'a, 's, P: Partition> {
@@ -37,6 +43,8 @@ struct Crew<'a, 's, P: Partition> {
     earliest: Vec<Line<AtomicU64>>,
     /// End of the present window, or `OVER`.
     end: Line<AtomicU64>,
+    /// Whether the shares are looked at before the next window, though [`REVIEW`] windows have not passed.
+    early: AtomicBool,
     /// Windows so far.
     windows: AtomicU64,
     /// Windows of the run before.
@@ -56,6 +64,10 @@ struct Table<'a, 's, P: Partition> {
     /// Whether each group of partitions is on one thread.
     whole: bool,
     staff: &'a mut Staff<'s>,
+    /// Of the last review.
+    reviewed: Instant,
+    /// Of all threads since then.
+    presence: Presence,
     /// Whether the run goes on with another number of threads.
     changes: bool,
     /// The panic of the first partition, by index, of those that panicked in the present window.
@@ -106,10 +118,20 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
         let seats = partitions.iter_mut().zip(lanes).map(Some).collect();
         Crew {
             map,
-            table: Mutex::new(Table { seats, owners: Vec::new(), whole: false, staff, changes: false, panic: None }),
+            table: Mutex::new(Table {
+                seats,
+                owners: Vec::new(),
+                whole: false,
+                staff,
+                reviewed: Instant::now(),
+                presence: Presence::default(),
+                changes: false,
+                panic: None,
+            }),
             exchange: Exchange::new(threads),
             earliest: (0..threads).map(|_| Line(AtomicU64::new(Ps::NEVER.0))).collect(),
             end: Line(AtomicU64::new(OVER)),
+            early: AtomicBool::new(false),
             windows: AtomicU64::new(0),
             before,
             barrier: Barrier::new(threads),
@@ -121,6 +143,7 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
         let parties = self.barrier.wait_to_open();
         let mut share = self.take_share(worker, parties);
         let mut spare = Vec::new();
+        let mut stopwatch = Stopwatch::start();
         for window in 1.. {
             let end = self.end.0.load(Ordering::Relaxed);
             if end == OVER {
@@ -135,10 +158,12 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
             }
             self.barrier.meet(|| self.plan(self.start()));
             self.exchange.collect(window, worker, &mut spare, |event| share.receive(event));
-            if window % REVIEW == 0 {
+            if window % REVIEW == 0 || self.early.load(Ordering::Relaxed) {
                 self.put_back(share);
+                self.table().presence.add(stopwatch.read());
                 self.barrier.meet(|| self.review());
                 share = self.take_share(worker, parties);
+                stopwatch = Stopwatch::start();
             }
         }
         self.put_back(share);
@@ -156,6 +181,7 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
         let over = start >= HORIZON || table.panic.is_some();
         let end = if over { OVER } else { self.map.window_end(start, table.whole).0 };
         self.end.0.store(end, Ordering::Relaxed);
+        self.early.store(table.reviewed.elapsed() > LONGEST, Ordering::Relaxed);
         self.windows.fetch_add(u64::from(!over), Ordering::Relaxed);
     }
 
@@ -226,7 +252,9 @@ impl<P: Partition> Table<'_, '_, P> {
     fn review(&mut self, groups: &[u16], windows: u64) -> bool {
         let lanes = self.seats.iter().map(|seat| &seat.as_ref().expect("all threads have put theirs back").1);
         let events = lanes.map(|lane| lane.events).collect();
-        self.changes = self.staff.review(events, windows, groups);
+        let presence = std::mem::take(&mut self.presence).percent();
+        self.changes = self.staff.review(events, windows, groups, presence);
+        self.reviewed = Instant::now();
         if !self.changes {
             let owners = self.staff.deal(groups, std::mem::take(&mut self.owners));
             self.give(owners, groups);

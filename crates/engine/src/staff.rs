@@ -3,6 +3,16 @@
 use crate::balance::{self, Work};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// Share of its time, in percent, that a thread must be on a core for a run to keep more than one thread: below it, others wait
+/// for it at the end of each window while a third process has its core. Source: assumed; measured on two idle cores: 97 and more.
+const PRESENT: u64 = 90;
+
+/// Reviews on half the threads after a run has found its cores taken, at first. Each further time it is twice as many, up to
+/// [`MOST_REVIEWS_SHARED`]. Source: assumed.
+const REVIEWS_SHARED: u64 = 4;
+/// Source: assumed; half a million windows, about a second of a run.
+const MOST_REVIEWS_SHARED: u64 = 1024;
+
 /// Threads that no run uses at present. A run takes those that help it, now and then, and gives back what does not.
 #[derive(Debug, Default)]
 pub struct Spare(AtomicUsize);
@@ -43,6 +53,12 @@ pub(crate) struct Staff<'a> {
     windows: u64,
     /// Events of each partition between the last two reviews; empty before the first.
     loads: Vec<u64>,
+    /// Most threads while other processes have the cores.
+    share: usize,
+    /// Reviews for which that holds.
+    shared: u64,
+    /// Reviews for which it will hold when the cores are found taken again.
+    shared_next: u64,
 }
 
 impl<'a> Staff<'a> {
@@ -50,7 +66,17 @@ impl<'a> Staff<'a> {
     pub(crate) fn new(spare: &'a Spare, more: usize, events: Vec<u64>) -> Staff<'a> {
         let limit = events.len();
         let threads = 1 + spare.take(more.min(limit - 1));
-        Staff { spare, threads, limit, events, windows: 0, loads: Vec::new() }
+        Staff {
+            spare,
+            threads,
+            limit,
+            events,
+            windows: 0,
+            loads: Vec::new(),
+            share: limit,
+            shared: 0,
+            shared_next: REVIEWS_SHARED,
+        }
     }
 
     /// How many the run has.
@@ -69,17 +95,37 @@ impl<'a> Staff<'a> {
         self.change(threads);
     }
 
-    /// Looks at what partitions have done: `events` of each and `windows` in all, since the run began. Returns whether the
-    /// number of threads is another from here on.
-    pub(crate) fn review(&mut self, events: Vec<u64>, windows: u64, groups: &[u16]) -> bool {
+    /// Looks at what partitions have done: `events` of each and `windows` in all, since the run began. `presence`: share of
+    /// the time since the last review that the run's threads were on a core, in percent. Returns whether the number of
+    /// threads is another from here on.
+    pub(crate) fn review(&mut self, events: Vec<u64>, windows: u64, groups: &[u16], presence: u64) -> bool {
+        let most = (self.threads + self.spare.count()).min(self.limit_by(presence));
         self.loads = events.iter().zip(&self.events).map(|(now, then)| now - then).collect();
         let work = Work { loads: &self.loads, groups, windows: windows - self.windows };
-        let most = (self.threads + self.spare.count()).min(self.limit);
         let wanted = balance::fewest(work, most);
         (self.events, self.windows) = (events, windows);
         let before = self.threads;
         self.change(wanted);
         self.threads != before
+    }
+
+    /// Most threads of the run until the next review, where other processes want the cores of its threads.
+    fn limit_by(&mut self, presence: u64) -> usize {
+        let taken = presence < PRESENT;
+        if taken && self.threads > 1 {
+            (self.share, self.shared) = (self.threads / 2, self.shared_next);
+            self.shared_next = (2 * self.shared_next).min(MOST_REVIEWS_SHARED);
+            return self.share;
+        }
+        if self.shared == 0 {
+            if self.threads > 1 {
+                self.shared_next = (self.shared_next / 2).max(REVIEWS_SHARED);
+            }
+            return self.limit;
+        }
+        // A thread that has to share its own core would find no second one.
+        self.shared -= u64::from(!taken);
+        self.share
     }
 
     /// The thread of each partition, where `threads` begin.
@@ -123,14 +169,42 @@ mod tests {
         let spare = Spare::new(3);
         let mut staff = Staff::new(&spare, 3, vec![0; 4]);
         assert_eq!((staff.threads(), spare.count()), (4, 0));
-        assert!(staff.review(vec![9000, 0, 0, 0], 100, &GROUPS), "one partition alone has work");
+        assert!(staff.review(vec![9000, 0, 0, 0], 100, &GROUPS, 100), "one partition alone has work");
         assert_eq!((staff.threads(), spare.count()), (1, 3));
-        assert!(staff.review(vec![18_000, 9000, 0, 0], 200, &GROUPS));
+        assert!(staff.review(vec![18_000, 9000, 0, 0], 200, &GROUPS, 100));
         assert_eq!((staff.threads(), spare.count()), (2, 2));
-        assert!(staff.review(vec![27_000, 18_000, 9000, 9000], 300, &GROUPS));
+        assert!(staff.review(vec![27_000, 18_000, 9000, 9000], 300, &GROUPS, 100));
         assert_eq!((staff.threads(), spare.count()), (4, 0));
         drop(staff);
         assert_eq!(spare.count(), 3);
+    }
+
+    /// Threads after each review of a run on `threads`, whose four partitions have as much to do throughout; by presence.
+    fn threads_of(threads: usize, presences: &[u64]) -> Vec<usize> {
+        let spare = Spare::new(threads - 1);
+        let mut staff = Staff::new(&spare, threads - 1, vec![0; 4]);
+        let mut after = Vec::new();
+        for (at, presence) in presences.iter().enumerate() {
+            let periods = at as u64 + 1;
+            staff.review(vec![9000 * periods; 4], 100 * periods, &GROUPS, *presence);
+            after.push(staff.threads());
+        }
+        after
+    }
+
+    #[test]
+    fn a_run_whose_cores_are_taken_goes_on_alone_and_comes_back_later_each_time() {
+        assert_eq!(threads_of(2, &[100, 100]), [2, 2]);
+        let (taken, free) = (30, 100);
+        // Four reviews on a free core, and the one that finds them over.
+        let first = [vec![taken], vec![free; 5]].concat();
+        assert_eq!(threads_of(2, &first), [1, 1, 1, 1, 1, 2]);
+        let second = [first.clone(), vec![taken], vec![free; 9]].concat();
+        assert_eq!(threads_of(2, &second)[6..], [1, 1, 1, 1, 1, 1, 1, 1, 1, 2]);
+        let shared = [vec![taken; 20], vec![free; 5]].concat();
+        assert_eq!(threads_of(2, &shared)[18..], [1, 1, 1, 1, 1, 1, 2], "it waits for a core of its own");
+        let presences = [vec![taken], vec![free; 4]].concat();
+        assert_eq!(threads_of(4, &presences), [2, 2, 2, 2, 2], "half of the threads have cores");
     }
 
     #[test]
