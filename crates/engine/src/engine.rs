@@ -27,6 +27,8 @@ pub struct Engine<P: Partition> {
     lookahead: Lookahead,
     /// A run has begun and not come to its end: it is going on, or a handler panicked.
     unfinished: bool,
+    /// Runs keep their threads however busy the host is.
+    ignores_load: bool,
 }
 
 /// What one run did. All but `threads` and `windows` is the same for every number of threads.
@@ -59,7 +61,13 @@ impl<P: Partition> Engine<P> {
             assert!(usize::from(home) < count, "component {component} has partition {home} of {count} as its home");
         }
         let lanes = (0..count).map(|partition| Lane::new(partition, &home)).collect();
-        Engine { partitions, lanes, home, lookahead, unfinished: false }
+        Engine { partitions, lanes, home, lookahead, unfinished: false, ignores_load: false }
+    }
+
+    /// The same engine, whose runs keep their threads where other processes take the cores: to tell which thread runs what.
+    pub fn ignoring_load(mut self) -> Self {
+        self.ignores_load = true;
+        self
     }
 
     /// Schedules `message` from `from` to `to` at `at`, from outside a run; counts as sent by `from`.
@@ -106,7 +114,7 @@ impl<P: Partition> Engine<P> {
         let before: Vec<u64> = self.lanes.iter().map(|lane| lane.events).collect();
         let map = Ownership { home: &self.home, lookahead: &self.lookahead };
         let mut windows = Windows(vec![0; self.partitions.len()]);
-        let mut staff = Staff::new(spare, at_once, before.clone());
+        let mut staff = Staff::new(spare, at_once, before.clone(), self.ignores_load);
         loop {
             let (partitions, lanes) = (&mut self.partitions, &mut self.lanes);
             let is_over = match staff.threads() {

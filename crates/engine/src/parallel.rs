@@ -181,7 +181,8 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
         let over = start >= HORIZON || table.panic.is_some();
         let end = if over { OVER } else { self.map.window_end(start, table.whole).0 };
         self.end.0.store(end, Ordering::Relaxed);
-        self.early.store(table.reviewed.elapsed() > LONGEST, Ordering::Relaxed);
+        let is_long = !table.staff.ignores_load() && table.reviewed.elapsed() > LONGEST;
+        self.early.store(is_long, Ordering::Relaxed);
         self.windows.fetch_add(u64::from(!over), Ordering::Relaxed);
     }
 

@@ -59,11 +59,13 @@ pub(crate) struct Staff<'a> {
     shared: u64,
     /// Reviews for which it will hold when the cores are found taken again.
     shared_next: u64,
+    /// The run keeps its threads wherever they run.
+    ignores_load: bool,
 }
 
 impl<'a> Staff<'a> {
     /// The calling thread, and up to `more` of the pool. `events`: what each partition has handled before.
-    pub(crate) fn new(spare: &'a Spare, more: usize, events: Vec<u64>) -> Staff<'a> {
+    pub(crate) fn new(spare: &'a Spare, more: usize, events: Vec<u64>, ignores_load: bool) -> Staff<'a> {
         let limit = events.len();
         let threads = 1 + spare.take(more.min(limit - 1));
         Staff {
@@ -76,12 +78,18 @@ impl<'a> Staff<'a> {
             share: limit,
             shared: 0,
             shared_next: REVIEWS_SHARED,
+            ignores_load,
         }
     }
 
     /// How many the run has.
     pub(crate) fn threads(&self) -> usize {
         self.threads
+    }
+
+    /// Whether the run keeps its threads however busy the host is.
+    pub(crate) fn ignores_load(&self) -> bool {
+        self.ignores_load
     }
 
     /// Whether a review may find another number better.
@@ -111,7 +119,7 @@ impl<'a> Staff<'a> {
 
     /// Most threads of the run until the next review, where other processes want the cores of its threads.
     fn limit_by(&mut self, presence: u64) -> usize {
-        let taken = presence < PRESENT;
+        let taken = presence < PRESENT && !self.ignores_load;
         if taken && self.threads > 1 {
             (self.share, self.shared) = (self.threads / 2, self.shared_next);
             self.shared_next = (2 * self.shared_next).min(MOST_REVIEWS_SHARED);
@@ -167,7 +175,7 @@ mod tests {
     #[test]
     fn threads_without_work_go_back_and_come_again() {
         let spare = Spare::new(3);
-        let mut staff = Staff::new(&spare, 3, vec![0; 4]);
+        let mut staff = Staff::new(&spare, 3, vec![0; 4], false);
         assert_eq!((staff.threads(), spare.count()), (4, 0));
         assert!(staff.review(vec![9000, 0, 0, 0], 100, &GROUPS, 100), "one partition alone has work");
         assert_eq!((staff.threads(), spare.count()), (1, 3));
@@ -182,7 +190,7 @@ mod tests {
     /// Threads after each review of a run on `threads`, whose four partitions have as much to do throughout; by presence.
     fn threads_of(threads: usize, presences: &[u64]) -> Vec<usize> {
         let spare = Spare::new(threads - 1);
-        let mut staff = Staff::new(&spare, threads - 1, vec![0; 4]);
+        let mut staff = Staff::new(&spare, threads - 1, vec![0; 4], false);
         let mut after = Vec::new();
         for (at, presence) in presences.iter().enumerate() {
             let periods = at as u64 + 1;
@@ -210,8 +218,8 @@ mod tests {
     #[test]
     fn runs_share_a_pool() {
         let spare = Spare::new(2);
-        let first = Staff::new(&spare, 1, vec![0; 4]);
-        let second = Staff::new(&spare, 3, vec![0; 4]);
+        let first = Staff::new(&spare, 1, vec![0; 4], false);
+        let second = Staff::new(&spare, 3, vec![0; 4], false);
         assert_eq!((first.threads(), second.threads(), spare.count()), (2, 2, 0));
         assert!(first.may_change(), "it may give its thread back");
         drop(first);
@@ -221,8 +229,8 @@ mod tests {
     #[test]
     fn more_threads_than_partitions_are_not_taken() {
         let spare = Spare::new(7);
-        assert_eq!(Staff::new(&spare, 7, vec![0; 4]).threads(), 4);
-        let alone = Staff::new(&spare, 7, vec![0]);
+        assert_eq!(Staff::new(&spare, 7, vec![0; 4], false).threads(), 4);
+        let alone = Staff::new(&spare, 7, vec![0], false);
         assert_eq!((alone.threads(), alone.may_change()), (1, false));
     }
 }

@@ -27,7 +27,8 @@ const CHAINS: u32 = 32;
 /// The thread of the first and of the last event of each of four partitions on two threads, of which the
 /// given ones are busy for two thousand times the least lookahead, which must take so many windows.
 fn witnesses(busy: [u16; 2], lookahead: Lookahead, windows: u64) -> Vec<Option<(ThreadId, ThreadId)>> {
-    let mut engine = Engine::new((0..4).map(|_| Witness::default()).collect(), vec![0, 1, 2, 3], lookahead);
+    let mut engine =
+        Engine::new((0..4).map(|_| Witness::default()).collect(), vec![0, 1, 2, 3], lookahead).ignoring_load();
     for component in busy.map(ComponentId) {
         (0..CHAINS).for_each(|_| engine.schedule(Ps::ZERO, component, component, 2_000));
     }
@@ -75,7 +76,8 @@ fn a_group_parts_where_it_alone_is_busy_and_only_then() {
 /// An engine of four partitions, each busy for two thousand times the lookahead where `chains` is above zero.
 fn busy(chains: [u32; 4]) -> Engine<Witness> {
     let lookahead = Lookahead::even(4, LOOKAHEAD);
-    let mut engine = Engine::new((0..4).map(|_| Witness::default()).collect(), vec![0, 1, 2, 3], lookahead);
+    let mut engine =
+        Engine::new((0..4).map(|_| Witness::default()).collect(), vec![0, 1, 2, 3], lookahead).ignoring_load();
     for (component, chains) in (0..).map(ComponentId).zip(chains) {
         (0..chains).for_each(|_| engine.schedule(Ps::ZERO, component, component, 2_000));
     }

@@ -110,7 +110,7 @@ fn engine(partitions: usize, seed: u64) -> Engine<Cut> {
         cuts[partition_of(index, partitions)].groups.push(group);
     }
     let home = |component| partition_of(group_of(component), partitions) as u16;
-    let mut engine = Engine::new(cuts, (0..COMPONENTS).map(home).collect(), lookahead(partitions));
+    let mut engine = Engine::new(cuts, (0..COMPONENTS).map(home).collect(), lookahead(partitions)).ignoring_load();
     start(&mut engine, Ps::ZERO);
     engine
 }
