@@ -1,6 +1,7 @@
 //! The command line from outside: what it prints, what it writes, and its exit status.
 
 mod boundaries;
+mod busy;
 mod check;
 mod compared;
 mod explain;
