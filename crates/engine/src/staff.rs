@@ -207,7 +207,7 @@ mod tests {
         // Four reviews on a free core, and the one that finds them over.
         let first = [vec![taken], vec![free; 5]].concat();
         assert_eq!(threads_of(2, &first), [1, 1, 1, 1, 1, 2]);
-        let second = [first.clone(), vec![taken], vec![free; 9]].concat();
+        let second = [first, vec![taken], vec![free; 9]].concat();
         assert_eq!(threads_of(2, &second)[6..], [1, 1, 1, 1, 1, 1, 1, 1, 1, 2]);
         let shared = [vec![taken; 20], vec![free; 5]].concat();
         assert_eq!(threads_of(2, &shared)[18..], [1, 1, 1, 1, 1, 1, 2], "it waits for a core of its own");

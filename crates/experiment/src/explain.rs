@@ -10,8 +10,8 @@
 //! another GPU. *Causes* count what brings it about: lines that a directory eviction took. All are events; bytes count as
 //! lines. The measure of a difference is the first that changed the same way, the cause the one that changed most. The cause
 //! is the counter behind it where it accounts for most of what the measure did. A counter that changed by too few events to
-//! account for most of the class's cycles is not named: an event costs at most [`CYCLES_OF_AN_EVENT`], but at boundaries and
-//! outside kernels, where one may hold the whole machine.
+//! account for most of the class's cycles is not named: an event costs at most `CYCLES_OF_AN_EVENT`, but in classes
+//! (`MACHINE_WIDE`) where one may hold the whole machine.
 
 use serde_json::Value;
 use std::fmt;
@@ -96,8 +96,8 @@ const BYTES_OF_AN_EVENT: f64 = 128.0;
 /// Warp-slot cycles that one event costs at most. Source: assumed, a load of 2,048 cycles that all 32 warps of a CTA wait for.
 const CYCLES_OF_AN_EVENT: f64 = 65_536.0;
 
-/// Classes in which one event may hold all warp slots.
-const MACHINE_WIDE: [&str; 2] = ["kernel_boundary", "idle"];
+/// Classes in which one event may hold all warp slots: a boundary, a copy, a page or block that all wait for.
+const MACHINE_WIDE: [&str; 4] = ["kernel_boundary", "idle", "page", "host"];
 
 /// A cause that changed by this part of what its class's measure did accounts for it. Source: assumed, most of it.
 const MOST: f64 = 0.5;
