@@ -10,6 +10,8 @@
 //!
 //! Not generated: branches, barriers, division.
 
+pub mod one_writer;
+
 use crate::litmus::{
     Arithmetic, Instruction, Location, LocationDeclaration, Operand, Placement, Program, Register, RegisterDeclaration,
     Thread, Update, Value,

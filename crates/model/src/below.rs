@@ -61,7 +61,7 @@ pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
     fn act(&mut self, action: Action, extent: Option<&LineSet>, here: &mut SliceContext<'_, '_, C, D>) -> Ps;
 
     /// Its part of [`Action::Merge`]. It tells the controller by [`Message::Written`] of `join` when that is done.
-    fn merge(&mut self, all: bool, join: u16, here: &mut SliceContext<'_, '_, C, D>);
+    fn merge(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, C, D>);
 
     /// Lines that it holds, and those of them that are dirty.
     fn held(&mut self) -> (u32, u32);
@@ -166,7 +166,7 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
         }
     }
 
-    fn merge(&mut self, _: bool, join: u16, here: &mut SliceContext<'_, '_, C, D>) {
+    fn merge(&mut self, _: bool, join: u32, here: &mut SliceContext<'_, '_, C, D>) {
         // It holds no blocks.
         let controller = here.site.layout.controller(here.site.module);
         here.out.send(here.out.now() + Ps(1), here.id, controller, Message::Written { join });

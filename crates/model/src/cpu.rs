@@ -12,6 +12,7 @@ use crate::kernel_slot::KernelSlot;
 use crate::message::{Flag, LineRequest, Message, Origin};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
+use crate::page_run::PageRun;
 use crate::watch::{Contents, WarpSlot, Watch};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use tombolo_protocol::Request;
 use tombolo_protocol::front::ON_HOST;
 use tombolo_protocol::paging::Wanted;
 use tombolo_types::stream::Program;
-use tombolo_types::{ComponentId, HostAccess, HostAccessKind, HostPhase, Interval, LineSize, Page, Ps, SmId};
+use tombolo_types::{ComponentId, HostAccess, HostAccessKind, HostPhase, Interval, LineSize, Ps, SmId};
 
 /// What the host does, by the program that says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +88,7 @@ pub struct Cpu {
     /// Whether it waits for a page.
     is_parked: bool,
     /// Pages whose unmapping waits until it has nothing outstanding. It issues nothing meanwhile.
-    unmapped: Vec<Page>,
+    unmapped: Vec<PageRun>,
     done: Vec<HostRun>,
 }
 
@@ -212,9 +213,9 @@ impl Cpu {
         self.issue(here);
     }
 
-    /// A page is being unmapped: its controller is told when nothing is outstanding.
-    pub fn drain<C, D: Contents>(&mut self, page: Page, here: &mut SmContext<'_, '_, C, D>) {
-        self.unmapped.push(page);
+    /// Pages are being unmapped: their controller is told when nothing is outstanding.
+    pub fn drain<C, D: Contents>(&mut self, pages: PageRun, here: &mut SmContext<'_, '_, C, D>) {
+        self.unmapped.push(pages);
         self.tell_drained(here);
     }
 
@@ -223,8 +224,8 @@ impl Cpu {
             return;
         }
         let controller = here.site.layout.controller(here.site.module);
-        for page in self.unmapped.drain(..) {
-            here.out.send(here.out.now() + Ps(1), self.id, controller, Message::PageQuiet { page });
+        for pages in self.unmapped.drain(..) {
+            here.out.send(here.out.now() + Ps(1), self.id, controller, Message::PageQuiet { pages });
         }
     }
 

@@ -58,6 +58,7 @@ pub mod outstanding;
 pub mod pace;
 pub mod packet;
 mod page_moves;
+pub mod page_run;
 pub mod page_table;
 pub mod pairs;
 pub mod parts;

@@ -223,7 +223,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         &mut self,
         slice: u16,
         (action, extent, counted): (Action, ExtentId, bool),
-        act: u16,
+        act: u32,
         (site, uncore): (&Site<C, D>, &mut Uncore<D>),
         out: &mut Out<'_, D>,
     ) {

@@ -13,7 +13,8 @@
 //!   replicas could come to hold what nobody has written, where others store to it at the same time. One of a module without
 //!   a replica and without a result is sent as an operation, for it is performed nowhere before. One with a result of a module without a replica acts at the page's home to that
 //!   module, which sends the value to the others, and answers when they have it. That value goes another way than what the
-//!   module itself publishes of the line: so the atomic waits until all of that is taken, and the rest of the line until the answer.
+//!   module itself publishes of the line: so the atomic waits until all of that is taken, and other stores and atomics of its
+//!   module to the line wait ahead of the queue for the answer. An entry can then always be sent.
 //! - Release beyond the GPU: sends the queue's entries, and waits until every subscriber has taken them. A `.gpu` release
 //!   leaves the queue as it is.
 //!
@@ -176,8 +177,9 @@ pub enum BrokenPublication {
     SubscriberForgotten,
     /// An atomic goes to the page's home while stores of its module to the line are on their way to other subscribers.
     AtomicPassesPublication,
-    /// An entry, or an atomic without a result, is sent while an atomic of its module on the line is not answered.
-    EntryPassesAtomic,
+    /// A store is added to the queue, or an atomic without a result sent, while an atomic of its module on the line is not
+    /// answered. A release, a load or a full queue may then send what the value of the atomic comes behind.
+    StorePassesAtomic,
     /// The home of a page answers an atomic before the others have its value.
     AnsweredEarly,
 }
@@ -197,7 +199,7 @@ impl BrokenPublication {
         BrokenPublication::LoadPassesEntry,
         BrokenPublication::SubscriberForgotten,
         BrokenPublication::AtomicPassesPublication,
-        BrokenPublication::EntryPassesAtomic,
+        BrokenPublication::StorePassesAtomic,
         BrokenPublication::AnsweredEarly,
     ];
 }
@@ -239,26 +241,16 @@ impl Publication {
                 Found::Part => Before::PassesBehindEntry,
                 Found::All(data) => Before::Answered(data),
             },
-            Request::Write { .. } => {
-                if self.is_broken(BrokenPublication::AddedBeforeOrder) {
-                    Before::WasAdded
-                } else {
-                    Before::IsAdded
-                }
-            }
+            Request::Write { .. } if self.is_broken(BrokenPublication::AddedBeforeOrder) => Before::WasAdded,
+            Request::Write { .. } | Request::Atomic { returns: false, .. } if self.awaits_answer(line) => Before::Waits,
+            Request::Write { .. } => Before::IsAdded,
+            Request::Atomic { returns: false, .. } => Before::IsSent { behind_entry },
             Request::Atomic { returns: true, .. } => {
                 let waits = !self.is_broken(BrokenPublication::AtomicPassesPublication);
                 match (waits && (line.entry.is_some() || line.under_way), behind_entry) {
                     (true, _) => Before::Waits,
                     (false, true) => Before::PassesBehindEntry,
                     (false, false) => Before::Passes,
-                }
-            }
-            Request::Atomic { returns: false, .. } => {
-                if self.may_send(subscribers, at, line.unanswered) {
-                    Before::IsSent { behind_entry }
-                } else {
-                    Before::Waits
                 }
             }
         }
@@ -285,9 +277,10 @@ impl Publication {
         self.is_broken(BrokenPublication::AddedBeforeOrder)
     }
 
-    /// Whether `at` may send what it has of a line to subscribers, where an atomic of it may be `unanswered`.
-    pub fn may_send(&self, subscribers: Subscribers, at: ModuleId, unanswered: bool) -> bool {
-        subscribers.contains(at) || !unanswered || self.is_broken(BrokenPublication::EntryPassesAtomic)
+    /// Whether a store or an atomic without a result, of a module without a replica, waits for the answer to an atomic. It would
+    /// reach subscribers on another way than the value of that atomic, and ahead of it.
+    fn awaits_answer<D>(&self, line: &Publishing<D>) -> bool {
+        line.unanswered && !self.is_broken(BrokenPublication::StorePassesAtomic)
     }
 
     /// To whom `from` sends what it publishes of a page.
@@ -411,10 +404,21 @@ mod tests {
         assert_eq!(before(atomic(true), Publishing { under_way: true, ..idle }), Before::Waits);
         assert_eq!(before(atomic(false), idle), Before::IsSent { behind_entry: true });
         assert_eq!(before(atomic(false), Publishing { unanswered: true, ..idle }), Before::Waits);
-        assert!(!RULES.may_send(page, away, true) && RULES.may_send(page, ModuleId(1), true));
         assert_eq!(RULES.before(page, ModuleId(1), &atomic(true), &idle), Before::Passes);
         let answered_late = Behind::IsSent { behind_entry: true, answer_waits: true };
         assert_eq!(RULES.behind(false, &atomic(true)), answered_late);
+    }
+
+    #[test]
+    fn a_store_behind_an_unanswered_atomic_of_its_line_waits_ahead_of_the_queue() {
+        let (page, away) = (subscribers(0b0110), ModuleId(0));
+        let store = Request::Write { mask: Mask(1), scope: Scope::Gpu, data: Bytes([9; 4]), tracked: false };
+        let line = |unanswered| Publishing { entry: None, under_way: false, unanswered };
+        assert_eq!(RULES.before(page, away, &store, &line(true)), Before::Waits);
+        assert_eq!(RULES.before(page, away, &store, &line(false)), Before::IsAdded);
+        assert_eq!(RULES.before(page, ModuleId(1), &store, &line(true)), Before::Passes, "a replica orders them");
+        let load = Request::Read { mask: Mask(1), scope: Scope::Gpu };
+        assert_eq!(RULES.before(page, away, &load, &line(true)), Before::Passes, "it follows the atomic to the home");
     }
 
     #[test]

@@ -114,7 +114,16 @@ impl Case {
 
     /// Program `index` of the series `seed` of random programs, on `count` placements drawn from both.
     pub fn random(seed: u64, index: u64, count: usize) -> Case {
-        let program = random::program(seed, index);
+        Case::drawn(random::program(seed, index), (seed, index), count)
+    }
+
+    /// The same of the series of programs of one writer ([`random::one_writer`]).
+    pub fn one_writer(seed: u64, index: u64, count: usize) -> Case {
+        Case::drawn(random::one_writer::program(seed, index), (seed, index), count)
+    }
+
+    /// A random program, on `count` placements drawn from its series and its number there.
+    fn drawn(program: Program, (seed, index): (u64, u64), count: usize) -> Case {
         let draw = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index;
         Case {
             name: program.name.clone(),

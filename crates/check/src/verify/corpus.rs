@@ -105,6 +105,8 @@ pub(super) const SHAPES: &[(&str, &str)] = shipped!["shapes":
     "CoWR+neighbour.gpu.litmus",
     "CoWR.gpu.litmus",
     "CoWR.sys.litmus",
+    "CoWW+release-beside.sys.litmus",
+    "CoWW+remote-atoms.gpu.litmus",
     "Flush+neighbour.gpu.litmus",
     "Flush.gpu.litmus",
     "Flush.sys.litmus",

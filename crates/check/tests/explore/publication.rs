@@ -5,8 +5,10 @@
 
 use crate::shapes::Test;
 use crate::shapes::published::{config, explored, published, states_of_all, tests};
+use tombolo_check::axiomatic::{self, Limits};
 use tombolo_check::explore::{Config, Layout, Report, Sharing};
 use tombolo_check::litmus::{Instruction, Location, Program};
+use tombolo_check::random::one_writer;
 use tombolo_protocol::publication::{BrokenPublication, Publication};
 use tombolo_types::{Scope, Semantics};
 
@@ -57,6 +59,37 @@ fn published_pages_keep_the_model_at_more_layouts() {
     assert_eq!(states(6, 3_000), 3_961_653);
 }
 
+/// Layouts of each way of sharing, and states of each, of a program of one writer.
+const OF_ONE_WRITER: (usize, usize) = (2, 1_000);
+
+/// Explores so many programs of one writer: none is wrong. Returns the states.
+fn explore_one_writer(programs: u64) -> usize {
+    let (count, states) = OF_ONE_WRITER;
+    let config = config(Publication::default(), states);
+    let explored = (0..programs).map(|index| {
+        let program = one_writer::program(1, index);
+        let allowed = axiomatic::outcomes(&program, &Limits::default()).expect("a program of few accesses");
+        let test = Test { name: program.name.clone(), program, allowed: Some(allowed) };
+        let (wrong, states) = explore(&test, count, &config);
+        if let Some((layout, Report { trace, .. })) = wrong {
+            panic!("{} at {layout}\n{}\n{}", test.name, test.program, trace.unwrap_or_default());
+        }
+        states
+    });
+    explored.sum()
+}
+
+#[test]
+fn what_one_writer_stores_is_kept_while_its_neighbour_releases() {
+    println!("{} states", explore_one_writer(200));
+}
+
+#[test]
+#[ignore = "deep: ten thousand programs in all their interleavings"]
+fn what_one_writer_stores_is_kept_in_ten_thousand_programs() {
+    println!("{} states", explore_one_writer(10_000));
+}
+
 /// A test that shows each broken rule.
 fn own(rule: BrokenPublication) -> &'static str {
     match rule {
@@ -72,7 +105,8 @@ fn own(rule: BrokenPublication) -> &'static str {
         BrokenPublication::EntryKept
         | BrokenPublication::AtomicPassesEntry
         | BrokenPublication::AtomicPassesPublication => "Atom-SB-ld",
-        BrokenPublication::EntryPassesAtomic | BrokenPublication::AnsweredEarly => "CoRWR+atom.gpu",
+        BrokenPublication::StorePassesAtomic => "CoWW+release-beside.sys",
+        BrokenPublication::AnsweredEarly => "CoRWR+atom.gpu",
     }
 }
 

@@ -94,7 +94,7 @@ pub(super) struct Client<N: Nodes, D: Contents> {
     /// On the host: bytes that have been written to host memory, and that its home takes to be here alone.
     settled: FxHashMap<Block, Bytes>,
     /// By join of the controller: blocks that it waits for.
-    pub(super) joins: Vec<(u16, u32)>,
+    pub(super) joins: Vec<(u32, u32)>,
 }
 
 impl<N: Nodes, D: Contents> Client<N, D> {

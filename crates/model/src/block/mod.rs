@@ -255,7 +255,7 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
         here.out.now()
     }
 
-    fn merge(&mut self, all: bool, join: u16, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    fn merge(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         self.merge_all(all, join, here);
     }
 

@@ -234,16 +234,11 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
 
     /// The least recently added entries leave while the queue is at its watermark and one more store may be under way.
     pub fn drain_to_watermark(&mut self) {
-        let (map, at) = (&self.site.map, self.site.module);
         while let Some(publisher) = &mut self.uncore.publisher
             && publisher.queue.is_at_watermark()
             && self.uncore.drains.has_room(false)
         {
-            let rules = publisher.rules;
-            let may_leave = |line, unanswered| {
-                map.subscribers(line).is_some_and(|subscribers| rules.may_send(subscribers, at, unanswered))
-            };
-            let Some(line) = publisher.oldest(may_leave) else { return };
+            let Some(line) = publisher.queue.oldest() else { return };
             self.publish_entry(line, Drained::Watermark);
         }
     }

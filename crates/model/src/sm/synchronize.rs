@@ -127,7 +127,7 @@ impl<D: Contents> Sm<D> {
                     here.shared.count(slot, self.counts.take(slot, &self.stats, &self.stalls.times));
                     (now + way, controller, Message::CtaDrained { slot })
                 }
-                Drainer::Page(page) => (now + way, controller, Message::PageQuiet { page }),
+                Drainer::Pages(pages) => (now + way, controller, Message::PageQuiet { pages }),
             };
             here.out.send(at, self.id, to, message);
         }

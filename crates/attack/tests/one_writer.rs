@@ -1,0 +1,48 @@
+//! Published pages under programs of one writer: nothing of what it stores is lost, whoever releases beside it.
+
+use tombolo_attack::{Attack, Target, attack};
+use tombolo_check::verify::Case;
+use tombolo_design::{DesignConfig, design, list_designs};
+
+/// Runs under each design: the first that fails without [`StorePassesAtomic`] kept, and four times as many again.
+///
+/// [`StorePassesAtomic`]: tombolo_protocol::publication::BrokenPublication::StorePassesAtomic
+const RUNS: u64 = 400;
+/// Runs of the deep series.
+const DEEP: u64 = 10_000;
+
+/// Every design that ships and publishes pages, and one whose publications take a place in the L2.
+fn publishing() -> Vec<Target> {
+    let shipped = list_designs()
+        .into_iter()
+        .map(|listed| design(listed.name).and_then(|tree| tree.check()).expect("a design that ships"));
+    let publishes = |design: &DesignConfig| design.placement.sharing().publishes.is_some();
+    let mut targets: Vec<Target> = shipped.filter(publishes).map(|design| Target::new(&design)).collect();
+    let mut allocating = design("gps-on-read").expect("a design that ships");
+    allocating.set("placement.allocates", "true").expect("a key of designs");
+    targets.push(Target::new(&allocating.check().expect("a design that makes sense")));
+    targets
+}
+
+/// Runs each program once, on a machine of its own.
+fn assert_kept(programs: u64) {
+    let cases: Vec<Case> = (0..programs).map(|index| Case::one_writer(1, index, 1)).collect();
+    let targets = publishing();
+    let run = Attack { targets: &targets, cases: &cases, random: false, seed: 0, runs: programs, threads: 2 };
+    for report in attack(&run, &()) {
+        let first = report.first.as_ref().map(|first| format!("{}\n{}\n{}", first.small, first.program, first.setup));
+        assert!(report.verdict.holds(), "{}: {:?} {}", report.design, report.verdict, first.unwrap_or_default());
+        assert_eq!((report.runs, report.not_run.len()), (programs, 0), "{}: {:?}", report.design, report.not_run);
+    }
+}
+
+#[test]
+fn what_one_writer_stores_is_kept_while_its_neighbour_releases() {
+    assert_kept(RUNS);
+}
+
+#[test]
+#[ignore = "deep: ten thousand programs under each design that publishes"]
+fn what_one_writer_stores_is_kept_in_ten_thousand_programs() {
+    assert_kept(DEEP);
+}
