@@ -66,7 +66,9 @@ impl From<ModelError> for Obstacle {
     fn from(error: ModelError) -> Obstacle {
         match error {
             ModelError::Budget { .. } | ModelError::Paths { .. } => Obstacle::Bounded(format!("the model: {error}")),
-            ModelError::Loop { .. } | ModelError::Size { .. } => Obstacle::Unsupported(error.to_string()),
+            ModelError::Loop { .. } | ModelError::Size { .. } | ModelError::Value { .. } => {
+                Obstacle::Unsupported(error.to_string())
+            }
         }
     }
 }
