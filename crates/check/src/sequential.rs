@@ -35,7 +35,7 @@ struct Machine {
     memory: Vec<Value>,
 }
 
-/// How far a thread is.
+/// Position of a thread.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Progress {
     /// Index of its next instruction.
@@ -64,7 +64,7 @@ impl Machine {
         (0..program.threads.len()).all(|thread| self.next(program, thread).is_none())
     }
 
-    /// Whether every thread has arrived at the kernel boundary at which `thread` stands.
+    /// True when every thread has arrived at the kernel boundary at which `thread` stands.
     fn kernel_is_over(&self, program: &Program, thread: usize) -> bool {
         let kernel = self.threads[thread].kernel;
         (0..program.threads.len()).all(|other| match self.next(program, other) {
@@ -74,7 +74,7 @@ impl Machine {
         })
     }
 
-    /// Whether every thread of the CTA has arrived at the barrier at which `thread` stands, or has ended its kernel.
+    /// True when every thread of the CTA has arrived at the barrier at which `thread` stands, or has ended its kernel.
     fn barrier_is_open(&self, program: &Program, thread: usize) -> bool {
         let own = self.threads[thread];
         let placement = program.threads[thread].placement;

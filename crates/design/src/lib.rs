@@ -139,7 +139,7 @@ axes! {
     l2_write: WritePolicy,
     /// When the cache in front of memory (L3), where a machine has one, passes a store on.
     l3_write: WritePolicy = WritePolicy::Back(write_policy::Back {}),
-    /// What an acquiring poll that has not found its flag does to its L1.
+    /// L1 caches under an acquiring poll that has not found its flag.
     polls: Polls = Polls::KeepL1(polls::KeepL1 {}),
     /// How an L2's ways are shared between data of its own module and of others.
     capacity: Capacity,

@@ -166,7 +166,7 @@ pub fn acquire_invalidates(protocol: &impl Protocol, scope: Scope) -> bool {
     scope != Scope::Cta && protocol.invalidates_l1() && !protocol.broken(BrokenRule::AcquireKeepsL1)
 }
 
-/// Whether a poll of this order that has not found its flag invalidates the L1. Hardware makes each poll an acquiring load
+/// True where a poll of this order that has not found its flag invalidates the L1. Hardware makes each poll an acquiring load
 /// of its own, so one that acquires does. Nothing is lost where it does not: the poll that finds the flag acquires.
 pub fn failed_poll_invalidates(protocol: &impl Protocol, order: Order) -> bool {
     protocol.options().polls == Polls::DropL1

@@ -69,7 +69,7 @@ impl Allowed {
             };
             for outcome in &test.outcomes {
                 let shown = [test.stem(), event, &outcome.outcome, word(outcome.sequential)];
-                table.row(shown.map(Cell::plain).to_vec());
+                table.row(Vec::from(shown.map(Cell::plain)));
             }
         }
         table.render(colours)
@@ -96,7 +96,7 @@ fn of_comparison(observed: &Comparison, colours: bool) -> String {
             Some(true) => "allowed, sequentially consistent",
             Some(false) | None => "allowed",
         };
-        table.row([&one.test[..], &one.placement, &one.outcome, "0", sequential].map(Cell::plain).to_vec());
+        table.row([&one.test[..], &one.placement, &one.outcome, "0", sequential].map(Cell::plain).into());
     }
     format!(
         "{}\n{} tests, {} outcomes observed {} times: {} not allowed; {} allowed and not observed\n",
@@ -115,7 +115,7 @@ fn notes(tests: &[Answer], unanswered: usize, observed: Option<&Comparison>) -> 
     if unanswered > 0 {
         notes.push(format!("{unanswered} of {} tests have no answer (--partial accepts that)", tests.len()));
     }
-    for one in observed.iter().flat_map(|observed| &observed.left_out) {
+    for one in observed.into_iter().flat_map(|observed| &observed.left_out) {
         notes.push(format!("{} {}: its rows are left out: {}", one.test, one.placement, one.reason));
     }
     let without = observed.map_or(0, |observed| observed.without_rows.len());

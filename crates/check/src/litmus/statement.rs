@@ -54,7 +54,7 @@ impl Operation {
         }
     }
 
-    /// Whether it makes sense with a result alone, and so is one of atomics.
+    /// True of an operation of atomics alone, which makes sense with a result only.
     fn is_of_results(self) -> bool {
         match self {
             Operation::Apply(_) => false,
@@ -71,7 +71,7 @@ impl Operation {
     }
 }
 
-/// Whether `word` names semantics that acquire.
+/// True of a word for semantics that acquire.
 fn is_acquire(word: &str) -> bool {
     ATOMIC.iter().any(|(known, semantics)| *known == word && semantics.acquires())
 }
@@ -147,7 +147,7 @@ impl Parser {
         let order = self.atomic_order(thread, allowed)?;
         let is_first = self.at == behind_name;
         let operation_at = self.at + 1;
-        let operation = self.operation(returned, listed(allowed), is_first)?;
+        let operation = self.operation(returned, &listed(allowed), is_first)?;
         let (type_at, written) = (self.at, self.atomic_type(operation.kind())?);
         self.refuse_modifiers_of_ptx()?;
         let mut into = None;
@@ -172,7 +172,7 @@ impl Parser {
     }
 
     /// A dot and the name of an atomic's operation; `semantics` or a scope could come in its place where it is the `first`.
-    fn operation(&mut self, returned: bool, semantics: String, first: bool) -> Result<Operation, LitmusError> {
+    fn operation(&mut self, returned: bool, semantics: &str, first: bool) -> Result<Operation, LitmusError> {
         let operations = if returned { "add, and, or, xor, exch, cas" } else { "add, and, or, xor" };
         let before = if first { format!("{semantics}, a scope or ") } else { String::new() };
         let expected = format!("{before}an operation ({operations})");

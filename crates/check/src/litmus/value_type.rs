@@ -65,9 +65,9 @@ impl ValueType {
         (self.bits == other.bits).then_some(ValueType { sign, ..self })
     }
 
-    /// Whether `value` fits, so that every access reads it as it was written.
+    /// True where every access reads `value` as it was written.
     pub fn holds(self, value: Value) -> bool {
-        // All bits but the sign's; of 64 bits without a sign a value of this program has as many.
+        // All bits but the sign's. Values here are signed, so 64 bits without a sign hold no more.
         let positive = Value::MAX >> (Value::BITS - self.bits);
         match self.sign {
             Sign::Signed => (-positive - 1..=positive).contains(&value),

@@ -43,9 +43,9 @@ pub struct AllowedOutcome {
     pub values: Outcome,
     /// The same on a line, as a table of observations may have it: `P1:r0=1 [x]=1`.
     pub outcome: String,
-    /// Whether some interleaving of the threads shows it; `None` where there are too many.
+    /// True where some interleaving of the threads shows it; `None` where there are too many.
     pub sequential: Option<bool>,
-    /// Whether it shows the event of the condition.
+    /// True where it shows the event of the condition.
     pub event: bool,
 }
 
@@ -66,7 +66,7 @@ impl Answer {
         stem_or(self.file.as_deref(), &self.name)
     }
 
-    /// Whether its outcomes are complete.
+    /// True where its outcomes are complete.
     pub fn is_complete(&self) -> bool {
         self.verdict == Verdict::Ok
     }

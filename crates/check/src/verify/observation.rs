@@ -32,9 +32,9 @@ pub enum ObservationError {
     /// The file cannot be read.
     #[error("{}: cannot be read: {source}", path.display())]
     Unreadable {
-        /// As given.
+        /// The file, as given.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// The first line lacks a column.
@@ -177,7 +177,7 @@ pub struct Unobserved {
     pub placement: String,
     /// The outcome, as far as the table names it.
     pub outcome: String,
-    /// Whether it is sequentially consistent; `None` where the interleavings are too many.
+    /// True where it is sequentially consistent; `None` where the interleavings are too many.
     pub sequential: Option<bool>,
 }
 
