@@ -87,6 +87,7 @@ impl DesignConfig {
             remote: self.coherence.remote(),
             sectors: Sectors::default(),
             nmoesi: self.coherence.nmoesi(),
+            polls: self.polls.of_protocol(),
             broken_rule: None,
         }
     }

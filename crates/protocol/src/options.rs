@@ -59,6 +59,16 @@ pub enum Remote {
     Cached,
 }
 
+/// State of an L1 behind an acquiring poll that has not found its flag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Polls {
+    /// Kept: only the poll that finds the flag acquires.
+    #[default]
+    KeepL1,
+    /// Dropped, as behind every acquiring load.
+    DropL1,
+}
+
 /// What a user may choose of a protocol, where it makes a difference there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
@@ -132,6 +142,8 @@ pub struct Options {
     pub remote: Remote,
     /// How lines are divided: what misses is asked for in whole sectors.
     pub sectors: Sectors,
+    /// State of an L1 behind a failed poll.
+    pub polls: Polls,
     /// What is chosen within NMOESI.
     pub nmoesi: NmoesiOptions,
     /// The broken rule, if any.

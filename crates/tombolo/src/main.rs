@@ -22,6 +22,7 @@
 use clap::Parser;
 use std::process::ExitCode;
 
+mod allowed;
 mod asked;
 mod command;
 mod comparison;

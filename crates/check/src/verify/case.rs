@@ -66,7 +66,9 @@ impl From<ModelError> for Obstacle {
     fn from(error: ModelError) -> Obstacle {
         match error {
             ModelError::Budget { .. } | ModelError::Paths { .. } => Obstacle::Bounded(format!("the model: {error}")),
-            ModelError::Loop { .. } | ModelError::Size { .. } => Obstacle::Unsupported(error.to_string()),
+            ModelError::Loop { .. } | ModelError::Size { .. } | ModelError::Value { .. } => {
+                Obstacle::Unsupported(error.to_string())
+            }
         }
     }
 }
@@ -76,7 +78,7 @@ pub(super) struct Judged {
     pub(super) program: Program,
     /// `None` where the model was not asked.
     pub(super) allowed: Option<Outcomes>,
-    condition: Option<Condition>,
+    pub(super) condition: Option<Condition>,
 }
 
 impl Case {
@@ -175,7 +177,7 @@ impl Case {
 
     /// The name of its file without folder and ending, or its own.
     pub fn stem(&self) -> &str {
-        self.file.as_deref().map_or(&self.name, stem)
+        stem_or(self.file.as_deref(), &self.name)
     }
 
     /// Whether it was drawn, and not read.
@@ -203,10 +205,15 @@ impl Case {
     }
 
     fn judge_within(&self, candidates: u64) -> Result<Judged, Obstacle> {
-        let (program, condition) = self.content.clone()?;
-        if let Some(reason) = too_large(&program) {
+        if let Some(reason) = self.content.as_ref().ok().and_then(|(program, _)| too_large(program)) {
             return Err(Obstacle::Unsupported(reason));
         }
+        self.asked_of_model(candidates)
+    }
+
+    /// Asks the model, whatever an explorer takes.
+    pub(super) fn asked_of_model(&self, candidates: u64) -> Result<Judged, Obstacle> {
+        let (program, condition) = self.content.clone()?;
         if self.question == Question::End {
             return Ok(Judged { program, allowed: None, condition });
         }
@@ -248,6 +255,11 @@ fn read_all(files: &[(&str, &str)]) -> Vec<Case> {
 fn ends_of(files: &[(&str, &str)]) -> Vec<Case> {
     let asked = |case| Case { question: Question::End, ..case };
     read_all(files).into_iter().map(asked).collect()
+}
+
+/// The name of `file` without folder and ending, or `name` where there is none.
+pub(super) fn stem_or<'a>(file: Option<&'a str>, name: &'a str) -> &'a str {
+    file.map_or(name, stem)
 }
 
 /// A file's name without folder and ending.

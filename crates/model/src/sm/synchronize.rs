@@ -90,6 +90,9 @@ impl<D: Contents> Sm<D> {
             self.warps[slot].forget_latest_result();
             if !self.warps[slot].flag_seen {
                 // Back to the access itself: the poll failed.
+                if l1::failed_poll_invalidates(&here.site.protocol, describe(op).1) {
+                    self.invalidate_l1();
+                }
                 self.warps[slot].stage -= 1;
                 self.poll_again(slot, here.out);
                 return Progress::Blocked;
