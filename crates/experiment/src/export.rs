@@ -1,7 +1,8 @@
 //! Results as tidy tables, in CSV and in Parquet: a row a point, and rows of their kernels, GPUs, modules and links.
 //!
 //! Every row of every table begins with the point's key and what tells points apart: machine, design, workload, seed, scale,
-//! a column for each setting, and its speed-up over its baseline.
+//! a column or two for each setting, and its speed-up over its baseline. A setting that is a number stands in `set.KEY` in base
+//! units (bytes, bytes a second, seconds, hertz, picojoules), and as it was written in `set.KEY.text`.
 
 use crate::campaign::Results;
 use crate::error::SpecError;
@@ -20,6 +21,9 @@ use parquet::schema::types::Type;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use tombolo_design::DesignConfig;
+use tombolo_machine::quantity::Form;
+use tombolo_machine::{Description, MachineConfig};
 use tombolo_system::RunRecord;
 use tombolo_system::record::KernelRecord;
 
@@ -42,6 +46,12 @@ const LABELS: [(&str, Physical); 11] = [
 ];
 /// Before the path of a setting.
 const SET: &str = "set.";
+/// Behind the path of a setting that is a number: the column of its spelling.
+const TEXT: &str = ".text";
+/// In CSV before a digest, which spreadsheets and data frames would read as a number where it looks like `12e34567`.
+const DIGEST_MARK: char = 'd';
+/// End of the names of columns that hold digests.
+const DIGEST: &str = "digest";
 /// Of a point that has no result.
 const ERROR: &str = "error";
 
@@ -158,7 +168,11 @@ impl<'a> Export<'a> {
     /// The table of these rows, each of a point: what tells points apart, then `first`, then all else by name.
     fn sheet(&self, name: &'static str, first: Columns, rows: Vec<(&Point, Fields)>) -> Sheet {
         let fixed = LABELS.iter().map(|(name, kind)| ((*name).to_owned(), *kind));
-        let set = self.set.iter().map(|path| (format!("{SET}{path}"), Physical::BYTE_ARRAY));
+        let set = self.set.iter().flat_map(|path| {
+            let own = (format!("{SET}{path}"), Physical::BYTE_ARRAY);
+            let text = form(path).is_number().then(|| (format!("{SET}{path}{TEXT}"), Physical::BYTE_ARRAY));
+            std::iter::once(own).chain(text)
+        });
         let mut columns: Columns = fixed.chain(set).chain(first).collect();
         let known: BTreeSet<String> = columns.iter().map(|(name, _)| name.clone()).collect();
         let others: BTreeSet<&String> = rows.iter().flat_map(|(_, fields)| fields.keys()).collect();
@@ -195,7 +209,13 @@ impl<'a> Export<'a> {
             labels.insert("baseline_key".to_owned(), word(&key.to_string()));
         }
         for (path, value) in point.settings.iter().map(|setting| path_and_value(setting)) {
-            labels.insert(format!("{SET}{path}"), read(value));
+            if !form(path).is_number() {
+                labels.insert(format!("{SET}{path}"), read(value));
+                continue;
+            }
+            labels.insert(format!("{SET}{path}{TEXT}"), word(value));
+            let number = form(path).number(value, point.machine.sm.clock);
+            labels.extend(number.map(|number| (format!("{SET}{path}"), counter(number))));
         }
         labels
     }
@@ -230,6 +250,19 @@ fn path_and_value(setting: &str) -> (&str, &str) {
     setting.split_once('=').map_or((setting, ""), |(path, value)| (of_machine(path), value.trim()))
 }
 
+/// The form of a setting's values; any where the path is of no machine and no design.
+fn form(path: &str) -> Form {
+    let of_machine = Description::<MachineConfig>::key(path);
+    of_machine.or_else(|| Description::<DesignConfig>::key(path)).map_or(Form::Any, |key| key.form)
+}
+
+/// A number as a counter: a whole one where it is whole, and exact as a double.
+fn counter(number: f64) -> Counter {
+    // Whole numbers below 2^53 have a double of their own.
+    let is_whole = number.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(&number);
+    if is_whole { Counter::Whole(number as u64) } else { Counter::Real(number) }
+}
+
 /// A value as written: a number where it is a plain one.
 fn read(value: &str) -> Counter {
     let real = || value.parse().ok().filter(|value: &f64| value.is_finite()).map(Counter::Real);
@@ -254,14 +287,14 @@ impl Sheet {
     /// As RFC 4180 has it.
     pub(crate) fn csv(&self) -> String {
         let line = |cells: Vec<String>| format!("{}\r\n", cells.join(","));
-        let text = |cell: &Option<Counter>| match cell {
+        let cell = |(cell, (name, _)): (&Option<Counter>, &(String, Physical))| match cell {
             None => String::new(),
-            Some(Counter::Whole(count)) => count.to_string(),
-            Some(Counter::Real(value)) => value.to_string(),
-            Some(Counter::Word(word)) => quoted(word),
+            Some(Counter::Word(word)) if name.ends_with(DIGEST) => format!("{DIGEST_MARK}{word}"),
+            Some(cell) => quoted(&text(cell)),
         };
         let head = line(self.columns.iter().map(|(name, _)| quoted(name)).collect());
-        self.rows.iter().fold(head, |sheet, row| sheet + &line(row.iter().map(text).collect()))
+        let row = |row: &Vec<Option<Counter>>| line(row.iter().zip(&self.columns).map(cell).collect());
+        self.rows.iter().fold(head, |sheet, cells| sheet + &row(cells))
     }
 
     /// As Apache Parquet: whole counters as 64-bit integers, measures as doubles, words as strings.

@@ -142,6 +142,15 @@ impl<T: Described> Description<T> {
         Ok(())
     }
 
+    /// The key at `path`, by any of its spellings.
+    pub fn key(path: &str) -> Option<Key> {
+        let Spelled { path, .. } = spelling::in_full::<T>(inner::<T>(path));
+        let in_section = |(section, keys): (&'static str, &'static [Key])| {
+            keys.iter().find(|key| key.path(section) == path).copied()
+        };
+        T::sections().into_iter().find_map(in_section)
+    }
+
     /// Whether the section called `name` is there, or one that is always there.
     pub fn has_section(&self, name: &str) -> bool {
         let is_optional = T::optional_sections().iter().any(|section| section.name == name);

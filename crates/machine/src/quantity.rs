@@ -63,6 +63,8 @@ pub enum Form {
     Measure {
         /// Units.
         units: Units,
+        /// Base unit of tables, with its size in the smallest unit.
+        base: (&'static str, u64),
         /// Units that need the clock.
         cycles: &'static [&'static str],
         /// Words that may stand for a number.
@@ -71,11 +73,48 @@ pub enum Form {
 }
 
 impl Form {
-    /// A measure in `units` and nothing else.
-    const fn units(units: Units) -> Form {
-        Form::Measure { units, cycles: &[], words: &[] }
+    /// A measure in `units` and nothing else, in tables in `base`.
+    const fn units(units: Units, base: (&'static str, u64)) -> Form {
+        Form::Measure { units, base, cycles: &[], words: &[] }
+    }
+
+    /// Whether values of this form are numbers, with or without a unit.
+    pub fn is_number(self) -> bool {
+        match self {
+            Form::Any | Form::Text | Form::Flag | Form::Words(_) => false,
+            Form::Count(_) | Form::Fraction | Form::Measure { .. } => true,
+        }
+    }
+
+    /// The number that `text` stands for, in the base unit: bytes, bytes a second, seconds, hertz, picojoules or a plain
+    /// count. `None` where it stands for no number, such as a word of a list or `none`. `clock` converts cycles.
+    pub fn number(self, text: &str, clock: Clock) -> Option<f64> {
+        match self {
+            Form::Any | Form::Text | Form::Flag | Form::Words(_) => None,
+            Form::Count(_) => text.parse::<u32>().ok().map(f64::from),
+            Form::Fraction => {
+                let Fraction { numerator, denominator } = Fraction::from_text(text)?;
+                Some(f64::from(numerator) / f64::from(denominator))
+            }
+            Form::Measure { words, .. } if words.contains(&text) => (text == INFINITE).then_some(f64::INFINITY),
+            Form::Measure { units, base: (_, base), .. } => {
+                let (Decimal { digits, decimals }, unit) = measure(text)?;
+                let number = digits as f64 / 10_f64.powi(decimals as i32);
+                let factor = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor as f64);
+                // Cycles become a time, and a rate in cycles one in seconds.
+                let smallest = factor.map(|factor| number * factor).or_else(|| match unit {
+                    "B/cycle" => Some(number * clock.hz() as f64),
+                    "cycle" | "cycles" => Some(number * TIME_LIMIT as f64 / clock.hz() as f64),
+                    _ => None,
+                })?;
+                Some(smallest / base as f64)
+            }
+        }
     }
 }
+
+/// The word of a rate without bound.
+const INFINITE: &str = "infinite";
 
 /// A type that a key of a configuration file can hold.
 pub trait Quantity: Sized {
@@ -221,7 +260,7 @@ const RATE_LIMIT: u64 = 10_000_000_000_000_000;
 /// Times in picoseconds.
 const TIMES: &[(&str, u64)] =
     &[("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1)];
-/// Largest time, in picoseconds: one second, assumed, beyond any latency of a machine.
+/// Largest time, in picoseconds: one second, assumed, beyond any latency of a machine; the base unit of tables.
 const TIME_LIMIT: u64 = 1_000_000_000_000;
 
 /// Frequencies in hertz; a [`Clock`] holds whole kilohertz.
@@ -261,7 +300,7 @@ count!(u32, "a whole number from 1 to 4294967295");
 impl Quantity for Option<u32> {
     const EXPECTED: &'static str = "a whole number from 1 to 4294967295, or \"none\"";
 
-    const FORM: Form = Form::Measure { units: &[("", 1)], cycles: &[], words: &["none"] };
+    const FORM: Form = Form::Measure { units: &[("", 1)], base: ("", 1), cycles: &[], words: &["none"] };
 
     fn parse(text: &str, clock: Clock) -> Option<Option<u32>> {
         if text == "none" { Some(None) } else { u32::parse(text, clock).map(Some) }
@@ -276,7 +315,7 @@ impl Quantity for Option<u32> {
 impl Quantity for u64 {
     const EXPECTED: &'static str = "a size from 1 byte to 512 TB, such as 128, \"64KB\" or \"3MB\" (1 KB = 1024 B)";
 
-    const FORM: Form = Form::units(SIZES);
+    const FORM: Form = Form::units(SIZES, ("B", 1));
 
     fn parse(text: &str, _: Clock) -> Option<u64> {
         in_units(text, SIZES, SIZE_LIMIT).filter(|size| *size > 0)
@@ -291,7 +330,7 @@ impl Quantity for u64 {
 impl Quantity for Bytes {
     const EXPECTED: &'static str = "a size from 0 bytes to 512 TB, such as 0, 16 or \"1KB\" (1 KB = 1024 B)";
 
-    const FORM: Form = Form::units(SIZES);
+    const FORM: Form = Form::units(SIZES, ("B", 1));
 
     fn parse(text: &str, _: Clock) -> Option<Bytes> {
         in_units(text, SIZES, SIZE_LIMIT).map(Bytes)
@@ -305,7 +344,7 @@ impl Quantity for Bytes {
 impl Quantity for LineSize {
     const EXPECTED: &'static str = "32, 64, 128 or 256 bytes";
 
-    const FORM: Form = Form::units(SIZES);
+    const FORM: Form = Form::units(SIZES, ("B", 1));
 
     fn parse(text: &str, _: Clock) -> Option<LineSize> {
         in_units(text, SIZES, SIZE_LIMIT).and_then(LineSize::new)
@@ -319,10 +358,10 @@ impl Quantity for LineSize {
 impl Quantity for Rate {
     const EXPECTED: &'static str = "a rate above zero and at most 10000 TB/s, such as \"512GB/s\" (10^9 bytes a second), \"2TB/s\" or \"64B/cycle\", or \"infinite\"";
 
-    const FORM: Form = Form::Measure { units: RATES, cycles: &["B/cycle"], words: &["infinite"] };
+    const FORM: Form = Form::Measure { units: RATES, base: ("B/s", 1), cycles: &["B/cycle"], words: &[INFINITE] };
 
     fn parse(text: &str, clock: Clock) -> Option<Rate> {
-        if text == "infinite" {
+        if text == INFINITE {
             return Some(Rate::INFINITE);
         }
         let rate = in_units(text, RATES, RATE_LIMIT).or_else(|| {
@@ -333,7 +372,7 @@ impl Quantity for Rate {
     }
 
     fn print(&self) -> Plain {
-        if self.is_infinite() { Plain::Text("infinite".to_owned()) } else { print_in(self.0, RATES) }
+        if self.is_infinite() { Plain::Text(INFINITE.to_owned()) } else { print_in(self.0, RATES) }
     }
 }
 
@@ -341,7 +380,8 @@ impl Quantity for Ps {
     const EXPECTED: &'static str =
         "a time of at most one second, such as \"12.5ns\", \"2us\", \"28 cycles\" or \"0.5 cycles\"";
 
-    const FORM: Form = Form::Measure { units: TIMES, cycles: &["cycle", "cycles"], words: &[] };
+    const FORM: Form =
+        Form::Measure { units: TIMES, base: ("s", TIME_LIMIT), cycles: &["cycle", "cycles"], words: &[] };
 
     fn parse(text: &str, clock: Clock) -> Option<Ps> {
         if let Some(time) = in_units(text, TIMES, TIME_LIMIT) {
@@ -359,7 +399,7 @@ impl Quantity for Ps {
 impl Quantity for Clock {
     const EXPECTED: &'static str = "a frequency from 1 kHz to 100 GHz in whole kHz, such as \"1.3GHz\" or \"1380MHz\"";
 
-    const FORM: Form = Form::units(FREQUENCIES);
+    const FORM: Form = Form::units(FREQUENCIES, ("Hz", 1));
 
     fn parse(text: &str, _: Clock) -> Option<Clock> {
         let hz = in_units(text, FREQUENCIES, FREQUENCY_LIMIT)?;
@@ -374,7 +414,7 @@ impl Quantity for Clock {
 impl Quantity for Attojoules {
     const EXPECTED: &'static str = "an energy from 0 to 1000 nJ, such as \"3.92pJ\", \"540fJ\" or \"0pJ\"";
 
-    const FORM: Form = Form::units(ENERGIES);
+    const FORM: Form = Form::units(ENERGIES, ("pJ", 1_000_000));
 
     fn parse(text: &str, _: Clock) -> Option<Attojoules> {
         in_units(text, ENERGIES, ENERGY_LIMIT).map(Attojoules)
@@ -532,5 +572,18 @@ mod tests {
             assert!(Rate::parse(&format!("{number}TB/s"), clock()).is_none_or(|_| length < 5));
             assert_eq!(Ps::parse(&format!("0.{number}ns"), clock()).is_some(), length == 1);
         }
+    }
+
+    #[test]
+    fn a_value_is_a_number_in_its_base_unit() {
+        let clock = Clock::from_hz(2_000_000_000);
+        let of = |form: Form, text| form.number(text, clock);
+        assert_eq!([of(u64::FORM, "3MB"), of(Bytes::FORM, "0")], [Some(3_145_728.0), Some(0.0)]);
+        assert_eq!([of(Rate::FORM, "50GB/s"), of(Rate::FORM, "64B/cycle")], [Some(5e10), Some(1.28e11)]);
+        assert_eq!(of(Rate::FORM, "infinite"), Some(f64::INFINITY));
+        assert_eq!([of(Ps::FORM, "500 ns"), of(Ps::FORM, "28 cycles")], [Some(5e-7), Some(1.4e-8)]);
+        assert_eq!([of(Clock::FORM, "1.3GHz"), of(Attojoules::FORM, "540fJ")], [Some(1.3e9), Some(0.54)]);
+        assert_eq!([of(u8::FORM, "16"), of(Fraction::FORM, "1/16")], [Some(16.0), Some(0.0625)]);
+        assert_eq!([of(Option::<u32>::FORM, "none"), of(bool::FORM, "true"), of(u64::FORM, "3XB")], [None; 3]);
     }
 }

@@ -69,7 +69,7 @@ fn of_form(form: Form) -> Value {
         Form::Count(most) => json!({ "type": "integer", "minimum": 1, "maximum": most }),
         Form::Words(words) => json!({ "enum": words }),
         Form::Fraction => number_or(r"^[0-9]+(\.[0-9]*)?( */ *[0-9]+(\.[0-9]*)?)?$"),
-        Form::Measure { units, cycles, words } => {
+        Form::Measure { units, cycles, words, .. } => {
             let names: Vec<&str> = units.iter().map(|(name, _)| *name).chain(cycles.iter().copied()).collect();
             let words: String = words.iter().map(|word| format!("|{word}")).collect();
             let pattern = format!(r"^([0-9]+(\.[0-9]*)? *({}){words})$", names.join("|"));

@@ -23,7 +23,8 @@ pub fn program(seed: u64, index: u64) -> Program {
     names.extend(dice.percent(40).then_some("y"));
     let data = names.len();
     names.push(FLAG);
-    let declared = names.into_iter().map(|name| LocationDeclaration { name: name.to_owned(), initial: 0 });
+    let declared =
+        names.into_iter().map(|name| LocationDeclaration { name: name.to_owned(), initial: 0, value_type: None });
     let readers = 1 + dice.below(2);
     let mut threads: Vec<Thread> = (0..readers as u32).map(|number| thread(number, number as u8, 0)).collect();
     threads.iter_mut().for_each(|thread| reader(thread, data, dice));

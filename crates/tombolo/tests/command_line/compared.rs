@@ -2,7 +2,7 @@
 
 use crate::{SMALL, TINY, json, outcome, small_compare, stderr, stdout, tombolo};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
@@ -226,9 +226,12 @@ fn one_swept_setting_is_an_axis_and_two_are_a_family_of_lines() {
     let rows = table(folder.path(), "results.csv");
     assert_eq!(rows.len(), 8, "the baseline is one of them");
     assert!(rows.iter().all(|row| !row["set.gpu_link.rate"].is_empty() && !row["set.l2.ways"].is_empty()));
+    let rates: BTreeSet<&str> = rows.iter().map(|row| row["set.gpu_link.rate"].as_str()).collect();
+    assert!(rates.contains("100000000000") && rates.contains("400000000000"), "bytes a second: {rates:?}");
+    assert!(rows.iter().all(|row| row["digest"].len() == 17 && row["digest"].starts_with('d')), "{rows:?}");
     let cell = |rate: &str, ways: &str| {
         let is_it = |row: &&BTreeMap<String, String>| {
-            row["design"] == "hmg" && row["set.gpu_link.rate"] == rate && row["set.l2.ways"] == ways
+            row["design"] == "hmg" && row["set.gpu_link.rate.text"] == rate && row["set.l2.ways"] == ways
         };
         number(rows.iter().find(is_it).expect("a row of each combination"), "speedup")
     };
