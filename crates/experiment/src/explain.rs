@@ -9,7 +9,9 @@
 //! What counters can tell of a class stands in one table, in two parts. *Measures* count what is waited for: loads that go to
 //! another GPU. *Causes* count what brings it about: lines that a directory eviction took. All are events; bytes count as
 //! lines. The measure of a difference is the first that changed the same way, the cause the one that changed most. The cause
-//! is the counter behind it where it accounts for most of what the measure did.
+//! is the counter behind it where it accounts for most of what the measure did. A counter that changed by too few events to
+//! account for most of the class's cycles is not named: an event costs at most [`CYCLES_OF_AN_EVENT`], but at boundaries and
+//! outside kernels, where one may hold the whole machine.
 
 use serde_json::Value;
 use std::fmt;
@@ -91,6 +93,12 @@ impl fmt::Display for Change {
 /// Bytes that count as an event. Source: assumed, those of the lines of most machines.
 const BYTES_OF_AN_EVENT: f64 = 128.0;
 
+/// Warp-slot cycles that one event costs at most. Source: assumed, a load of 2,048 cycles that all 32 warps of a CTA wait for.
+const CYCLES_OF_AN_EVENT: f64 = 65_536.0;
+
+/// Classes in which one event may hold all warp slots.
+const MACHINE_WIDE: [&str; 2] = ["kernel_boundary", "idle"];
+
 /// A cause that changed by this part of what its class's measure did accounts for it. Source: assumed, most of it.
 const MOST: f64 = 0.5;
 
@@ -165,8 +173,18 @@ const BEHIND: [Behind; 16] = [
             "paging.prefetched_bytes",
             "coherence.bulk_invalidations",
             "publication.drains.release",
+            "sm.l1_invalidations",
+            "elision.flushes",
+            "elision.invalidations",
+            "elision.dropped_lines",
         ],
-        measures: &["coherence.phases"],
+        measures: &[
+            "coherence.phases",
+            "elision.boundaries",
+            "coherence.writes",
+            "inter_gpu_bytes",
+            "dram.write_bytes",
+        ],
     },
     Behind {
         class: "idle",
@@ -213,18 +231,23 @@ pub fn differences(pairs: &[(&RunRecord, &RunRecord)], time: TimeChoice) -> Vec<
     let mut differences: Vec<Difference> = classes
         .map(|(at, class)| {
             let [from, to] = [0, 1].map(|side| mean(at, side));
-            Difference { class, from, to, counter: behind(class, to > from, &values) }
+            let cycles = pairs
+                .iter()
+                .map(|(first, other)| other.stalls.named()[at].1 as f64 - first.stalls.named()[at].1 as f64);
+            Difference { class, from, to, counter: behind(class, to > from, cycles.sum::<f64>().abs(), &values) }
         })
         .collect();
     differences.sort_by(|one, another| another.growth().abs().total_cmp(&one.growth().abs()));
     differences
 }
 
-/// The counter behind a class that grew, or shrank.
-fn behind(class: &str, grew: bool, values: &[Vec<Value>; 2]) -> Option<Change> {
+/// The counter behind a class that grew, or shrank, by so many warp-slot cycles.
+fn behind(class: &str, grew: bool, cycles: f64, values: &[Vec<Value>; 2]) -> Option<Change> {
     let behind = BEHIND.iter().find(|behind| behind.class == class)?;
-    let [causes, mut measures] =
-        [behind.causes, behind.measures].map(|paths| changes(paths, grew, values).collect::<Vec<_>>().into_iter());
+    let can_explain =
+        |(_, events): &(Change, f64)| MACHINE_WIDE.contains(&class) || events * CYCLES_OF_AN_EVENT >= MOST * cycles;
+    let [causes, mut measures] = [behind.causes, behind.measures]
+        .map(|paths| changes(paths, grew, values).filter(can_explain).collect::<Vec<_>>().into_iter());
     let cause = causes.reduce(|best, next| if next.1 > best.1 { next } else { best });
     let measure = measures.find(|(change, _)| change.part() >= NOTICED);
     match (cause, measure) {
@@ -276,12 +299,22 @@ mod tests {
             vec![serde_json::json!({ "coherence": coherence })]
         };
         let named =
-            |evictions| behind("gpu", true, &[values(0, 100), values(evictions, 300)]).map(|change| change.path);
+            |evictions| behind("gpu", true, 1e6, &[values(0, 100), values(evictions, 300)]).map(|change| change.path);
         assert_eq!(named(150), Some("coherence.lines_invalidated_by_eviction"));
         assert_eq!(named(50), Some("coherence.inter_gpu_loads"));
-        let fell = behind("gpu", false, &[values(9, 300), values(0, 100)]);
+        let fell = behind("gpu", false, 1e6, &[values(9, 300), values(0, 100)]);
         assert_eq!(fell, Some(Change { path: "coherence.inter_gpu_loads", from: 300, to: 100 }));
-        assert_eq!(behind("gpu", false, &[values(0, 100), values(0, 100)]), None);
+        assert_eq!(behind("gpu", false, 1e6, &[values(0, 100), values(0, 100)]), None);
+    }
+
+    #[test]
+    fn events_that_are_too_few_for_the_cycles_explain_nothing() {
+        let hits = |hits: u64| vec![serde_json::json!({ "l1": { "hits": hits } })];
+        let few = |cycles| behind("l1", true, cycles, &[hits(0), hits(16)]).map(|change| change.path);
+        assert_eq!((few(2e6), few(3e6)), (Some("l1.hits"), None));
+        let phases = |phases: u64| vec![serde_json::json!({ "coherence": { "phases": phases } })];
+        let boundary = behind("kernel_boundary", true, 1e9, &[phases(4), phases(8)]);
+        assert_eq!(boundary.map(|change| change.path), Some("coherence.phases"), "a phase holds the machine");
     }
 
     #[test]
