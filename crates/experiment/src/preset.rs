@@ -43,6 +43,11 @@ pub fn papers() -> Vec<&'static str> {
     PRESETS.iter().filter(|preset| preset.name == ABOUT).map(|preset| preset.group).collect()
 }
 
+/// Suites of workloads that ship, in order of name.
+pub fn suites() -> Vec<&'static str> {
+    PRESETS.iter().filter(|preset| preset.group == SUITES).map(|preset| preset.name).collect()
+}
+
 /// What ships of `paper`: what is told of it, and its experiments in the order of the paper.
 ///
 /// # Errors
@@ -60,9 +65,9 @@ pub fn paper(name: &str) -> Result<(Paper, Vec<(File, Experiment)>), SpecError> 
 /// # Errors
 /// No such suite ships.
 pub(crate) fn suite(name: &str) -> Result<(File, Suite), SpecError> {
-    let suites: Vec<&Preset> = PRESETS.iter().filter(|preset| preset.group == SUITES).collect();
-    let known = || suites.iter().map(|preset| preset.name.to_owned()).collect();
-    let found = suites.iter().find(|preset| preset.name == name).ok_or_else(|| unknown("suite", name, known()))?;
+    let known = || suites().into_iter().map(str::to_owned).collect();
+    let found = PRESETS.iter().find(|preset| preset.group == SUITES && preset.name == name);
+    let found = found.ok_or_else(|| unknown("suite", name, known()))?;
     let file = found.file();
     let suite = file.read()?;
     Ok((file, suite))
@@ -117,7 +122,7 @@ mod tests {
 
     #[test]
     fn workloads_have_the_footprints_that_the_paper_states_of_them() {
-        for name in PRESETS.iter().filter(|preset| preset.group == SUITES).map(|preset| preset.name) {
+        for name in suites() {
             let (_, suite) = suite(name).expect("readable");
             let mut wrong = Vec::new();
             for one in &suite.workload {

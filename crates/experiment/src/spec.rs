@@ -256,11 +256,12 @@ pub(crate) enum Dimension {
 /// A mean over workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub enum Mean {
     /// Of ratios.
+    #[serde(rename = "geometric")]
     Geometric,
     /// Of counts and shares.
+    #[serde(rename = "arithmetic")]
     Arithmetic,
 }
 
@@ -320,11 +321,12 @@ pub struct Metric {
 /// How a value is normalised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub enum Relative {
     /// Baseline ÷ value: of times.
+    #[serde(rename = "speed-up")]
     SpeedUp,
     /// Value ÷ baseline.
+    #[serde(rename = "ratio")]
     Ratio,
 }
 
@@ -382,19 +384,24 @@ pub struct Chart {
 /// Shapes of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// A group of bars a row.
+    #[serde(rename = "bars")]
     Bars,
     /// A line a column.
+    #[serde(rename = "lines")]
     Lines,
     /// A bar a row, a part a column.
+    #[serde(rename = "stacked")]
     Stacked,
     /// A point a row.
+    #[serde(rename = "scatter")]
     Scatter,
     /// A cell a row and column, coloured by its value.
+    #[serde(rename = "heat")]
     Heat,
     /// No drawing.
+    #[serde(rename = "table")]
     Table,
 }
 
@@ -416,15 +423,18 @@ pub struct Published {
 /// The four kinds of claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Arithmetic of the paper: measured must equal `paper`, or else `predicted`, as precisely as that is stated.
+    #[serde(rename = "identity")]
     Identity,
     /// A closed-form prediction of a directed program: must pass.
+    #[serde(rename = "mechanism")]
     Mechanism,
     /// One ahead of another, or a trend; repeated before it is called robust.
+    #[serde(rename = "direction")]
     Direction,
     /// Shown beside the paper's value, never judged.
+    #[serde(rename = "magnitude")]
     Magnitude,
 }
 
@@ -496,15 +506,18 @@ pub struct Cell {
 /// How several numbers become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub enum Take {
     /// The least.
+    #[serde(rename = "least")]
     Least,
     /// The one below which a tenth of them lie.
+    #[serde(rename = "lowest-tenth")]
     LowestTenth,
     /// The greatest.
+    #[serde(rename = "greatest")]
     Greatest,
     /// The one in the middle; of two in the middle their mean.
+    #[serde(rename = "median")]
     Median,
 }
 

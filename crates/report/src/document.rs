@@ -166,20 +166,25 @@ pub struct Chart {
 
 /// Shapes a figure may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum ChartKind {
     /// One group of bars a row, one bar a column; points in their place on a logarithmic axis.
     #[default]
+    #[serde(rename = "bars")]
     Bars,
     /// One line a column, over the rows in order.
+    #[serde(rename = "lines")]
     Lines,
     /// One bar a row, one part a column.
+    #[serde(rename = "stacked")]
     Stacked,
     /// One point a row: the second column over the first number, on equal scales.
+    #[serde(rename = "scatter")]
     Scatter,
     /// One cell a row and column, coloured by its value: rows along the horizontal axis, columns along the vertical.
+    #[serde(rename = "heat")]
     Heat,
     /// No drawing.
+    #[serde(rename = "table")]
     Table,
 }
 
@@ -233,15 +238,18 @@ pub const FORETOLD: &str = "said before the first run: this may fail";
 
 /// The four kinds of claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum ClaimKind {
     /// Arithmetic of the paper: must match exactly.
+    #[serde(rename = "identity")]
     Identity,
     /// A closed-form prediction of a directed workload: must pass.
+    #[serde(rename = "mechanism")]
     Mechanism,
     /// One ahead of another, or a trend.
+    #[serde(rename = "direction")]
     Direction,
     /// A ratio, printed beside ours.
+    #[serde(rename = "magnitude")]
     Magnitude,
 }
 

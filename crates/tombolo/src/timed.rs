@@ -9,7 +9,7 @@ pub(crate) struct TimeArgument {
     /// The time that is told and compared: from the first kernel's opening to the last one's end; of the kernels alone; of the
     /// whole program, with its copies
     #[arg(
-        long,
+        long = "time",
         value_name = "region|kernels|whole",
         value_enum,
         default_value = "region",

@@ -140,10 +140,10 @@ pub enum Broken {
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Broken::Rule(rule) => write!(f, "{rule:?}"),
-            Broken::Nmoesi(rule) => write!(f, "{rule:?}"),
-        }
+        f.write_str(match self {
+            Broken::Rule(rule) => rule.name(),
+            Broken::Nmoesi(rule) => rule.name(),
+        })
     }
 }
 

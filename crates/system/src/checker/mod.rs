@@ -60,15 +60,18 @@ pub struct Violation {
 
 /// In which way a load is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// It returned what had been overwritten before it.
+    #[serde(rename = "old")]
     Old,
     /// It returned a store that happens after it, or that nobody had issued.
+    #[serde(rename = "future")]
     Future,
     /// It returned a store to other bytes.
+    #[serde(rename = "misplaced")]
     Misplaced,
     /// A poll passed on its flag and returned bytes older than the store that leaves the flag.
+    #[serde(rename = "early-flag")]
     EarlyFlag,
 }
 

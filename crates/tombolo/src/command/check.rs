@@ -36,32 +36,32 @@ pub(crate) struct Arguments {
     designs: Vec<String>,
     /// Litmus test, or a folder of .litmus files, searched to its depths; may be repeated [default, without --random
     /// and --mutants: the tests that ship]
-    #[arg(long, value_name = "FILE|DIR")]
+    #[arg(long = "litmus", value_name = "FILE|DIR")]
     litmus: Vec<PathBuf>,
     /// Checks N random programs, whose final states the memory model itself is asked for
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
+    #[arg(long = "random", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
     random: Option<u64>,
     /// The series of random programs; with --timed, the first run
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long = "seed", value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Attacks the timing model in place of exploring: N runs a design [without N: 1000] of the tests named, or of
     /// those that ship and random programs, on drawn machines with drawn delays
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1000", value_parser = clap::value_parser!(u64).range(1..=10_000_000), allow_negative_numbers = true)]
+    #[arg(long = "timed", value_name = "N", num_args = 0..=1, default_missing_value = "1000", value_parser = clap::value_parser!(u64).range(1..=10_000_000), allow_negative_numbers = true)]
     timed: Option<u64>,
     /// Breaks the designs' protocols on purpose, one rule at a time, and shows which of the tests that ship catch each:
     /// up to three, or how many of `all`
-    #[arg(long, value_name = "TESTS", num_args = 0..=1, default_missing_value = "enough")]
+    #[arg(long = "mutants", value_name = "TESTS", num_args = 0..=1, default_missing_value = "enough")]
     mutants: Option<MutantTests>,
     /// Lists in place of exploring what the memory model allows: every outcome of a litmus test, or of those of a folder,
     /// and which are sequentially consistent; may be repeated
-    #[arg(long, value_name = "FILE|DIR", conflicts_with_all = ["designs", "litmus", "random", "seed", "timed", "mutants"])]
+    #[arg(long = "model", value_name = "FILE|DIR", conflicts_with_all = ["designs", "litmus", "random", "seed", "timed", "mutants"])]
     model: Vec<PathBuf>,
     /// Holds observations of a device to --model: a table with the columns test, placement, outcome and count, for files
     /// named TEST@PLACEMENT.litmus
-    #[arg(long, value_name = "FILE.csv", requires = "model")]
+    #[arg(long = "observed", value_name = "FILE.csv", requires = "model")]
     observed: Option<PathBuf>,
     /// Accepts tests that are unreadable or unsupported: the exit status is that of the others
-    #[arg(long)]
+    #[arg(long = "partial")]
     partial: bool,
     #[command(flatten)]
     threads: ThreadsArgument,
@@ -73,8 +73,10 @@ pub(crate) struct Arguments {
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum MutantTests {
     /// Those that its rule names, then others, until three have caught it; random programs where fewer do
+    #[value(name = "enough")]
     Enough,
     /// All that ship, and all random programs of the series
+    #[value(name = "all")]
     All,
 }
 

@@ -16,10 +16,10 @@ pub(crate) struct Arguments {
     /// Paper: hmg, numa-gpu, cpelide, gps or umh, or all of these, each into a folder of its own
     paper: String,
     /// One figure alone: its number, or a name of `list experiments`; its page and tables have its name
-    #[arg(long, value_name = "F")]
+    #[arg(long = "figure", value_name = "F")]
     figure: Option<String>,
     /// Folder for results, tables and the report; finished points in it are not run again [default: tombolo-PAPER]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long = "out", value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
     study: StudyArguments,

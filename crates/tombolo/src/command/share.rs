@@ -32,10 +32,10 @@ pub(crate) struct Arguments {
     /// Workload of `list workloads`, with parameters: triad,elements=4096; or trace:PATH of a folder with a
     /// kernelslist.g, such a list, or a file of `trace import` or `trace record`; a PATH with a comma goes in double
     /// quotes: 'trace:"a,b"'
-    #[arg(long, value_name = "W[,KEY=VALUE…]|trace:PATH")]
+    #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH")]
     workload: Option<String>,
     /// As `--workload trace:PATH`, without quotes
-    #[arg(long, value_name = "PATH", hide = true)]
+    #[arg(long = "trace", value_name = "PATH", hide = true)]
     trace: Option<PathBuf>,
     #[command(flatten)]
     threads: ThreadsArgument,

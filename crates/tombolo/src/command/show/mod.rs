@@ -21,15 +21,20 @@ pub(crate) struct Arguments {
 #[derive(clap::Subcommand)]
 enum What {
     /// The values of a machine, with --sources where each comes from, with --diff those that differ from another's
+    #[command(name = "machine")]
     Machine(described::Arguments),
     /// The values of a design, likewise
+    #[command(name = "design")]
     Design(described::Arguments),
     /// A workload: its parameters with their ranges, and the bytes of its arrays
+    #[command(name = "workload")]
     Workload(workload::Arguments),
     /// The counters of a run's record: name, unit and meaning
+    #[command(name = "counters")]
     Counters(counters::Arguments),
     /// The JSON schema of a machine's or a design's file, for editors: put it in a file, and its path behind `#:schema` in
     /// the first line of a .toml file
+    #[command(name = "schema")]
     Schema(schema::Arguments),
 }
 

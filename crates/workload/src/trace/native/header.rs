@@ -83,8 +83,9 @@ struct KernelEntry {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 enum CommandEntry {
+    #[serde(rename = "launch")]
     Launch {
         kernel: u32,
         stream: u32,
@@ -92,22 +93,20 @@ enum CommandEntry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on: Option<OnEntry>,
     },
-    Copy {
-        address: u64,
-        bytes: u64,
-        to_device: bool,
-    },
-    Host {
-        phase: u32,
-    },
+    #[serde(rename = "copy")]
+    Copy { address: u64, bytes: u64, to_device: bool },
+    #[serde(rename = "host")]
+    Host { phase: u32 },
+    #[serde(rename = "barrier")]
     Barrier,
 }
 
 /// Bit `i`: on number `i`.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 enum OnEntry {
+    #[serde(rename = "gpus")]
     Gpus(u64),
+    #[serde(rename = "modules")]
     Modules(u64),
 }
 
