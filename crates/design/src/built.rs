@@ -88,6 +88,7 @@ impl DesignConfig {
             sectors: Sectors::default(),
             nmoesi: self.coherence.nmoesi(),
             broken_rule: None,
+            broken_transfer: None,
         }
     }
 
