@@ -89,6 +89,7 @@ impl DesignConfig {
             nmoesi: self.coherence.nmoesi(),
             polls: self.polls.of_protocol(),
             broken_rule: None,
+            broken_transfer: None,
         }
     }
 

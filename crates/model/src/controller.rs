@@ -148,6 +148,7 @@ impl Controller {
                 }
             }
             Message::Delivered { ticket, line } => self.delivered((ticket, line), parts),
+            Message::Transfer { .. } => parts.tell_groups(self.id, message),
             Message::AskAccesses => tell_accesses(self.id, parts),
             Message::Written { join } => self.part_done(join, parts),
             Message::LanesIn(lanes) => {

@@ -79,6 +79,7 @@ pub mod switch;
 pub mod timeline;
 pub mod tlb;
 pub mod traffic;
+pub mod transfer;
 pub mod translation;
 pub mod tree;
 pub mod turning_link;

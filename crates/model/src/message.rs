@@ -403,6 +403,13 @@ pub enum Message<D: Contents> {
         /// Whether to count them.
         counted: bool,
     },
+    /// To a controller, from the command processor, and from there to the first slice of each group: the host reads or writes.
+    Transfer {
+        /// Its number.
+        number: u32,
+        /// Whether it reads: then only values are looked at.
+        is_read: bool,
+    },
     /// To the command processor: a controller has done its part of the phase.
     PhaseDone {
         /// Whose boundary.

@@ -176,6 +176,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
             Message::Begin { slot, launch } => self.slice_mut(slice).1.flags_mut(uncore).begin(slot, launch),
             Message::Translate { sm, page } => self.translate(slice, (sm, page), site, out),
             Message::Walk { page, wanted } => self.walk(slice, (page, wanted), site, out),
+            Message::Transfer { number, is_read } => self.transfer(slice, (number, is_read), (site, uncore), out),
             Message::Act { action, extent, counted, act } => {
                 self.act(slice, (action, extent, counted), act, (site, uncore), out);
             }

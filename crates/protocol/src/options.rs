@@ -4,6 +4,7 @@ use crate::broken_rule::BrokenRule;
 use crate::elision::Holds;
 use crate::nmoesi::NmoesiOptions;
 use crate::topology::Class;
+use crate::transfer::BrokenTransfer;
 use tombolo_types::{Promise, Sectors};
 
 /// When a store leaves an L2.
@@ -148,4 +149,6 @@ pub struct Options {
     pub nmoesi: NmoesiOptions,
     /// The broken rule, if any.
     pub broken_rule: Option<BrokenRule>,
+    /// The broken rule of transfers between host and device, if any.
+    pub broken_transfer: Option<BrokenTransfer>,
 }

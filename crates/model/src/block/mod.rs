@@ -31,6 +31,7 @@ use crate::below::{Below, L2};
 use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
 use crate::flags::Shown;
+use crate::memory::Memory;
 use crate::message::Message;
 use crate::packet::{Packet, Told};
 use crate::site::{Routing, Site};
@@ -38,6 +39,7 @@ use crate::watch::Contents;
 use client::Client;
 use geometry::Geometry;
 use home::Home;
+use std::ops::Range;
 use tombolo_protocol::elision::LineSet;
 use tombolo_protocol::nodes::{Carried, Class, Node, Nodes};
 use tombolo_protocol::options::{Facts, Options};
@@ -277,6 +279,14 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
 
     fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         panic!("{}: a copy writes {line}, and blocks come by themselves", here.site.module)
+    }
+
+    fn host_wrote(&mut self, _: &[Range<u64>], here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        panic!("{}: a host writes past its cache, and blocks come by it", here.site.module)
+    }
+
+    fn host_reads(&self, line: Line, _: &Memory<D>, site: &Site<Blocks<N>, D>) -> D {
+        panic!("{}: a host reads {line} past its cache, and blocks come by it", site.module)
     }
 
     fn warm(&mut self, _: Line, _: Mask, _: SliceView<'_, Blocks<N>, D>) {}

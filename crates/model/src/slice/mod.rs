@@ -11,7 +11,7 @@
 //!
 //! - `held`: what requests wait for here. `publish`: pages published to their subscribers.
 //! - `request`: requests, from their arrival to what they cause. `past`: those that memory takes in place of the L2. `registers`: which of them may miss.
-//!   `uncredited`: stores that wait for a credit. `fill`: answers.
+//!   `uncredited`: stores that wait for a credit. `fill`: answers. `transfer`: what the host reads and writes between kernels.
 //!   `invalidate`: invalidations and the directory. `write_back`: lines stored and evicted. `prefetch`: hints for the
 //!   host's caches.
 
@@ -24,6 +24,7 @@ mod prefetch;
 mod publish;
 mod registers;
 mod request;
+mod transfer;
 mod uncredited;
 mod write_back;
 

@@ -31,6 +31,7 @@ mod start;
 mod streams;
 mod time;
 mod traces;
+mod transfers;
 mod tree;
 mod values;
 mod waits;
