@@ -77,6 +77,8 @@ pub enum BrokenRule {
     FillForgetsOthers,
     /// A request passes one that is parked on its line's miss.
     RequestPassesParked,
+    /// A request passes one of its line that came before it, and lacks a miss register when it runs again.
+    RequestPassesDeferred,
     /// A load passes a store of its line that waits for a credit.
     LoadPassesStore,
     /// An invalidation of a region reaches one of its lines only.
@@ -99,7 +101,7 @@ pub enum BrokenRule {
 
 impl BrokenRule {
     /// Every one.
-    pub const ALL: [BrokenRule; 46] = [
+    pub const ALL: [BrokenRule; 47] = [
         BrokenRule::AcquireKeepsL1,
         BrokenRule::AcquireKeepsL2,
         BrokenRule::LoadIgnoresScope,
@@ -137,6 +139,7 @@ impl BrokenRule {
         BrokenRule::InvalidationPassesFill,
         BrokenRule::FillForgetsOthers,
         BrokenRule::RequestPassesParked,
+        BrokenRule::RequestPassesDeferred,
         BrokenRule::LoadPassesStore,
         BrokenRule::InvalidationReachesOneLine,
         BrokenRule::ReleaseForgetsPending,
