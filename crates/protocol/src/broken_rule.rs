@@ -100,6 +100,8 @@ broken_rules! {
         FillForgetsOthers = "FillForgetsOthers",
         /// A request passes one that is parked on its line's miss.
         RequestPassesParked = "RequestPassesParked",
+        /// A request passes one of its line that came before it, and lacks a miss register when it runs again.
+        RequestPassesDeferred = "RequestPassesDeferred",
         /// A load passes a store of its line that waits for a credit.
         LoadPassesStore = "LoadPassesStore",
         /// An invalidation of a region reaches one of its lines only.

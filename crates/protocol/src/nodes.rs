@@ -15,7 +15,9 @@
 //!    masks.
 //! 6. Where queues have so many slots, a step is taken when there is room for all that it sends. What an answer or a block of a
 //!    peer makes a node say waits in the transaction that it ends: answers are taken whatever the queues hold.
-//! 7. A plan's [`Action::Merge`](crate::plan::Action::Merge) is [`Event::Merge`] for each block of a client. It is done
+//! 7. Requests of a block run at a client in the order of their arrival, those that wait for its transaction and those that lack
+//!    a resource of the host among them: [`host`](crate::host) has that order.
+//! 8. A plan's [`Action::Merge`](crate::plan::Action::Merge) is [`Event::Merge`] for each block of a client. It is done
 //!    when no block [owes](Nodes::owes) anything.
 
 use crate::block::BlockData;

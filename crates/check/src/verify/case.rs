@@ -1,6 +1,6 @@
 //! What is tested: a program, the final states the model allows it, and the event that is asked for.
 
-use super::corpus::{CORE, HOST, HOST_POLLING, KERNELS, POLLING, SHAPES};
+use super::corpus::{CORE, HOST, HOST_POLLING, KERNELS, POLLING, QUEUES, SHAPES};
 use crate::axiomatic::{Limits, ModelError, Outcomes, barriers_meet, outcomes};
 use crate::explore::{Evictions, too_large};
 use crate::litmus::{Condition, FinalState, Litmus, Program, parse};
@@ -156,15 +156,20 @@ impl Case {
         ends_of(POLLING)
     }
 
+    /// The tests of requests that lack a resource of a cache that ship with the crate.
+    pub fn queues() -> Vec<Case> {
+        read_all(QUEUES)
+    }
+
     /// The tests with host threads that ship with the crate, those that poll last. A design whose machine has no host does
     /// not run them.
     pub fn host() -> Vec<Case> {
         [read_all(HOST), ends_of(HOST_POLLING)].concat()
     }
 
-    /// The tests that ship with the crate and need no host: core, shapes, kernels, polling.
+    /// The tests that ship with the crate and need no host: core, shapes, kernels, polling, queues.
     pub fn shipped() -> Vec<Case> {
-        [Case::core(), Case::shapes(), Case::kernels(), Case::polling()].concat()
+        [Case::core(), Case::shapes(), Case::kernels(), Case::polling(), Case::queues()].concat()
     }
 
     /// When caches make room: not where an end is asked for, which an eviction would bring by chance.

@@ -145,6 +145,11 @@ pub(super) const POLLING: &[(&str, &str)] = shipped!["polling":
     "Polling.sys.litmus",
 ];
 
+/// Tests of requests that lack a resource, where these are few, by file name.
+pub(super) const QUEUES: &[(&str, &str)] = shipped!["queues":
+    "CoWR+queue.gpu.litmus",
+];
+
 /// Tests with threads on the host, by file name. Source: see `tests/data/host/README.md`.
 pub(super) const HOST: &[(&str, &str)] = shipped!["host":
     "2+2W+host+relaxed.sys.litmus",

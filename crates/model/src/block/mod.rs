@@ -5,7 +5,8 @@
 //! is to either the protocol keeps, in a slot for each; rules of values are all there.
 //!
 //! - `geometry`: which line is of which block. `bytes`: some bytes of a block. `post`: what slices tell each other, on its way.
-//! - `client`: requests from their arrival to their answer, and what a home asks. `room`: what must go for others.
+//! - `client`: requests from their arrival to their answer, and what a home asks. `turn`: the order in which they run. `room`:
+//!   what must go for others.
 //!   `merge`: what releases and launches ask. `home`: the directory beside host memory.
 //!
 //! Times: a request occupies the slice's port and takes its access time; one that finds its bytes in the stack alone looks
@@ -22,6 +23,7 @@ mod merge;
 mod post;
 mod room;
 mod stats;
+mod turn;
 
 pub use bytes::{Bytes, Held};
 pub use post::{Letter, Post};
@@ -305,7 +307,7 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
 
     fn waiting(&self) -> impl Iterator<Item = (&'static str, Line)> + '_ {
         let lines = |block: Block| self.geometry.line(block, 0);
-        let clients = self.client.waiting().map(move |(what, block)| (what, lines(block)));
+        let clients = self.client.waiting(self.geometry).map(move |(what, block)| (what, lines(block)));
         let homes = self.home.iter().flat_map(Home::waiting);
         clients.chain(homes.map(move |block| ("a transaction of its block", lines(block))))
     }

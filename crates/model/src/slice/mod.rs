@@ -43,8 +43,8 @@ use crate::packet::{Packet, Payload};
 use crate::site::Site;
 use crate::watch::Contents;
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
+use tombolo_protocol::host::Backlog;
 use tombolo_protocol::{
     Class, Coherence, Event, Homes, LineState, ModuleSet, Pending, Request, Requester, Sharers, Slot, coherence,
 };
@@ -247,7 +247,7 @@ pub struct Slice<D: Contents> {
     directory: Directory<Sharers>,
     mshr: Mshr<Miss, Waiter, Item<D>>,
     registers: Registers,
-    queues: [VecDeque<Item<D>>; LEVELS],
+    queues: [Backlog<Item<D>>; LEVELS],
     /// Requests in its input queues.
     queued: u32,
     /// By level: stores that wait for a credit, with those behind them.
@@ -379,13 +379,13 @@ impl<D: Contents> Slice<D> {
                     debug_assert!(self.mshr.find(line).is_none() && self.cache.peek(line).is_none(), "{line} is fed");
                     break;
                 }
-                let Some(&item) = self.queues[level].front() else { break };
+                let Some(&item) = self.queues[level].get(0) else { break };
                 self.starved[level] = None;
                 let now = here.out.now();
                 if self.take(&item, now, here) == Taken::NoRoom {
                     break;
                 }
-                self.queues[level].pop_front();
+                self.queues[level].pop();
                 self.queued -= 1;
                 self.prefetch_queue(level, here.view());
             }
@@ -403,7 +403,7 @@ impl<D: Contents> Slice<D> {
 
     /// Requests that wait for a resource, for a report of who waits for whom.
     pub fn waiting(&self) -> impl Iterator<Item = (&'static str, Line)> + '_ {
-        let queued = self.queues.iter().flatten().map(|item| ("an input queue", item.body.line));
+        let queued = self.queues.iter().flat_map(Backlog::iter).map(|item| ("an input queue", item.body.line));
         let uncredited = self.uncredited.iter().flat_map(Uncredited::requests);
         let uncredited = uncredited.map(|item| ("a lack of store credits", item.body.line));
         let misses = self.mshr.entries().map(|entry| ("a pending miss", self.mshr.line(entry)));

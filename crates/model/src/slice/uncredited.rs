@@ -185,7 +185,7 @@ impl<D: Contents> Slice<D> {
                     // It lacks a miss register, and those behind it in its lane wait for that too.
                     let rest = self.uncredited[level].give_up(turn, item);
                     self.queued -= rest.len() as u32;
-                    self.queue_first(rest, here);
+                    self.queue_first(&rest, here);
                     break;
                 }
                 self.queued -= 1;

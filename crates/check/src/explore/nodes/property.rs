@@ -14,7 +14,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         let done = (0..state.fronts.threads.len()).all(|thread| self.instruction(state, thread).is_none());
         let rests = state.messages.is_empty()
             && state.merges.is_empty()
-            && state.held.iter().all(Option::is_none)
+            && state.waiting().next().is_none()
             && state.fronts.registers.iter().all(|register| register.awaits.is_none())
             && !state.slots.iter().any(P::is_busy);
         let stuck = is_final && !(done && rests);
