@@ -259,8 +259,7 @@ impl Driver {
             }
             Message::Serviced => self.take_batch(out),
             Message::Accessed { page, module } => {
-                let modules = self.accessed.entry(page).or_default();
-                *modules = modules.and(ModuleSet::only(module));
+                self.accessed.entry(page).or_default().add(module);
             }
             Message::AccessesTold => self.accesses_told(out),
             Message::TrackingEnds => self.end_tracking(out),
@@ -480,13 +479,13 @@ impl Driver {
 
     fn map<D: Contents>(&mut self, page: Page, after: Residence, told: ModuleSet, out: &mut Out<'_, D>) {
         self.pages.insert(page, after);
-        for module in self.all_modules().filter(|module| told.contains(*module)) {
+        for module in told {
             self.order(module, page, PagingOrder::Map(after.mapping(module)), out);
         }
     }
 
     fn order_all<D: Contents>(&self, modules: ModuleSet, page: Page, order: PagingOrder, out: &mut Out<'_, D>) {
-        for module in self.all_modules().filter(|module| modules.contains(*module)) {
+        for module in modules {
             self.order(module, page, order, out);
         }
     }
