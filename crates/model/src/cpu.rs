@@ -21,7 +21,7 @@ use tombolo_protocol::Request;
 use tombolo_protocol::front::ON_HOST;
 use tombolo_protocol::paging::Wanted;
 use tombolo_types::stream::Program;
-use tombolo_types::{ComponentId, HostAccess, HostAccessKind, HostPhase, Interval, LineSize, Ps, SmId};
+use tombolo_types::{ComponentId, HostAccess, HostAccessKind, HostPhase, Interval, LineSize, Mask, Ps, SmId};
 
 /// What the host does, by the program that says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +79,8 @@ pub struct Cpu {
     outstanding: u32,
     /// Names of loads that nobody has: each is its result slot and its miss register.
     free: Vec<u8>,
+    /// By name: bytes that its load lacks. Where some are on their way for others, they come in parts.
+    missing: Vec<Mask>,
     /// Between two accesses, at least.
     interval: Ps,
     /// When the next may be issued.
@@ -105,6 +107,7 @@ impl Cpu {
             most: config.outstanding,
             outstanding: 0,
             free: (0..config.outstanding as u8).rev().collect(),
+            missing: vec![Mask::NONE; config.outstanding as usize],
             interval: Interval::cycles(config.clock.span(1 << 20), cycles).time(),
             free_at: Ps::ZERO,
             is_called: false,
@@ -137,8 +140,12 @@ impl Cpu {
             Message::Fill { register, line, mask, data, .. } => {
                 let name = register.number();
                 here.site.watch.loaded(here.out.now(), self.core, name, line, mask, data);
-                self.free.push(name);
-                self.answered(true, here);
+                let missing = &mut self.missing[usize::from(name)];
+                *missing = *missing & !mask;
+                if missing.is_empty() {
+                    self.free.push(name);
+                    self.answered(true, here);
+                }
             }
             Message::StoreTaken { .. } => self.answered(false, here),
             other => panic!("the host's core got {other:?}"),
@@ -240,6 +247,7 @@ impl Cpu {
         let request = match kind {
             HostAccessKind::Read => {
                 watch.load(self.core, result);
+                self.missing[usize::from(result)] = mask;
                 Request::Read { mask, scope }
             }
             HostAccessKind::Write => {

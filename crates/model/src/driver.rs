@@ -275,10 +275,7 @@ impl Driver {
             }
             Message::Serviced => self.take_batch(out),
             Message::Accessed { pages, module } => {
-                for page in pages.pages() {
-                    let modules = self.accessed.entry(page).or_default();
-                    *modules = modules.and(ModuleSet::only(module));
-                }
+                pages.pages().for_each(|page| self.accessed.entry(page).or_default().add(module));
             }
             Message::AccessesTold => self.accesses_told(out),
             Message::TrackingEnds => self.end_tracking(out),
@@ -499,13 +496,13 @@ impl Driver {
 
     fn map(&mut self, page: Page, after: Residence, told: ModuleSet) {
         self.pages.insert(page, after);
-        for module in self.all_modules().filter(|module| told.contains(*module)) {
+        for module in told {
             self.orders.give(module, page, PagingOrder::Map(after.mapping(module)));
         }
     }
 
     fn order_all(&mut self, modules: ModuleSet, page: Page, order: PagingOrder) {
-        for module in self.all_modules().filter(|module| modules.contains(*module)) {
+        for module in modules {
             self.orders.give(module, page, order);
         }
     }

@@ -26,7 +26,7 @@ use crate::node::{Delivery, Effects, Types};
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
 use std::marker::PhantomData;
-use tombolo_types::{ModuleId, Scope};
+use tombolo_types::{ModuleId, ModuleSet, Scope};
 
 /// Who takes part in the coherence of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -219,8 +219,8 @@ pub struct Standing<S> {
 /// What a home takes the clients of a block to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Clients that may hold it: bit `i` is client `i`.
-    pub holders: u32,
+    /// Clients that may hold it.
+    pub holders: ModuleSet,
     /// Who answers for it.
     pub owner: Option<ModuleId>,
 }

@@ -39,7 +39,7 @@ pub struct Subscribers(ModuleSet);
 impl Subscribers {
     /// These; `None` where there is none.
     pub fn new(modules: ModuleSet) -> Option<Subscribers> {
-        (modules != ModuleSet::NONE).then_some(Subscribers(modules))
+        (!modules.is_empty()).then_some(Subscribers(modules))
     }
 
     /// These.
@@ -64,7 +64,7 @@ impl Subscribers {
 
     /// The one that serves those without a replica.
     pub fn server(self) -> ModuleId {
-        ModuleId(self.0.0.trailing_zeros() as u8)
+        self.0.lowest().expect("there is at least one")
     }
 
     /// The home of the page as `at` sees it.
@@ -75,8 +75,7 @@ impl Subscribers {
 
 impl fmt::Display for Subscribers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let modules = (0..ModuleSet::MOST as u8).map(ModuleId).filter(|module| self.contains(*module));
-        let names: Vec<String> = modules.map(|module| format!("m{}", module.0)).collect();
+        let names: Vec<String> = self.0.iter().map(|module| format!("m{}", module.0)).collect();
         f.write_str(&names.join("+"))
     }
 }
@@ -287,8 +286,7 @@ impl Publication {
     pub fn targets(&self, subscribers: Subscribers, from: ModuleId) -> ModuleSet {
         let all = subscribers.others(from);
         if self.is_broken(BrokenPublication::SubscriberForgotten) {
-            let last = 31 - all.0.leading_zeros();
-            return all.without(ModuleSet(1 << last));
+            return all.highest().map_or(all, |last| all.without(ModuleSet::only(last)));
         }
         all
     }
@@ -370,16 +368,16 @@ mod tests {
 
     const RULES: Publication = Publication { broken: None };
 
-    fn subscribers(modules: u32) -> Subscribers {
-        Subscribers::new(ModuleSet(modules)).unwrap()
+    fn subscribers(modules: u64) -> Subscribers {
+        Subscribers::new(ModuleSet::from_bits(modules)).unwrap()
     }
 
     #[test]
     fn a_subscriber_is_its_own_home_and_one_serves_the_others() {
         let page = subscribers(0b0110);
         assert_eq!([0, 1, 2, 3].map(|at| page.home(ModuleId(at)).0), [1, 1, 2, 1]);
-        assert_eq!(RULES.targets(page, ModuleId(2)), ModuleSet(0b0010));
-        assert_eq!(RULES.targets(page, ModuleId(0)), ModuleSet(0b0110));
+        assert_eq!(RULES.targets(page, ModuleId(2)), ModuleSet::from_bits(0b0010));
+        assert_eq!(RULES.targets(page, ModuleId(0)), ModuleSet::from_bits(0b0110));
         assert!(page.are_several() && !subscribers(1).are_several() && Subscribers::new(ModuleSet::NONE).is_none());
     }
 

@@ -317,14 +317,14 @@ impl RunError {
         let (design, machine) = (&spec.design.name, &spec.machine.name);
         match unfit {
             Unfit::Links(reason) => RunError::Links { design: design.clone(), machine: machine.clone(), reason },
-            Unfit::Elision { most, modules } => RunError::DoesNotFit(format!(
-                "design {design}: a chiplet table names at most {most} modules, machine {machine} has {modules}"
-            )),
             Unfit::Pages => RunError::DoesNotFit(format!(
                 "design {design} moves memory of GPUs of one module each, and those of machine {machine} have several"
             )),
             Unfit::Host => RunError::DoesNotFit(format!(
                 "design {design} uses the memory of a host, and machine {machine} has no host: {HOST_SECTIONS}"
+            )),
+            Unfit::HostIds { modules } => RunError::DoesNotFit(format!(
+                "design {design} makes the host one module more, and machine {machine} of {modules} modules has no ids left for it and its parts"
             )),
             Unfit::Stack => RunError::DoesNotFit(format!(
                 "design {design} caches blocks of host memory in GPU memories, and those of machine {machine} have no directory: [stack]"

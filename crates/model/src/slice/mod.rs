@@ -37,7 +37,7 @@ use crate::departure::Departure;
 use crate::directory::Directory;
 use crate::latency::{Below, Inside, Note, Stamp};
 use crate::message::{Flag, LineRequest};
-use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig};
+use crate::mshr::{ByEntry, EntryId, MAX_ENTRIES, Mshr, MshrConfig};
 use crate::outstanding::Tickets;
 use crate::packet::{Packet, Payload};
 use crate::site::Site;
@@ -261,7 +261,7 @@ pub struct Slice<D: Contents> {
     /// What a request takes of the port, at least.
     request: Interval,
     /// By miss register: when its last request left for another module.
-    sent: Vec<Stamp>,
+    sent: ByEntry<Stamp>,
 }
 
 impl<D: Contents> Slice<D> {
@@ -283,7 +283,7 @@ impl<D: Contents> Slice<D> {
             flushes: FxHashMap::default(),
             port: Serializer::new(machine.l2.rate),
             request: crate::convert::request_interval(machine),
-            sent: vec![Stamp::default(); machine.l2.mshrs as usize],
+            sent: ByEntry::default(),
         }
     }
 
@@ -472,9 +472,9 @@ fn keeps_to_edges<C: Coherence, D: Contents>(
     let (at, protocol) = (here.site.module, &here.site.protocol);
     let requests = actions.forwards.iter().flatten().map(|(to, _)| *to);
     let up: ModuleSet = requests.chain(actions.downgrade).collect();
-    let down = ModuleSet(actions.invalidate);
+    let down: ModuleSet = actions.invalidate.iter().collect();
     let above = protocol.above(at, before.homes);
     let named = |entry| protocol.named(&here.site.map, at, before.line_id, entry);
     let named = before.entry.map_or(ModuleSet::NONE, named);
-    up.without(above) == ModuleSet::NONE && down.without(named) == ModuleSet::NONE
+    up.without(above).is_empty() && down.without(named).is_empty()
 }

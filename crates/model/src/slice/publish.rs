@@ -307,7 +307,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
         let leaves = Departure::at(now).after(known - now);
         let targets = rules.targets(subscribers, from);
         let id = std::mem::replace(&mut self.id, self.site.slice_of(from, line));
-        for target in (0..self.site.layout.modules).map(ModuleId).filter(|module| targets.contains(*module)) {
+        for target in targets {
             let tickets = self.uncore.drains.post(LEG_OF_PUBLICATIONS, Tickets::default());
             let packet = Packet::Request(LineRequest { tickets, ..*body });
             self.count_publication(&packet, body);

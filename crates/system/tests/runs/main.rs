@@ -16,6 +16,7 @@ mod host_pages;
 mod labels;
 mod latency;
 mod links;
+mod many_modules;
 mod mechanisms;
 mod micro;
 mod movement;

@@ -59,7 +59,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
         let known = P::known(home);
         for (client, at) in standings() {
-            if at.holds && known.holders >> client.0 & 1 == 0 {
+            if at.holds && !known.holders.contains(client) {
                 return wrong("a client holds a block unknown to its home");
             }
             if at.owns && known.owner != Some(client) {
