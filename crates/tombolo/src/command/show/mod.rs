@@ -1,8 +1,9 @@
-//! `show`: what a machine, a design, a workload or a counter is: a file for each.
+//! `show`: what a machine, a design, a workload, a counter or a reading is: a file for each.
 
 mod counters;
 mod described;
 mod launches;
+mod readings;
 mod schema;
 mod workload;
 
@@ -32,6 +33,8 @@ enum What {
     /// The counters of a run's record: name, unit and meaning
     #[command(name = "counters")]
     Counters(counters::Arguments),
+    /// The readings of a paper: what each sets, and the sentence or artifact that supports it
+    Readings(readings::Arguments),
     /// The JSON schema of a machine's or a design's file, for editors: put it in a file, and its path behind `#:schema` in
     /// the first line of a .toml file
     #[command(name = "schema")]
@@ -46,6 +49,7 @@ impl Arguments {
             What::Design(arguments) => arguments.execute::<DesignConfig>()?,
             What::Workload(arguments) => arguments.execute()?,
             What::Counters(arguments) => arguments.execute()?,
+            What::Readings(arguments) => arguments.execute()?,
             What::Schema(arguments) => arguments.execute()?,
         }
         Ok(ExitCode::SUCCESS)
