@@ -251,11 +251,6 @@ impl Driver {
         self.layout.host().map_or(Holder::Host, Holder::Module)
     }
 
-    /// Every module that can hold pages.
-    fn all_modules(&self) -> impl Iterator<Item = ModuleId> + use<> {
-        (0..self.layout.all_modules()).map(ModuleId)
-    }
-
     /// Handles a message.
     pub fn handle<D: Contents>(&mut self, message: Message<D>, out: &mut Out<'_, D>) {
         self.take(message, out);

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use tombolo_protocol::Topology;
 use tombolo_protocol::boundary::{Reach, Steps, reach};
 use tombolo_protocol::elision::{
-    BrokenElision, ChipletTable, Elision, HomeAware, KernelId, Label, LineSet, Lines, Mode, Never, Packet,
-    TableConfig, Use, User, When,
+    BrokenElision, ChipletTable, Elision, HomeAware, KernelId, Label, LineSet, Lines, Mode, Never, Packet, TableConfig,
+    Use, User, When,
 };
 use tombolo_protocol::options::{Facts, Options};
 use tombolo_types::{Line, ModuleId};

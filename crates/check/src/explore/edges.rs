@@ -24,10 +24,7 @@ impl Edges {
             }
             let homes = layout.homes_of(module, line);
             let (above, both) = (protocol.above(module, homes), [homes.gpu, homes.system].into_iter().collect());
-            assert!(
-                above.without(both).is_empty(),
-                "requests of line {line} go from {module} to no home of it"
-            );
+            assert!(above.without(both).is_empty(), "requests of line {line} go from {module} to no home of it");
             above
         };
         let slots = |passed: ModuleSet, per_module: usize, index: usize| {

@@ -243,7 +243,11 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         }
         let is_owner = self.entry.owner == Some(from);
         let others = self.entry.holders.without(ModuleSet::only(from));
-        let others = if bytes.set.is_empty() || self.is_broken(BrokenNmoesi::MergeKeepsSharers) { ModuleSet::NONE } else { others };
+        let others = if bytes.set.is_empty() || self.is_broken(BrokenNmoesi::MergeKeepsSharers) {
+            ModuleSet::NONE
+        } else {
+            others
+        };
         let none = Bytes::default();
         let (of_owner, own) = if is_owner { (bytes, none) } else { (none, bytes) };
         self.take(Goal::Merged { from, keep }, others, of_owner, own);
@@ -251,7 +255,8 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
 
     fn take(&mut self, goal: Goal, others: ModuleSet, of_owner: Bytes<B>, own: Bytes<B>) {
         let of_others = Bytes::default();
-        let taking = Taking { goal, from: others, of_owner, of_others, own, had_bytes: false, waiting: ModuleSet::NONE };
+        let taking =
+            Taking { goal, from: others, of_owner, of_others, own, had_bytes: false, waiting: ModuleSet::NONE };
         for client in others {
             self.effects.send(Node::Client(client), Message::Take);
         }

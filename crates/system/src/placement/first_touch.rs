@@ -277,7 +277,9 @@ mod tests {
     fn each_module_is_as_often_at_each_place_of_a_draw() {
         let modules = 64;
         let ahead = |one, other| {
-            (0..4096).filter(|page| draw(Page(*page), ModuleId(one), modules) < draw(Page(*page), ModuleId(other), modules)).count()
+            (0..4096)
+                .filter(|page| draw(Page(*page), ModuleId(one), modules) < draw(Page(*page), ModuleId(other), modules))
+                .count()
         };
         for (one, other) in [(0, 1), (40, 41), (1, 63)] {
             let share = ahead(one, other);
@@ -359,7 +361,8 @@ mod tests {
 
     #[test]
     fn who_waits_for_a_flag_that_nobody_leaves_still_touches_pages() {
-        let stuck = Cta::new().warp(|w| _ = w.wait_until(FLAG, 7, Order::WEAK).read([5]).wait_until(FLAG, 8, Order::WEAK).read([6]));
+        let stuck = Cta::new()
+            .warp(|w| _ = w.wait_until(FLAG, 7, Order::WEAK).read([5]).wait_until(FLAG, 8, Order::WEAK).read([6]));
         assert_eq!(homes(order(1), vec![stuck]), [(5, 0), (6, 0), (FLAG, 0)].into());
     }
 
@@ -376,7 +379,8 @@ mod tests {
 
     #[test]
     fn kernels_place_in_the_order_of_their_launches() {
-        let (mut first, kernels) = (FirstTouch::new(order(2)), vec![vec![reading(0..1), reading(9..10)], vec![reading(9..10), reading(0..1)]]);
+        let (mut first, kernels) =
+            (FirstTouch::new(order(2)), vec![vec![reading(0..1), reading(9..10)], vec![reading(9..10), reading(0..1)]]);
         survey(&*Directed::new(kernels), CtaCut::Contiguous, Shape::one_gpu(2), &mut [&mut first]).expect("it decodes");
         assert_eq!(first.touches(), [(Page(0), ModuleId(0)), (Page(9), ModuleId(1))]);
     }

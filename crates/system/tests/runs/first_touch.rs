@@ -58,7 +58,11 @@ fn recorded(machine: &MachineConfig, name: &str, parameters: &[(&str, &str)]) ->
 }
 
 /// By module, transactions that others have with its memory, and lines that modules touch which are elsewhere.
-fn crossing(machine: &MachineConfig, settings: &[&str], program: &dyn Program) -> (Vec<u64>, BTreeMap<Line, Vec<ModuleId>>) {
+fn crossing(
+    machine: &MachineConfig,
+    settings: &[&str],
+    program: &dyn Program,
+) -> (Vec<u64>, BTreeMap<Line, Vec<ModuleId>>) {
     let pages = place(machine, &design("numa-memory-side", settings), program).expect("a whole program");
     let mut found = Transactions { pages: &pages, remote: BTreeMap::new(), served: vec![0; 4] };
     survey(program, CtaCut::Contiguous, Shape::of(machine), &mut [&mut found]).expect("a whole program");

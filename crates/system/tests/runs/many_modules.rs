@@ -75,8 +75,13 @@ fn pages_move_and_are_published_among_more_gpus_than_a_word_has_bits() {
             }
             let record = simulate(&machine, &design, program(gpus));
             if let Some(publication) = record.publication {
-                let held: Vec<u64> = publication.subscribers.keys().map(|count| count.parse().expect("a number")).collect();
-                assert!(held.contains(&gpus), "{}: all of {gpus} GPUs hold the page that all use: {held:?}", design.name);
+                let held: Vec<u64> =
+                    publication.subscribers.keys().map(|count| count.parse().expect("a number")).collect();
+                assert!(
+                    held.contains(&gpus),
+                    "{}: all of {gpus} GPUs hold the page that all use: {held:?}",
+                    design.name
+                );
             }
             ran += 1;
         }
@@ -110,13 +115,7 @@ fn every_design_runs_on_any_number_of_modules_or_says_in_a_sentence_why_not() {
 fn the_host_is_one_module_more_than_the_most_that_have_ids() {
     let design = design("unified-memory-host", &[]);
     assert!(design.build(&machine(&design, 254)).is_ok());
-    let spec = RunSpec {
-        machine: machine(&design, 255),
-        design,
-        program: program(255),
-        pages: None,
-        threads: 1,
-    };
+    let spec = RunSpec { machine: machine(&design, 255), design, program: program(255), pages: None, threads: 1 };
     let refused = run(&spec).err().map(|error| error.to_string()).expect("there is no id");
     assert!(refused.contains("makes the host one module more, and machine host of 255 modules"), "{refused}");
 }
@@ -131,9 +130,11 @@ fn dgx(gpus: u64) -> Arc<MachineConfig> {
 
 fn workload(name: &str, machine: &MachineConfig, gpus: u64) -> Arc<dyn Program> {
     let rows = (4 * gpus + 2).to_string();
-    let given = [("columns", "2048"), ("rows", &rows), ("iterations", "2")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let given = [("columns", "2048"), ("rows", &rows), ("iterations", "2")]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()));
     let workload = find(name).expect("a workload that ships");
-    let request = Request::new(workload, Scale::FULL, &given, machine.topology.gpus).unwrap_or_else(|error| panic!("{error}"));
+    let request = Request::new(workload, Scale::FULL, &given, 1).unwrap_or_else(|error| panic!("{error}"));
+    let request = request.with_gpus(machine.topology.gpus);
     let options = RecordOptions { line: machine.line, warp_width: machine.sm.warp_width, ..RecordOptions::default() };
     Arc::new(record(workload, &request, &options, Mode::Auto).expect("it runs"))
 }

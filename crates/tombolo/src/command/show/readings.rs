@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
     /// Paper: hmg, numa-gpu, cpelide, gps or umh
     paper: String,
     /// Prints one JSON document instead of text
-    #[arg(long)]
+    #[arg(long = "json")]
     json: bool,
 }
 
