@@ -37,11 +37,8 @@ impl BrokenTransfer {
 }
 
 /// Whether `rule` is the broken rule.
-fn broken(protocol: &impl Protocol, rule: BrokenTransfer) -> bool {
-    fn of<P: Protocol>(protocol: &P) -> Option<BrokenTransfer> {
-        if P::BREAKABLE { protocol.options().broken_transfer } else { None }
-    }
-    of(protocol) == Some(rule)
+fn broken<P: Protocol>(protocol: &P, rule: BrokenTransfer) -> bool {
+    P::BREAKABLE && protocol.options().broken_transfer == Some(rule)
 }
 
 /// Whether a write drops the copy of a line in an L2, at the line's home (`is_home`) or elsewhere.
