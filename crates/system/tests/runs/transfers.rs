@@ -142,7 +142,7 @@ fn copies_that_a_write_leaves_are_seen() {
 }
 
 #[test]
-fn a_home_that_acquires_spare_drops_what_the_host_wrote() {
+fn a_home_that_no_acquire_drops_gives_up_what_the_host_wrote() {
     let program = between(vec![reading(), reading()], &[copy(whole(), true)]);
     for name in ["no-remote-caching", "software-flat", "software-hierarchical"] {
         let found = |broken| checked(&machine(&[]), design(name, &["design.invalidate=remote"]), &program, broken);
@@ -153,13 +153,14 @@ fn a_home_that_acquires_spare_drops_what_the_host_wrote() {
 
 #[test]
 fn a_home_beside_the_next_kernel_drops_what_others_would_read_there() {
-    // The lines are at home in module 0, which does not run the second kernel and invalidates nothing for it.
+    // Module 0, alone in the first kernel, is home of the lines. It does not run the second and invalidates nothing for it.
+    let first = kernel(|module, warp| LINES.filter(|_| module == 0).for_each(|line| _ = warp.read([line])));
     let commands = vec![
         Command::launch(0, 0),
         copy(whole(), true),
         Command::Launch { kernel: 1, stream: 0, on: On::module(ModuleId(5)) },
     ];
-    let program = Directed::new(vec![reading(), reading()]).issuing(commands);
+    let program = Directed::new(vec![first, reading()]).issuing(commands);
     let found = |broken| checked(&machine(&[]), design("viper-cached", &[]), &program, broken);
     assert_eq!(found(None).first, []);
     assert!(found(Some(BrokenTransfer::WriteKeepsCopies)).violations > 0);
