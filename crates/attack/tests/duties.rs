@@ -53,7 +53,7 @@ const DUTIES: [Duty; 12] = [
         design: "umh",
         shape: "CoWR+queue.gpu",
         room: Some(Room { registers: 1, ways: None }),
-        timed: Err("to be measured"),
+        timed: Err("it takes more blocks than a shape has: `system/tests/runs/blocks.rs` times it"),
     },
     Duty {
         duty: "a fill serves everyone who waited for its bytes",

@@ -160,7 +160,7 @@ fn expected(rule: BrokenRule) -> Result<Shows, &'static str> {
         BrokenRule::InvalidationPassesFill => of("hmg", 280, ""),
         BrokenRule::StorePassesMiss => of("hmg", 20, ""),
         BrokenRule::RequestPassesParked => of("software-flat", 110, ""),
-        BrokenRule::RequestPassesDeferred => Err("to be measured"),
+        BrokenRule::RequestPassesDeferred => Err("of clients of blocks: `system/tests/runs/blocks.rs` times it"),
         BrokenRule::LoadPassesStore => of("hmg", 700, "CoWR"),
         BrokenRule::ReleaseDrainsOwnHomesOnly => Err("which homes its thread wrote is known to the explorer alone"),
         BrokenRule::AcquireDropsGpuAtOnce | BrokenRule::AcquireDropsOwnFirst | BrokenRule::ReplacementNotAwaited => {

@@ -313,7 +313,9 @@ fn fetched_per_second(settings: &[&str]) -> f64 {
     let machine = machine(&[&fast[..], settings].concat());
     let host = tombolo_types::HostPhase { reads: Vec::new(), writes: std::iter::once(0..written).collect() };
     let lines = 0..written / 4096 * BLOCK;
-    let read = Cta::sharing(lines.clone(), 32, |warp, line| _ = warp.read([line]));
+    // A line of each block, 32 blocks an instruction: what waits for the host waits side by side.
+    let blocks_of = |warp: u64| (0..32).map(move |block| (32 * warp + block) * BLOCK);
+    let read = (0..written / 4096 / 32).fold(Cta::new(), |cta, own| cta.warp(|warp| _ = warp.read(blocks_of(own))));
     let program = Directed::of_arrays(LineSize::B128, vec![vec![read]], &[("data", lines)], &[])
         .between(host, tombolo_types::HostPhase::default());
     let record = simulate(&machine, &umh(&[]), &program);
@@ -326,7 +328,7 @@ fn the_hosts_cache_sends_a_block_no_faster_than_its_port_and_host_memory_have_th
     let (quick, slow) = (fetched_per_second(&["llc.rate=400GB/s"]), fetched_per_second(&["llc.rate=10GB/s"]));
     assert!((8e9..10e9).contains(&slow) && quick > 4.0 * slow, "from the cache: {quick} and {slow} bytes a second");
     let left = fetched_per_second(&["llc.rate=400GB/s", "llc.bytes=8KiB"]);
-    assert!((20e9..38.4e9).contains(&left), "lines that have left the cache: {left} bytes a second");
+    assert!((15e9..38.4e9).contains(&left), "lines that have left the cache: {left} bytes a second");
 }
 
 #[test]
@@ -359,7 +361,7 @@ fn requests_of_a_block_keep_their_order_where_registers_and_places_are_few() {
             warp.write([line]).load([line], strong);
         }
     };
-    let cta = (0..16).fold(Cta::new(), |cta, own| cta.warp(|warp| touches(warp, own)));
+    let cta = (0..32).fold(Cta::new(), |cta, own| cta.warp(|warp| touches(warp, own)));
     let program = program(vec![vec![cta]], &[]);
     simulate(&machine, &umh(&[]), &program);
     let spec = RunSpec { machine, design: umh(&[]), program, pages: None, threads: 1 };
