@@ -65,6 +65,9 @@ impl Reading {
             parameters: Text::assumed(one.parameters.get()),
         });
         spec.inputs.extend(inputs);
+        // What the reading states is not assumed any more: half of it need not be possible.
+        let is_stated = |path: &Text| self.setting.iter().any(|one| path_of(one.set.get()) == path_of(path.get()));
+        spec.repeat.iter_mut().for_each(|repeat| repeat.assumed.retain(|path| !is_stated(path)));
         spec
     }
 }
@@ -311,6 +314,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn what_a_reading_states_is_not_halved_and_doubled() {
+        let assumes = |set: &str| {
+            let (_, experiments) = preset::paper("numa-gpu").unwrap();
+            let (file, spec) = experiments.into_iter().find(|(_, spec)| spec.id == "figure-8").unwrap();
+            let reading = preset::set("numa-gpu", set).unwrap();
+            let plan = Plan::of_paper(file, spec, ScaleChoice::Quick, reading.as_ref()).unwrap().unwrap();
+            plan.spec.repeat.iter().flat_map(|repeat| &repeat.assumed).any(|path| path.get() == "page_bytes")
+        };
+        assert_eq!([DEFAULT, "pages-2mb"].map(assumes), [true, false]);
     }
 
     #[test]

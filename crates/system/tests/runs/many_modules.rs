@@ -26,9 +26,8 @@ fn designs() -> impl Iterator<Item = DesignConfig> {
 
 /// A machine of so many GPUs that a design runs on: with a host where that takes part.
 fn machine(design: &DesignConfig, gpus: u64) -> Arc<MachineConfig> {
-    let gpus = format!("topology.gpus={gpus}");
-    let settings = [&SMALL[..], &[&gpus]].concat();
-    if design.has_host() { hosted(&settings) } else { apart(1, &settings) }
+    let all = format!("topology.gpus={gpus}");
+    if design.has_host() { hosted(&[&SMALL[..], &[&all[..]]].concat()) } else { apart(gpus, &SMALL) }
 }
 
 /// A page for each GPU, which it writes and its neighbour reads, and one of which each GPU writes a line and reads another's.
@@ -44,8 +43,9 @@ fn program(gpus: u64) -> Arc<Directed> {
     let bytes = |lines: std::ops::Range<u64>| vec![lines.start * 128..lines.end * 128];
     let setup = HostPhase { reads: Vec::new(), writes: bytes(shared..shared + 4) };
     let results = HostPhase { reads: bytes(shared..shared + 8), writes: Vec::new() };
-    let kernels = vec![writes.clone(), reads.clone(), writes, reads];
-    Directed::of_arrays(LineSize::B128, kernels, &arrays, &[]).between(setup, results)
+    let program = Directed::of_arrays(LineSize::B128, vec![writes, reads], &arrays, &[]);
+    // Launches repeat, so that subscribers that do not use a page are found and leave it.
+    program.launched(&[0, 1, 0, 1, 0, 1]).between(setup, results)
 }
 
 /// Runs a program plainly and with every load checked: both are the same run.
@@ -123,15 +123,14 @@ fn the_host_is_one_module_more_than_the_most_that_have_ids() {
 /// Dgx-h100 of so many GPUs, small ones.
 fn dgx(gpus: u64) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::machine("dgx-h100").expect("a preset");
-    let gpus = format!("topology.gpus={gpus}");
-    tombolo_design::apply(&[&SMALL[..], &[&gpus]].concat(), &mut machine, &mut []).expect("settings a machine has");
+    let all = format!("topology.gpus={gpus}");
+    tombolo_design::apply(&[&SMALL[..], &[&all[..]]].concat(), &mut machine, &mut []).expect("settings a machine has");
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
 fn workload(name: &str, machine: &MachineConfig, gpus: u64) -> Arc<dyn Program> {
-    let rows = (4 * gpus + 2).to_string();
-    let given = [("columns", "2048"), ("rows", &rows), ("iterations", "2")]
-        .map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let given = [("columns", 2048), ("rows", 4 * gpus + 2), ("iterations", 2)];
+    let given = given.map(|(key, value): (&str, u64)| (key.to_owned(), value.to_string()));
     let workload = find(name).expect("a workload that ships");
     let request = Request::new(workload, Scale::FULL, &given, 1).unwrap_or_else(|error| panic!("{error}"));
     let request = request.with_gpus(machine.topology.gpus);
