@@ -4,7 +4,7 @@
 //! batch, and begins the change that each asks for. Changes of one batch run side by side. When all are over it goes on with
 //! the next batch. What a change is, and in which order its steps run, [`tombolo_protocol::paging`] says: a step begins
 //! when the one before it is done everywhere. Every shootdown takes the driver a time of its own, beside its messages. What
-//! it orders at one time of pages that follow each other goes by one message ([`orders`]).
+//! it orders at one time of pages that follow each other goes by one message (`orders.rs`).
 //!
 //! It also does what the program's schedule puts around commands: moves of pages, which need no service, and copies.
 //!

@@ -48,6 +48,7 @@ use tombolo_protocol::nmoesi::{BrokenNmoesi, NmoesiOptions};
 use tombolo_protocol::nodes::Nodes;
 use tombolo_protocol::options::Options;
 use tombolo_protocol::paging::BrokenPaging;
+use tombolo_protocol::publication::BrokenPublication;
 use tombolo_protocol::topology::ModuleSet;
 use tombolo_protocol::transfer::BrokenTransfer;
 use tombolo_protocol::{BrokenRule, Coherence, Topology};
@@ -225,6 +226,8 @@ pub struct Broken {
     pub paging: Option<BrokenPaging>,
     /// Of transfers between host and device.
     pub transfer: Option<BrokenTransfer>,
+    /// Of published pages.
+    pub publication: Option<BrokenPublication>,
 }
 
 impl From<Option<BrokenRule>> for Broken {
@@ -254,6 +257,12 @@ impl From<BrokenPaging> for Broken {
 impl From<BrokenTransfer> for Broken {
     fn from(rule: BrokenTransfer) -> Broken {
         Broken { transfer: Some(rule), ..Broken::default() }
+    }
+}
+
+impl From<BrokenPublication> for Broken {
+    fn from(publication: BrokenPublication) -> Broken {
+        Broken { publication: Some(publication), ..Broken::default() }
     }
 }
 
@@ -289,6 +298,9 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
     start::check(spec)?;
     let mut built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;
     built.sharing.paging.broken = extras.broken.paging;
+    if let Some(publishes) = &mut built.sharing.publishes {
+        publishes.rules.broken = extras.broken.publication;
+    }
     let elides = matches!(built.boundaries, Decider::Table { .. });
     let known = if elides || extras.logs { Some(Known::find(spec)?) } else { None };
     let pages = match (&known, &spec.pages) {

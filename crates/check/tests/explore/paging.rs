@@ -33,7 +33,7 @@ fn rules() -> [Paging; 4] {
 
 #[test]
 fn moving_pages_keep_the_model() {
-    explore_moving_pages(&Budget { states_of_placement: 300, states_of_test: 450, walks: 0, ..Budget::default() }, 4);
+    explore_moving_pages(&Budget { states_of_placement: 300, states_of_test: 450, walks: 0, ..Budget::default() }, 1);
 }
 
 #[test]

@@ -50,44 +50,46 @@ fn states(count: usize, max_states: usize) -> usize {
 
 #[test]
 fn published_pages_keep_the_model() {
-    assert_eq!((tests().len(), states(1, 1_000)), (108, 1));
+    assert_eq!((tests().len(), states(1, 1_000)), (110, 321_460));
 }
 
 #[test]
 #[ignore = "deep: six layouts of each way of sharing"]
 fn published_pages_keep_the_model_at_more_layouts() {
-    assert_eq!(states(6, 3_000), 3_961_653);
+    assert_eq!(states(6, 3_000), 4_091_418);
 }
 
 /// Layouts of each way of sharing, and states of each, of a program of one writer.
 const OF_ONE_WRITER: (usize, usize) = (2, 1_000);
+/// Programs of one writer in every run of the tests.
+const SOME: u64 = 100;
 
-/// Explores so many programs of one writer: none is wrong. Returns the states.
-fn explore_one_writer(programs: u64) -> usize {
+/// Explores so many programs of one writer under these rules: the first that is wrong, with its trace.
+fn wrong_with_one_writer(programs: u64, rules: Publication) -> Option<String> {
     let (count, states) = OF_ONE_WRITER;
-    let config = config(Publication::default(), states);
-    let explored = (0..programs).map(|index| {
+    let config = config(rules, states);
+    (0..programs).find_map(|index| {
         let program = one_writer::program(1, index);
         let allowed = axiomatic::outcomes(&program, &Limits::default()).expect("a program of few accesses");
         let test = Test { name: program.name.clone(), program, allowed: Some(allowed) };
-        let (wrong, states) = explore(&test, count, &config);
-        if let Some((layout, Report { trace, .. })) = wrong {
-            panic!("{} at {layout}\n{}\n{}", test.name, test.program, trace.unwrap_or_default());
-        }
-        states
-    });
-    explored.sum()
+        let (wrong, _) = explore(&test, count, &config);
+        wrong.map(|(layout, Report { trace, .. })| {
+            format!("{} at {layout}\n{}\n{}", test.name, test.program, trace.unwrap_or_default())
+        })
+    })
 }
 
 #[test]
 fn what_one_writer_stores_is_kept_while_its_neighbour_releases() {
-    println!("{} states", explore_one_writer(200));
+    assert_eq!(wrong_with_one_writer(SOME, Publication::default()), None);
+    let broken = Publication { broken: Some(BrokenPublication::StorePassesAtomic) };
+    assert!(wrong_with_one_writer(SOME, broken).is_some(), "the programs show a store that passes an atomic");
 }
 
 #[test]
-#[ignore = "deep: ten thousand programs in all their interleavings"]
+#[ignore = "deep: ten thousand programs in many of their interleavings"]
 fn what_one_writer_stores_is_kept_in_ten_thousand_programs() {
-    println!("{} states", explore_one_writer(10_000));
+    assert_eq!(wrong_with_one_writer(10_000, Publication::default()), None);
 }
 
 /// A test that shows each broken rule.

@@ -367,6 +367,14 @@ mod tests {
     }
 
     #[test]
+    fn a_warp_may_wait_for_a_flag_of_its_own_cta() {
+        let own = Cta::new()
+            .warp(|w| _ = w.wait_until(FLAG, 0, Order::WEAK).read([5]))
+            .warp(|w| _ = w.write([FLAG]).signal(0));
+        assert_eq!(homes(order(1), vec![own]), [(5, 0), (FLAG, 0)].into());
+    }
+
+    #[test]
     fn a_barrier_is_as_late_as_the_last_warp_of_its_cta() {
         let waits = Cta::new().warp(|w| _ = w.compute(100).barrier()).warp(|w| _ = w.barrier().read([5]));
         let reads = Cta::new().warp(|w| _ = w.compute(50).read([5]));

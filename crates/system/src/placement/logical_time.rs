@@ -303,10 +303,12 @@ impl LogicalTime {
     fn go_on(&mut self, touch: &mut impl FnMut(Page, Moment, ModuleId)) {
         while let Some(place) = self.flags.woken.pop() {
             self.flags.cta = place;
-            if let Some(cta) = &mut self.aside[place]
+            // A CTA whose own warps left all flags that it waited for was never set aside.
+            if let Some(waiting) = self.aside.get_mut(place)
+                && let Some(cta) = waiting
                 && cta.run(&mut self.flags, touch)
             {
-                self.aside[place] = None;
+                *waiting = None;
             }
         }
     }

@@ -150,7 +150,7 @@ fn what_memory_or_a_scale_does_not_fit_is_told() {
         stderr(&output)
     };
     let triad = ["--workload", "triad,elements=4000000,iterations=1", "--scale", "1/4"];
-    assert_eq!(with(&triad), "");
+    assert_eq!(with(&triad), "1 run to go\n");
     let told = with(&[&triad[..], &["--set", "dram.bytes=4MB"]].concat());
     assert!(told.contains("its arrays take 24000000 bytes and the memory has 4194304"), "{told}");
     let folder = tempfile::tempdir().expect("a folder");

@@ -356,8 +356,12 @@ fn an_assumed_value_is_halved_as_the_experiment_sets_it() {
     assert!(output.status.success(), "{}", stderr(&output));
     let table = bench.read("out/results.csv");
     let head = table.lines().next().expect("a head");
-    assert!(head.contains(",set.gpu_link.latency,set.gpu_link.rate,") && !head.contains("machine."), "{head}");
-    assert!(["1us", "2us", "4us"].iter().all(|latency| table.contains(&format!(",{latency},100GB/s,"))), "{table}");
+    let columns = ",set.gpu_link.latency,set.gpu_link.latency.text,set.gpu_link.rate,set.gpu_link.rate.text,";
+    assert!(head.contains(columns) && !head.contains("machine."), "{head}");
+    let halved = [("0.000001", "1us"), ("0.000002", "2us"), ("0.000004", "4us")];
+    let has =
+        |(seconds, latency): &(&str, &str)| table.contains(&format!(",{seconds},{latency},100000000000,100GB/s,"));
+    assert!(halved.iter().all(has), "{table}");
 }
 
 #[test]
