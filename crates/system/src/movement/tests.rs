@@ -12,7 +12,7 @@ use tombolo_types::{Devices, Line, LineSize, Mask, Order};
 const PAGE: u64 = 8;
 
 fn find(program: &Directed, modules: u8) -> Movement {
-    Movement::find(program, CtaCut::Contiguous, modules, PAGE).expect("it decodes")
+    Movement::find(program, CtaCut::Contiguous, TouchOrder::new(modules, PAGE)).expect("it decodes")
 }
 
 /// A CTA of one warp that reads lines and writes lines.

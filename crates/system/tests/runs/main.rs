@@ -9,6 +9,7 @@ mod digest;
 mod elision;
 mod elision_programs;
 mod fabrics;
+mod first_touch;
 mod hardware;
 mod host_copies;
 mod host_pages;
