@@ -4,7 +4,7 @@ use crate::balance::{self, Work};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Share of its time, in percent, that a thread must be on a core for a run to keep more than one thread: below it, others wait
-/// for it at the end of each window while a third process has its core. Source: assumed; measured on two idle cores: 97 and more.
+/// for it at the end of each window while a third process has its core. Source: assumed.
 const PRESENT: u64 = 90;
 
 /// Reviews on half the threads after a run has found its cores taken, at first. Each further time it is twice as many, up to
