@@ -35,8 +35,7 @@ fn main() {
     };
     let cases: Vec<Case> = shipped().into_iter().filter(named).collect();
     let random = tests.is_empty();
-    let chosen =
-        |rule: &BrokenRule| rules_of.is_empty() || rules_of.iter().any(|part| format!("{rule:?}").contains(part));
+    let chosen = |rule: &BrokenRule| rules_of.is_empty() || rules_of.iter().any(|part| rule.name().contains(part));
     // Polls that never see their flag take a million rounds each.
     let rules: Vec<BrokenRule> = BrokenRule::ALL
         .into_iter()
@@ -49,7 +48,7 @@ fn main() {
                 for rule in rules.iter().skip(first).step_by(2) {
                     let found =
                         words.iter().map(|word| format!("{:>8}", runs_until(*rule, word, range, (cases, random))));
-                    println!("{:36} {}", format!("{rule:?}"), found.collect::<String>());
+                    println!("{:36} {}", rule.name(), found.collect::<String>());
                 }
             });
         }

@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let [rule, workload, design, machine, scale] =
         DEFAULTS.map(|default| arguments.next().unwrap_or_else(|| default.to_owned()));
-    let broken = BrokenRule::ALL.into_iter().find(|known| format!("{known:?}") == rule);
+    let broken = BrokenRule::ALL.into_iter().find(|known| known.name() == rule);
     let broken = broken.ok_or_else(|| format!("{rule} is no BrokenRule"))?;
     let spec = spec(&workload, &design, &machine, &scale)?;
 

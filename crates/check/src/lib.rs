@@ -23,11 +23,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Not modelled: proxies, aliases, mixed-size accesses, loops in the axiomatic model.
+//! [`sequential`] has the final states of plain interleavings.
+//!
+//! Not modelled: proxies, virtual aliases, mixed-size accesses, values that wrap, loops in the axiomatic model.
 //! Read [`litmus::program`] next, then [`axiomatic`], [`explore`] and [`verify`].
 
 pub mod axiomatic;
 pub mod explore;
 pub mod litmus;
 pub mod random;
+pub mod sequential;
 pub mod verify;

@@ -12,7 +12,6 @@ use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::{AllocateOnStore, DirectoryTracks};
 use tombolo_protocol::Sharers;
 use tombolo_protocol::boundary::{Reach, reach};
-use tombolo_protocol::elision::ModuleSet;
 use tombolo_protocol::options::{Options, StoreAllocation, Tracks, WritePolicy};
 use tombolo_types::Sectors;
 
@@ -48,15 +47,13 @@ pub struct Built {
 pub enum Unfit {
     /// Lanes cannot turn there; why not.
     Links(&'static str),
-    /// A chiplet table cannot name every module.
-    Elision {
-        /// Modules that it names at most.
-        most: usize,
+    /// The host takes part, and the machine has none.
+    Host,
+    /// The host takes part as one module more, and there are no ids for it.
+    HostIds {
         /// Modules of the machine.
         modules: usize,
     },
-    /// The host takes part, and the machine has none.
-    Host,
     /// GPU memories cache blocks of the host's, and those of the machine have no directories.
     Stack,
     /// Slices have fewer neighbouring bytes than a block, and blocks cannot be shared evenly among so many slices.
@@ -87,7 +84,9 @@ impl DesignConfig {
             remote: self.coherence.remote(),
             sectors: Sectors::default(),
             nmoesi: self.coherence.nmoesi(),
+            polls: self.polls.of_protocol(),
             broken_rule: None,
+            broken_transfer: None,
         }
     }
 
@@ -121,8 +120,8 @@ impl DesignConfig {
         if self.coherence.facts().directory && modules > Sharers::MOST {
             return Err(Unfit::Directory { most: Sharers::MOST, modules });
         }
-        if matches!(self.elision, Elision::Cpelide(_)) && modules > ModuleSet::MOST {
-            return Err(Unfit::Elision { most: ModuleSet::MOST, modules });
+        if self.has_host() && !machine.has_ids_for_host() {
+            return Err(Unfit::HostIds { modules });
         }
         if self.placement.sharing().movement != Movement::Placed && machine.topology.modules_per_gpu > 1 {
             return Err(Unfit::Pages);

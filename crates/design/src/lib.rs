@@ -32,6 +32,7 @@ pub mod coherence;
 pub mod elision;
 pub mod links;
 pub mod placement;
+pub mod polls;
 mod preset;
 pub mod promises;
 pub mod scheduling;
@@ -47,6 +48,7 @@ pub use coherence::Coherence;
 pub use elision::Elision;
 pub use links::Links;
 pub use placement::Placement;
+pub use polls::Polls;
 pub use promises::Promises;
 pub use scheduling::Scheduling;
 pub use settings::apply;
@@ -137,6 +139,8 @@ axes! {
     l2_write: WritePolicy,
     /// When the cache in front of memory (L3), where a machine has one, passes a store on.
     l3_write: WritePolicy = WritePolicy::Back(write_policy::Back {}),
+    /// L1 caches under an acquiring poll that has not found its flag.
+    polls: Polls = Polls::KeepL1(polls::KeepL1 {}),
     /// How an L2's ways are shared between data of its own module and of others.
     capacity: Capacity,
     /// Which module a page's memory is on.

@@ -20,7 +20,11 @@ axis! {
 
 option! {
     /// That of the first SM to touch it. Source: HMG, section VI.
-    pub struct FirstTouch = "first-touch" {}
+    pub struct FirstTouch = "first-touch" {
+        /// Module that has a page which several touch first, at one logical time. Source of the default: assumed; no paper says
+        /// who wins such a race, and a fixed winner would have all that modules share.
+        ties: Ties = Ties::Fair,
+    }
 }
 
 option! {
@@ -43,6 +47,8 @@ option! {
         /// Whether the host takes part: pages are in its memory at first, and it faults as GPUs do. Source: Landaverde et al.,
         /// "An Investigation of Unified Memory Access Performance in CUDA", HPEC 2014.
         host: bool = false,
+        /// As under `first-touch`.
+        ties: Ties = Ties::Fair,
     }
 }
 
@@ -51,6 +57,8 @@ option! {
     pub struct UnifiedMemoryHints = "unified-memory-hints" {
         /// Whether pages move before a kernel to its only user or writer.
         prefetch: bool = true,
+        /// As under `first-touch`.
+        ties: Ties = Ties::Fair,
     }
 }
 
@@ -66,7 +74,10 @@ option! {
 
 option! {
     /// That of the GPU that wrote it last, as of the kernel before. Source: GPS, section 6.
-    pub struct RemoteDemandLoads = "remote-demand-loads" {}
+    pub struct RemoteDemandLoads = "remote-demand-loads" {
+        /// As under `first-touch`.
+        ties: Ties = Ties::Fair,
+    }
 }
 
 option! {
@@ -82,6 +93,8 @@ option! {
         profiled: u32 = 1,
         /// Whether what is published takes a place in the L2 of a subscriber that does not hold its line.
         allocates: bool = false,
+        /// As under `first-touch`.
+        ties: Ties = Ties::Fair,
     }
 }
 
@@ -108,6 +121,16 @@ option! {
 option! {
     /// That of GPU 0: all arrays go there before a kernel and back before the host works. Source: UMH, section 1, Figure 3.
     pub struct UnifiedMemoryCuda6 = "unified-memory-cuda6" {}
+}
+
+choice! {
+    /// Winner among modules that touch a page first at one logical time.
+    pub enum Ties {
+        /// One by a hash of page and module.
+        Fair = "fair",
+        /// The one with the smallest number.
+        FirstSocket = "first-socket",
+    }
 }
 
 choice! {
@@ -291,6 +314,24 @@ impl Placement {
         }
     }
 
+    /// Winner of first touches at one logical time, where a first touch decides anything.
+    pub fn ties(&self) -> Ties {
+        match *self {
+            Placement::FirstTouch(FirstTouch { ties })
+            | Placement::UnifiedMemory(UnifiedMemory { ties, .. })
+            | Placement::UnifiedMemoryHints(UnifiedMemoryHints { ties, .. })
+            | Placement::RemoteDemandLoads(RemoteDemandLoads { ties })
+            | Placement::Published(Published { ties, .. }) => ties,
+            Placement::InterleavedLine(_)
+            | Placement::InterleavedPage(_)
+            | Placement::Duplicated(_)
+            | Placement::PinnedOnHost(_)
+            | Placement::CachedInGpus(_)
+            | Placement::CopiedFromHost(_)
+            | Placement::UnifiedMemoryCuda6(_) => Ties::Fair,
+        }
+    }
+
     /// How memory is shared.
     pub fn sharing(&self) -> Sharing {
         let of = |movement, paging, pins| Sharing { movement, paging, pins, publishes: None };
@@ -302,10 +343,10 @@ impl Placement {
             | Placement::InterleavedPage(_)
             | Placement::PinnedOnHost(_)
             | Placement::CachedInGpus(_) => of(Movement::Placed, Paging::default(), false),
-            Placement::UnifiedMemory(UnifiedMemory { read_mostly, pinning, host: _ }) => {
+            Placement::UnifiedMemory(UnifiedMemory { read_mostly, pinning, host: _, ties: _ }) => {
                 of(Movement::Faults, Paging { duplicates: read_mostly, ..Paging::default() }, pinning)
             }
-            Placement::UnifiedMemoryHints(UnifiedMemoryHints { prefetch }) => {
+            Placement::UnifiedMemoryHints(UnifiedMemoryHints { prefetch, ties: _ }) => {
                 of(Movement::Hints { prefetch }, afar, false)
             }
             Placement::Duplicated(Duplicated { copied, overlap }) => {
@@ -316,7 +357,7 @@ impl Placement {
                 of(Movement::HostCopies(HostCopies::Everything), Paging::default(), false)
             }
             Placement::RemoteDemandLoads(_) => of(Movement::LatestWriter, afar, false),
-            Placement::Published(Published { subscriptions, profiled, allocates, by_hand: _ }) => {
+            Placement::Published(Published { subscriptions, profiled, allocates, by_hand: _, ties: _ }) => {
                 let (start, subscribes) = match subscriptions {
                     Subscriptions::Automatic | Subscriptions::All => (Start::PublishedToAll, false),
                     Subscriptions::OnRead => (Start::PublishedToHome, true),

@@ -161,14 +161,15 @@ impl CtaCut {
 fn devices(on: On, shape: Shape) -> u32 {
     match on {
         On::All => u32::from(shape.gpus),
-        On::Gpus(set) | On::Modules(set) => set.count(),
+        On::Gpus(set) => set.count(),
+        On::Modules(set) => set.count(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tombolo_types::Devices;
+    use tombolo_types::{GpuSet, ModuleSet};
 
     const SHAPE: Shape = Shape { gpus: 2, modules_per_gpu: 2 };
 
@@ -201,9 +202,9 @@ mod tests {
 
     #[test]
     fn a_launch_on_some_modules_is_cut_over_those() {
-        let second = shares(CtaCut::Contiguous, &[], On::Gpus(Devices(0b10)));
+        let second = shares(CtaCut::Contiguous, &[], On::Gpus(GpuSet::from_bits(0b10)));
         assert_eq!(second, [None, None, Some((0, 5)), Some((5, 10))]);
-        let outer = shares(CtaCut::Program, &[0, 3], On::Modules(Devices(0b1001)));
+        let outer = shares(CtaCut::Program, &[0, 3], On::Modules(ModuleSet::from_bits(0b1001)));
         assert_eq!(outer, [Some((0, 3)), None, None, Some((3, 10))]);
     }
 

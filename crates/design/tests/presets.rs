@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 use std::path::PathBuf;
-use tombolo_design::{AXES, DesignConfig, design, list_designs};
+use tombolo_design::{AXES, DesignConfig, Polls, design, list_designs};
 use tombolo_machine::{Described, Description};
 
 fn designs() -> Vec<DesignConfig> {
@@ -93,4 +93,16 @@ fn one_gpu_keeps_its_way_to_a_host_in_the_fabric_and_no_other() {
     assert!(link("umh-1-pcie", "infinite").rate.is_infinite() && link("gh200", "static").rate.is_infinite());
     let to_host = |links| built("gh200", links).host_link.clone().unwrap();
     assert!(!to_host("static").rate.is_infinite() && to_host("infinite").rate.is_infinite());
+}
+
+#[test]
+fn failed_polls_drop_l1s_under_designs_of_hardware_and_of_its_libraries_alone() {
+    let drops = |config: &DesignConfig| matches!(config.polls, Polls::DropL1(_));
+    let names: Vec<String> = designs().into_iter().filter(drops).map(|config| config.name).collect();
+    let families = ["v100", "h100", "peer", "unified-memory", "memcpy", "gps"];
+    for listed in list_designs() {
+        let expected =
+            families.iter().any(|family| listed.name == *family || listed.name.starts_with(&format!("{family}-")));
+        assert_eq!(names.iter().any(|name| name == listed.name), expected, "{}", listed.name);
+    }
 }

@@ -256,6 +256,7 @@ pub(crate) mod tests {
             cause: None,
             repetitions: Vec::new(),
             foretold: false,
+            reading: String::new(),
         };
         let document = Document {
             paper: "hmg".to_owned(),

@@ -3,7 +3,8 @@
 //! Events wait in the bucket of their time, in chunks of a few, so that a push writes where the last one to the same
 //! bucket wrote. Only the open bucket is ordered: when it is opened its chunks are taken out of the wheel and its keys
 //! are sorted, and what is pushed into it afterwards is put in its place among them. What lies beyond the wheel's horizon
-//! waits in a heap and joins the wheel as it turns. All storage is kept and reused, what was emptied last first, so a
+//! waits in a heap and joins the wheel as it turns. A bucket of more events than keys can name opens part by part: the rest
+//! waits in a sorted map, the *crowd*. All storage is kept and reused, what was emptied last first, so a
 //! queue in a steady state allocates nothing and writes what the host's caches hold.
 //!
 //! To open a bucket takes as long as to sort some events. So the width of buckets follows the density of events: from time to
@@ -16,7 +17,7 @@ use crate::event::Event;
 use crate::occupancy::{BUCKETS, Occupancy};
 use crate::prefetch::prefetch;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BinaryHeap};
 use tombolo_types::{ComponentId, Ps};
 
 /// Picoseconds of the narrowest bucket, as a power of two: 4096 ps, a few GPU clocks. Source: measured. `run --machine
@@ -54,6 +55,15 @@ const INDEX_BITS: u32 = 18;
 /// In the index of an event: it was pushed into the bucket after it was opened.
 const LATE: u32 = 1 << (INDEX_BITS - 1);
 
+/// Every bit of an index: higher than any that an event has.
+const EVERY_INDEX: u32 = (1 << INDEX_BITS) - 1;
+
+/// Chunks of a bucket whose events keys can name.
+const CHUNKS_NAMED: usize = LATE as usize / CHUNK;
+
+/// Events that leave the crowd together. Assumed: half of what keys can name, so that as many may be pushed beside them.
+const PART: usize = LATE as usize / 2;
+
 /// Events in their total order: [`EventQueue::pop`] gives the smallest (`time`, `to`, `from`, `sequence`).
 ///
 /// An event may be pushed at any time not before the last one popped, also into the middle of the events
@@ -87,6 +97,10 @@ pub struct EventQueue<M> {
     pub(crate) batch: Vec<Box<Chunk<M>>>,
     /// Events that were pushed into it since, by index without `LATE`.
     late: Vec<Event<M>>,
+    /// Events of the open bucket that `run` has no keys of, by [`Event::key`]: more than indices can name.
+    crowd: BTreeMap<(u64, u64), Event<M>>,
+    /// Less than this are the keys of `run` whose events come before the crowd.
+    crowd_from: Key,
     /// Time, number and index in `far_events` of what lies beyond the horizon.
     far: BinaryHeap<Reverse<(Ps, u64, u32)>>,
     far_events: Vec<Event<M>>,
@@ -131,6 +145,8 @@ impl<M: Copy + Default> EventQueue<M> {
             run: Vec::new(),
             batch: Vec::new(),
             late: Vec::new(),
+            crowd: BTreeMap::new(),
+            crowd_from: Key::MAX,
             far: BinaryHeap::new(),
             far_events: Vec::new(),
             far_free: Vec::new(),
@@ -141,7 +157,7 @@ impl<M: Copy + Default> EventQueue<M> {
     /// Number of events waiting.
     pub fn len(&self) -> usize {
         let wheel = (0..BUCKETS as u64).map(|bucket| self.waiting(bucket).map(<[_]>::len).sum::<usize>());
-        self.run.len() + wheel.sum::<usize>() + self.far.len()
+        self.run.len() + self.crowd.len() + wheel.sum::<usize>() + self.far.len()
     }
 
     /// Whether no event waits.
@@ -150,7 +166,7 @@ impl<M: Copy + Default> EventQueue<M> {
     }
 
     /// Adds an event. Its time must not lie before that of the last event popped: it would be handled in
-    /// the past. Panics when the events waiting take 2^32 slots, or those of one bucket 2^17.
+    /// the past. Panics when the events waiting take 2^32 slots.
     #[inline]
     pub fn push(&mut self, event: Event<M>) {
         *self.place(event.time, event.to, event.from, event.sequence) = event.message;
@@ -183,8 +199,10 @@ impl<M: Copy + Default> EventQueue<M> {
     #[inline]
     pub fn pop_before(&mut self, end: Ps) -> Option<Event<M>> {
         let mut batch = std::mem::take(&mut self.batch);
-        let opened = !self.run.is_empty() || self.open_next::<false>(end, &mut batch, |_| {}, |_| {});
-        let index = if opened { self.next(self.bound(end)) } else { None };
+        let mut index = self.next(self.bound(end));
+        if index.is_none() && self.open_next::<false>(end, &mut batch, |_| {}, |_| {}) {
+            index = self.next(self.bound(end));
+        }
         let event = index.map(|index| if is_late(index) { self.late(index) } else { *on_time(&batch, index) });
         self.batch = batch;
         event
@@ -200,11 +218,12 @@ impl<M: Copy + Default> EventQueue<M> {
     }
 
     /// Removes the first event of the open bucket if its key is less than `bound`; returns its index: it is
-    /// [`EventQueue::late`] where [`is_late`], or else [`on_time`] in `batch`.
+    /// [`EventQueue::late`] where [`is_late`], or else [`on_time`] in `batch`. `None` also where the crowd is to be opened.
     #[inline(always)]
     pub(crate) fn next(&mut self, bound: u64) -> Option<u32> {
+        let bound = bound.min(self.crowd_from);
         let key = self.run.pop_if(|key| *key < bound)?;
-        Some(key as u32 & ((1 << INDEX_BITS) - 1))
+        Some(key as u32 & EVERY_INDEX)
     }
 
     /// An event that was pushed into the open bucket.
@@ -215,7 +234,8 @@ impl<M: Copy + Default> EventQueue<M> {
 
     /// The time of the first event, or `None` if no event waits.
     pub fn next_time(&self) -> Option<Ps> {
-        if let Some(key) = self.run.last() {
+        let open = [self.run.last().copied(), self.crowd.first_key_value().map(|_| self.crowd_from)];
+        if let Some(key) = open.into_iter().flatten().min() {
             return Some(Ps(self.base.0 + (key >> (u64::BITS - WIDEST))));
         }
         match self.next_bucket() {
@@ -265,6 +285,9 @@ impl<M: Copy + Default> EventQueue<M> {
         mut first: impl FnMut(&Event<M>),
         mut then: impl FnMut(&Event<M>),
     ) -> bool {
+        if !self.crowd.is_empty() {
+            return self.open_crowd(end, batch);
+        }
         if self.opened >= REVIEW || self.held >= MANY * REVIEW {
             self.review();
         }
@@ -280,6 +303,10 @@ impl<M: Copy + Default> EventQueue<M> {
         self.occupancy.clear(ring);
         for place in 0.. {
             if tail == NONE {
+                break;
+            }
+            if place == CHUNKS_NAMED {
+                self.crowd_out(tail);
                 break;
             }
             let (chunk, last) = (tail as usize / CHUNK, tail as usize % CHUNK);
@@ -307,15 +334,61 @@ impl<M: Copy + Default> EventQueue<M> {
             self.waiting(next).take(1).flatten().for_each(prefetch);
         }
         self.opened += 1;
-        self.held += self.run.len() as u64;
+        self.held += (self.run.len() + self.crowd.len()) as u64;
+        if !self.crowd.is_empty() {
+            self.take_part(batch);
+            return true;
+        }
         if self.run.len() > 1 {
             self.run.sort_unstable_by(|a, b| b.cmp(a));
         }
         let keys = if HINTS { &self.run[..] } else { &[] };
         for key in keys.iter().rev() {
-            then(on_time(batch, *key as u32 & ((1 << INDEX_BITS) - 1)));
+            then(on_time(batch, *key as u32 & EVERY_INDEX));
         }
         true
+    }
+
+    /// Puts those events of the bucket that keys cannot name into the crowd: what ends with slot `tail`.
+    #[cold]
+    fn crowd_out(&mut self, mut tail: u32) {
+        while tail != NONE {
+            let (chunk, last) = (tail as usize / CHUNK, tail as usize % CHUNK);
+            let events = &self.chunks[chunk][..=last];
+            self.crowd.extend(events.iter().map(|slot| (slot.0.key(), slot.0)));
+            (tail, self.before[chunk], self.free) = (self.before[chunk], self.free, tail);
+        }
+    }
+
+    /// Opens the next part of the open bucket, if the crowd holds the first event, and that lies before `end`.
+    #[cold]
+    fn open_crowd(&mut self, end: Ps, batch: &[Box<Chunk<M>>]) -> bool {
+        let is_first = self.run.last().is_none_or(|key| *key >= self.crowd_from);
+        let opens = is_first && self.crowd.first_key_value().is_some_and(|(&(time, _), _)| time < end.0);
+        if opens {
+            self.take_part(batch);
+        }
+        opens
+    }
+
+    /// Has `run` hold the first events of the open bucket, and the crowd all others.
+    #[cold]
+    fn take_part(&mut self, batch: &[Box<Chunk<M>>]) {
+        for key in std::mem::take(&mut self.run) {
+            let index = key as u32 & EVERY_INDEX;
+            let event = if is_late(index) { self.late(index) } else { *on_time(batch, index) };
+            self.crowd.insert(event.key(), event);
+        }
+        self.late.clear();
+        while self.late.len() < PART
+            && let Some((_, event)) = self.crowd.pop_first()
+        {
+            self.run.push(key(&event, self.base, LATE | self.late.len() as u32));
+            self.late.push(event);
+        }
+        self.run.reverse();
+        let first = self.crowd.first_key_value();
+        self.crowd_from = first.map_or(Key::MAX, |(_, event)| key(event, self.base, EVERY_INDEX));
     }
 
     /// The bucket to be opened next, if its first event lies before `end`.
@@ -413,14 +486,24 @@ impl<M: Copy + Default> EventQueue<M> {
     /// A place among the events of the open bucket.
     #[inline(never)]
     fn place_in_open(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
-        let index = self.late.len();
-        assert!(index < LATE as usize - 1, "2^17 events of a queue wait in the {} ps until {time}", 1 << self.width);
-        self.late.push(Event { time, to, from, sequence, message: M::default() });
+        let (index, event) = (self.late.len(), Event { time, to, from, sequence, message: M::default() });
+        // Behind one of the crowd, as behind all of the same time, destination and source, is the crowd.
+        if index == LATE as usize - 1 || key(&event, self.base, EVERY_INDEX) >= self.crowd_from {
+            return self.place_in_crowd(event);
+        }
+        self.late.push(event);
         let late = &mut self.late[index];
         let key = key(late, self.base, LATE | index as u32);
         let place = self.run.partition_point(|&other| other > key);
         self.run.insert(place, key);
         &mut late.message
+    }
+
+    /// A place in the crowd of the open bucket.
+    #[cold]
+    fn place_in_crowd(&mut self, event: Event<M>) -> &mut M {
+        self.crowd_from = self.crowd_from.min(key(&event, self.base, EVERY_INDEX));
+        &mut self.crowd.entry(event.key()).or_insert(event).message
     }
 
     /// A place far away, until the wheel has come nearer.
@@ -491,7 +574,6 @@ fn empty_chunk<M: Copy + Default>() -> Box<Chunk<M>> {
 /// Index of the first event of chunk `place` of a batch: that of a chunk filled later, which comes before it, is higher.
 #[inline(always)]
 fn first_index(place: usize) -> u32 {
-    assert!(place < LATE as usize / CHUNK, "2^17 events of a queue wait in one bucket");
     LATE - CHUNK as u32 - (place * CHUNK) as u32
 }
 
@@ -579,6 +661,53 @@ mod tests {
             }
             assert_eq!((queue.width, queue.len()), (width, waiting));
         }
+    }
+
+    #[test]
+    fn a_bucket_holds_more_events_than_keys_can_name() {
+        let many = 3 * LATE + 5;
+        let mut queue = EventQueue::new();
+        // From several sources, the last first.
+        let at = |number: u32| {
+            let (to, from) = (ComponentId(0), ComponentId(7 - (number % 7) as u16));
+            Event { time: Ps(5_000), to, from, sequence: number, message: 0_u8 }
+        };
+        (0..many).for_each(|number| queue.push(at(number)));
+        assert_eq!((queue.len(), queue.next_time()), (many as usize, Some(Ps(5_000))));
+        let mut sorted: Vec<(u64, u64)> = (0..many).map(|number| at(number).key()).collect();
+        sorted.sort_unstable();
+        assert!(queue.pop_before(Ps(5_000)).is_none());
+        for expected in sorted {
+            assert_eq!(queue.pop_before(Ps(5_001)).map(|event| event.key()), Some(expected));
+        }
+        assert!(queue.is_empty() && queue.pop().is_none());
+    }
+
+    #[test]
+    fn more_events_than_keys_can_name_are_pushed_into_an_open_bucket() {
+        let mut queue = filled(1);
+        let first = queue.pop().expect("one was pushed");
+        let mut expected = BTreeMap::new();
+        let mut push = |queue: &mut EventQueue<u8>, time: u64, from: u16| {
+            let event = Event { time: Ps(time), from: ComponentId(from), sequence: expected.len() as u32, ..first };
+            expected.insert(event.key(), ());
+            queue.push(event);
+        };
+        // Each ahead of those before it: the last find no index, and come first.
+        for time in [3_002, 3_001, 3_000] {
+            (0..=u16::MAX).rev().for_each(|from| push(&mut queue, time, from));
+        }
+        // Among them, behind them, and behind others of their source.
+        for number in 0..1_000 {
+            push(&mut queue, 2_999 + number % 5, (number * 37) as u16);
+        }
+        assert_eq!((queue.open, queue.len()), (0, expected.len()), "all of it in one bucket");
+        for (popped, key) in expected.into_keys().enumerate() {
+            assert_eq!(queue.next_time(), Some(Ps(key.0)));
+            assert!(queue.pop_before(Ps(key.0)).is_none());
+            assert_eq!(queue.pop().map(|event| event.key()), Some(key), "event {popped}");
+        }
+        assert!(queue.is_empty());
     }
 
     #[test]

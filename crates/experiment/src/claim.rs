@@ -6,7 +6,7 @@ use crate::grid::Numbers;
 use crate::mechanism;
 use crate::plan::{Plan, ScaleChoice, told};
 use crate::spec::{self, Cell, Kind, Take, Text};
-use tombolo_report::document::{Claim, ClaimKind, Repetition, Verdict};
+use tombolo_report::document::{AT, Claim, ClaimKind, Repetition, Verdict};
 
 /// Rows that are named by their place.
 const PLACES: [&str; 5] = ["first", "last", "mean", "mean-beside", "mean-of-all"];
@@ -29,6 +29,7 @@ impl Plan {
             if self.spec.claim[..at].iter().any(|before| before.id.get() == claim.id.get()) {
                 return Err(self.file.refuse("claim.id", &claim.id, "another claim has this id"));
             }
+            self.check_reading(claim)?;
             self.check_claim(claim)?;
         }
         Ok(())
@@ -148,6 +149,11 @@ pub(crate) fn is_as_claimed(claim: &spec::Claim, value: f64) -> bool {
     claim.above.is_none_or(|bound| value > bound) && claim.below.is_none_or(|bound| value < bound)
 }
 
+/// The id of a statement under a reading.
+pub(crate) fn with_reading(statement: &str, reading: &str) -> String {
+    format!("{statement}{AT}{reading}")
+}
+
 /// The claims of a figure. `repetitions` gives those of a claim, by its index. The cause of one that compares times is told
 /// with what differs most.
 pub(crate) fn judge(
@@ -159,10 +165,10 @@ pub(crate) fn judge(
     let one = |(at, claim): (usize, &spec::Claim)| {
         let cause = cause(plan, claim);
         match &claim.mechanism {
-            Some(name) => judge_mechanism(claim, name.get(), cause),
+            Some(name) => read(plan, claim, judge_mechanism(claim, name.get(), cause)),
             None => {
                 let repetitions = repetitions.get(at).cloned().unwrap_or_default();
-                let judged = judge_figure(claim, measured(claim, table), repetitions, cause);
+                let judged = read(plan, claim, judge_figure(claim, measured(claim, table), repetitions, cause));
                 if !matches!(judged.verdict, Verdict::Fails | Verdict::NotRobust) || judged.measured.is_none() {
                     return judged;
                 }
@@ -177,6 +183,18 @@ pub(crate) fn judge(
         }
     };
     plan.spec.claim.iter().enumerate().filter(|(_, claim)| is_measurable(plan, claim)).map(one).collect()
+}
+
+/// A claim with the reading it was measured under: of the default reading as judged, of another one shown.
+fn read(plan: &Plan, claim: &spec::Claim, judged: Claim) -> Claim {
+    let reading = plan.reading_of(claim);
+    if reading.is_empty() {
+        return judged;
+    }
+    let id = with_reading(judged.statement(), &reading);
+    // Without a number the cause says why there is none, which is no verdict.
+    let cause = judged.cause.filter(|_| judged.measured.is_none());
+    Claim { id, reading, verdict: Verdict::Shown, cause, foretold: false, ..judged }
 }
 
 /// Whether every row that the claim names is part of this run.
@@ -273,12 +291,13 @@ fn blank(claim: &spec::Claim) -> Claim {
         cause: None,
         repetitions: Vec::new(),
         foretold: claim.foretold,
+        reading: String::new(),
     }
 }
 
 /// The claims of a figure that is not drawn: all shown, none measured.
 pub(crate) fn undrawn(plan: &Plan) -> Vec<Claim> {
-    plan.spec.claim.iter().map(blank).collect()
+    plan.spec.claim.iter().map(|claim| read(plan, claim, blank(claim))).collect()
 }
 
 #[cfg(test)]

@@ -47,6 +47,7 @@
 //! - [`campaign`]: the one runner of `compare`, `sweep` and `reproduce`. [`workload`]: programs by name, and traces; `words`:
 //!   how they are written.
 //! - [`ask`]: what a command line asks, as such a file.
+//! - [`readings`]: which claims are of a paper's default reading, and sets of settings for the others.
 //! - `layout`: rows, columns and panels, and what a file leaves to be understood.
 //! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. `left_out`: what means leave out. `compared`:
 //!   which time of runs. [`mechanism`]: directed programs.
@@ -82,6 +83,7 @@ pub mod point;
 mod point_result;
 pub mod preset;
 pub mod reader;
+pub mod readings;
 mod repeat;
 mod sampling;
 pub mod scales;

@@ -8,7 +8,9 @@ use crate::point_result::{HARDWARE, Pass, pass_of};
 use crate::preset;
 use crate::reader::File;
 use crate::scales::Wanted;
-use crate::spec::{Axis, Baseline, Dimension, Experiment, Metric, StatedWorkload, Step, SuiteWorkload, Text};
+use crate::spec::{
+    Axis, Baseline, Dimension, Experiment, Metric, StatedWorkload, Step, SuiteWorkload, Text, WorkloadInputs,
+};
 use crate::workload::{SEED, WorkloadChoice, only};
 use std::path::Path;
 use std::sync::Arc;
@@ -118,6 +120,10 @@ pub struct Plan {
     pub(crate) ships: bool,
     /// Which time of runs is compared.
     pub(crate) time: TimeChoice,
+    /// Time that the paper's readings, or the set of them that is asked for, compare.
+    pub(crate) default_time: TimeChoice,
+    /// Name of the set of readings that is applied; empty for the paper's default.
+    pub(crate) readings: String,
     /// Whether runs that give times alone are sampled.
     pub(crate) sampled: bool,
     /// Those of the file, then those of steps and baselines beside them.
@@ -172,6 +178,8 @@ impl Plan {
             asked,
             ships: false,
             time: TimeChoice::default(),
+            default_time: TimeChoice::default(),
+            readings: String::new(),
             sampled: false,
         };
         plan.check_lists()?;
@@ -222,6 +230,17 @@ impl Plan {
     /// Whether every cell is a mean over workloads.
     pub(crate) fn is_mean_of_workloads(&self) -> bool {
         self.spec.mean.is_some() && !self.layout.shown().any(|shown| shown == Dimension::Workload)
+    }
+
+    /// Whether a machine or a design of this experiment reads `setting`.
+    pub(crate) fn reads(&self, setting: &str) -> bool {
+        let path = setting.split('=').next().unwrap_or_default().trim();
+        let mut designs: Vec<_> = self.designs.iter().map(|design| design.description.clone()).collect();
+        let is_known = self.machines.iter().all(|machine| {
+            let mut machine = machine.description.clone();
+            tombolo_design::apply(&[setting], &mut machine, &mut designs.clone()).is_ok()
+        });
+        is_known && (designs.is_empty() || designs.iter_mut().any(|design| !design.drop_if_unread(path)))
     }
 
     fn check_settings(&self) -> Result<(), SpecError> {
@@ -453,17 +472,24 @@ fn workloads(file: &File, spec: &Experiment, choice: ScaleChoice) -> Result<Vec<
     let common = spec.scale.as_ref().map_or(Ok(Scale::FULL), |text| scale(file, "scale", text))?;
     let mut planned = Vec::new();
     for text in &spec.workloads {
-        planned.push(workload(file, text, text.get(), None, (common, spec.seed))?);
+        let plain = workload(file, text, text.get(), None, (common, spec.seed))?;
+        let word = with_inputs(text.get(), &spec.inputs, &plain.label);
+        planned.push(match word == text.get() {
+            true => plain,
+            false => workload(file, text, &word, Some(plain.label), (common, spec.seed))?,
+        });
     }
     if let Some(name) = &spec.suite {
         let (of, suite) = preset::suite(name.get()).map_err(|error| file.refuse("suite", name, error.to_string()))?;
         for one in &suite.workload {
-            planned.push(of_suite(&of, one, choice, spec.seed)?);
+            planned.push(of_suite(&of, one, choice, spec.seed, &spec.inputs)?);
             refuse_unstated(&of, one, &suite.stated)?;
         }
     }
     let known: Vec<String> = planned.iter().map(|one| one.label.clone()).collect();
     refuse_unknown(file, "except", &spec.except, &known)?;
+    let labels: Vec<Text> = spec.inputs.iter().map(|one| one.workload.clone()).collect();
+    refuse_unknown(file, "inputs.workload", &labels, &known)?;
     planned.retain(|one| spec.except.iter().all(|label| label.get() != one.label));
     match choice {
         ScaleChoice::Quick => {
@@ -482,11 +508,20 @@ fn workloads(file: &File, spec: &Experiment, choice: ScaleChoice) -> Result<Vec<
     Ok(planned)
 }
 
-fn of_suite(file: &File, one: &SuiteWorkload, choice: ScaleChoice, seed: u64) -> Result<PlannedWorkload, SpecError> {
+fn of_suite(
+    file: &File,
+    one: &SuiteWorkload,
+    choice: ScaleChoice,
+    seed: u64,
+    inputs: &[WorkloadInputs],
+) -> Result<PlannedWorkload, SpecError> {
     let own = scale(file, "scale", &one.scale)?;
     let label = one.label.clone().unwrap_or_else(|| one.workload.get().to_owned());
     // Written parameters are checked at every scale, though only the quick one has them.
-    let planned = |text, word: &str| workload(file, text, word, Some(label.clone()), (own, seed));
+    let planned = |text, word: &str| {
+        let word = with_inputs(word, inputs, &label);
+        workload(file, text, &word, Some(label.clone()), (own, seed))
+    };
     let plain = planned(&one.workload, one.workload.get())?;
     let quick = one.quick.as_ref().map(|more| (more, replaced(one.workload.get(), more.get())));
     let lighter = quick.as_ref().map(|(more, word)| planned(more, word)).transpose()?;
@@ -506,7 +541,7 @@ fn of_suite(file: &File, one: &SuiteWorkload, choice: ScaleChoice, seed: u64) ->
 pub(crate) fn wanted(name: &str) -> Result<Vec<Wanted>, SpecError> {
     let (file, suite) = preset::suite(name)?;
     let one = |one: &SuiteWorkload| {
-        let planned = of_suite(&file, one, ScaleChoice::Quick, SEED)?;
+        let planned = of_suite(&file, one, ScaleChoice::Quick, SEED, &[])?;
         let least = scale(&file, "least", one.least.as_ref().unwrap_or(&suite.least))?;
         Ok(Wanted { label: planned.label, workload: planned.choice, least })
     };
@@ -518,6 +553,12 @@ pub(crate) fn replaced(word: &str, more: &str) -> String {
     let name = |part: &str| part.split('=').next().unwrap_or_default().trim().to_owned();
     let kept = word.split(',').filter(|part| more.split(',').all(|new| name(new) != name(part)));
     kept.chain(more.split(',')).collect::<Vec<_>>().join(",")
+}
+
+/// A workload's word with the `inputs` of its label.
+fn with_inputs(word: &str, inputs: &[WorkloadInputs], label: &str) -> String {
+    let of_it = inputs.iter().filter(|one| one.workload.get() == label);
+    of_it.fold(word.to_owned(), |word, one| replaced(&word, one.parameters.get()))
 }
 
 /// Where the paper states something of its workloads, each has a label that is among them.

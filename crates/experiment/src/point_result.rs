@@ -13,13 +13,15 @@ use tombolo_system::stalls::StallRecord;
 
 /// How a point is worked on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Pass {
     /// By simulating it.
+    #[serde(rename = "simulation")]
     Simulation,
     /// By counting shared lines in its streams.
+    #[serde(rename = "sharing")]
     Sharing,
     /// By counting lines of arrays in its streams.
+    #[serde(rename = "arrays")]
     Arrays,
 }
 
@@ -36,13 +38,15 @@ impl Pass {
 
 /// The result of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum PointResult {
     /// Of a simulation.
+    #[serde(rename = "simulation")]
     Simulation(Box<RunRecord>),
     /// Of the sharing pass.
+    #[serde(rename = "sharing")]
     Sharing(SharingRecord),
     /// Of the pass of arrays.
+    #[serde(rename = "arrays")]
     Arrays(ArraysRecord),
 }
 

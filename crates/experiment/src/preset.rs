@@ -4,8 +4,10 @@
 use crate::error::SpecError;
 use crate::plan::replaced;
 use crate::reader::File;
-use crate::spec::{Experiment, Paper, Suite, SuiteWorkload};
+use crate::readings::{DEFAULT, DEFAULT_DESCRIPTION};
+use crate::spec::{Experiment, Paper, Reading, Readings, Suite, SuiteWorkload};
 use tombolo_machine::error::near;
+use tombolo_report::document::AT;
 
 /// A file that ships.
 struct Preset {
@@ -22,6 +24,8 @@ static PRESETS: &[Preset] = include!(concat!(env!("OUT_DIR"), "/presets.rs"));
 const ABOUT: &str = "paper";
 /// The folder of suites.
 const SUITES: &str = "suites";
+/// The folder of readings, a file for each paper.
+const READINGS: &str = "readings";
 
 impl Preset {
     fn file(&self) -> File {
@@ -32,7 +36,7 @@ impl Preset {
 /// A line of a list.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Listed {
-    /// `hmg` or `hmg/figure-8`.
+    /// `hmg`, `hmg@each-way` or `hmg/figure-8`.
     pub name: String,
     /// One line.
     pub description: String,
@@ -41,6 +45,11 @@ pub struct Listed {
 /// Papers with experiments that ship, in order of name.
 pub fn papers() -> Vec<&'static str> {
     PRESETS.iter().filter(|preset| preset.name == ABOUT).map(|preset| preset.group).collect()
+}
+
+/// Suites of workloads that ship, in order of name.
+pub fn suites() -> Vec<&'static str> {
+    PRESETS.iter().filter(|preset| preset.group == SUITES).map(|preset| preset.name).collect()
 }
 
 /// What ships of `paper`: what is told of it, and its experiments in the order of the paper.
@@ -55,14 +64,52 @@ pub fn paper(name: &str) -> Result<(Paper, Vec<(File, Experiment)>), SpecError> 
     Ok((about.file().read()?, experiments.collect::<Result<_, _>>()?))
 }
 
+/// The readings of `paper` beside its default one, and their file.
+///
+/// # Errors
+/// No such paper ships.
+pub fn readings(paper: &str) -> Result<(File, Readings), SpecError> {
+    let found = PRESETS.iter().find(|preset| preset.group == READINGS && preset.name == paper);
+    let found = found.ok_or_else(|| unknown("paper", paper, papers().into_iter().map(str::to_owned).collect()))?;
+    let file = found.file();
+    let readings = file.read()?;
+    Ok((file, readings))
+}
+
+/// Names of the sets of readings that `reproduce --readings` applies to `paper`, the default first.
+///
+/// # Errors
+/// No such paper ships.
+pub fn sets(paper: &str) -> Result<Vec<String>, SpecError> {
+    let (_, readings) = readings(paper)?;
+    let others = readings.reading.iter().filter(|reading| reading.is_set());
+    Ok(std::iter::once(DEFAULT).chain(others.map(|reading| reading.name.get())).map(str::to_owned).collect())
+}
+
+/// The set of readings of `paper` called `name`; `None` for the default, which changes nothing.
+///
+/// # Errors
+/// No such paper ships, or it has no such set.
+pub(crate) fn set(paper: &str, name: &str) -> Result<Option<(File, Reading)>, SpecError> {
+    if name == DEFAULT {
+        return Ok(None);
+    }
+    let (file, readings) = readings(paper)?;
+    let found = readings.reading.into_iter().find(|reading| reading.is_set() && reading.name.get() == name);
+    match found {
+        Some(reading) => Ok(Some((file, reading))),
+        None => Err(unknown("set of readings", name, sets(paper)?)),
+    }
+}
+
 /// The suite called `name`.
 ///
 /// # Errors
 /// No such suite ships.
 pub(crate) fn suite(name: &str) -> Result<(File, Suite), SpecError> {
-    let suites: Vec<&Preset> = PRESETS.iter().filter(|preset| preset.group == SUITES).collect();
-    let known = || suites.iter().map(|preset| preset.name.to_owned()).collect();
-    let found = suites.iter().find(|preset| preset.name == name).ok_or_else(|| unknown("suite", name, known()))?;
+    let known = || suites().into_iter().map(str::to_owned).collect();
+    let found = PRESETS.iter().find(|preset| preset.group == SUITES && preset.name == name);
+    let found = found.ok_or_else(|| unknown("suite", name, known()))?;
     let file = found.file();
     let suite = file.read()?;
     Ok((file, suite))
@@ -80,12 +127,20 @@ pub fn workloads_of(name: &str, quick: bool) -> Result<Vec<String>, SpecError> {
     Ok(suite(name)?.1.workload.iter().map(word).collect())
 }
 
-/// Every paper, each followed by its experiments.
+/// Every paper, each followed by its sets of readings and its experiments.
 pub fn list() -> Vec<Listed> {
     let mut listed = Vec::new();
     for name in papers() {
         let (about, experiments) = paper(name).expect("a test reads all that ships");
         listed.push(Listed { name: name.to_owned(), description: about.description });
+        let (_, readings) = readings(name).expect("a test reads all that ships");
+        let line = |set: &str, description: &str| Listed {
+            name: format!("{name}{AT}{set}"),
+            description: format!("Readings: {description}"),
+        };
+        listed.push(line(DEFAULT, DEFAULT_DESCRIPTION));
+        let sets = readings.reading.iter().filter(|reading| reading.is_set());
+        listed.extend(sets.map(|reading| line(reading.name.get(), &reading.description)));
         let line = |spec: Experiment| Listed { name: format!("{name}/{}", spec.id), description: spec.title };
         listed.extend(experiments.into_iter().map(|(_, spec)| line(spec)));
     }
@@ -117,7 +172,7 @@ mod tests {
 
     #[test]
     fn workloads_have_the_footprints_that_the_paper_states_of_them() {
-        for name in PRESETS.iter().filter(|preset| preset.group == SUITES).map(|preset| preset.name) {
+        for name in suites() {
             let (_, suite) = suite(name).expect("readable");
             let mut wrong = Vec::new();
             for one in &suite.workload {

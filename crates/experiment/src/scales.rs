@@ -72,13 +72,15 @@ pub struct Difference {
 
 /// Why no larger scale was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Ended {
     /// Speed-ups at the chosen scale are those of the next larger one.
+    #[serde(rename = "alike")]
     Alike,
     /// There is none: the chosen one is 1.
+    #[serde(rename = "whole")]
     Whole,
     /// Its runs take longer than the limit.
+    #[serde(rename = "long")]
     Long,
 }
 

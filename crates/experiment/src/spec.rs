@@ -59,6 +59,9 @@ pub struct Experiment {
     /// Settings of every point, such as `l2.bytes=6MB`.
     #[serde(default)]
     pub set: Vec<Text>,
+    /// Parameters of workloads in place of their own.
+    #[serde(default)]
+    pub inputs: Vec<WorkloadInputs>,
     /// Fraction of machine and input to run, for workloads whose suite states none; 1 where nothing is stated.
     #[serde(default)]
     pub scale: Option<Text>,
@@ -107,6 +110,9 @@ pub struct Experiment {
     /// Values that the paper's text or tables state.
     #[serde(default)]
     pub published: Vec<Published>,
+    /// Reading or clock of all claims, where it is not the paper's default: see `claim.reading`.
+    #[serde(default)]
+    pub reading: Option<Text>,
     /// Claims about this figure.
     #[serde(default)]
     pub claim: Vec<Claim>,
@@ -117,6 +123,24 @@ pub struct Experiment {
 
 fn one() -> u64 {
     1
+}
+
+impl Experiment {
+    /// The reading of a claim: its own, else the file's; `None` for the paper's default.
+    pub(crate) fn reading_of<'a>(&'a self, claim: &'a Claim) -> Option<&'a Text> {
+        claim.reading.as_ref().or(self.reading.as_ref())
+    }
+}
+
+/// Parameters of one workload in place of its own.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadInputs {
+    /// Its label.
+    pub workload: Text,
+    /// Parameters such as `iterations=20`, which replace those of the same name at every scale.
+    pub parameters: Text,
 }
 
 /// What is different at quick scale.
@@ -256,11 +280,12 @@ pub(crate) enum Dimension {
 /// A mean over workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub enum Mean {
     /// Of ratios.
+    #[serde(rename = "geometric")]
     Geometric,
     /// Of counts and shares.
+    #[serde(rename = "arithmetic")]
     Arithmetic,
 }
 
@@ -320,11 +345,12 @@ pub struct Metric {
 /// How a value is normalised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub enum Relative {
     /// Baseline ÷ value: of times.
+    #[serde(rename = "speed-up")]
     SpeedUp,
     /// Value ÷ baseline.
+    #[serde(rename = "ratio")]
     Ratio,
 }
 
@@ -382,19 +408,24 @@ pub struct Chart {
 /// Shapes of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub enum Shape {
     /// A group of bars a row.
+    #[serde(rename = "bars")]
     Bars,
     /// A line a column.
+    #[serde(rename = "lines")]
     Lines,
     /// A bar a row, a part a column.
+    #[serde(rename = "stacked")]
     Stacked,
     /// A point a row.
+    #[serde(rename = "scatter")]
     Scatter,
     /// A cell a row and column, coloured by its value.
+    #[serde(rename = "heat")]
     Heat,
     /// No drawing.
+    #[serde(rename = "table")]
     Table,
 }
 
@@ -416,15 +447,18 @@ pub struct Published {
 /// The four kinds of claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// Arithmetic of the paper: measured must equal `paper`, or else `predicted`, as precisely as that is stated.
+    #[serde(rename = "identity")]
     Identity,
     /// A closed-form prediction of a directed program: must pass.
+    #[serde(rename = "mechanism")]
     Mechanism,
     /// One ahead of another, or a trend; repeated before it is called robust.
+    #[serde(rename = "direction")]
     Direction,
     /// Shown beside the paper's value, never judged.
+    #[serde(rename = "magnitude")]
     Magnitude,
 }
 
@@ -433,8 +467,13 @@ pub enum Kind {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Short name, unique among the claims of a paper.
+    /// Short name, unique among the claims of a paper. That of another reading or clock is `STATEMENT@READING`, with the
+    /// statement of the default claim where there is one.
     pub id: Text,
+    /// Reading or clock that it is measured under, where it is not the paper's default; several are joined by `+`. Such a
+    /// claim is shown and never judged, for the default alone decides a verdict.
+    #[serde(default)]
+    pub reading: Option<Text>,
     /// Its kind.
     pub kind: Kind,
     /// In words.
@@ -496,15 +535,18 @@ pub struct Cell {
 /// How several numbers become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
 pub enum Take {
     /// The least.
+    #[serde(rename = "least")]
     Least,
     /// The one below which a tenth of them lie.
+    #[serde(rename = "lowest-tenth")]
     LowestTenth,
     /// The greatest.
+    #[serde(rename = "greatest")]
     Greatest,
     /// The one in the middle; of two in the middle their mean.
+    #[serde(rename = "median")]
     Median,
 }
 
@@ -550,6 +592,63 @@ pub struct Paper {
     pub notes: Vec<String>,
 }
 
+/// The readings of a paper beside its default one.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Readings {
+    /// The readings, in order.
+    pub reading: Vec<Reading>,
+}
+
+/// Another reading of a paper, or another clock: a set of settings that `reproduce --readings` applies to every figure,
+/// or a figure of its own.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Reading {
+    /// Name, such as `artifact`.
+    pub name: Text,
+    /// What is read otherwise, in one line.
+    pub description: String,
+    /// The figure that draws it, where no settings can.
+    #[serde(default)]
+    pub figure: Option<Text>,
+    /// Time that speed-ups are of, where it is not the default: `region`, `kernels` or `whole`.
+    #[serde(default)]
+    pub time: Option<Text>,
+    /// Settings of machines and designs. A figure takes those that a machine or a design of it reads.
+    #[serde(default)]
+    pub setting: Vec<ReadingSetting>,
+    /// Parameters of workloads. A figure takes those of the workloads that it has.
+    #[serde(default)]
+    pub inputs: Vec<ReadingInputs>,
+}
+
+/// A setting of a reading.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ReadingSetting {
+    /// Setting, such as `gpu_link.rate=200GB/s`.
+    pub set: Text,
+    /// Sentence or artifact that supports it.
+    pub source: String,
+}
+
+/// Parameters of one workload under a reading.
+#[derive(Clone, Debug, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ReadingInputs {
+    /// Label of the workload.
+    pub workload: Text,
+    /// Parameters, which replace those of the same name.
+    pub parameters: Text,
+    /// Sentence or artifact that supports them.
+    pub source: String,
+}
+
 #[cfg(test)]
 impl schemars::JsonSchema for Text {
     fn inline_schema() -> bool {
@@ -574,7 +673,11 @@ mod tests {
     #[test]
     fn the_editor_schemas_are_up_to_date() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema");
-        let schemas = [("experiment", schemars::schema_for!(Experiment)), ("suite", schemars::schema_for!(Suite))];
+        let schemas = [
+            ("experiment", schemars::schema_for!(Experiment)),
+            ("suite", schemars::schema_for!(Suite)),
+            ("readings", schemars::schema_for!(Readings)),
+        ];
         for (name, schema) in schemas {
             let text = serde_json::to_string_pretty(&schema).expect("its keys are strings") + "\n";
             let path = folder.join(format!("{name}.json"));

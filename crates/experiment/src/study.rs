@@ -11,6 +11,7 @@ use crate::grid::{Asked, Change, Numbers};
 use crate::plan::{Plan, ScaleChoice};
 use crate::point::Point;
 use crate::preset;
+use crate::readings::DEFAULT;
 use crate::repeat::repetitions;
 use crate::store::{Store, write_whole};
 use std::collections::BTreeSet;
@@ -26,6 +27,8 @@ pub struct Study {
     paper: String,
     /// Of a paper, where it is not the whole.
     figure: Option<String>,
+    /// Set of the paper's readings that is applied; empty for the default.
+    readings: String,
     notes: Vec<String>,
     plans: Vec<Plan>,
     /// Figures that are left out.
@@ -107,7 +110,21 @@ impl Study {
     /// # Errors
     /// No such paper or figure ships.
     pub fn of_paper(name: &str, figure: Option<&str>, choice: ScaleChoice) -> Result<Study, SpecError> {
+        Study::of_paper_under(name, figure, DEFAULT, choice)
+    }
+
+    /// The same under the set of the paper's readings called `readings`.
+    ///
+    /// # Errors
+    /// No such paper, figure or set ships.
+    pub fn of_paper_under(
+        name: &str,
+        figure: Option<&str>,
+        readings: &str,
+        choice: ScaleChoice,
+    ) -> Result<Study, SpecError> {
         let (about, mut experiments) = preset::paper(name)?;
+        let reading = preset::set(name, readings)?;
         if let Some(id) = figure {
             let known: Vec<String> = experiments.iter().map(|(_, spec)| spec.id.clone()).collect();
             // As `list experiments` has it, as the report has it, or its number.
@@ -122,8 +139,17 @@ impl Study {
             }
         }
         let figure = figure.map(|_| experiments[0].1.id.clone());
-        let plan = |(file, spec)| Ok::<_, SpecError>(Plan { ships: true, ..Plan::new(file, spec, choice)? });
-        let plans = experiments.into_iter().map(plan).collect::<Result<Vec<_>, _>>()?;
+        let (mut plans, mut swept) = (Vec::new(), Vec::new());
+        for (file, spec) in experiments {
+            match Plan::of_paper(file, spec, choice, reading.as_ref())? {
+                Ok(plan) => plans.push(plan),
+                Err(id) => swept.push(id),
+            }
+        }
+        if let (Some((file, reading)), Some(figure), false) = (&reading, &figure, swept.is_empty()) {
+            let reason = format!("figure {figure} sweeps a value that it sets: leave --readings out");
+            return Err(file.refuse("reading.name", &reading.name, reason));
+        }
         let is_left_out = |plan: &Plan| plan.spec.on_request && figure.is_none() && choice == ScaleChoice::Quick;
         let (undrawn, plans): (Vec<Plan>, Vec<Plan>) = plans.into_iter().partition(is_left_out);
         let mut notes = about.notes;
@@ -131,7 +157,15 @@ impl Study {
             let ids: Vec<&str> = undrawn.iter().map(|plan| plan.spec.id.as_str()).collect();
             notes.push(format!("Left out at quick scale, and run with --figure: {}.", ids.join(", ")));
         }
-        Ok(Study { title: about.title, paper: name.to_owned(), figure, notes, plans, undrawn, choice })
+        let readings = reading.map_or_else(String::new, |(_, reading)| {
+            notes.insert(0, format!("Readings {}: {}.", reading.name.get(), reading.description));
+            notes.insert(1, format!("They set {}, where a figure reads it.", reading.words().join(", ")));
+            if !swept.is_empty() {
+                notes.insert(2, format!("Left out, for they sweep a value of these: {}.", swept.join(", ")));
+            }
+            reading.name.get().to_owned()
+        });
+        Ok(Study { title: about.title, paper: name.to_owned(), figure, readings, notes, plans, undrawn, choice })
     }
 
     /// A user's own experiment.
@@ -155,7 +189,8 @@ impl Study {
     fn of_plan(plan: Plan) -> Study {
         let (title, paper) = (plan.heading(), plan.spec.id.clone());
         let choice = plan.choice;
-        Study { title, paper, figure: None, notes: Vec::new(), plans: vec![plan], undrawn: Vec::new(), choice }
+        let (figure, readings, notes, undrawn) = (None, String::new(), Vec::new(), Vec::new());
+        Study { title, paper, figure, readings, notes, plans: vec![plan], undrawn, choice }
     }
 
     /// The same, whose speed-ups are of this time of each run.
@@ -317,6 +352,7 @@ impl Study {
         Ok(Document {
             title: self.title.clone(),
             paper: self.paper.clone(),
+            readings: self.readings.clone(),
             scale: self.scale(),
             time: self
                 .plans
@@ -418,6 +454,70 @@ mod tests {
             assert_eq!(known, written, "{choice}");
             assert_eq!(unknown, None, "{choice}");
         }
+    }
+
+    /// Settings and workload of every point of a figure under a set of readings.
+    fn under(paper: &str, figure: &str, readings: &str) -> (Study, Vec<(String, String)>) {
+        let study = Study::of_paper_under(paper, Some(figure), readings, ScaleChoice::Quick).unwrap();
+        let plan = &study.plans[0];
+        let points = plan.points(&Change::default()).into_iter().map(|asked| asked.unwrap());
+        let points = points.map(|point| (point.settings.join(" "), point.workload.label.clone())).collect();
+        (study, points)
+    }
+
+    #[test]
+    fn a_set_of_readings_reaches_every_point_and_leaves_swept_values_alone() {
+        let rates = "gpu_link.rate=200GB/s module_link.rate=512GB/s";
+        let (study, points) = under("hmg", "8", "each-way");
+        assert!(!points.is_empty() && points.iter().all(|(settings, _)| settings == rates));
+        assert!(study.plans[0].spec.claim.iter().all(|claim| study.plans[0].reading_of(claim) == "each-way"));
+        assert!(study.notes[0].contains("each-way") && study.notes[1].contains("gpu_link.rate=200GB/s"));
+        let (_, swept) = under("hmg", "12", "each-way");
+        assert!(swept.iter().any(|(settings, _)| *settings == format!("{rates} gpu_link.rate=50GB/s")));
+        let (_, default) = under("hmg", "8", DEFAULT);
+        assert!(default.iter().all(|(settings, _)| settings.is_empty()));
+    }
+
+    #[test]
+    fn a_figure_that_sweeps_a_value_of_the_set_is_left_out() {
+        let study = |figure| Study::of_paper_under("numa-gpu", figure, "links-192", ScaleChoice::Quick);
+        let whole = study(None).unwrap();
+        assert!(whole.plans.iter().all(|plan| plan.spec.id != "figure-6"), "its 128 GB/s are called twice the rate");
+        assert!(whole.notes[2].contains("figure-6, "), "{}", whole.notes[2]);
+        let refused = study(Some("6")).err().unwrap().to_string();
+        assert!(refused.contains("links-192") && refused.contains("figure figure-6 sweeps"), "{refused}");
+    }
+
+    #[test]
+    fn a_set_of_readings_reaches_inputs_and_the_clock() {
+        let (_, points) = under("gps", "9", "iterations");
+        let with = |iterations: &str| points.iter().any(|(_, workload)| workload.contains(iterations));
+        assert!(with("jacobi,columns=81920,rows=1026,iterations=20"), "{points:?}");
+        assert!(with("als,items=7680,users=61440,ratings=983040,features=20,iterations=4"), "{points:?}");
+        let (study, _) = under("cpelide", "8", "artifact");
+        assert_eq!(study.plans[0].time, TimeChoice::Kernels);
+        let study = study.with_time(TimeChoice::Region);
+        assert_eq!(study.plans[0].reading_of(&study.plans[0].spec.claim[0]), "artifact+region");
+    }
+
+    #[test]
+    fn another_clock_is_another_reading_of_what_compares_times() {
+        let readings = |time| {
+            let study = Study::of_paper("hmg", Some("8"), ScaleChoice::Quick).unwrap().with_time(time);
+            let plan = &study.plans[0];
+            let claim = |id: &str| plan.spec.claim.iter().find(|claim| claim.id.get() == id).unwrap();
+            ["fig8-hmg-ahead-of-nhcc", "shared-array-crosses-once"].map(|id| plan.reading_of(claim(id)))
+        };
+        assert_eq!(readings(TimeChoice::Region), ["", ""]);
+        assert_eq!(readings(TimeChoice::Kernels), ["kernels", ""], "a directed program has no clock");
+    }
+
+    #[test]
+    fn an_unknown_set_of_readings_is_refused_with_those_there_are() {
+        let refused = |set| Study::of_paper_under("hmg", None, set, ScaleChoice::Quick).err().unwrap().to_string();
+        assert!(refused("each-wey").contains("did you mean each-way?); there are text, each-way, invalidate-remote"));
+        let of_figure = Study::of_paper_under("gps", None, "steady", ScaleChoice::Quick).err().unwrap().to_string();
+        assert!(of_figure.contains("no set of readings is called \"steady\""), "{of_figure}");
     }
 
     #[test]

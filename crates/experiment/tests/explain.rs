@@ -137,7 +137,8 @@ fn copies_before_kernels_take_the_place_of_loads_from_other_gpus() {
 
 #[test]
 fn an_l2_that_writes_through_has_stores_wait_for_memory() {
-    let machine = modules(&["sm.posted_stores=16", "dram.rate=4GB/s"]);
+    // No store waits in memory for another of its line.
+    let machine = modules(&["sm.posted_stores=16", "dram.rate=4GB/s", "dram.write_queue=2"]);
     let again = |warp: &mut Warp<'_>, line: u64| (0..8).for_each(|_| _ = warp.write([line]));
     let program = Directed::new(vec![on(0, 16, 0..1024, again)]);
     let pair = ["through", "back"].map(|kind| record(&machine, "hmg", &[&format!("design.l2_write={kind}")], &program));

@@ -32,6 +32,42 @@ fn every_experiment_resolves_at_every_scale() {
     }
 }
 
+/// Statements that no default claim makes, though claims of other readings do, and why.
+const WITHOUT_DEFAULT: [(&str, &str); 18] = [
+    ("faster-l3-gains-less", "it is of a value that the paper leaves open"),
+    ("hmg-behind", "the paper has it of single programs"),
+    ("needed-ahead-of-all", "the paper has no copies of what others read"),
+    ("gps-ahead-of-needed", "the paper has no copies of what others read"),
+    ("gps-over-needed", "the paper has no copies of what others read"),
+    ("faults-decide", "it is of a value that the paper leaves open"),
+    ("loads-feel-latency", "it is of a value that the paper leaves open"),
+    ("more-iterations-gain-jacobi", "it is of a value that the paper leaves open"),
+    ("more-iterations-gain-pagerank", "it is of a value that the paper leaves open"),
+    ("more-iterations-gain-eqwp", "it is of a value that the paper leaves open"),
+    ("pinning-helps", "the paper has no pinning"),
+    ("eqwp-gain", "it compares two readings"),
+    ("eqwp-hits-gain", "it compares two readings"),
+    ("more-groups-a-turn-help-umh", "it compares two readings"),
+    ("flush-all-slower", "it compares two readings"),
+    ("open-rows-faster", "it compares two readings"),
+    ("aligned-ranges-ahead-of-even", "it compares two readings"),
+    ("replicated-inputs-ahead-of-even", "it compares two readings"),
+];
+
+#[test]
+fn a_claim_of_another_reading_stands_beside_the_default_one() {
+    let mut others = BTreeSet::new();
+    for name in papers() {
+        assert_eq!(tombolo_experiment::readings::faults(name).expect("readable"), Vec::<String>::new(), "{name}");
+        let (_, experiments) = paper(name).expect("readable");
+        let ids: Vec<&str> = experiments.iter().flat_map(|(_, spec)| &spec.claim).map(|claim| claim.id.get()).collect();
+        let statements = ids.iter().filter_map(|id| id.split_once('@')).map(|(statement, _)| statement);
+        others.extend(statements.filter(|statement| !ids.contains(statement)).map(str::to_owned));
+    }
+    let excepted: BTreeSet<String> = WITHOUT_DEFAULT.iter().map(|(statement, _)| (*statement).to_owned()).collect();
+    assert_eq!(others, excepted);
+}
+
 #[test]
 fn ids_are_given_once_and_every_kind_of_claim_is_made() {
     for name in papers() {
@@ -190,7 +226,9 @@ fn figures_are_found_by_number_and_by_name() {
 }
 
 #[test]
-fn the_list_has_papers_and_figures() {
+fn the_list_has_papers_figures_and_sets_of_readings() {
     let names: Vec<String> = list().into_iter().map(|one| one.name).collect();
-    assert!(names.contains(&"hmg".to_owned()) && names.contains(&"hmg/figure-8".to_owned()), "{names:?}");
+    for name in ["hmg", "hmg/figure-8", "hmg@text", "hmg@each-way", "cpelide@artifact"] {
+        assert!(names.iter().any(|known| known == name), "{name}: {names:?}");
+    }
 }

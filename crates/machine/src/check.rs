@@ -30,6 +30,12 @@ impl Conflict {
 /// Component ids are 16 bits; a module takes one for each SM and slice, and this many for the rest (directory,
 /// DRAM, translation, ports).
 const OTHER_COMPONENTS: u64 = 8;
+
+/// Most modules: an id has 8 bits, of which one value stands for none.
+const MODULES: u64 = 255;
+
+/// Components: an id has 16 bits.
+const COMPONENTS: u64 = 1 << 16;
 /// Most lines of all caches of a kind, and entries of all directories: assumed, 8 GB of 128-byte lines, whose tags
 /// would fill the memory of the machine that simulates them.
 pub(crate) const LINES_LIMIT: u64 = 1 << 26;
@@ -132,16 +138,29 @@ impl MachineConfig {
 
     fn topology_conflict(&self) -> Option<Conflict> {
         let modules = self.topology.modules() as u64;
-        let units = u64::from(self.topology.sms_per_module) + u64::from(self.l2.slices) + OTHER_COMPONENTS;
-        demand(modules <= 255, "topology.modules_per_gpu", || {
-            format!("{} GPUs of as many make {modules} modules; at most 255 have ids", self.topology.gpus)
+        let units = self.units(self.l2.slices);
+        demand(modules <= MODULES, "topology.modules_per_gpu", || {
+            format!("{} GPUs of as many make {modules} modules; at most {MODULES} have ids", self.topology.gpus)
         })
         .or_else(|| {
-            demand(modules * units < 1 << 16, "topology.sms_per_module", || {
+            demand(modules * units < COMPONENTS, "topology.sms_per_module", || {
                 let all = modules * units;
                 format!("with {} L2 slices in each of {modules} modules this makes {all} components; fewer than 65536 have ids", self.l2.slices)
             })
         })
+    }
+
+    /// Components of a module with `slices` slices, at most.
+    fn units(&self, slices: u16) -> u64 {
+        u64::from(self.topology.sms_per_module) + u64::from(slices) + OTHER_COMPONENTS
+    }
+
+    /// Whether there are ids for a host that takes part as one module more. All modules are numbered as if each had as many
+    /// slices as the one that has most.
+    pub fn has_ids_for_host(&self) -> bool {
+        let modules = self.topology.modules() as u64 + 1;
+        let slices = self.coherent_host().map_or(0, |host| host.directory.controllers).max(self.l2.slices);
+        modules <= MODULES && modules * self.units(slices) < COMPONENTS
     }
 
     fn sm_conflict(&self) -> Option<Conflict> {

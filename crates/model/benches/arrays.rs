@@ -10,7 +10,7 @@ use tombolo_model::link::{Link, LinkConfig, Traffic};
 use tombolo_model::mshr::{Mshr, MshrConfig};
 use tombolo_model::page_table::PageTable;
 use tombolo_model::tlb::{Tlb, TlbConfig};
-use tombolo_types::{Bytes, Line, LineSize, ModuleId, Page, Ps, Rate};
+use tombolo_types::{Bytes, Line, LineSize, Mask, ModuleId, Page, Ps, Rate};
 
 /// The same scattered numbers in every run.
 fn scatter(i: u64) -> u64 {
@@ -139,7 +139,7 @@ fn drams(c: &mut Criterion) {
     c.bench_function("dram/write, sequential", |b| {
         b.iter(|| {
             (i, now) = (i + 1, now + 580);
-            black_box(dram.write(Asked::at(Ps(now)), Line(i), Bytes(128)))
+            black_box(dram.write(Asked::at(Ps(now)), Line(i), Mask::ALL))
         });
     });
 }

@@ -2,6 +2,7 @@
 //! resource can be dropped as if it had never run.
 
 use tombolo_protocol::coherence::{Cause, Hold, MemoryAccess, Message};
+use tombolo_protocol::directory::EntrySet;
 use tombolo_protocol::{Data, Effects, Reply, Request, ValidInvalid};
 use tombolo_types::{Mask, ModuleId};
 
@@ -25,8 +26,8 @@ pub struct Actions<D: Data> {
     pub wait: Option<Mask>,
     /// Whether the request parks on the pending miss.
     pub park: bool,
-    /// Modules to invalidate, by bit.
-    pub invalidate: u32,
+    /// Modules to invalidate.
+    pub invalidate: EntrySet<ModuleId>,
     /// Why this module sends them.
     pub cause: Cause,
     /// Why another did, where this one forwards them.
@@ -45,7 +46,7 @@ impl<D: Data> Default for Actions<D> {
             reply: None,
             wait: None,
             park: false,
-            invalidate: 0,
+            invalidate: EntrySet::NONE,
             cause: Cause::Store,
             original: None,
             downgrade: None,
@@ -66,7 +67,7 @@ impl<D: Data> Effects<ValidInvalid, D> for Actions<D> {
         match message {
             Message::Request(request) | Message::Passed(request) => self.forward(to, request),
             Message::Invalidate(cause) => {
-                self.invalidate |= 1 << to.0;
+                self.invalidate.add(to);
                 self.cause = cause;
             }
             Message::Downgrade => self.downgrade = Some(to),

@@ -6,11 +6,13 @@ use crate::block::BlockStats;
 use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
 use crate::latency::{Inside, Note};
+use crate::memory::Memory;
 use crate::message::Message;
 use crate::packet::Packet;
 use crate::site::{Routing, Site};
 use crate::slice::{Slice, Wanted};
 use crate::watch::Contents;
+use std::ops::Range;
 use tombolo_protocol::elision::LineSet;
 use tombolo_protocol::node::Delivery;
 use tombolo_protocol::{Action, Class, Coherence, Protocol};
@@ -61,7 +63,7 @@ pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
     fn act(&mut self, action: Action, extent: Option<&LineSet>, here: &mut SliceContext<'_, '_, C, D>) -> Ps;
 
     /// Its part of [`Action::Merge`]. It tells the controller by [`Message::Written`] of `join` when that is done.
-    fn merge(&mut self, all: bool, join: u16, here: &mut SliceContext<'_, '_, C, D>);
+    fn merge(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, C, D>);
 
     /// Lines that it holds, and those of them that are dirty.
     fn held(&mut self) -> (u32, u32);
@@ -75,6 +77,12 @@ pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
 
     /// A copy writes the line to memory: what is here of it is old.
     fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>);
+
+    /// The host has written these addresses: ranges that ascend and do not overlap, none of them empty.
+    fn host_wrote(&mut self, ranges: &[Range<u64>], here: &mut SliceContext<'_, '_, C, D>);
+
+    /// The contents of a line of its module's memory, as the host reads them.
+    fn host_reads(&self, line: Line, memory: &Memory<D>, site: &Site<C, D>) -> D;
 
     /// Bytes of a line of its module's memory are here before time zero, clean. Nothing where it holds blocks.
     fn warm(&mut self, line: Line, mask: Mask, view: SliceView<'_, C, D>);
@@ -166,7 +174,7 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
         }
     }
 
-    fn merge(&mut self, _: bool, join: u16, here: &mut SliceContext<'_, '_, C, D>) {
+    fn merge(&mut self, _: bool, join: u32, here: &mut SliceContext<'_, '_, C, D>) {
         // It holds no blocks.
         let controller = here.site.layout.controller(here.site.module);
         here.out.send(here.out.now() + Ps(1), here.id, controller, Message::Written { join });
@@ -186,6 +194,14 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
 
     fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) {
         self.copied_to(line, here);
+    }
+
+    fn host_wrote(&mut self, ranges: &[Range<u64>], here: &mut SliceContext<'_, '_, C, D>) {
+        self.host_wrote(ranges, here);
+    }
+
+    fn host_reads(&self, line: Line, memory: &Memory<D>, site: &Site<C, D>) -> D {
+        self.host_reads(line, memory, site)
     }
 
     fn warm(&mut self, line: Line, mask: Mask, view: SliceView<'_, C, D>) {

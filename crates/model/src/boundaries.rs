@@ -32,11 +32,9 @@ impl Unlabelled {
     }
 }
 
-/// The modules of a launch on a machine of this shape, of those that a set tells apart.
+/// Modules of a launch on a machine of this shape.
 pub fn modules_of(on: On, shape: Shape) -> ModuleSet {
-    let modules = shape.modules().min(ModuleSet::MOST as u8);
-    let those = (0..modules).map(ModuleId).filter(|&module| on.has(module, shape.modules_per_gpu));
-    those.fold(ModuleSet::NONE, |set, module| set.and(ModuleSet::only(module)))
+    (0..shape.modules()).map(ModuleId).filter(|&module| on.has(module, shape.modules_per_gpu)).collect()
 }
 
 impl Packets for Unlabelled {

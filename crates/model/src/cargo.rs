@@ -62,6 +62,13 @@ impl<D: Contents> Cargo<D> {
         kept.flags.extend(load.flags);
     }
 
+    /// The host writes part of a line. Nothing where it does not hold the page.
+    pub fn write(&self, page: Page, part: (Line, Mask, D)) {
+        if let Some(kept) = self.hold().host.get_mut(&page) {
+            kept.lines.push(part);
+        }
+    }
+
     /// The host gives a page away.
     pub fn give(&self, page: Page) -> Load<D> {
         self.hold().host.remove(&page).unwrap_or_default()

@@ -12,6 +12,7 @@ use crate::message::{Message, SyncKind};
 use crate::outstanding::Asker;
 use crate::packet::Packet;
 use crate::page_moves;
+use crate::page_run::PageRun;
 use crate::parts::Parts;
 use crate::watch::Contents;
 use tombolo_protocol::drain::Pool;
@@ -31,14 +32,14 @@ struct Collection {
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     collector: ComponentId,
-    /// Which of its collections; of the command processor, which command's slot.
-    collection: u16,
+    /// Which of its collections; of the command processor, which command's slot; of the driver, which pages.
+    collection: u32,
     /// What it has the L2 lose, counted for the command processor.
     lost: Lost,
 }
 
 impl Waiter {
-    fn new(collector: ComponentId, collection: u16) -> Waiter {
+    fn new(collector: ComponentId, collection: u32) -> Waiter {
         Waiter { collector, collection, lost: Lost::default() }
     }
 }
@@ -97,20 +98,20 @@ pub struct Controller {
 fn tell_accesses<C: Below<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_, '_, C, D>) {
     let (module, driver) = (parts.site.module, parts.site.layout.driver());
     let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
-    for page in parts.slice_side.take_accessed() {
-        parts.out.send(at, id, driver, Message::Accessed { page, module });
+    for pages in PageRun::all(parts.slice_side.take_accessed()) {
+        parts.out.send(at, id, driver, Message::Accessed { pages, module });
     }
     parts.out.send(at, id, driver, Message::AccessesTold);
 }
 
 /// Takes the first free place of a slab.
-fn place<T>(slab: &mut Vec<Option<T>>, value: T) -> u16 {
+fn place<T>(slab: &mut Vec<Option<T>>, value: T) -> u32 {
     let free = slab.iter().position(Option::is_none).unwrap_or_else(|| {
         slab.push(None);
         slab.len() - 1
     });
     slab[free] = Some(value);
-    u16::try_from(free).expect("a module synchronises for at most its warps at once")
+    u32::try_from(free).expect("a module synchronises for its warps, and for pages")
 }
 
 impl Controller {
@@ -147,6 +148,7 @@ impl Controller {
                 }
             }
             Message::Delivered { ticket, line } => self.delivered((ticket, line), parts),
+            Message::Transfer { .. } => parts.tell_groups(self.id, message),
             Message::AskAccesses => tell_accesses(self.id, parts),
             Message::Written { join } => self.part_done(join, parts),
             Message::LanesIn(lanes) => {
@@ -186,9 +188,16 @@ impl Controller {
         self.serve_slices(parts);
     }
 
-    /// The driver waits until what the module has sent is taken at the end of its way. `number`: what it is answered under.
-    pub fn await_stores<C: Below<D>, D: Contents>(&mut self, number: u16, parts: &mut Parts<'_, '_, C, D>) {
+    /// The driver waits until what the module has sent is taken at the end of its way: a phase for each of these pages, all at
+    /// once. `number`: what it is answered under.
+    pub fn await_stores<C: Below<D>, D: Contents>(
+        &mut self,
+        pages: PageRun,
+        number: u32,
+        parts: &mut Parts<'_, '_, C, D>,
+    ) {
         let driver = parts.site.layout.driver();
+        parts.uncore.stats.phases += u64::from(pages.count() - 1);
         self.act(Part::whole(Action::AwaitStores), Waiter::new(driver, number), parts);
     }
 
@@ -254,8 +263,8 @@ impl Controller {
     }
 
     /// Sends the current phase of a plan to its members, or answers the warp when all phases are done.
-    fn begin_phase<C: Below<D>, D: Contents>(&mut self, collection: u16, parts: &mut Parts<'_, '_, C, D>) {
-        let entry = &mut self.collections[usize::from(collection)];
+    fn begin_phase<C: Below<D>, D: Contents>(&mut self, collection: u32, parts: &mut Parts<'_, '_, C, D>) {
+        let entry = &mut self.collections[collection as usize];
         let Collection { collector, sm, warp } = entry.as_mut().expect("a plan is kept until it is done");
         let mut members = Vec::new();
         if !collector.begin_phase(&parts.site.map, |member, action| members.push((member, action))) {
@@ -302,11 +311,11 @@ impl Controller {
     /// A group of slices has done its part of a phase.
     fn group_acted<C: Below<D>, D: Contents>(
         &mut self,
-        act: u16,
+        act: u32,
         (taken, lost, flushed): (Ps, Lost, u64),
         parts: &mut Parts<'_, '_, C, D>,
     ) {
-        let entry = &mut self.acts[usize::from(act)];
+        let entry = &mut self.acts[act as usize];
         let of_all = entry.as_mut().expect("a phase is kept until its groups are done");
         of_all.taken = of_all.taken.max(taken);
         of_all.waiter.lost = of_all.waiter.lost.and(lost);
@@ -375,8 +384,8 @@ impl Controller {
     }
 
     /// One of the things that a phase here waits for has come.
-    fn part_done<C: Below<D>, D: Contents>(&mut self, join: u16, parts: &mut Parts<'_, '_, C, D>) {
-        let entry = &mut self.joins[usize::from(join)];
+    fn part_done<C: Below<D>, D: Contents>(&mut self, join: u32, parts: &mut Parts<'_, '_, C, D>) {
+        let entry = &mut self.joins[join as usize];
         let join = entry.as_mut().expect("a join is kept until its parts are done");
         join.missing -= 1;
         if join.missing == 0 {
@@ -397,8 +406,8 @@ impl Controller {
             let done = Message::PhaseDone { slot: KernelSlot(collection as u8), module: parts.site.module, lost };
             parts.out.send(at, self.id, collector, done);
         } else if collector == parts.site.layout.driver() {
-            let page = parts.sm_side.shared.pages.drained(collection);
-            page_moves::answer(page, parts.out.now(), parts);
+            let pages = parts.sm_side.shared.pages.drained(collection);
+            page_moves::answer(pages, parts.out.now(), parts);
         } else {
             let now = Departure::at(parts.out.now());
             let module = ModuleId((collector.0 / parts.site.layout.stride()) as u8);
@@ -407,8 +416,8 @@ impl Controller {
     }
 
     /// A member has done its part of a phase of this controller's plan.
-    fn acted<C: Below<D>, D: Contents>(&mut self, collection: u16, parts: &mut Parts<'_, '_, C, D>) {
-        let entry = self.collections[usize::from(collection)].as_mut();
+    fn acted<C: Below<D>, D: Contents>(&mut self, collection: u32, parts: &mut Parts<'_, '_, C, D>) {
+        let entry = self.collections[collection as usize].as_mut();
         if entry.expect("a plan is kept until it is done").collector.acknowledge() {
             self.begin_phase(collection, parts);
         }

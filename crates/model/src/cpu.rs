@@ -12,6 +12,7 @@ use crate::kernel_slot::KernelSlot;
 use crate::message::{Flag, LineRequest, Message, Origin};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
+use crate::page_run::PageRun;
 use crate::watch::{Contents, WarpSlot, Watch};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use tombolo_protocol::Request;
 use tombolo_protocol::front::ON_HOST;
 use tombolo_protocol::paging::Wanted;
 use tombolo_types::stream::Program;
-use tombolo_types::{ComponentId, HostAccess, HostAccessKind, HostPhase, Interval, LineSize, Page, Ps, SmId};
+use tombolo_types::{ComponentId, HostAccess, HostAccessKind, HostPhase, Interval, LineSize, Mask, Ps, SmId};
 
 /// What the host does, by the program that says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,8 @@ pub struct Cpu {
     outstanding: u32,
     /// Names of loads that nobody has: each is its result slot and its miss register.
     free: Vec<u8>,
+    /// By name: bytes that its load lacks. Where some are on their way for others, they come in parts.
+    missing: Vec<Mask>,
     /// Between two accesses, at least.
     interval: Ps,
     /// When the next may be issued.
@@ -87,7 +90,7 @@ pub struct Cpu {
     /// Whether it waits for a page.
     is_parked: bool,
     /// Pages whose unmapping waits until it has nothing outstanding. It issues nothing meanwhile.
-    unmapped: Vec<Page>,
+    unmapped: Vec<PageRun>,
     done: Vec<HostRun>,
 }
 
@@ -104,6 +107,7 @@ impl Cpu {
             most: config.outstanding,
             outstanding: 0,
             free: (0..config.outstanding as u8).rev().collect(),
+            missing: vec![Mask::NONE; config.outstanding as usize],
             interval: Interval::cycles(config.clock.span(1 << 20), cycles).time(),
             free_at: Ps::ZERO,
             is_called: false,
@@ -136,8 +140,12 @@ impl Cpu {
             Message::Fill { register, line, mask, data, .. } => {
                 let name = register.number();
                 here.site.watch.loaded(here.out.now(), self.core, name, line, mask, data);
-                self.free.push(name);
-                self.answered(true, here);
+                let missing = &mut self.missing[usize::from(name)];
+                *missing = *missing & !mask;
+                if missing.is_empty() {
+                    self.free.push(name);
+                    self.answered(true, here);
+                }
             }
             Message::StoreTaken { .. } => self.answered(false, here),
             other => panic!("the host's core got {other:?}"),
@@ -212,9 +220,9 @@ impl Cpu {
         self.issue(here);
     }
 
-    /// A page is being unmapped: its controller is told when nothing is outstanding.
-    pub fn drain<C, D: Contents>(&mut self, page: Page, here: &mut SmContext<'_, '_, C, D>) {
-        self.unmapped.push(page);
+    /// Pages are being unmapped: their controller is told when nothing is outstanding.
+    pub fn drain<C, D: Contents>(&mut self, pages: PageRun, here: &mut SmContext<'_, '_, C, D>) {
+        self.unmapped.push(pages);
         self.tell_drained(here);
     }
 
@@ -223,8 +231,8 @@ impl Cpu {
             return;
         }
         let controller = here.site.layout.controller(here.site.module);
-        for page in self.unmapped.drain(..) {
-            here.out.send(here.out.now() + Ps(1), self.id, controller, Message::PageQuiet { page });
+        for pages in self.unmapped.drain(..) {
+            here.out.send(here.out.now() + Ps(1), self.id, controller, Message::PageQuiet { pages });
         }
     }
 
@@ -239,6 +247,7 @@ impl Cpu {
         let request = match kind {
             HostAccessKind::Read => {
                 watch.load(self.core, result);
+                self.missing[usize::from(result)] = mask;
                 Request::Read { mask, scope }
             }
             HostAccessKind::Write => {

@@ -3,7 +3,8 @@
 //! A fault that finds it idle starts a service. At the end of that time it takes what faults have come until then, up to a
 //! batch, and begins the change that each asks for. Changes of one batch run side by side. When all are over it goes on with
 //! the next batch. What a change is, and in which order its steps run, [`tombolo_protocol::paging`] says: a step begins
-//! when the one before it is done everywhere. Every shootdown takes the driver a time of its own, beside its messages.
+//! when the one before it is done everywhere. Every shootdown takes the driver a time of its own, beside its messages. What
+//! it orders at one time of pages that follow each other goes by one message (`orders.rs`).
 //!
 //! It also does what the program's schedule puts around commands: moves of pages, which need no service, and copies.
 //!
@@ -12,7 +13,9 @@
 //! modelled: pages that fault in neighbours (the driver's prefetcher), access counters.
 
 mod errands;
+mod orders;
 
+use self::orders::Orders;
 use crate::kernel_slot::KernelSlot;
 use crate::layout::Layout;
 use crate::message::{Message, Out, PagingOrder};
@@ -136,6 +139,8 @@ pub struct Driver {
     pages: FxHashMap<Page, Residence>,
     /// By module: pages that it holds, the one mapped longest ago first. Empty where every page has room anyway.
     held: Vec<VecDeque<Page>>,
+    /// Pages that modules have left and that are still in `held`: taken out of it together.
+    left: FxHashMap<Page, ModuleSet>,
     faults: VecDeque<Asked>,
     /// Since when a service is under way, or changes of its batch are.
     serving: Option<Ps>,
@@ -154,6 +159,8 @@ pub struct Driver {
     untold: u8,
     /// Those that wait for it.
     errands: VecDeque<Errand>,
+    /// What it orders while it handles an event.
+    orders: Orders,
     /// Counters.
     pub stats: PagingStats,
 }
@@ -174,6 +181,7 @@ impl Driver {
             schedule,
             pages: FxHashMap::default(),
             held: vec![VecDeque::new(); usize::from(layout.all_modules())],
+            left: FxHashMap::default(),
             faults: VecDeque::new(),
             serving: None,
             batch: 0,
@@ -185,6 +193,7 @@ impl Driver {
             accessed: FxHashMap::default(),
             untold: 0,
             errands: VecDeque::new(),
+            orders: Orders::new(layout.all_modules()),
             stats: PagingStats::default(),
         };
         driver.publish(&subscribed);
@@ -242,13 +251,15 @@ impl Driver {
         self.layout.host().map_or(Holder::Host, Holder::Module)
     }
 
-    /// Every module that can hold pages.
-    fn all_modules(&self) -> impl Iterator<Item = ModuleId> + use<> {
-        (0..self.layout.all_modules()).map(ModuleId)
-    }
-
     /// Handles a message.
     pub fn handle<D: Contents>(&mut self, message: Message<D>, out: &mut Out<'_, D>) {
+        self.take(message, out);
+        self.forget_left();
+        let times = (out.now() + self.latency, out.now() + self.costs.shootdown.max(Ps(1)));
+        self.orders.send(times, self.layout, out);
+    }
+
+    fn take<D: Contents>(&mut self, message: Message<D>, out: &mut Out<'_, D>) {
         match message {
             Message::Fault { page, module, wanted } => {
                 self.stats.faults += 1;
@@ -258,14 +269,14 @@ impl Driver {
                 self.serve(out);
             }
             Message::Serviced => self.take_batch(out),
-            Message::Accessed { page, module } => {
-                let modules = self.accessed.entry(page).or_default();
-                *modules = modules.and(ModuleSet::only(module));
+            Message::Accessed { pages, module } => {
+                pages.pages().for_each(|page| self.accessed.entry(page).or_default().add(module));
             }
             Message::AccessesTold => self.accesses_told(out),
             Message::TrackingEnds => self.end_tracking(out),
-            Message::Shootdown { page } => self.unmap(page, out),
-            Message::PagingDone { page } | Message::Copied { copy: CopyName::Page(page) } => self.part_done(page, out),
+            Message::Shootdown { pages } => pages.pages().for_each(|page| self.unmap(page)),
+            Message::PagingDone { pages } => pages.pages().for_each(|page| self.part_done(page, out)),
+            Message::Copied { copy: CopyName::Page(page) } => self.part_done(page, out),
             Message::Copied { copy: CopyName::Listed(_) } => self.errand_part_done(out),
             Message::Sends { slot, command, module } => self.send_part((slot, command), module, out),
             Message::Around { slot, command, behind: true } if self.schedule.overlaps => {
@@ -397,6 +408,7 @@ impl Driver {
 
     /// Whether a module has room for one page more; where not, one goes to the host, and the change waits for that.
     fn make_room<D: Contents>(&mut self, module: ModuleId, asked: Asked, out: &mut Out<'_, D>) -> bool {
+        self.forget_left();
         let held = &self.held[usize::from(module.0)];
         if held.len() < self.room || self.layout.host() == Some(module) {
             return true;
@@ -432,6 +444,7 @@ impl Driver {
             }
         }
         if let Some(module) = comes_to(change) {
+            self.forget_left();
             self.held[usize::from(module.0)].push_back(page);
         }
     }
@@ -441,12 +454,10 @@ impl Driver {
         let running = self.running.get_mut(&page).expect("a change under way");
         let (id, copy) = (self.layout.driver(), CopyName::Page(page));
         match running.change.step(running.step) {
-            Some(Step::Unmap(_)) => {
-                out.send(out.now() + self.costs.shootdown.max(Ps(1)), id, id, Message::Shootdown { page });
-            }
+            Some(Step::Unmap(_)) => self.orders.shoot_down(page),
             Some(Step::WriteBack(modules)) => {
                 running.missing = modules.count();
-                self.order_all(modules, page, PagingOrder::WriteBack, out);
+                self.order_all(modules, page, PagingOrder::WriteBack);
             }
             Some(Step::Copy { from: Holder::Module(from), to }) => {
                 running.missing = 1;
@@ -459,7 +470,7 @@ impl Driver {
                 out.send(out.now() + self.latency, id, self.layout.copy_engine(to), Message::TakePage { page });
             }
             Some(Step::Map { after, modules: told }) => {
-                self.map(page, after, told, out);
+                self.map(page, after, told);
                 let running = self.running.get_mut(&page).expect("a change under way");
                 running.missing = if self.paging.awaits_map() { told.count() } else { 0 };
                 if running.missing == 0 {
@@ -471,29 +482,24 @@ impl Driver {
     }
 
     /// The shootdown of a page has been prepared: modules unmap it.
-    fn unmap<D: Contents>(&mut self, page: Page, out: &mut Out<'_, D>) {
+    fn unmap(&mut self, page: Page) {
         let running = self.running.get_mut(&page).expect("a change under way");
         let Some(Step::Unmap(modules)) = running.change.step(running.step) else { panic!("{page:?} is not unmapped") };
         running.missing = modules.count();
-        self.order_all(modules, page, PagingOrder::Unmap, out);
+        self.order_all(modules, page, PagingOrder::Unmap);
     }
 
-    fn map<D: Contents>(&mut self, page: Page, after: Residence, told: ModuleSet, out: &mut Out<'_, D>) {
+    fn map(&mut self, page: Page, after: Residence, told: ModuleSet) {
         self.pages.insert(page, after);
-        for module in self.all_modules().filter(|module| told.contains(*module)) {
-            self.order(module, page, PagingOrder::Map(after.mapping(module)), out);
+        for module in told {
+            self.orders.give(module, page, PagingOrder::Map(after.mapping(module)));
         }
     }
 
-    fn order_all<D: Contents>(&self, modules: ModuleSet, page: Page, order: PagingOrder, out: &mut Out<'_, D>) {
-        for module in self.all_modules().filter(|module| modules.contains(*module)) {
-            self.order(module, page, order, out);
+    fn order_all(&mut self, modules: ModuleSet, page: Page, order: PagingOrder) {
+        for module in modules {
+            self.orders.give(module, page, order);
         }
-    }
-
-    fn order<D: Contents>(&self, module: ModuleId, page: Page, order: PagingOrder, out: &mut Out<'_, D>) {
-        let to = self.layout.controller(module);
-        out.send(out.now() + self.latency, self.layout.driver(), to, Message::Paging { page, order });
     }
 
     /// A part of a step is done.
@@ -526,9 +532,19 @@ impl Driver {
 
     /// Modules that a page has left hold it no more.
     fn let_go(&mut self, page: Page, change: &Change) {
-        let after = change.after.holders();
-        for module in self.all_modules().filter(|module| !after.contains(*module)) {
-            self.held[usize::from(module.0)].retain(|held| *held != page);
+        let left = ModuleSet::first(self.layout.all_modules()).without(change.after.holders());
+        let before = self.left.entry(page).or_default();
+        *before = before.and(left);
+    }
+
+    /// Takes what modules have left out of what they hold, before anybody looks or more is added.
+    fn forget_left(&mut self) {
+        let left = std::mem::take(&mut self.left);
+        if left.is_empty() {
+            return;
+        }
+        for (module, held) in (0..).map(ModuleId).zip(&mut self.held) {
+            held.retain(|page| !left.get(page).is_some_and(|modules| modules.contains(module)));
         }
     }
 

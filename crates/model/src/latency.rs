@@ -107,6 +107,18 @@ pub enum Served {
 impl Served {
     /// All, in the order of their names in a record.
     pub const ALL: [Served; 6] = [Served::L1, Served::OwnL2, Served::Module, Served::Gpu, Served::Host, Served::Dram];
+
+    /// The name in the digest of a run.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Served::L1 => "L1",
+            Served::OwnL2 => "OwnL2",
+            Served::Module => "Module",
+            Served::Gpu => "Gpu",
+            Served::Host => "Host",
+            Served::Dram => "Dram",
+        }
+    }
 }
 
 /// A part of a load's way.

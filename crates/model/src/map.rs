@@ -160,6 +160,16 @@ impl Map {
         self.placed_for(ModuleId(0), line)
     }
 
+    /// Whether the page of a line has been placed: nobody accesses one that has not.
+    pub fn is_placed(&self, line: Line) -> bool {
+        self.pages.home(ModuleId(0), line).is_some()
+    }
+
+    /// The home of a line where that stays, and is the same for every module.
+    pub fn only_home(&self, line: Line) -> Option<ModuleId> {
+        if self.moves() { None } else { self.pages.only_home(line) }
+    }
+
     #[inline(always)]
     fn placed_for(&self, at: ModuleId, line: Line) -> ModuleId {
         match self.pages.home(at, line) {

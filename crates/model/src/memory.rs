@@ -76,10 +76,9 @@ impl<D: Contents> Memory<D> {
 
     /// Has memory write bytes of `line` that depart as told; returns when they are taken.
     pub fn store(&mut self, now: Ps, departs: Departure, line: Line, mask: Mask) -> Ps {
-        let bytes = self.bytes(mask);
         match &mut self.cache {
             Some(cache) => cache.write(now, departs, (line, mask), &mut self.dram),
-            None => self.dram.write(Asked { now, ready: departs.time() }, line, bytes),
+            None => self.dram.write(Asked { now, ready: departs.time() }, line, mask),
         }
     }
 

@@ -11,8 +11,9 @@
 //! writes whole lines in parts reads nothing. Source: assumed; CPElide (MICRO 2024) states no policy. Were such a store to go
 //! around the cache, write-back would be write-through for every program that does not write whole lines.
 //!
-//! Written back, stored bytes go to DRAM when their line goes. Written through, they go at once, and the line takes its
-//! place all the same (assumed), so that the two differ only in when DRAM is written.
+//! Written back, stored bytes go to DRAM when their line goes. Written through, they go to its write queue at once, which
+//! combines stores of a line while they wait there. The line takes its place all the same (assumed), so that the two differ
+//! only in when DRAM is written.
 //!
 //! Each group of the module's slices has a part of the sets, and an equal share of the rate, for its lines alone.
 //!
@@ -174,7 +175,7 @@ impl MemoryCache {
         };
         match self.config.write {
             WritePolicy::Back => placed,
-            WritePolicy::Through => placed.max(dram.write(asked, line, self.bytes(mask))),
+            WritePolicy::Through => placed.max(dram.write(asked, line, mask)),
         }
     }
 
@@ -219,7 +220,7 @@ impl MemoryCache {
             return asked.ready;
         }
         self.stats.write_backs += 1;
-        dram.write(asked, victim.line, self.bytes(dirty))
+        dram.write(asked, victim.line, dirty)
     }
 }
 
@@ -369,6 +370,16 @@ mod tests {
         assert_eq!((dram.stats().read_bytes, cache.stats().read_misses), (64, 1));
         [Line(2), Line(3)].into_iter().for_each(|line| _ = read(&mut cache, Ps::from_ns(200), line, &mut dram));
         assert_eq!((dram.stats().write_bytes, cache.stats().write_backs), (64, 1), "only stored bytes are dirty");
+    }
+
+    #[test]
+    fn stores_of_a_line_written_through_share_a_place_in_the_write_queue() {
+        let (mut cache, mut dram) = (cache(), Dram::new(DramConfig { write_queue: 64, ..config() }));
+        cache.config.write = WritePolicy::Through;
+        (0..1000).for_each(|_| _ = write_part(&mut cache, Ps::ZERO, (Line(1), HALVES[0]), &mut dram));
+        assert_eq!((dram.stats().writes, dram.stats().write_bytes, cache.stats().writes), (1, 64, 1000));
+        write_part(&mut cache, Ps::ZERO, (Line(1), HALVES[1]), &mut dram);
+        assert_eq!((dram.stats().writes, dram.stats().write_bytes), (1, 128));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::latency::{Answered, Inside, Note, Stamp, short};
 use crate::mshr::EntryId;
 use crate::outstanding::Tickets;
 use crate::packet::{CopyName, Packet, Route};
+use crate::page_run::PageRun;
 use crate::posted::Drainer;
 use crate::turning_link::Way;
 use crate::watch::Contents;
@@ -349,7 +350,7 @@ pub enum Message<D: Contents> {
     /// To a controller: memory has taken what a bulk invalidation wrote back.
     Written {
         /// The phase that waits for it.
-        join: u16,
+        join: u32,
     },
     /// To a controller: so many lanes of the GPU's link carry into it.
     LanesIn(u32),
@@ -378,12 +379,12 @@ pub enum Message<D: Contents> {
         /// Whether to count them.
         counted: bool,
         /// The controller's name for it.
-        act: u16,
+        act: u32,
     },
     /// To a controller: a group of slices has done that.
     GroupActed {
         /// The controller's name for it.
-        act: u16,
+        act: u32,
         /// When memory has taken what was written to it.
         taken: Ps,
         /// What the slices lost, where it was counted.
@@ -401,6 +402,13 @@ pub enum Message<D: Contents> {
         extent: ExtentId,
         /// Whether to count them.
         counted: bool,
+    },
+    /// To a controller, from the command processor, and from there to the first slice of each group: the host reads or writes.
+    Transfer {
+        /// Its number.
+        number: u32,
+        /// Whether it reads: then only values are looked at.
+        is_read: bool,
     },
     /// To the command processor: a controller has done its part of the phase.
     PhaseDone {
@@ -423,17 +431,17 @@ pub enum Message<D: Contents> {
         /// Which command.
         slot: KernelSlot,
     },
-    /// To a controller, from the driver: its part of the move of a page.
+    /// To a controller, from the driver: its part of the move of pages.
     Paging {
-        /// Which page.
-        page: Page,
+        /// Which pages.
+        pages: PageRun,
         /// What to do.
         order: PagingOrder,
     },
     /// To a controller: something that the module's part of a move waits for is over.
     PageQuiet {
-        /// Which page.
-        page: Page,
+        /// Of which pages.
+        pages: PageRun,
     },
     /// To the driver: a module has made an access that it may not make.
     Fault {
@@ -446,10 +454,10 @@ pub enum Message<D: Contents> {
     },
     /// To a controller, from the driver: tell it which pages the module has accessed so far.
     AskAccesses,
-    /// To the driver: a module has accessed a page.
+    /// To the driver: a module has accessed pages.
     Accessed {
-        /// Which page.
-        page: Page,
+        /// Which pages.
+        pages: PageRun,
         /// Which module.
         module: ModuleId,
     },
@@ -457,17 +465,17 @@ pub enum Message<D: Contents> {
     AccessesTold,
     /// To the driver, from itself: it has read what modules have accessed.
     TrackingEnds,
-    /// To the driver: a part of the step at hand of a page's move is done.
+    /// To the driver: a part of the step at hand of the moves of pages is done.
     PagingDone {
-        /// Which page.
-        page: Page,
+        /// Which pages.
+        pages: PageRun,
     },
     /// To the driver, from itself: its work on a batch of faults is over.
     Serviced,
-    /// To the driver, from itself: the shootdown of a page begins.
+    /// To the driver, from itself: the shootdown of pages begins.
     Shootdown {
-        /// Which page.
-        page: Page,
+        /// Which pages.
+        pages: PageRun,
     },
     /// To a copy engine: copy.
     Copy {

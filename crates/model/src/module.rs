@@ -245,10 +245,12 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     #[inline(never)]
     fn tell_map(&mut self, message: &Message<D>, out: &mut Out<'_, D>) {
         match *message {
-            Message::Paging { page, order: PagingOrder::Unmap } if self.site.paging.unmapping().refuses => {
-                self.site.map.refuse(page);
+            Message::Paging { pages, order: PagingOrder::Unmap } if self.site.paging.unmapping().refuses => {
+                pages.pages().for_each(|page| self.site.map.refuse(page));
             }
-            Message::Paging { page, order: PagingOrder::Map(mapping) } => self.site.map.map(page, mapping),
+            Message::Paging { pages, order: PagingOrder::Map(mapping) } => {
+                pages.pages().for_each(|page| self.site.map.map(page, mapping));
+            }
             Message::Remap { command } => self.remap(command as usize, out),
             Message::Arrive {
                 packet: Packet::Chunk(Chunk { copy: CopyName::Page(page), is_last: true, .. }), ..
@@ -308,8 +310,8 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
             (message, Unit::Slice(slice)) => {
                 parts.slice_side.handle(slice, message, (parts.site, parts.uncore), parts.out);
             }
-            (&Message::Paging { page, order }, Unit::Controller) => page_moves::obey(page, order, &mut parts),
-            (&Message::PageQuiet { page }, Unit::Controller) => page_moves::quiet(page, controller, &mut parts),
+            (&Message::Paging { pages, order }, Unit::Controller) => page_moves::obey(pages, order, &mut parts),
+            (&Message::PageQuiet { pages }, Unit::Controller) => page_moves::quiet(pages, controller, &mut parts),
             (Message::Remap { .. }, Unit::Controller) => {}
             (message, Unit::Controller) => controller.handle(*message, &mut parts),
             (message, Unit::CopyEngine) => copy_engine.handle(message, &mut parts),

@@ -35,7 +35,7 @@ impl Tickets {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asker {
     /// A phase at this module: which of the controller's joins.
-    Join(u16),
+    Join(u32),
     /// A system home of another GPU, whose invalidation this module has taken as GPU home.
     Home {
         /// Which.

@@ -92,12 +92,12 @@ pub enum Packet<D: Contents> {
         /// The component that collects acknowledgments.
         collector: ComponentId,
         /// Which of its collections.
-        collection: u16,
+        collection: u32,
     },
     /// The acknowledgment of [`Packet::Act`].
     Acted {
         /// Which collection.
-        collection: u16,
+        collection: u32,
     },
     /// Part of a copy between memories.
     Chunk(Chunk),

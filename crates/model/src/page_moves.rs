@@ -1,5 +1,7 @@
-//! A module's part of the move of a page, as the driver orders it. What each order means for values
+//! A module's part of the move of pages, as the driver orders it. What each order means for values
 //! [`tombolo_protocol::paging`] says.
+//!
+//! Pages that follow each other and change alike go by one message. Each is done by itself; answers of one time go together.
 //!
 //! A page is unmapped: TLBs forget it, L1s drop all that they hold (one epoch costs nothing where 512 lines in 80 L1s would),
 //! loads under way to it are answered, and every store that the module has sent is taken. That waits for stores to other
@@ -8,6 +10,7 @@
 use crate::below::{Below, L2};
 use crate::controller::Controller;
 use crate::message::{Message, PagingOrder};
+use crate::page_run::PageRun;
 use crate::parts::Parts;
 use crate::posted::Drainer;
 use crate::watch::Contents;
@@ -15,57 +18,78 @@ use tombolo_protocol::paging::Access;
 use tombolo_types::{Page, Ps};
 
 /// Does what the driver orders. The module's map has been told already.
-pub(crate) fn obey<C: Below<D>, D: Contents>(page: Page, order: PagingOrder, parts: &mut Parts<'_, '_, C, D>) {
+pub(crate) fn obey<C: Below<D>, D: Contents>(pages: PageRun, order: PagingOrder, parts: &mut Parts<'_, '_, C, D>) {
     match order {
-        PagingOrder::Unmap => unmap(page, parts),
-        PagingOrder::WriteBack => {
-            let taken = write_back(page, parts);
-            answer(page, taken, parts);
-        }
+        PagingOrder::Unmap => unmap(pages, parts),
+        PagingOrder::WriteBack => write_back_all(pages, parts),
         PagingOrder::Map(mapping) => {
-            forget(page, parts);
-            if mapping.is_some_and(|mapping| mapping.access > Access::None) {
-                for (sm, warp) in parts.sm_side.shared.pages.wake(page) {
-                    match parts.sm_side.core {
-                        Some(_) => parts.at_core(|core, here| core.page_mapped(here)),
-                        None => parts.at_sm(usize::from(sm.0), |sm, here| sm.page_mapped(warp, here)),
-                    }
+            let wakes = mapping.is_some_and(|mapping| mapping.access > Access::None);
+            for page in pages.pages() {
+                forget(page, parts);
+                if wakes {
+                    wake(page, parts);
                 }
             }
-            answer(page, parts.out.now(), parts);
+            answer(pages, parts.out.now(), parts);
         }
     }
 }
 
-fn unmap<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
-    let (rules, controller) = (parts.site.paging.unmapping(), parts.site.layout.controller(parts.site.module));
-    forget(page, parts);
-    let waits_for_loads = rules.awaits_loads && parts.sm_side.shared.pages.has_loads(page);
-    let sms = if rules.awaits_stores { u32::from(parts.sms()) } else { 0 };
-    let core = u32::from(parts.sm_side.core.is_some());
-    // One more for this event: what is over at once is told behind it.
-    parts.sm_side.shared.pages.unmap(page, 1 + u32::from(waits_for_loads) + sms + core);
-    parts.out.send(parts.out.now() + Ps(1), controller, controller, Message::PageQuiet { page });
-    if sms > 0 {
-        parts.tell_sms(parts.out.now(), controller, Message::Drain(Drainer::Page(page)));
+/// Warps that have waited for a page try again, or the core of the host.
+fn wake<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
+    for (sm, warp) in parts.sm_side.shared.pages.wake(page) {
+        match parts.sm_side.core {
+            Some(_) => parts.at_core(|core, here| core.page_mapped(here)),
+            None => parts.at_sm(usize::from(sm.0), |sm, here| sm.page_mapped(warp, here)),
+        }
     }
-    parts.at_core(|core, here| core.drain(page, here));
 }
 
-/// A part of a page's unmapping is over.
+fn unmap<C: Below<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_, '_, C, D>) {
+    let (rules, controller) = (parts.site.paging.unmapping(), parts.site.layout.controller(parts.site.module));
+    let sms = if rules.awaits_stores { u32::from(parts.sms()) } else { 0 };
+    let core = u32::from(parts.sm_side.core.is_some());
+    for page in pages.pages() {
+        forget(page, parts);
+        let waits_for_loads = rules.awaits_loads && parts.sm_side.shared.pages.has_loads(page);
+        // One more for this event: what is over at once is told behind it.
+        parts.sm_side.shared.pages.unmap(page, 1 + u32::from(waits_for_loads) + sms + core);
+    }
+    parts.out.send(parts.out.now() + Ps(1), controller, controller, Message::PageQuiet { pages });
+    if sms > 0 {
+        parts.tell_sms(parts.out.now(), controller, Message::Drain(Drainer::Pages(pages)));
+    }
+    parts.at_core(|core, here| core.drain(pages, here));
+}
+
+/// A part of the unmapping of each of these pages is over.
 pub(crate) fn quiet<C: Below<D>, D: Contents>(
-    page: Page,
+    pages: PageRun,
     controller: &mut Controller,
     parts: &mut Parts<'_, '_, C, D>,
 ) {
-    if !parts.sm_side.shared.pages.part_ends(page) {
-        return;
+    let over = PageRun::all(pages.pages().filter(|page| parts.sm_side.shared.pages.part_ends(*page)));
+    for pages in over {
+        if parts.site.paging.unmapping().awaits_stores {
+            let number = parts.sm_side.shared.pages.drains(pages);
+            controller.await_stores(pages, number, parts);
+        } else {
+            answer(pages, parts.out.now(), parts);
+        }
     }
-    if parts.site.paging.unmapping().awaits_stores {
-        let number = parts.sm_side.shared.pages.drains(page);
-        controller.await_stores(number, parts);
-    } else {
-        answer(page, parts.out.now(), parts);
+}
+
+/// The L2 gives up pages one after the other.
+fn write_back_all<C: Below<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_, '_, C, D>) {
+    let mut done: Vec<(Ps, PageRun)> = Vec::new();
+    for page in pages.pages() {
+        let taken = write_back(page, parts);
+        if !done.last_mut().is_some_and(|(at, before)| *at == taken && before.extend(page)) {
+            done.push((taken, PageRun::of(page)));
+        }
+    }
+    for (taken, pages) in done {
+        answer(pages, taken, parts);
     }
 }
 
@@ -90,8 +114,8 @@ pub(crate) fn write_back<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts
 }
 
 /// Tells the driver that the module's part is done at `at`.
-pub(crate) fn answer<C: Below<D>, D: Contents>(page: Page, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
+pub(crate) fn answer<C: Below<D>, D: Contents>(pages: PageRun, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
     let layout = parts.site.layout;
     let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.site.machine);
-    parts.out.send(at, layout.controller(parts.site.module), layout.driver(), Message::PagingDone { page });
+    parts.out.send(at, layout.controller(parts.site.module), layout.driver(), Message::PagingDone { pages });
 }

@@ -137,6 +137,16 @@ impl PageTable {
         all.into_iter().map(|(page, home)| (Page(page), ModuleId(home)))
     }
 
+    /// The home module of `line` where every module sees the same; `None` also for a page that nobody placed.
+    pub fn only_home(&self, line: Line) -> Option<ModuleId> {
+        let replicated = match &self.placement {
+            Placement::Everywhere => true,
+            Placement::Table { replicated, .. } => holds(replicated, self.page_of(line).0),
+            Placement::Interleaved { .. } | Placement::At(_) => false,
+        };
+        if replicated { None } else { self.home(ModuleId(0), line) }
+    }
+
     /// The home module of `line` as module `at` sees it; `None` for a page that nobody placed.
     #[inline]
     pub fn home(&self, at: ModuleId, line: Line) -> Option<ModuleId> {

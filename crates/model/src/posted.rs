@@ -2,8 +2,9 @@
 
 use crate::credits::{Credits, CreditsStats, Generation};
 use crate::kernel_slot::KernelSlot;
+use crate::page_run::PageRun;
 use std::collections::VecDeque;
-use tombolo_types::{Page, Scope};
+use tombolo_types::Scope;
 
 /// Shape of an SM's posted stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +25,8 @@ pub enum Drainer {
     },
     /// The controller, at the end of a CTA of a kernel. It waits for what others have posted on the SM so far, too.
     Cta(KernelSlot),
-    /// The controller, where the module is to use a page no more.
-    Page(Page),
+    /// The controller, where the module is to use pages no more.
+    Pages(PageRun),
 }
 
 /// The posted stores of one SM.

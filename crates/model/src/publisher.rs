@@ -155,14 +155,6 @@ impl<D: Contents> Publisher<D> {
         }
     }
 
-    /// The line that was added least recently of those that `may_leave`, given whether an atomic on it is not answered yet.
-    pub fn oldest(&mut self, may_leave: impl Fn(Line, bool) -> bool) -> Option<Line> {
-        if self.unanswered.is_empty() {
-            return self.queue.oldest();
-        }
-        self.queue.lines().find(|line| may_leave(*line, self.unanswered.contains_key(line)))
-    }
-
     /// When the subscribers of a page are known that are looked up at `now`.
     pub fn look_up(&mut self, page: Page, now: Ps) -> Ps {
         self.tlb.lookup(now, page).unwrap_or_else(|| {

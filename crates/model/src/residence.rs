@@ -2,6 +2,7 @@
 //!
 //! Idle where pages do not move: nobody asks it.
 
+use crate::page_run::PageRun;
 use rustc_hash::FxHashMap;
 use tombolo_protocol::paging::Wanted;
 use tombolo_types::{Page, SmId};
@@ -24,7 +25,7 @@ pub struct Residence {
     /// Of pages being unmapped: how many parts of that are not over.
     unmapping: FxHashMap<Page, u32>,
     /// Pages whose unmapping waits for stores beyond the L2, by the number under which they are answered.
-    draining: Vec<Option<Page>>,
+    draining: Vec<Option<PageRun>>,
 }
 
 impl Residence {
@@ -85,19 +86,19 @@ impl Residence {
         over
     }
 
-    /// A page waits for the stores of the module. Returns the number under which it is answered.
-    pub fn drains(&mut self, page: Page) -> u16 {
+    /// Pages wait for the stores of the module. Returns the number under which they are answered.
+    pub fn drains(&mut self, pages: PageRun) -> u32 {
         let free = self.draining.iter().position(Option::is_none).unwrap_or_else(|| {
             self.draining.push(None);
             self.draining.len() - 1
         });
-        self.draining[free] = Some(page);
-        u16::try_from(free).expect("fewer pages move at once")
+        self.draining[free] = Some(pages);
+        u32::try_from(free).expect("a memory has fewer pages")
     }
 
-    /// The stores that it waited for have been taken. Returns which page it was.
-    pub fn drained(&mut self, number: u16) -> Page {
-        self.draining[usize::from(number)].take().expect("a page waits under the number")
+    /// The stores that they waited for have been taken. Returns which pages they were.
+    pub fn drained(&mut self, number: u32) -> PageRun {
+        self.draining[number as usize].take().expect("pages wait under the number")
     }
 
     /// Pages that somebody waits for, for a report of who waits for whom.
@@ -132,7 +133,8 @@ mod tests {
         residence.unmap(PAGE, 2);
         assert!(residence.load_ends(PAGE) && !residence.has_loads(PAGE));
         assert!(!residence.part_ends(PAGE) && residence.part_ends(PAGE));
-        assert_eq!((residence.drains(PAGE), residence.drains(Page(8))), (0, 1));
-        assert_eq!((residence.drained(1), residence.drains(Page(9)), residence.drained(0)), (Page(8), 1, PAGE));
+        let [first, second, third] = [PAGE, Page(8), Page(9)].map(PageRun::of);
+        assert_eq!((residence.drains(first), residence.drains(second)), (0, 1));
+        assert_eq!((residence.drained(1), residence.drains(third), residence.drained(0)), (second, 1, first));
     }
 }

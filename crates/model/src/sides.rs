@@ -176,6 +176,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
             Message::Begin { slot, launch } => self.slice_mut(slice).1.flags_mut(uncore).begin(slot, launch),
             Message::Translate { sm, page } => self.translate(slice, (sm, page), site, out),
             Message::Walk { page, wanted } => self.walk(slice, (page, wanted), site, out),
+            Message::Transfer { number, is_read } => self.transfer(slice, (number, is_read), (site, uncore), out),
             Message::Act { action, extent, counted, act } => {
                 self.act(slice, (action, extent, counted), act, (site, uncore), out);
             }
@@ -223,7 +224,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         &mut self,
         slice: u16,
         (action, extent, counted): (Action, ExtentId, bool),
-        act: u16,
+        act: u32,
         (site, uncore): (&Site<C, D>, &mut Uncore<D>),
         out: &mut Out<'_, D>,
     ) {

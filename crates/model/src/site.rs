@@ -6,6 +6,7 @@ use crate::layout::Layout;
 use crate::map::Map;
 use crate::packet::Receiver;
 use crate::schedule::Schedule;
+use crate::transfer::Transfers;
 use crate::translation::bank_of;
 use crate::watch::{Contents, WarpSlot};
 use crate::weight::Weights;
@@ -58,6 +59,8 @@ pub struct Site<C, D: Contents> {
     pub paging: Paging,
     /// Contents of lines on their way between memories.
     pub cargo: Cargo<D>,
+    /// Transfers of the host on their way.
+    pub transfers: Transfers<D>,
 }
 
 impl<C: Copy, D: Contents> Site<C, D> {
@@ -72,6 +75,7 @@ impl<C: Copy, D: Contents> Site<C, D> {
             extents: self.extents.clone(),
             schedule: Arc::clone(&self.schedule),
             cargo: self.cargo.clone(),
+            transfers: self.transfers.clone(),
             ..*self
         }
     }

@@ -5,7 +5,36 @@
 
 use rustc_hash::FxHashMap;
 use tombolo_protocol::paging::{Access, Mapping, Paging};
-use tombolo_types::{ModuleId, Page};
+use tombolo_types::{ModuleId, ModuleSet, Page};
+
+/// Sets of subscribers, each kept once: few sets share most pages.
+#[derive(Clone, Debug)]
+struct Subscribers {
+    sets: Vec<ModuleSet>,
+    numbers: FxHashMap<ModuleSet, u32>,
+}
+
+impl Subscribers {
+    /// The empty set alone, as number 0.
+    fn new() -> Subscribers {
+        Subscribers { sets: vec![ModuleSet::NONE], numbers: FxHashMap::from_iter([(ModuleSet::NONE, 0)]) }
+    }
+
+    fn number(&mut self, set: ModuleSet) -> u32 {
+        *self.numbers.entry(set).or_insert_with(|| {
+            self.sets.push(set);
+            self.sets.len() as u32 - 1
+        })
+    }
+}
+
+/// A [`Mapping`], with its subscribers by number: every module has one for each page that moves.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    home: ModuleId,
+    access: Access,
+    subscribers: u32,
+}
 
 /// The pages of a run as one module sees them.
 #[derive(Clone, Debug)]
@@ -14,19 +43,30 @@ pub struct View {
     /// Of the machine.
     modules: u8,
     rules: Paging,
-    told: FxHashMap<Page, Mapping>,
+    told: FxHashMap<Page, Entry>,
+    subscribers: Subscribers,
 }
 
 impl View {
     /// The view of module `at` of `modules` before the run.
     pub fn new(at: ModuleId, modules: u8, rules: Paging) -> View {
-        View { at, modules, rules, told: FxHashMap::default() }
+        View { at, modules, rules, told: FxHashMap::default(), subscribers: Subscribers::new() }
     }
 
     /// How the module sees a page that was placed at `placed`.
     #[inline]
     pub fn mapping(&self, page: Page, placed: ModuleId) -> Mapping {
-        self.told.get(&page).copied().unwrap_or_else(|| self.untold(placed))
+        match self.told.get(&page) {
+            Some(&Entry { home, access, subscribers }) => {
+                Mapping { home, access, subscribers: self.subscribers.sets[subscribers as usize] }
+            }
+            None => self.untold(placed),
+        }
+    }
+
+    fn set(&mut self, page: Page, Mapping { home, access, subscribers }: Mapping) {
+        let subscribers = self.subscribers.number(subscribers);
+        self.told.insert(page, Entry { home, access, subscribers });
     }
 
     fn untold(&self, placed: ModuleId) -> Mapping {
@@ -37,19 +77,19 @@ impl View {
     /// From now on the module sees the page so; `None`: the page is the host's, and its home here stays what it was.
     pub fn map(&mut self, page: Page, placed: ModuleId, mapping: Option<Mapping>) {
         let told = self.mapping(page, placed).told(mapping);
-        self.told.insert(page, told);
+        self.set(page, told);
     }
 
     /// From now on the module makes no access to the page. What is on its way still finds its home.
     pub fn refuse(&mut self, page: Page, placed: ModuleId) {
         let refused = self.mapping(page, placed).refused();
-        self.told.insert(page, refused);
+        self.set(page, refused);
     }
 
     /// All of the page has come to the module's memory.
     pub fn arrived(&mut self, page: Page, placed: ModuleId) {
         let arrived = self.rules.arrived(self.at, self.mapping(page, placed));
-        self.told.insert(page, arrived);
+        self.set(page, arrived);
     }
 }
 
@@ -68,6 +108,21 @@ mod tests {
         assert_eq!(view.mapping(Page(0), ModuleId(0)), Mapping::at(ModuleId(1), Access::None));
         view.map(Page(1), ModuleId(1), None);
         assert_eq!(view.mapping(Page(1), ModuleId(1)), Mapping::at(ModuleId(1), Access::None));
+    }
+
+    #[test]
+    fn a_page_is_published_to_whom_the_module_was_told_last() {
+        let mut view = View::new(ModuleId(1), 200, Paging::default());
+        let published = |last: u8| Mapping {
+            subscribers: [1, last].map(ModuleId).into_iter().collect(),
+            ..Mapping::at(ModuleId(1), Access::Write)
+        };
+        for (page, last) in [(0, 7), (1, 199), (2, 7), (0, 42)] {
+            view.map(Page(page), ModuleId(1), Some(published(last)));
+        }
+        let seen = |page| view.mapping(Page(page), ModuleId(1));
+        assert_eq!([0, 1, 2].map(seen), [42, 199, 7].map(published));
+        assert_eq!(view.subscribers.sets.len(), 4, "each set once, and the empty one");
     }
 
     #[test]

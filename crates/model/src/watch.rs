@@ -13,7 +13,7 @@ use tombolo_protocol::Data;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Ps, Scope, SmId};
 
 /// What the lines of a timing run carry.
-pub trait Contents: Data {
+pub trait Contents: Data + Sync {
     /// Who is told of it.
     type Watch: Watch<Self>;
     /// Whether protocols of a run may have a broken rule. Where they may not, nothing of those is in its code.
@@ -46,6 +46,11 @@ pub struct WarpSlot {
     pub sm: SmId,
     /// Warp slot of the SM.
     pub slot: u8,
+}
+
+impl WarpSlot {
+    /// The host, in a run without its core. No machine has so many modules.
+    pub const HOST: WarpSlot = WarpSlot { gpu: GpuId(u8::MAX), module: ModuleId(u8::MAX), sm: SmId(0), slot: 0 };
 }
 
 /// Hears what happens, in an order that agrees with cause and effect at every thread count. All methods do nothing
@@ -112,6 +117,25 @@ pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
     fn atomic(&self, warp: WarpSlot, line: Line, mask: Mask, flag: Flag) -> D::Update {
         let _ = (warp, line, mask, flag);
         D::Update::default()
+    }
+
+    /// The host, in a run without its core, begins to read between kernels, as transfer `number`. Whether it is to be told of
+    /// what it reads: [`Watch::host_read`].
+    fn host_reads(&self, number: u32) -> bool {
+        let _ = number;
+        false
+    }
+
+    /// A read of the host, of transfer `number`, returns at `now` the contents of the bytes of `mask`.
+    fn host_read(&self, now: Ps, number: u32, line: Line, mask: Mask, data: D) {
+        let _ = (now, number, line, mask, data);
+    }
+
+    /// The contents that the host, in a run without its core, writes between kernels to the bytes of `mask`; `None` where these
+    /// stay as they were.
+    fn host_writes(&self, line: Line, mask: Mask) -> Option<D> {
+        let _ = (line, mask);
+        None
     }
 
     /// A component of `module` is about to handle a message, at `now`.
@@ -188,6 +212,18 @@ impl<D: Contents, W: Watch<D>> Watch<D> for Option<W> {
 
     fn atomic(&self, warp: WarpSlot, line: Line, mask: Mask, flag: Flag) -> D::Update {
         self.as_ref().map_or_else(D::Update::default, |watch| watch.atomic(warp, line, mask, flag))
+    }
+
+    fn host_reads(&self, number: u32) -> bool {
+        self.as_ref().is_some_and(|watch| watch.host_reads(number))
+    }
+
+    fn host_read(&self, now: Ps, number: u32, line: Line, mask: Mask, data: D) {
+        self.iter().for_each(|watch| watch.host_read(now, number, line, mask, data));
+    }
+
+    fn host_writes(&self, line: Line, mask: Mask) -> Option<D> {
+        self.as_ref().and_then(|watch| watch.host_writes(line, mask))
     }
 
     fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<D>) {

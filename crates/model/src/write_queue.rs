@@ -84,13 +84,6 @@ impl<D: Data> WriteQueue<D> {
         None
     }
 
-    /// Its lines, the least recently added first.
-    pub fn lines(&self) -> impl Iterator<Item = Line> + '_ {
-        let is_here =
-            |(line, number): &&(Line, u64)| self.entries.get(line).is_some_and(|added| added.number == *number);
-        self.order.iter().filter(is_here).map(|(line, _)| *line)
-    }
-
     /// Lines in it.
     pub fn len(&self) -> usize {
         self.entries.len()

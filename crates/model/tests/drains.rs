@@ -90,7 +90,7 @@ struct World<P> {
     to_the_end: u64,
     drains: Vec<Drains>,
     /// By wait: drains that the counts say are not over.
-    missing: BTreeMap<u16, usize>,
+    missing: BTreeMap<u32, usize>,
 }
 
 impl<P: Coherence> World<P> {
@@ -169,7 +169,7 @@ impl<P: Coherence> World<P> {
     }
 
     fn wait(&mut self, at: ModuleId, action: Action) {
-        let asker = self.missing.len() as u16;
+        let asker = self.missing.len() as u32;
         if asker == 64 {
             return;
         }
@@ -228,7 +228,7 @@ impl<P: Coherence> World<P> {
     }
 
     /// Which waits are over, by the marks and by the counts.
-    fn over(&self) -> [Vec<u16>; 2] {
+    fn over(&self) -> [Vec<u32>; 2] {
         let waited = self.flight.iter().fold(0, |all, item| all | item.waited);
         let by_marks = self.missing.keys().filter(|&&asker| waited >> asker & 1 == 0);
         let by_counts = self.missing.iter().filter(|(_, missing)| **missing == 0).map(|(asker, _)| asker);

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
 use tombolo_model::dram::{Asked, Dram, DramConfig};
-use tombolo_types::{Bytes, Line, LineSize, Ps, Rate};
+use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate};
 
 const ACCESSES: u64 = 20_000;
 const BURST: Bytes = Bytes(64);
@@ -100,7 +100,7 @@ fn run(config: DramConfig, order: &str, writes: u64, gap: u64) -> (Vec<Ps>, f64)
         }
         let (burst, written) = access(order, writes, index);
         let end = if written {
-            dram.write(Asked::at(now), Line(burst), BURST)
+            dram.write(Asked::at(now), Line(burst), Mask::ALL)
         } else {
             dram.read(Asked::at(now), Line(burst), BURST)
         };

@@ -32,7 +32,7 @@ pub enum At {
 
 impl At {
     fn of(set: ModuleSet) -> At {
-        if set == ModuleSet::NONE { At::Nowhere } else { At::These(set) }
+        if set.is_empty() { At::Nowhere } else { At::These(set) }
     }
 
     /// `plan` where it takes place.
@@ -97,7 +97,7 @@ impl Steps {
             }
             let members = boundary.iter().filter(|(_, operation)| does(operation)).map(|(module, _)| match reach {
                 Reach::Module => ModuleSet::only(module),
-                Reach::Gpu | Reach::GpuShares => ModuleSet::only(module).with_gpus(topology),
+                Reach::Gpu | Reach::GpuShares => topology.whole_gpus(ModuleSet::only(module)),
             });
             At::of(members.fold(ModuleSet::NONE, ModuleSet::and))
         };

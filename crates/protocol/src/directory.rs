@@ -24,16 +24,19 @@
 
 use crate::options::Tracks;
 use crate::topology::Topology;
-use tombolo_types::{GpuId, Line, ModuleId};
+use tombolo_types::{DeviceSet, GpuId, Line, ModuleId};
+
+/// Set of devices in an entry: of one word, for a directory has many entries.
+pub type EntrySet<I> = DeviceSet<I, 1>;
 
 /// The sharers of one region: a bit per module and a bit per GPU. A flat protocol uses modules only; a
 /// hierarchical one the modules of the home's own GPU and, at a system home, the other GPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sharers {
-    /// Bit `i`: module `i` of the machine.
-    pub modules: u32,
-    /// Bit `i`: GPU `i`.
-    pub gpus: u32,
+    /// Modules.
+    pub modules: EntrySet<ModuleId>,
+    /// GPUs, each reached through its GPU home.
+    pub gpus: EntrySet<GpuId>,
 }
 
 /// One sharer.
@@ -58,7 +61,7 @@ impl Sharer {
 
 impl Sharers {
     /// Modules, and GPUs, that a set has bits for.
-    pub const MOST: usize = 32;
+    pub const MOST: usize = EntrySet::<ModuleId>::MOST;
 
     /// Only this one.
     pub fn only(sharer: Sharer) -> Sharers {
@@ -70,41 +73,36 @@ impl Sharers {
     /// Adds one.
     pub fn add(&mut self, sharer: Sharer) {
         match sharer {
-            Sharer::Module(module) => self.modules |= 1 << module.0,
-            Sharer::Gpu(gpu) => self.gpus |= 1 << gpu.0,
+            Sharer::Module(module) => self.modules.add(module),
+            Sharer::Gpu(gpu) => self.gpus.add(gpu),
         }
     }
 
     /// The set without one.
     pub fn without(self, sharer: Sharer) -> Sharers {
         let one = Sharers::only(sharer);
-        Sharers { modules: self.modules & !one.modules, gpus: self.gpus & !one.gpus }
+        Sharers { modules: self.modules.without(one.modules), gpus: self.gpus.without(one.gpus) }
+    }
+
+    /// Sharers in both sets.
+    fn common(self, other: Sharers) -> Sharers {
+        Sharers { modules: self.modules.common(other.modules), gpus: self.gpus.common(other.gpus) }
     }
 
     /// Whether nobody is in it.
     pub fn is_empty(self) -> bool {
-        self.modules == 0 && self.gpus == 0
+        self.modules.is_empty() && self.gpus.is_empty()
     }
 
     /// How many are in it.
     pub fn count(self) -> u32 {
-        self.modules.count_ones() + self.gpus.count_ones()
+        self.modules.count() + self.gpus.count()
     }
 
     /// All, modules first, ascending.
     pub fn iter(self) -> impl Iterator<Item = Sharer> {
-        let modules = bits(self.modules).map(|bit| Sharer::Module(ModuleId(bit)));
-        modules.chain(bits(self.gpus).map(|bit| Sharer::Gpu(GpuId(bit))))
+        self.modules.iter().map(Sharer::Module).chain(self.gpus.iter().map(Sharer::Gpu))
     }
-}
-
-/// The bits that are set, ascending.
-fn bits(mut word: u32) -> impl Iterator<Item = u8> {
-    std::iter::from_fn(move || {
-        let bit = word.trailing_zeros();
-        word &= word.wrapping_sub(1);
-        (bit < 32).then_some(bit as u8)
-    })
 }
 
 /// What reaches an entry. `Remote…` names the sender.
@@ -149,11 +147,7 @@ pub fn transition(tracks: Tracks, entry: Option<Sharers>, access: Access) -> (Op
         (Some(sharers), Access::RemoteStore(s)) => (Some(Sharers::only(s)), sharers.without(s)),
         (Some(sharers), Access::UntrackedStore(s)) => {
             // The sender may still hold other lines of the region: it stays as it was.
-            let kept = Sharers {
-                modules: sharers.modules & Sharers::only(s).modules,
-                gpus: sharers.gpus & Sharers::only(s).gpus,
-            };
-            (shared_by(tracks, kept), sharers.without(s))
+            (shared_by(tracks, sharers.common(Sharers::only(s))), sharers.without(s))
         }
         (Some(sharers), Access::Downgrade(s)) => {
             let left = sharers.without(s);

@@ -1,5 +1,8 @@
-//! What a host does around [`Coherence::step`]: which requests run, park and run again, who is served when bytes come,
-//! what an invalidation reaches, what a release writes back.
+//! What a host does around [`Coherence::step`] and [`Nodes::step`](crate::nodes::Nodes::step): which requests run, park, lack
+//! something and run again, who is served when bytes come, what an invalidation reaches, what a release writes back.
+//!
+//! Requests of a line, or of a block, run in the order of their arrival at an L2: [`take`] parks one behind those that are
+//! parked, [`resume`] runs these in their order, and a [`Backlog`] keeps it among those that lack a resource.
 //!
 //! Both worlds drive these functions, each through a view of what it keeps: the timing model of arrays and miss
 //! registers, the explorer of small vectors. A view says how something is kept and sent; the order of things, which
@@ -78,6 +81,93 @@ pub fn take<A: Arrival>(protocol: &impl Protocol, arrival: &mut A) -> Result<Tak
     Ok(Taken::Yes)
 }
 
+/// Requests that lack a resource of their L2, a miss register for instance, in the order in which they run again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Backlog<R>(VecDeque<R>);
+
+impl<R> Default for Backlog<R> {
+    fn default() -> Backlog<R> {
+        Backlog(VecDeque::new())
+    }
+}
+
+impl<R> Backlog<R> {
+    /// Whether no request is there.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The request at place `at`, counted from the one that runs first.
+    #[inline]
+    pub fn get(&self, at: usize) -> Option<&R> {
+        self.0.get(at)
+    }
+
+    /// The requests in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &R> {
+        self.0.iter()
+    }
+
+    /// The requests in their order, to be changed in place.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut R> {
+        self.0.iter_mut()
+    }
+
+    /// Adds a request that arrives, behind all others.
+    #[inline]
+    pub fn push(&mut self, request: R) {
+        self.0.push_back(request);
+    }
+
+    /// Removes the request that runs first.
+    #[inline]
+    pub fn pop(&mut self) -> Option<R> {
+        self.0.pop_front()
+    }
+
+    /// Adds requests that have waited for something else before and lack a resource as they run again, in this order, ahead
+    /// of all others. Those of their lines came before what is here of these: it waits here since it came.
+    pub fn defer(&mut self, protocol: &impl Protocol, requests: impl DoubleEndedIterator<Item = R>) {
+        if protocol.broken(BrokenRule::RequestPassesDeferred) {
+            self.0.extend(requests);
+            return;
+        }
+        requests.rev().for_each(|request| self.0.push_front(request));
+    }
+}
+
+/// An L2 of which requests may lack a resource.
+pub trait Backlogged {
+    /// A request.
+    type Item;
+
+    /// The requests that lack one.
+    fn backlog(&mut self) -> &mut Backlog<Self::Item>;
+    /// Takes one, as [`take`] does. False where it lacks a resource, and nothing has changed.
+    fn take(&mut self, item: &Self::Item) -> bool;
+}
+
+/// A request arrives. It lacks a resource, too, while others do that came before it. Returns whether it waits for one.
+#[inline]
+pub fn offer<B: Backlogged>(host: &mut B, item: B::Item) -> bool {
+    let waits = !host.backlog().is_empty() || !host.take(&item);
+    if waits {
+        host.backlog().push(item);
+    }
+    waits
+}
+
+/// A resource has come free: those that lacked one run in their order, up to the first that does still.
+pub fn serve<B: Backlogged>(host: &mut B) {
+    while let Some(item) = host.backlog().pop() {
+        if !host.take(&item) {
+            host.backlog().0.push_front(item);
+            return;
+        }
+    }
+}
+
 /// A read that waits for bytes of a miss.
 pub trait Waits: Copy {
     /// Bytes it waits for.
@@ -145,7 +235,7 @@ pub trait Resuming {
     /// Has them wait for a credit, in this order, ahead of all of their channels that wait: those came later.
     fn wait_first(&mut self, waiting: VecDeque<Self::Item>);
     /// Keeps those that the host cannot take yet, in this order, ahead of all of their channels: of what waits for a credit,
-    /// and of what arrives later.
+    /// and of what arrives later ([`Backlog::defer`]).
     fn defer(&mut self, deferred: VecDeque<Self::Item>);
 }
 
@@ -467,6 +557,44 @@ mod tests {
         let mut log = Log { parked: vec![1, 2, 3, 4], uncredited: Some(1), lacking: Some(2), ..Log::default() };
         resume(&mut log, ());
         assert_eq!(log.told, ["flush", "take 1", "take 2", "wait [1, 3]", "defer [2, 4]"]);
+    }
+
+    impl Backlogged for (Backlog<u32>, u32) {
+        type Item = u32;
+
+        fn backlog(&mut self) -> &mut Backlog<u32> {
+            &mut self.0
+        }
+
+        fn take(&mut self, item: &u32) -> bool {
+            *item < self.1
+        }
+    }
+
+    fn order(backlog: &Backlog<u32>) -> Vec<u32> {
+        backlog.iter().copied().collect()
+    }
+
+    #[test]
+    fn one_that_arrives_waits_behind_those_that_lack_something_whatever_itself_lacks() {
+        let mut host = (Backlog::default(), 5);
+        assert_eq!([3, 7, 2, 8].map(|item| offer(&mut host, item)), [false, true, true, true]);
+        assert_eq!(order(&host.0), [7, 2, 8]);
+        host.1 = 8;
+        serve(&mut host);
+        assert_eq!(order(&host.0), [8]);
+    }
+
+    #[test]
+    fn those_that_run_again_and_lack_something_go_ahead_in_their_order() {
+        let deferred = |rule| {
+            let mut backlog = Backlog::default();
+            [7, 8].into_iter().for_each(|item| backlog.push(item));
+            backlog.defer(&hmg(rule), [1, 2].into_iter());
+            order(&backlog)
+        };
+        assert_eq!(deferred(None), [1, 2, 7, 8]);
+        assert_eq!(deferred(Some(BrokenRule::RequestPassesDeferred)), [7, 8, 1, 2]);
     }
 
     #[test]

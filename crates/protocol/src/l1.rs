@@ -7,7 +7,8 @@
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{Pending, Protocol};
 use crate::data::Data;
-use tombolo_types::{Mask, Scope};
+use crate::options::Polls;
+use tombolo_types::{Mask, Order, Scope};
 
 /// A line in an L1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -163,4 +164,32 @@ pub fn fill<D: Data>(
 /// .cta".
 pub fn acquire_invalidates(protocol: &impl Protocol, scope: Scope) -> bool {
     scope != Scope::Cta && protocol.invalidates_l1() && !protocol.broken(BrokenRule::AcquireKeepsL1)
+}
+
+/// True where a poll of this order that has not found its flag invalidates the L1. Hardware makes each poll an acquiring load
+/// of its own, so one that acquires does. Nothing is lost where it does not: the poll that finds the flag acquires.
+pub fn failed_poll_invalidates(protocol: &impl Protocol, order: Order) -> bool {
+    protocol.options().polls == Polls::DropL1
+        && order.semantics.acquires()
+        && acquire_invalidates(protocol, order.scope)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory_side::MemorySide;
+    use crate::options::Options;
+
+    #[test]
+    fn a_failed_poll_invalidates_where_it_acquires_beyond_its_cta_and_the_design_drops() {
+        let invalidates = |polls: Polls, broken_rule: Option<BrokenRule>, order: Order| {
+            failed_poll_invalidates(&MemorySide::new(Options { polls, broken_rule, ..Options::default() }), order)
+        };
+        let acquire = Order::acquire(Scope::Gpu);
+        assert!(invalidates(Polls::DropL1, None, acquire));
+        assert!(!invalidates(Polls::KeepL1, None, acquire));
+        assert!(!invalidates(Polls::DropL1, None, Order::relaxed(Scope::Gpu)));
+        assert!(!invalidates(Polls::DropL1, None, Order::acquire(Scope::Cta)));
+        assert!(!invalidates(Polls::DropL1, Some(BrokenRule::AcquireKeepsL1), acquire));
+    }
 }

@@ -21,6 +21,7 @@
 //! - [`elision`]: which modules take part in a boundary, decided by a table of what a kernel uses.
 //! - [`paging`]: pages that move between memories: what is done before a page has another home. [`publication`]: pages with a
 //!   replica at each subscriber, to whom stores are sent.
+//! - [`transfer`]: copies and accesses of the host between kernels.
 //! - [`broken_rule`]: deliberately broken rules, for showing that the explorer catches them.
 //!
 //! Read [`coherence`], then [`vi`], then [`hmg`].
@@ -53,6 +54,7 @@ pub mod publication;
 pub mod software_flat;
 pub mod software_hierarchical;
 pub mod topology;
+pub mod transfer;
 pub mod vi;
 pub mod viper;
 

@@ -15,7 +15,9 @@
 //!    masks.
 //! 6. Where queues have so many slots, a step is taken when there is room for all that it sends. What an answer or a block of a
 //!    peer makes a node say waits in the transaction that it ends: answers are taken whatever the queues hold.
-//! 7. A plan's [`Action::Merge`](crate::plan::Action::Merge) is [`Event::Merge`] for each block of a client. It is done
+//! 7. Requests of a block run at a client in the order of their arrival, those that wait for its transaction and those that lack
+//!    a resource of the host among them: [`host`](crate::host) has that order.
+//! 8. A plan's [`Action::Merge`](crate::plan::Action::Merge) is [`Event::Merge`] for each block of a client. It is done
 //!    when no block [owes](Nodes::owes) anything.
 
 use crate::block::BlockData;
@@ -24,7 +26,7 @@ use crate::node::{Delivery, Effects, Types};
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
 use std::marker::PhantomData;
-use tombolo_types::{ModuleId, Scope};
+use tombolo_types::{ModuleId, ModuleSet, Scope};
 
 /// Who takes part in the coherence of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -217,8 +219,8 @@ pub struct Standing<S> {
 /// What a home takes the clients of a block to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Clients that may hold it: bit `i` is client `i`.
-    pub holders: u32,
+    /// Clients that may hold it.
+    pub holders: ModuleSet,
     /// Who answers for it.
     pub owner: Option<ModuleId>,
 }

@@ -4,6 +4,7 @@ use crate::broken_rule::BrokenRule;
 use crate::elision::Holds;
 use crate::nmoesi::NmoesiOptions;
 use crate::topology::Class;
+use crate::transfer::BrokenTransfer;
 use tombolo_types::{Promise, Sectors};
 
 /// When a store leaves an L2.
@@ -57,6 +58,16 @@ pub enum Remote {
     Memory,
     /// In the own L2, which holds what its SMs touch; then in that of their home, then at its memory.
     Cached,
+}
+
+/// State of an L1 behind an acquiring poll that has not found its flag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Polls {
+    /// Kept: only the poll that finds the flag acquires.
+    #[default]
+    KeepL1,
+    /// Dropped, as behind every acquiring load.
+    DropL1,
 }
 
 /// What a user may choose of a protocol, where it makes a difference there.
@@ -132,8 +143,12 @@ pub struct Options {
     pub remote: Remote,
     /// How lines are divided: what misses is asked for in whole sectors.
     pub sectors: Sectors,
+    /// State of an L1 behind a failed poll.
+    pub polls: Polls,
     /// What is chosen within NMOESI.
     pub nmoesi: NmoesiOptions,
     /// The broken rule, if any.
     pub broken_rule: Option<BrokenRule>,
+    /// The broken rule of transfers between host and device, if any.
+    pub broken_transfer: Option<BrokenTransfer>,
 }

@@ -150,7 +150,7 @@ impl Residence {
     pub fn access(&self, module: ModuleId) -> Access {
         if !self.mapped.contains(module) {
             Access::None
-        } else if self.published || self.copies == ModuleSet::NONE {
+        } else if self.published || self.copies.is_empty() {
             Access::Write
         } else {
             Access::Read
@@ -261,10 +261,19 @@ pub struct Paging {
 /// Steps that a change has at most.
 const STEPS: usize = 5;
 
+/// A [`Step`] of a change that knows the page behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Work {
+    Unmap(ModuleSet),
+    WriteBack(ModuleSet),
+    Copy { from: Holder, to: Holder },
+    Map(ModuleSet),
+}
+
 /// What is to be done to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Change {
-    steps: [Option<Step>; STEPS],
+    steps: [Option<Work>; STEPS],
     /// The page behind it.
     pub after: Residence,
 }
@@ -272,7 +281,12 @@ pub struct Change {
 impl Change {
     /// The steps, in order.
     pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {
-        self.steps.iter().copied().flatten()
+        self.steps.iter().flatten().map(|work| match *work {
+            Work::Unmap(modules) => Step::Unmap(modules),
+            Work::WriteBack(modules) => Step::WriteBack(modules),
+            Work::Copy { from, to } => Step::Copy { from, to },
+            Work::Map(modules) => Step::Map { after: self.after, modules },
+        })
     }
 
     /// Step number `index`; `None` behind the last.
@@ -311,7 +325,7 @@ impl Paging {
     /// Whether a module that sees a page so may make an access: where not, that is a fault.
     #[inline]
     pub fn allows(&self, module: ModuleId, sees: Mapping, wanted: Wanted) -> bool {
-        let is_published = sees.subscribers != ModuleSet::NONE;
+        let is_published = !sees.subscribers.is_empty();
         match wanted {
             Wanted::Load if is_published && self.subscribes => {
                 sees.access >= Access::Read && sees.subscribers.contains(module)
@@ -341,7 +355,7 @@ impl Paging {
                 let writes = wanted != Wanted::Load;
                 Some(match (now.home, self.on_fault) {
                     (Holder::Host, _) => self.moved(now, Holder::Module(module), modules),
-                    (Holder::Module(_), OnFault::MapRemotely) if now.copies == ModuleSet::NONE => Change::new(
+                    (Holder::Module(_), OnFault::MapRemotely) if now.copies.is_empty() => Change::new(
                         now,
                         &[],
                         Residence { mapped: now.mapped.and(ModuleSet::only(module)), ..*now },
@@ -380,25 +394,25 @@ impl Paging {
             None => (now.mapped, given_up),
         };
         let unmaps = if self.is_broken(BrokenPaging::ReadersKept) { unmaps.without(now.copies) } else { unmaps };
-        let copy = keeps.is_none().then_some(Step::Copy { from: now.home, to });
+        let copy = keeps.is_none().then_some(Work::Copy { from: now.home, to });
         let after = Residence::at(to, self.mapped(to, modules));
-        let ordered = [Some(Step::Unmap(unmaps)), Some(Step::WriteBack(written)), copy];
+        let ordered = [Some(Work::Unmap(unmaps)), Some(Work::WriteBack(written)), copy];
         self.ordered(now, ordered, after)
     }
 
     /// A reader gets a copy. Who might write gives that up first.
     fn duplicated(&self, now: &Residence, home: ModuleId, reader: ModuleId) -> Change {
-        let writers = if now.copies == ModuleSet::NONE { now.mapped } else { ModuleSet::NONE };
+        let writers = if now.copies.is_empty() { now.mapped } else { ModuleSet::NONE };
         let writers = if self.is_broken(BrokenPaging::WritersKept) { ModuleSet::NONE } else { writers };
         let with = ModuleSet::only(reader);
         let after = Residence { copies: now.copies.and(with), mapped: now.mapped.and(with), ..*now };
-        let copy = Step::Copy { from: now.home, to: Holder::Module(reader) };
-        let written = if now.copies == ModuleSet::NONE { ModuleSet::only(home) } else { ModuleSet::NONE };
-        let ordered = [Some(Step::Unmap(writers)), Some(Step::WriteBack(written)), Some(copy)];
+        let copy = Work::Copy { from: now.home, to: Holder::Module(reader) };
+        let written = if now.copies.is_empty() { ModuleSet::only(home) } else { ModuleSet::NONE };
+        let ordered = [Some(Work::Unmap(writers)), Some(Work::WriteBack(written)), Some(copy)];
         self.ordered(now, ordered, after)
     }
 
-    fn ordered(&self, now: &Residence, [unmap, written, copy]: [Option<Step>; 3], after: Residence) -> Change {
+    fn ordered(&self, now: &Residence, [unmap, written, copy]: [Option<Work>; 3], after: Residence) -> Change {
         let early = self.is_broken(BrokenPaging::CopiedEarly);
         let steps = if early { [copy, unmap, written] } else { [unmap, written, copy] };
         let first = if self.is_broken(BrokenPaging::HomeToldWithOthers) {
@@ -408,7 +422,7 @@ impl Paging {
         };
         let mut change = Change::new(now, &steps, after, first);
         if self.is_broken(BrokenPaging::MappedEarly)
-            && let Some(place) = change.steps.iter().position(|step| matches!(step, Some(Step::Copy { .. })))
+            && let Some(place) = change.steps.iter().position(|step| matches!(step, Some(Work::Copy { .. })))
         {
             change.steps[place..].rotate_left(1);
         }
@@ -461,15 +475,15 @@ impl Paging {
 
 impl Change {
     /// Of steps that somebody takes part in, and the mapping behind them, of which one module may be told `first`.
-    fn new(now: &Residence, steps: &[Option<Step>], after: Residence, first: Option<ModuleId>) -> Change {
-        let takes_part = |step: &Step| match step {
-            Step::Unmap(modules) | Step::WriteBack(modules) => *modules != ModuleSet::NONE,
-            Step::Copy { from, to } => from != to,
-            Step::Map { modules, .. } => now != &after && *modules != ModuleSet::NONE,
+    fn new(now: &Residence, steps: &[Option<Work>], after: Residence, first: Option<ModuleId>) -> Change {
+        let takes_part = |step: &Work| match step {
+            Work::Unmap(modules) | Work::WriteBack(modules) => !modules.is_empty(),
+            Work::Copy { from, to } => from != to,
+            Work::Map(modules) => now != &after && !modules.is_empty(),
         };
         let first = first.map_or(ModuleSet::NONE, ModuleSet::only);
         let others = now.mapped.and(after.mapped).without(first);
-        let told = [first, others].map(|modules| Step::Map { after, modules });
+        let told = [first, others].map(Work::Map);
         let mut all = steps.iter().copied().flatten().chain(told).filter(takes_part);
         let mut steps = [None; STEPS];
         steps.iter_mut().zip(&mut all).for_each(|(place, step)| *place = Some(step));

@@ -13,7 +13,8 @@
 //!   replicas could come to hold what nobody has written, where others store to it at the same time. One of a module without
 //!   a replica and without a result is sent as an operation, for it is performed nowhere before. One with a result of a module without a replica acts at the page's home to that
 //!   module, which sends the value to the others, and answers when they have it. That value goes another way than what the
-//!   module itself publishes of the line: so the atomic waits until all of that is taken, and the rest of the line until the answer.
+//!   module itself publishes of the line: so the atomic waits until all of that is taken, and other stores and atomics of its
+//!   module to the line wait ahead of the queue for the answer. An entry can then always be sent.
 //! - Release beyond the GPU: sends the queue's entries, and waits until every subscriber has taken them. A `.gpu` release
 //!   leaves the queue as it is.
 //!
@@ -38,7 +39,7 @@ pub struct Subscribers(ModuleSet);
 impl Subscribers {
     /// These; `None` where there is none.
     pub fn new(modules: ModuleSet) -> Option<Subscribers> {
-        (modules != ModuleSet::NONE).then_some(Subscribers(modules))
+        (!modules.is_empty()).then_some(Subscribers(modules))
     }
 
     /// These.
@@ -63,7 +64,7 @@ impl Subscribers {
 
     /// The one that serves those without a replica.
     pub fn server(self) -> ModuleId {
-        ModuleId(self.0.0.trailing_zeros() as u8)
+        self.0.lowest().expect("there is at least one")
     }
 
     /// The home of the page as `at` sees it.
@@ -74,8 +75,7 @@ impl Subscribers {
 
 impl fmt::Display for Subscribers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let modules = (0..ModuleSet::MOST as u8).map(ModuleId).filter(|module| self.contains(*module));
-        let names: Vec<String> = modules.map(|module| format!("m{}", module.0)).collect();
+        let names: Vec<String> = self.0.iter().map(|module| format!("m{}", module.0)).collect();
         f.write_str(&names.join("+"))
     }
 }
@@ -176,8 +176,9 @@ pub enum BrokenPublication {
     SubscriberForgotten,
     /// An atomic goes to the page's home while stores of its module to the line are on their way to other subscribers.
     AtomicPassesPublication,
-    /// An entry, or an atomic without a result, is sent while an atomic of its module on the line is not answered.
-    EntryPassesAtomic,
+    /// A store is added to the queue, or an atomic without a result sent, while an atomic of its module on the line is not
+    /// answered. A release, a load or a full queue may then send what the value of the atomic comes behind.
+    StorePassesAtomic,
     /// The home of a page answers an atomic before the others have its value.
     AnsweredEarly,
 }
@@ -197,7 +198,7 @@ impl BrokenPublication {
         BrokenPublication::LoadPassesEntry,
         BrokenPublication::SubscriberForgotten,
         BrokenPublication::AtomicPassesPublication,
-        BrokenPublication::EntryPassesAtomic,
+        BrokenPublication::StorePassesAtomic,
         BrokenPublication::AnsweredEarly,
     ];
 }
@@ -239,26 +240,16 @@ impl Publication {
                 Found::Part => Before::PassesBehindEntry,
                 Found::All(data) => Before::Answered(data),
             },
-            Request::Write { .. } => {
-                if self.is_broken(BrokenPublication::AddedBeforeOrder) {
-                    Before::WasAdded
-                } else {
-                    Before::IsAdded
-                }
-            }
+            Request::Write { .. } if self.is_broken(BrokenPublication::AddedBeforeOrder) => Before::WasAdded,
+            Request::Write { .. } | Request::Atomic { returns: false, .. } if self.awaits_answer(line) => Before::Waits,
+            Request::Write { .. } => Before::IsAdded,
+            Request::Atomic { returns: false, .. } => Before::IsSent { behind_entry },
             Request::Atomic { returns: true, .. } => {
                 let waits = !self.is_broken(BrokenPublication::AtomicPassesPublication);
                 match (waits && (line.entry.is_some() || line.under_way), behind_entry) {
                     (true, _) => Before::Waits,
                     (false, true) => Before::PassesBehindEntry,
                     (false, false) => Before::Passes,
-                }
-            }
-            Request::Atomic { returns: false, .. } => {
-                if self.may_send(subscribers, at, line.unanswered) {
-                    Before::IsSent { behind_entry }
-                } else {
-                    Before::Waits
                 }
             }
         }
@@ -285,17 +276,17 @@ impl Publication {
         self.is_broken(BrokenPublication::AddedBeforeOrder)
     }
 
-    /// Whether `at` may send what it has of a line to subscribers, where an atomic of it may be `unanswered`.
-    pub fn may_send(&self, subscribers: Subscribers, at: ModuleId, unanswered: bool) -> bool {
-        subscribers.contains(at) || !unanswered || self.is_broken(BrokenPublication::EntryPassesAtomic)
+    /// Whether a store or an atomic without a result, of a module without a replica, waits for the answer to an atomic. It would
+    /// reach subscribers on another way than the value of that atomic, and ahead of it.
+    fn awaits_answer<D>(&self, line: &Publishing<D>) -> bool {
+        line.unanswered && !self.is_broken(BrokenPublication::StorePassesAtomic)
     }
 
     /// To whom `from` sends what it publishes of a page.
     pub fn targets(&self, subscribers: Subscribers, from: ModuleId) -> ModuleSet {
         let all = subscribers.others(from);
         if self.is_broken(BrokenPublication::SubscriberForgotten) {
-            let last = 31 - all.0.leading_zeros();
-            return all.without(ModuleSet(1 << last));
+            return all.highest().map_or(all, |last| all.without(ModuleSet::only(last)));
         }
         all
     }
@@ -377,16 +368,16 @@ mod tests {
 
     const RULES: Publication = Publication { broken: None };
 
-    fn subscribers(modules: u32) -> Subscribers {
-        Subscribers::new(ModuleSet(modules)).unwrap()
+    fn subscribers(modules: u64) -> Subscribers {
+        Subscribers::new(ModuleSet::from_bits(modules)).unwrap()
     }
 
     #[test]
     fn a_subscriber_is_its_own_home_and_one_serves_the_others() {
         let page = subscribers(0b0110);
         assert_eq!([0, 1, 2, 3].map(|at| page.home(ModuleId(at)).0), [1, 1, 2, 1]);
-        assert_eq!(RULES.targets(page, ModuleId(2)), ModuleSet(0b0010));
-        assert_eq!(RULES.targets(page, ModuleId(0)), ModuleSet(0b0110));
+        assert_eq!(RULES.targets(page, ModuleId(2)), ModuleSet::from_bits(0b0010));
+        assert_eq!(RULES.targets(page, ModuleId(0)), ModuleSet::from_bits(0b0110));
         assert!(page.are_several() && !subscribers(1).are_several() && Subscribers::new(ModuleSet::NONE).is_none());
     }
 
@@ -411,10 +402,21 @@ mod tests {
         assert_eq!(before(atomic(true), Publishing { under_way: true, ..idle }), Before::Waits);
         assert_eq!(before(atomic(false), idle), Before::IsSent { behind_entry: true });
         assert_eq!(before(atomic(false), Publishing { unanswered: true, ..idle }), Before::Waits);
-        assert!(!RULES.may_send(page, away, true) && RULES.may_send(page, ModuleId(1), true));
         assert_eq!(RULES.before(page, ModuleId(1), &atomic(true), &idle), Before::Passes);
         let answered_late = Behind::IsSent { behind_entry: true, answer_waits: true };
         assert_eq!(RULES.behind(false, &atomic(true)), answered_late);
+    }
+
+    #[test]
+    fn a_store_behind_an_unanswered_atomic_of_its_line_waits_ahead_of_the_queue() {
+        let (page, away) = (subscribers(0b0110), ModuleId(0));
+        let store = Request::Write { mask: Mask(1), scope: Scope::Gpu, data: Bytes([9; 4]), tracked: false };
+        let line = |unanswered| Publishing { entry: None, under_way: false, unanswered };
+        assert_eq!(RULES.before(page, away, &store, &line(true)), Before::Waits);
+        assert_eq!(RULES.before(page, away, &store, &line(false)), Before::IsAdded);
+        assert_eq!(RULES.before(page, ModuleId(1), &store, &line(true)), Before::Passes, "a replica orders them");
+        let load = Request::Read { mask: Mask(1), scope: Scope::Gpu };
+        assert_eq!(RULES.before(page, away, &load, &line(true)), Before::Passes, "it follows the atomic to the home");
     }
 
     #[test]

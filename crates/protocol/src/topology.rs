@@ -1,6 +1,7 @@
 //! Where lines live: modules, GPUs, homes.
 
-use tombolo_types::{GpuId, Line, ModuleId};
+pub use tombolo_types::ModuleSet;
+use tombolo_types::{GpuId, GpuSet, Line, ModuleId};
 
 /// The shape of the machine and the homes of its lines, as the host knows them.
 pub trait Topology {
@@ -25,6 +26,12 @@ pub trait Topology {
     /// All modules of the machine.
     fn modules(&self) -> u8 {
         self.gpus() * self.modules_per_gpu()
+    }
+
+    /// Every module of the GPUs that have one in `modules`.
+    fn whole_gpus(&self, modules: ModuleSet) -> ModuleSet {
+        let gpus: GpuSet = modules.iter().map(|module| self.gpu_of(module)).collect();
+        (0..self.modules()).map(ModuleId).filter(|&module| gpus.contains(self.gpu_of(module))).collect()
     }
 
     /// The home of `line` inside `gpu`, as module `at` sees it: the system home where it lies in `gpu`.
@@ -93,67 +100,6 @@ impl Class {
         } else {
             Class::SystemRemote
         }
-    }
-}
-
-/// A set of modules: bit `i` is module `i` of the machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ModuleSet(pub u32);
-
-impl FromIterator<ModuleId> for ModuleSet {
-    fn from_iter<I: IntoIterator<Item = ModuleId>>(modules: I) -> ModuleSet {
-        modules.into_iter().fold(ModuleSet::NONE, |all, module| all.and(ModuleSet::only(module)))
-    }
-}
-
-impl ModuleSet {
-    /// No module.
-    pub const NONE: ModuleSet = ModuleSet(0);
-    /// Modules that a set can tell apart.
-    pub const MOST: usize = 32;
-
-    /// Modules 0 to `modules - 1`.
-    pub fn first(modules: u8) -> ModuleSet {
-        ModuleSet(((1_u64 << modules) - 1) as u32)
-    }
-
-    /// Only this one.
-    pub fn only(module: ModuleId) -> ModuleSet {
-        ModuleSet(1 << module.0)
-    }
-
-    /// Whether it holds `module`.
-    pub fn contains(self, module: ModuleId) -> bool {
-        module.0 < 32 && self.0 & ModuleSet::only(module).0 != 0
-    }
-
-    /// The modules of either.
-    pub fn and(self, other: ModuleSet) -> ModuleSet {
-        ModuleSet(self.0 | other.0)
-    }
-
-    /// Its modules without those of `other`.
-    pub fn without(self, other: ModuleSet) -> ModuleSet {
-        ModuleSet(self.0 & !other.0)
-    }
-
-    /// How many modules are in it.
-    pub fn count(self) -> u32 {
-        self.0.count_ones()
-    }
-
-    /// The one with the least number.
-    pub fn lowest(self) -> Option<ModuleId> {
-        (self != ModuleSet::NONE).then(|| ModuleId(self.0.trailing_zeros() as u8))
-    }
-
-    /// Every module of the GPUs that have one in it.
-    pub fn with_gpus(self, topology: &impl Topology) -> ModuleSet {
-        let modules = || (0..topology.modules()).map(ModuleId);
-        let gpus: Vec<GpuId> =
-            modules().filter(|&module| self.contains(module)).map(|module| topology.gpu_of(module)).collect();
-        let with = modules().filter(|&module| gpus.contains(&topology.gpu_of(module)));
-        with.fold(ModuleSet::NONE, |set, module| set.and(ModuleSet::only(module)))
     }
 }
 

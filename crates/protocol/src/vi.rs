@@ -23,7 +23,9 @@ use crate::data::Data;
 use crate::directory::{Access, Sharers};
 use crate::elision::Holds;
 use crate::node::Effects;
-pub use crate::options::{BulkInvalidation, Choice, Facts, Options, Remote, StoreAllocation, Tracks, WritePolicy};
+pub use crate::options::{
+    BulkInvalidation, Choice, Facts, Options, Polls, Remote, StoreAllocation, Tracks, WritePolicy,
+};
 use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Topology};
 use tombolo_types::{Mask, ModuleId, Promise, Scope};

@@ -3,7 +3,7 @@
 use crate::drawing::LOOKS;
 use crate::evidence::{Evidence, Runs};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything one report shows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -12,6 +12,9 @@ pub struct Document {
     pub title: String,
     /// Paper's short name as on the command line, or the sweep's name.
     pub paper: String,
+    /// Set of the paper's readings that was applied; empty for the default.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub readings: String,
     /// Scale that was realised, in words, such as `1/16`.
     pub scale: String,
     /// Which time of runs speed-ups are of: `region`, `kernels` or `whole`; empty where none is compared.
@@ -166,20 +169,25 @@ pub struct Chart {
 
 /// Shapes a figure may take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum ChartKind {
     /// One group of bars a row, one bar a column; points in their place on a logarithmic axis.
     #[default]
+    #[serde(rename = "bars")]
     Bars,
     /// One line a column, over the rows in order.
+    #[serde(rename = "lines")]
     Lines,
     /// One bar a row, one part a column.
+    #[serde(rename = "stacked")]
     Stacked,
     /// One point a row: the second column over the first number, on equal scales.
+    #[serde(rename = "scatter")]
     Scatter,
     /// One cell a row and column, coloured by its value: rows along the horizontal axis, columns along the vertical.
+    #[serde(rename = "heat")]
     Heat,
     /// No drawing.
+    #[serde(rename = "table")]
     Table,
 }
 
@@ -226,22 +234,35 @@ pub struct Claim {
     /// Whether it was said before the first run that it may fail.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foretold: bool,
+    /// Reading or clock that it was measured under, several joined by `+`: such a claim is shown and never judged, and its
+    /// id ends in `@` and the reading. Empty for the paper's default, which alone decides a verdict.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub reading: String,
 }
+
+/// Mark between the statement and the reading of a claim's id.
+pub const AT: char = '@';
+
+/// Mark between readings that a claim is measured under together.
+pub const AND: &str = "+";
 
 /// What is said of a claim that was foretold to fail.
 pub const FORETOLD: &str = "said before the first run: this may fail";
 
 /// The four kinds of claims.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ClaimKind {
     /// Arithmetic of the paper: must match exactly.
+    #[serde(rename = "identity")]
     Identity,
     /// A closed-form prediction of a directed workload: must pass.
+    #[serde(rename = "mechanism")]
     Mechanism,
     /// One ahead of another, or a trend.
+    #[serde(rename = "direction")]
     Direction,
     /// A ratio, printed beside ours.
+    #[serde(rename = "magnitude")]
     Magnitude,
 }
 
@@ -257,7 +278,7 @@ pub enum Verdict {
     /// Its sign flips between repetitions.
     #[serde(rename = "not robust")]
     NotRobust,
-    /// A magnitude: shown, never judged.
+    /// A magnitude, or a claim of another reading: shown, never judged.
     #[serde(rename = "shown")]
     Shown,
 }
@@ -306,6 +327,24 @@ pub struct Failure {
     pub point: String,
     /// Why.
     pub error: String,
+}
+
+/// The claims of each kind, the strictest first. One of another reading stands behind the default claim of its statement.
+pub(crate) fn by_kind(claims: &[Claim]) -> Vec<(ClaimKind, Vec<&Claim>)> {
+    let mut first = BTreeMap::new();
+    for (at, claim) in claims.iter().enumerate() {
+        let place = first.entry((claim.kind, claim.statement())).or_insert((at, claim.is_default()));
+        // Another reading may stand in an earlier figure than the default one.
+        if claim.is_default() && !place.1 {
+            *place = (at, true);
+        }
+    }
+    let of = |kind| {
+        let mut claims: Vec<&Claim> = claims.iter().filter(|claim| claim.kind == kind).collect();
+        claims.sort_by_key(|claim| (first[&(kind, claim.statement())].0, !claim.is_default()));
+        (kind, claims)
+    };
+    ClaimKind::ALL.map(of).into_iter().filter(|(_, claims): &(_, Vec<_>)| !claims.is_empty()).collect()
 }
 
 impl Document {
@@ -397,6 +436,16 @@ impl Row {
 }
 
 impl Claim {
+    /// Whether its verdict counts: it is of the paper's default reading and clock.
+    pub fn is_default(&self) -> bool {
+        self.reading.is_empty()
+    }
+
+    /// Its id without the reading.
+    pub fn statement(&self) -> &str {
+        self.id.split(AT).next().unwrap_or_default()
+    }
+
     /// What was measured as a multiple of what the paper states.
     pub fn measured_over_paper(&self) -> Option<f64> {
         let (measured, paper) = (self.measured?, self.paper?);

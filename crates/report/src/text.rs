@@ -1,6 +1,6 @@
 //! Documents as plain text for a terminal.
 
-use crate::document::{Claim, ClaimKind, Document, FORETOLD, Figure, Row};
+use crate::document::{Claim, ClaimKind, Document, FORETOLD, Figure, Row, Verdict, by_kind};
 use crate::number::{number, quantity};
 use crate::page::column;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -14,7 +14,9 @@ const GAP: usize = 2;
 pub(crate) fn text(document: &Document, width: usize) -> String {
     let mut page = Page { width: width.max(NARROWEST), lines: Vec::new() };
     page.heading(&document.title, '=');
-    page.words("", &format!("{}, scale {}, Tombolo {}", document.paper, document.scale, document.tombolo));
+    let readings = Some(&document.readings).filter(|readings| !readings.is_empty());
+    let readings = readings.map(|readings| format!(", readings {readings}")).unwrap_or_default();
+    page.words("", &format!("{}{readings}, scale {}, Tombolo {}", document.paper, document.scale, document.tombolo));
     page.claims(&document.claims);
     document.figures.iter().for_each(|figure| page.figure(figure));
     page.list("Failures", document.failures.iter().map(|failure| format!("{}: {}", failure.point, failure.error)));
@@ -73,16 +75,9 @@ impl Page {
     }
 
     fn claims(&mut self, claims: &[Claim]) {
-        for kind in ClaimKind::ALL {
-            let claims: Vec<&Claim> = claims.iter().filter(|claim| claim.kind == kind).collect();
-            if claims.is_empty() {
-                continue;
-            }
+        for (kind, claims) in by_kind(claims) {
             self.blank();
-            let held = claims.iter().filter(|claim| claim.verdict == crate::document::Verdict::Holds).count();
-            let tally =
-                if kind == ClaimKind::Magnitude { String::new() } else { format!(", {held} of {} hold", claims.len()) };
-            self.heading(&format!("Claims: {}{tally}", kind.name().to_lowercase()), '-');
+            self.heading(&format!("Claims: {}{}", kind.name().to_lowercase(), tally(kind, &claims)), '-');
             let head = ["verdict", "paper", "measured", "claim"].map(str::to_owned);
             let rows: Vec<[String; 4]> = std::iter::once(head).chain(claims.iter().map(|claim| cells(claim))).collect();
             let width = |cell: usize| rows.iter().map(|row| row[cell].width()).max().unwrap_or(0);
@@ -112,6 +107,9 @@ impl Page {
             self.lines[before] = numbers + rest;
         }
         let Some(claim) = claim else { return };
+        if !claim.is_default() {
+            self.words(&indent, &format!("reading: {}", claim.reading));
+        }
         if claim.predicted.is_some() {
             self.words(&indent, &format!("predicted: {}", quantity(claim.predicted, &claim.unit)));
         }
@@ -176,6 +174,17 @@ impl Page {
         let cells = block.iter().map(|index| right(&number(row.value(*index)), widths[*index])).collect::<String>();
         self.line(&format!("{}{cells}", left(&clean(&row.label), label)));
     }
+}
+
+/// Count of the claims of a kind that hold, of the default reading alone, and of those that another reading shows.
+fn tally(kind: ClaimKind, claims: &[&Claim]) -> String {
+    let judged: Vec<&&Claim> = claims.iter().filter(|claim| claim.is_default()).collect();
+    let held = judged.iter().filter(|claim| claim.verdict == Verdict::Holds).count();
+    let others = claims.len() - judged.len();
+    let of_default =
+        (kind != ClaimKind::Magnitude && !judged.is_empty()).then(|| format!(", {held} of {} hold", judged.len()));
+    let of_others = (others > 0).then(|| format!(", {others} of other readings"));
+    of_default.into_iter().chain(of_others).collect()
 }
 
 fn cells(claim: &Claim) -> [String; 4] {

@@ -60,7 +60,7 @@ fn every_part_of_a_document_is_on_the_page() {
     let document = fixture::document();
     let page = html(&document);
     for claim in &document.claims {
-        assert!(page.contains(&format!("id=\"claim-{}\"", claim.id)), "{}", claim.id);
+        assert!(page.contains(&format!("id=\"claim-{}\"", claim.id.replace('@', "-"))), "{}", claim.id);
     }
     for figure in &document.figures {
         assert!(page.contains(&format!("<h3>{}</h3>", figure.title)), "{}", figure.title);
@@ -95,6 +95,19 @@ fn a_claim_is_told_with_a_sign_and_a_word() {
     for verdict in ["✓ holds", "✗ fails", "~ not robust", "· shown", "✓ 2 hold"] {
         assert!(page.contains(verdict), "{verdict}");
     }
+}
+
+#[test]
+fn claims_of_other_readings_are_counted_apart_and_stand_behind_the_default_ones() {
+    let page = html(&fixture::document());
+    let (_, tally) = page.split_once("class=\"kind\">Direction</span>").expect("the tally");
+    let (tally, _) = tally.split_once("</li>").expect("its end");
+    assert!(tally.contains("✓ 1 holds") && tally.contains("· 1 of other readings"), "{tally}");
+    assert!(!tally.contains("shown</span>"), "{tally}");
+    let at = |id: &str| page.find(&format!("id=\"claim-{id}\"")).expect("the claim");
+    let (default, other) = (at("fig8-hmg-over-nhcc"), at("fig8-hmg-over-nhcc-kernels"));
+    assert!(default < other && other < at("fig8-swh-over-swf"));
+    assert!(page.contains("Reading: kernels"));
 }
 
 #[test]

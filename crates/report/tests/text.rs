@@ -43,11 +43,25 @@ fn a_narrow_terminal_gets_the_columns_in_blocks() {
 #[test]
 fn claims_stand_by_kind_with_their_causes() {
     let text = text(&fixture::document(), 80);
-    for heading in ["Claims: identity, 2 of 2 hold", "Claims: direction, 1 of 3 hold", "Claims: magnitude\n"] {
+    for heading in
+        ["Claims: identity, 2 of 2 hold", "Claims: direction, 1 of 3 hold, 1 of other readings", "Claims: magnitude\n"]
+    {
         assert!(text.contains(heading), "{heading}");
     }
     assert!(text.contains("not robust") && text.contains("cause: At this scale 71 %"));
     assert!(text.contains("differs: fabric.latency") && text.contains("0.980"), "{text}");
+}
+
+#[test]
+fn a_claim_of_another_reading_stands_behind_the_default_one_and_says_so() {
+    let text = text(&fixture::document(), 80);
+    let (_, claims) = text.split_once("Claims: direction").expect("the kind");
+    let lines: Vec<&str> = claims.lines().map(str::trim).collect();
+    let at =
+        lines.iter().position(|line| line.starts_with("holds") && line.contains("HMG is ahead")).expect("it holds");
+    let other = at + lines[at..].iter().position(|line| line.starts_with("shown")).expect("the other reading");
+    assert!(lines[at + 1..other].iter().all(|line| !line.starts_with("fails")), "{claims}");
+    assert!(lines[other].contains("0.900") && lines[other + 1] == "reading: kernels", "{claims}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use tombolo_protocol::elision::{
     Boundary, ChipletTable, Elision, Holds, HomeAware, KernelId, Never, Operations, Packet, TableConfig, When,
 };
 use tombolo_system::labels::{LabelConfig, Labelling, Labels};
-use tombolo_system::placement::FirstTouch;
+use tombolo_system::placement::{FirstTouch, TouchOrder};
 use tombolo_system::survey::survey;
 use tombolo_system::uses::Uses;
 use tombolo_types::LineSize;
@@ -138,7 +138,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let chosen = if given.is_empty() { WORKLOADS.map(str::to_owned).to_vec() } else { given };
     for chosen in chosen {
         let program = recorded(&chosen)?;
-        let (mut first, mut uses) = (FirstTouch::new(MODULES, PAGE), Uses::new(&program, MODULES));
+        let (mut first, mut uses) = (FirstTouch::new(TouchOrder::new(MODULES, PAGE)), Uses::new(&program, MODULES));
         survey(&program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses])?;
         let (pages, uses) = (first.pages(), uses.finish());
         println!("{chosen}");

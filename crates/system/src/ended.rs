@@ -315,8 +315,8 @@ impl Observed<'_> {
         }
         self.busy.iter().flat_map(Busy::named).for_each(|(name, value)| statistics.value(&name, value));
         for served in Served::ALL {
-            let named = self.latencies.of(served).named();
-            named.for_each(|(name, value)| statistics.value(&format!("latency.{served:?}.{name}"), value));
+            let (named, served) = (self.latencies.of(served).named(), served.name());
+            named.for_each(|(name, value)| statistics.value(&format!("latency.{served}.{name}"), value));
         }
     }
 }

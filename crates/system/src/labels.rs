@@ -292,7 +292,7 @@ fn host_labels(accesses: &[(&[Range<u64>], Mode)], structures: &[Structure], siz
 mod tests {
     use super::*;
     use crate::directed::{Cta, Directed};
-    use crate::placement::FirstTouch;
+    use crate::placement::{FirstTouch, TouchOrder};
     use crate::survey::survey;
     use crate::uses::Uses;
     use std::sync::Arc;
@@ -310,7 +310,7 @@ mod tests {
     }
 
     fn labels(program: &dyn Program, config: &LabelConfig) -> Result<Labels, LabelError> {
-        let (mut first, mut uses) = (FirstTouch::new(MODULES, 32), Uses::new(program, MODULES));
+        let (mut first, mut uses) = (FirstTouch::new(TouchOrder::new(MODULES, 32)), Uses::new(program, MODULES));
         survey(program, CtaCut::Contiguous, Shape::one_gpu(MODULES), &mut [&mut first, &mut uses]).expect("it decodes");
         Labels::derive(program, &uses.finish(), &first.pages(), MODULES, config)
     }

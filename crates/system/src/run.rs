@@ -38,6 +38,7 @@ use tombolo_model::module::Module;
 use tombolo_model::page_table::PageTable;
 use tombolo_model::schedule::Schedule;
 use tombolo_model::site::Site;
+use tombolo_model::transfer::Transfers;
 use tombolo_model::view::View;
 use tombolo_model::watch::Contents;
 use tombolo_model::weight::Weights;
@@ -47,7 +48,9 @@ use tombolo_protocol::nmoesi::{BrokenNmoesi, NmoesiOptions};
 use tombolo_protocol::nodes::Nodes;
 use tombolo_protocol::options::Options;
 use tombolo_protocol::paging::BrokenPaging;
+use tombolo_protocol::publication::BrokenPublication;
 use tombolo_protocol::topology::ModuleSet;
+use tombolo_protocol::transfer::BrokenTransfer;
 use tombolo_protocol::{BrokenRule, Coherence, Topology};
 use tombolo_types::stream::{Program, StreamError};
 use tombolo_types::{Line, ModuleId, Page, Ps};
@@ -221,6 +224,10 @@ pub struct Broken {
     pub nmoesi: Option<BrokenNmoesi>,
     /// Of pages that move.
     pub paging: Option<BrokenPaging>,
+    /// Of transfers between host and device.
+    pub transfer: Option<BrokenTransfer>,
+    /// Of published pages.
+    pub publication: Option<BrokenPublication>,
 }
 
 impl From<Option<BrokenRule>> for Broken {
@@ -244,6 +251,18 @@ impl From<BrokenNmoesi> for Broken {
 impl From<BrokenPaging> for Broken {
     fn from(paging: BrokenPaging) -> Broken {
         Broken { paging: Some(paging), ..Broken::default() }
+    }
+}
+
+impl From<BrokenTransfer> for Broken {
+    fn from(rule: BrokenTransfer) -> Broken {
+        Broken { transfer: Some(rule), ..Broken::default() }
+    }
+}
+
+impl From<BrokenPublication> for Broken {
+    fn from(publication: BrokenPublication) -> Broken {
+        Broken { publication: Some(publication), ..Broken::default() }
     }
 }
 
@@ -279,6 +298,9 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
     start::check(spec)?;
     let mut built = spec.design.build(&spec.machine).map_err(|unfit| RunError::of(spec, &unfit))?;
     built.sharing.paging.broken = extras.broken.paging;
+    if let Some(publishes) = &mut built.sharing.publishes {
+        publishes.rules.broken = extras.broken.publication;
+    }
     let elides = matches!(built.boundaries, Decider::Table { .. });
     let known = if elides || extras.logs { Some(Known::find(spec)?) } else { None };
     let pages = match (&known, &spec.pages) {
@@ -296,8 +318,9 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
 }
 
 /// Options with what is broken.
-fn broken(options: Options, Broken { rule, nmoesi, .. }: Broken) -> Options {
-    Options { broken_rule: rule, nmoesi: NmoesiOptions { broken: nmoesi, ..options.nmoesi }, ..options }
+fn broken(options: Options, Broken { rule, nmoesi, transfer, .. }: Broken) -> Options {
+    let nmoesi = NmoesiOptions { broken: nmoesi, ..options.nmoesi };
+    Options { broken_rule: rule, broken_transfer: transfer, nmoesi, ..options }
 }
 
 impl RunError {
@@ -306,14 +329,14 @@ impl RunError {
         let (design, machine) = (&spec.design.name, &spec.machine.name);
         match unfit {
             Unfit::Links(reason) => RunError::Links { design: design.clone(), machine: machine.clone(), reason },
-            Unfit::Elision { most, modules } => RunError::DoesNotFit(format!(
-                "design {design}: a chiplet table names at most {most} modules, machine {machine} has {modules}"
-            )),
             Unfit::Pages => RunError::DoesNotFit(format!(
                 "design {design} moves memory of GPUs of one module each, and those of machine {machine} have several"
             )),
             Unfit::Host => RunError::DoesNotFit(format!(
                 "design {design} uses the memory of a host, and machine {machine} has no host: {HOST_SECTIONS}"
+            )),
+            Unfit::HostIds { modules } => RunError::DoesNotFit(format!(
+                "design {design} makes the host one module more, and machine {machine} of {modules} modules has no ids left for it and its parts"
             )),
             Unfit::Stack => RunError::DoesNotFit(format!(
                 "design {design} caches blocks of host memory in GPU memories, and those of machine {machine} have no directory: [stack]"
@@ -367,14 +390,16 @@ impl<D: Contents> Simulation<'_, D> {
         let driver = driver(&built, &pages, &schedule, subscribed);
         let map = map(&built, &machine, Arc::clone(&pages));
         let (follows, extents) = (extras.follows, boundaries.extents());
-        let shared = Shared { map: &map, follows, extents, schedule: &schedule, driver: &driver, watch };
+        let transfers = Transfers::default();
+        let shared =
+            Shared { map: &map, follows, extents, schedule: &schedule, driver: &driver, watch, transfers: &transfers };
         let mut modules = modules::<_, D>(spec, &built, protocol, &shared);
         warm(&mut modules, &map, extras.resident);
         start::fill(spec, &pages, &mut modules)?;
         extras.window.into_iter().for_each(|window| modules.iter_mut().for_each(|module| module.record(window)));
         let fabric = links::fabric(&built, layout, extras.window);
         let ways = links::ways(&machine, layout, extras.window);
-        let hub = Beside { fabric, ways, boundaries, driver, schedule };
+        let hub = Beside { fabric, ways, boundaries, driver, schedule, transfers };
         let threads = extras.spare.map_or(spec.threads, |spare| 1 + spare.count());
         let mut engine = build(spec, &built, hub, (protocol, watch), &map, (modules, threads));
         let started = Instant::now();
@@ -404,6 +429,7 @@ struct Shared<'a, D: Contents> {
     schedule: &'a Arc<Schedule>,
     driver: &'a Driver,
     watch: &'a D::Watch,
+    transfers: &'a Transfers<D>,
 }
 
 /// What stands beside them.
@@ -413,6 +439,7 @@ struct Beside<D: Contents> {
     boundaries: Boundaries,
     driver: Driver,
     schedule: Arc<Schedule>,
+    transfers: Transfers<D>,
 }
 
 /// The driver, idle.
@@ -481,6 +508,7 @@ fn modules<C: Below<D>, D: Contents>(
             schedule: Arc::clone(shared.schedule),
             paging: sharing.paging,
             cargo: cargo.clone(),
+            transfers: shared.transfers.clone(),
         };
         Module::new(site, built, Arc::clone(&spec.program), &between)
     };
@@ -499,7 +527,7 @@ fn warm<C: Below<D>, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resid
 fn build<C: Below<D>, D: Contents>(
     spec: &RunSpec,
     built: &Built,
-    Beside { fabric, ways, boundaries, driver, schedule }: Beside<D>,
+    Beside { fabric, ways, boundaries, driver, schedule, transfers }: Beside<D>,
     (protocol, watch): (C, &D::Watch),
     map: &Map,
     (modules, threads): (Vec<Module<C, D>>, usize),
@@ -509,7 +537,7 @@ fn build<C: Below<D>, D: Contents>(
     let command_processor =
         CommandProcessor::new(machine, layout, Arc::clone(&spec.program), boundaries, schedule, turns);
     let cut = Cut::of(machine, layout, threads, Parts::most(&modules, layout));
-    let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()), watch.clone());
+    let hub = Hub::new(fabric, command_processor, driver, (protocol, map.clone()), (watch.clone(), transfers));
     let partitions = cut.partitions(built, modules, (ways, hub), hints::help(machine));
     let mut engine = Engine::new(partitions, cut.homes(machine, layout), cut.lookahead(machine, layout));
     let id = layout.command_processor();

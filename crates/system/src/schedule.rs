@@ -1,6 +1,7 @@
 //! What is done around a program's commands, by the way in which a design shares memory between GPUs.
 
 use crate::movement::{HostCopier, Movement as Moved};
+use crate::placement::TouchOrder;
 use crate::run::RunSpec;
 use std::sync::Arc;
 use tombolo_design::placement::{Copied, HostCopies, Movement, Sharing, Subscriptions};
@@ -33,8 +34,8 @@ pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing, pages: &PageTable) ->
         return Ok(Scheduled { schedule: Arc::default(), first_iteration: None, notes: Vec::new() });
     }
     let of_host = HostCopier { program, pages, host: ModuleId(modules) };
-    let lines_per_page = machine.page_bytes / machine.line.bytes();
-    let moved = Moved::find(program, spec.design.scheduling.cut(), modules, lines_per_page)?;
+    let order = TouchOrder::of(machine, &spec.design, program);
+    let moved = Moved::find(program, spec.design.scheduling.cut(), order)?;
     let first_iteration = if is_cut { moved.first_iteration(program) } else { None };
     let (schedule, notes) = match sharing.movement {
         Movement::Hints { prefetch: true } => (moved.hints(program).0, Vec::new()),

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use tombolo_design::Placement;
 use tombolo_design::placement::{Published, Subscriptions};
 use tombolo_design::subscribed::Part;
-use tombolo_protocol::topology::ModuleSet;
-use tombolo_types::{ArrayInfo, ModuleId, Page};
+use tombolo_types::{ArrayInfo, ModuleId, ModuleSet, Page};
 
 /// Pages with their subscribers, in ascending order; of a page that several parts name, those of all.
 ///
@@ -57,8 +56,6 @@ fn array<'a>(spec: &'a RunSpec, part: &Part) -> Result<&'a ArrayInfo, RunError> 
 
 fn modules(spec: &RunSpec, part: &Part) -> Result<ModuleSet, RunError> {
     let gpus = spec.machine.topology.gpus;
-    part.gpus.iter().try_fold(ModuleSet::NONE, |all, &gpu| {
-        let why = || refused(spec, &format!("no GPU {gpu}; machine {} has {gpus}", spec.machine.name));
-        if gpu < gpus { Ok(all.and(ModuleSet::only(ModuleId(gpu)))) } else { Err(why()) }
-    })
+    let why = |gpu| refused(spec, &format!("no GPU {gpu}; machine {} has {gpus}", spec.machine.name));
+    part.gpus.iter().map(|&gpu| if gpu < gpus { Ok(ModuleId(gpu)) } else { Err(why(gpu)) }).collect()
 }

@@ -91,18 +91,22 @@ pub fn touches(stream: &CtaStream) -> impl Iterator<Item = (Touch, Line)> + '_ {
 
 /// The same, with the bytes that are touched.
 pub fn accesses(stream: &CtaStream) -> impl Iterator<Item = (Touch, Access)> + '_ {
-    let touched = |op: &Op| match *op {
+    let each = |(touch, accesses): (Touch, Accesses)| {
+        stream.accesses[accesses.range()].iter().map(move |&access| (touch, access))
+    };
+    stream.ops.iter().filter_map(touch).flat_map(each)
+}
+
+/// Line transactions of an instruction that touches memory.
+pub fn touch(op: &Op) -> Option<(Touch, Accesses)> {
+    match *op {
         Op::Load { accesses, .. } => Some((Touch::Load, accesses)),
         Op::Store { accesses, .. } => Some((Touch::Store, accesses)),
         Op::Atomic { accesses, .. } => Some((Touch::Atomic, accesses)),
         Op::WaitUntil { access, .. } => Some((Touch::Load, Accesses { start: access, len: 1 })),
         Op::Compute { .. } | Op::Fence { .. } | Op::Shared { .. } | Op::Barrier => None,
         Op::Use { .. } | Op::Signal { .. } => None,
-    };
-    let each = |(touch, accesses): (Touch, Accesses)| {
-        stream.accesses[accesses.range()].iter().map(move |&access| (touch, access))
-    };
-    stream.ops.iter().filter_map(touched).flat_map(each)
+    }
 }
 
 #[cfg(test)]

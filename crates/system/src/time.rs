@@ -111,14 +111,16 @@ impl TimeRecord {
 
 /// Which time of runs is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum TimeChoice {
     /// From the first kernel's opening to the last one's end.
     #[default]
+    #[serde(rename = "region")]
     Region,
     /// While a kernel was open.
+    #[serde(rename = "kernels")]
     Kernels,
     /// From the start of the program to the end of its last command.
+    #[serde(rename = "whole")]
     Whole,
 }
 

@@ -77,11 +77,12 @@ pub struct TraceEvent {
 
 /// A trace, as a file holds it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Trace {
     /// In order of time within each track.
+    #[serde(rename = "traceEvents")]
     pub trace_events: Vec<TraceEvent>,
     /// Unit in which viewers show times.
+    #[serde(rename = "displayTimeUnit")]
     pub display_time_unit: &'static str,
 }
 

@@ -118,7 +118,7 @@ impl Reader for Uses {
             self.at = Some((kernel, module));
         }
         let found = self.kernels.entry(kernel).or_default();
-        found.on = found.on.and(ModuleSet::only(module));
+        found.on.add(module);
         for (touch, line) in touches(stream) {
             let Some(array) = self.arrays.find(line) else {
                 found.elsewhere = true;
@@ -236,7 +236,7 @@ mod tests {
         let a =
             ArrayUse { array: 0, modules: vec![touched(&[(0, 70)], &[(10, 11)]), touched(&[(3, 4), (69, 70)], &[])] };
         let b = ArrayUse { array: 1, modules: vec![touched(&[(130, 131)], &[(130, 131)]), Touched::default()] };
-        assert_eq!(*kernel, KernelUse { on: ModuleSet(0b11), arrays: vec![a, b], elsewhere: false });
+        assert_eq!(*kernel, KernelUse { on: ModuleSet::from_bits(0b11), arrays: vec![a, b], elsewhere: false });
     }
 
     #[test]

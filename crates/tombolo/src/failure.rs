@@ -2,7 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
-use tombolo_check::verify::CorpusError;
+use tombolo_check::verify::{CorpusError, ObservationError};
 use tombolo_experiment::{PointError, SpecError, StoreError, StudyError};
 use tombolo_machine::ConfigError;
 use tombolo_validation::{EstimateError, MeasuredError};
@@ -29,6 +29,9 @@ pub(crate) enum Failure {
     /// Litmus tests that cannot be read.
     #[error(transparent)]
     Litmus(#[from] CorpusError),
+    /// A table of observations that cannot be used.
+    #[error(transparent)]
+    Observed(#[from] ObservationError),
     /// A value of the command line that does not fit the others.
     #[error("{flag} {value}: {reason}")]
     Argument {

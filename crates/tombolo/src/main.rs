@@ -1,47 +1,6 @@
-//! The command line: reads what is asked, runs it, prints the answer.
-//!
-//! One file a subcommand, in [`command`]. They share:
-//! - [`hardware`]: machine, designs, settings, scale. [`study`]: what `reproduce` and `sweep` have in common.
-//! - [`asked`]: experiments that have no file.
-//! - [`output`]: standard output and files. [`table`]: aligned text. [`progress`], [`threads`].
-//! - [`comparison`], [`summary`] and [`verdict`]: what is printed of results. [`timed`]: which time is compared.
-//! - [`explanation`]: why designs differ.
-//! - [`sharing`]: ways to share memory between GPUs, side by side.
-//! - [`template`] and [`schema`]: files of a user's own. [`version`] and [`provenance`]: what made an answer.
-//!
-//! Many runs side by side are the crate `experiment`'s.
-//!
-//! Exit status: 0 done; 1 the question was answered "no"; 2 the input was wrong or a run gave no result, with
-//! a message; 130 a study was interrupted. With status 2 no file is written but three:
-//! - the report of a study, which names what failed;
-//! - the timeline of a run whose record cannot be written;
-//! - the document of a check, which names each test that was not run.
-//!
-//! Read [`command`] next.
+//! The program `tombolo`: the command line of the library of the same name, and the allocator that it runs with.
 
-use clap::Parser;
 use std::process::ExitCode;
-
-mod asked;
-mod command;
-mod comparison;
-mod explanation;
-mod failure;
-mod hardware;
-mod output;
-mod progress;
-mod provenance;
-mod sampled;
-mod schema;
-mod sharing;
-mod study;
-mod summary;
-mod table;
-mod template;
-mod threads;
-mod timed;
-mod verdict;
-mod version;
 
 /// Memory in huge pages, as `.cargo/config.toml` has it built. Source: measured, the programs of `cargo bench -p
 /// tombolo-system --bench throughput` at an eighth of their size: the irregular ones are 1.14 to 1.17 times as fast as with
@@ -49,24 +8,6 @@ mod version;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Status of a run whose input was wrong, or that gave no result.
-const WRONG_INPUT: u8 = 2;
-
-/// A fast, verified simulator of the memory systems of multi-GPU and multi-chiplet machines.
-#[derive(Parser)]
-#[command(name = "tombolo", version = &**version::SHORT, long_version = &**version::LONG, arg_required_else_help = true)]
-struct CommandLine {
-    #[command(subcommand)]
-    command: command::Command,
-}
-
 fn main() -> ExitCode {
-    let line = CommandLine::parse();
-    match line.command.execute() {
-        Ok(status) => status,
-        Err(failure) => {
-            output::complain(&format!("error: {failure}"));
-            ExitCode::from(WRONG_INPUT)
-        }
-    }
+    tombolo::execute()
 }

@@ -15,10 +15,10 @@ use tombolo_report::document::Provenance;
 #[derive(clap::Args)]
 pub(crate) struct OutputArguments {
     /// Prints one JSON document instead of text
-    #[arg(long)]
+    #[arg(long = "json")]
     json: bool,
     /// Also writes the JSON document to FILE, whole or not at all
-    #[arg(long, value_name = "FILE")]
+    #[arg(long = "out", value_name = "FILE")]
     out: Option<PathBuf>,
 }
 

@@ -5,7 +5,7 @@
 pub(crate) struct SampleArgument {
     /// Runs some launches in place of all, where their time stands for the whole: with its error, ±, at 95 % confidence. Where it
     /// does not, runs the whole and says why. All else is of what ran
-    #[arg(long)]
+    #[arg(long = "sample")]
     sample: bool,
 }
 

@@ -7,15 +7,9 @@ use tombolo_system::TimeChoice;
 #[derive(clap::Args)]
 pub(crate) struct TimeArgument {
     /// The time that is told and compared: from the first kernel's opening to the last one's end; of the kernels alone; of the
-    /// whole program, with its copies
-    #[arg(
-        long,
-        value_name = "region|kernels|whole",
-        value_enum,
-        default_value = "region",
-        hide_possible_values = true
-    )]
-    time: Word,
+    /// whole program, with its copies [default: region]
+    #[arg(long = "time", value_name = "region|kernels|whole", value_enum, hide_possible_values = true)]
+    time: Option<Word>,
 }
 
 /// A choice by its word.
@@ -35,6 +29,11 @@ impl clap::ValueEnum for Word {
 impl TimeArgument {
     /// What was chosen.
     pub(crate) fn choice(&self) -> TimeChoice {
-        self.time.0
+        self.given().unwrap_or_default()
+    }
+
+    /// The same where it was chosen at all: a set of readings may have a time of its own.
+    pub(crate) fn given(&self) -> Option<TimeChoice> {
+        self.time.map(|word| word.0)
     }
 }

@@ -40,6 +40,18 @@ impl HostPhase {
     }
 }
 
+/// The bytes of a line that are in some of `ranges`, which ascend and do not overlap.
+pub fn mask_within(ranges: &[Range<u64>], line: Line, size: LineSize) -> Mask {
+    let start = line.0 * size.bytes();
+    let last = start + (size.bytes() - 1);
+    let first = ranges.partition_point(|range| range.end <= start);
+    let here = ranges[first..].iter().take_while(|range| range.start <= last);
+    here.fold(Mask::NONE, |mask, range| {
+        let from = range.start.max(start);
+        mask | size.mask(from, range.end - from)
+    })
+}
+
 /// Reads and writes merged.
 struct Accesses<'a> {
     reads: Peekable<Lines<'a>>,
@@ -175,7 +187,23 @@ mod tests {
         ranges.iter().cloned().flatten().map(|byte| byte / size.grain()).collect()
     }
 
+    #[test]
+    fn a_line_outside_all_ranges_has_no_bytes() {
+        let ranges = [0..4, 384..512];
+        let masks = [0, 1, 2, 3, 4].map(|line| mask_within(&ranges, Line(line), LineSize::B128));
+        assert_eq!(masks, [Mask(1), Mask::NONE, Mask::NONE, Mask::ALL, Mask::NONE]);
+    }
+
     proptest! {
+        #[test]
+        fn a_lines_bytes_within_ranges_are_those_of_its_access(writes in ranges(), log in 5..=8_u32) {
+            let size = LineSize::new(1 << log).unwrap();
+            let phase = HostPhase { reads: Vec::new(), writes };
+            for HostAccess { line, mask, .. } in phase.accesses(size) {
+                prop_assert_eq!(mask_within(&phase.writes, line, size), mask);
+            }
+        }
+
         #[test]
         fn every_byte_is_accessed_once_and_no_other(reads in ranges(), writes in ranges(), log in 5..=8_u32) {
             let size = LineSize::new(1 << log).unwrap();

@@ -5,6 +5,7 @@
 
 pub mod address;
 pub mod array;
+pub mod device_set;
 pub mod devices;
 pub mod energy;
 pub mod host;
@@ -17,7 +18,8 @@ pub mod time;
 
 pub use address::{Line, LineSize, Mask, Page, Sectors};
 pub use array::{ArrayInfo, HostPhase};
-pub use devices::{Devices, On};
+pub use device_set::{DeviceId, DeviceSet, GpuSet, ModuleSet};
+pub use devices::On;
 pub use energy::Attojoules;
 pub use host::{HostAccess, HostAccessKind};
 pub use id::{ComponentId, GpuId, ModuleId, SmId};

@@ -26,11 +26,12 @@ const GPU_BENCHES: &str = "te42kyfo/gpu-benches at 1c36d50";
 
 /// What a probe finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
 pub enum Quantity {
     /// Cycles of the SMs' clock: from load to load, for an instruction of an SM, or for a first touch.
+    #[serde(rename = "cycles")]
     Cycles,
     /// Gigabytes (10^9 bytes) a second.
+    #[serde(rename = "gigabytes")]
     Gigabytes,
 }
 

@@ -7,7 +7,7 @@ use super::ModelError;
 use super::paths::Step;
 use super::relation::{CAPACITY, Relation, Set, has, members, only};
 use super::symbolic::{Assumption, Expression, Expressions};
-use crate::litmus::{Instruction, Operand, Placement, Program, Thread, Update};
+use crate::litmus::{Instruction, LocationDeclaration, Operand, Placement, Program, Thread, Update, Value};
 use tombolo_types::{Order, Semantics};
 
 /// What an event does.
@@ -93,6 +93,8 @@ pub(super) struct Events {
     /// What must hold for the threads to take these paths.
     pub(super) assumptions: Vec<Assumption>,
     pub(super) expressions: Expressions,
+    /// Locations whose accesses have types.
+    typed: Vec<(usize, LocationDeclaration)>,
 }
 
 impl Events {
@@ -132,7 +134,10 @@ impl Events {
             registers: Vec::new(),
             assumptions: Vec::new(),
             expressions: Expressions::default(),
+            typed: Vec::new(),
         };
+        let declarations = program.locations.iter().cloned().enumerate();
+        events.typed.extend(declarations.filter(|(_, declaration)| declaration.value_type.is_some()));
         for (location, declaration) in program.locations.iter().enumerate() {
             let value = events.expressions.constant(declaration.initial);
             let placement = Placement::Cta { gpu: tombolo_types::GpuId(0), cta: 0 };
@@ -274,6 +279,17 @@ impl Events {
         let others = members(self.writes[location]).filter(|write| !own(write));
         let others = others.filter(|write| last_own.is_none() || *write >= self.locations);
         others.chain(last_own).fold(0, |set, write| set | only(write))
+    }
+
+    /// An error where an event writes a value that its location's type does not hold: `written` is per event.
+    pub(super) fn check_values(&self, written: &[Value]) -> Result<(), ModelError> {
+        for (location, declaration) in &self.typed {
+            let fits = |value: Value| declaration.value_type.is_none_or(|known| known.holds(value));
+            if let Some(write) = members(self.writes[*location]).find(|write| !fits(written[*write])) {
+                return Err(ModelError::Value { location: declaration.name.clone(), value: written[write] });
+            }
+        }
+        Ok(())
     }
 
     /// Number of events.

@@ -66,6 +66,14 @@ pub enum ModelError {
         /// Events allowed.
         limit: usize,
     },
+    /// A location takes a value that its type does not hold: the model does not wrap values.
+    #[error("{location} takes the value {value}, which the type of its accesses does not hold")]
+    Value {
+        /// Name of the location.
+        location: String,
+        /// The value.
+        value: Value,
+    },
     /// The work exceeds [`Limits::candidates`].
     #[error("more than {limit} candidate executions")]
     Budget {

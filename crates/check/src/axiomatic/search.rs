@@ -95,6 +95,7 @@ impl Search {
             }
             return Ok(());
         }
+        execution.events.check_values(&ending.written)?;
         ending.all(&execution, &mut |state| {
             self.found.insert(state.into());
             true

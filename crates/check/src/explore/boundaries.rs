@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use tombolo_protocol::Topology;
 use tombolo_protocol::boundary::{Reach, Steps, reach};
 use tombolo_protocol::elision::{
-    BrokenElision, ChipletTable, Elision, HomeAware, KernelId, Label, LineSet, Lines, Mode, ModuleSet, Never, Packet,
-    TableConfig, Use, User, When,
+    BrokenElision, ChipletTable, Elision, HomeAware, KernelId, Label, LineSet, Lines, Mode, Never, Packet, TableConfig,
+    Use, User, When,
 };
 use tombolo_protocol::options::{Facts, Options};
 use tombolo_types::{Line, ModuleId};
@@ -78,8 +78,7 @@ impl Deciding<'_> {
             let labels: Vec<Label<'_>> = kernels[number].iter().map(Structure::label).collect();
             let on = kernels[number].iter().flat_map(|structure| &structure.uses);
             let on = on.filter_map(|used| if let User::Module(module) = used.user { Some(module) } else { None });
-            let on = on.fold(ModuleSet::NONE, |set, module| set.and(ModuleSet::only(module)));
-            let packet = Packet { kernel: KernelId(number as u32), on, labels: Some(&labels) };
+            let packet = Packet { kernel: KernelId(number as u32), on: on.collect(), labels: Some(&labels) };
             Steps::of(&elision.launch(&packet, &mut |_| ()), layout, reach)
         };
         // Nothing is there yet that the first launch could be for.

@@ -65,6 +65,15 @@ impl Reductions {
         Reductions { forget: false, eager: false, postpone: false, partial_order: false, pages: false };
 }
 
+/// Resources of each client of blocks, where they are few. A request that lacks one waits at the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Room {
+    /// Blocks that a client may ask its home for at a time.
+    pub registers: u8,
+    /// Blocks that a client may hold; any number where there is none. The first that is idle makes room.
+    pub ways: Option<u8>,
+}
+
 /// How many changes of pages may happen that no access asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Wishes {
@@ -99,6 +108,8 @@ pub struct Config {
     pub evictions: Evictions,
     /// Messages of a class that may be on their way between two nodes, where that is limited; of clients and homes alone.
     pub slots: Option<u8>,
+    /// Resources of clients, where they are limited; of clients and homes alone, with queues of any length.
+    pub room: Option<Room>,
     /// How states are saved.
     pub reductions: Reductions,
     /// States after which the search gives up.
@@ -122,6 +133,7 @@ impl Config {
             start: Start::Cold,
             evictions: Evictions::AtAccess,
             slots: None,
+            room: None,
             reductions: Reductions::ALL,
             max_states: 1_000_000,
             walks: 0,

@@ -24,20 +24,16 @@ impl Edges {
             }
             let homes = layout.homes_of(module, line);
             let (above, both) = (protocol.above(module, homes), [homes.gpu, homes.system].into_iter().collect());
-            assert!(
-                above.without(both) == ModuleSet::NONE,
-                "requests of line {line} go from {module} to no home of it"
-            );
+            assert!(above.without(both).is_empty(), "requests of line {line} go from {module} to no home of it");
             above
         };
         let slots = |passed: ModuleSet, per_module: usize, index: usize| {
-            let modules = (0..layout.modules()).filter(|&module| passed.contains(ModuleId(module)));
-            modules.fold(0, |slots, module| slots | 1 << (usize::from(module) * per_module + index))
+            passed.iter().fold(0, |slots, module| slots | 1 << (usize::from(module.0) * per_module + index))
         };
         let mut edges = Edges { lines: Vec::new(), regions: Vec::new() };
         for module in (0..layout.modules()).map(ModuleId) {
             for line in 0..lines {
-                let passed = closed(ModuleSet::only(module), |module| above(module, line), layout.modules());
+                let passed = closed(ModuleSet::only(module), |module| above(module, line));
                 edges.lines.push(slots(passed, lines, line));
                 edges.regions.push(slots(passed, layout.regions.len(), layout.region(line)));
             }
@@ -47,10 +43,9 @@ impl Edges {
 }
 
 /// All modules that those of `set` lead to, and these themselves.
-fn closed(mut set: ModuleSet, above: impl Fn(ModuleId) -> ModuleSet, modules: u8) -> ModuleSet {
+fn closed(mut set: ModuleSet, above: impl Fn(ModuleId) -> ModuleSet) -> ModuleSet {
     loop {
-        let inside = (0..modules).map(ModuleId).filter(|&module| set.contains(module));
-        let further = inside.fold(set, |all, module| all.and(above(module)));
+        let further = set.iter().fold(set, |all, module| all.and(above(module)));
         if further == set {
             return set;
         }

@@ -35,6 +35,17 @@ pub enum Sharing {
 }
 
 impl Sharing {
+    /// The word in a placement.
+    pub fn word(self) -> &'static str {
+        match self {
+            Sharing::Apart => "Apart",
+            Sharing::Region => "Region",
+            Sharing::Line => "Line",
+            Sharing::Page => "Page",
+            Sharing::Sectors => "Sectors",
+        }
+    }
+
     /// All ways where pages stay.
     pub const ALL: [Sharing; 4] = [Sharing::Apart, Sharing::Region, Sharing::Line, Sharing::Sectors];
     /// Those where clients hold blocks: a block of each location's own, of two lines, of two locations of a line.
@@ -184,7 +195,7 @@ impl fmt::Display for Layout {
         for (region, subscribers) in self.subscribers.iter().enumerate() {
             write!(f, "r{region} of {subscribers} ")?;
         }
-        write!(f, "{:?}", self.sharing)
+        f.write_str(self.sharing.word())
     }
 }
 

@@ -131,9 +131,9 @@ impl<'a, P: Coherence> Machine<'a, P> {
             let cell = self.scene.layout.cell(Location(index as u16));
             // Every replica has the first contents: copies of the host have put them there.
             let first = |module| self.homes_of(module, cell.line).system;
-            let holders = match pages.get(self.region(cell.line) as usize) {
+            let holders: ModuleSet = match pages.get(self.region(cell.line) as usize) {
                 Some(page) => page.now.holders(),
-                None => self.modules().map(first).fold(ModuleSet::NONE, |all, home| all.and(ModuleSet::only(home))),
+                None => self.modules().map(first).collect(),
             };
             for module in self.modules().filter(|module| holders.contains(*module)) {
                 memory[self.memory_index(Holder::Module(module), cell.line)].0[cell.cell as usize] = location.initial;

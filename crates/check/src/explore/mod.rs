@@ -52,7 +52,7 @@ mod trial;
 mod values;
 
 pub use boundaries::Decides;
-pub use config::{Config, Evictions, Reductions, Start, Wishes};
+pub use config::{Config, Evictions, Reductions, Room, Start, Wishes};
 pub(crate) use layout::drawn_layout;
 pub use layout::{Layout, RegionHomes, Shape, Sharing, Sm, gpus_of, layouts, possible_layouts};
 pub use state::Violation;

@@ -158,7 +158,7 @@ impl<P: Coherence> Machine<'_, P> {
     /// Cells of a line as `observer` finds them in the end.
     pub(super) fn seen_by(&self, state: &State, observer: ModuleId, line: u8) -> Values {
         match self.sees(state, observer, line) {
-            Some(Mapping { home, subscribers, .. }) if subscribers != ModuleSet::NONE => {
+            Some(Mapping { home, subscribers, .. }) if !subscribers.is_empty() => {
                 self.contents_at(state, Holder::Module(home), line)
             }
             Some(_) | None => self.at_home(state, line),

@@ -98,7 +98,7 @@ fn hear_late(page: &mut PageState, module: ModuleId) {
     let seen = &mut page.seen[module.0 as usize];
     *seen = seen.told(after.mapping(module));
     let left = modules.without(ModuleSet::only(module));
-    page.late = (left != ModuleSet::NONE).then_some((after, left));
+    page.late = (!left.is_empty()).then_some((after, left));
 }
 
 impl<P: Coherence> Machine<'_, P> {
@@ -269,10 +269,10 @@ impl<P: Coherence> Machine<'_, P> {
             let PageState { now, before, change, late, .. } = &mut state.pages[page as usize];
             let rules = self.paging.unwrap_or_default();
             let is_last = changing.change.step(changing.step + 1).is_none();
-            if lacking == ModuleSet::NONE && changing.left == 0 && is_last {
+            if lacking.is_empty() && changing.left == 0 && is_last {
                 *before = rules.served_by(*now, changing.change.after);
                 (*now, *change) = (changing.change.after, None);
-            } else if lacking == ModuleSet::NONE && changing.left == 0 {
+            } else if lacking.is_empty() && changing.left == 0 {
                 *change = Some(Changing { step: changing.step + 1, ..changing });
                 self.begin_phase_of(state, page);
             } else if is_last && late.is_none() && !rules.awaits_map() {
@@ -289,7 +289,7 @@ impl<P: Coherence> Machine<'_, P> {
         let changing = state.pages[page as usize].change?;
         let awaited = changing.owed.without(changing.asked);
         let over = |module: &ModuleId| awaited.contains(*module) && self.is_over(state, page, *module);
-        let over = self.modules().filter(over).fold(ModuleSet::NONE, |set, module| set.and(ModuleSet::only(module)));
+        let over: ModuleSet = self.modules().filter(over).collect();
         let changing = Changing { owed: changing.owed.without(over), ..changing };
         state.pages[page as usize].change = Some(changing);
         Some(changing)

@@ -97,8 +97,8 @@ impl<P: Coherence> Machine<'_, P> {
     fn is_tracked(&self, state: &State, module: ModuleId, line: u8, clean: Mask) -> bool {
         let homes = self.homes_of(module, line);
         let entry = |home: ModuleId| state.entries[self.entry_index(home, line)].unwrap_or_default();
-        let as_module = |home: ModuleId| entry(home).modules >> module.0 & 1 != 0;
-        let as_gpu = entry(homes.system).gpus >> self.scene.layout.gpu_of(module).0 & 1 != 0
+        let as_module = |home: ModuleId| entry(home).modules.contains(module);
+        let as_gpu = entry(homes.system).gpus.contains(self.scene.layout.gpu_of(module))
             || self.dirty(state, homes.gpu, line).contains(clean);
         as_module(homes.system) || (as_gpu && (module == homes.gpu || as_module(homes.gpu)))
     }

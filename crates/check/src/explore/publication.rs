@@ -210,12 +210,8 @@ impl<P: Coherence> Machine<'_, P> {
 
     /// Entries, each of which may be sent.
     pub(super) fn queue_steps(&self, state: &State, steps: &mut Vec<Step>) {
-        let may_be_sent = |&&Queued { module, line, .. }: &&Queued| {
-            let Some((rules, subscribers)) = self.published(state, module, line) else { return true };
-            rules.may_send(subscribers, module, self.has_unanswered(state, module, line))
-        };
         let step = |&Queued { module, line, .. }: &Queued| Step::Page(PageStep::Publish { module, line });
-        steps.extend(state.queues.iter().filter(may_be_sent).map(step));
+        steps.extend(state.queues.iter().map(step));
     }
 
     /// Whether a channel's message waits: the result of an atomic, for the value that it left to be taken by all.

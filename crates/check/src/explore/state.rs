@@ -7,6 +7,7 @@ use super::values::{Values, cells};
 use crate::litmus::Value;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use tombolo_protocol::directory::EntrySet;
 use tombolo_protocol::l1::{L1Line, L1Pending};
 use tombolo_protocol::{Action as PlanAction, Collector, LineState, Pending, Request, Sharers};
 use tombolo_types::{Mask, ModuleId};
@@ -16,9 +17,6 @@ pub(super) const ASIDE: u8 = 0x80;
 
 /// A set of threads: bit `i` is thread `i`.
 pub(super) type ThreadSet = u8;
-
-/// A set of modules: bit `i` is module `i`.
-pub(super) type ModuleSet = u16;
 
 /// A set of lines in L2s: bit `module × lines + line`, or the same by regions.
 pub(super) type SlotSet = u128;
@@ -65,8 +63,8 @@ pub(super) struct ThreadState {
     pub(super) begun: bool,
     /// The plan of an acquire or release being run.
     pub(super) plan: Option<Collector>,
-    /// Modules whose acknowledgment the plan's phase lacks: bit `i` is module `i`.
-    pub(super) owed: ModuleSet,
+    /// Modules whose acknowledgment the plan's phase lacks.
+    pub(super) owed: EntrySet<ModuleId>,
 }
 
 /// One line at one L1.
@@ -276,8 +274,8 @@ impl Clone for Fronts {
 impl Hash for Fronts {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         for thread in &self.threads {
-            let stage = u64::from(thread.pc) << 40 | u64::from(thread.stage) << 32 | u64::from(thread.owed) << 16;
-            hasher.write_u64(stage | u64::from(thread.begun) << 1 | u64::from(thread.plan.is_some()));
+            let stage = u64::from(thread.pc) << 40 | u64::from(thread.stage) << 32 | bits(thread.owed);
+            hasher.write_u64(stage | u64::from(thread.begun) << 57 | u64::from(thread.plan.is_some()) << 56);
             if let Some(plan) = thread.plan {
                 plan.hash(hasher);
             }
@@ -353,6 +351,11 @@ impl Clone for State {
     }
 }
 
+/// Bits of a set of one word.
+fn bits<I>(set: EntrySet<I>) -> u64 {
+    set.bits().unwrap_or_default()
+}
+
 /// Slots without anything, most of them, are left out, so each names its kind and index; bytes that are not valid do not count.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
@@ -364,7 +367,7 @@ impl Hash for State {
         for (index, entry) in self.entries.iter().enumerate() {
             if let Some(sharers) = entry {
                 let index = 3 << 8 | index as u64;
-                hasher.write_u64(index << 48 | u64::from(sharers.modules) << 16 | u64::from(sharers.gpus));
+                hasher.write_u64(index << 48 | bits(sharers.modules) << 16 | bits(sharers.gpus));
             }
         }
         for values in &self.memory {

@@ -46,7 +46,7 @@ pub(super) trait Syncs: Below {
         let mut asked = Vec::new();
         plan.begin_phase(self.scene().layout, |member, action| asked.push((member, action)));
         for (member, action) in asked {
-            self.fronts_mut(state).threads[thread].owed |= 1 << member.0;
+            self.fronts_mut(state).threads[thread].owed.add(member);
             self.ask(state, thread, member, action);
         }
     }
@@ -55,19 +55,19 @@ pub(super) trait Syncs: Below {
     /// soon as it could be sent: what waits for it can be late by itself.
     fn run_plan(&self, state: &mut Self::State, thread: usize) -> bool {
         let Some(mut plan) = self.fronts(state).threads[thread].plan else { return false };
-        let mut complete = self.fronts(state).threads[thread].owed == 0;
+        let mut complete = self.fronts(state).threads[thread].owed.is_empty();
         let mut member = 0;
         while member < self.scene().layout.modules() {
             let module = ModuleId(member);
             member += 1;
-            let is_owed = self.fronts(state).threads[thread].owed >> module.0 & 1 != 0;
+            let is_owed = self.fronts(state).threads[thread].owed.contains(module);
             if !is_owed || self.owes(state, thread, module) {
                 continue;
             }
-            self.fronts_mut(state).threads[thread].owed &= !(1 << module.0);
+            self.fronts_mut(state).threads[thread].owed.remove(module);
             if plan.acknowledge() {
                 self.begin_phase(state, thread, &mut plan);
-                complete = self.fronts(state).threads[thread].owed == 0;
+                complete = self.fronts(state).threads[thread].owed.is_empty();
                 member = 0;
             }
         }
@@ -136,7 +136,7 @@ pub(super) trait Syncs: Below {
     /// Whether the plan of an acquire at hand has run, so that the L1 may be invalidated.
     fn acquire_is_ready(&self, state: &Self::State, thread: usize) -> bool {
         let at = &self.fronts(state).threads[thread];
-        at.plan.is_some() && at.owed == 0
+        at.plan.is_some() && at.owed.is_empty()
     }
 }
 

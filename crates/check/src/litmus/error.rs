@@ -43,6 +43,16 @@ pub enum LitmusError {
         /// What stands there.
         found: String,
     },
+    /// The instruction is no PTX: NVIDIA's assembler refuses it.
+    #[error("{place}: `{name}` is not PTX: {reason}")]
+    Illegal {
+        /// Where.
+        place: Place,
+        /// The construct.
+        name: String,
+        /// Rule that it breaks.
+        reason: String,
+    },
     /// The text is legal in the wider corpus of PTX litmus tests, but this reader does not take it.
     #[error("{place}: `{name}` is not supported: {reason}")]
     Unsupported {
@@ -68,7 +78,7 @@ impl LitmusError {
     pub fn unsupported(&self) -> Option<&str> {
         match self {
             LitmusError::Unsupported { name, .. } => Some(name),
-            LitmusError::Syntax { .. } | LitmusError::Unreadable { .. } => None,
+            LitmusError::Syntax { .. } | LitmusError::Illegal { .. } | LitmusError::Unreadable { .. } => None,
         }
     }
 }

@@ -46,6 +46,10 @@ const SYMBOLS: [&str; 25] = [
     "|", "&", "-", "+",
 ];
 
+/// Why tests for herd's GPU models are not taken.
+const GPU_PTX: &str =
+    "the older GPU_PTX form of herd, whose scope tree and cache operators came before PTX had a memory model";
+
 /// The tokens of a litmus file after its first line, and the name on that line.
 pub(super) struct Lexed {
     pub(super) name: String,
@@ -119,6 +123,10 @@ impl Cursor<'_> {
         let line = self.rest.lines().next().unwrap_or("");
         let (language, name) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
         let name = name.split(['"', '{']).next().unwrap_or("").trim();
+        if language.eq_ignore_ascii_case("gpu_ptx") {
+            let place = Place { file: self.file.clone(), line: self.line, column: self.column };
+            return Err(LitmusError::Unsupported { place, name: language.to_owned(), reason: GPU_PTX });
+        }
         if !language.eq_ignore_ascii_case("ptx") {
             let first: String = language.chars().take(20).collect();
             let shown = format!("`{}`", first.escape_default());

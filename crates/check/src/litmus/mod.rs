@@ -12,6 +12,8 @@ mod print;
 pub mod program;
 mod ptx;
 mod statement;
+mod typing;
+mod value_type;
 
 pub use condition::{Comparison, Condition, Formula, Quantifier, Term};
 pub use error::{LitmusError, Place};
@@ -20,6 +22,7 @@ pub use program::{
     Arithmetic, FinalState, Instruction, Location, LocationDeclaration, Operand, Placement, Program, Register,
     RegisterDeclaration, Thread, Update, Value,
 };
+pub use value_type::{Sign, ValueType};
 
 use std::path::Path;
 

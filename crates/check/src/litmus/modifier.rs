@@ -4,6 +4,7 @@ use super::error::LitmusError;
 use super::lexer::Kind;
 use super::parser::Parser;
 use super::ptx;
+use super::value_type::ValueType;
 use tombolo_types::{Order, Scope, Semantics};
 
 /// What a word of semantics says.
@@ -35,6 +36,8 @@ pub(super) const ATOMIC: Words<Semantics> = &[
     ("release", Semantics::Release),
     ("acq_rel", Semantics::AcquireRelease),
 ];
+/// Source: PTX ISA, red: nothing is returned, so nothing can be acquired.
+pub(super) const REDUCTION: Words<Semantics> = &[("relaxed", Semantics::Relaxed), ("release", Semantics::Release)];
 const FENCE: Words<Spelling> = &[BOTH, SEQUENTIAL, ACQUIRE, RELEASE];
 /// Source: PTX ISA, membar: its levels are those of `fence.sc`.
 const MEMBAR: Words<Scope> = &[("cta", Scope::Cta), ("gl", Scope::Gpu), ("sys", Scope::Sys)];
@@ -63,16 +66,29 @@ pub(super) fn listed<T>(words: Words<T>) -> String {
 impl Parser {
     /// The order of a load or a store. `.weak` may be left out.
     pub(super) fn access_order(&mut self, thread: usize, allowed: Words<Spelling>) -> Result<Order, LitmusError> {
-        let is_weak = !self.sees(".") || self.sees_modifier("global");
+        let is_weak = !self.sees(".") || self.sees_modifier("global") || self.type_ahead().is_some();
         let order = if is_weak { Order::WEAK } else { self.order(thread, allowed)? };
         self.pass_state_space()?;
         Ok(order)
     }
 
-    /// The order of an atomic or a reduction. Source of what may be left out: PTX ISA, atom and red: semantics are
-    /// `.relaxed` then, the scope is `.gpu`. On the host, which has no other, the scope is `.sys`.
-    pub(super) fn atomic_order(&mut self, thread: usize) -> Result<Order, LitmusError> {
-        let semantics = self.optional(ATOMIC).unwrap_or(Semantics::Relaxed);
+    /// Type of integers behind the dot that comes next.
+    fn type_ahead(&self) -> Option<ValueType> {
+        self.modifier().and_then(ValueType::named)
+    }
+
+    /// Takes a dot and a type of integers, if they come next.
+    pub(super) fn optional_type(&mut self) -> Option<ValueType> {
+        let found = self.type_ahead()?;
+        self.step();
+        self.step();
+        Some(found)
+    }
+
+    /// The order of an atomic or a reduction, whose semantics are `allowed`. Source of what may be left out: PTX ISA, atom
+    /// and red: semantics are `.relaxed` then, the scope is `.gpu`. On the host, which has no other, the scope is `.sys`.
+    pub(super) fn atomic_order(&mut self, thread: usize, allowed: Words<Semantics>) -> Result<Order, LitmusError> {
+        let semantics = self.optional(allowed).unwrap_or(Semantics::Relaxed);
         let at = self.at;
         let scope = match self.optional(SCOPES) {
             Some(reach) => self.resolve(thread, reach, at)?,
@@ -101,7 +117,13 @@ impl Parser {
 
     fn order(&mut self, thread: usize, allowed: Words<Spelling>) -> Result<Order, LitmusError> {
         match self.required(allowed)? {
-            Spelling::Whole(order) => Ok(order),
+            Spelling::Whole(order) => {
+                let scope = self.modifier().filter(|word| SCOPES.iter().any(|(known, _)| known == word));
+                match scope {
+                    None => Ok(order),
+                    Some(word) => Err(self.illegal(self.at, &format!(".{word}"), ".weak and .volatile take no scope")),
+                }
+            }
             Spelling::Scoped(semantics) => {
                 let at = self.at;
                 let reach = self.required(SCOPES)?;
@@ -133,12 +155,15 @@ impl Parser {
 
     /// An error where a modifier comes next that PTX has and this reader does not take.
     pub(super) fn refuse_modifiers_of_ptx(&self) -> Result<(), LitmusError> {
+        if self.type_ahead().is_some() {
+            return Ok(());
+        }
         let known = self.modifier().and_then(|word| Some((word, ptx::modifier(word)?)));
         known.map_or(Ok(()), |(word, reason)| Err(self.unsupported(self.at, &format!(".{word}"), reason)))
     }
 
     /// The word behind a dot that comes next.
-    fn modifier(&self) -> Option<&str> {
+    pub(super) fn modifier(&self) -> Option<&str> {
         match (self.peek(), self.peek_second()) {
             (Kind::Symbol("."), Kind::Word(word)) => Some(word),
             _ => None,

@@ -6,8 +6,11 @@ use super::Litmus;
 use super::error::{LitmusError, Place};
 use super::lexer::{Kind, Token, lex};
 use super::program::{
-    Instruction, Location, LocationDeclaration, Placement, Program, Register, RegisterDeclaration, Thread, Value,
+    Instruction, Location, LocationDeclaration, Operand, Placement, Program, Register, RegisterDeclaration, Thread,
+    Value,
 };
+use super::typing::Typing;
+use super::value_type::ValueType;
 use std::sync::Arc;
 use tombolo_types::{GpuId, Scope};
 
@@ -15,12 +18,27 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Litmus, LitmusError> {
     let file: Arc<str> = file.into();
     let lexed = lex(&file, text)?;
     let program = Program { name: lexed.name, locations: Vec::new(), threads: Vec::new() };
-    let (clusters, labels, jumps) = (Vec::new(), Vec::new(), Vec::new());
-    Parser { file, tokens: lexed.tokens, at: 0, program, clusters, labels, jumps }.test()
+    let parser = Parser {
+        file,
+        tokens: lexed.tokens,
+        at: 0,
+        program,
+        clusters: Vec::new(),
+        labels: Vec::new(),
+        jumps: Vec::new(),
+        aliases: Vec::new(),
+        pointers: Vec::new(),
+        typing: Typing::default(),
+    };
+    parser.test()
 }
 
 /// Why a location has no parts.
-const ONE_VALUE: &str = "a location is one value of one size";
+pub(super) const ONE_VALUE: &str = "a location is one value of one size";
+
+/// Why a second virtual address is not taken.
+const VIRTUAL_ALIAS: &str = "another virtual address is ordered by fence.proxy.alias alone; a further name of one address is \
+    `y aliases x`";
 
 /// A register's initial value, kept until the threads are known.
 struct RegisterInit {
@@ -29,6 +47,13 @@ struct RegisterInit {
     thread: u32,
     register: String,
     value: Value,
+}
+
+/// A register that holds the address of a location, before its thread is placed.
+struct Pointer {
+    thread: u32,
+    register: String,
+    location: Location,
 }
 
 /// A label and the instruction it stands before.
@@ -57,6 +82,10 @@ pub(super) struct Parser {
     clusters: Vec<Option<u16>>,
     labels: Vec<Label>,
     jumps: Vec<Jump>,
+    /// Further names of locations.
+    aliases: Vec<(String, Location)>,
+    pointers: Vec<Pointer>,
+    pub(super) typing: Typing,
 }
 
 /// Tokens.
@@ -133,6 +162,10 @@ impl Parser {
         LitmusError::Unsupported { place: self.place(at), name: name.to_owned(), reason }
     }
 
+    pub(super) fn illegal(&self, at: usize, name: &str, reason: &str) -> LitmusError {
+        LitmusError::Illegal { place: self.place(at), name: name.to_owned(), reason: reason.to_owned() }
+    }
+
     fn place(&self, at: usize) -> Place {
         let token = &self.tokens[at];
         Place { file: self.file.clone(), line: token.line, column: token.column }
@@ -175,6 +208,13 @@ impl Parser {
     }
 
     fn register_named(&mut self, thread: usize, name: String, at: usize) -> Result<Register, LitmusError> {
+        if self.pointed(thread, &name).is_some() {
+            return Err(self.unsupported(
+                at,
+                "value of an address",
+                "a register that holds an address is read as one alone",
+            ));
+        }
         let registers = &mut self.program.threads[thread].registers;
         let index = registers.iter().position(|register| register.name == name).unwrap_or_else(|| {
             registers.push(RegisterDeclaration { name, initial: 0 });
@@ -200,10 +240,29 @@ impl Parser {
         if usize::from(location.0) < known { Ok(location) } else { Err(self.expected_at(at, "a location of the test")) }
     }
 
-    /// The location of an access, `x` or `[x]`.
-    pub(super) fn address(&mut self) -> Result<Location, LitmusError> {
+    /// The location whose address `register` of thread `thread` holds.
+    fn pointed(&self, thread: usize, register: &str) -> Option<Location> {
+        let number = self.program.threads[thread].number;
+        let mut pointers = self.pointers.iter();
+        let found = pointers.find(|pointer| pointer.thread == number && pointer.register == register);
+        found.map(|pointer| pointer.location)
+    }
+
+    /// The location of an access of thread `thread`: `x`, `[x]`, or `[r1]` where the register holds an address.
+    pub(super) fn address(&mut self, thread: usize) -> Result<Location, LitmusError> {
         let bracketed = self.take("[");
-        let location = self.location()?;
+        let pointed = match self.peek() {
+            Kind::Word(word) => self.pointed(thread, word),
+            _ => None,
+        };
+        let location = match pointed {
+            Some(location) => {
+                self.step();
+                self.refuse_parts()?;
+                location
+            }
+            None => self.location()?,
+        };
         if bracketed {
             self.expect("]")?;
         }
@@ -216,20 +275,41 @@ impl Parser {
         let at = self.at;
         let name = self.word(EXPECTED)?;
         if is_register(&name) {
-            return Err(self.unsupported(at, "address in a register", "an access names its location"));
+            return Err(self.unsupported(
+                at,
+                "address in a register",
+                "no initial value gives the register an address",
+            ));
         }
-        if self.sees("[") {
-            return Err(self.unsupported(at, "array", ONE_VALUE));
-        }
-        if self.sees("+") {
-            return Err(self.unsupported(at, "offset", ONE_VALUE));
+        self.refuse_parts()?;
+        if let Some((_, location)) = self.aliases.iter().find(|(alias, _)| *alias == name) {
+            return Ok(*location);
         }
         let locations = &mut self.program.locations;
         let index = locations.iter().position(|location| location.name == name).unwrap_or_else(|| {
-            locations.push(LocationDeclaration { name, initial: 0 });
+            locations.push(LocationDeclaration { name, initial: 0, value_type: None });
             locations.len() - 1
         });
         u16::try_from(index).map(Location).map_err(|_| self.expected_at(at, "at most 65536 locations"))
+    }
+
+    /// An error where an index or an offset follows a location or an address.
+    fn refuse_parts(&self) -> Result<(), LitmusError> {
+        let name = match self.peek() {
+            Kind::Symbol("[") => "array",
+            Kind::Symbol("+") => "offset",
+            _ => return Ok(()),
+        };
+        Err(self.unsupported(self.at, name, ONE_VALUE))
+    }
+
+    /// Type of the accesses of `location`, as far as they are read.
+    pub(super) fn value_type(&self, location: Location) -> Option<ValueType> {
+        self.program.locations[usize::from(location.0)].value_type
+    }
+
+    pub(super) fn value_type_mut(&mut self, location: Location) -> &mut Option<ValueType> {
+        &mut self.program.locations[usize::from(location.0)].value_type
     }
 }
 
@@ -291,6 +371,7 @@ impl Parser {
         }
         self.resolve_jumps()?;
         self.check_boundaries()?;
+        self.check_types()?;
         self.pass_locations()?;
         let condition = self.condition()?;
         Ok(Litmus { program: self.program, condition })
@@ -306,7 +387,9 @@ impl Parser {
             }
             let at = self.at;
             if *self.peek_second() == Kind::Symbol(":") {
-                registers.push(self.init_register(at)?);
+                registers.extend(self.init_register(at)?);
+            } else if matches!(self.peek_second(), Kind::Word(word) if word == "aliases") {
+                self.init_alias(at)?;
             } else {
                 self.init_location(at)?;
             }
@@ -318,30 +401,51 @@ impl Parser {
         Ok(registers)
     }
 
-    fn init_register(&mut self, at: usize) -> Result<RegisterInit, LitmusError> {
+    /// `P0:r0=1`, or `P0:r0=x` and `P0:r0=&x`, the address of a location.
+    fn init_register(&mut self, at: usize) -> Result<Option<RegisterInit>, LitmusError> {
         let thread = self.thread_number()?;
         self.expect(":")?;
         let register = self.register_name()?;
         self.expect("=")?;
-        let value = self.init_value()?;
-        Ok(RegisterInit { at, thread, register, value })
+        self.pointers.retain(|pointer| pointer.thread != thread || pointer.register != register);
+        if self.take("&") || matches!(self.peek(), Kind::Word(_)) {
+            let location = self.location()?;
+            self.pointers.push(Pointer { thread, register, location });
+            return Ok(None);
+        }
+        let value = self.integer("an integer or the address of a location")?;
+        Ok(Some(RegisterInit { at, thread, register, value }))
+    }
+
+    /// `y aliases x`: a further name of the address of `x`.
+    fn init_alias(&mut self, at: usize) -> Result<(), LitmusError> {
+        const EXPECTED: &str = "a name that no location has yet";
+        let alias = self.word(EXPECTED)?;
+        let is_known = self.program.locations.iter().any(|location| location.name == alias)
+            || self.aliases.iter().any(|(known, _)| *known == alias);
+        if is_known || is_register(&alias) {
+            return Err(self.expected_at(at, EXPECTED));
+        }
+        self.step();
+        let location = self.known_location()?;
+        self.aliases.push((alias, location));
+        Ok(())
     }
 
     fn init_location(&mut self, at: usize) -> Result<(), LitmusError> {
         let location = self.location()?;
         if self.sees("@") {
-            return Err(self.unsupported(at, "alias", "locations do not overlap"));
+            return Err(self.unsupported(at, "alias", VIRTUAL_ALIAS));
         }
         self.expect("=")?;
-        self.program.locations[location.0 as usize].initial = self.init_value()?;
-        Ok(())
-    }
-
-    fn init_value(&mut self) -> Result<Value, LitmusError> {
         if self.sees("&") || matches!(self.peek(), Kind::Word(_)) {
-            return Err(self.unsupported(self.at, "address as an initial value", "an access names its location"));
+            return Err(self.unsupported(self.at, "address as an initial value", "registers alone hold addresses"));
         }
-        self.integer("an integer")
+        let value_at = self.at;
+        let value = self.integer("an integer")?;
+        self.note_value(location, Operand::Value(value), value_at);
+        self.program.locations[location.0 as usize].initial = value;
+        Ok(())
     }
 
     /// `P0@cta 0,gpu 0 | P1@cta 1,cluster 0,gpu 0 | P2@host ;`

@@ -5,12 +5,13 @@ use super::condition::{Comparison, Condition, Formula, Quantifier, Term};
 use super::program::{
     Arithmetic, FinalState, Instruction, Location, Operand, Placement, Program, Register, Thread, Update, Value,
 };
+use super::value_type::AtomicKind;
 use std::fmt;
 use tombolo_types::{Order, Semantics};
 
 impl fmt::Display for Litmus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.program, Shown(&self.program, &self.condition))
+        writeln!(f, "{}{}", self.program, Shown(&self.program, &self.condition))
     }
 }
 
@@ -62,6 +63,11 @@ impl Program {
         cells
     }
 
+    /// Displays `condition` with the names of this program.
+    pub fn condition<'a>(&'a self, condition: &'a Condition) -> impl fmt::Display + 'a {
+        Shown(self, condition)
+    }
+
     /// Displays `instruction` of `thread` with the names of its registers and locations.
     pub fn instruction<'a>(&'a self, thread: &'a Thread, instruction: &'a Instruction) -> impl fmt::Display + 'a {
         Named { program: self, thread, instruction }
@@ -91,8 +97,21 @@ impl Named<'_> {
         }
     }
 
+    /// Type of a load or a store of `location`, with its dot; nothing where its accesses have none.
+    fn access_type(&self, location: Location) -> String {
+        let known = self.program.locations[location.0 as usize].value_type;
+        known.map_or_else(String::new, |known| format!(".{}", known.name()))
+    }
+
+    /// Type of an atomic of `location`, as [`Named::access_type`].
+    fn atomic_type(&self, location: Location, update: Update) -> String {
+        let known = self.program.locations[location.0 as usize].value_type;
+        let written = known.and_then(|known| AtomicKind::of(update).type_of(known.bits));
+        written.map_or_else(String::new, |name| format!(".{name}"))
+    }
+
     fn atomic(&self, order: Order, into: Option<Register>, location: Location, update: Update) -> String {
-        let order = suffix(order);
+        let (order, value_type) = (suffix(order), self.atomic_type(location, update));
         let location = self.location(location);
         let (operation, inputs) = match update {
             Update::Apply(operation, operand) => (arithmetic(operation), self.operand(operand)),
@@ -102,8 +121,8 @@ impl Named<'_> {
             }
         };
         match into {
-            Some(into) => format!("atom{order}.{operation} {}, {location}, {inputs}", self.register(into)),
-            None => format!("red{order}.{operation} {location}, {inputs}"),
+            Some(into) => format!("atom{order}.{operation}{value_type} {}, {location}, {inputs}", self.register(into)),
+            None => format!("red{order}.{operation}{value_type} {location}, {inputs}"),
         }
     }
 }
@@ -112,10 +131,12 @@ impl fmt::Display for Named<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self.instruction {
             Instruction::Load { order, into, location } => {
-                write!(f, "ld{} {}, {}", suffix(order), self.register(into), self.location(location))
+                let value_type = self.access_type(location);
+                write!(f, "ld{}{value_type} {}, {}", suffix(order), self.register(into), self.location(location))
             }
             Instruction::Store { order, location, value } => {
-                write!(f, "st{} {}, {}", suffix(order), self.location(location), self.operand(value))
+                let value_type = self.access_type(location);
+                write!(f, "st{}{value_type} {}, {}", suffix(order), self.location(location), self.operand(value))
             }
             Instruction::Atomic { order, into, location, update } => {
                 f.write_str(&self.atomic(order, into, location, update))
@@ -145,7 +166,7 @@ fn suffix(order: Order) -> String {
 }
 
 fn arithmetic(operation: Arithmetic) -> &'static str {
-    let known = Arithmetic::ALL.iter().find(|(known, _)| *known == operation);
+    let known = Arithmetic::OF_REGISTERS.iter().chain(&Arithmetic::OF_ATOMICS).find(|(known, _)| *known == operation);
     known.expect("the table holds every operation").1
 }
 
@@ -166,8 +187,7 @@ impl fmt::Display for Shown<'_> {
             Quantifier::Forall => "forall",
         };
         write!(f, "{quantifier} ")?;
-        self.formula(f, &self.1.formula)?;
-        writeln!(f)
+        self.formula(f, &self.1.formula)
     }
 }
 

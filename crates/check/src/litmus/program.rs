@@ -4,6 +4,7 @@
 //! code: executing an instruction looks nothing up by name.
 
 use super::condition::Comparison;
+use super::value_type::ValueType;
 use tombolo_types::{GpuId, Order, Scope};
 
 /// What a register or a location holds. Arithmetic wraps.
@@ -100,16 +101,14 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// Every operation with its mnemonic.
-    pub const ALL: [(Arithmetic, &'static str); 7] = [
-        (Arithmetic::Add, "add"),
-        (Arithmetic::Sub, "sub"),
-        (Arithmetic::Mul, "mul"),
-        (Arithmetic::Div, "div"),
-        (Arithmetic::And, "and"),
-        (Arithmetic::Or, "or"),
-        (Arithmetic::Xor, "xor"),
-    ];
+    /// Operations on registers with their mnemonics.
+    pub const OF_REGISTERS: [(Arithmetic, &'static str); 4] =
+        [(Arithmetic::Add, "add"), (Arithmetic::Sub, "sub"), (Arithmetic::Mul, "mul"), (Arithmetic::Div, "div")];
+
+    /// Operations of atomics and reductions with their names. Source: PTX ISA, atom and red, whose `.inc`, `.dec`, `.min`
+    /// and `.max` are not read.
+    pub const OF_ATOMICS: [(Arithmetic, &'static str); 4] =
+        [(Arithmetic::Add, "add"), (Arithmetic::And, "and"), (Arithmetic::Or, "or"), (Arithmetic::Xor, "xor")];
 
     /// The result; wraps on overflow.
     pub fn apply(self, left: Value, right: Value) -> Value {
@@ -129,7 +128,7 @@ impl Arithmetic {
 /// What a read-modify-write makes of the old value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Update {
-    /// `old op operand`.
+    /// `old op operand`, an operation of [`Arithmetic::OF_ATOMICS`].
     Apply(Arithmetic, Operand),
     /// The operand.
     Exchange(Operand),
@@ -287,6 +286,8 @@ pub struct LocationDeclaration {
     pub name: String,
     /// Value before the first instruction.
     pub initial: Value,
+    /// Type of its accesses; `None` where they are written without one.
+    pub value_type: Option<ValueType>,
 }
 
 /// One thread.

@@ -3,10 +3,11 @@
 use super::condition::Comparison;
 use super::error::LitmusError;
 use super::lexer::Kind;
-use super::modifier::{ATOMIC, LOAD, STORE, listed};
+use super::modifier::{ATOMIC, LOAD, REDUCTION, STORE, listed};
 use super::parser::{Parser, is_register};
-use super::program::{Arithmetic, Instruction, Operand, Update};
+use super::program::{Arithmetic, Instruction, Location, Operand, Update};
 use super::ptx;
+use super::value_type::AtomicKind;
 use tombolo_types::Order;
 
 /// Parts of PTX's names of barriers.
@@ -26,8 +27,54 @@ const CTA_BARRIERS: [&str; 6] = [
 ];
 /// Why other barriers are not taken.
 const WHOLE_CTA: &str = "a barrier is one of a whole CTA, `bar.cta.sync` and its number";
+/// Rule that a reduction with an operation of atomics breaks.
+const NO_RESULT: &str = "a reduction returns nothing: its operations are .add, .and, .or, .xor";
+/// Rule that a reduction which acquires breaks.
+const NOTHING_ACQUIRED: &str = "a reduction returns nothing that could acquire: its semantics are .relaxed, .release";
 /// Why other fences are not taken.
 const ONE_PROXY: &str = "accesses go through the generic proxy";
+
+/// Operation of an atomic or a reduction, without its operands.
+#[derive(Clone, Copy)]
+enum Operation {
+    Apply(Arithmetic),
+    Exchange,
+    CompareAndSwap,
+}
+
+impl Operation {
+    fn named(name: &str) -> Option<Operation> {
+        match name {
+            "exch" => Some(Operation::Exchange),
+            "cas" => Some(Operation::CompareAndSwap),
+            _ => {
+                let known = Arithmetic::OF_ATOMICS.iter().find(|(_, known)| *known == name);
+                known.map(|(operation, _)| Operation::Apply(*operation))
+            }
+        }
+    }
+
+    /// True of an operation of atomics alone, which makes sense with a result only.
+    fn is_of_results(self) -> bool {
+        match self {
+            Operation::Apply(_) => false,
+            Operation::Exchange | Operation::CompareAndSwap => true,
+        }
+    }
+
+    fn kind(self) -> AtomicKind {
+        match self {
+            Operation::Apply(Arithmetic::Add) => AtomicKind::Add,
+            Operation::Apply(_) | Operation::Exchange => AtomicKind::Bits,
+            Operation::CompareAndSwap => AtomicKind::CompareAndSwap,
+        }
+    }
+}
+
+/// True of a word for semantics that acquire.
+fn is_acquire(word: &str) -> bool {
+    ATOMIC.iter().any(|(known, semantics)| *known == word && semantics.acquires())
+}
 
 impl Parser {
     /// Reads the next instruction of thread `thread`.
@@ -68,67 +115,82 @@ impl Parser {
         let into = self.register(thread)?;
         self.expect(",")?;
         if self.sees("[") {
-            return Ok(Instruction::Load { order: Order::WEAK, into, location: self.address()? });
+            return Ok(Instruction::Load { order: Order::WEAK, into, location: self.address(thread)? });
         }
         Ok(Instruction::Move { into, value: self.operand(thread)? })
     }
 
     fn load(&mut self, thread: usize) -> Result<Instruction, LitmusError> {
         let order = self.access_order(thread, LOAD)?;
+        let (type_at, written) = (self.at, self.optional_type());
         let into = self.register(thread)?;
         self.expect(",")?;
-        Ok(Instruction::Load { order, into, location: self.address()? })
+        let location = self.address(thread)?;
+        self.give_type(location, written, type_at)?;
+        Ok(Instruction::Load { order, into, location })
     }
 
     fn store(&mut self, thread: usize) -> Result<Instruction, LitmusError> {
         let order = self.access_order(thread, STORE)?;
-        let location = self.address()?;
+        let (type_at, written) = (self.at, self.optional_type());
+        let location = self.address(thread)?;
+        self.give_type(location, written, type_at)?;
         self.expect(",")?;
-        Ok(Instruction::Store { order, location, value: self.operand(thread)? })
+        let value = self.operand_for(thread, location)?;
+        Ok(Instruction::Store { order, location, value })
     }
 
     /// `atom`, or `red` where nothing is `returned`.
     fn atomic(&mut self, thread: usize, returned: bool) -> Result<Instruction, LitmusError> {
         let behind_name = self.at;
-        let order = self.atomic_order(thread)?;
-        let name = self.operation(returned, self.at == behind_name)?;
+        let allowed = if returned { ATOMIC } else { REDUCTION };
+        let order = self.atomic_order(thread, allowed)?;
+        let is_first = self.at == behind_name;
+        let operation_at = self.at + 1;
+        let operation = self.operation(returned, &listed(allowed), is_first)?;
+        let (type_at, written) = (self.at, self.atomic_type(operation.kind())?);
+        self.refuse_modifiers_of_ptx()?;
         let mut into = None;
         if returned {
             into = Some(self.register(thread)?);
             self.expect(",")?;
         }
-        let location = self.address()?;
+        let location = self.address(thread)?;
+        self.give_type(location, written, type_at)?;
+        self.note_atomic(location, operation.kind(), operation_at);
         self.expect(",")?;
-        let first = self.operand(thread)?;
-        let update = match Arithmetic::ALL.iter().find(|(_, known)| *known == name) {
-            Some((operation, _)) => Update::Apply(*operation, first),
-            None if name == "exch" => Update::Exchange(first),
-            None => {
+        let first = self.operand_for(thread, location)?;
+        let update = match operation {
+            Operation::Apply(operation) => Update::Apply(operation, first),
+            Operation::Exchange => Update::Exchange(first),
+            Operation::CompareAndSwap => {
                 self.expect(",")?;
-                Update::CompareAndSwap { compare: first, new: self.operand(thread)? }
+                Update::CompareAndSwap { compare: first, new: self.operand_for(thread, location)? }
             }
         };
         Ok(Instruction::Atomic { order, into, location, update })
     }
 
-    /// A dot and the name of an atomic's operation; semantics or a scope could come in its place where it is the `first`.
-    fn operation(&mut self, returned: bool, first: bool) -> Result<String, LitmusError> {
-        let (semantics, more) = (listed(ATOMIC), if returned { ", cas, exch" } else { "" });
+    /// A dot and the name of an atomic's operation; `semantics` or a scope could come in its place where it is the `first`.
+    fn operation(&mut self, returned: bool, semantics: &str, first: bool) -> Result<Operation, LitmusError> {
+        let operations = if returned { "add, and, or, xor, exch, cas" } else { "add, and, or, xor" };
         let before = if first { format!("{semantics}, a scope or ") } else { String::new() };
-        let expected = format!("{before}an operation (add, sub, mul, div, and, or, xor{more})");
+        let expected = format!("{before}an operation ({operations})");
         self.refuse_modifiers_of_ptx()?;
         if !self.take(".") {
             return Err(self.expected(&expected));
         }
         let at = self.at;
         let name = self.word(&expected)?;
-        let is_known = Arithmetic::ALL.iter().any(|(_, known)| *known == name)
-            || returned && ["cas", "exch"].contains(&name.as_str());
-        if !is_known {
-            return Err(self.expected_at(at, &expected));
+        match Operation::named(&name) {
+            Some(operation) if returned || !operation.is_of_results() => Ok(operation),
+            Some(_) => Err(self.illegal(at, &format!("red.{name}"), NO_RESULT)),
+            None if !returned && is_acquire(&name) => Err(self.illegal(at, &format!("red.{name}"), NOTHING_ACQUIRED)),
+            None if Arithmetic::OF_REGISTERS.iter().any(|(_, known)| *known == name) => {
+                Err(self.illegal(at, &format!(".{name}"), &format!("the operations are {operations}")))
+            }
+            None => Err(self.expected_at(at, &expected)),
         }
-        self.refuse_modifiers_of_ptx()?;
-        Ok(name)
     }
 
     fn fence(&mut self, thread: usize, name: &str, at: usize) -> Result<Instruction, LitmusError> {
@@ -158,9 +220,12 @@ impl Parser {
         if matches!(self.peek(), Kind::Word(word) if is_register(word)) {
             return Err(self.unsupported(at, &format!("{name} with a register"), WHOLE_CTA));
         }
-        const EXPECTED: &str = "a barrier of 0 to 4294967295";
+        // Source: PTX ISA, bar: a CTA has sixteen barriers.
+        const LAST: u32 = 15;
+        const EXPECTED: &str = "a barrier of 0 to 15";
         let id_at = self.at;
-        let id = u32::try_from(self.integer(EXPECTED)?).map_err(|_| self.expected_at(id_at, EXPECTED))?;
+        let id = u32::try_from(self.integer(EXPECTED)?).ok().filter(|id| *id <= LAST);
+        let id = id.ok_or_else(|| self.expected_at(id_at, EXPECTED))?;
         if self.sees(",") {
             return Err(self.unsupported(at, &format!("{name} with a thread count"), WHOLE_CTA));
         }
@@ -178,14 +243,36 @@ impl Parser {
     }
 
     fn compute(&mut self, thread: usize, name: &str, at: usize) -> Result<Instruction, LitmusError> {
-        let known = Arithmetic::ALL.iter().find(|(_, known)| *known == name);
+        let known = Arithmetic::OF_REGISTERS.iter().find(|(_, known)| *known == name);
         let (operation, _) = *known.ok_or_else(|| self.expected_at(at, "add, sub, mul or div"))?;
-        self.refuse_modifiers_of_ptx()?;
+        self.type_of_registers(operation)?;
         let into = self.register(thread)?;
         self.expect(",")?;
         let left = self.operand(thread)?;
         self.expect(",")?;
         Ok(Instruction::Compute { operation, into, left, right: self.operand(thread)? })
+    }
+
+    /// Passes over the type of a computation, which is that of the registers. A product of typed values names its half.
+    fn type_of_registers(&mut self, operation: Arithmetic) -> Result<(), LitmusError> {
+        let is_product = operation == Arithmetic::Mul;
+        let is_low = is_product && self.sees_modifier("lo");
+        if is_low {
+            self.step();
+            self.step();
+        }
+        let at = self.at;
+        let Some(written) = self.optional_type() else {
+            self.refuse_modifiers_of_ptx()?;
+            return if is_low { Err(self.expected(".s64")) } else { Ok(()) };
+        };
+        if is_product && !is_low {
+            return Err(self.illegal(at, &format!("mul.{}", written.name()), "a product is .lo, .hi or .wide"));
+        }
+        if written.name() != "s64" {
+            return Err(self.unsupported(at, &format!(".{}", written.name()), "registers compute in 64 bits, as .s64"));
+        }
+        self.refuse_modifiers_of_ptx()
     }
 
     fn branch(&mut self, thread: usize, comparison: Comparison) -> Result<Instruction, LitmusError> {
@@ -195,6 +282,14 @@ impl Parser {
         self.expect(",")?;
         self.label_reference(thread)?;
         Ok(Instruction::Branch { comparison, left, right, target: 0 })
+    }
+
+    /// An operand that `location` is given, or compared with.
+    fn operand_for(&mut self, thread: usize, location: Location) -> Result<Operand, LitmusError> {
+        let at = self.at;
+        let operand = self.operand(thread)?;
+        self.note_value(location, operand, at);
+        Ok(operand)
     }
 
     fn operand(&mut self, thread: usize) -> Result<Operand, LitmusError> {

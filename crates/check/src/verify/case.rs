@@ -1,6 +1,6 @@
 //! What is tested: a program, the final states the model allows it, and the event that is asked for.
 
-use super::corpus::{CORE, HOST, HOST_POLLING, KERNELS, POLLING, SHAPES};
+use super::corpus::{CORE, HOST, HOST_POLLING, KERNELS, POLLING, QUEUES, SHAPES};
 use crate::axiomatic::{Limits, ModelError, Outcomes, barriers_meet, outcomes};
 use crate::explore::{Evictions, too_large};
 use crate::litmus::{Condition, FinalState, Litmus, Program, parse};
@@ -66,7 +66,9 @@ impl From<ModelError> for Obstacle {
     fn from(error: ModelError) -> Obstacle {
         match error {
             ModelError::Budget { .. } | ModelError::Paths { .. } => Obstacle::Bounded(format!("the model: {error}")),
-            ModelError::Loop { .. } | ModelError::Size { .. } => Obstacle::Unsupported(error.to_string()),
+            ModelError::Loop { .. } | ModelError::Size { .. } | ModelError::Value { .. } => {
+                Obstacle::Unsupported(error.to_string())
+            }
         }
     }
 }
@@ -76,7 +78,7 @@ pub(super) struct Judged {
     pub(super) program: Program,
     /// `None` where the model was not asked.
     pub(super) allowed: Option<Outcomes>,
-    condition: Option<Condition>,
+    pub(super) condition: Option<Condition>,
 }
 
 impl Case {
@@ -114,7 +116,16 @@ impl Case {
 
     /// Program `index` of the series `seed` of random programs, on `count` placements drawn from both.
     pub fn random(seed: u64, index: u64, count: usize) -> Case {
-        let program = random::program(seed, index);
+        Case::drawn(random::program(seed, index), (seed, index), count)
+    }
+
+    /// The same of the series of programs of one writer ([`random::one_writer`]).
+    pub fn one_writer(seed: u64, index: u64, count: usize) -> Case {
+        Case::drawn(random::one_writer::program(seed, index), (seed, index), count)
+    }
+
+    /// A random program, on `count` placements drawn from its series and its number there.
+    fn drawn(program: Program, (seed, index): (u64, u64), count: usize) -> Case {
         let draw = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index;
         Case {
             name: program.name.clone(),
@@ -145,15 +156,20 @@ impl Case {
         ends_of(POLLING)
     }
 
+    /// The tests of requests that lack a resource of a cache that ship with the crate.
+    pub fn queues() -> Vec<Case> {
+        read_all(QUEUES)
+    }
+
     /// The tests with host threads that ship with the crate, those that poll last. A design whose machine has no host does
     /// not run them.
     pub fn host() -> Vec<Case> {
         [read_all(HOST), ends_of(HOST_POLLING)].concat()
     }
 
-    /// The tests that ship with the crate and need no host: core, shapes, kernels, polling.
+    /// The tests that ship with the crate and need no host: core, shapes, kernels, polling, queues.
     pub fn shipped() -> Vec<Case> {
-        [Case::core(), Case::shapes(), Case::kernels(), Case::polling()].concat()
+        [Case::core(), Case::shapes(), Case::kernels(), Case::polling(), Case::queues()].concat()
     }
 
     /// When caches make room: not where an end is asked for, which an eviction would bring by chance.
@@ -166,7 +182,7 @@ impl Case {
 
     /// The name of its file without folder and ending, or its own.
     pub fn stem(&self) -> &str {
-        self.file.as_deref().map_or(&self.name, stem)
+        stem_or(self.file.as_deref(), &self.name)
     }
 
     /// Whether it was drawn, and not read.
@@ -194,10 +210,15 @@ impl Case {
     }
 
     fn judge_within(&self, candidates: u64) -> Result<Judged, Obstacle> {
-        let (program, condition) = self.content.clone()?;
-        if let Some(reason) = too_large(&program) {
+        if let Some(reason) = self.content.as_ref().ok().and_then(|(program, _)| too_large(program)) {
             return Err(Obstacle::Unsupported(reason));
         }
+        self.asked_of_model(candidates)
+    }
+
+    /// Asks the model, whatever an explorer takes.
+    pub(super) fn asked_of_model(&self, candidates: u64) -> Result<Judged, Obstacle> {
+        let (program, condition) = self.content.clone()?;
         if self.question == Question::End {
             return Ok(Judged { program, allowed: None, condition });
         }
@@ -239,6 +260,11 @@ fn read_all(files: &[(&str, &str)]) -> Vec<Case> {
 fn ends_of(files: &[(&str, &str)]) -> Vec<Case> {
     let asked = |case| Case { question: Question::End, ..case };
     read_all(files).into_iter().map(asked).collect()
+}
+
+/// The name of `file` without folder and ending, or `name` where there is none.
+pub(super) fn stem_or<'a>(file: Option<&'a str>, name: &'a str) -> &'a str {
+    file.map_or(name, stem)
 }
 
 /// A file's name without folder and ending.

@@ -105,6 +105,8 @@ pub(super) const SHAPES: &[(&str, &str)] = shipped!["shapes":
     "CoWR+neighbour.gpu.litmus",
     "CoWR.gpu.litmus",
     "CoWR.sys.litmus",
+    "CoWW+release-beside.sys.litmus",
+    "CoWW+remote-atoms.gpu.litmus",
     "Flush+neighbour.gpu.litmus",
     "Flush.gpu.litmus",
     "Flush.sys.litmus",
@@ -141,6 +143,11 @@ pub(super) const POLLING: &[(&str, &str)] = shipped!["polling":
     "Polling+atom.gpu.litmus",
     "Polling.gpu.litmus",
     "Polling.sys.litmus",
+];
+
+/// Tests of requests that lack a resource, where these are few, by file name.
+pub(super) const QUEUES: &[(&str, &str)] = shipped!["queues":
+    "CoWR+queue.gpu.litmus",
 ];
 
 /// Tests with threads on the host, by file name. Source: see `tests/data/host/README.md`.

@@ -10,7 +10,7 @@ use tombolo_protocol::nmoesi::KernelEnd;
 use tombolo_protocol::nodes::Nodes;
 use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging, Start, pages_may_move_under};
 use tombolo_protocol::publication::Publication;
-use tombolo_protocol::vi::{BulkInvalidation, Options, Remote, Tracks, WritePolicy};
+use tombolo_protocol::vi::{BulkInvalidation, Options, Polls, Remote, Tracks, WritePolicy};
 use tombolo_types::Promise;
 
 /// What is verified.
@@ -105,7 +105,8 @@ impl Design {
         Ok(Design {
             name: name.to_owned(),
             protocol,
-            options,
+            // A poll is explored as the acquiring load that it is: each drops the L1, whatever the option says.
+            options: Options { polls: Polls::default(), ..options },
             decides: Decides::Never,
             broken_elision: None,
             paging: None,

@@ -3,24 +3,29 @@
 //! - [`Case`]: a test, from a file, from the set that ships, or random; [`read_tests`] collects them.
 //! - [`Design`]: a protocol with its options and its promise.
 //! - [`verify`]: explores every case under every design; [`DesignReport`] is what comes of it.
+//! - [`answers`]: every outcome that the model allows; [`compare`] holds observations of a device to them.
 //! - [`mutants`]: broken protocols, and which of the tests that ship catch them.
 //!
 //! A verdict does not depend on the number of threads or on the speed of the machine: budgets count states,
 //! and of the placements of a test those count that come before the one which spends the budget.
 
+mod answer;
 mod case;
 mod corpus;
 mod coverage;
 mod design;
 mod job;
 pub mod mutants;
+mod observation;
 mod report;
 pub mod shapes;
 mod suite;
 
+pub use answer::{AllowedOutcome, Answer, answers};
 pub use case::{Case, PLACEMENTS_OF_RANDOM, Placements};
 pub use corpus::{CorpusError, read_tests};
 pub use design::{ConfigurationError, Design};
+pub use observation::{Comparison, LeftOut, ObservationError, Observations, Observed, Unobserved, compare};
 pub use report::{DesignReport, Event, Expected, Outcome, TestReport, Verdict};
 
 use job::Job;

@@ -8,7 +8,7 @@ mod nmoesi;
 use super::case::Case;
 use super::suite::Suite;
 use super::{Watch, side_by_side};
-use crate::explore::{Config, Start};
+use crate::explore::{Config, Room, Start};
 use serde::Serialize;
 use std::fmt;
 use tombolo_protocol::BrokenRule;
@@ -37,6 +37,7 @@ const SOFTWARE_HIERARCHICAL: &[&str] = &["software-hierarchical"];
 const DIRECTORY: &[&str] = &["nhcc", "hmg"];
 const HMG: &[&str] = &["hmg"];
 const VIPER: &[&str] = &["viper"];
+const NMOESI: &[&str] = &["nmoesi"];
 /// Where some L2 that passes an atomic on is below the place where it acts.
 const PASSING_ATOMICS: &[&str] =
     &["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
@@ -140,10 +141,10 @@ pub enum Broken {
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Broken::Rule(rule) => write!(f, "{rule:?}"),
-            Broken::Nmoesi(rule) => write!(f, "{rule:?}"),
-        }
+        f.write_str(match self {
+            Broken::Rule(rule) => rule.name(),
+            Broken::Nmoesi(rule) => rule.name(),
+        })
     }
 }
 
@@ -157,6 +158,8 @@ struct Row {
     write: WritePolicy,
     /// Where lines of other modules are read and written, in a protocol that leaves the choice.
     remote: Remote,
+    /// Resources of clients, where it takes few to show it.
+    room: Option<Room>,
 }
 
 /// Every broken rule in every one of `protocols` that has it.
@@ -190,7 +193,7 @@ fn row(rule: Broken) -> Row {
 }
 
 fn row_of_rule(rule: BrokenRule) -> Row {
-    let of = |protocols, own| Row { protocols, own, write: WritePolicy::Through, remote: Remote::Memory };
+    let of = |protocols, own| Row { protocols, own, write: WritePolicy::Through, remote: Remote::Memory, room: None };
     let back = |protocols, own| Row { write: WritePolicy::Back, ..of(protocols, own) };
     let cached = |protocols, own| Row { remote: Remote::Cached, ..back(protocols, own) };
     match rule {
@@ -244,6 +247,11 @@ fn row_of_rule(rule: BrokenRule) -> Row {
         BrokenRule::FillForgetsOthers => of(EVERY, &["MP+reader.gpu"]),
         // What it lets pass are reads, of sectors that are not on their way: updates wait for the miss in any case.
         BrokenRule::RequestPassesParked => of(ALL, &["CoWR+neighbour.gpu"]),
+        // Equivalent elsewhere: L2s of lines have as many miss registers as they want here.
+        BrokenRule::RequestPassesDeferred => {
+            let room = Some(Room { registers: 1, ways: None });
+            Row { room, ..of(NMOESI, &["CoWR+queue.gpu"]) }
+        }
         BrokenRule::LoadPassesStore => of(ALL, &["CoWR.gpu", "CoWR.sys"]),
         BrokenRule::InvalidationReachesOneLine => of(DIRECTORY, &["MP+region.sys"]),
         BrokenRule::ReleaseForgetsPending => back(WITH_DIRTY_BELOW, &["MP+readers.gpu"]),
@@ -278,6 +286,7 @@ impl Mutant {
 
     /// How `case` is explored.
     pub(super) fn config(&self, case: &Case, start: Start) -> Config {
-        Config { options: self.options(), start, evictions: case.evictions(), ..Config::new(self.protocol) }
+        let (options, room) = (self.options(), row(self.rule).room);
+        Config { options, room, start, evictions: case.evictions(), ..Config::new(self.protocol) }
     }
 }

@@ -5,21 +5,23 @@ use std::collections::BTreeMap;
 
 /// Whether a design reached the event of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Event {
     /// In some execution.
+    #[serde(rename = "reached")]
     Reached,
     /// In none that was explored.
+    #[serde(rename = "unreached")]
     Unreached,
 }
 
 /// What the model says of the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Expected {
     /// Some execution shows it.
+    #[serde(rename = "allowed")]
     Allowed,
     /// None does.
+    #[serde(rename = "forbidden")]
     Forbidden,
 }
 

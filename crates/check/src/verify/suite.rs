@@ -45,7 +45,8 @@ type Seen = (Sighting, Option<String>);
 impl Suite {
     /// Shapes and kernel tests first, which are small.
     pub(super) fn shipped() -> Suite {
-        let tests = [Case::shapes(), Case::kernels(), Case::polling(), Case::core(), Case::host()].concat();
+        let others = [Case::core(), Case::host(), Case::queues()].concat();
+        let tests = [Case::shapes(), Case::kernels(), Case::polling(), others].concat();
         let random = (0..PROGRAMS).map(|index| Case::random(SEED, index, PLACEMENTS_OF_RANDOM));
         Suite { tests: tests.into_iter().map(Member::new).collect(), random: random.map(Member::new).collect() }
     }

@@ -2,7 +2,7 @@
 //! explorer's own reduction; queues of one slot; an L2 that makes room at any time.
 
 use crate::shapes::{Test, across_kernels, mp, sb, six, wrc};
-use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Report, Shape, Sharing, Start, Verdict};
+use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Report, Room, Shape, Sharing, Start, Verdict};
 use tombolo_check::explore::{gpus_of, layouts, run};
 use tombolo_check::litmus::{self, FinalState, parse};
 use tombolo_check::verify::{Budget, Case, Design, DesignReport, verify};
@@ -192,4 +192,42 @@ fn compare_with_one_slot<I: Iterator<Item = (Test, usize)>>(tests: impl Fn() -> 
             }
         }
     }
+}
+
+/// Clients of one to three miss registers, with as many places as blocks and with one.
+fn scarce() -> impl Iterator<Item = Room> {
+    [None, Some(1)].into_iter().flat_map(|ways| (1..=3).map(move |registers| Room { registers, ways }))
+}
+
+/// Whether nothing is reached where clients have little room that is not reached where they have plenty.
+fn shows_nothing_new(test: &Test, rooms: &[Room], max_states: usize) {
+    for (layout, start) in places(test) {
+        let plenty = Config { start, ..Config::new("nmoesi") };
+        let allowed = explore(test, &layout, &plenty);
+        assert_eq!(allowed.verdict, Verdict::Clean, "{} {layout} {start:?}", test.name);
+        for &room in rooms {
+            let report = explore(test, &layout, &Config { room: Some(room), max_states, walks: 10, ..plenty });
+            let what = format!("{} {layout} {start:?} {room:?}", test.name);
+            assert_fine(&report, max_states, &what);
+            assert!(report.outcomes.is_subset(&allowed.outcomes), "{what}");
+        }
+    }
+}
+
+/// Requests that lack a register or a place keep the order of their block, and all come to an end.
+#[test]
+fn few_registers_and_one_way_show_nothing_new() {
+    let rooms: Vec<Room> = scarce().collect();
+    let file = format!("{}/tests/data/queues/CoWR+queue.gpu.litmus", env!("CARGO_MANIFEST_DIR"));
+    let queue: Test = litmus::read(file.as_ref()).expect("it is well-formed").into();
+    shows_nothing_new(&queue, &rooms[..1], PART);
+}
+
+#[test]
+#[ignore = "deep: every room and larger tests"]
+fn few_registers_and_one_way_show_nothing_new_in_larger_tests() {
+    let rooms: Vec<Room> = scarce().collect();
+    small().iter().for_each(|test| shows_nothing_new(test, &rooms, PART));
+    let one_of_each = [rooms[0], rooms[3]];
+    larger().iter().for_each(|test| shows_nothing_new(test, &one_of_each, PART));
 }

@@ -67,18 +67,28 @@ fn states(by: By, count: usize, max_states: usize) -> usize {
 
 #[test]
 fn a_page_that_collapses_keeps_the_model() {
-    assert_eq!(states(By::Collapse, 6, 3_000), 5_039_065);
+    assert_eq!(states(By::Collapse, 1, 600), 286_309);
 }
 
 #[test]
 fn a_page_to_which_readers_subscribe_keeps_the_model() {
-    assert_eq!(states(By::Read, 4, 2_000), 3_016_318);
+    assert_eq!(states(By::Read, 1, 600), 286_309);
 }
+
+/// What makes the subscribers of a page come and go.
+const COME_AND_GO: [By; 4] = [By::Leave, By::Subscribe, By::LeaveAndSubscribe, By::ReadAndLeave];
 
 #[test]
 fn a_page_whose_subscribers_come_and_go_keeps_the_model() {
-    let all = [By::Leave, By::Subscribe, By::LeaveAndSubscribe, By::ReadAndLeave].map(|by| states(by, 2, 2_000));
-    assert_eq!(all, [1_402_272, 1_301_283, 1_436_709, 1_659_632]);
+    assert_eq!(COME_AND_GO.map(|by| states(by, 1, 300)), [148_441, 174_054, 165_337, 152_686]);
+}
+
+#[test]
+#[ignore = "deep: more layouts and states"]
+fn a_page_whose_subscribers_change_keeps_the_model_at_more_layouts() {
+    assert_eq!(states(By::Collapse, 6, 3_000), 5_178_934);
+    assert_eq!(states(By::Read, 4, 2_000), 3_077_376);
+    assert_eq!(COME_AND_GO.map(|by| states(by, 2, 2_000)), [1_422_192, 1_327_734, 1_457_312, 1_679_917]);
 }
 
 /// Explores a test step by step and with whole changes: nothing is wrong, and both reach the same.

@@ -90,7 +90,7 @@ fn the_shapes_are_forbidden_and_never_reached() {
     let reports = verify(&designs.collect::<Vec<_>>(), &Case::shapes(), within(10_000), THREADS, &());
     assert_clean(&reports);
     for design in &reports {
-        assert_eq!(design.tests.len(), 40);
+        assert_eq!(design.tests.len(), 42);
         assert!(design.tests.iter().all(|test| test.expected == Some(Expected::Forbidden)), "{}", design.design);
     }
 }

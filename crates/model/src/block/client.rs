@@ -2,14 +2,14 @@
 //!
 //! A request whose block has a transaction under way waits for its end, and so do those of the block behind it, in order. One
 //! whose block is not here asks the home for it as soon as it has a place (`room`) and fewer blocks than the slice's miss
-//! registers are asked for; those that lack one wait in one queue.
+//! registers are asked for; those that lack one wait in one queue (`turn`).
 //!
 //! On the host the memory below the cache is host memory itself: a block that it is granted moves no bytes, its lines are read
 //! when they are wanted, and what it evicts is in host memory before the home learns of it.
 
 use super::did::Did;
 use super::merge::Merging;
-use super::room::{Placed, Places};
+use super::room::Places;
 use super::{Block, BlockSlice, Blocks, Bytes, Geometry, Held, MessageOf, taken};
 use crate::cache::{BulkClass, Cache, Ways};
 use crate::context::SliceContext;
@@ -23,6 +23,7 @@ use std::collections::VecDeque;
 use tombolo_machine::coherent_host::RowPolicy;
 use tombolo_protocol::block::ByteSet;
 use tombolo_protocol::coherence;
+use tombolo_protocol::host::Backlog;
 use tombolo_protocol::nodes::{self, Answer, Carried, Event, Node, Nodes};
 use tombolo_types::{Interval, Line, Mask, ModuleId, Ps, Scope, Serializer};
 
@@ -38,12 +39,14 @@ pub(super) struct Above {
 /// A block at a client.
 pub(super) struct Cell<N: Nodes, D: Contents> {
     pub(super) slot: N::Slot<Held<D>>,
-    /// Requests that wait for the end of its transaction.
+    /// Requests that wait for the end of its transaction, or for a place.
     pub(super) parked: VecDeque<LineRequest<D>>,
+    /// Whether they wait for a place.
+    pub(super) is_crowded_out: bool,
     /// Whether that transaction asks for it.
     asks: bool,
     /// The module that has said the last of it: those who waited have it to thank.
-    by: Option<ModuleId>,
+    pub(super) by: Option<ModuleId>,
     /// Releases that wait for it.
     pub(super) merging: Option<Merging>,
     /// Its lines that were used since it came, by bit.
@@ -56,13 +59,6 @@ const MOST_LINES: usize = 256;
 /// How many lines are used.
 fn lines_used(used: &[u64; MOST_LINES / 64]) -> u64 {
     used.iter().map(|word| u64::from(word.count_ones())).sum()
-}
-
-/// Whether a request could be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taken {
-    Yes,
-    NoRoom,
 }
 
 /// The client of a slice.
@@ -85,16 +81,16 @@ pub(super) struct Client<N: Nodes, D: Contents> {
     /// Grains of a line that a bit of a mask stands for.
     grains_together: u32,
     /// Blocks asked for, and how many may be.
-    asked: u32,
-    most_asked: u32,
+    pub(super) asked: u32,
+    pub(super) most_asked: u32,
     /// Requests that wait for one of them to come.
-    queue: VecDeque<LineRequest<D>>,
-    /// By set of places: requests that wait for one whose transaction is over.
-    pub(super) crowded: FxHashMap<u64, VecDeque<LineRequest<D>>>,
+    pub(super) queue: Backlog<LineRequest<D>>,
+    /// By set of places: blocks whose requests wait for one whose transaction is over.
+    pub(super) crowded: FxHashMap<u64, VecDeque<Block>>,
     /// On the host: bytes that have been written to host memory, and that its home takes to be here alone.
     settled: FxHashMap<Block, Bytes>,
     /// By join of the controller: blocks that it waits for.
-    pub(super) joins: Vec<(u16, u32)>,
+    pub(super) joins: Vec<(u32, u32)>,
 }
 
 impl<N: Nodes, D: Contents> Client<N, D> {
@@ -118,7 +114,7 @@ impl<N: Nodes, D: Contents> Client<N, D> {
             grains_together: (stack.mask_bytes / machine.line.grain()).max(1) as u32,
             asked: 0,
             most_asked: machine.l2.mshrs,
-            queue: VecDeque::new(),
+            queue: Backlog::default(),
             crowded: FxHashMap::default(),
             settled: FxHashMap::default(),
             joins: Vec::new(),
@@ -150,11 +146,16 @@ impl<N: Nodes, D: Contents> Client<N, D> {
     }
 
     /// What waits, and for which block.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = (&'static str, Block)> + '_ {
-        let busy = self.blocks.iter().filter(|(_, cell)| N::is_busy(&cell.slot));
-        let merging = self.blocks.iter().filter(|(_, cell)| cell.merging.is_some());
-        let busy = busy.map(|(block, _)| ("a transaction of its block", *block));
-        busy.chain(merging.map(|(block, _)| ("a merge", *block)))
+    pub(super) fn waiting(&self, geometry: Geometry) -> impl Iterator<Item = (&'static str, Block)> + '_ {
+        let of = |what, waits: fn(&Cell<N, D>) -> bool| {
+            let those = self.blocks.iter().filter(move |(_, cell)| waits(cell));
+            those.map(move |(block, _)| (what, *block))
+        };
+        let busy = of("a transaction of its block", |cell| N::is_busy(&cell.slot));
+        let crowded = of("a place for its block", |cell| cell.is_crowded_out);
+        let merging = of("a merge", |cell| cell.merging.is_some());
+        let queued = self.queue.iter().map(move |body| ("a miss register", geometry.block(body.line)));
+        busy.chain(crowded).chain(merging).chain(queued)
     }
 
     pub(super) fn cell(&mut self, block: Block) -> &mut Cell<N, D> {
@@ -162,6 +163,7 @@ impl<N: Nodes, D: Contents> Client<N, D> {
         self.blocks.entry(block).or_insert_with(|| Cell {
             slot: N::empty(node),
             parked: VecDeque::new(),
+            is_crowded_out: false,
             asks: false,
             by: None,
             merging: None,
@@ -218,49 +220,16 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     pub(super) fn local(&mut self, mut body: LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         here.shared.traffic.l1_l2 += here.site.weights.of(Payload::of(&body.request));
         body.note_arrival(here.out.now());
-        if !self.client.queue.is_empty() || self.take(&body, here) == Taken::NoRoom {
-            self.client.queue.push_back(body);
-            here.shared.stats.queued += 1;
-        }
-    }
-
-    /// Runs a request, or has it wait for a block to come.
-    pub(super) fn take_or_queue(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
-        if self.take(&body, here) == Taken::NoRoom {
-            self.client.queue.push_back(body);
-        }
-    }
-
-    /// Requests that have waited for a block to come run.
-    pub(super) fn serve(&mut self, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
-        while let Some(&body) = self.client.queue.front() {
-            if self.take(&body, here) == Taken::NoRoom {
-                return;
-            }
-            self.client.queue.pop_front();
-        }
-    }
-
-    /// Runs a request, or has it wait for its block.
-    pub(super) fn take(&mut self, body: &LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) -> Taken {
-        let block = self.geometry.block(body.line);
-        let cell = self.client.cell(block);
-        if N::is_busy(&cell.slot) || !cell.parked.is_empty() {
-            cell.parked.push_back(*body);
-            return Taken::Yes;
-        }
-        if self.client.asked >= self.client.most_asked && self.must_ask(block, body, here) {
-            return Taken::NoRoom;
-        }
-        match self.place(block, here) {
-            Placed::Here => self.run(body, here.site.module, here),
-            Placed::Crowded(set) => self.client.crowded.entry(set).or_default().push_back(*body),
-        }
-        Taken::Yes
+        self.offer(body, here);
     }
 
     /// Whether a request would ask the home.
-    fn must_ask(&mut self, block: Block, body: &LineRequest<D>, here: &SliceContext<'_, '_, Blocks<N>, D>) -> bool {
+    pub(super) fn must_ask(
+        &mut self,
+        block: Block,
+        body: &LineRequest<D>,
+        here: &SliceContext<'_, '_, Blocks<N>, D>,
+    ) -> bool {
         let request = self.client.request(body, self.geometry.place(body.line));
         let mut slot = self.client.cell(block).slot.clone();
         let mut did = Did::<N, D>::default();
@@ -269,7 +238,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// A request whose block has a place here and nothing under way. `by`: the module that it has waited for.
-    fn run(&mut self, body: &LineRequest<D>, by: ModuleId, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    pub(super) fn run(&mut self, body: &LineRequest<D>, by: ModuleId, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let (block, place) = (self.geometry.block(body.line), self.geometry.place(body.line));
         let request = self.client.request(body, place);
         let cell = self.client.cell(block);
@@ -450,6 +419,10 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             if brings_block && !self.client.is_host {
                 self.fill_below(block, leaves, here);
             }
+            if !N::is_dirty(&self.client.cell(block).slot) {
+                // What it had written is in host memory, for its home as well.
+                self.client.settled.remove(&block);
+            }
         } else {
             // It was asked, and has looked up all lines of the block.
             leaves = leaves.after(self.client.answers_after());
@@ -479,7 +452,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// Tells other nodes what a step asked for. What is sent of the block is read in the memory below.
+    /// Tells other nodes what a step asked for. What is sent of the block is read in the memory below; on the host, in the
+    /// cache above where that has it.
     pub(super) fn tell_all(
         &mut self,
         block: Block,
@@ -489,9 +463,10 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     ) {
         for (to, message) in did.told {
             let ready = match N::carries(&message) {
-                _ if self.client.is_host => leaves,
                 Carried::Nothing => leaves,
+                Carried::Block if self.client.is_host => self.read_cached(block, leaves, here),
                 Carried::Block => self.read_out(block, &Bytes::whole(self.geometry.lines()), leaves, here),
+                Carried::Masked(set) if self.client.is_host => self.pass_written(block, set, leaves, here),
                 Carried::Masked(set) => {
                     let set = set.clone();
                     self.read_out(block, &set, leaves, here)
@@ -499,6 +474,44 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             };
             self.tell(to, block, message, ready, here);
         }
+    }
+
+    /// Reads a block on the host: what the last-level cache has of it there, and the rest in host memory.
+    fn read_cached(
+        &mut self,
+        block: Block,
+        leaves: Departure,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) -> Departure {
+        let cached = N::above(&self.client.cell(block).slot).cloned().unwrap_or_default();
+        let mut done = self.pass_port(&cached, leaves, here).time();
+        for (place, mask) in Bytes::whole(self.geometry.lines()).without(&cached).iter() {
+            done = done.max(here.read_memory(self.geometry.line(block, place), mask, leaves).done);
+        }
+        Departure::at(done)
+    }
+
+    /// Reads bytes that the host has written and sends back: those that are in host memory already stay there.
+    fn pass_written(
+        &mut self,
+        block: Block,
+        set: &Bytes,
+        leaves: Departure,
+        here: &SliceContext<'_, '_, Blocks<N>, D>,
+    ) -> Departure {
+        let cached = self.client.settled.get(&block).map_or_else(|| set.clone(), |settled| set.without(settled));
+        self.pass_port(&cached, leaves, here)
+    }
+
+    /// Bytes of the cache above pass its port, line by line; returns when the last of them leaves.
+    fn pass_port(&mut self, set: &Bytes, leaves: Departure, here: &SliceContext<'_, '_, Blocks<N>, D>) -> Departure {
+        let (now, grain) = (here.out.now(), here.site.machine.line.grain());
+        let mut passed = leaves;
+        for (_, mask) in set.iter() {
+            let bytes = tombolo_types::Bytes(u64::from(mask.grains()) * grain);
+            passed = leaves.through_for(now, &mut self.client.port, bytes, self.client.request);
+        }
+        if set.is_empty() { leaves } else { passed.after(here.site.machine.l2.hit_latency) }
     }
 
     /// Reads bytes of a block in the stack, as one access.
@@ -521,7 +534,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Lines of a block that the protocol has taken from the cache above leave it; those that it has brought to the memory
-    /// below are written there, where the block stays.
+    /// below are written there, where the block stays. On the host that memory lacks them until they leave the cache.
     pub(super) fn keep_above(
         &mut self,
         block: Block,
@@ -531,17 +544,18 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         let Some(cell) = self.client.blocks.get(&block) else { return };
         let stays = N::holds(&cell.slot);
         let [above, fresh] = [N::above(&cell.slot), N::fresh(&cell.slot)].map(|set| set.cloned().unwrap_or_default());
+        let lacking = if self.client.is_host { N::standing(&cell.slot).dirty } else { fresh };
         for place in 0..self.geometry.lines() {
             let line = self.geometry.line(block, place);
             let Some(state) = self.client.above.peek(line).copied() else { continue };
-            let settled = state.written & !fresh.of_line(place);
+            let settled = state.written & !lacking.of_line(place);
             if stays && !settled.is_empty() && !self.client.is_host {
                 self.write_below(line, settled, leaves, here);
             }
             if above.of_line(place).is_empty() {
                 self.client.above.remove(line);
             } else if let Some(kept) = self.client.above.peek_mut(line) {
-                kept.written = kept.written & fresh.of_line(place);
+                kept.written = kept.written & lacking.of_line(place);
             }
         }
     }
@@ -553,32 +567,11 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             if std::mem::take(&mut cell.asks) {
                 self.client.asked -= 1;
             }
-            self.run_parked(block, here);
+            self.resume(block, here);
         }
         self.merge_on(block, here);
         self.forget_if_gone(block, here);
         self.serve(here);
-    }
-
-    fn run_parked(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
-        loop {
-            let cell = self.client.cell(block);
-            if N::is_busy(&cell.slot) {
-                return;
-            }
-            let by = cell.by;
-            let Some(body) = cell.parked.pop_front() else { return };
-            match self.place(block, here) {
-                Placed::Here => self.run(&body, by.unwrap_or(here.site.module), here),
-                Placed::Crowded(set) => {
-                    let rest = std::mem::take(&mut self.client.cell(block).parked);
-                    let waits = self.client.crowded.entry(set).or_default();
-                    waits.push_back(body);
-                    waits.extend(rest);
-                    return;
-                }
-            }
-        }
     }
 
     /// A step of the client that is not refused.

@@ -127,7 +127,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         {
             kept.asker = *client;
             if *client != here.site.module {
-                kept.wanting = kept.wanting.and(ModuleSet::only(*client));
+                kept.wanting.add(*client);
             }
         }
         let asker = kept.asker;

@@ -16,12 +16,12 @@ pub(super) struct Merging {
     /// Whether what no other holds goes back too.
     all: bool,
     /// Joins of the controller.
-    joins: Vec<u16>,
+    joins: Vec<u32>,
 }
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     /// Merges what is owed, in the order of addresses.
-    pub(super) fn merge_all(&mut self, all: bool, join: u16, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    pub(super) fn merge_all(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let protocol = here.site.protocol.0;
         let owed =
             self.client.blocks.iter().filter(|(_, cell)| protocol.owes(&cell.slot) || all && N::is_dirty(&cell.slot));
@@ -73,7 +73,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Tells the controller that all that a join waits for is merged.
-    fn merged(&mut self, join: u16, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    fn merged(&mut self, join: u32, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let controller = here.site.layout.controller(here.site.module);
         here.out.send(here.out.now() + Ps(1), self.id, controller, Message::Written { join });
     }

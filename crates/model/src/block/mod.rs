@@ -5,7 +5,8 @@
 //! is to either the protocol keeps, in a slot for each; rules of values are all there.
 //!
 //! - `geometry`: which line is of which block. `bytes`: some bytes of a block. `post`: what slices tell each other, on its way.
-//! - `client`: requests from their arrival to their answer, and what a home asks. `room`: what must go for others.
+//! - `client`: requests from their arrival to their answer, and what a home asks. `turn`: the order in which they run. `room`:
+//!   what must go for others.
 //!   `merge`: what releases and launches ask. `home`: the directory beside host memory.
 //!
 //! Times: a request occupies the slice's port and takes its access time; one that finds its bytes in the stack alone looks
@@ -22,6 +23,7 @@ mod merge;
 mod post;
 mod room;
 mod stats;
+mod turn;
 
 pub use bytes::{Bytes, Held};
 pub use post::{Letter, Post};
@@ -31,6 +33,7 @@ use crate::below::{Below, L2};
 use crate::context::{SliceContext, SliceView};
 use crate::departure::Departure;
 use crate::flags::Shown;
+use crate::memory::Memory;
 use crate::message::Message;
 use crate::packet::{Packet, Told};
 use crate::site::{Routing, Site};
@@ -38,6 +41,7 @@ use crate::watch::Contents;
 use client::Client;
 use geometry::Geometry;
 use home::Home;
+use std::ops::Range;
 use tombolo_protocol::elision::LineSet;
 use tombolo_protocol::nodes::{Carried, Class, Node, Nodes};
 use tombolo_protocol::options::{Facts, Options};
@@ -255,7 +259,7 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
         here.out.now()
     }
 
-    fn merge(&mut self, all: bool, join: u16, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    fn merge(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         self.merge_all(all, join, here);
     }
 
@@ -279,6 +283,14 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
         panic!("{}: a copy writes {line}, and blocks come by themselves", here.site.module)
     }
 
+    fn host_wrote(&mut self, _: &[Range<u64>], here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        panic!("{}: a host writes past its cache, and blocks come by it", here.site.module)
+    }
+
+    fn host_reads(&self, line: Line, _: &Memory<D>, site: &Site<Blocks<N>, D>) -> D {
+        panic!("{}: a host reads {line} past its cache, and blocks come by it", site.module)
+    }
+
     fn warm(&mut self, _: Line, _: Mask, _: SliceView<'_, Blocks<N>, D>) {}
 
     fn busy(&self) -> Ps {
@@ -295,7 +307,7 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
 
     fn waiting(&self) -> impl Iterator<Item = (&'static str, Line)> + '_ {
         let lines = |block: Block| self.geometry.line(block, 0);
-        let clients = self.client.waiting().map(move |(what, block)| (what, lines(block)));
+        let clients = self.client.waiting(self.geometry).map(move |(what, block)| (what, lines(block)));
         let homes = self.home.iter().flat_map(Home::waiting);
         clients.chain(homes.map(move |block| ("a transaction of its block", lines(block))))
     }

@@ -142,10 +142,6 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             self.client.blocks.remove(&block);
             self.client.places.remove(block);
         }
-        let set = self.client.places.set(block);
-        let Some(crowded) = self.client.crowded.remove(&set) else { return };
-        for body in crowded {
-            self.take_or_queue(body, here);
-        }
+        self.resume_crowded(self.client.places.set(block), here);
     }
 }

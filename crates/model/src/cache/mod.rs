@@ -119,6 +119,10 @@ struct Slot<S> {
     state: S,
 }
 
+/// Slots left empty at most: an allocation begins at a multiple of 8 bytes, and 8 slots on at another place within a cache
+/// line of the host, or at the same always.
+const SPARE_SLOTS: usize = 8;
+
 /// Where a line is.
 #[derive(Clone, Copy)]
 struct Place {
@@ -139,10 +143,13 @@ pub struct Cache<S> {
     group_shift: u32,
     /// Set-major.
     groups: Vec<Groups>,
-    /// Set-major: way `w` of set `s` is `first_slot + s * ways + w`.
+    /// Shares of 2^`share_shift` ways, each set-major, and as many of them as a line has been stored in: most sets of a
+    /// large array hold few lines, and those take the first ways. See [`Cache::slot`].
     slots: Vec<Slot<S>>,
     /// Slots left empty so that the first set begins with a cache line of the host.
     first_slot: usize,
+    /// Binary logarithm of the ways of a set that lie together: those that fill a cache line of the host.
+    share_shift: u32,
     /// Bulk invalidations so far.
     sweeps: u32,
     /// The number of the latest bulk invalidation of each class, 0 before the first.
@@ -197,18 +204,16 @@ impl<S: Copy + Default> Cache<S> {
         };
         let group_shift = config.ways.div_ceil(8).next_power_of_two().trailing_zeros();
         let sets = config.sets as usize;
-        let mut slots: Vec<Slot<S>> = Vec::with_capacity(sets * config.ways as usize + HOST_LINE);
-        let first_slot = slots.as_ptr().align_offset(HOST_LINE).min(HOST_LINE);
-        let empty = Slot { line: Line(0), state: S::default() };
-        slots.resize(first_slot + sets * config.ways as usize, empty);
+        let most = (HOST_LINE / size_of::<Slot<S>>()).max(1).ilog2();
         let mut cache = Cache {
             index,
             ways: config.ways,
             touches: config.replacement == Replacement::LeastRecentlyUsed,
             group_shift,
             groups: vec![Groups::EMPTY; (sets << group_shift).div_ceil(4)],
-            slots,
-            first_slot,
+            slots: Vec::new(),
+            first_slot: 0,
+            share_shift: most.min(config.ways.next_power_of_two().ilog2()),
             sweeps: 0,
             swept: [0; BulkClass::COUNT],
             seen: vec![0; sets],
@@ -250,7 +255,15 @@ impl<S: Copy + Default> Cache<S> {
         let equal = in_set!(self, set, alike(line));
         let way = if equal == 0 { self.choose(set, Ways::ALL) } else { Some(equal.trailing_zeros()) };
         if let Some(way) = way {
-            prefetch(&self.slots[self.slot(Place { set, way })]);
+            self.prefetch_place(Place { set, way });
+        }
+    }
+
+    /// Starts to load the slot of a way, where it has one.
+    #[inline]
+    fn prefetch_place(&self, place: Place) {
+        if let Some(slot) = self.slots.get(self.slot(place)) {
+            prefetch(slot);
         }
     }
 
@@ -261,14 +274,14 @@ impl<S: Copy + Default> Cache<S> {
         let set = self.index.index(line.0);
         self.prefetch_set(set);
         if self.slots_lie_together() {
-            prefetch(&self.slots[self.slot(Place { set, way: 0 })]);
+            self.prefetch_place(Place { set, way: 0 });
         }
     }
 
-    /// Whether all slots of a set share a cache line of the host, or two.
+    /// Whether all slots of a set share a cache line of the host.
     #[inline]
     fn slots_lie_together(&self) -> bool {
-        self.ways as usize * size_of::<Slot<S>>() <= HOST_LINE
+        self.ways <= 1 << self.share_shift && size_of::<Slot<S>>() <= HOST_LINE
     }
 
     /// Starts to load what a lookup of `line` will read into the host's caches: its set, and its slot where it is held.
@@ -278,12 +291,12 @@ impl<S: Copy + Default> Cache<S> {
         let set = self.index.index(line.0);
         self.prefetch_set(set);
         if self.slots_lie_together() {
-            prefetch(&self.slots[self.slot(Place { set, way: 0 })]);
+            self.prefetch_place(Place { set, way: 0 });
             return true;
         }
         let equal = in_set!(self, set, alike(line));
         if equal != 0 {
-            prefetch(&self.slots[self.slot(Place { set, way: equal.trailing_zeros() })]);
+            self.prefetch_place(Place { set, way: equal.trailing_zeros() });
         }
         equal != 0
     }
@@ -353,7 +366,27 @@ impl<S: Copy + Default> Cache<S> {
         }
         let (way, held) = in_set!(self, mut set, claim(self.ways, ways, line, class))?;
         self.last.set(Found { line, set, way: Some(way) });
-        Some((self.slot(Place { set, way }), held))
+        let slot = self.slot(Place { set, way });
+        if slot >= self.slots.len() {
+            self.add_slots(way);
+            return Some((self.slot(Place { set, way }), held));
+        }
+        Some((slot, held))
+    }
+
+    /// Adds slots up to the share of a way.
+    #[cold]
+    #[inline(never)]
+    fn add_slots(&mut self, way: u32) {
+        let shares = (way >> self.share_shift) as usize + 1;
+        let count = (shares * self.index.sets() as usize) << self.share_shift;
+        let mut slots: Vec<Slot<S>> = Vec::with_capacity(count + SPARE_SLOTS);
+        let first_slot = slots.as_ptr().align_offset(HOST_LINE).min(SPARE_SLOTS);
+        let empty = Slot { line: Line(0), state: S::default() };
+        slots.resize(first_slot, empty);
+        slots.extend_from_slice(&self.slots[self.first_slot..]);
+        slots.resize(first_slot + count, empty);
+        (self.slots, self.first_slot) = (slots, first_slot);
     }
 
     /// Drops `line` and returns its state.
@@ -439,9 +472,12 @@ impl<S: Copy + Default> Cache<S> {
         group.class(shift)
     }
 
+    /// The index of a way's slot.
     #[inline]
     fn slot(&self, place: Place) -> usize {
-        self.first_slot + place.set * self.ways as usize + place.way as usize
+        let (share, within) = (place.way >> self.share_shift, place.way & ((1 << self.share_shift) - 1));
+        let set = share as usize * self.index.sets() as usize + place.set;
+        self.first_slot + (set << self.share_shift) + within as usize
     }
 
     #[inline]

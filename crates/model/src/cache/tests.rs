@@ -29,6 +29,22 @@ fn the_line_unused_for_longest_goes_first() {
 }
 
 #[test]
+fn ways_take_memory_as_lines_come_to_them() {
+    let mut cache = cache(1, 16);
+    let slots = |cache: &Cache<u64>| cache.slots.len() - cache.first_slot;
+    assert_eq!(slots(&cache), 0);
+    let counts = (0..16).map(|line| {
+        put(&mut cache, line, OWN);
+        slots(&cache)
+    });
+    // Four slots of 16 bytes fill a cache line of the host.
+    assert_eq!(counts.collect::<Vec<usize>>(), [4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 16, 16, 16, 16]);
+    assert!((0..16).all(|line| cache.peek(Line(line)) == Some(&line)), "lines keep their states");
+    assert_eq!(put(&mut cache, 16, OWN), Some(0));
+    assert_eq!(slots(&cache), 16);
+}
+
+#[test]
 fn first_in_goes_first_however_often_it_is_used() {
     let mut cache =
         Cache::<u64>::new(CacheConfig { sets: 1, ways: 2, replacement: Replacement::FirstIn, index: Index::Hashed });

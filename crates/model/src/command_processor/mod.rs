@@ -7,7 +7,8 @@
 //! What is done at a boundary [`Boundaries`] decides: without elision a kernel's start is an acquire and its end a release,
 //! at the modules that it runs on, once per cache (`side`). Where a decision rests on those before it, one boundary runs at
 //! a time. Where a host takes part its core does what the program says of its host, before the first command and behind the last,
-//! too (`core`). Elsewhere that takes no time but that of the operations which it needs.
+//! too (`core`). Elsewhere that takes no time but that of the operations which it needs; modules are
+//! told what it reads and writes (`transfers`).
 //!
 //! A packet of the program is read before anything of its boundary begins (`host.packet_latency`), one at a time. Where a
 //! table decides, its work comes on top (`host.table_latency`). It is hidden where the packet is queued while the kernel
@@ -22,6 +23,7 @@ mod side;
 mod slots;
 mod streams;
 mod times;
+mod transfers;
 mod ways;
 
 use crate::below::{Below, L2};
@@ -31,6 +33,7 @@ use crate::kernel_slot::KernelSlot;
 use crate::layout::Layout;
 use crate::message::{LinkEvent, Message, Out};
 use crate::schedule::Schedule;
+use crate::transfer::Transfers;
 use crate::watch::Contents;
 pub use around::{Awaited, Wait};
 use core::HostProgram;
@@ -136,6 +139,8 @@ pub struct CommandProcessor {
     /// Operations at the end of the program.
     ending: Option<Stretch>,
     ways: Ways,
+    /// Transfers of the host that modules have been told of.
+    transfers: u32,
     launch_latency: Ps,
     dependent_launch_latency: Ps,
     copy_latency: Ps,
@@ -183,6 +188,7 @@ impl CommandProcessor {
             ending: None,
             boundaries,
             ways: Ways::new(machine, layout.modules),
+            transfers: 0,
             launch_latency: machine.host.launch_latency,
             dependent_launch_latency: machine.host.dependent_launch_latency,
             copy_latency: machine.host.copy_latency,
@@ -201,11 +207,11 @@ impl CommandProcessor {
     pub fn handle<C: Below<D>, D: Contents>(
         &mut self,
         message: Message<D>,
-        protocol: &C,
-        topology: &impl Topology,
+        (protocol, topology): (&C, &impl Topology),
+        (watch, transfers): (&D::Watch, &Transfers<D>),
         out: &mut Out<'_, D>,
     ) {
-        let here = &mut Beside { protocol, topology, out };
+        let here = &mut Beside { protocol, topology, watch, transfers, out };
         match message {
             Message::Next => self.goes_on = true,
             Message::Due { slot } => {
@@ -369,7 +375,10 @@ impl CommandProcessor {
                 self.around(slot, launch.command, true, here.out)
             }
             (Stage::Run, What::Launch(launch)) => self.launch(slot, launch, here.out),
-            (Stage::Run, What::Host(index, copies)) => self.host(slot, index, copies, here.out),
+            (Stage::Run, What::Host(index, copies)) => {
+                self.transfer(index, here);
+                self.host(slot, index, copies, here.out)
+            }
             (Stage::Run, What::Core(work)) => self.work_of_core(slot, work, here.out),
             (
                 Stage::Read | Stage::Acquire | Stage::Before | Stage::Release | Stage::Behind | Stage::End,
@@ -544,6 +553,7 @@ impl CommandProcessor {
         match what {
             What::Launch(Launch { stream, .. }) => {
                 self.streams.ended(stream);
+                here.transfers.clear();
                 self.open -= 1;
                 if self.open == 0 {
                     self.tell_links(now + Ps(1), LinkEvent::End, here.out);
@@ -587,5 +597,7 @@ impl CommandProcessor {
 struct Beside<'a, 'o, C, T, D: Contents> {
     protocol: &'a C,
     topology: &'a T,
+    watch: &'a D::Watch,
+    transfers: &'a Transfers<D>,
     out: &'a mut Out<'o, D>,
 }

@@ -13,6 +13,8 @@
 //! - The bus is a [`Calendar`] of bursts: data goes when it is ready, whoever asked first.
 //! - Writes wait in a queue for each channel. When it is half full that half goes in one batch, sorted by bank
 //!   and row, and the bus turns round once there and back where it has read since the batch before.
+//! - A write of a line that waits in the half that gathers joins it: both take one place, and their bytes go together. Source:
+//!   the write queues of gem5 (`mergedWrBursts`) and DRAMsim3, which do the same.
 //! - All banks of a channel are refreshed together, which closes their rows. A refresh that is due is postponed until the
 //!   channel is idle for as long as it takes. Of those that do not fit eight stay postponed, and one more holds the channel up.
 //!
@@ -26,7 +28,7 @@ use crate::calendar::{Calendar, FRACTION};
 use crate::group::GroupIndex;
 use crate::set_index::SetIndex;
 use tombolo_engine::prefetch;
-use tombolo_types::{Bytes, Line, LineSize, Ps, Rate};
+use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate};
 
 /// Shape and timings of one module's DRAM. Times are spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +70,7 @@ pub struct DramConfig {
 pub struct DramStats {
     /// Read accesses.
     pub reads: u64,
-    /// Write accesses.
+    /// Write accesses, without those that joined one that waited.
     pub writes: u64,
     /// Bytes read, in whole bursts.
     pub read_bytes: u64,
@@ -252,6 +254,15 @@ struct Access {
     bursts: u64,
 }
 
+/// A write in the batch that gathers.
+#[derive(Clone, Copy, Debug)]
+struct QueuedWrite {
+    line: Line,
+    /// Bytes of all writes of the line that joined.
+    mask: Mask,
+    access: Access,
+}
+
 #[derive(Clone, Debug)]
 struct Channel {
     bus: Calendar,
@@ -261,7 +272,7 @@ struct Channel {
     /// When accesses waited for others.
     waits: Waits,
     /// The batch that gathers.
-    writes: Vec<Access>,
+    writes: Vec<QueuedWrite>,
     /// When the last batch of writes is done.
     written: Ps,
     /// Whether bytes were read since.
@@ -423,17 +434,27 @@ impl Dram {
         (done, waited)
     }
 
-    /// Writes `bytes` (at most a line) of `line`; returns when the write queue has taken them: as they are there, or later
-    /// where both halves of it are full.
+    /// Writes bytes of `line`; returns when the write queue has taken them: as they are there, or later where both halves of it
+    /// are full.
     #[inline]
-    pub fn write(&mut self, asked: Asked, line: Line, bytes: Bytes) -> Ps {
+    pub fn write(&mut self, asked: Asked, line: Line, mask: Mask) -> Ps {
         let (channel, bank, row) = self.locate(line);
-        let bursts = self.bursts(bytes);
-        self.stats.writes += 1;
-        self.stats.write_bytes += bursts << self.burst_shift;
-        let queue = &mut self.channels[channel];
+        let bursts_of = |mask: Mask| self.bursts(Bytes(u64::from(mask.grains()) * self.config.line.grain()));
+        let queue = &self.channels[channel];
         let accepted = asked.ready.max(queue.room_at);
-        queue.writes.push(Access { bank, row, bursts });
+        let waiting = queue.writes.iter().rposition(|write| write.line == line);
+        let before = waiting.map_or(Mask::NONE, |at| queue.writes[at].mask);
+        let (mask, more) = (before | mask, bursts_of(before | mask) - bursts_of(before));
+        self.stats.write_bytes += more << self.burst_shift;
+        let queue = &mut self.channels[channel];
+        if let Some(at) = waiting {
+            let write = &mut queue.writes[at];
+            write.mask = mask;
+            write.access.bursts += more;
+            return accepted;
+        }
+        self.stats.writes += 1;
+        queue.writes.push(QueuedWrite { line, mask, access: Access { bank, row, bursts: more } });
         if queue.writes.len() == self.batch {
             // The next batch gathers in the half that the one ahead leaves.
             queue.room_at = queue.written;
@@ -530,14 +551,14 @@ impl Dram {
     /// still on the bus.
     fn drain(&mut self, channel: usize, asked: Asked) {
         let mut writes = std::mem::take(&mut self.channels[channel].writes);
-        writes.sort_unstable();
+        writes.sort_unstable_by_key(|write| write.access);
         // Batches that follow each other go the same way.
         let turn = if std::mem::take(&mut self.channels[channel].has_read) { self.turn } else { 0 };
         let Channel { bus, busy, .. } = &mut self.channels[channel];
         let turned = bus.reserve(asked.now, asked.ready, turn);
         self.stats.busy += bus.span(turn);
         *busy += bus.span(turn);
-        let ends = writes.iter().map(|&write| self.access(channel, asked, write).0);
+        let ends = writes.iter().map(|&write| self.access(channel, asked, write.access).0);
         let written = ends.fold(turned, Ps::max);
         writes.clear();
         let channel = &mut self.channels[channel];

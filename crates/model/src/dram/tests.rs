@@ -136,7 +136,7 @@ fn a_sector_takes_a_sector_of_the_bus() {
 fn an_infinite_rate_leaves_the_latencies() {
     let mut dram = Dram::new(DramConfig { rate: Rate::INFINITE, ..CONFIG });
     assert_eq!(dram.read(Asked::at(Ps(7)), Line(0), LINE), Ps(7) + CONFIG.t_rcd + CONFIG.t_cas);
-    assert_eq!(dram.write(Asked::at(Ps(8)), Line(0), LINE), Ps(8));
+    assert_eq!(dram.write(Asked::at(Ps(8)), Line(0), Mask::ALL), Ps(8));
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn a_batch_of_writes_opens_each_row_once() {
     let mut dram = Dram::new(CONFIG);
     let rows = rows_of_one_bank(16);
     for at in 0..2 {
-        rows.iter().for_each(|row| assert_eq!(dram.write(Asked::at(Ps::ZERO), row[at], LINE), Ps::ZERO));
+        rows.iter().for_each(|row| assert_eq!(dram.write(Asked::at(Ps::ZERO), row[at], Mask::ALL), Ps::ZERO));
     }
     assert_eq!(dram.stats().row_hits, 16, "32 writes to 16 rows, asked for in turn");
 }
@@ -223,7 +223,7 @@ fn written(reads_each: u64, turns: impl Fn(u64) -> u64) {
     let (count, channels) = (16_000_u64, u64::from(CONFIG.channels));
     let time = run(&mut dram, 256, (0..count).map(Line), |dram, now, line| {
         let reads = (line.0 / channels).is_multiple_of(reads_each);
-        if reads { read(dram, now, line) } else { dram.write(Asked::at(now), line, LINE) }
+        if reads { read(dram, now, line) } else { dram.write(Asked::at(now), line, Mask::ALL) }
     });
     let per_channel = count / channels;
     let writes = per_channel - per_channel.div_ceil(reads_each);
@@ -294,7 +294,7 @@ fn a_refresh_that_idle_time_is_too_short_for_is_postponed() {
 #[test]
 fn a_write_is_accepted_at_once_until_the_queue_is_full() {
     let mut dram = Dram::new(DramConfig { channels: 1, write_queue: 4, ..CONFIG });
-    let accepted: Vec<Ps> = (0..8).map(|line| dram.write(Asked::at(Ps::ZERO), Line(line), LINE)).collect();
+    let accepted: Vec<Ps> = (0..8).map(|line| dram.write(Asked::at(Ps::ZERO), Line(line), Mask::ALL)).collect();
     assert_eq!(accepted[..4], [Ps::ZERO; 4]);
     let (first, second) = (accepted[4], accepted[6]);
     assert!(first > CONFIG.t_turn && second > first, "batches have to leave: {first}, {second}");
@@ -302,11 +302,24 @@ fn a_write_is_accepted_at_once_until_the_queue_is_full() {
 }
 
 #[test]
+fn writes_of_a_line_that_wait_go_as_one() {
+    let mut dram = Dram::new(DramConfig { channels: 1, write_queue: 4, ..CONFIG });
+    let mut write = |line, mask| dram.write(Asked::at(Ps::ZERO), Line(line), Mask(mask));
+    assert!((0..1000).all(|_| write(0, 0xff) == Ps::ZERO), "one place serves all of them");
+    write(0, 0xff00);
+    write(1, 0xff);
+    assert_eq!((dram.stats().writes, dram.stats().write_bytes), (2, 64 + 32));
+    assert_eq!(dram.stats().busy, dram.channels[0].bus.span(3), "three bursts have gone");
+    dram.write(Asked::at(Ps::ZERO), Line(0), Mask(0xff));
+    assert_eq!(dram.stats().writes, 3, "what has gone combines with nothing");
+}
+
+#[test]
 fn reads_and_writes_share_the_bus() {
     let mut dram = Dram::new(CONFIG);
     let time = run(&mut dram, 256, (0..20_000).map(Line), |dram, now, line| match line.0 / 8 % 2 {
         0 => dram.read(Asked::at(now), line, LINE),
-        _ => dram.write(Asked::at(now), Line(line.0 + (1 << 24)), LINE),
+        _ => dram.write(Asked::at(now), Line(line.0 + (1 << 24)), Mask::ALL),
     });
     let reached = percent_of_rate(20_000, time);
     assert!((85..=97).contains(&reached), "{reached} %: a turn of 20 ns for each 32 reads and 32 writes");

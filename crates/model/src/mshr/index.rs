@@ -66,6 +66,11 @@ impl Index {
         Index { buckets: vec![Bucket::EMPTY; buckets], shift: 64 - buckets.trailing_zeros() }
     }
 
+    /// Entries that it is made for.
+    pub(super) fn room(&self) -> u32 {
+        self.buckets.len() as u32 * FILL
+    }
+
     /// Starts to load what a search for this hash reads into the host's caches.
     #[inline]
     pub(super) fn prefetch(&self, hash: u64) {

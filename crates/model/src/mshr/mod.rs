@@ -6,10 +6,12 @@
 //! Not modelled here: what a request is, what may merge, when a fill comes. The owner decides; waiters,
 //! parked requests and entry state are its own types.
 
+mod by_entry;
 mod index;
 pub(crate) mod list;
 
 use crate::set_index::scatter;
+pub use by_entry::ByEntry;
 use index::Index;
 use list::{List, NIL, Slab};
 use std::collections::VecDeque;
@@ -64,6 +66,10 @@ pub struct MshrStats {
     /// Most entries in use at once.
     pub peak: u32,
 }
+
+/// Entries that a table begins with room for; it grows to the most that were ever in use, which are few in most tables of
+/// a large machine. Assumed: a fraction of any table.
+const FIRST_ENTRIES: u32 = 16;
 
 /// No line has this number.
 const FREE: Line = Line(u64::MAX);
@@ -129,8 +135,8 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         );
         Mshr {
             config,
-            index: Index::new(config.entries),
-            entries: Vec::with_capacity(config.entries as usize),
+            index: Index::new(config.entries.min(FIRST_ENTRIES)),
+            entries: Vec::new(),
             free: NIL,
             used: 0,
             waiters: Slab::new(),
@@ -240,6 +246,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         let entry = Entry { line, payload, first, later: List::EMPTY, parked: List::EMPTY, waiting };
         let id = match self.free {
             NIL => {
+                self.make_room();
                 self.entries.push(entry);
                 self.entries.len() as u32 - 1
             }
@@ -252,6 +259,20 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         };
         self.index.insert(hash(line), id as u16);
         Some(EntryId(id as u16))
+    }
+
+    /// Makes the index larger where one entry more would be too many for it.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        let entries = self.entries.len() as u32;
+        if entries < self.index.room() {
+            return;
+        }
+        self.index = Index::new(2 * entries);
+        for (id, entry) in (0..).zip(&self.entries).filter(|(_, entry)| entry.line != FREE) {
+            self.index.insert(hash(entry.line), id);
+        }
     }
 
     /// Lets `waiter` wait on an entry, behind the others. `false` where as many wait as may: park the

@@ -29,6 +29,24 @@ fn waiters_are_served_before_the_parked_and_in_order() {
 }
 
 #[test]
+fn a_table_grows_to_its_most_entries_and_finds_them_all() {
+    let mut table = table(300, 8);
+    let mut held = BTreeMap::new();
+    for line in 0..450 {
+        let id = table.allocate(Line(line), line as u32).expect("there is room");
+        held.insert(line, id);
+        // Every third is over before the table grows again.
+        if line % 3 == 0 {
+            let (waiters, parked) = served(&mut table, held.remove(&line).expect("it is held"));
+            assert!(waiters.is_empty() && parked.is_empty());
+        }
+    }
+    assert_eq!((table.used(), table.is_full()), (300, true));
+    assert!((0..450).all(|line| table.find(Line(line)) == held.get(&line).copied()));
+    assert!(held.iter().all(|(line, id)| *table.get(*id) == *line as u32));
+}
+
+#[test]
 fn no_more_wait_on_a_line_than_may() {
     let mut table = table(4, 2);
     let id = table.allocate(Line(7), 0).unwrap();

@@ -90,21 +90,19 @@ impl<D: Contents> Slice<D> {
     /// ahead of what came to the slice after them, and of those of their channels that wait for a credit.
     pub(super) fn queue_first<C: Coherence>(
         &mut self,
-        mut items: VecDeque<Item<D>>,
+        items: &VecDeque<Item<D>>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         for level in 0..LEVELS {
-            if let Some(item) = items.iter().find(|item| item.level() == level) {
-                let later = self.uncredited[level].take_lane(self.lane(item.body.line, here));
-                self.queued -= later.len() as u32;
-                items.extend(later);
-            }
-        }
-        while let Some(item) = items.pop_back() {
-            here.shared.stats.queued += 1;
-            self.queues[item.level()].push_front(item);
-            self.starved[item.level()] = None;
-            self.queued += 1;
+            let mut of_level: VecDeque<Item<D>> = items.iter().filter(|item| item.level() == level).copied().collect();
+            let Some(first) = of_level.front() else { continue };
+            let later = self.uncredited[level].take_lane(self.lane(first.body.line, here));
+            self.queued -= later.len() as u32;
+            of_level.extend(later);
+            here.shared.stats.queued += of_level.len() as u64;
+            self.queued += of_level.len() as u32;
+            self.starved[level] = None;
+            self.queues[level].defer(&here.site.protocol, of_level.into_iter());
         }
     }
 

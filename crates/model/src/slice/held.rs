@@ -62,7 +62,7 @@ impl<D: Contents> Slice<D> {
     /// A read has left for another module at `leaves`, on account of a miss register.
     pub(super) fn note_sent<C>(&mut self, register: EntryId, leaves: Ps, here: &SliceContext<'_, '_, C, D>) {
         if here.site.follows_loads() {
-            self.sent[register.index()] = Stamp::of(leaves);
+            self.sent.set(register, Stamp::of(leaves));
         }
     }
 
@@ -79,7 +79,7 @@ impl<D: Contents> Slice<D> {
         if !site.follows_loads() {
             return (Below::default(), 0);
         }
-        let whole = Stamp::of(ready).after(self.sent[register.index()]);
+        let whole = Stamp::of(ready).after(self.sent.get(register));
         let link = time.link.saturating_add(whole.saturating_sub(time.sum()));
         let further = if by == source { 0 } else { site.trip(source, by, mask) };
         (Below { link, ..time }, site.trip(own, source, mask).saturating_add(further))

@@ -12,7 +12,9 @@ use crate::watch::Contents;
 use std::collections::VecDeque;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::elision::LineSet;
-use tombolo_protocol::host::{Arrival, Bulk, Filling, Region, Resuming, Taken, Tried, Waits, WriteBack};
+use tombolo_protocol::host::{
+    Arrival, Backlog, Backlogged, Bulk, Filling, Region, Resuming, Taken, Tried, Waits, WriteBack,
+};
 use tombolo_protocol::{Class, ClassSet, Coherence, Event, Pending, Sharers, Slot};
 use tombolo_types::{Line, Mask, Ps};
 
@@ -78,6 +80,27 @@ impl<C: Coherence, D: Contents> Arrival for Arriving<'_, '_, '_, C, D> {
             return Err(NoRoom);
         }
         slice.run(self.item, self.entry, self.ready, context)
+    }
+}
+
+/// The input queue of a level, at which requests arrive that are wholly here at `ready`.
+pub(super) struct InputQueue<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: Here<'s, 'a, 'o, C, D>,
+    pub(super) level: usize,
+    pub(super) ready: Ps,
+}
+
+impl<C: Coherence, D: Contents> Backlogged for InputQueue<'_, '_, '_, C, D> {
+    type Item = Item<D>;
+
+    #[inline]
+    fn backlog(&mut self) -> &mut Backlog<Item<D>> {
+        &mut self.here.slice.queues[self.level]
+    }
+
+    #[inline]
+    fn take(&mut self, item: &Item<D>) -> bool {
+        self.here.slice.take(item, self.ready, self.here.context) == super::Taken::Yes
     }
 }
 
@@ -201,7 +224,7 @@ impl<C: Coherence, D: Contents> Resuming for Ended<'_, '_, '_, C, D> {
     }
 
     fn defer(&mut self, deferred: VecDeque<Item<D>>) {
-        self.here.slice.queue_first(deferred, self.here.context);
+        self.here.slice.queue_first(&deferred, self.here.context);
     }
 }
 

@@ -10,7 +10,7 @@ use crate::watch::Contents;
 use tombolo_protocol::coherence::Cause;
 use tombolo_protocol::elision::LineSet;
 use tombolo_protocol::{ClassSet, Coherence, Sharers, Slot, host};
-use tombolo_types::{Line, ModuleId, Ps};
+use tombolo_types::{Line, Ps};
 
 impl<D: Contents> Slice<D> {
     /// Drops the lines of some classes and of this extent; their misses on the way become stale. Returns when memory has taken what
@@ -36,7 +36,7 @@ impl<D: Contents> Slice<D> {
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        if actions.invalidate != 0 {
+        if !actions.invalidate.is_empty() {
             self.send_each_invalidation(line, actions, leaves, here);
         }
     }
@@ -49,7 +49,7 @@ impl<D: Contents> Slice<D> {
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let count = u64::from(actions.invalidate.count_ones());
+        let count = u64::from(actions.invalidate.count());
         match actions.cause {
             Cause::Store => {
                 here.shared.stats.invalidations_by_store += count;
@@ -60,7 +60,7 @@ impl<D: Contents> Slice<D> {
         }
         here.shared.stats.invalidation_bytes += count * here.site.weights.control().0;
         let cause = actions.original.unwrap_or(actions.cause);
-        for target in (0..32).filter(|bit| actions.invalidate >> bit & 1 != 0).map(ModuleId) {
+        for target in actions.invalidate {
             let ticket = here.uncore.drains.post_invalidation(here.site.is_beyond(target));
             here.send(leaves, target, Packet::Invalidate { line, cause, ticket });
         }

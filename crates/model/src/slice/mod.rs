@@ -11,7 +11,7 @@
 //!
 //! - `held`: what requests wait for here. `publish`: pages published to their subscribers.
 //! - `request`: requests, from their arrival to what they cause. `past`: those that memory takes in place of the L2. `registers`: which of them may miss.
-//!   `uncredited`: stores that wait for a credit. `fill`: answers.
+//!   `uncredited`: stores that wait for a credit. `fill`: answers. `transfer`: what the host reads and writes between kernels.
 //!   `invalidate`: invalidations and the directory. `write_back`: lines stored and evicted. `prefetch`: hints for the
 //!   host's caches.
 
@@ -24,6 +24,7 @@ mod prefetch;
 mod publish;
 mod registers;
 mod request;
+mod transfer;
 mod uncredited;
 mod write_back;
 
@@ -36,14 +37,14 @@ use crate::departure::Departure;
 use crate::directory::Directory;
 use crate::latency::{Below, Inside, Note, Stamp};
 use crate::message::{Flag, LineRequest};
-use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig};
+use crate::mshr::{ByEntry, EntryId, MAX_ENTRIES, Mshr, MshrConfig};
 use crate::outstanding::Tickets;
 use crate::packet::{Packet, Payload};
 use crate::site::Site;
 use crate::watch::Contents;
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 use tombolo_machine::{MISS_LEVELS, MISS_LIMIT};
+use tombolo_protocol::host::Backlog;
 use tombolo_protocol::{
     Class, Coherence, Event, Homes, LineState, ModuleSet, Pending, Request, Requester, Sharers, Slot, coherence,
 };
@@ -246,7 +247,7 @@ pub struct Slice<D: Contents> {
     directory: Directory<Sharers>,
     mshr: Mshr<Miss, Waiter, Item<D>>,
     registers: Registers,
-    queues: [VecDeque<Item<D>>; LEVELS],
+    queues: [Backlog<Item<D>>; LEVELS],
     /// Requests in its input queues.
     queued: u32,
     /// By level: stores that wait for a credit, with those behind them.
@@ -260,7 +261,7 @@ pub struct Slice<D: Contents> {
     /// What a request takes of the port, at least.
     request: Interval,
     /// By miss register: when its last request left for another module.
-    sent: Vec<Stamp>,
+    sent: ByEntry<Stamp>,
 }
 
 impl<D: Contents> Slice<D> {
@@ -282,7 +283,7 @@ impl<D: Contents> Slice<D> {
             flushes: FxHashMap::default(),
             port: Serializer::new(machine.l2.rate),
             request: crate::convert::request_interval(machine),
-            sent: vec![Stamp::default(); machine.l2.mshrs as usize],
+            sent: ByEntry::default(),
         }
     }
 
@@ -378,13 +379,13 @@ impl<D: Contents> Slice<D> {
                     debug_assert!(self.mshr.find(line).is_none() && self.cache.peek(line).is_none(), "{line} is fed");
                     break;
                 }
-                let Some(&item) = self.queues[level].front() else { break };
+                let Some(&item) = self.queues[level].get(0) else { break };
                 self.starved[level] = None;
                 let now = here.out.now();
                 if self.take(&item, now, here) == Taken::NoRoom {
                     break;
                 }
-                self.queues[level].pop_front();
+                self.queues[level].pop();
                 self.queued -= 1;
                 self.prefetch_queue(level, here.view());
             }
@@ -402,7 +403,7 @@ impl<D: Contents> Slice<D> {
 
     /// Requests that wait for a resource, for a report of who waits for whom.
     pub fn waiting(&self) -> impl Iterator<Item = (&'static str, Line)> + '_ {
-        let queued = self.queues.iter().flatten().map(|item| ("an input queue", item.body.line));
+        let queued = self.queues.iter().flat_map(Backlog::iter).map(|item| ("an input queue", item.body.line));
         let uncredited = self.uncredited.iter().flat_map(Uncredited::requests);
         let uncredited = uncredited.map(|item| ("a lack of store credits", item.body.line));
         let misses = self.mshr.entries().map(|entry| ("a pending miss", self.mshr.line(entry)));
@@ -471,9 +472,9 @@ fn keeps_to_edges<C: Coherence, D: Contents>(
     let (at, protocol) = (here.site.module, &here.site.protocol);
     let requests = actions.forwards.iter().flatten().map(|(to, _)| *to);
     let up: ModuleSet = requests.chain(actions.downgrade).collect();
-    let down = ModuleSet(actions.invalidate);
+    let down: ModuleSet = actions.invalidate.iter().collect();
     let above = protocol.above(at, before.homes);
     let named = |entry| protocol.named(&here.site.map, at, before.line_id, entry);
     let named = before.entry.map_or(ModuleSet::NONE, named);
-    up.without(above) == ModuleSet::NONE && down.without(named) == ModuleSet::NONE
+    up.without(above).is_empty() && down.without(named).is_empty()
 }

@@ -5,8 +5,8 @@ use crate::context::SliceView;
 use crate::message::{LineRequest, Message};
 use crate::mshr::EntryId;
 use crate::watch::Contents;
-use std::collections::VecDeque;
 use tombolo_engine::prefetch;
+use tombolo_protocol::host::Backlog;
 use tombolo_protocol::{Coherence, Request, Requester};
 use tombolo_types::Line;
 
@@ -122,6 +122,6 @@ impl<D: Contents> Slice<D> {
     #[inline]
     fn runs(&self, local: bool) -> bool {
         let levels = if local { &self.queues[..1] } else { &self.queues[1..] };
-        levels.iter().all(VecDeque::is_empty)
+        levels.iter().all(Backlog::is_empty)
     }
 }

@@ -234,16 +234,11 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
 
     /// The least recently added entries leave while the queue is at its watermark and one more store may be under way.
     pub fn drain_to_watermark(&mut self) {
-        let (map, at) = (&self.site.map, self.site.module);
         while let Some(publisher) = &mut self.uncore.publisher
             && publisher.queue.is_at_watermark()
             && self.uncore.drains.has_room(false)
         {
-            let rules = publisher.rules;
-            let may_leave = |line, unanswered| {
-                map.subscribers(line).is_some_and(|subscribers| rules.may_send(subscribers, at, unanswered))
-            };
-            let Some(line) = publisher.oldest(may_leave) else { return };
+            let Some(line) = publisher.queue.oldest() else { return };
             self.publish_entry(line, Drained::Watermark);
         }
     }
@@ -312,7 +307,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
         let leaves = Departure::at(now).after(known - now);
         let targets = rules.targets(subscribers, from);
         let id = std::mem::replace(&mut self.id, self.site.slice_of(from, line));
-        for target in (0..self.site.layout.modules).map(ModuleId).filter(|module| targets.contains(*module)) {
+        for target in targets {
             let tickets = self.uncore.drains.post(LEG_OF_PUBLICATIONS, Tickets::default());
             let packet = Packet::Request(LineRequest { tickets, ..*body });
             self.count_publication(&packet, body);

@@ -1,6 +1,6 @@
 //! Requests at a slice: taken, parked or queued, stepped through the protocol, sent on and answered.
 
-use super::host::{Arriving, Here, NoRoom};
+use super::host::{Arriving, Here, InputQueue, NoRoom};
 use super::{Item, Miss, Slice, Step, Taken, Waiter, Wanted, keeps_to_edges};
 use crate::actions::Actions;
 use crate::context::SliceContext;
@@ -30,10 +30,9 @@ pub(super) struct Answer<D> {
 
 impl<D: Contents> Slice<D> {
     pub(super) fn offer<C: Coherence>(&mut self, item: Item<D>, ready: Ps, here: &mut SliceContext<'_, '_, C, D>) {
-        let level = item.level();
-        if !self.queues[level].is_empty() || self.take(&item, ready, here) == Taken::NoRoom {
+        let mut queue = InputQueue { level: item.level(), ready, here: Here { slice: self, context: here } };
+        if host::offer(&mut queue, item) {
             here.shared.stats.queued += 1;
-            self.queues[level].push_back(item);
             self.queued += 1;
         }
     }

@@ -170,11 +170,13 @@ impl<D: Contents> Slice<D> {
     /// Runs stores of a level that find a credit now, the oldest first, each with those behind it that need none.
     pub(super) fn serve_uncredited<C: Coherence>(&mut self, level: usize, here: &mut SliceContext<'_, '_, C, D>) {
         for _ in 0..self.uncredited[level].stores.len() {
-            let Some(first) = self.uncredited[level].oldest() else { return };
+            let Some(&first) = self.uncredited[level].oldest() else { return };
             if !first.credit_left(here) {
                 if here.uncore.publisher.is_none() {
                     return;
                 }
+                // A store of its lane may have been queued since it came: an atomic waits for that to be published.
+                self.hurry(&first, here);
                 // It lacks what one of another line may find: a place in the queue, or an answer.
                 self.uncredited[level].stores.rotate_left(1);
                 continue;
@@ -185,7 +187,7 @@ impl<D: Contents> Slice<D> {
                     // It lacks a miss register, and those behind it in its lane wait for that too.
                     let rest = self.uncredited[level].give_up(turn, item);
                     self.queued -= rest.len() as u32;
-                    self.queue_first(rest, here);
+                    self.queue_first(&rest, here);
                     break;
                 }
                 self.queued -= 1;

@@ -375,7 +375,7 @@ impl<D: Contents> Sm<D> {
         let (departs, translation) = self.depart(transaction.line, 0, here);
         let now = here.out.now();
         if here.site.follows_loads() {
-            self.asked[entry.index()] = Asked::new(now, departs);
+            self.asked.set(entry, Asked::new(now, departs));
         }
         self.await_translation(transaction.slot, Some(entry), departs.translation());
         let request = Request::Read { mask: asked, scope: transaction.scope };

@@ -92,7 +92,7 @@ impl<D: Contents> Sm<D> {
         if !here.site.follows_loads() {
             return Way { served: Served::L1, stall, legs: Legs::default(), whole: 0 };
         }
-        let Asked { since, l1, tlb, crossbar } = self.asked[register.index()];
+        let Asked { since, l1, tlb, crossbar } = self.asked.get(register);
         let Answered { inside, mut link_queue, mut link_wire, crossbar: back } = time;
         let whole = Stamp::of(here.out.now()).since(since);
         let mut crossbar = crossbar.saturating_add(back);

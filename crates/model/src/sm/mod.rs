@@ -33,7 +33,7 @@ use crate::flags::FlagSet;
 use crate::kernel_slot::KernelSlot;
 use crate::latency::{Answered, Stamp};
 use crate::message::{Flag, Message, Out};
-use crate::mshr::{EntryId, Mshr};
+use crate::mshr::{ByEntry, EntryId, Mshr};
 use crate::pace::KernelCounts;
 use crate::posted::{Drainer, Posted};
 use crate::site::Site;
@@ -211,7 +211,7 @@ pub struct Sm<D: Contents> {
     counts: KernelCounts,
     stalls: Stalls,
     /// By miss register: what its last request took up to the slice.
-    asked: Vec<Asked>,
+    asked: ByEntry<Asked>,
     /// Counters.
     pub stats: SmStats,
 }
@@ -250,8 +250,8 @@ impl<D: Contents> Sm<D> {
             scratchpad: Calendar::new(pass_length(machine)),
             awaited: Vec::new(),
             counts: KernelCounts::default(),
-            stalls: Stalls::new(slots, machine.l1.mshrs),
-            asked: vec![Asked::default(); machine.l1.mshrs as usize],
+            stalls: Stalls::new(slots),
+            asked: ByEntry::default(),
             stats: SmStats::default(),
         }
     }

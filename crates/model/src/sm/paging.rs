@@ -3,6 +3,7 @@
 use super::Sm;
 use crate::context::SmContext;
 use crate::message::Message;
+use crate::page_run::PageRun;
 use crate::stall::Stall;
 use crate::watch::Contents;
 use tombolo_protocol::Protocol;
@@ -64,7 +65,7 @@ impl<D: Contents> Sm<D> {
         let page = here.site.map.page(line);
         if here.shared.pages.load_ends(page) {
             let controller = here.site.layout.controller(here.site.module);
-            here.out.send(here.out.now() + Ps(1), self.id, controller, Message::PageQuiet { page });
+            here.out.send(here.out.now() + Ps(1), self.id, controller, Message::PageQuiet { pages: PageRun::of(page) });
         }
     }
 }

@@ -7,7 +7,7 @@ use super::Sm;
 use super::ready::SLOTS;
 use super::warp::Wait;
 use crate::latency::share;
-use crate::mshr::EntryId;
+use crate::mshr::{ByEntry, EntryId};
 use crate::stall::{Queue, Stall, StallTimes};
 use crate::watch::Contents;
 use tombolo_types::Ps;
@@ -21,7 +21,7 @@ pub(super) struct Stalls {
     /// By warp slot, where its warp `translates`: from when to when an access of its waits for a translation.
     of_warps: Vec<Translates>,
     /// By miss register: the same of its read. What is left of earlier reads is over.
-    of_misses: Vec<Translates>,
+    of_misses: ByEntry<Translates>,
     /// When the last of these is.
     latest: Ps,
 }
@@ -52,13 +52,13 @@ pub(super) struct Translates {
 }
 
 impl Stalls {
-    /// None, of so many warp slots and miss registers.
-    pub(super) fn new(slots: usize, registers: u32) -> Stalls {
+    /// None, of so many warp slots.
+    pub(super) fn new(slots: usize) -> Stalls {
         Stalls {
             times: StallTimes::default(),
             since: [Ps::ZERO; SLOTS],
             of_warps: vec![Translates::default(); slots],
-            of_misses: vec![Translates::default(); registers as usize],
+            of_misses: ByEntry::default(),
             latest: Ps::ZERO,
         }
     }
@@ -155,7 +155,7 @@ impl<D: Contents> Sm<D> {
             let wait = Translates { from: at, until: translated };
             self.note_translation(slot, wait);
             if let Some(entry) = entry {
-                self.stalls.of_misses[entry.index()] = wait;
+                self.stalls.of_misses.set(entry, wait);
                 self.stalls.latest = translated.max(self.stalls.latest);
             }
         }
@@ -184,7 +184,7 @@ impl<D: Contents> Sm<D> {
     #[inline]
     pub(super) fn share_translation(&mut self, slot: usize, entry: EntryId, now: Ps) {
         if self.stalls.latest > now {
-            let wait = self.stalls.of_misses[entry.index()];
+            let wait = self.stalls.of_misses.get(entry);
             if wait.until > now {
                 self.note_translation(slot, Translates { from: wait.from.max(now), ..wait });
             }

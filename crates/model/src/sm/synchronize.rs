@@ -90,6 +90,9 @@ impl<D: Contents> Sm<D> {
             self.warps[slot].forget_latest_result();
             if !self.warps[slot].flag_seen {
                 // Back to the access itself: the poll failed.
+                if l1::failed_poll_invalidates(&here.site.protocol, describe(op).1) {
+                    self.invalidate_l1();
+                }
                 self.warps[slot].stage -= 1;
                 self.poll_again(slot, here.out);
                 return Progress::Blocked;
@@ -127,7 +130,7 @@ impl<D: Contents> Sm<D> {
                     here.shared.count(slot, self.counts.take(slot, &self.stats, &self.stalls.times));
                     (now + way, controller, Message::CtaDrained { slot })
                 }
-                Drainer::Page(page) => (now + way, controller, Message::PageQuiet { page }),
+                Drainer::Pages(pages) => (now + way, controller, Message::PageQuiet { pages }),
             };
             here.out.send(at, self.id, to, message);
         }

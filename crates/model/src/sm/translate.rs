@@ -153,7 +153,7 @@ impl<D: Contents> Sm<D> {
                     if let Some(since) = since
                         && here.site.follows_loads()
                     {
-                        self.asked[register.index()] = Asked::new(since, departs);
+                        self.asked.set(register, Asked::new(since, departs));
                     }
                     let entry = since.is_some().then_some(register);
                     if let Some(warp) = warp {

@@ -48,12 +48,6 @@ impl Never {
     fn release(&self, why: &mut dyn FnMut(&Account), flushes: impl Fn(ModuleId) -> bool) -> Boundary {
         self.all(why, |module| Operation { flush: flushes(module).then_some(Extent::Cache), ..Operation::default() })
     }
-
-    /// Whether a kernel on `on` concerns a module. Of more modules than a set tells apart all are concerned.
-    fn acts(&self, on: ModuleSet, module: ModuleId) -> bool {
-        let is_kernel = on != ModuleSet::NONE;
-        is_kernel && (usize::from(self.modules) > ModuleSet::MOST || on.contains(module))
-    }
 }
 
 impl Elision for Never {
@@ -65,8 +59,8 @@ impl Elision for Never {
         };
         let on = packet.on;
         let invalidates = |module| match self.when {
-            When::EndThenLaunch => self.acts(on, module),
-            When::Launch => on != ModuleSet::NONE,
+            When::EndThenLaunch => on.contains(module),
+            When::Launch => !on.is_empty(),
         };
         let boundary = self.all(why, |module| Operation {
             invalidate: invalidates(module).then_some(Extent::Cache),
@@ -81,7 +75,7 @@ impl Elision for Never {
         let at = self.running.iter().position(|&(running, _)| running == kernel);
         let (_, on) = self.running.remove(at.unwrap_or_else(|| panic!("{kernel:?} ends and was not running")));
         match self.when {
-            When::EndThenLaunch if on != ModuleSet::NONE => self.release(why, |module| self.acts(on, module)),
+            When::EndThenLaunch if !on.is_empty() => self.release(why, |module| on.contains(module)),
             When::EndThenLaunch | When::Launch => Boundary::nothing(self.modules),
         }
     }

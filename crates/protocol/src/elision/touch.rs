@@ -222,7 +222,10 @@ mod tests {
         let labels = [Label { homes: &homes, ..label(lines(0, 8), &uses) }];
         let touches = touches(&labels, TableConfig::default(), Reach::Home, 2, None);
         let found: Vec<_> = touches.iter().map(|touch| (touch.concerns, touch.lines.clone())).collect();
-        assert_eq!(found, [(ModuleSet(1), lines(0, 4).into()), (ModuleSet(2), lines(4, 6).into())]);
+        assert_eq!(
+            found,
+            [(ModuleSet::from_bits(0b01), lines(0, 4).into()), (ModuleSet::from_bits(0b10), lines(4, 6).into())]
+        );
         assert!(touches[0].is_local(ModuleId(0)) && touches[1].is_remote(ModuleId(1)));
         assert!(!touches[1].is_local(ModuleId(0)), "it keeps no copy of lines homed elsewhere");
     }

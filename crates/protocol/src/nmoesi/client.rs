@@ -35,7 +35,14 @@ impl State {
 
 impl fmt::Display for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
+        f.write_str(match self {
+            State::I => "I",
+            State::S => "S",
+            State::E => "E",
+            State::O => "O",
+            State::M => "M",
+            State::N => "N",
+        })
     }
 }
 

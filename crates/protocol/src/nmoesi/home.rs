@@ -6,13 +6,13 @@ use crate::block::{BlockData, ByteSet};
 use crate::coherence::Refusal;
 use crate::node::Effects;
 use crate::nodes::{Access, Event, Node, Of};
-use tombolo_types::ModuleId;
+use tombolo_types::{ModuleId, ModuleSet};
 
 /// What a home knows of a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Entry<B: BlockData> {
-    /// Clients that hold it, or have left without a word: bit `i` is client `i`.
-    pub holders: u32,
+    /// Clients that hold it, or have left without a word.
+    pub holders: ModuleSet,
     /// Who answers for it.
     pub owner: Option<ModuleId>,
     /// The transaction under way.
@@ -65,7 +65,7 @@ pub struct Taking<B: BlockData> {
     /// For what.
     pub goal: Goal,
     /// Those that have not answered.
-    pub from: u32,
+    pub from: ModuleSet,
     /// What the owner had.
     pub of_owner: Bytes<B>,
     /// What the others had, on top.
@@ -75,7 +75,7 @@ pub struct Taking<B: BlockData> {
     /// Whether one that has answered had bytes that memory lacked.
     pub had_bytes: bool,
     /// Those that are to hear when all have answered.
-    pub waiting: u32,
+    pub waiting: ModuleSet,
 }
 
 /// Why clients give up a block.
@@ -95,15 +95,6 @@ pub enum Goal {
         /// Whether it would keep the block.
         keep: bool,
     },
-}
-
-fn bit(client: ModuleId) -> u32 {
-    1 << client.0
-}
-
-/// The clients of a set.
-fn clients(set: u32) -> impl Iterator<Item = ModuleId> {
-    (0..u32::BITS as u8).map(ModuleId).filter(move |client| set & bit(*client) != 0)
 }
 
 pub(super) fn step<const BREAKABLE: bool, B: BlockData>(
@@ -155,7 +146,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
             (Message::Sent { owns }, Some(&Transaction::Forwarding { to })) => {
                 self.entry.transaction = None;
                 if !self.is_broken(BrokenNmoesi::HolderNotRecorded) {
-                    self.entry.holders |= bit(to);
+                    self.entry.holders.add(to);
                 }
                 if !owns && !self.is_broken(BrokenNmoesi::OwnerKeptWhenShared) {
                     self.entry.owner = None;
@@ -186,7 +177,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
 
     /// It has left, with or without a word.
     fn forget(&mut self, client: ModuleId) {
-        self.entry.holders &= !bit(client);
+        self.entry.holders.remove(client);
         if self.entry.owner == Some(client) {
             self.entry.owner = None;
         }
@@ -211,7 +202,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
 
     /// Memory supplies: alone where nobody else may hold the block.
     fn supply(&mut self, to: ModuleId) {
-        let alone = self.entry.holders == 0 || self.is_broken(BrokenNmoesi::SharedGrantedAlone);
+        let alone = self.entry.holders.is_empty() || self.is_broken(BrokenNmoesi::SharedGrantedAlone);
         self.entry.transaction = Some(Transaction::Reading { to, alone });
         self.effects.memory(Access::Read);
     }
@@ -222,7 +213,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         };
         self.entry.transaction = None;
         if !self.is_broken(BrokenNmoesi::HolderNotRecorded) {
-            self.entry.holders |= bit(to);
+            self.entry.holders.add(to);
         }
         let message = if alone {
             self.entry.owner = Some(to);
@@ -236,36 +227,41 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
 
     fn wanted_alone(&mut self, by: ModuleId, holds: bool) {
         // One that has been taken from since it asked lacks everything.
-        let holds = holds && self.entry.holders & bit(by) != 0;
-        let mut others = self.entry.holders & !bit(by);
+        let holds = holds && self.entry.holders.contains(by);
+        let mut others = self.entry.holders.without(ModuleSet::only(by));
         if self.is_broken(BrokenNmoesi::TakesOwnerAlone) {
-            others &= self.entry.owner.map_or(0, bit);
+            others = others.common(self.entry.owner.into_iter().collect());
         }
         self.take(Goal::Alone { to: by, holds }, others, Bytes::default(), Bytes::default());
     }
 
     fn comes_back(&mut self, from: ModuleId, bytes: Bytes<B>, keep: bool) {
-        let is_named = self.entry.holders & bit(from) != 0 || self.is_broken(BrokenNmoesi::StaleWriteBackCounts);
+        let is_named = self.entry.holders.contains(from) || self.is_broken(BrokenNmoesi::StaleWriteBackCounts);
         if !is_named {
             self.effects.send(Node::Client(from), Message::Taken { kept: false });
             return;
         }
         let is_owner = self.entry.owner == Some(from);
-        let others = self.entry.holders & !bit(from);
-        let others = if bytes.set.is_empty() || self.is_broken(BrokenNmoesi::MergeKeepsSharers) { 0 } else { others };
+        let others = self.entry.holders.without(ModuleSet::only(from));
+        let others = if bytes.set.is_empty() || self.is_broken(BrokenNmoesi::MergeKeepsSharers) {
+            ModuleSet::NONE
+        } else {
+            others
+        };
         let none = Bytes::default();
         let (of_owner, own) = if is_owner { (bytes, none) } else { (none, bytes) };
         self.take(Goal::Merged { from, keep }, others, of_owner, own);
     }
 
-    fn take(&mut self, goal: Goal, others: u32, of_owner: Bytes<B>, own: Bytes<B>) {
+    fn take(&mut self, goal: Goal, others: ModuleSet, of_owner: Bytes<B>, own: Bytes<B>) {
         let of_others = Bytes::default();
-        let taking = Taking { goal, from: others, of_owner, of_others, own, had_bytes: false, waiting: 0 };
-        for client in clients(others) {
+        let taking =
+            Taking { goal, from: others, of_owner, of_others, own, had_bytes: false, waiting: ModuleSet::NONE };
+        for client in others {
             self.effects.send(Node::Client(client), Message::Take);
         }
         let at_once = matches!(goal, Goal::Alone { .. }) && self.is_broken(BrokenNmoesi::GrantedBeforeGivenUp);
-        if others == 0 || at_once {
+        if others.is_empty() || at_once {
             self.taken(taking);
         } else {
             self.entry.transaction = Some(Transaction::Taking(taking));
@@ -277,12 +273,14 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         self.forget(by);
         let last = self.is_broken(BrokenNmoesi::OwnerMergedLast);
         let Some(Transaction::Taking(taking)) = &mut self.entry.transaction else { return };
-        taking.from &= !bit(by);
-        taking.waiting |= if waits { bit(by) } else { 0 };
+        taking.from.remove(by);
+        if waits {
+            taking.waiting.add(by);
+        }
         taking.had_bytes |= !bytes.set.is_empty();
         let level = if is_owner && !last { &mut taking.of_owner } else { &mut taking.of_others };
         level.put(bytes);
-        if taking.from == 0
+        if taking.from.is_empty()
             && let Some(Transaction::Taking(taking)) = self.entry.transaction.take()
         {
             self.taken(taking);
@@ -292,7 +290,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     /// All have answered.
     fn taken(&mut self, taking: Taking<B>) {
         let Taking { goal, of_owner: mut merged, of_others, own, had_bytes, waiting, .. } = taking;
-        for client in clients(waiting) {
+        for client in waiting {
             self.effects.send(Node::Client(client), Message::Merged);
         }
         merged.put(&of_others);

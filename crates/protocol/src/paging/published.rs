@@ -2,7 +2,7 @@
 //!
 //! Every module that uses the page unmaps it first, for every one may publish to it.
 
-use super::{BrokenPaging, Change, Holder, Paging, Residence, Step};
+use super::{BrokenPaging, Change, Holder, Paging, Residence, Work};
 use crate::topology::ModuleSet;
 use tombolo_types::ModuleId;
 
@@ -31,19 +31,19 @@ impl Paging {
         let kept = kept.map_or(now.home, Holder::Module);
         let given_up = now.holders().without(kept.set());
         let after = Residence::at(kept, ModuleSet::first(modules));
-        self.ordered(now, [Some(self.unmapped(now)), Some(Step::WriteBack(given_up)), None], after)
+        self.ordered(now, [Some(self.unmapped(now)), Some(Work::WriteBack(given_up)), None], after)
     }
 
     /// Every module that uses a published page unmaps it.
-    fn unmapped(&self, now: &Residence) -> Step {
-        Step::Unmap(if self.is_broken(BrokenPaging::PublishersKept) { now.holders() } else { now.mapped })
+    fn unmapped(&self, now: &Residence) -> Work {
+        Work::Unmap(if self.is_broken(BrokenPaging::PublishersKept) { now.holders() } else { now.mapped })
     }
 
     /// A module subscribes to a published page.
     pub(super) fn subscribed(&self, now: &Residence, home: ModuleId, reader: ModuleId) -> Change {
         let after = Residence { copies: now.copies.and(ModuleSet::only(reader)), ..*now };
-        let copy = Step::Copy { from: now.home, to: Holder::Module(reader) };
-        let written = Step::WriteBack(ModuleSet::only(home));
+        let copy = Work::Copy { from: now.home, to: Holder::Module(reader) };
+        let written = Work::WriteBack(ModuleSet::only(home));
         self.ordered(now, [Some(self.unmapped(now)), Some(written), Some(copy)], after)
     }
 
@@ -51,23 +51,23 @@ impl Paging {
     pub(super) fn left(&self, now: &Residence, leaving: ModuleSet, ends: bool) -> Option<Change> {
         let Holder::Module(home) = now.home else { return None };
         let stay = now.subscribers().without(leaving);
-        let stay = if stay == ModuleSet::NONE { now.home.set() } else { stay };
+        let stay = if stay.is_empty() { now.home.set() } else { stay };
         let gone = now.holders().without(stay);
         let published = !(ends && stay.count() == 1);
-        if !now.published || (gone == ModuleSet::NONE && published) {
+        if !now.published || (gone.is_empty() && published) {
             return None;
         }
         let home = if stay.contains(home) { home } else { stay.lowest()? };
         let copies = stay.without(ModuleSet::only(home));
         let after = Residence { home: Holder::Module(home), copies, mapped: now.mapped, published };
-        Some(self.ordered(now, [Some(self.unmapped(now)), Some(Step::WriteBack(gone)), None], after))
+        Some(self.ordered(now, [Some(self.unmapped(now)), Some(Work::WriteBack(gone)), None], after))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::tests::{A, B, C, set};
-    use super::super::{Access, Mapping, Wanted, Wish};
+    use super::super::{Access, Mapping, Step, Wanted, Wish};
     use super::*;
 
     fn page(subscribers: &[ModuleId]) -> Residence {

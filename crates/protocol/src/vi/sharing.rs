@@ -4,7 +4,7 @@ use super::{Rules, Visit};
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{Cause, Coherence, Message, Requester, ValidInvalid};
 use crate::data::Data;
-use crate::directory::{self, Access, Sharer, Sharers};
+use crate::directory::{self, Access, EntrySet, Sharer, Sharers};
 use crate::node::Effects;
 use crate::topology::Topology;
 use tombolo_types::ModuleId;
@@ -65,7 +65,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
     fn without_forgotten(&self, access: Access, sharers: Sharers) -> Sharers {
         match access {
             Access::RemoteStore(Sharer::Module(_)) if self.broken(BrokenRule::StoreKeepsSiblings) => {
-                Sharers { modules: 0, ..sharers }
+                Sharers { modules: EntrySet::NONE, ..sharers }
             }
             Access::Invalidation if self.broken(BrokenRule::InvalidationForwardedOnce) => {
                 sharers.iter().next().map(Sharers::only).unwrap_or_default()

@@ -1,11 +1,11 @@
 //! The claims of a document: how many came out, and each with what the paper states, what a closed form predicts and
 //! what was measured.
 
-use crate::document::{Claim, ClaimKind, FORETOLD, Repetition, Verdict};
+use crate::document::{Claim, FORETOLD, Repetition, Verdict, by_kind};
 use crate::number::{MISSING, number, quantity};
 use maud::{Markup, html};
 
-/// How many claims of each kind came out.
+/// How many claims of each kind came out, of the default reading alone; those of others are counted apart.
 pub(super) fn tally(claims: &[Claim]) -> Markup {
     html! {
         @if !claims.is_empty() {
@@ -16,6 +16,12 @@ pub(super) fn tally(claims: &[Claim]) -> Markup {
                         @for (verdict, count) in count(&claims) {
                             span class={ "verdict " (class(verdict)) } { (sign(verdict)) " " (count) " " (verdict.name_of(count)) }
                         }
+                        @let others = claims.iter().filter(|claim| !claim.is_default()).count();
+                        @if others > 0 {
+                            span class={ "verdict " (class(Verdict::Shown)) } {
+                                (sign(Verdict::Shown)) " " (others) " of other readings"
+                            }
+                        }
                     }
                 }
             }
@@ -23,15 +29,10 @@ pub(super) fn tally(claims: &[Claim]) -> Markup {
     }
 }
 
-/// The kinds that `claims` has, each with its claims in their order.
-fn by_kind(claims: &[Claim]) -> Vec<(ClaimKind, Vec<&Claim>)> {
-    let of = |kind| (kind, claims.iter().filter(|claim| claim.kind == kind).collect());
-    ClaimKind::ALL.map(of).into_iter().filter(|(_, claims): &(_, Vec<_>)| !claims.is_empty()).collect()
-}
-
-/// The verdicts that `claims` have, each with how often.
+/// The verdicts of the default reading that `claims` have, each with how often.
 fn count(claims: &[&Claim]) -> Vec<(Verdict, usize)> {
-    let of = |verdict| (verdict, claims.iter().filter(|claim| claim.verdict == verdict).count());
+    let default = || claims.iter().filter(|claim| claim.is_default());
+    let of = |verdict| (verdict, default().filter(|claim| claim.verdict == verdict).count());
     Verdict::ALL.map(of).into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
@@ -65,6 +66,7 @@ fn row(claim: &Claim) -> Markup {
             th scope="row" {
                 (claim.text)
                 code.id { (claim.id) }
+                @if !claim.is_default() { p.predicted { "Reading: " (claim.reading) } }
                 @if claim.predicted.is_some() { p.predicted { "Predicted: " (quantity(claim.predicted, &claim.unit)) } }
                 @if claim.foretold { p.predicted { (FORETOLD) } }
                 @if let Some(cause) = &claim.cause { p.cause { b { "Cause: " } (cause) } }

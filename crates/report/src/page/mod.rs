@@ -125,6 +125,7 @@ fn article(document: &Document, one_of_several: bool, charts: Charts) -> Markup 
                 @if one_of_several { h2.title { (document.title) } } @else { h1.title { (document.title) } }
                 dl.facts {
                     div { dt { "Name" } dd { code { (document.paper) } } }
+                    @if !document.readings.is_empty() { div { dt { "Readings" } dd { (document.readings) } } }
                     div { dt { "Scale" } dd { (document.scale) } }
                     div { dt { "Tombolo" } dd { (document.tombolo) } }
                 }

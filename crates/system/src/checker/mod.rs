@@ -5,7 +5,11 @@
 //! happens before a load:
 //! - earlier stores of its own warp, and those before a barrier of its CTA;
 //! - stores that a release and an acquire of wide enough scopes put before it, through a flag;
-//! - all stores of kernels before its own: of its stream, or before what the host waited for (`order`).
+//! - all stores of kernels before its own: of its stream, or before what the host waited for (`order`);
+//! - what the host wrote before its kernel, by copies and by its code.
+//!
+//! The host's own reads are loads like others: a copy from the device, or a read of its code, returns what kernels before it
+//! and the host itself have stored. Where memories have replicas of a line, or pages move, its reads are not judged.
 //!
 //! A load is wrong, too, when the store that it returns happens after it, was issued by nobody or went to other bytes. A
 //! poll that passes on a flag returns the flag's store or a later one. Where stores of an earlier kernel raced, all loads
@@ -60,15 +64,18 @@ pub struct Violation {
 
 /// In which way a load is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// It returned what had been overwritten before it.
+    #[serde(rename = "old")]
     Old,
     /// It returned a store that happens after it, or that nobody had issued.
+    #[serde(rename = "future")]
     Future,
     /// It returned a store to other bytes.
+    #[serde(rename = "misplaced")]
     Misplaced,
     /// A poll passed on its flag and returned bytes older than the store that leaves the flag.
+    #[serde(rename = "early-flag")]
     EarlyFlag,
 }
 
@@ -203,6 +210,8 @@ struct State {
     ctas: u32,
     lines: FxHashMap<Line, History>,
     flags: FxHashMap<Flag, Left>,
+    /// Reads of the host, by their transfer, with the window of each.
+    host_loads: FxHashMap<u32, (u32, Load)>,
     loads: u64,
     stores_in_all: u64,
     violations: u64,
@@ -274,7 +283,7 @@ impl Checker {
             let base = array.map_or(0, |array| self.arrays[array].base);
             Place {
                 array: array.map(|array| self.arrays[array].name.clone()),
-                module: module.to_string(),
+                module: if module == WarpSlot::HOST.module { HOST.to_owned() } else { module.to_string() },
                 launch,
                 bytes: [wrong.from - base, wrong.to - base],
                 violations: wrong.loads,
@@ -295,13 +304,13 @@ impl Checker {
         Checked { loads: state.loads, stores: state.stores_in_all, violations: state.violations, first, places }
     }
 
-    fn report(&self, state: &mut State, slot: WarpSlot, (at, line): (Ps, Line), wrong: Wrong) {
+    fn report(&self, state: &mut State, (slot, launch): (WarpSlot, u32), (at, line): (Ps, Line), wrong: Wrong) {
         let Wrong { grain, kind, why } = wrong;
         state.violations += 1;
         let violation = Violation {
             time_ps: at.0,
             by: name(slot),
-            launch: state.warps.get(&slot).map_or(0, |warp| warp.launch),
+            launch,
             address: line.0 * self.line.bytes() + u64::from(grain) * self.line.grain(),
             kind,
             why,
@@ -381,8 +390,9 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
             warp.found.push(released.clone());
         }
         let Some(returned) = warp.loads.get(usize::from(result)).and_then(|load| load.returned) else { return };
+        let launch = warp.launch;
         if let Some(wrong) = state.poll(flag, &returned) {
-            self.report(state, slot, (returned.at, returned.line), wrong);
+            self.report(state, (slot, launch), (returned.at, returned.line), wrong);
         }
     }
 
@@ -422,7 +432,7 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         load.returned = Some(returned);
         let load = load.clone();
         if let Some(wrong) = state.load(&load, &returned) {
-            self.report(state, slot, (now, line), wrong);
+            self.report(state, (slot, load.launch), (now, line), wrong);
         }
     }
 
@@ -433,10 +443,47 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
     fn atomic(&self, slot: WarpSlot, line: Line, mask: Mask, flag: Flag) -> Version {
         self.state().store(slot, line, mask, flag)
     }
+
+    fn host_reads(&self, number: u32) -> bool {
+        self.host(WarpSlot::HOST);
+        let state = &mut *self.state();
+        let window = state.window();
+        let warp = state.warps.get_mut(&WarpSlot::HOST).expect("the host has begun");
+        warp.sequence += 1;
+        let load = Load { launch: warp.launch, at: warp.now(), knows: warp.knows.clone(), returned: None };
+        // Those of windows before have returned.
+        state.host_loads.retain(|_, (of, _)| *of == window);
+        state.host_loads.insert(number, (window, load));
+        true
+    }
+
+    fn host_read(&self, now: Ps, number: u32, line: Line, mask: Mask, data: Versions) {
+        let state = &mut *self.state();
+        state.loads += 1;
+        let (window, load) = state.host_loads.get(&number).expect("a read of the host has begun").clone();
+        // Where a kernel has begun meanwhile, what it found is no longer told from what came before.
+        if window != state.window() {
+            return;
+        }
+        if let Some(wrong) = state.load(&load, &Returned { at: now, line, mask, data }) {
+            self.report(state, (WarpSlot::HOST, load.launch), (now, line), wrong);
+        }
+    }
+
+    fn host_writes(&self, line: Line, mask: Mask) -> Option<Versions> {
+        self.host(WarpSlot::HOST);
+        Some(Versions::of(self.state().store(WarpSlot::HOST, line, mask, Flag::NONE)))
+    }
 }
+
+/// The host, as a report names it where no core of it is modelled.
+const HOST: &str = "host";
 
 /// A warp slot, as a report names it.
 fn name(slot: WarpSlot) -> String {
+    if slot == WarpSlot::HOST {
+        return format!("the {HOST}");
+    }
     format!("{} {} warp {}", slot.module, slot.sm, slot.slot)
 }
 

@@ -156,3 +156,48 @@ fn behind_a_barrier_all_streams_have_stored() {
     run.load(1, LINE, Versions::default());
     assert_eq!(run.kinds(), [Kind::Old]);
 }
+
+/// What the host reads between kernels.
+fn host_loads(run: &Run, number: u32, data: Versions) {
+    assert!(run.0.host_reads(number));
+    run.0.host_read(Ps(1), number, LINE, Mask::ALL, data);
+}
+
+#[test]
+fn the_host_reads_what_kernels_have_stored() {
+    let run = Run::new();
+    let [first, second] = [run.store(0, Flag::NONE), run.store(0, Flag::NONE)];
+    host_loads(&run, 0, second);
+    assert_eq!(run.kinds(), []);
+    host_loads(&run, 1, first);
+    assert_eq!(run.kinds(), [Kind::Old]);
+    assert_eq!(run.0.checked().first[0].by, "the host");
+}
+
+#[test]
+fn a_kernel_reads_what_the_host_wrote_before_it() {
+    let commands = [Command::launch(0, 0), Command::Host { phase: 0 }, Command::launch(0, 0)];
+    let run = Run::of(&commands);
+    let stored = run.store(0, Flag::NONE);
+    let written = run.0.host_writes(LINE, Mask::ALL).expect("it is checked");
+    host_loads(&run, 0, written);
+    run.launch(1);
+    run.load(0, LINE, written);
+    assert_eq!(run.kinds(), []);
+    run.load(1, LINE, stored);
+    assert_eq!(run.kinds(), [Kind::Old]);
+}
+
+#[test]
+fn the_host_reads_what_it_has_written_itself() {
+    let run = Run::new();
+    let stored = run.store(0, Flag::NONE);
+    let early = run.0.host_reads(7);
+    let written = run.0.host_writes(LINE, Mask::ALL).expect("it is checked");
+    // What it began to read before it wrote may return the kernel's.
+    run.0.host_read(Ps(1), 7, LINE, Mask::ALL, stored);
+    host_loads(&run, 8, written);
+    assert_eq!((early, run.kinds()), (true, vec![]));
+    host_loads(&run, 9, stored);
+    assert_eq!(run.kinds(), [Kind::Old]);
+}

@@ -109,7 +109,7 @@ impl State {
         let mut overwriting = newer.filter(|&store| store != version && before(store));
         if let Some(store) = overwriting.find(|&store| !current || self.is_before(version, store)) {
             let own = current && self.known(version).launch == load.launch;
-            let was = if own { "an earlier store of its kernel" } else { "what an earlier kernel left" };
+            let was = if own { "an earlier store of its kernel" } else { "what an earlier kernel or the host left" };
             let by = name(self.known(store).by);
             return Some((Kind::Old, format!("it returned {was}, which {by} had overwritten before it")));
         }
@@ -118,7 +118,7 @@ impl State {
         }
         let mut left = history.older.to(grain)?.peekable();
         let fits = if left.peek().is_none() { version == 0 } else { left.any(|store| store == version) };
-        (!fits).then(|| (Kind::Old, "it returned what an earlier kernel had overwritten".to_owned()))
+        (!fits).then(|| (Kind::Old, "it returned what an earlier kernel or the host had overwritten".to_owned()))
     }
 
     /// Why a load cannot have returned this version of the current window, however its stores are ordered.

@@ -73,13 +73,14 @@ fn by_array(lines: &LineSet, arrays: &[(u32, Lines)]) -> Vec<(Option<u32>, u64)>
 mod tests {
     use super::*;
     use crate::directed::{Cta, Directed};
+    use crate::placement::TouchOrder;
     use tombolo_design::scheduling::CtaCut;
     use tombolo_types::{Mask, Order};
 
     /// By array, writer and reader the lines that `kernels` of two CTAs exchange between two modules.
     fn lines(kernels: Vec<Vec<Cta>>) -> Vec<(Option<u32>, u8, u8, u64)> {
         let program = Directed::with_arrays(kernels, &[("x", 0..8), ("y", 8..16)]);
-        let movement = Movement::find(&*program, CtaCut::Contiguous, 2, 32).expect("it decodes");
+        let movement = Movement::find(&*program, CtaCut::Contiguous, TouchOrder::new(2, 32)).expect("it decodes");
         let told = |one: Exchange| (one.array, one.writer.0, one.reader.0, one.bytes / 128);
         movement.exchanges(&*program).into_iter().map(told).collect()
     }

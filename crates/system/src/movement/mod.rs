@@ -29,7 +29,7 @@ pub use exchange::Exchange;
 pub(crate) use host_copies::HostCopier;
 pub use matrix::{ArraySharing, Flow, PageKind, PageKinds};
 
-use crate::placement::FirstTouch;
+use crate::placement::{FirstTouch, TouchOrder};
 use crate::survey::{Launch, Reader, Touch, accesses, survey};
 use marks::Marks;
 use rustc_hash::FxHashMap;
@@ -78,14 +78,14 @@ pub struct Movement {
 }
 
 impl Movement {
-    /// Walks over `program` on `modules` GPUs of one module each that share grids as `cut` says, with pages of
-    /// `lines_per_page` lines, a power of two.
+    /// Walks over `program` on the GPUs that `order` names, of one module each, which share grids as `cut` says.
     ///
     /// # Errors
     /// The recording is damaged.
-    pub fn find(program: &dyn Program, cut: CtaCut, modules: u8, lines_per_page: u64) -> Result<Movement, StreamError> {
-        let mut walk = Walk::new(modules, lines_per_page);
-        survey(program, cut, Shape { gpus: modules, modules_per_gpu: 1 }, &mut [&mut walk])?;
+    pub fn find(program: &dyn Program, cut: CtaCut, order: TouchOrder) -> Result<Movement, StreamError> {
+        let shape = Shape { gpus: order.modules, modules_per_gpu: 1 };
+        let mut walk = Walk::new(order);
+        survey(program, cut, shape, &mut [&mut walk])?;
         Ok(walk.finish())
     }
 
@@ -156,17 +156,17 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// On a machine of `modules` modules and pages of `lines_per_page` lines, a power of two.
-    pub fn new(modules: u8, lines_per_page: u64) -> Walk {
+    /// On the modules and pages that `order` names.
+    pub fn new(order: TouchOrder) -> Walk {
         Walk {
-            lines_per_page,
-            modules,
+            lines_per_page: order.lines_per_page,
+            modules: order.modules,
             numbers: FxHashMap::default(),
             kernels: Vec::new(),
             at: None,
             marks: Marks::default(),
-            touched: FirstTouch::new(modules, lines_per_page),
-            written: FirstTouch::new(modules, lines_per_page),
+            written: FirstTouch::of(order.clone(), |touch| touch != Touch::Load),
+            touched: FirstTouch::new(order),
         }
     }
 
@@ -220,7 +220,6 @@ impl Reader for Walk {
             }
         }
         self.touched.cta(module, rank, stream);
-        let stores = (0..).zip(accesses(stream)).filter(|(_, (touch, _))| *touch != Touch::Load);
-        self.written.note(module, rank, stores.map(|(place, (_, access))| (place, access.line)));
+        self.written.cta(module, rank, stream);
     }
 }

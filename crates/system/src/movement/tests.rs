@@ -6,13 +6,13 @@ use tombolo_design::placement::Copied;
 use tombolo_model::schedule::{PageMove, PeerCopy, Remap, Schedule};
 use tombolo_protocol::elision::Lines;
 use tombolo_types::stream::{AtomicResult, Command};
-use tombolo_types::{Devices, Line, LineSize, Mask, Order};
+use tombolo_types::{Line, LineSize, Mask, Order};
 
 /// Lines of a page.
 const PAGE: u64 = 8;
 
 fn find(program: &Directed, modules: u8) -> Movement {
-    Movement::find(program, CtaCut::Contiguous, modules, PAGE).expect("it decodes")
+    Movement::find(program, CtaCut::Contiguous, TouchOrder::new(modules, PAGE)).expect("it decodes")
 }
 
 /// A CTA of one warp that reads lines and writes lines.
@@ -112,7 +112,7 @@ fn hulls_that_overlap_are_said_and_so_are_bytes_that_two_write() {
 
 #[test]
 fn a_kernel_launched_on_another_gpu_is_another_senders() {
-    let on = |device| On::Modules(Devices::only(device));
+    let on = |device| On::module(ModuleId(device));
     let launch = |device| Command::Launch { kernel: 0, stream: 0, on: on(device) };
     let program = Directed::with_arrays(vec![vec![cta(0..0, 0..4)]], &[("a", 0..8)]);
     let program = program.issuing(vec![launch(0), launch(1), launch(0)]);

@@ -7,10 +7,15 @@ use common::hosted as machine;
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
+use tombolo_protocol::BrokenRule;
 use tombolo_system::directed::{Cta, Directed, HostLines, Warp};
 use tombolo_system::host::BlocksRecord;
+use tombolo_system::run::run_checked;
 use tombolo_system::{RunRecord, RunSpec};
 use tombolo_types::{LineSize, Mask, Order, Scope};
+use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::record::RecordOptions;
+use tombolo_workload::scale::Scale;
 
 /// Lines of a block.
 const BLOCK: u64 = 32;
@@ -299,6 +304,69 @@ fn a_gpu_that_fetches_what_the_host_wrote_gets_lines_of_its_cache_that_are_dirty
     assert_eq!(of.fetched, blocks_written);
     assert!((1..=cached).contains(&of.from_peers), "{of:?}");
     assert_eq!(of.from_peers + memory.read_bytes / 4096, blocks_written, "{of:?}, {memory:?}");
+}
+
+/// Bytes a second at which a GPU fetches blocks that the host has written, over links that outrun the host's memory.
+fn fetched_per_second(settings: &[&str]) -> f64 {
+    let written = 256 * 4096;
+    let fast = ["gpu_link.rate=400GB/s", "llc.ways=16", "llc.directory_blocks=512"];
+    let machine = machine(&[&fast[..], settings].concat());
+    let host = tombolo_types::HostPhase { reads: Vec::new(), writes: std::iter::once(0..written).collect() };
+    let lines = 0..written / 4096 * BLOCK;
+    // A line of each block, 32 blocks an instruction: what waits for the host waits side by side.
+    let blocks_of = |warp: u64| (0..32).map(move |block| (32 * warp + block) * BLOCK);
+    let read = (0..written / 4096 / 32).fold(Cta::new(), |cta, own| cta.warp(|warp| _ = warp.read(blocks_of(own))));
+    let program = Directed::of_arrays(LineSize::B128, vec![vec![read]], &[("data", lines)], &[])
+        .between(host, tombolo_types::HostPhase::default());
+    let record = simulate(&machine, &umh(&[]), &program);
+    assert_eq!(blocks(&record).from_peers, written / 4096, "the host's cache answers for all: {:?}", blocks(&record));
+    written as f64 / (record.kernels[0].end_s - record.kernels[0].start_s)
+}
+
+#[test]
+fn the_hosts_cache_sends_a_block_no_faster_than_its_port_and_host_memory_have_the_lines() {
+    let (quick, slow) = (fetched_per_second(&["llc.rate=400GB/s"]), fetched_per_second(&["llc.rate=10GB/s"]));
+    assert!((8e9..10e9).contains(&slow) && quick > 4.0 * slow, "from the cache: {quick} and {slow} bytes a second");
+    let left = fetched_per_second(&["llc.rate=400GB/s", "llc.bytes=8KiB"]);
+    assert!((15e9..38.4e9).contains(&left), "lines that have left the cache: {left} bytes a second");
+}
+
+#[test]
+fn reduction_fetches_no_faster_than_host_memory_has_what_left_a_small_cache() {
+    let mut machine = tombolo_machine::machine("umh-1-nvlink").expect("a preset");
+    tombolo_design::apply(&["llc.bytes=8KB"], &mut machine, &mut []).expect("settings a machine has");
+    let machine = Arc::new(machine.check().expect("a machine that fits"));
+    let workload = find("reduction").expect("a workload that ships");
+    let given = [("elements".to_owned(), "524288".to_owned())];
+    let request = Request::new(workload, Scale::FULL, &given, 1).unwrap_or_else(|error| panic!("{error}"));
+    let options = RecordOptions { line: machine.line, warp_width: machine.sm.warp_width, ..RecordOptions::default() };
+    let program = Arc::new(record(workload, &request, &options, Mode::Auto).expect("it runs"));
+    let host_memory = machine.host_memory.as_ref().expect("it has a host").rate.0 as f64;
+    let spec = RunSpec { machine, design: umh(&[]), program, pages: None, threads: 1 };
+    let record = tombolo_system::run(&spec).unwrap_or_else(|error| panic!("{error}"));
+    let fetched = (blocks(&record).fetched * 4096) as f64;
+    let took: f64 = record.kernels.iter().map(|kernel| kernel.end_s - kernel.start_s).sum();
+    assert!(fetched / took <= host_memory, "{} bytes a second", fetched / took);
+    assert!(record.host_memory.expect("the host takes part").read_bytes as f64 > 0.9 * fetched);
+}
+
+#[test]
+fn requests_of_a_block_keep_their_order_where_registers_and_places_are_few() {
+    let machine = machine(&["l2.mshrs=3", "l2.slices=1", "l2.bytes=1MiB", "stack.bytes=16KiB"]);
+    // Every warp has a line of its own in every block.
+    let strong = Order::relaxed(Scope::Gpu);
+    let touches = |warp: &mut Warp<'_>, own: u64| {
+        for turn in 0..64 {
+            let line = (13 * turn + 7 * own) % 64 * BLOCK + own;
+            warp.write([line]).load([line], strong);
+        }
+    };
+    let cta = (0..32).fold(Cta::new(), |cta, own| cta.warp(|warp| touches(warp, own)));
+    let program = program(vec![vec![cta]], &[]);
+    simulate(&machine, &umh(&[]), &program);
+    let spec = RunSpec { machine, design: umh(&[]), program, pages: None, threads: 1 };
+    let broken = run_checked(&spec, BrokenRule::RequestPassesDeferred).unwrap_or_else(|error| panic!("{error}"));
+    assert!(broken.check.expect("a checked run").violations > 0, "a request that passes others of its line is seen");
 }
 
 #[test]

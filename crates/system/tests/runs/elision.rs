@@ -212,7 +212,11 @@ fn stores_reach_memory_each_time_under_nhcc_once_a_kernel_under_viper_and_once_i
     let step = || kernel(|chiplet, warp| write(warp, page(0, chiplet)));
     let written = |name: &str, settings: &[&str]| {
         let kernels = (0..kernels).map(|_| step()).collect();
-        let (record, _) = logged((name, settings), kernels, &[("a", 0..4 * PAGE)], &[]);
+        // No store waits in memory for another of its line.
+        let machine = machine(&["dram.write_queue=2"]);
+        let program = Directed::of_arrays(machine.line, kernels, &[("a", 0..4 * PAGE)], &[]);
+        let logged = run_logged(&spec(&machine, (name, settings), program));
+        let (record, _) = logged.unwrap_or_else(|error| panic!("{error}"));
         (record.coherence["memory_write_bytes"], record.dram.write_bytes)
     };
     let lines = CHIPLETS * PAGE * LINE;

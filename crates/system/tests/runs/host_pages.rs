@@ -141,6 +141,18 @@ fn words_that_host_and_gpus_write_to_one_line_are_all_there() {
 }
 
 #[test]
+fn a_line_of_which_the_host_has_written_a_part_is_read_whole() {
+    let setup = HostPhase { reads: Vec::new(), writes: vec![0..8, 3 * 128..3 * 128 + 64] };
+    let results = HostPhase { reads: vec![0..4 * 128], writes: Vec::new() };
+    let kernels = vec![kernel(0, PAGE..PAGE + 1, false)];
+    let program = program(kernels, &[], [0..0, 0..0]);
+    let program = program.between(setup, results);
+    // What a load finds in the cache comes ahead of the sectors that memory adds.
+    let record = simulate(&machine(&["l1.sector_bytes=32"]), &managed(&[]), &program);
+    assert_eq!(paging(&record).host_faults, 0, "the page has stayed on the host");
+}
+
+#[test]
 fn workloads_find_what_they_must_on_umhs_machines() {
     let machine = tombolo_machine::machine("umh-4-nvlink").and_then(|machine| machine.check()).expect("it ships");
     let machine = Arc::new(machine);

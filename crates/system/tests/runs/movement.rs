@@ -5,6 +5,7 @@ use tombolo_design::placement::Copied;
 use tombolo_design::scheduling::CtaCut;
 use tombolo_model::schedule::Schedule;
 use tombolo_system::movement::{Movement, PageKind};
+use tombolo_system::placement::TouchOrder;
 use tombolo_types::LineSize;
 use tombolo_types::stream::Program;
 use tombolo_workload::bench::{self, Request, find, record};
@@ -42,7 +43,7 @@ struct Found {
 
 fn found(name: &str, parameters: &str) -> Found {
     let program = recorded(name, parameters);
-    let movement = Movement::find(&*program, CtaCut::Contiguous, GPUS, PAGE).expect("it decodes");
+    let movement = Movement::find(&*program, CtaCut::Contiguous, TouchOrder::new(GPUS, PAGE)).expect("it decodes");
     let copies = |which| copied(&movement.copies(&*program, which).0);
     let (hints, latest) = (movement.hints(&*program).0, movement.latest_writers(&*program).0);
     let kinds = movement.sharing(&*program).into_iter().map(|row| {

@@ -252,6 +252,29 @@ fn a_page_of_one_gpu_is_published_no_more() {
     assert_eq!(published(&record).subscribers.get("1"), Some(&GPUS));
 }
 
+/// Pages of four lines, of which each GPU writes the first line of a part of them, in two iterations.
+fn spread(pages: u64) -> Arc<Directed> {
+    let part = pages / GPUS;
+    let write = |gpu: u64| Cta::new().warp(|w| (gpu * part..(gpu + 1) * part).for_each(|page| _ = w.write([page * 4])));
+    over(pages * 4, vec![(0..GPUS).map(write).collect()]).launched(&[0, 0])
+}
+
+#[test]
+fn every_page_changes_at_the_end_of_tracking_by_few_messages() {
+    // Times the GPUs, more than an event queue has names for at one time.
+    let pages = 40_000;
+    let machine = apart(GPUS, &["page_bytes=512B"]);
+    let under = |name| {
+        let program = spread(pages);
+        run(&RunSpec { machine: Arc::clone(&machine), design: design(name, &[]), program, pages: None, threads: 1 })
+            .unwrap_or_else(|error| panic!("{error}"))
+    };
+    let (tracked, all) = (under("gps"), under("gps-all-to-all"));
+    assert_eq!(tracked.paging.as_ref().expect("pages change").shootdowns, pages);
+    assert_eq!(published(&tracked).subscribers.get("1"), Some(&pages));
+    assert!(tracked.host.events < all.host.events, "{} events, {} without", tracked.host.events, all.host.events);
+}
+
 #[test]
 fn all_gpus_get_what_two_subscribers_would() {
     let steady = |name, launches: &[u32]| {
@@ -308,6 +331,23 @@ fn an_atomic_with_a_result_of_who_has_no_replica_is_answered_when_all_have_its_v
     assert_eq!(published(&record).drains.atomic, 50);
     // Three trips a line: the entry and its acknowledgment, the atomic, the value, and back.
     assert!(record.time_s > 50.0 * 3.0 * 2.0 * 128e-9, "{}", record.time_s);
+}
+
+#[test]
+fn a_store_behind_an_unanswered_atomic_of_its_line_is_not_published_ahead_of_its_value() {
+    let first = vec![writes(0..PAGE), reads(0..PAGE), reads(0..PAGE), Cta::new()];
+    let stores = |atomic: bool| {
+        let cta = Cta::new().warp(|w| {
+            if atomic {
+                w.atomic([0], RELAXED, AtomicResult::Returned);
+            }
+            w.write([0]);
+        });
+        let program = over(PAGE, vec![first.clone(), only(3, cta)]).launched(&[0, 0, 1]);
+        simulate(&apart(GPUS, &[]), "gps", &[], &program).time_s
+    };
+    // The kernel's end sends the store: three trips later, to the home with the atomic, to the others, and back.
+    assert!(stores(true) - stores(false) > 3.0 * 128e-9, "{} and {} s", stores(true), stores(false));
 }
 
 #[test]

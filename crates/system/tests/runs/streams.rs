@@ -8,7 +8,7 @@ use tombolo_system::directed::{Cta, Directed};
 use tombolo_system::record::KernelRecord;
 use tombolo_system::{RunRecord, RunSpec, run, run_checked};
 use tombolo_types::stream::Command;
-use tombolo_types::{Devices, GpuId, ModuleId, On, Order, Scope};
+use tombolo_types::{GpuId, ModuleId, ModuleSet, On, Order, Scope};
 
 /// CTAs of a grid: one a module of the machine.
 const CTAS: u64 = 16;
@@ -90,7 +90,7 @@ fn kernels_on_different_gpus_do_not_meet() {
 
 #[test]
 fn a_launch_on_modules_is_cut_over_them() {
-    let on = On::Modules(Devices(0b1000_0000_0000_0010));
+    let on = On::Modules(ModuleSet::from_bits(0b1000_0000_0000_0010));
     let record = ran(vec![streaming(0, 8)], vec![launch_on(0, 0, on)]);
     let transactions: Vec<u64> = record.gpus.iter().map(|gpu| gpu.transactions).collect();
     assert_eq!(transactions, [CTAS * 8, 0, 0, CTAS * 8]);
@@ -264,7 +264,7 @@ fn on_chiplets(settings: &[&str], name: &str) -> RunRecord {
         (0..16).map(cta).collect::<Vec<_>>()
     };
     let kernels = vec![own(0), own(1)];
-    let [low, high] = [0b0011, 0b1100].map(|set| On::Modules(Devices(set)));
+    let [low, high] = [0b0011, 0b1100].map(|set| On::Modules(ModuleSet::from_bits(set)));
     let one = |kernel, stream, on| launch_on(kernel, stream, on);
     let side = [one(0, 0, low), one(1, 1, high), one(0, 0, low), one(1, 1, high), Command::Barrier];
     let crossed = [one(0, 0, high), one(1, 1, low), one(1, 1, On::All), Command::Barrier];

@@ -72,3 +72,24 @@ fn polls_of_one_line_for_two_flags_do_not_wait_for_each_other() {
         assert!(record.sm["failed_polls"] < 1_000, "{name}: {} polls failed", record.sm["failed_polls"]);
     }
 }
+
+#[test]
+fn an_acquiring_poll_that_fails_drops_its_l1_where_the_design_says_so() {
+    let run = |polls: &str, order: Order| {
+        let mut ctas = vec![Cta::new(); 16];
+        ctas[4] = Cta::new().warp(|warp| _ = warp.wait_until(0, 0, order));
+        ctas[0] =
+            Cta::new().warp(|warp| _ = warp.compute(5000).store([0], Mask::ALL, Order::release(Scope::Sys)).signal(0));
+        let setting = format!("design.polls={polls}");
+        let sm = simulate(&machine(&[]), design("peer", &[&setting]), Directed::new(vec![ctas])).sm;
+        assert!(sm["failed_polls"] > 1, "the flag was there before anybody polled");
+        (sm["l1_invalidations"], sm["failed_polls"])
+    };
+    let acquire = Order::acquire(Scope::Sys);
+    let (kept, _) = run("keep-l1", acquire);
+    let (dropped, failed) = run("drop-l1", acquire);
+    assert_eq!(dropped, kept + failed);
+    // A relaxed poll acquires nothing, seen or not.
+    let relaxed = Order::relaxed(Scope::Sys);
+    assert_eq!(run("drop-l1", relaxed).0, run("keep-l1", relaxed).0);
+}

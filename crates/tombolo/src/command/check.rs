@@ -1,5 +1,6 @@
 //! `check`: whether designs keep what they promise, by exhausting small programs.
 
+use crate::allowed::Allowed;
 use crate::failure::Failure;
 use crate::hardware::{refuse_twice, told};
 use crate::output::{OutputArguments, complain};
@@ -7,13 +8,15 @@ use crate::progress::Progress;
 use crate::provenance::provenance;
 use crate::threads::ThreadsArgument;
 use crate::verdict::{Host, Verification};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 use tombolo_attack::{Attack, Target, TimedReport, attack, shipped};
 use tombolo_check::explore::Decides;
 use tombolo_check::verify::mutants::{Asked, Mutant, catch, mutants};
-use tombolo_check::verify::{Budget, Case, Design, PLACEMENTS_OF_RANDOM, Watch, read_tests, verify};
+use tombolo_check::verify::{
+    Budget, Case, Design, Observations, PLACEMENTS_OF_RANDOM, Watch, answers, compare, read_tests, verify,
+};
 use tombolo_design::elision::{Cpelide, Table};
 use tombolo_design::{Boundary, DesignConfig, Elision, design, list_designs};
 use tombolo_experiment::campaign::Watcher;
@@ -21,8 +24,8 @@ use tombolo_protocol::catalogue::facts;
 
 const STATUS: &str =
     "Exit status: 0 every test was run and nothing is wrong; 1 a violation was found, or a broken protocol was not
-caught, whatever else happened; 2 the input was wrong, or a test is unreadable or unsupported (the others are
-run, and the document is written). `bounded` and `not promised` are answers.";
+caught, or something was observed that the model does not allow, whatever else happened; 2 the input was wrong, or a
+test is unreadable or unsupported (the others are run, and the document is written). `bounded` and `not promised` are answers.";
 
 /// What to check.
 #[derive(clap::Args)]
@@ -33,24 +36,32 @@ pub(crate) struct Arguments {
     designs: Vec<String>,
     /// Litmus test, or a folder of .litmus files, searched to its depths; may be repeated [default, without --random
     /// and --mutants: the tests that ship]
-    #[arg(long, value_name = "FILE|DIR")]
+    #[arg(long = "litmus", value_name = "FILE|DIR")]
     litmus: Vec<PathBuf>,
     /// Checks N random programs, whose final states the memory model itself is asked for
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
+    #[arg(long = "random", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
     random: Option<u64>,
     /// The series of random programs; with --timed, the first run
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long = "seed", value_name = "S", default_value_t = 1)]
     seed: u64,
     /// Attacks the timing model in place of exploring: N runs a design [without N: 1000] of the tests named, or of
     /// those that ship and random programs, on drawn machines with drawn delays
-    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "1000", value_parser = clap::value_parser!(u64).range(1..=10_000_000), allow_negative_numbers = true)]
+    #[arg(long = "timed", value_name = "N", num_args = 0..=1, default_missing_value = "1000", value_parser = clap::value_parser!(u64).range(1..=10_000_000), allow_negative_numbers = true)]
     timed: Option<u64>,
     /// Breaks the designs' protocols on purpose, one rule at a time, and shows which of the tests that ship catch each:
     /// up to three, or how many of `all`
-    #[arg(long, value_name = "TESTS", num_args = 0..=1, default_missing_value = "enough")]
+    #[arg(long = "mutants", value_name = "TESTS", num_args = 0..=1, default_missing_value = "enough")]
     mutants: Option<MutantTests>,
+    /// Lists in place of exploring what the memory model allows: every outcome of a litmus test, or of those of a folder,
+    /// and which are sequentially consistent; may be repeated
+    #[arg(long = "model", value_name = "FILE|DIR", conflicts_with_all = ["designs", "litmus", "random", "seed", "timed", "mutants"])]
+    model: Vec<PathBuf>,
+    /// Holds observations of a device to --model: a table with the columns test, placement, outcome and count, for files
+    /// named TEST@PLACEMENT.litmus
+    #[arg(long = "observed", value_name = "FILE.csv", requires = "model")]
+    observed: Option<PathBuf>,
     /// Accepts tests that are unreadable or unsupported: the exit status is that of the others
-    #[arg(long)]
+    #[arg(long = "partial")]
     partial: bool,
     #[command(flatten)]
     threads: ThreadsArgument,
@@ -62,8 +73,10 @@ pub(crate) struct Arguments {
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum MutantTests {
     /// Those that its rule names, then others, until three have caught it; random programs where fewer do
+    #[value(name = "enough")]
     Enough,
     /// All that ship, and all random programs of the series
+    #[value(name = "all")]
     All,
 }
 
@@ -79,6 +92,9 @@ impl MutantTests {
 impl Arguments {
     /// Checks, and prints what came of it.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
+        if !self.model.is_empty() {
+            return self.model_answers();
+        }
         if self.seed != 1 && self.random.is_none() && self.timed.is_none() {
             let reason = "nothing is drawn; it goes with --random or --timed".to_owned();
             return Err(Failure::Argument { flag: "--seed", value: self.seed.to_string(), reason });
@@ -103,6 +119,28 @@ impl Arguments {
         let label = if self.partial { "warning" } else { "error" };
         verification.notes().iter().for_each(|note| complain(&format!("{label}: {note}")));
         Ok(ExitCode::from(verification.status(self.partial)))
+    }
+
+    /// Asks the model for the outcomes of the tests named, and holds what was observed to them.
+    fn model_answers(&self) -> Result<ExitCode, Failure> {
+        let mut cases = Vec::new();
+        for path in &self.model {
+            cases.extend(read_tests(path)?);
+        }
+        let files = cases.iter().filter_map(|case| case.file.as_deref().map(Path::new));
+        self.output.check(files.chain(self.observed.as_deref()))?;
+        let observed = self.observed.as_deref().map(Observations::read).transpose()?;
+        let (threads, started) = (self.threads.count(), Instant::now());
+        let progress = Progress::over(cases.len(), "tests");
+        let answers = answers(&cases, threads, &progress);
+        drop(progress);
+        let compared = observed.map(|observed| compare(&answers, &observed)).transpose()?;
+        let host = Host { wall_s: started.elapsed().as_secs_f64(), threads };
+        let allowed = Allowed::new(answers, compared, host);
+        self.output.give(&allowed, provenance(threads, &[]), true, |colours| allowed.text(colours))?;
+        let label = if self.partial { "warning" } else { "error" };
+        allowed.notes().iter().for_each(|note| complain(&format!("{label}: {note}")));
+        Ok(ExitCode::from(allowed.status(self.partial)))
     }
 
     /// What comes of `runs` timed runs under each design.

@@ -31,14 +31,14 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
     /// Designs: names of `list designs`, or paths of .toml files
-    #[arg(long, value_name = "A,B,…", required = true, num_args = 1.., value_delimiter = ',')]
+    #[arg(long = "designs", value_name = "A,B,…", required = true, num_args = 1.., value_delimiter = ',')]
     designs: Vec<String>,
     /// Workloads of `list workloads`, each with its parameters, and traces: triad,elements=4096,trace:PATH; a PATH with a
     /// comma goes in double quotes: 'trace:"a,b"'
-    #[arg(long, value_name = "W[,KEY=VALUE…]|trace:PATH", required = true, num_args = 1..)]
+    #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH", required = true, num_args = 1..)]
     workload: Vec<String>,
     /// The design that speed-ups are over [default: the first]
-    #[arg(long, value_name = "A")]
+    #[arg(long = "baseline", value_name = "A")]
     baseline: Option<String>,
     #[command(flatten)]
     time: TimeArgument,
@@ -47,18 +47,18 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     threads: ThreadsArgument,
     /// Tells launches too: in text those of one name together, by time; in JSON a row each
-    #[arg(long)]
+    #[arg(long = "kernels")]
     kernels: bool,
     /// Also runs everything once more and writes what it did over time to FILE, which Perfetto opens (ui.perfetto.dev): a
     /// process a workload and design
-    #[arg(long, value_name = "FILE", conflicts_with = "sample")]
+    #[arg(long = "timeline", value_name = "FILE", conflicts_with = "sample")]
     timeline: Option<PathBuf>,
     /// Prints one JSON document instead of text
-    #[arg(long)]
+    #[arg(long = "json")]
     json: bool,
     /// Also writes the JSON document to FILE.json, whole or not at all; or results, tables and a page into the folder DIR, in
     /// which finished points are not run again
-    #[arg(long, value_name = "FILE.json|DIR")]
+    #[arg(long = "out", value_name = "FILE.json|DIR")]
     out: Option<PathBuf>,
 }
 

@@ -1,10 +1,10 @@
 //! `completion`: what a shell needs to complete words of the command line.
 
-use crate::CommandLine;
+use crate::command_line;
 use crate::failure::Failure;
 use crate::output::show;
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 use clap_complete::{Shell, generate};
 use std::process::ExitCode;
 use tombolo_design::list_designs;
@@ -29,7 +29,7 @@ impl Arguments {
     /// Prints the script.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let mut script = Vec::new();
-        generate(self.shell, &mut with_names(CommandLine::command()), "tombolo", &mut script);
+        generate(self.shell, &mut with_names(command_line()), "tombolo", &mut script);
         let script = String::from_utf8(script).expect("it is made of text");
         show(false, &(), |_| script)?;
         Ok(ExitCode::SUCCESS)

@@ -23,14 +23,14 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
     /// Designs, two at least: names of `list designs`, or paths of .toml files; each is held to the first
-    #[arg(long, value_name = "A,B,…", required = true, num_args = 1.., value_delimiter = ',')]
+    #[arg(long = "designs", value_name = "A,B,…", required = true, num_args = 1.., value_delimiter = ',')]
     designs: Vec<String>,
     /// Workload of `list workloads`, with parameters: triad,elements=4096; or trace:PATH; a PATH with a comma goes in double
     /// quotes: 'trace:"a,b"'
-    #[arg(long, value_name = "W[,KEY=VALUE…]|trace:PATH")]
+    #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH")]
     workload: String,
     /// Tell what loads took, too, by who served them and leg by leg, and what of waits for them was spent in queues
-    #[arg(long)]
+    #[arg(long = "latency")]
     latency: bool,
     #[command(flatten)]
     time: TimeArgument,

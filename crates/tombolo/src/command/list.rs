@@ -16,15 +16,19 @@ pub(crate) struct Arguments {
     #[arg(value_enum)]
     what: Kind,
     /// Prints one JSON document instead of text
-    #[arg(long)]
+    #[arg(long = "json")]
     json: bool,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Kind {
+    #[value(name = "machines")]
     Machines,
+    #[value(name = "designs")]
     Designs,
+    #[value(name = "workloads")]
     Workloads,
+    #[value(name = "experiments")]
     Experiments,
 }
 

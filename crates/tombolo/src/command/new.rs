@@ -23,14 +23,17 @@ pub(crate) struct Arguments {
     #[arg(value_name = "NAME")]
     name: PathBuf,
     /// What a machine or a design builds on: a name of `list` [default: the first]
-    #[arg(long, value_name = "PRESET")]
+    #[arg(long = "base", value_name = "PRESET")]
     base: Option<String>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Kind {
+    #[value(name = "machine")]
     Machine,
+    #[value(name = "design")]
     Design,
+    #[value(name = "workload")]
     Workload,
 }
 

@@ -21,14 +21,14 @@ pub(crate) struct Arguments {
     #[arg(value_name = "DIR|FILE.json")]
     folder: PathBuf,
     /// File to write, whole or not at all
-    #[arg(short, long = "out", value_name = "FILE.html")]
+    #[arg(short = 'o', long = "out", value_name = "FILE.html")]
     out: Option<PathBuf>,
     /// Folder for the figures: FIGURE.svg, FIGURE.csv with its numbers, and FIGURE.tex, which pgfplots draws from them; those
     /// of several papers in a folder each
-    #[arg(long, value_name = "DIR")]
+    #[arg(long = "figures", value_name = "DIR")]
     figures: Option<PathBuf>,
     /// Charts of the page answer to the pointer and to keys; it gets 700 KB larger by the library that draws them
-    #[arg(long, requires = "out")]
+    #[arg(long = "interactive", requires = "out")]
     interactive: bool,
 }
 

@@ -5,7 +5,8 @@ use crate::study::StudyArguments;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tombolo_experiment::Study;
-use tombolo_experiment::preset::papers;
+use tombolo_experiment::preset::{papers, sets};
+use tombolo_experiment::readings::DEFAULT;
 
 /// In place of a paper: every one.
 const ALL: &str = "all";
@@ -16,10 +17,13 @@ pub(crate) struct Arguments {
     /// Paper: hmg, numa-gpu, cpelide, gps or umh, or all of these, each into a folder of its own
     paper: String,
     /// One figure alone: its number, or a name of `list experiments`; its page and tables have its name
-    #[arg(long, value_name = "F")]
+    #[arg(long = "figure", value_name = "F")]
     figure: Option<String>,
-    /// Folder for results, tables and the report; finished points in it are not run again [default: tombolo-PAPER]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long = "readings", value_name = "SET", default_value = DEFAULT, help = readings_help())]
+    readings: String,
+    /// Folder for results, tables and the report; finished points in it are not run again [default: tombolo-PAPER, with
+    /// -SET for another set of readings]
+    #[arg(long = "out", value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
     study: StudyArguments,
@@ -28,21 +32,44 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Runs it and prints figures and claims.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
-        let (known, time) = (papers(), self.study.time.choice());
+        let (known, time) = (papers(), self.study.time.given());
         let sampled = self.study.sample.is_asked();
-        let out = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("tombolo-{}", self.paper)));
+        let set = if self.readings == DEFAULT { String::new() } else { format!("-{}", self.readings) };
+        let out = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("tombolo-{}{set}", self.paper)));
+        let study = |paper: &str, figure: Option<&str>| {
+            let study = Study::of_paper_under(paper, figure, &self.readings, self.study.scale)?.sampled(sampled);
+            Ok::<_, Failure>(match time {
+                Some(time) => study.with_time(time),
+                None => study,
+            })
+        };
         if self.paper == ALL {
             if let Some(figure) = &self.figure {
                 let reason = format!("every paper has figures of its own; name one of {}", known.join(", "));
                 return Err(Failure::Argument { flag: "--figure", value: figure.clone(), reason });
             }
-            let one =
-                |paper: &&str| Ok(Study::of_paper(paper, None, self.study.scale)?.with_time(time).sampled(sampled));
-            let studies = known.iter().map(one);
-            return self.study.execute_all(&studies.collect::<Result<Vec<_>, Failure>>()?, &out);
+            if self.readings != DEFAULT {
+                let reason = format!("every paper has readings of its own; name one of {}", known.join(", "));
+                return Err(Failure::Argument { flag: "--readings", value: self.readings.clone(), reason });
+            }
+            let studies = known.iter().map(|paper| study(paper, None)).collect::<Result<Vec<_>, _>>()?;
+            return self.study.execute_all(&studies, &out);
         }
-        let study =
-            Study::of_paper(&self.paper, self.figure.as_deref(), self.study.scale)?.with_time(time).sampled(sampled);
-        self.study.execute(&study, &out, None)
+        self.study.execute(&study(&self.paper, self.figure.as_deref())?, &out, None)
     }
+}
+
+/// What `--readings` takes, with the sets that each paper has.
+fn readings_help() -> String {
+    let of = |paper: &&str| {
+        let sets = sets(paper).expect("a test reads all that ships");
+        let others: Vec<&str> = sets.iter().map(String::as_str).filter(|set| *set != DEFAULT).collect();
+        format!("{paper}: {}", others.join(", "))
+    };
+    let papers: Vec<String> = papers().iter().map(of).collect();
+    format!(
+        "Set of readings that every figure is run under. Claims of another than {DEFAULT} are shown as CLAIM@SET and not \
+         judged; `show readings PAPER` has what each sets. {}",
+        papers.join("; ")
+    )
 }

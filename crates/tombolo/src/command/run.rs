@@ -26,36 +26,36 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
     /// Design: a name of `list designs`, or the path of a .toml file
-    #[arg(long, value_name = "D")]
+    #[arg(long = "design", value_name = "D")]
     design: String,
     /// Workload of `list workloads`, with parameters: triad,elements=4096; or trace:PATH of a folder with a
     /// kernelslist.g, such a list, or a file of `trace import` or `trace record`; a PATH with a comma goes in double
     /// quotes: 'trace:"a,b"'
-    #[arg(long, value_name = "W[,KEY=VALUE…]|trace:PATH")]
+    #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH")]
     workload: Option<String>,
     /// As `--workload trace:PATH`, without quotes
-    #[arg(long, value_name = "PATH", hide = true)]
+    #[arg(long = "trace", value_name = "PATH", hide = true)]
     trace: Option<PathBuf>,
     /// Hold loads to the memory model: lines carry which store wrote them
-    #[arg(long, conflicts_with = "sample")]
+    #[arg(long = "check", conflicts_with = "sample")]
     check: bool,
     #[command(flatten)]
     sample: SampleArgument,
     /// Prints a row for each launch (when its kernel was open, and what its CTAs did), each GPU and each module
-    #[arg(long)]
+    #[arg(long = "kernels")]
     kernels: bool,
     #[command(flatten)]
     time: TimeArgument,
     /// Also counts how long loads took, by who served them and leg by leg, and what of waits for them was spent in queues
-    #[arg(long, conflicts_with_all = ["check", "sample", "timeline", "boundaries"])]
+    #[arg(long = "latency", conflicts_with_all = ["check", "sample", "timeline", "boundaries"])]
     latency: bool,
     /// Also writes what kernels, links, memories and caches did over time to FILE, which Perfetto opens (ui.perfetto.dev): a
     /// track a GPU
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["check", "sample"])]
+    #[arg(long = "timeline", value_name = "FILE", conflicts_with_all = ["check", "sample"])]
     timeline: Option<PathBuf>,
     /// Also writes to FILE, as JSON, what was done at each kernel boundary, what was elided and why, and what an oracle
     /// would have needed
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["check", "sample", "timeline"])]
+    #[arg(long = "boundaries", value_name = "FILE", conflicts_with_all = ["check", "sample", "timeline"])]
     boundaries: Option<PathBuf>,
     #[command(flatten)]
     threads: ThreadsArgument,

@@ -25,47 +25,47 @@ use tombolo_system::TimeChoice;
 #[command(group(clap::ArgGroup::new("programs").required(true).args(["workload", "suite"])))]
 pub(crate) struct Arguments {
     /// Machine: a name of `list machines`, or the path of a .toml file
-    #[arg(long, value_name = "M")]
+    #[arg(long = "machine", value_name = "M")]
     machine: String,
     /// Replaces a value of the machine or the designs, such as l2.bytes=6MB; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     settings: Vec<String>,
     /// Designs: names of `list designs`, or paths of .toml files
-    #[arg(long, value_name = "A,B,…", required = true, num_args = 1.., value_delimiter = ',')]
+    #[arg(long = "designs", value_name = "A,B,…", required = true, num_args = 1.., value_delimiter = ',')]
     designs: Vec<String>,
     /// Workloads of `list workloads`, each with its parameters: triad,elements=4096
-    #[arg(long, value_name = "W[,KEY=VALUE…]", num_args = 1..)]
+    #[arg(long = "workload", value_name = "W[,KEY=VALUE…]", num_args = 1..)]
     workload: Vec<String>,
     /// Or the workloads of a paper, with the parameters of their quick scale: hmg, numa-gpu
-    #[arg(long, value_name = "NAME")]
+    #[arg(long = "suite", value_name = "NAME")]
     suite: Option<String>,
     /// Of the suite, these alone
-    #[arg(long, value_name = "LABEL,…", value_delimiter = ',', requires = "suite")]
+    #[arg(long = "only", value_name = "LABEL,…", value_delimiter = ',', requires = "suite")]
     only: Vec<String>,
     /// The design that speed-ups are over [default: the first]
-    #[arg(long, value_name = "A")]
+    #[arg(long = "baseline", value_name = "A")]
     baseline: Option<String>,
     /// Smallest scale to try [default: of a suite what its paper's reading allows, otherwise 1/32]
-    #[arg(long, value_name = "F")]
+    #[arg(long = "least", value_name = "F")]
     least: Option<Scale>,
     /// Largest difference of a speed-up from that at the next larger scale, in percent
-    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = percentage)]
+    #[arg(long = "within", value_name = "PERCENT", default_value = "5", value_parser = percentage)]
     within: f64,
     /// Seconds of one core that a run may take: where those at larger scales take longer, the largest is chosen that does not
-    #[arg(long, value_name = "SECONDS", default_value = "240", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "limit", value_name = "SECONDS", default_value = "240", value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Seconds of one core that a run may take at scales that only tell the error of smaller ones [default: as --limit]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long = "compare-limit", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     compare_limit: Option<u32>,
     #[command(flatten)]
     time: TimeArgument,
     #[command(flatten)]
     threads: ThreadsArgument,
     /// Prints one JSON document instead of text
-    #[arg(long)]
+    #[arg(long = "json")]
     json: bool,
     /// Folder for results; finished runs in it are not made again
-    #[arg(long, value_name = "DIR", default_value = "tombolo-scale")]
+    #[arg(long = "out", value_name = "DIR", default_value = "tombolo-scale")]
     out: PathBuf,
 }
 

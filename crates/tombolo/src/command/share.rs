@@ -22,6 +22,7 @@ use tombolo_experiment::workload::{Source, Target, WorkloadChoice, only};
 use tombolo_machine::Scale;
 use tombolo_machine::quantity::Quantity;
 use tombolo_system::movement::Movement;
+use tombolo_system::placement::TouchOrder;
 
 /// What is shared.
 #[derive(clap::Args)]
@@ -32,10 +33,10 @@ pub(crate) struct Arguments {
     /// Workload of `list workloads`, with parameters: triad,elements=4096; or trace:PATH of a folder with a
     /// kernelslist.g, such a list, or a file of `trace import` or `trace record`; a PATH with a comma goes in double
     /// quotes: 'trace:"a,b"'
-    #[arg(long, value_name = "W[,KEY=VALUE…]|trace:PATH")]
+    #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH")]
     workload: Option<String>,
     /// As `--workload trace:PATH`, without quotes
-    #[arg(long, value_name = "PATH", hide = true)]
+    #[arg(long = "trace", value_name = "PATH", hide = true)]
     trace: Option<PathBuf>,
     #[command(flatten)]
     threads: ThreadsArgument,
@@ -179,8 +180,8 @@ fn told(ran: &[Ran], chosen: &WorkloadChoice) -> Vec<String> {
 /// What to do with each array and what GPUs must send each other, from one walk over the streams.
 fn told_by_streams(field: &Field, source: &Source, best: &Ran) -> Result<(Vec<String>, Vec<ExchangeRow>), Failure> {
     let (machine, program) = (&field.machine, &*source.program);
-    let lines_per_page = machine.page_bytes / machine.line.bytes();
-    let movement = Movement::find(program, CtaCut::Program, machine.topology.gpus, lines_per_page);
+    let order = TouchOrder::new(machine.topology.gpus, machine.page_bytes / machine.line.bytes());
+    let movement = Movement::find(program, CtaCut::Program, order);
     let movement = movement.map_err(|error| PointError::Stream { label: source.label.clone(), error })?;
     let told = advice(program, &movement.sharing(program), best.way.family);
     Ok((told, exchange_rows(program, &movement.exchanges(program))))

@@ -26,16 +26,16 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     asked: AskedArguments,
     /// Where it runs: local, on this machine; slurm, nowhere yet: writes a script to submit with sbatch
-    #[arg(long, value_enum, default_value = "local")]
+    #[arg(long = "engine", value_enum, default_value = "local")]
     engine: Engine,
     /// Jobs of slurm's script, at most one a point [default: 16]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long = "jobs", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     jobs: Option<u16>,
     /// Runs part I of N of the points alone, I from 0, and makes no tables
-    #[arg(long, value_name = "I/N", value_parser = shard)]
+    #[arg(long = "shard", value_name = "I/N", value_parser = shard)]
     shard: Option<Shard>,
     /// Folder for results, tables and the report; finished points in it are not run again [default: tombolo-NAME]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long = "out", value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
     study: StudyArguments,
@@ -45,34 +45,36 @@ pub(crate) struct Arguments {
 #[derive(clap::Args)]
 struct AskedArguments {
     /// Without a file: the machine, a name of `list machines`, or the path of a .toml file
-    #[arg(long, value_name = "M", requires_all = ["designs", "workload", "vary"])]
+    #[arg(long = "machine", value_name = "M", requires_all = ["designs", "workload", "vary"])]
     machine: Option<String>,
     /// Designs: names of `list designs`, or paths of .toml files
-    #[arg(long, value_name = "A,B,…", requires = "machine", num_args = 1.., value_delimiter = ',')]
+    #[arg(long = "designs", value_name = "A,B,…", requires = "machine", num_args = 1.., value_delimiter = ',')]
     designs: Vec<String>,
     /// Workloads, as of `compare`: points are means over them, or lines where one design and one setting are swept
-    #[arg(long, value_name = "W[,KEY=VALUE…]|trace:PATH", requires = "machine", num_args = 1..)]
+    #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH", requires = "machine", num_args = 1..)]
     workload: Vec<String>,
     /// Sweeps a value of the machine or the designs, such as l2.bytes=3MB,6MB: the horizontal axis. May be repeated: each value
     /// of the second is a line, each of a third a figure
-    #[arg(long, value_name = "KEY=A,B,…", requires = "machine", value_parser = vary)]
+    #[arg(long = "vary", value_name = "KEY=A,B,…", requires = "machine", value_parser = vary)]
     vary: Vec<(String, Vec<String>)>,
     /// Replaces a value of the machine or the designs at every point; may be repeated
-    #[arg(long, value_name = "PATH=VALUE", requires = "machine")]
+    #[arg(long = "set", value_name = "PATH=VALUE", requires = "machine")]
     set: Vec<String>,
     /// The design that speed-ups are over, nothing swept being set [default: the first]
-    #[arg(long, value_name = "A", requires = "machine")]
+    #[arg(long = "baseline", value_name = "A", requires = "machine")]
     baseline: Option<String>,
     /// How two settings are drawn [default: lines]
-    #[arg(long, value_enum, requires = "machine")]
+    #[arg(long = "chart", value_enum, requires = "machine")]
     chart: Option<Drawn>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Drawn {
     /// A line for each value of the second
+    #[value(name = "lines")]
     Lines,
     /// A cell for each pair
+    #[value(name = "heat")]
     Heat,
 }
 
@@ -125,7 +127,9 @@ impl AskedArguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Engine {
+    #[value(name = "local")]
     Local,
+    #[value(name = "slurm")]
     Slurm,
 }
 

@@ -20,42 +20,45 @@ pub(crate) struct Arguments {
 #[derive(clap::Subcommand)]
 enum Action {
     /// Counts what a trace holds
+    #[command(name = "info")]
     Info {
         /// A folder with a kernelslist.g, such a list, or a native trace
         #[arg(value_name = "DIR|FILE")]
         trace: PathBuf,
         /// Prints one JSON document instead of text
-        #[arg(long)]
+        #[arg(long = "json")]
         json: bool,
     },
     /// Writes a trace in Tombolo's own format: smaller, and read at once
+    #[command(name = "import")]
     Import {
         /// A folder with a kernelslist.g, such a list, or a native trace
         #[arg(value_name = "DIR|FILE")]
         trace: PathBuf,
         /// The file to write, whole or not at all
-        #[arg(short, long, value_name = "FILE")]
+        #[arg(short = 'o', long = "out", value_name = "FILE")]
         out: PathBuf,
     },
     /// Records a workload in Tombolo's own format
+    #[command(name = "record")]
     Record(Recording),
 }
 
 #[derive(clap::Args)]
 struct Recording {
     /// Workload of `list workloads`, with parameters: triad,elements=4096
-    #[arg(long, value_name = "W[,KEY=VALUE…]")]
+    #[arg(long = "workload", value_name = "W[,KEY=VALUE…]")]
     workload: String,
     /// The machine whose warps and lines it is recorded for
-    #[arg(long, value_name = "M", default_value = "hmg-4x4")]
+    #[arg(long = "machine", value_name = "M", default_value = "hmg-4x4")]
     machine: String,
     /// Fraction of the workload's input, such as 1/16 or 0.25
-    #[arg(long, value_name = "F", default_value = "1")]
+    #[arg(long = "scale", value_name = "F", default_value = "1")]
     scale: Scale,
     #[command(flatten)]
     threads: ThreadsArgument,
     /// The file to write, whole or not at all
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short = 'o', long = "out", value_name = "FILE")]
     out: PathBuf,
 }
 

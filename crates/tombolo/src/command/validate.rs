@@ -30,35 +30,35 @@ const LARGEST_TABLE: u64 = 16 << 20;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Machine: a name of `list machines`, or the path of a .toml file
-    #[arg(long, value_name = "M", default_value = "mi300a")]
+    #[arg(long = "machine", value_name = "M", default_value = "mi300a")]
     machine: String,
     /// Design: a name of `list designs`, or the path of a .toml file [default: that of the machine's table; mi300a where it
     /// has none]
-    #[arg(long, value_name = "D")]
+    #[arg(long = "design", value_name = "D")]
     design: Option<String>,
     /// Replaces a value of the machine or the design; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     settings: Vec<String>,
     /// Measured times: a file with the columns kernel_name, problem_size and min_ms, or the machine whose table ships (mi300a,
     /// h100-sxm) [default: the machine's own; of dgx-h100 its probes]
-    #[arg(long, value_name = "FILE.csv|MACHINE")]
+    #[arg(long = "measured", value_name = "FILE.csv|MACHINE")]
     measured: Option<PathBuf>,
     /// Benchmarks to run, separated by commas [default: all of the table]
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    #[arg(long = "benchmarks", value_name = "NAME,…", value_delimiter = ',')]
     benchmarks: Vec<String>,
     /// Runs everything in place of samples: slow
-    #[arg(long)]
+    #[arg(long = "whole")]
     whole: bool,
     /// Probes the latencies and bandwidths of v100, h100 and dgx-h100 instead, beside published ones
-    #[arg(long, conflicts_with_all = ["machine", "design", "measured", "benchmarks", "whole"])]
+    #[arg(long = "probes", conflicts_with_all = ["machine", "design", "measured", "benchmarks", "whole"])]
     probes: bool,
     #[command(flatten)]
     threads: ThreadsArgument,
     /// Prints one JSON document instead of text
-    #[arg(long)]
+    #[arg(long = "json")]
     json: bool,
     /// Also writes a report page with a scatter plot, whole or not at all
-    #[arg(long, value_name = "FILE.html")]
+    #[arg(long = "out", value_name = "FILE.html")]
     out: Option<PathBuf>,
 }
 

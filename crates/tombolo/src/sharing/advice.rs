@@ -196,6 +196,7 @@ mod tests {
     use tombolo_design::scheduling::CtaCut;
     use tombolo_system::directed::{Cta, Directed};
     use tombolo_system::movement::Movement;
+    use tombolo_system::placement::TouchOrder;
     use tombolo_types::Order;
     use tombolo_types::stream::AtomicResult;
 
@@ -209,7 +210,7 @@ mod tests {
         };
         let arrays = [("table", 0..32), ("x", 32..34), ("sum", 64..65)];
         let program = Directed::with_arrays(vec![vec![cta(0), cta(1)]], &arrays);
-        let movement = Movement::find(&*program, CtaCut::Contiguous, 2, 32).expect("it decodes");
+        let movement = Movement::find(&*program, CtaCut::Contiguous, TouchOrder::new(2, 32)).expect("it decodes");
         advice(&*program, &movement.sharing(&*program), family)
     }
 

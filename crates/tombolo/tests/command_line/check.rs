@@ -283,3 +283,84 @@ fn what_no_stream_expresses_is_not_run_in_time_and_said() {
     assert_eq!(report["not_run"].as_array().expect("a list").len(), 3, "{report}");
     assert!(report["not_run"].to_string().contains("no stream expresses host threads"), "{report}");
 }
+
+/// The exit status of `check --model` and its document.
+fn modelled(arguments: &[&str]) -> (Option<i32>, Value) {
+    checked(&[&["--model"], arguments].concat())
+}
+
+#[test]
+fn the_model_lists_its_outcomes_and_which_are_sequentially_consistent() {
+    let typed =
+        MESSAGE.replace("st.release.gpu", "st.release.gpu.global.u32").replace("acquire.gpu", "relaxed.gpu.u32");
+    let files = Tests::new(&[("MP@far.litmus", &typed), ("below/proxy.litmus", PROXY), ("broken.litmus", "")]);
+    let (status, document) = modelled(&[files.folder()]);
+    assert_eq!(status, Some(2), "two tests have no answer");
+    let tests = document["tests"].as_array().expect("a list");
+    let verdicts: Vec<&Value> = tests.iter().map(|test| &test["verdict"]).collect();
+    assert_eq!(verdicts, ["ok", "unsupported", "unreadable"], "in order of their paths");
+    let message = &tests[0];
+    assert_eq!((&message["expected"], &message["name"]), (&Value::from("allowed"), &Value::from("message")));
+    let outcomes = message["outcomes"].as_array().expect("a list");
+    let listed: Vec<(&str, &Value, &Value)> = outcomes
+        .iter()
+        .map(|one| (one["outcome"].as_str().expect("text"), &one["sequential"], &one["event"]))
+        .collect();
+    let (yes, no) = (&Value::from(true), &Value::from(false));
+    assert_eq!(
+        listed,
+        [
+            ("P1:r0=0 P1:r1=0 [x]=1 [y]=1", yes, no),
+            ("P1:r0=0 P1:r1=1 [x]=1 [y]=1", yes, no),
+            ("P1:r0=1 P1:r1=0 [x]=1 [y]=1", no, yes),
+            ("P1:r0=1 P1:r1=1 [x]=1 [y]=1", yes, no),
+        ]
+    );
+    assert_eq!(outcomes[0]["values"]["P1:r1"], 0);
+    assert_eq!(modelled(&[files.folder(), "--partial"]).0, Some(0));
+    let text = stdout(&outcome(&["check", "--model", files.path("MP@far.litmus").to_str().expect("UTF-8")]));
+    assert!(text.contains("P1:r0=1 P1:r1=0") && text.contains("sequentially consistent"), "{text}");
+}
+
+#[test]
+fn observations_are_held_to_the_model() {
+    let files = Tests::new(&[
+        ("MP@far.litmus", MESSAGE),
+        ("seen.csv", "test,placement,outcome,count\nMP,far,P1:r0=1 P1:r1=0,3\nMP,far,P1:r0=0 P1:r1=0,5\n"),
+        ("fine.csv", "count,outcome,placement,test\n5,P1:r0=0 P1:r1=0,far,MP\n"),
+        ("strange.csv", "count,outcome,placement,test\n5,P1:r0=0,near,MP\n"),
+        ("wrong.csv", "test,placement,outcome\n"),
+    ]);
+    let run = |table: &str| {
+        let table = files.path(table);
+        let file = files.path("MP@far.litmus");
+        let paths = [file.to_str().expect("UTF-8"), "--observed", table.to_str().expect("UTF-8")];
+        modelled(&paths)
+    };
+    let (status, document) = run("seen.csv");
+    assert_eq!(status, Some(1), "what the model forbids was seen");
+    let observed = &document["observed"];
+    assert_eq!(observed["not_allowed"][0]["outcome"], "P1:r0=1 P1:r1=0");
+    assert_eq!(observed["not_allowed"][0]["count"], 3);
+    let unseen: Vec<&Value> =
+        observed["not_observed"].as_array().expect("a list").iter().map(|one| &one["outcome"]).collect();
+    assert_eq!(unseen, ["P1:r0=0 P1:r1=1", "P1:r0=1 P1:r1=1"]);
+    assert_eq!(run("fine.csv").0, Some(0), "what was not seen proves nothing");
+    let (status, document) = run("strange.csv");
+    assert_eq!(status, Some(2));
+    assert_eq!(document["observed"]["left_out"][0]["reason"], "there is no file MP@near.litmus");
+    let table = files.path("wrong.csv");
+    let failed = outcome(&["check", "--model", files.folder(), "--observed", table.to_str().expect("UTF-8")]);
+    assert_eq!(failed.status.code(), Some(2));
+    assert!(stderr(&failed).contains("found no column count"), "{}", stderr(&failed));
+}
+
+#[test]
+fn the_model_takes_no_design() {
+    let files = Tests::new(&[("message.litmus", MESSAGE)]);
+    for other in [&["--design", "hmg"][..], &["--random", "3"], &["--mutants"], &["--timed"], &["--seed", "7"]] {
+        let output = outcome(&[&["check", "--model", files.folder()], other].concat());
+        assert_eq!(output.status.code(), Some(2), "{other:?}");
+    }
+    assert_eq!(outcome(&["check", "--observed", "seen.csv"]).status.code(), Some(2), "it goes with --model");
+}

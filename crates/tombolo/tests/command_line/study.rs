@@ -597,3 +597,43 @@ fn shares_that_follow_from_a_papers_table_are_reproduced_exactly() {
     let claims = document["claims"].as_array().expect("claims");
     assert!(claims.len() == 5 && claims.iter().all(|claim| claim["verdict"] == "holds"), "{claims:?}");
 }
+
+#[test]
+fn under_a_set_of_readings_claims_are_shown_with_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().display().to_string();
+    let words = ["reproduce", "hmg", "--figure", "hardware-cost", "--out", &out];
+    let claims = |more: &[&str]| {
+        let document = json(&[&words[..], &["--strict", "--json"], more].concat());
+        let claims = document["claims"].as_array().expect("a list").clone();
+        let told = |claim: &Value| format!("{} {}", claim["id"], claim["verdict"]).replace('"', "");
+        (document["readings"].clone(), claims[0]["reading"].clone(), claims.iter().map(told).collect::<Vec<_>>())
+    };
+    let (readings, reading, told) = claims(&[]);
+    assert_eq!((readings, reading), (Value::Null, Value::Null));
+    assert!(told.contains(&"directory-bits holds".to_owned()), "{told:?}");
+    let (readings, reading, told) = claims(&["--readings", "each-way"]);
+    assert_eq!((readings, reading), ("each-way".into(), "each-way".into()));
+    assert!(told.iter().all(|told| told.ends_with("@each-way shown")), "{told:?}");
+    let text = stdout(&outcome(&[&words[..], &["--readings", "each-way"]].concat()));
+    assert!(
+        text.contains("hmg, readings each-way") && text.contains("Claims: identity, 5 of other readings"),
+        "{text}"
+    );
+}
+
+#[test]
+fn an_unknown_set_of_readings_is_refused_with_the_sets_of_the_paper() {
+    let refused = outcome(&["reproduce", "cpelide", "--readings", "artefact"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let told = stderr(&refused);
+    assert!(told.contains("did you mean artifact?") && told.contains("there are text, kernels, artifact"), "{told}");
+    let all = outcome(&["reproduce", "all", "--readings", "artifact"]);
+    assert!(stderr(&all).contains("every paper has readings of its own"), "{}", stderr(&all));
+    let listed = stdout(&outcome(&["list", "experiments"]));
+    assert!(listed.contains("cpelide@artifact") && listed.contains("umh@neighbours"), "{listed}");
+    let shown = stdout(&outcome(&["show", "readings", "cpelide"]));
+    assert!(shown.contains("elision.labels=asserted # CPElide's public simulator"), "{shown}");
+    let help = stdout(&outcome(&["reproduce", "--help"]));
+    assert!(help.contains("--readings <SET>") && help.contains("each-way"), "{help}");
+}

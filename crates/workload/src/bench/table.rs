@@ -3,6 +3,43 @@
 use super::workload::{Workload, WorkloadError};
 use super::{amdapp, hip, hpc, lonestar, mgpusim, micro, multigpu, networks, other, pannotia, rodinia};
 
+/// The name of a suite, by its folder.
+macro_rules! suite {
+    (amdapp) => {
+        "amdapp"
+    };
+    (hip) => {
+        "hip"
+    };
+    (hpc) => {
+        "hpc"
+    };
+    (lonestar) => {
+        "lonestar"
+    };
+    (mgpusim) => {
+        "mgpusim"
+    };
+    (micro) => {
+        "micro"
+    };
+    (multigpu) => {
+        "multigpu"
+    };
+    (networks) => {
+        "networks"
+    };
+    (other) => {
+        "other"
+    };
+    (pannotia) => {
+        "pannotia"
+    };
+    (rodinia) => {
+        "rodinia"
+    };
+}
+
 /// The table, and beside it the suite of each: the folder that its line names.
 macro_rules! workloads {
     ($(&$suite:ident::$module:ident::$NAME:ident),+ $(,)?) => {
@@ -10,7 +47,7 @@ macro_rules! workloads {
         static WORKLOADS: &[&dyn Workload] = &[$(&$suite::$module::$NAME),+];
 
         /// The suite of each, in the same order.
-        static SUITES: &[&str] = &[$(stringify!($suite)),+];
+        static SUITES: &[&str] = &[$(suite!($suite)),+];
     };
 }
 

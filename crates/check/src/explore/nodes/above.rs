@@ -39,11 +39,12 @@ impl<P: Nodes> Below for NodeMachine<'_, P> {
     }
 
     fn await_posted(&self, state: &mut NodeState<P>, thread: usize, sm: u8) {
-        let under_way = state.messages.iter_mut().filter_map(|message| match message {
+        let (waiting, messages) = state.waiting_mut();
+        let under_way = messages.iter_mut().filter_map(|message| match message {
             Body::Asked(asked) => Some(asked),
             Body::Told { .. } | Body::Fill { .. } => None,
         });
-        for asked in under_way.chain(state.held.iter_mut().flatten()).filter(|asked| asked.sm == Some(sm)) {
+        for asked in under_way.chain(waiting).filter(|asked| asked.sm == Some(sm)) {
             if is_store(asked) {
                 asked.watched |= 1 << thread;
             }
@@ -52,7 +53,7 @@ impl<P: Nodes> Below for NodeMachine<'_, P> {
 
     fn awaits_posted(&self, state: &NodeState<P>, thread: usize, sm: u8) -> bool {
         let waits = |asked: &Asked| asked.sm == Some(sm) && asked.watched >> thread & 1 != 0;
-        state.held.iter().flatten().any(waits)
+        state.waiting().any(waits)
             || state.messages.iter().any(|message| matches!(message, Body::Asked(asked) if waits(asked)))
     }
 

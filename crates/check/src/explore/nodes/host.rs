@@ -55,6 +55,26 @@ impl<P: Nodes> Effects<Of<P>, BlockValues> for Sink<'_, P> {
     }
 }
 
+/// Finds out what a step would come to.
+struct Trial {
+    /// Whether its request waits for a transaction that it starts.
+    parks: bool,
+}
+
+impl<P: Nodes> Effects<Of<P>, BlockValues> for Trial {
+    fn send(&mut self, _: Node, _: P::Message<BlockValues>) {}
+
+    fn answer(&mut self, _: Answer<BlockValues>) {}
+
+    fn memory(&mut self, _: Access<BlockValues>) {}
+
+    fn hold(&mut self, how: Hold) {
+        match how {
+            Hold::Park => self.parks = true,
+        }
+    }
+}
+
 /// What a step has come to.
 pub(super) struct Stepped {
     pub(super) held: bool,
@@ -94,9 +114,9 @@ impl<P: Nodes> NodeMachine<'_, P> {
         Some(Stepped { held, reply })
     }
 
-    /// A client takes a request of its own SMs, which may start a transaction and wait for it. False, with nothing
-    /// changed, where it must wait where it is.
-    pub(super) fn take_asked(&self, state: &mut NodeState<P>, client: u8, asked: Asked) -> bool {
+    /// A client runs a request of its own SMs, which may start a transaction and wait for it. False, with nothing changed,
+    /// where a transaction is under way.
+    pub(super) fn run_asked(&self, state: &mut NodeState<P>, client: u8, asked: Asked) -> bool {
         let block = self.block(asked.line);
         let first = self.first_cell(asked.line);
         let event = Event::Asked(of_block(asked.request, first));
@@ -104,7 +124,9 @@ impl<P: Nodes> NodeMachine<'_, P> {
             return false;
         };
         if held {
-            state.held[self.client_index(client, block)] = Some(asked);
+            let index = self.client_index(client, block);
+            state.held[index].push_front(asked);
+            state.asks |= 1 << index;
         }
         match (reply, asked.sm) {
             (Some(Answer::Fill { set, data }), Some(sm)) => {
@@ -121,17 +143,14 @@ impl<P: Nodes> NodeMachine<'_, P> {
         true
     }
 
-    /// Runs the request that has started a transaction again, if that is done.
-    pub(super) fn resume(&self, state: &mut NodeState<P>, client: u8, block: usize) {
-        let index = self.client_index(client, block);
-        if P::is_busy(&state.slots[index]) {
-            return;
-        }
-        if let Some(asked) = state.held[index].take()
-            && !self.take_asked(state, client, asked)
-        {
-            state.break_with(Violation::Unexpected("a request whose transaction is done was refused"));
-        }
+    /// Whether a request would start a transaction.
+    pub(super) fn must_ask(&self, state: &NodeState<P>, client: u8, asked: &Asked) -> bool {
+        let at = Node::Client(ModuleId(client));
+        let block = self.block(asked.line);
+        let mut slot = state.slots[self.index(at, block)].clone();
+        let event = Event::Asked(of_block(asked.request, self.first_cell(asked.line)));
+        let mut trial = Trial { parks: false };
+        self.protocol.step(at, &mut slot, event, &mut trial).is_ok() && trial.parks
     }
 
     /// A node takes a message of another. False, with nothing changed, where it must wait.
@@ -148,14 +167,19 @@ impl<P: Nodes> NodeMachine<'_, P> {
             state.break_with(Violation::Unexpected("a node refuses what waits for nothing"));
         }
         if let (true, Node::Client(client)) = (taken, to) {
-            self.resume(state, client.0, block);
+            self.settle_block(state, client.0, block);
         }
         taken
     }
 
     /// The block makes room at a client.
     pub(super) fn evict(&self, state: &mut NodeState<P>, client: u8, block: usize) -> bool {
-        self.step_at(state, Node::Client(ModuleId(client)), block, Event::Evict).is_some()
+        let taken = self.step_at(state, Node::Client(ModuleId(client)), block, Event::Evict).is_some();
+        if taken {
+            state.places &= !(1 << self.client_index(client, block));
+            self.leave_if_gone(state, client, block);
+        }
+        taken
     }
 
     /// The L2 above a client makes room for the lines of a block.
@@ -189,7 +213,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     pub(super) fn warm(&self, state: &mut NodeState<P>) {
         let written = std::mem::replace(&mut state.memory, vec![Cells([NOBODYS; CELLS_OF_BLOCK]); self.blocks]);
         let ask = |state: &mut NodeState<P>, client: u8, line: u8, request: Request<Values>| {
-            self.take_asked(state, client, Asked { sm: None, line, request, result: None, watched: 0 });
+            self.offer(state, client, Asked { sm: None, line, request, result: None, watched: 0 });
             self.run_down(state);
         };
         let mask = WHOLE_LINE;

@@ -3,7 +3,8 @@
 //! Hosts any [`Nodes`] protocol, by the duties listed in [`tombolo_protocol::nodes`]. A GPU is one client, below the SMs
 //! that its threads run on; the host is another, whose core has one access under way at a time and no L1.
 //!
-//! - `state` is what a state holds, `host` carries out steps of the protocol, `step` says what can happen next.
+//! - `state` is what a state holds, `host` carries out steps of the protocol, `step` says what can happen next. `turn` has
+//!   requests of a client run in their order.
 //! - `above` is what clients are to the threads above them. `property` is what must hold at every state.
 //!
 //! Modelled: any latency of every message within the order that its class declares; a block or a line of an L2 that makes
@@ -15,6 +16,7 @@ mod host;
 mod property;
 mod state;
 mod step;
+mod turn;
 
 use super::Report;
 use super::boundaries::has_launch;
@@ -24,6 +26,8 @@ use super::scene::Scene;
 use super::search::World;
 use crate::litmus::{FinalState, Location, Program};
 use state::{BlockValues, CELLS_OF_BLOCK, NodeState};
+use std::collections::VecDeque;
+use tombolo_protocol::host::Backlog;
 use tombolo_protocol::nodes::{Node, Nodes};
 use tombolo_protocol::{Plan, plan};
 use tombolo_types::ModuleId;
@@ -65,6 +69,11 @@ impl<'a, P: Nodes> NodeMachine<'a, P> {
             if has_launch(program, number) { vec![end, launch] } else { vec![end] }
         });
         let boundaries = boundaries.collect();
+        assert!(
+            config.room.is_none() || config.slots.is_none(),
+            "few resources are explored with queues of any length"
+        );
+        assert!(clients as usize * blocks <= u64::BITS as usize, "a bit for each block of each client");
         NodeMachine { protocol, scene, config, clients, blocks, boundaries }
     }
 
@@ -75,7 +84,11 @@ impl<'a, P: Nodes> NodeMachine<'a, P> {
         let mut state = NodeState {
             fronts: self.scene.initial(),
             slots: of_clients.chain(of_home).collect(),
-            held: vec![None; self.clients as usize * self.blocks],
+            held: vec![VecDeque::new(); self.clients as usize * self.blocks],
+            backlogs: vec![Backlog::default(); self.clients as usize],
+            crowded: vec![VecDeque::new(); self.clients as usize],
+            asks: 0,
+            places: 0,
             memory: vec![BlockValues::default(); self.blocks],
             messages: Vec::new(),
             merges: Vec::new(),

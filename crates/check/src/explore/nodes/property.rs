@@ -14,7 +14,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         let done = (0..state.fronts.threads.len()).all(|thread| self.instruction(state, thread).is_none());
         let rests = state.messages.is_empty()
             && state.merges.is_empty()
-            && state.held.iter().all(Option::is_none)
+            && state.waiting().next().is_none()
             && state.fronts.registers.iter().all(|register| register.awaits.is_none())
             && !state.slots.iter().any(P::is_busy);
         let stuck = is_final && !(done && rests);
@@ -59,7 +59,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
         let known = P::known(home);
         for (client, at) in standings() {
-            if at.holds && known.holders >> client.0 & 1 == 0 {
+            if at.holds && !known.holders.contains(client) {
                 return wrong("a client holds a block unknown to its home");
             }
             if at.owns && known.owner != Some(client) {

@@ -2,8 +2,10 @@
 
 use super::super::state::{FlatRegister, Fronts, ThreadSet, Violation};
 use super::super::values::{CELLS, Cells, Values};
+use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 use tombolo_protocol::Request;
+use tombolo_protocol::host::Backlog;
 use tombolo_protocol::nodes::{Class, Node, Nodes};
 use tombolo_types::Mask;
 
@@ -68,8 +70,17 @@ pub(in crate::explore) struct NodeState<P: Nodes> {
     pub(super) fronts: Fronts,
     /// Client × blocks + block, then the homes by block.
     pub(super) slots: Vec<P::Slot<BlockValues>>,
-    /// The request that has started the transaction of a block at a client: client × blocks + block.
-    pub(super) held: Vec<Option<Asked>>,
+    /// Requests that wait for the transaction of their block at a client, or for a place, in order. The first may have started
+    /// the transaction: client × blocks + block.
+    pub(super) held: Vec<VecDeque<Asked>>,
+    /// Requests that lack a miss register, by client.
+    pub(super) backlogs: Vec<Backlog<Asked>>,
+    /// Blocks whose requests wait for a place, by client, in order.
+    pub(super) crowded: Vec<VecDeque<u8>>,
+    /// Blocks that a client asks its home for, by bit: client × blocks + block.
+    pub(super) asks: u64,
+    /// Blocks that have a place where these are limited, as `asks`.
+    pub(super) places: u64,
     /// The host's memory by block.
     pub(super) memory: Vec<BlockValues>,
     /// In the order sent among those of one channel.
@@ -85,6 +96,10 @@ impl<P: Nodes> Default for NodeState<P> {
             fronts: Fronts::default(),
             slots: Vec::new(),
             held: Vec::new(),
+            backlogs: Vec::new(),
+            crowded: Vec::new(),
+            asks: 0,
+            places: 0,
             memory: Vec::new(),
             messages: Vec::new(),
             merges: Vec::new(),
@@ -99,6 +114,10 @@ impl<P: Nodes> Clone for NodeState<P> {
             fronts: self.fronts.clone(),
             slots: self.slots.clone(),
             held: self.held.clone(),
+            backlogs: self.backlogs.clone(),
+            crowded: self.crowded.clone(),
+            asks: self.asks,
+            places: self.places,
             memory: self.memory.clone(),
             messages: self.messages.clone(),
             merges: self.merges.clone(),
@@ -110,6 +129,10 @@ impl<P: Nodes> Clone for NodeState<P> {
         self.fronts.clone_from(&from.fronts);
         self.slots.clone_from(&from.slots);
         self.held.clone_from(&from.held);
+        self.backlogs.clone_from(&from.backlogs);
+        self.crowded.clone_from(&from.crowded);
+        self.asks = from.asks;
+        self.places = from.places;
         self.memory.clone_from(&from.memory);
         self.messages.clone_from(&from.messages);
         self.merges.clone_from(&from.merges);
@@ -122,6 +145,10 @@ impl<P: Nodes> Hash for NodeState<P> {
         self.fronts.hash(hasher);
         self.slots.hash(hasher);
         self.held.hash(hasher);
+        self.backlogs.hash(hasher);
+        self.crowded.hash(hasher);
+        self.asks.hash(hasher);
+        self.places.hash(hasher);
         self.memory.hash(hasher);
         self.messages.hash(hasher);
         self.merges.hash(hasher);
@@ -157,6 +184,17 @@ impl<P: Nodes> NodeState<P> {
     pub(super) fn canonicalise(&mut self) {
         self.messages.sort_by_key(|message| message.channel::<P>());
         self.merges.sort_unstable();
+    }
+
+    /// Requests that wait at clients.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &Asked> {
+        self.held.iter().flatten().chain(self.backlogs.iter().flat_map(Backlog::iter))
+    }
+
+    /// The same, to be changed in place, and the messages under way.
+    pub(super) fn waiting_mut(&mut self) -> (impl Iterator<Item = &mut Asked>, &mut [Body<P::Message<BlockValues>>]) {
+        let queued = self.backlogs.iter_mut().flat_map(Backlog::iter_mut);
+        (self.held.iter_mut().flatten().chain(queued), &mut self.messages)
     }
 
     pub(super) fn break_with(&mut self, violation: Violation) {

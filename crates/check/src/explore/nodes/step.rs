@@ -100,7 +100,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         let mut threads = (0..state.fronts.threads.len()).filter(|other| self.scene.sm_of[*other] == sm);
         let under_way = |asked: &Asked| asked.sm == Some(sm);
         threads.all(|thread| self.has_results(state, thread))
-            && !state.held.iter().flatten().any(under_way)
+            && !state.waiting().any(under_way)
             && !state.messages.iter().any(|message| matches!(message, Body::Asked(asked) if under_way(asked)))
     }
 
@@ -132,8 +132,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         };
         let slot = &state.slots[self.client_index(client, block)];
         let busy = P::is_busy(slot);
-        let waits = matches!(state.messages[at as usize], Body::Asked(_)) && busy;
-        if waits {
+        if matches!(state.messages[at as usize], Body::Asked(_)) && self.stays_in_channel(busy) {
             return;
         }
         steps.push(deliver(MakesRoom::Nothing));
@@ -147,8 +146,10 @@ impl<P: Nodes> NodeMachine<'_, P> {
 
     /// A delivery that commutes with all that can come before it: it is taken at once. Where a home's messages to a client
     /// keep no order, another of them may be sent and overtake. Where queues have so many slots none is: it might have to wait.
+    /// Nor is it where resources are few: what it frees goes to who has arrived by then.
     pub(super) fn at_once(&self, state: &NodeState<P>) -> Option<NodeStep> {
-        if !self.config.reductions.eager || self.config.slots.is_some() || state.broken.is_some() {
+        let is_limited = self.config.slots.is_some() || self.config.room.is_some();
+        if !self.config.reductions.eager || is_limited || state.broken.is_some() {
             return None;
         }
         let commutes = |at: &u16| match &state.messages[*at as usize] {
@@ -234,7 +235,14 @@ impl<P: Nodes> NodeMachine<'_, P> {
             }
         }
         match message {
-            Body::Asked(asked) => self.take_asked(state, client, asked),
+            Body::Asked(asked) => {
+                let busy = P::is_busy(&state.slots[self.client_index(client, block)]);
+                if self.stays_in_channel(busy) {
+                    return false;
+                }
+                self.offer(state, client, asked);
+                true
+            }
             Body::Told { from, to, block, message } => self.take_told(state, (from, to, block), message),
             Body::Fill { sm, line, mask, data } => {
                 self.take_l1_fill(state, sm, line, mask, data);
@@ -244,6 +252,12 @@ impl<P: Nodes> NodeMachine<'_, P> {
                 true
             }
         }
+    }
+
+    /// Whether a request stays in its channel, where its block has something under way: it would only be parked, and what
+    /// comes behind it parks behind it. Where resources are few it may lack one, and others of its SM pass it.
+    fn stays_in_channel(&self, is_busy: bool) -> bool {
+        is_busy && self.config.room.is_none()
     }
 
     /// The queue of each message between nodes; none where queues have any length.

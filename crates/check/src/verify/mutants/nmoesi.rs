@@ -35,5 +35,5 @@ pub(super) fn row(rule: BrokenNmoesi) -> Row {
         BrokenNmoesi::GivenNotAwaited => &["MP.sys"],
         BrokenNmoesi::HolderNotRecorded => &["Atomics.gpu"],
     };
-    Row { protocols: &["nmoesi"], own, write: WritePolicy::Through, remote: Remote::Memory }
+    Row { protocols: super::NMOESI, own, write: WritePolicy::Through, remote: Remote::Memory, room: None }
 }

@@ -47,7 +47,7 @@ pub(crate) fn published(
     for layout in layouts(program, shape).into_iter().filter(is_first) {
         let mut sets: Vec<Vec<Subscribers>> = vec![Vec::new()];
         for region in 0..layout.regions.len() {
-            let options = (1..1 << GPUS).filter_map(|set| Subscribers::new(ModuleSet(set)));
+            let options = (1..1 << GPUS).filter_map(|set| Subscribers::new(ModuleSet::from_bits(set)));
             let options: Vec<Subscribers> = options.filter(|set| may_have(&layout, region, *set)).collect();
             sets = sets.iter().flat_map(|set| options.iter().map(|one| [&set[..], &[*one]].concat())).collect();
         }

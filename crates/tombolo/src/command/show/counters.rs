@@ -12,7 +12,7 @@ pub(crate) struct Arguments {
     /// Those alone whose path, such as l2.hits or links.gpu0.out.bytes, or whose name has this in it [default: all]
     name: Option<String>,
     /// Prints one JSON document instead of text
-    #[arg(long)]
+    #[arg(long = "json")]
     json: bool,
 }
 

@@ -13,13 +13,13 @@ pub(crate) struct Arguments {
     /// A name of `list`, or the path of a .toml file
     name: String,
     /// Shows the values alone that differ from OTHER's, both side by side
-    #[arg(long, value_name = "OTHER")]
+    #[arg(long = "diff", value_name = "OTHER")]
     diff: Option<String>,
     /// Shows where each value comes from: its source, and the line of the file that set it
-    #[arg(long)]
+    #[arg(long = "sources")]
     sources: bool,
     /// Prints one JSON document instead of text, sources included
-    #[arg(long)]
+    #[arg(long = "json")]
     json: bool,
 }
 

@@ -1,8 +1,9 @@
-//! `show`: what a machine, a design, a workload or a counter is: a file for each.
+//! `show`: what a machine, a design, a workload, a counter or a reading is: a file for each.
 
 mod counters;
 mod described;
 mod launches;
+mod readings;
 mod schema;
 mod workload;
 
@@ -21,15 +22,22 @@ pub(crate) struct Arguments {
 #[derive(clap::Subcommand)]
 enum What {
     /// The values of a machine, with --sources where each comes from, with --diff those that differ from another's
+    #[command(name = "machine")]
     Machine(described::Arguments),
     /// The values of a design, likewise
+    #[command(name = "design")]
     Design(described::Arguments),
     /// A workload: its parameters with their ranges, and the bytes of its arrays
+    #[command(name = "workload")]
     Workload(workload::Arguments),
     /// The counters of a run's record: name, unit and meaning
+    #[command(name = "counters")]
     Counters(counters::Arguments),
+    /// The readings of a paper: what each sets, and the sentence or artifact that supports it
+    Readings(readings::Arguments),
     /// The JSON schema of a machine's or a design's file, for editors: put it in a file, and its path behind `#:schema` in
     /// the first line of a .toml file
+    #[command(name = "schema")]
     Schema(schema::Arguments),
 }
 
@@ -41,6 +49,7 @@ impl Arguments {
             What::Design(arguments) => arguments.execute::<DesignConfig>()?,
             What::Workload(arguments) => arguments.execute()?,
             What::Counters(arguments) => arguments.execute()?,
+            What::Readings(arguments) => arguments.execute()?,
             What::Schema(arguments) => arguments.execute()?,
         }
         Ok(ExitCode::SUCCESS)

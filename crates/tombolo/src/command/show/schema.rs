@@ -16,7 +16,9 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Kind {
+    #[value(name = "machine")]
     Machine,
+    #[value(name = "design")]
     Design,
 }
 

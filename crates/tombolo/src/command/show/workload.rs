@@ -19,13 +19,13 @@ pub(crate) struct Arguments {
     #[arg(value_name = "W[,KEY=VALUE…]")]
     name: String,
     /// Also tells its arrays at this fraction of its input, such as 1/16
-    #[arg(long, value_name = "F", default_value = "1", allow_negative_numbers = true)]
+    #[arg(long = "scale", value_name = "F", default_value = "1", allow_negative_numbers = true)]
     scale: Scale,
     /// Also tells what it asks of this machine at that scale: footprint over L2, waves of CTAs
-    #[arg(long, value_name = "M")]
+    #[arg(long = "machine", value_name = "M")]
     machine: Option<String>,
     /// Prints one JSON document instead of text
-    #[arg(long)]
+    #[arg(long = "json")]
     json: bool,
 }
 

@@ -4,19 +4,21 @@ use crate::trace::info::Origin;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 use tombolo_types::stream::{Command, KernelClass, KernelInfo, Program};
-use tombolo_types::{ArrayInfo, Devices, HostPhase, LineSize, On};
+use tombolo_types::{ArrayInfo, DeviceId, DeviceSet, HostPhase, LineSize, On};
 
 /// Widest warp of a recording, in lanes: twice what any GPU has.
 const WIDEST_WARP: u32 = 128;
 
 /// What a file of version 2 may use, by name.
-const FEATURES: [&str; 6] = [ARRAYS, HOST, DEVICES, BARRIERS, ENDS, CHAINS];
+const FEATURES: [&str; 7] = [ARRAYS, HOST, DEVICES, DEVICE_LISTS, BARRIERS, ENDS, CHAINS];
 /// Arrays have names.
 const ARRAYS: &str = "arrays";
 /// What the host does to arrays between commands.
 const HOST: &str = "host";
 /// Launches on some of a machine's devices, and grids that the program cuts for them.
 const DEVICES: &str = "devices";
+/// Launches on devices beyond number 63, which no bit stands for.
+const DEVICE_LISTS: &str = "device-lists";
 /// The host waits for all streams.
 const BARRIERS: &str = "barriers";
 /// What the host does before the first command and behind the last.
@@ -83,8 +85,9 @@ struct KernelEntry {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 enum CommandEntry {
+    #[serde(rename = "launch")]
     Launch {
         kernel: u32,
         stream: u32,
@@ -92,38 +95,59 @@ enum CommandEntry {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on: Option<OnEntry>,
     },
-    Copy {
-        address: u64,
-        bytes: u64,
-        to_device: bool,
-    },
-    Host {
-        phase: u32,
-    },
+    #[serde(rename = "copy")]
+    Copy { address: u64, bytes: u64, to_device: bool },
+    #[serde(rename = "host")]
+    Host { phase: u32 },
+    #[serde(rename = "barrier")]
     Barrier,
 }
 
-/// Bit `i`: on number `i`.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 enum OnEntry {
-    Gpus(u64),
-    Modules(u64),
+    #[serde(rename = "gpus")]
+    Gpus(SetEntry),
+    #[serde(rename = "modules")]
+    Modules(SetEntry),
+}
+
+/// Devices of a launch.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+enum SetEntry {
+    /// Bit `i`: on number `i`.
+    Bits(u64),
+    /// Their numbers.
+    List(Vec<u8>),
+}
+
+impl SetEntry {
+    fn of<I: DeviceId, const WORDS: usize>(set: DeviceSet<I, WORDS>) -> SetEntry {
+        let list = || SetEntry::List(set.iter().map(I::number).collect());
+        set.bits().map_or_else(list, SetEntry::Bits)
+    }
+
+    fn set<I: DeviceId>(self) -> DeviceSet<I> {
+        match self {
+            SetEntry::Bits(bits) => DeviceSet::from_bits(bits),
+            SetEntry::List(numbers) => numbers.into_iter().map(I::numbered).collect(),
+        }
+    }
 }
 
 impl OnEntry {
     fn of(on: On) -> Option<OnEntry> {
         match on {
             On::All => None,
-            On::Gpus(Devices(set)) => Some(OnEntry::Gpus(set)),
-            On::Modules(Devices(set)) => Some(OnEntry::Modules(set)),
+            On::Gpus(set) => Some(OnEntry::Gpus(SetEntry::of(set))),
+            On::Modules(set) => Some(OnEntry::Modules(SetEntry::of(set))),
         }
     }
 
     fn on(self) -> On {
         match self {
-            OnEntry::Gpus(set) => On::Gpus(Devices(set)),
-            OnEntry::Modules(set) => On::Modules(Devices(set)),
+            OnEntry::Gpus(set) => On::Gpus(set.set()),
+            OnEntry::Modules(set) => On::Modules(set.set()),
         }
     }
 }
@@ -202,6 +226,7 @@ impl Header {
             (ARRAYS, !program.arrays().is_empty()),
             (HOST, !program.host_phases().is_empty()),
             (DEVICES, names_devices(program)),
+            (DEVICE_LISTS, program.commands().iter().any(lists_devices)),
             (BARRIERS, program.commands().contains(&Command::Barrier)),
             (ENDS, !program.setup().is_empty() || !program.results().is_empty()),
             (CHAINS, true),
@@ -247,7 +272,7 @@ impl Header {
                 Command::Host { phase } if *phase as usize >= self.host.len() => {
                     return Err(format!("host phase {phase} of {}", self.host.len()));
                 }
-                Command::Launch { on: On::Gpus(Devices(0)) | On::Modules(Devices(0)), kernel, .. } => {
+                Command::Launch { on, kernel, .. } if is_nowhere(*on) => {
                     return Err(format!("a launch of kernel {kernel} on no device"));
                 }
                 Command::Launch { .. } | Command::Copy { .. } | Command::Host { .. } | Command::Barrier => {}
@@ -271,6 +296,21 @@ impl Header {
 fn names_devices(program: &dyn Program) -> bool {
     let names = |command: &Command| matches!(command, Command::Launch { on: On::Gpus(_) | On::Modules(_), .. });
     program.commands().iter().any(names) || program.kernels().iter().any(|kernel| !kernel.parts.is_empty())
+}
+
+/// Whether a command is a launch on a device that no bit stands for.
+fn lists_devices(command: &Command) -> bool {
+    let on = if let Command::Launch { on, .. } = command { OnEntry::of(*on) } else { None };
+    matches!(on, Some(OnEntry::Gpus(SetEntry::List(_)) | OnEntry::Modules(SetEntry::List(_))))
+}
+
+/// Whether a launch runs on no device.
+fn is_nowhere(on: On) -> bool {
+    match on {
+        On::All => false,
+        On::Gpus(gpus) => gpus.is_empty(),
+        On::Modules(modules) => modules.is_empty(),
+    }
 }
 
 /// Arrays that ascend and do not overlap; else says which do not.

@@ -1,0 +1,93 @@
+//! Checks the types of accesses: each location has one size, and every value fits.
+
+use super::error::LitmusError;
+use super::parser::{ONE_VALUE, Parser};
+use super::program::{Location, Operand, Value};
+use super::value_type::{AtomicKind, Sign, ValueType};
+
+/// Values and atomics of the text, checked when all accesses are read.
+#[derive(Default)]
+pub(super) struct Typing {
+    constants: Vec<Constant>,
+    atomics: Vec<Atomic>,
+}
+
+/// A constant that a location is given.
+struct Constant {
+    location: Location,
+    value: Value,
+    /// Index of its token.
+    at: usize,
+}
+
+/// An atomic or a reduction.
+struct Atomic {
+    location: Location,
+    kind: AtomicKind,
+    /// Index of the token that names its operation.
+    at: usize,
+}
+
+/// Why a value that its type does not hold is not taken.
+const FITS: &str = "a value must read alike by every type that accesses its location";
+
+impl Parser {
+    /// Gives `location` the type that stands at token `at`, if one does.
+    pub(super) fn give_type(
+        &mut self,
+        location: Location,
+        written: Option<ValueType>,
+        at: usize,
+    ) -> Result<(), LitmusError> {
+        let Some(written) = written else { return Ok(()) };
+        let known = self.value_type(location).unwrap_or(ValueType { sign: Sign::Open, ..written });
+        let shared = known.shared(written);
+        let shared = shared.ok_or_else(|| self.unsupported(at, &format!(".{}", written.name()), ONE_VALUE))?;
+        *self.value_type_mut(location) = Some(shared);
+        Ok(())
+    }
+
+    /// Notes a constant of token `at` that `location` is given.
+    pub(super) fn note_value(&mut self, location: Location, given: Operand, at: usize) {
+        if let Operand::Value(value) = given {
+            self.typing.constants.push(Constant { location, value, at });
+        }
+    }
+
+    /// Notes an atomic of `location` whose operation token `at` names.
+    pub(super) fn note_atomic(&mut self, location: Location, kind: AtomicKind, at: usize) {
+        self.typing.atomics.push(Atomic { location, kind, at });
+    }
+
+    /// Type that an atomic of `kind` may have, at token `at`. It gives its location a size, and no sign.
+    pub(super) fn atomic_type(&mut self, kind: AtomicKind) -> Result<Option<ValueType>, LitmusError> {
+        let at = self.at;
+        let Some(written) = self.optional_type() else { return Ok(None) };
+        if !kind.types().contains(&written.name()) {
+            return Err(self.illegal(at, &format!(".{}", written.name()), &types_of(kind)));
+        }
+        Ok(Some(ValueType { sign: Sign::Open, ..written }))
+    }
+
+    /// Holds every value and every atomic to the type of its location.
+    pub(super) fn check_types(&self) -> Result<(), LitmusError> {
+        for Constant { location, value, at } in &self.typing.constants {
+            if self.value_type(*location).is_some_and(|known| !known.holds(*value)) {
+                return Err(self.unsupported(*at, &value.to_string(), FITS));
+            }
+        }
+        for Atomic { location, kind, at } in &self.typing.atomics {
+            let Some(known) = self.value_type(*location) else { continue };
+            if kind.type_of(known.bits).is_none() {
+                return Err(self.illegal(*at, &format!("atomic of {} bits", known.bits), &types_of(*kind)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Types of an operation, for messages.
+fn types_of(kind: AtomicKind) -> String {
+    let dotted: Vec<String> = kind.types().iter().map(|name| format!(".{name}")).collect();
+    format!("integers of this operation are {}", dotted.join(", "))
+}

@@ -1,0 +1,151 @@
+//! Types of accesses: the size of a location and how its values read as integers.
+
+use super::program::{Arithmetic, Update, Value};
+
+/// Reading of a location's bits as an integer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Sign {
+    /// Every load and store is `.s`.
+    Signed,
+    /// Every load and store is `.u`.
+    Unsigned,
+    /// Loads or stores are `.b`, or differ: only values that read the same with and without a sign are taken.
+    Either,
+    /// Atomics alone access it, whose types give a size. Taken as [`Sign::Either`].
+    Open,
+}
+
+/// Size and reading of the values of a location whose accesses name a type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ValueType {
+    /// Bits: 8, 16, 32 or 64.
+    pub bits: u32,
+    /// Reading of these bits.
+    pub sign: Sign,
+}
+
+impl ValueType {
+    /// Type names of integers with their types. Source: PTX ISA, section 5.2.1, fundamental types.
+    const NAMES: [(&'static str, ValueType); 12] = [
+        ("b8", ValueType { bits: 8, sign: Sign::Either }),
+        ("b16", ValueType { bits: 16, sign: Sign::Either }),
+        ("b32", ValueType { bits: 32, sign: Sign::Either }),
+        ("b64", ValueType { bits: 64, sign: Sign::Either }),
+        ("s8", ValueType { bits: 8, sign: Sign::Signed }),
+        ("s16", ValueType { bits: 16, sign: Sign::Signed }),
+        ("s32", ValueType { bits: 32, sign: Sign::Signed }),
+        ("s64", ValueType { bits: 64, sign: Sign::Signed }),
+        ("u8", ValueType { bits: 8, sign: Sign::Unsigned }),
+        ("u16", ValueType { bits: 16, sign: Sign::Unsigned }),
+        ("u32", ValueType { bits: 32, sign: Sign::Unsigned }),
+        ("u64", ValueType { bits: 64, sign: Sign::Unsigned }),
+    ];
+
+    /// Type called `name`, if an integer of at most 64 bits is called so.
+    pub(super) fn named(name: &str) -> Option<ValueType> {
+        ValueType::NAMES.iter().find(|(known, _)| *known == name).map(|(_, found)| *found)
+    }
+
+    /// Name of the type that a load or a store of the location has.
+    pub(super) fn name(self) -> &'static str {
+        let written = if self.sign == Sign::Open { ValueType { sign: Sign::Either, ..self } } else { self };
+        let known = ValueType::NAMES.iter().find(|(_, known)| *known == written);
+        known.expect("bits are those of a name").0
+    }
+
+    /// Type of a location that accesses of this type and of `other` share; `None` where their sizes differ.
+    pub(super) fn shared(self, other: ValueType) -> Option<ValueType> {
+        let sign = match (self.sign, other.sign) {
+            (Sign::Open, sign) | (sign, Sign::Open) => sign,
+            (one, another) if one == another => one,
+            (Sign::Signed | Sign::Unsigned | Sign::Either, Sign::Signed | Sign::Unsigned | Sign::Either) => {
+                Sign::Either
+            }
+        };
+        (self.bits == other.bits).then_some(ValueType { sign, ..self })
+    }
+
+    /// True where every access reads `value` as it was written.
+    pub fn holds(self, value: Value) -> bool {
+        // All bits but the sign's. Values here are signed, so 64 bits without a sign hold no more.
+        let positive = Value::MAX >> (Value::BITS - self.bits);
+        match self.sign {
+            Sign::Signed => (-positive - 1..=positive).contains(&value),
+            Sign::Unsigned if self.bits < Value::BITS => (0..=2 * positive + 1).contains(&value),
+            Sign::Unsigned | Sign::Either | Sign::Open => (0..=positive).contains(&value),
+        }
+    }
+}
+
+/// Operation of an atomic, for its types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AtomicKind {
+    Add,
+    /// `and`, `or`, `xor`, `exch`.
+    Bits,
+    CompareAndSwap,
+}
+
+impl AtomicKind {
+    pub(super) fn of(update: Update) -> AtomicKind {
+        match update {
+            Update::Apply(Arithmetic::Add, _) => AtomicKind::Add,
+            Update::Apply(..) | Update::Exchange(_) => AtomicKind::Bits,
+            Update::CompareAndSwap { .. } => AtomicKind::CompareAndSwap,
+        }
+    }
+
+    /// Types of integers that the operation may have. Source: PTX ISA, atom and red; ptxas 13.5 takes these and no others
+    /// of at most 64 bits.
+    pub(super) fn types(self) -> &'static [&'static str] {
+        match self {
+            AtomicKind::Add => &["u32", "s32", "u64"],
+            AtomicKind::Bits => &["b32", "b64"],
+            AtomicKind::CompareAndSwap => &["b16", "b32", "b64"],
+        }
+    }
+
+    /// Name of a type of `bits`, if the operation has one.
+    pub(super) fn type_of(self, bits: u32) -> Option<&'static str> {
+        let is_as_wide = |name: &&&str| ValueType::named(name).is_some_and(|known| known.bits == bits);
+        self.types().iter().find(is_as_wide).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holds(name: &str, value: Value) -> bool {
+        ValueType::named(name).expect("a type").holds(value)
+    }
+
+    #[test]
+    fn a_type_holds_what_all_its_accesses_read_alike() {
+        for (name, least, most) in [
+            ("s8", -128, 127),
+            ("u8", 0, 255),
+            ("b8", 0, 127),
+            ("u16", 0, 65_535),
+            ("s32", -(1 << 31), (1 << 31) - 1),
+            ("u32", 0, (1 << 32) - 1),
+            ("b32", 0, (1 << 31) - 1),
+        ] {
+            assert!(holds(name, least) && holds(name, most), "{name}");
+            assert!(!holds(name, least - 1) && !holds(name, most + 1), "{name}");
+        }
+        assert!(holds("s64", Value::MIN) && holds("u64", Value::MAX) && !holds("u64", -1) && !holds("b64", -1));
+    }
+
+    #[test]
+    fn accesses_of_one_size_share_a_type() {
+        let shared = |one: &str, other: &str| {
+            let [one, other] = [one, other].map(|name| ValueType::named(name).expect("a type"));
+            one.shared(other).map(ValueType::name)
+        };
+        assert_eq!(shared("u32", "u32"), Some("u32"));
+        assert_eq!(shared("u32", "s32"), Some("b32"));
+        assert_eq!(shared("s64", "b64"), Some("b64"));
+        assert_eq!(shared("u32", "u64"), None);
+    }
+}

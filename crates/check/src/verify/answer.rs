@@ -1,0 +1,176 @@
+//! Answers of the memory model to tests: every final state that it allows, and which of these are sequentially consistent.
+
+use super::case::{Case, Judged, Obstacle, stem_or};
+use super::report::{Expected, Outcome, Verdict};
+use super::{Watch, side_by_side};
+use crate::litmus::Assignments;
+use crate::sequential::interleavings;
+use serde::Serialize;
+
+/// States of the interleavings of a test. Source: assumed; some two hundred megabytes, and far more than tests have.
+const INTERLEAVED: usize = 500_000;
+
+/// Candidate executions that the model may look at for a test.
+const CANDIDATES: u64 = 10_000_000;
+
+/// Name under which the model is watched, where designs have theirs.
+const MODEL: &str = "the model";
+
+/// Answer of the model to a test.
+#[derive(Clone, Debug, Serialize)]
+pub struct Answer {
+    /// The test.
+    pub name: String,
+    /// File where it was read.
+    pub file: Option<String>,
+    /// `ok` where the outcomes are complete; else there are none.
+    pub verdict: Verdict,
+    /// Reason of a verdict that is not `ok`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Condition of the test; `None` where it has none or was not read.
+    pub condition: Option<String>,
+    /// Verdict of the model on the condition's event; `None` without an answer.
+    pub expected: Option<Expected>,
+    /// Every outcome that the axioms allow, in the order of the values.
+    pub outcomes: Vec<AllowedOutcome>,
+}
+
+/// Outcome that the axioms allow.
+#[derive(Clone, Debug, Serialize)]
+pub struct AllowedOutcome {
+    /// Values of registers and locations.
+    pub values: Outcome,
+    /// The same on a line, as a table of observations may have it: `P1:r0=1 [x]=1`.
+    pub outcome: String,
+    /// True where some interleaving of the threads shows it; `None` where there are too many.
+    pub sequential: Option<bool>,
+    /// True where it shows the event of the condition.
+    pub event: bool,
+}
+
+/// Answers to `cases`, in their order, by `threads` threads.
+pub fn answers(cases: &[Case], threads: usize, watch: &dyn Watch) -> Vec<Answer> {
+    side_by_side(threads, cases.len(), |index| {
+        let case = &cases[index];
+        watch.begins(&case.name, MODEL);
+        let answer = case.answer();
+        watch.ends(&case.name, MODEL);
+        answer
+    })
+}
+
+impl Answer {
+    /// Name of its file without folder and ending, or its own.
+    pub fn stem(&self) -> &str {
+        stem_or(self.file.as_deref(), &self.name)
+    }
+
+    /// True where its outcomes are complete.
+    pub fn is_complete(&self) -> bool {
+        self.verdict == Verdict::Ok
+    }
+}
+
+impl Case {
+    /// Asks the model for all outcomes.
+    pub fn answer(&self) -> Answer {
+        match self.asked_of_model(CANDIDATES) {
+            Ok(judged) => self.complete(&judged),
+            Err(Obstacle::Unreadable(reason)) => self.incomplete(Verdict::Unreadable, reason),
+            Err(Obstacle::Unsupported(reason)) => self.incomplete(Verdict::Unsupported, reason),
+            Err(Obstacle::Bounded(reason)) => self.incomplete(Verdict::Bounded, reason),
+        }
+    }
+
+    fn incomplete(&self, verdict: Verdict, reason: String) -> Answer {
+        Answer {
+            name: self.name.clone(),
+            file: self.file.clone(),
+            verdict,
+            reason: Some(reason),
+            condition: None,
+            expected: None,
+            outcomes: Vec::new(),
+        }
+    }
+
+    fn complete(&self, judged: &Judged) -> Answer {
+        let program = &judged.program;
+        let sequential = interleavings(program, INTERLEAVED);
+        let states = judged.allowed.iter().flat_map(|allowed| allowed.states());
+        let outcomes = states.map(|state| {
+            let entries = || Assignments { program, state }.entries().collect::<Vec<_>>();
+            let words: Vec<String> = entries().iter().map(|(name, value)| format!("{name}={value}")).collect();
+            AllowedOutcome {
+                values: entries().into_iter().collect(),
+                outcome: words.join(" "),
+                sequential: sequential.as_ref().map(|sequential| sequential.contains(state)),
+                event: judged.is_event(state),
+            }
+        });
+        let event = judged.allows_event();
+        Answer {
+            name: self.name.clone(),
+            file: self.file.clone(),
+            verdict: Verdict::Ok,
+            reason: None,
+            condition: judged.condition.as_ref().map(|condition| program.condition(condition).to_string()),
+            expected: event.map(|allowed| if allowed { Expected::Allowed } else { Expected::Forbidden }),
+            outcomes: outcomes.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(text: &str) -> Answer {
+        Case::parse("folder/test.litmus", text).answer()
+    }
+
+    #[test]
+    fn an_answer_has_every_outcome_and_tells_the_sequential_ones() {
+        let answer = answer(
+            "PTX SB {x=0; y=0;} P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ; st.weak x,1 | st.weak y,1 ;
+             ld.weak r0,y | ld.weak r0,x ; exists (P0:r0 = 0 /\\ P1:r0 = 0)",
+        );
+        let listed: Vec<_> =
+            answer.outcomes.iter().map(|one| (one.outcome.as_str(), one.sequential, one.event)).collect();
+        assert_eq!(
+            listed,
+            [
+                ("P0:r0=0 P1:r0=0 [x]=1 [y]=1", Some(false), true),
+                ("P0:r0=0 P1:r0=1 [x]=1 [y]=1", Some(true), false),
+                ("P0:r0=1 P1:r0=0 [x]=1 [y]=1", Some(true), false),
+                ("P0:r0=1 P1:r0=1 [x]=1 [y]=1", Some(true), false),
+            ]
+        );
+        assert_eq!(answer.outcomes[0].values.get("[x]"), Some(&1));
+        assert_eq!((answer.expected, answer.is_complete()), (Some(Expected::Allowed), true));
+        assert_eq!(answer.condition.as_deref(), Some("exists (P0:r0 == 0 /\\ P1:r0 == 0)"));
+    }
+
+    #[test]
+    fn a_test_that_is_not_answered_says_why() {
+        let looping = "PTX t {x=0;} P0@cta 0,gpu 0 ; LC00: ; goto LC00 ; exists x=0";
+        for (text, verdict, reason) in [
+            ("", Verdict::Unreadable, "expected `PTX`"),
+            (looping, Verdict::Unsupported, "loop"),
+            ("PTX t {x=0;} P0@cta 0,gpu 0 ; fence.proxy.alias ; exists x=0", Verdict::Unsupported, "proxy"),
+        ] {
+            let answer = answer(text);
+            assert_eq!((answer.verdict, answer.outcomes.len(), answer.expected), (verdict, 0, None));
+            assert!(answer.reason.is_some_and(|found| found.contains(reason)));
+        }
+    }
+
+    #[test]
+    fn the_model_takes_more_threads_than_are_explored() {
+        let (placements, stores): (Vec<String>, Vec<&str>) =
+            (0..12).map(|thread| (format!("P{thread}@cta {thread},gpu {thread}"), "ld.weak r0, x")).unzip();
+        let text = format!("PTX t {{x=0;}} {} ; {} ; exists x=0", placements.join(" | "), stores.join(" | "));
+        assert!(answer(&text).is_complete(), "{:?}", answer(&text).reason);
+    }
+}

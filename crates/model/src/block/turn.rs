@@ -1,0 +1,221 @@
+//! Requests of a client in their turn, as [`tombolo_protocol::host`] sees them: those that run, that wait for a transaction
+//! of their block, and that lack a miss register or a place for it.
+
+use super::room::Placed;
+use super::{Block, BlockSlice, Blocks};
+use crate::context::SliceContext;
+use crate::message::LineRequest;
+use crate::watch::Contents;
+use std::collections::VecDeque;
+use tombolo_protocol::coherence;
+use tombolo_protocol::host::{self, Arrival, Backlog, Backlogged, Resuming, Taken, Tried};
+use tombolo_protocol::nodes::Nodes;
+use tombolo_types::ModuleId;
+
+/// A resource that a request lacks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lack {
+    /// A miss register.
+    Register,
+    /// A place in this set, whose blocks all have something under way.
+    Place(u64),
+}
+
+/// A slice, and the context of the event at hand.
+struct AtClient<'s, 'a, 'o, N: Nodes, D: Contents> {
+    slice: &'s mut BlockSlice<N, D>,
+    context: &'s mut SliceContext<'a, 'o, Blocks<N>, D>,
+}
+
+impl<N: Nodes, D: Contents> Backlogged for AtClient<'_, '_, '_, N, D> {
+    type Item = LineRequest<D>;
+
+    fn backlog(&mut self) -> &mut Backlog<LineRequest<D>> {
+        &mut self.slice.client.queue
+    }
+
+    fn take(&mut self, body: &LineRequest<D>) -> bool {
+        let block = self.slice.geometry.block(body.line);
+        match self.slice.take(block, body, None, self.context) {
+            Ok(()) => true,
+            Err(Lack::Register) => false,
+            Err(Lack::Place(set)) => {
+                self.slice.await_place(block, set, VecDeque::from([*body]));
+                true
+            }
+        }
+    }
+}
+
+/// A request that arrives, or runs again.
+struct Arriving<'s, 'a, 'o, N: Nodes, D: Contents> {
+    at: AtClient<'s, 'a, 'o, N, D>,
+    block: Block,
+    body: &'s LineRequest<D>,
+    /// The module that one that runs again has waited for.
+    by: Option<ModuleId>,
+}
+
+impl<N: Nodes, D: Contents> Arrival for Arriving<'_, '_, '_, N, D> {
+    type Lack = Lack;
+
+    fn is_read(&self) -> bool {
+        matches!(self.body.request, coherence::Request::Read { .. })
+    }
+
+    // A client's stores go nowhere: none needs a credit.
+    fn follows_waiting(&self) -> bool {
+        false
+    }
+
+    fn has_credit(&self) -> bool {
+        true
+    }
+
+    fn has_parked(&self) -> bool {
+        // Those that are parked while one runs again came after it.
+        self.by.is_none() && self.at.slice.client.blocks.get(&self.block).is_some_and(|cell| !cell.parked.is_empty())
+    }
+
+    fn park(&mut self) {
+        self.at.slice.client.cell(self.block).parked.push_back(*self.body);
+    }
+
+    fn run(&mut self) -> Result<Tried, Lack> {
+        let AtClient { slice, context } = &mut self.at;
+        if N::is_busy(&slice.client.cell(self.block).slot) {
+            return Ok(Tried::Stalled);
+        }
+        if slice.client.asked >= slice.client.most_asked && slice.must_ask(self.block, self.body, context) {
+            return Err(Lack::Register);
+        }
+        match slice.place(self.block, context) {
+            Placed::Here => {
+                slice.run(self.body, self.by.unwrap_or(context.site.module), context);
+                Ok(Tried::Taken)
+            }
+            Placed::Crowded(set) => Err(Lack::Place(set)),
+        }
+    }
+}
+
+/// A block with nothing under way, whose parked requests run again.
+struct Idle<'s, 'a, 'o, N: Nodes, D: Contents> {
+    at: AtClient<'s, 'a, 'o, N, D>,
+    block: Block,
+    /// The module that they have waited for.
+    by: ModuleId,
+    /// What the first that could not run lacks.
+    lack: Option<Lack>,
+    /// Requests that lack a register.
+    queue: &'s mut VecDeque<LineRequest<D>>,
+}
+
+impl<N: Nodes, D: Contents> Resuming for Idle<'_, '_, '_, N, D> {
+    type Held = ();
+    type Item = LineRequest<D>;
+
+    // A merge waits until the block's requests have run.
+    fn flush(&mut self, (): &mut ()) {}
+
+    /// The first of the block; behind one that has started a transaction the others stay as they are.
+    fn next_parked(&mut self, (): &mut ()) -> Option<LineRequest<D>> {
+        let cell = self.at.slice.client.cell(self.block);
+        if N::is_busy(&cell.slot) { None } else { cell.parked.pop_front() }
+    }
+
+    fn keep_order(&self, _: &LineRequest<D>, _: &LineRequest<D>) -> bool {
+        true
+    }
+
+    fn take(&mut self, body: &LineRequest<D>, _: bool) -> Option<Taken> {
+        let AtClient { slice, context } = &mut self.at;
+        match slice.take(self.block, body, Some(self.by), context) {
+            Ok(()) => Some(Taken::Yes),
+            Err(lack) => {
+                self.lack = Some(lack);
+                None
+            }
+        }
+    }
+
+    fn wait_first(&mut self, _: VecDeque<LineRequest<D>>) {
+        unreachable!("a client's requests need no credit");
+    }
+
+    fn defer(&mut self, deferred: VecDeque<LineRequest<D>>) {
+        match self.lack.expect("a request is deferred for what it lacks") {
+            Lack::Register => self.queue.extend(deferred),
+            Lack::Place(set) => self.at.slice.await_place(self.block, set, deferred),
+        }
+    }
+}
+
+impl<N: Nodes, D: Contents> BlockSlice<N, D> {
+    /// A request of this module's SMs, or of the host's core, arrives.
+    pub(super) fn offer(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        if host::offer(&mut AtClient { slice: self, context: here }, body) {
+            here.shared.stats.queued += 1;
+        }
+    }
+
+    /// Requests that lacked a miss register run.
+    pub(super) fn serve(&mut self, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        host::serve(&mut AtClient { slice: self, context: here });
+    }
+
+    /// Runs a request, or has it wait for its block. `by`: the module that one that runs again has waited for.
+    fn take(
+        &mut self,
+        block: Block,
+        body: &LineRequest<D>,
+        by: Option<ModuleId>,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) -> Result<(), Lack> {
+        let site = here.site;
+        let at = AtClient { slice: self, context: here };
+        match host::take(&site.protocol, &mut Arriving { at, block, body, by })? {
+            Taken::Yes => Ok(()),
+            Taken::Waits => unreachable!("a client's requests need no credit"),
+        }
+    }
+
+    /// Requests of a block, all that wait for it, wait for a place.
+    fn await_place(&mut self, block: Block, set: u64, requests: VecDeque<LineRequest<D>>) {
+        let cell = self.client.cell(block);
+        cell.parked.extend(requests);
+        cell.is_crowded_out = true;
+        self.client.crowded.entry(set).or_default().push_back(block);
+    }
+
+    /// The parked requests of a block that is not busy run again. Of those of a block that waits for a place none does.
+    pub(super) fn resume(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        if !self.client.cell(block).is_crowded_out {
+            let mut queue = VecDeque::new();
+            self.resume_into(block, &mut queue, here);
+            self.client.queue.defer(&here.site.protocol, queue.into_iter());
+        }
+    }
+
+    /// A place of a set may have come free: blocks that wait for one try again, in their order.
+    pub(super) fn resume_crowded(&mut self, set: u64, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+        let Some(crowded) = self.client.crowded.remove(&set) else { return };
+        let mut queue = VecDeque::new();
+        for block in crowded {
+            self.client.cell(block).is_crowded_out = false;
+            self.resume_into(block, &mut queue, here);
+        }
+        self.client.queue.defer(&here.site.protocol, queue.into_iter());
+    }
+
+    fn resume_into(
+        &mut self,
+        block: Block,
+        queue: &mut VecDeque<LineRequest<D>>,
+        here: &mut SliceContext<'_, '_, Blocks<N>, D>,
+    ) {
+        let by = self.client.cell(block).by.unwrap_or(here.site.module);
+        let at = AtClient { slice: self, context: here };
+        host::resume(&mut Idle { at, block, by, lack: None, queue }, ());
+    }
+}

@@ -1,0 +1,66 @@
+//! The host's reads and writes between kernels where none of its cores is modelled: modules are told of them.
+//!
+//! It takes no time: each module has them before the next kernel's first request. Before the first launch nobody is told, for
+//! no kernel has seen what memory held before.
+
+use super::{Beside, CommandProcessor};
+use crate::below::Below;
+use crate::message::Message;
+use crate::transfer::Transfer;
+use crate::watch::{Contents, Watch};
+use std::ops::Range;
+use tombolo_protocol::Topology;
+use tombolo_types::stream::{Command, Program};
+use tombolo_types::{HostPhase, ModuleId};
+
+/// Addresses that the host reads and writes as a command says.
+fn touched(program: &dyn Program, command: usize) -> HostPhase {
+    match program.commands()[command] {
+        Command::Copy { address, bytes, to_device } => {
+            let moved = address..address.saturating_add(bytes);
+            let moved: Vec<Range<u64>> = std::iter::once(moved).filter(|range| !range.is_empty()).collect();
+            let (reads, writes) = if to_device { (Vec::new(), moved) } else { (moved, Vec::new()) };
+            HostPhase { reads, writes }
+        }
+        Command::Host { phase } => program.host_phases()[phase as usize].clone(),
+        Command::Launch { .. } | Command::Barrier => HostPhase::default(),
+    }
+}
+
+impl CommandProcessor {
+    /// Tells the modules what the host reads and then writes as a command says.
+    pub(super) fn transfer<C: Below<D>, T: Topology, D: Contents>(
+        &mut self,
+        command: usize,
+        here: &mut Beside<'_, '_, C, T, D>,
+    ) {
+        if self.host_program.is_some() || self.kernels.is_empty() {
+            return;
+        }
+        let HostPhase { reads, writes } = touched(&*self.program, command);
+        if !reads.is_empty() && here.watch.host_reads(self.transfers) {
+            self.tell(true, Transfer { ranges: reads, contents: Vec::new() }, here);
+        }
+        if !writes.is_empty() {
+            let writing = HostPhase { reads: Vec::new(), writes };
+            let accesses = writing.accesses(self.program.line_size());
+            let written = accesses.map_while(|access| {
+                let data = here.watch.host_writes(access.line, access.mask)?;
+                Some((access.line, access.mask, data))
+            });
+            let contents = written.collect();
+            self.tell(false, Transfer { ranges: writing.writes, contents }, here);
+        }
+    }
+
+    fn tell<C, T, D: Contents>(&mut self, is_read: bool, transfer: Transfer<D>, here: &mut Beside<'_, '_, C, T, D>) {
+        let number = self.transfers;
+        self.transfers += 1;
+        here.transfers.add(number, transfer);
+        let (now, id) = (here.out.now(), self.layout.command_processor());
+        let at = self.ways.at_controller(now + self.ways.one, now);
+        for module in (0..self.layout.modules).map(ModuleId) {
+            here.out.send(at, id, self.layout.controller(module), Message::Transfer { number, is_read });
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Orders that the driver gives while it handles one event. Those for pages that follow each other, and that are alike, go to
+//! a module as one: a program has as many pages as a gigabyte has, and all change at the end of tracking.
+
+use crate::layout::Layout;
+use crate::message::{Message, Out, PagingOrder};
+use crate::page_run::PageRun;
+use crate::watch::Contents;
+use tombolo_types::{ModuleId, Page, Ps};
+
+/// An order to a module.
+#[derive(Clone, Copy, Debug)]
+struct Given {
+    module: ModuleId,
+    pages: PageRun,
+    order: PagingOrder,
+}
+
+/// Orders that are given and not sent.
+#[derive(Clone, Debug)]
+pub(super) struct Orders {
+    /// In the order in which they were given.
+    given: Vec<Given>,
+    /// By module: the latest in `given`.
+    latest: Vec<Option<usize>>,
+    /// Pages whose shootdown begins.
+    shot_down: Vec<PageRun>,
+}
+
+impl Orders {
+    /// None, to so many modules.
+    pub(super) fn new(modules: u8) -> Orders {
+        Orders { given: Vec::new(), latest: vec![None; usize::from(modules)], shot_down: Vec::new() }
+    }
+
+    /// Gives a module an order about a page.
+    pub(super) fn give(&mut self, module: ModuleId, page: Page, order: PagingOrder) {
+        let latest = &mut self.latest[usize::from(module.0)];
+        if let Some(Given { pages, order: before, .. }) = latest.map(|index| &mut self.given[index])
+            && *before == order
+            && pages.extend(page)
+        {
+            return;
+        }
+        *latest = Some(self.given.len());
+        self.given.push(Given { module, pages: PageRun::of(page), order });
+    }
+
+    /// Begins the shootdown of a page.
+    pub(super) fn shoot_down(&mut self, page: Page) {
+        if !self.shot_down.last_mut().is_some_and(|pages| pages.extend(page)) {
+            self.shot_down.push(PageRun::of(page));
+        }
+    }
+
+    /// Sends all: modules have their orders at `heard`, and shootdowns have been prepared at `prepared`.
+    pub(super) fn send<D: Contents>(&mut self, (heard, prepared): (Ps, Ps), layout: Layout, out: &mut Out<'_, D>) {
+        let driver = layout.driver();
+        for Given { module, pages, order } in self.given.drain(..) {
+            self.latest[usize::from(module.0)] = None;
+            out.send(heard, driver, layout.controller(module), Message::Paging { pages, order });
+        }
+        for pages in self.shot_down.drain(..) {
+            out.send(prepared, driver, driver, Message::Shootdown { pages });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What was given, as module, pages and whether it unmaps.
+    fn given(orders: &Orders) -> Vec<(u8, Vec<u64>, bool)> {
+        let told = |one: &Given| {
+            (one.module.0, one.pages.pages().map(|page| page.0).collect(), one.order == PagingOrder::Unmap)
+        };
+        orders.given.iter().map(told).collect()
+    }
+
+    #[test]
+    fn alike_orders_about_pages_in_a_row_are_one_to_each_module() {
+        let mut orders = Orders::new(2);
+        for page in [4, 5, 6] {
+            (0..2).for_each(|module| orders.give(ModuleId(module), Page(page), PagingOrder::Unmap));
+        }
+        assert_eq!(given(&orders), [(0, vec![4, 5, 6], true), (1, vec![4, 5, 6], true)]);
+    }
+
+    #[test]
+    fn what_differs_or_lies_apart_is_told_in_its_order() {
+        let mut orders = Orders::new(1);
+        let all =
+            [(4, PagingOrder::Unmap), (5, PagingOrder::WriteBack), (6, PagingOrder::Unmap), (8, PagingOrder::Unmap)];
+        all.into_iter().for_each(|(page, order)| orders.give(ModuleId(0), Page(page), order));
+        assert_eq!(given(&orders), [(0, vec![4], true), (0, vec![5], false), (0, vec![6], true), (0, vec![8], true)]);
+    }
+}

@@ -1,0 +1,46 @@
+//! Values that others keep by miss register.
+
+use super::EntryId;
+
+/// A value for each entry of a table, as many as have been set: tables give their entries out from the first on, and few
+/// are ever full.
+#[derive(Clone, Debug, Default)]
+pub struct ByEntry<T>(Vec<T>);
+
+impl<T: Copy + Default> ByEntry<T> {
+    /// The value of an entry; the default where none was set.
+    #[inline]
+    pub fn get(&self, id: EntryId) -> T {
+        self.0.get(id.index()).copied().unwrap_or_default()
+    }
+
+    /// Sets the value of an entry.
+    #[inline]
+    pub fn set(&mut self, id: EntryId, value: T) {
+        match self.0.get_mut(id.index()) {
+            Some(known) => *known = value,
+            None => self.add(id, value),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add(&mut self, id: EntryId, value: T) {
+        self.0.resize(id.index(), T::default());
+        self.0.push(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_has_the_value_set_last() {
+        let (mut values, id) = (ByEntry::default(), EntryId::numbered);
+        values.set(id(2), 7);
+        values.set(id(0), 5);
+        values.set(id(2), 8);
+        assert_eq!([0, 1, 2, 3].map(|entry| values.get(id(entry))), [5, 0, 8, 0]);
+    }
+}

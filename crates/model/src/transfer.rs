@@ -1,0 +1,126 @@
+//! Transfers of the host on their way to the modules: which bytes it reads or writes between kernels, and what it writes.
+//!
+//! Shared by a run's partitions, as [`crate::cargo`] is: the command processor adds a transfer before it sends the number, and
+//! forgets all of them when a kernel ends, for each has arrived before that kernel's launch. What a transfer does to a line is
+//! [`tombolo_protocol::transfer`]'s. Neither DRAM nor links carry its bytes, which [`crate::command_processor`] times as a whole.
+
+use crate::below::{Below, L2};
+use crate::context::SliceContext;
+use crate::message::Out;
+use crate::sides::{SliceGroup, SliceSide};
+use crate::site::Site;
+use crate::uncore::Uncore;
+use crate::watch::{Contents, Watch};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+use std::sync::{Arc, PoisonError, RwLock};
+use tombolo_types::{HostPhase, Line, Mask};
+
+/// One transfer.
+#[derive(Debug)]
+pub struct Transfer<D> {
+    /// Addresses that it reads or writes: ranges that ascend and do not overlap.
+    pub ranges: Vec<Range<u64>>,
+    /// Lines that it writes with their new contents. Empty where data is not modelled.
+    pub contents: Vec<(Line, Mask, D)>,
+}
+
+/// Transfers under way, by number.
+#[derive(Debug)]
+pub struct Transfers<D>(Arc<RwLock<FxHashMap<u32, Arc<Transfer<D>>>>>);
+
+impl<D> Default for Transfers<D> {
+    fn default() -> Self {
+        Transfers(Arc::default())
+    }
+}
+
+impl<D> Clone for Transfers<D> {
+    fn clone(&self) -> Self {
+        Transfers(Arc::clone(&self.0))
+    }
+}
+
+impl<D> Transfers<D> {
+    /// Adds a transfer under a number.
+    pub(crate) fn add(&self, number: u32, transfer: Transfer<D>) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::new(transfer));
+    }
+
+    /// The transfer of a number.
+    fn get(&self, number: u32) -> Arc<Transfer<D>> {
+        let transfers = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(transfers.get(&number).expect("a transfer is kept until it has arrived"))
+    }
+
+    /// Forgets all of them.
+    pub(crate) fn clear(&self) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl<C: Below<D>, D: Contents> SliceSide<C, D> {
+    /// A transfer of the host comes to the group whose first slice is `slice`.
+    #[cold]
+    pub(crate) fn transfer(
+        &mut self,
+        slice: u16,
+        (number, is_read): (u32, bool),
+        (site, uncore): (&Site<C, D>, &mut Uncore<D>),
+        out: &mut Out<'_, D>,
+    ) {
+        let (group, _) = self.place(slice);
+        let transfer = site.transfers.get(number);
+        let mut here = Group { first: slice, group: &mut self.groups[group], site, uncore, out };
+        if is_read { here.read(number, transfer.ranges.clone()) } else { here.write(&transfer) }
+    }
+}
+
+/// A group of slices that a transfer comes to.
+struct Group<'a, 'o, C: Below<D>, D: Contents> {
+    /// Its first slice.
+    first: u16,
+    group: &'a mut SliceGroup<C, D>,
+    site: &'a Site<C, D>,
+    uncore: &'a mut Uncore<D>,
+    out: &'a mut Out<'o, D>,
+}
+
+impl<C: Below<D>, D: Contents> Group<'_, '_, C, D> {
+    /// Which of its slices has a line; `None` where another group has it.
+    fn slice_of(&self, line: Line) -> Option<usize> {
+        let index = usize::from(self.site.map.slice(line).checked_sub(self.first)?);
+        (index < self.group.slices.len()).then_some(index)
+    }
+
+    /// The host writes: copies go, and each memory that has a line at home gets its new contents.
+    fn write(&mut self, transfer: &Transfer<D>) {
+        let Group { group: SliceGroup { slices, shared }, site, uncore, out, .. } = self;
+        for slice in &mut *slices {
+            let mut here = SliceContext { id: slice.id(), site, shared, uncore, out };
+            slice.host_wrote(&transfer.ranges, &mut here);
+        }
+        for &(line, mask, data) in &transfer.contents {
+            if self.slice_of(line).is_some() && self.site.map.is_placed(line) && self.site.is_home(line) {
+                self.group.shared.memory.write(line, mask, data);
+                if self.site.map.moves() {
+                    self.site.cargo.write(self.site.map.page(line), (line, mask, data));
+                }
+            }
+        }
+    }
+
+    /// The host reads, where somebody hears of what it reads: lines that all modules find in the memory of this one.
+    fn read(&mut self, number: u32, reads: Vec<Range<u64>>) {
+        let phase = HostPhase { reads, writes: Vec::new() };
+        for access in phase.accesses(self.site.machine.line) {
+            let line = access.line;
+            let Some(index) = self.slice_of(line) else { continue };
+            if self.site.map.only_home(line) == Some(self.site.module) {
+                let SliceGroup { slices, shared } = &mut *self.group;
+                let data = slices[index].host_reads(line, &shared.memory, self.site);
+                self.site.watch.host_read(self.out.now(), number, line, access.mask, data);
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Transfers between host and device memory while no kernel runs: copies, and what code of the host reads and writes.
+//!
+//! A write goes to the line's memory, and the copies of the line that no acquire of the next launch drops go at once. A read
+//! returns what an access of the home would. L1s drop all that they hold as the next kernel starts.
+//!
+//! | accesses meet at | a write drops | a read finds |
+//! | --- | --- | --- |
+//! | the L2 of the home | the copy there; copies elsewhere where launches acquire nothing: under a directory, or `ideal` | the copy there, and what that lacks in memory |
+//! | memory, past the home's L2 | the copy there, which modules may read that do not run the next kernel's part | memory alone: what is dirty has been flushed |
+//! | memory alone | nothing: the next launch invalidates L2s, or the table that elides this knows the host as a user | the same |
+//!
+//! Whole lines go; bytes that kernels have left dirty beside those written stay. Directory entries stay, too: a sharer that
+//! has dropped its lines is invalidated once more than need be.
+//!
+//! Source: gem5's pull requests 1011 and 1093 (a write of the host or a DMA engine invalidates lines of a GPU's L2).
+
+use crate::coherence::{Coherence, LineState, OrderingPoint, Protocol, Slot};
+use crate::data::Data;
+use crate::plan::Sync;
+use tombolo_types::{Mask, ModuleId};
+
+/// Rules of transfers that may be broken on purpose. A checked run must catch each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BrokenTransfer {
+    /// A write leaves the copies of its lines where they are.
+    WriteKeepsCopies,
+    /// A write drops the copy at the home alone.
+    WriteKeepsSharers,
+    /// A read looks at memory alone.
+    ReadPassesL2,
+}
+
+impl BrokenTransfer {
+    /// Every one.
+    pub const ALL: [BrokenTransfer; 3] =
+        [BrokenTransfer::WriteKeepsCopies, BrokenTransfer::WriteKeepsSharers, BrokenTransfer::ReadPassesL2];
+}
+
+/// Whether `rule` is the broken rule.
+fn broken<P: Protocol>(protocol: &P, rule: BrokenTransfer) -> bool {
+    P::BREAKABLE && protocol.options().broken_transfer == Some(rule)
+}
+
+/// Whether a write drops the copy of a line in an L2, at the line's home (`is_home`) or elsewhere.
+fn drops(protocol: &impl Coherence, is_home: bool) -> bool {
+    if broken(protocol, BrokenTransfer::WriteKeepsCopies) {
+        return false;
+    }
+    match protocol.ordering_point() {
+        OrderingPoint::Memory { by_home_l2 } => is_home && by_home_l2,
+        OrderingPoint::HomeL2 => {
+            let is_acquired = !protocol.acquire(Sync::Kernel).is_empty();
+            is_home || !is_acquired && !broken(protocol, BrokenTransfer::WriteKeepsSharers)
+        }
+    }
+}
+
+/// The host writes the bytes `mask` of a line: what becomes of the L2 of module `at`. Bytes on their way there are older: they
+/// serve those who wait and never install.
+pub fn write<D: Data>(protocol: &impl Coherence, at: ModuleId, slot: &mut Slot<D>, mask: Mask) {
+    if !drops(protocol, at == slot.homes.system) {
+        return;
+    }
+    if let Some(pending) = &mut slot.pending {
+        pending.invalidate();
+    }
+    if let Some(line) = &mut slot.line {
+        line.dirty = line.dirty & !mask;
+        line.valid = line.dirty;
+        if line.valid.is_empty() {
+            slot.line = None;
+        }
+    }
+}
+
+/// The contents that the host reads of a line, by what memory and the L2 of its home hold of it.
+pub fn read<D: Data>(protocol: &impl Coherence, memory: D, line: Option<&LineState<D>>) -> D {
+    let mut data = memory;
+    let looks = !protocol.ordering_point().is_memory() && !broken(protocol, BrokenTransfer::ReadPassesL2);
+    if let Some(line) = line.filter(|_| looks) {
+        data.merge(line.data, line.valid);
+    }
+    data
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coherence::Pending;
+    use crate::hmg::Hmg;
+    use crate::ideal::Ideal;
+    use crate::options::{Options, Remote};
+    use crate::software_flat::SoftwareFlat;
+    use crate::topology::Homes;
+    use crate::viper::Viper;
+    use tombolo_types::{Line, Scope};
+
+    /// A byte for each grain, of the lowest four.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    struct Grains([u8; 4]);
+
+    impl Data for Grains {
+        type Update = u8;
+
+        fn merge(&mut self, from: Grains, mask: Mask) {
+            (0..4).filter(|grain| mask.0 >> grain & 1 != 0).for_each(|grain| self.0[grain] = from.0[grain]);
+        }
+
+        fn update(&mut self, update: u8, mask: Mask) -> Grains {
+            let before = *self;
+            self.merge(Grains([update; 4]), mask);
+            before
+        }
+    }
+
+    const HOME: ModuleId = ModuleId(0);
+    const OTHER: ModuleId = ModuleId(1);
+
+    fn slot(dirty: u32) -> Slot<Grains> {
+        let line = LineState { valid: Mask(0b1111), dirty: Mask(dirty), data: Grains([1; 4]) };
+        let homes = Homes { system: HOME, gpu: HOME };
+        Slot { line_id: Line(0), homes, line: Some(line), pending: None, entry: None }
+    }
+
+    /// Bytes that are valid behind a write of the lowest two grains at the home, and at another module.
+    fn left(protocol: &impl Coherence, dirty: u32) -> [u32; 2] {
+        [HOME, OTHER].map(|at| {
+            let mut slot = slot(dirty);
+            write(protocol, at, &mut slot, Mask(0b11));
+            slot.line.map_or(0, |line| line.valid.0)
+        })
+    }
+
+    fn options(broken: Option<BrokenTransfer>) -> Options {
+        Options { broken_transfer: broken, ..Options::default() }
+    }
+
+    #[test]
+    fn a_write_drops_the_copies_that_no_acquire_drops() {
+        assert_eq!(left(&Hmg::<true>::new(options(None)), 0), [0, 0]);
+        assert_eq!(left(&Ideal::<true>::new(options(None)), 0), [0, 0]);
+        assert_eq!(left(&SoftwareFlat::<true>::new(options(None)), 0), [0, 0b1111]);
+        assert_eq!(left(&Viper::<true>::new(options(None)), 0), [0b1111, 0b1111]);
+        let cached = Options { remote: Remote::Cached, ..options(None) };
+        assert_eq!(left(&Viper::<true>::new(cached), 0), [0, 0b1111]);
+    }
+
+    #[test]
+    fn dirty_bytes_beside_those_written_stay() {
+        assert_eq!(left(&Hmg::<true>::new(options(None)), 0b0110)[0], 0b0100);
+    }
+
+    #[test]
+    fn bytes_on_their_way_never_install() {
+        let mut slot = Slot { pending: Some(Pending::of(Mask(0b1100), Scope::Cta)), ..slot(0) };
+        write(&Hmg::<true>::new(options(None)), HOME, &mut slot, Mask(0b1));
+        assert_eq!(slot.pending.map(|pending| pending.stale), Some(Mask(0b1100)));
+    }
+
+    #[test]
+    fn a_read_finds_what_the_ordering_point_holds() {
+        let line = LineState { valid: Mask(0b0110), dirty: Mask(0b0010), data: Grains([1; 4]) };
+        let found = |protocol: &Hmg| read(protocol, Grains([7; 4]), Some(&line));
+        assert_eq!(found(&Hmg::new(options(None))), Grains([7, 1, 1, 7]));
+        assert_eq!(found(&Hmg::new(options(Some(BrokenTransfer::ReadPassesL2)))), Grains([7; 4]));
+        assert_eq!(read(&Viper::<true>::new(options(None)), Grains([7; 4]), Some(&line)), Grains([7; 4]));
+    }
+
+    #[test]
+    fn each_broken_rule_of_a_write_keeps_what_it_names() {
+        let hmg = |broken| left(&Hmg::<true>::new(options(Some(broken))), 0);
+        assert_eq!(hmg(BrokenTransfer::WriteKeepsCopies), [0b1111, 0b1111]);
+        assert_eq!(hmg(BrokenTransfer::WriteKeepsSharers), [0, 0b1111]);
+    }
+}

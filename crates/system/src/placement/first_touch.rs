@@ -1,0 +1,395 @@
+//! First touch: each page is on the module that touches it first.
+//!
+//! Touches are ordered by, in this order:
+//! 1. launch, in the order of the program, of whatever stream;
+//! 2. wave: rank of the CTA among its module's, divided by the CTAs of its kernel that are resident on a module;
+//! 3. logical time within the wave ([`super::logical_time`]);
+//! 4. a hash of page and module, or (`placement.ties = "first-socket"`) the module's number.
+//!
+//! Warps that run side by side so compete as equals. Ordered by the CTA's instructions warp after warp, a module whose first
+//! warps have fewer would win page after page of what all share; so would a fixed winner of ties.
+
+use super::logical_time::{LogicalTime, Moment, Touches};
+use crate::survey::{Launch, Reader, Touch};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Ordering;
+use std::sync::Arc;
+use tombolo_design::DesignConfig;
+use tombolo_design::placement::Ties;
+use tombolo_design::scheduling::Shape;
+use tombolo_machine::MachineConfig;
+use tombolo_model::page_table::PageTable;
+use tombolo_model::residency::residency;
+use tombolo_types::stream::{CtaStream, Program};
+use tombolo_types::{ModuleId, On, Page};
+
+/// Order of touches on a machine.
+#[derive(Clone, Debug)]
+pub struct TouchOrder {
+    /// Modules of the machine.
+    pub modules: u8,
+    /// Lines of a page, a power of two.
+    pub lines_per_page: u64,
+    /// Winner among modules that touch a page at one logical time.
+    pub ties: Ties,
+    /// CTAs that a module holds at once, by kernel; none named: all of a launch.
+    pub resident: Arc<[u32]>,
+}
+
+impl TouchOrder {
+    /// Order on `modules` modules that hold all CTAs of a launch at once, with pages of `lines_per_page` lines, a power of
+    /// two. Ties are fair.
+    pub fn new(modules: u8, lines_per_page: u64) -> TouchOrder {
+        TouchOrder { modules, lines_per_page, ties: Ties::Fair, resident: Arc::default() }
+    }
+
+    /// Order of the touches of `program` on `machine` under `design`.
+    pub fn of(machine: &MachineConfig, design: &DesignConfig, program: &dyn Program) -> TouchOrder {
+        // No run begins of a program with a kernel that no SM can hold.
+        let of_sm = |kernel| residency(machine, kernel, program.warp_width()).unwrap_or(1);
+        let of_module = |kernel| of_sm(kernel).saturating_mul(machine.topology.sms_per_module.into());
+        TouchOrder {
+            ties: design.placement.ties(),
+            resident: program.kernels().iter().map(of_module).collect(),
+            ..TouchOrder::new(Shape::of(machine).modules(), machine.page_bytes / machine.line.bytes())
+        }
+    }
+
+    /// Wave of CTA number `rank` of a module's in a launch of `kernel`.
+    fn wave(&self, kernel: u32, rank: u32) -> u32 {
+        self.resident.get(kernel as usize).map_or(0, |resident| rank / resident)
+    }
+}
+
+/// Earliest touch of a page in a launch.
+#[derive(Clone, Copy)]
+struct Earliest {
+    moment: Moment,
+    module: ModuleId,
+    /// Module that lost the page last at this moment: it loses again.
+    loser: ModuleId,
+}
+
+/// 64-bit golden ratio. Source: Fibonacci hashing (Knuth, volume 3): its multiples are spread evenly.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Place of a module in a hashed order of all `modules`, drawn for `page` one after the other.
+///
+/// Any two modules are in either order equally often. Each draw has a multiplier of its own, whose multiples are spread
+/// evenly: of neighbouring pages each module is first for about as many.
+fn draw(page: Page, module: ModuleId, modules: u8) -> usize {
+    let mut left: Vec<u8> = (0..modules).collect();
+    let multiplier = |drawn: usize| if drawn == 0 { GOLDEN } else { spread(drawn as u64) | 1 };
+    let is_drawn = |drawn: &usize| {
+        let hash = page.0.wrapping_mul(multiplier(*drawn));
+        let at = (u128::from(hash) * left.len() as u128) >> 64;
+        left.remove(at as usize) == module.0
+    };
+    (0..usize::from(modules)).find(is_drawn).expect("a module of the machine")
+}
+
+/// Spreads a number over 64 bits. Source: the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+fn spread(number: u64) -> u64 {
+    let mut bits = number.wrapping_add(GOLDEN);
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ bits >> 31
+}
+
+/// Touches of late that are remembered: 6 KB, which stay in the host's L1.
+const RECENT: usize = 256;
+
+/// Pages by the module that touches each first.
+struct Homes {
+    modules: u8,
+    ties: Ties,
+    placed: FxHashSet<Page>,
+    /// Earliest touch of pages that the launch at hand is the first to touch.
+    new: FxHashMap<Page, Earliest>,
+    touches: Vec<(Page, ModuleId)>,
+    /// Touches of late, by page: no later one of their module counts. Most touches are.
+    recent: [Option<(Page, ModuleId, Moment)>; RECENT],
+}
+
+impl Homes {
+    fn new(modules: u8, ties: Ties) -> Homes {
+        let (placed, new, touches) = (FxHashSet::default(), FxHashMap::default(), Vec::new());
+        Homes { modules, ties, placed, new, touches, recent: [None; RECENT] }
+    }
+
+    /// A module touches a page.
+    #[inline]
+    fn touch(&mut self, page: Page, moment: Moment, module: ModuleId) {
+        let recent = &mut self.recent[page.0 as usize % RECENT];
+        let counts = |(before, of, at)| before != page || of != module || moment < at;
+        if recent.is_none_or(counts) {
+            *recent = Some((page, module, moment));
+            self.touch_anew(page, moment, module);
+        }
+    }
+
+    /// Modules come one after the other, for neighbouring CTAs are decoded together.
+    fn touch_anew(&mut self, page: Page, moment: Moment, module: ModuleId) {
+        if self.placed.contains(&page) {
+            return;
+        }
+        let Homes { modules, ties, .. } = *self;
+        let touch = Earliest { moment, module, loser: module };
+        let earliest = self.new.entry(page).or_insert(touch);
+        match moment.cmp(&earliest.moment) {
+            Ordering::Less => *earliest = touch,
+            Ordering::Equal if module != earliest.module && module != earliest.loser => {
+                let place = |module: ModuleId| match ties {
+                    Ties::Fair => draw(page, module, modules),
+                    Ties::FirstSocket => module.0.into(),
+                };
+                let wins = place(module) < place(earliest.module);
+                let (module, loser) = if wins { (module, earliest.module) } else { (earliest.module, module) };
+                *earliest = Earliest { moment, module, loser };
+            }
+            Ordering::Equal | Ordering::Greater => {}
+        }
+    }
+
+    /// The launch at hand has ended: its new pages are placed.
+    fn close(&mut self) {
+        self.placed.extend(self.new.keys().copied());
+        let mut new: Vec<_> = self.new.drain().map(|(page, touch)| (page, touch.module)).collect();
+        new.sort_unstable();
+        self.touches.extend(new);
+    }
+}
+
+/// The first touch of every page: a reader of streams.
+pub struct FirstTouch {
+    order: TouchOrder,
+    touches: Touches,
+    /// What has been launched: launched again, it touches the same pages.
+    known: FxHashSet<(u32, On)>,
+    /// Kernel of the launch at hand.
+    kernel: u32,
+    time: LogicalTime,
+    homes: Homes,
+}
+
+impl FirstTouch {
+    /// First touch in `order`, whatever an instruction does to a page.
+    pub fn new(order: TouchOrder) -> FirstTouch {
+        FirstTouch::of(order, |_| true)
+    }
+
+    /// First touch in `order` by instructions that do one of the things that count.
+    pub fn of(order: TouchOrder, counts: fn(Touch) -> bool) -> FirstTouch {
+        let touches = Touches { page_shift: order.lines_per_page.trailing_zeros(), counts };
+        let homes = Homes::new(order.modules, order.ties);
+        FirstTouch { order, touches, known: FxHashSet::default(), kernel: 0, time: LogicalTime::default(), homes }
+    }
+
+    /// The pages, each where it was first touched.
+    pub fn pages(self) -> PageTable {
+        let lines_per_page = self.order.lines_per_page;
+        PageTable::from_first_touch(self.touches(), lines_per_page)
+    }
+
+    /// The pages with the module that first touched each.
+    pub fn touches(mut self) -> Vec<(Page, ModuleId)> {
+        self.close();
+        self.homes.touches
+    }
+
+    /// The launch at hand has ended.
+    fn close(&mut self) {
+        let FirstTouch { time, homes, .. } = self;
+        time.end(&mut |page, moment, module| homes.touch(page, moment, module));
+        homes.close();
+    }
+}
+
+impl Reader for FirstTouch {
+    fn launch(&mut self, launch: Launch) -> bool {
+        self.close();
+        self.kernel = launch.kernel;
+        self.known.insert(launch.kind())
+    }
+
+    fn cta(&mut self, module: ModuleId, rank: u32, stream: &CtaStream) {
+        let wave = self.order.wave(self.kernel, rank);
+        let FirstTouch { touches, time, homes, .. } = self;
+        time.cta((module, wave), stream, *touches, &mut |page, moment, module| homes.touch(page, moment, module));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::directed::{Cta, Directed};
+    use crate::survey::survey;
+    use std::collections::BTreeMap;
+    use std::ops::Range;
+    use tombolo_design::scheduling::CtaCut;
+    use tombolo_types::Order;
+
+    /// Line of the flag: no page of data.
+    const FLAG: u64 = 1 << 20;
+
+    /// Order on so many modules, whose pages have one line.
+    fn order(modules: u8) -> TouchOrder {
+        TouchOrder::new(modules, 1)
+    }
+
+    /// Homes of the pages of one launch of `ctas`, dealt to modules in equal blocks.
+    fn homes(order: TouchOrder, ctas: Vec<Cta>) -> BTreeMap<u64, u8> {
+        let shape = Shape::one_gpu(order.modules);
+        let mut first = FirstTouch::new(order);
+        survey(&*Directed::new(vec![ctas]), CtaCut::Contiguous, shape, &mut [&mut first]).expect("it decodes");
+        first.touches().into_iter().map(|(page, module)| (page.0, module.0)).collect()
+    }
+
+    fn reading(lines: Range<u64>) -> Cta {
+        Cta::new().warp(|w| lines.for_each(|line| _ = w.read([line])))
+    }
+
+    /// Pages that each module has.
+    fn counts(homes: &BTreeMap<u64, u8>, modules: u8) -> Vec<usize> {
+        (0..modules).map(|module| homes.values().filter(|home| **home == module).count()).collect()
+    }
+
+    #[test]
+    fn an_earlier_instruction_wins() {
+        let homes = homes(order(2), vec![reading(0..50), reading(49..60)]);
+        assert_eq!(counts(&homes, 2), [49, 11]);
+    }
+
+    #[test]
+    fn a_page_that_several_touch_at_once_goes_to_each_as_often() {
+        for pages in [80, 4000] {
+            let even = (pages / 4) as usize;
+            let all = counts(&homes(order(4), (0..4).map(|_| reading(0..pages)).collect()), 4);
+            assert!(all.iter().all(|pages| pages.abs_diff(even) * 20 <= even), "{all:?}");
+            // The second module touches none of them.
+            let three = (0..4).map(|cta| reading(if cta == 1 { 5000..5001 } else { 0..pages * 3 / 4 })).collect();
+            let three = counts(&homes(order(4), three), 4);
+            assert!([0, 2, 3].iter().all(|module| three[*module].abs_diff(even) * 5 <= even), "{three:?}");
+        }
+    }
+
+    #[test]
+    fn each_module_is_as_often_at_each_place_of_a_draw() {
+        let modules = 64;
+        let ahead = |one, other| {
+            (0..4096)
+                .filter(|page| draw(Page(*page), ModuleId(one), modules) < draw(Page(*page), ModuleId(other), modules))
+                .count()
+        };
+        for (one, other) in [(0, 1), (40, 41), (1, 63)] {
+            let share = ahead(one, other);
+            assert!((1900..2200).contains(&share), "{one} ahead of {other} for {share} of 4096 pages");
+        }
+    }
+
+    #[test]
+    fn the_first_socket_wins_where_ties_say_so() {
+        let order = TouchOrder { ties: Ties::FirstSocket, ..order(4) };
+        assert_eq!(counts(&homes(order, (0..4).map(|_| reading(0..100)).collect()), 4), [100, 0, 0, 0]);
+    }
+
+    #[test]
+    fn warps_compete_as_equals_wherever_they_stand_in_their_cta() {
+        // The first warps read one and forty lines of their own, the second warps the same table.
+        let cta = |own: Range<u64>| {
+            let table = |w: &mut crate::directed::Warp<'_>| (0..1000).for_each(|line| _ = w.read([line]));
+            Cta::new().warp(|w| own.for_each(|line| _ = w.read([line]))).warp(table)
+        };
+        let homes = homes(order(2), vec![cta(2000..2001), cta(3000..3040)]);
+        let table = homes.range(..1000).filter(|(_, home)| **home == 0).count();
+        assert!((450..550).contains(&table), "{table} of 1000");
+    }
+
+    #[test]
+    fn an_earlier_wave_wins() {
+        let ctas = || vec![reading(100..101), reading(200..201), reading(0..10), reading(300..301), reading(0..41)];
+        let at = |resident: u32| {
+            let order = TouchOrder { resident: Arc::new([resident]), ..order(2) };
+            // The second module has one CTA more.
+            let ctas = ctas().into_iter().chain([reading(400..401)]).collect();
+            counts(&homes(order, ctas).into_iter().filter(|(page, _)| *page < 41).collect(), 2)
+        };
+        assert_eq!(at(1), [0, 41], "ranks 2 and 1");
+        assert!(at(3)[0] > 2, "both are in the first wave");
+    }
+
+    /// A CTA that reads a hundred pages and then leaves the flag, and one that waits for it and reads these pages backwards.
+    fn producer_and_consumer() -> [Cta; 2] {
+        let mut producer = Cta::new();
+        producer = producer.warp(|w| {
+            (0..100).for_each(|page| _ = w.read([page]));
+            w.write([FLAG]).signal(0);
+        });
+        let consumer = Cta::new().warp(|w| {
+            w.wait_until(FLAG, 0, Order::WEAK);
+            (0..100).rev().for_each(|page| _ = w.read([page]));
+        });
+        [producer, consumer]
+    }
+
+    #[test]
+    fn a_warp_that_waits_for_a_flag_wins_no_page_from_the_producer() {
+        let [producer, consumer] = producer_and_consumer();
+        let behind = homes(order(2), vec![producer.clone(), consumer.clone()]);
+        assert_eq!(behind.range(..100).filter(|(_, home)| **home == 0).count(), 100);
+        let ahead = homes(order(2), vec![consumer, producer]);
+        assert_eq!(ahead.range(..100).filter(|(_, home)| **home == 1).count(), 100, "though it is decoded first");
+        assert_eq!(ahead[&FLAG], 0, "it polls before the flag is left");
+    }
+
+    #[test]
+    fn a_wait_counts_through_other_waits_and_is_as_late_as_the_wave_of_the_store() {
+        // Flag 1 is left by who waits for flag 0, on the module that is decoded first.
+        let [producer, _] = producer_and_consumer();
+        let relay = Cta::new().warp(|w| _ = w.wait_until(FLAG, 0, Order::WEAK).write([FLAG + 1]).signal(1));
+        let last = Cta::new().warp(|w| _ = w.wait_until(FLAG + 1, 1, Order::WEAK).read([50]));
+        let late = Cta::new().warp(|w| {
+            w.compute(200).read([50]);
+        });
+        let homes = |resident| {
+            let order = TouchOrder { resident: Arc::new([resident]), ..order(2) };
+            homes(order, vec![last.clone(), relay.clone(), late.clone(), producer.clone()])[&50]
+        };
+        assert_eq!(homes(8), 1);
+        assert_eq!(homes(1), 1, "the producer is of the second wave, and so is who waits for it");
+    }
+
+    #[test]
+    fn who_waits_for_a_flag_that_nobody_leaves_still_touches_pages() {
+        let stuck = Cta::new()
+            .warp(|w| _ = w.wait_until(FLAG, 7, Order::WEAK).read([5]).wait_until(FLAG, 8, Order::WEAK).read([6]));
+        assert_eq!(homes(order(1), vec![stuck]), [(5, 0), (6, 0), (FLAG, 0)].into());
+    }
+
+    #[test]
+    fn a_warp_may_wait_for_a_flag_of_its_own_cta() {
+        let own = Cta::new()
+            .warp(|w| _ = w.wait_until(FLAG, 0, Order::WEAK).read([5]))
+            .warp(|w| _ = w.write([FLAG]).signal(0));
+        assert_eq!(homes(order(1), vec![own]), [(5, 0), (FLAG, 0)].into());
+    }
+
+    #[test]
+    fn a_barrier_is_as_late_as_the_last_warp_of_its_cta() {
+        let waits = Cta::new().warp(|w| _ = w.compute(100).barrier()).warp(|w| _ = w.barrier().read([5]));
+        let reads = Cta::new().warp(|w| _ = w.compute(50).read([5]));
+        assert_eq!(homes(order(2), vec![waits, reads])[&5], 1);
+        // A warp that has ended came to its end first.
+        let outlived = Cta::new().warp(|w| _ = w.compute(100)).warp(|w| _ = w.barrier().read([5]));
+        let reads = Cta::new().warp(|w| _ = w.compute(50).read([5]));
+        assert_eq!(homes(order(2), vec![outlived, reads])[&5], 1);
+    }
+
+    #[test]
+    fn kernels_place_in_the_order_of_their_launches() {
+        let (mut first, kernels) =
+            (FirstTouch::new(order(2)), vec![vec![reading(0..1), reading(9..10)], vec![reading(9..10), reading(0..1)]]);
+        survey(&*Directed::new(kernels), CtaCut::Contiguous, Shape::one_gpu(2), &mut [&mut first]).expect("it decodes");
+        assert_eq!(first.touches(), [(Page(0), ModuleId(0)), (Page(9), ModuleId(1))]);
+    }
+}

@@ -1,0 +1,332 @@
+//! Logical times of a launch's touches: an order of touches that no SM, no link and no other touch delays.
+//!
+//! | step of a warp | its moment |
+//! | --- | --- |
+//! | the first | the wave of its CTA, and no instruction before it |
+//! | an instruction | one behind the warp's instruction before it |
+//! | behind a wait for a flag | at least one behind the store or atomic that leaves the flag |
+//! | behind a CTA barrier | the latest of the CTA's warps |
+//!
+//! CTAs come module by module, so one may wait for a flag of a CTA that comes later. It is then set aside: of the rest of its
+//! instructions only first touches of pages, flags, waits and barriers are kept. It goes on as its flags are left.
+//!
+//! A wait for a flag that no CTA of the launch leaves delays nobody: the run itself reports that deadlock.
+
+use crate::survey::{Touch, touch};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::slice;
+use tombolo_types::stream::{Access, CtaStream, Op, Token};
+use tombolo_types::{ModuleId, Page};
+
+/// Logical time of a touch within a launch. Earlier ones come first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Moment {
+    /// Rank of a CTA among its module's, divided by the CTAs that are resident on a module.
+    wave: u32,
+    /// Instructions before it, in its warp and in those that it waits for.
+    step: u32,
+}
+
+impl Moment {
+    /// First moment of a wave.
+    pub(super) fn of_wave(wave: u32) -> Moment {
+        Moment { wave, step: 0 }
+    }
+
+    /// The moment so many instructions later.
+    fn later(self, instructions: u32) -> Moment {
+        Moment { step: self.step.saturating_add(instructions), ..self }
+    }
+}
+
+/// Step of a warp that matters for the order of touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// A touch of a page.
+    Touch(Page),
+    /// A store or atomic leaves a flag.
+    Signal(Token),
+    /// The warp waits for a flag.
+    Wait(Token),
+    /// The warp waits for its CTA.
+    Barrier,
+    /// The warp ends.
+    End,
+}
+
+/// A step, and how many instructions of its warp come before it.
+type NumberedStep = (Step, u32);
+
+/// Steps of a warp, from its instructions.
+struct Steps<'a> {
+    stream: &'a CtaStream,
+    touches: Touches,
+    ops: slice::Iter<'a, Op>,
+    /// Line transactions of the latest instruction that are still to come.
+    accesses: slice::Iter<'a, Access>,
+    /// Page of the latest touch: the same page again is no first touch.
+    latest: Option<Page>,
+    /// The step behind these transactions.
+    behind: Option<Step>,
+    /// Instructions up to the latest, that one included.
+    instructions: u32,
+    ended: bool,
+}
+
+/// Touches that count, and their pages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Touches {
+    /// Logarithm of the lines of a page.
+    pub(super) page_shift: u32,
+    /// Kind of touch that counts.
+    pub(super) counts: fn(Touch) -> bool,
+}
+
+impl<'a> Steps<'a> {
+    fn new(stream: &'a CtaStream, ops: &'a [Op], touches: Touches) -> Steps<'a> {
+        let accesses = [].iter();
+        let (latest, behind) = (None, None);
+        Steps { stream, touches, ops: ops.iter(), accesses, latest, behind, instructions: 0, ended: false }
+    }
+
+    /// Number of the latest instruction.
+    fn number(&self) -> u32 {
+        self.instructions.saturating_sub(1)
+    }
+}
+
+impl Iterator for Steps<'_> {
+    type Item = NumberedStep;
+
+    #[inline]
+    fn next(&mut self) -> Option<NumberedStep> {
+        loop {
+            for access in self.accesses.by_ref() {
+                let page = Page({ access.line }.0 >> self.touches.page_shift);
+                if self.latest.replace(page) != Some(page) {
+                    return Some((Step::Touch(page), self.number()));
+                }
+            }
+            if let Some(step) = self.behind.take() {
+                return Some((step, self.number()));
+            }
+            let Some(op) = self.ops.next() else {
+                let ends = !std::mem::replace(&mut self.ended, true);
+                return ends.then_some((Step::End, self.instructions));
+            };
+            self.instructions = self.instructions.saturating_add(op.instructions() as u32);
+            if let Some((touch, accesses)) = touch(op)
+                && (self.touches.counts)(touch)
+            {
+                self.accesses = self.stream.accesses[accesses.range()].iter();
+            }
+            self.behind = match *op {
+                Op::Signal { token } => Some(Step::Signal(self.stream.tokens[usize::from(token)])),
+                Op::WaitUntil { token, .. } => Some(Step::Wait(self.stream.tokens[usize::from(token)])),
+                Op::Barrier => Some(Step::Barrier),
+                Op::Compute { .. } | Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } => None,
+                Op::Fence { .. } | Op::Shared { .. } | Op::Use { .. } => None,
+            };
+        }
+    }
+}
+
+/// Progress of a warp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Running,
+    /// It waits for a flag.
+    Waiting(Token),
+    AtBarrier,
+    Ended,
+}
+
+/// A warp, stopped between two steps.
+struct Warp<I> {
+    steps: I,
+    state: State,
+    /// Moment of instruction number `from`; later ones follow one by one.
+    moment: Moment,
+    from: u32,
+}
+
+impl<I> Warp<I> {
+    /// Moment of instruction number `number`.
+    fn at(&self, number: u32) -> Moment {
+        self.moment.later(number - self.from)
+    }
+
+    /// Instruction number `number` is at `moment`, at least.
+    fn resume(&mut self, number: u32, moment: Moment) {
+        self.moment = self.at(number).max(moment);
+        self.from = number;
+    }
+}
+
+/// A CTA, stopped where some of its warps wait.
+struct Cta<I> {
+    module: ModuleId,
+    warps: Vec<Warp<I>>,
+}
+
+impl<I: Iterator<Item = NumberedStep>> Cta<I> {
+    /// Runs until all warps have ended or wait for flags. Returns whether all have ended.
+    fn run(&mut self, flags: &mut Flags, touch: &mut impl FnMut(Page, Moment, ModuleId)) -> bool {
+        loop {
+            let known = flags.left.len();
+            let mut touch = |page, moment| touch(page, moment, self.module);
+            self.warps.iter_mut().for_each(|warp| warp.run(flags, &mut touch));
+            let is = |state| move |warp: &Warp<I>| warp.state == state;
+            let passes = self.warps.iter().any(is(State::AtBarrier))
+                && self.warps.iter().all(|warp| matches!(warp.state, State::AtBarrier | State::Ended));
+            if passes {
+                let latest = self.warps.iter().map(|warp| warp.moment).fold(Moment::default(), Moment::max);
+                for warp in self.warps.iter_mut().filter(|warp| warp.state == State::AtBarrier) {
+                    (warp.moment, warp.state) = (latest, State::Running);
+                }
+            } else if flags.left.len() == known {
+                return self.warps.iter().all(is(State::Ended));
+            }
+        }
+    }
+}
+
+impl<I: Iterator<Item = NumberedStep>> Warp<I> {
+    /// Runs until the warp ends or waits.
+    fn run(&mut self, flags: &mut Flags, touch: &mut impl FnMut(Page, Moment)) {
+        if let State::Waiting(token) = self.state
+            && let Some(&left) = flags.left.get(&token)
+        {
+            self.resume(self.from, left.later(1));
+            self.state = State::Running;
+        }
+        while self.state == State::Running
+            && let Some((step, number)) = self.steps.next()
+        {
+            match step {
+                Step::Touch(page) => touch(page, self.at(number)),
+                Step::Signal(token) => flags.leave(token, self.at(number)),
+                Step::Wait(token) => {
+                    let left = flags.get_or_wait(token);
+                    self.resume(number + 1, left.map_or(Moment::default(), |left| left.later(1)));
+                    self.state = if left.is_some() { State::Running } else { State::Waiting(token) };
+                }
+                Step::Barrier => {
+                    self.resume(number + 1, Moment::default());
+                    self.state = State::AtBarrier;
+                }
+                Step::End => {
+                    self.resume(number, Moment::default());
+                    self.state = State::Ended;
+                }
+            }
+        }
+    }
+}
+
+/// Flags of a launch.
+#[derive(Default)]
+struct Flags {
+    /// Moments of the stores and atomics that leave them.
+    left: FxHashMap<Token, Moment>,
+    /// CTAs that wait, by flag: their places among those set aside.
+    waiting: FxHashMap<Token, Vec<usize>>,
+    /// Those of them that may go on.
+    woken: Vec<usize>,
+    /// Place of the CTA at hand.
+    cta: usize,
+}
+
+impl Flags {
+    /// A store or atomic leaves a flag.
+    fn leave(&mut self, token: Token, at: Moment) {
+        self.left.entry(token).and_modify(|first| *first = at.min(*first)).or_insert(at);
+        self.woken.extend(self.waiting.remove(&token).unwrap_or_default());
+    }
+
+    /// The moment at which a flag is left; the CTA at hand waits where that is not known yet.
+    fn get_or_wait(&mut self, token: Token) -> Option<Moment> {
+        let left = self.left.get(&token).copied();
+        if left.is_none() {
+            self.waiting.entry(token).or_default().push(self.cta);
+        }
+        left
+    }
+}
+
+/// Logical times of the touches of one launch.
+#[derive(Default)]
+pub(super) struct LogicalTime {
+    flags: Flags,
+    /// CTAs set aside: they wait for flags that no CTA so far has left.
+    aside: Vec<Option<Cta<std::vec::IntoIter<NumberedStep>>>>,
+}
+
+impl LogicalTime {
+    /// Calls `touch` for the touches of a CTA that a module starts in a wave, and of those set aside that it lets go on.
+    pub(super) fn cta(
+        &mut self,
+        (module, wave): (ModuleId, u32),
+        stream: &CtaStream,
+        touches: Touches,
+        touch: &mut impl FnMut(Page, Moment, ModuleId),
+    ) {
+        self.flags.cta = self.aside.len();
+        let moment = Moment::of_wave(wave);
+        let warp = |ops: &std::ops::Range<u32>| {
+            let steps = Steps::new(stream, &stream.ops[ops.start as usize..ops.end as usize], touches);
+            Warp { steps, state: State::Running, moment, from: 0 }
+        };
+        let mut cta = Cta { module, warps: stream.warps.iter().map(warp).collect() };
+        if !cta.run(&mut self.flags, touch) {
+            self.aside.push(Some(cta.kept()));
+        }
+        self.go_on(touch);
+    }
+
+    /// The launch ends: CTAs that still wait go on without their flags.
+    pub(super) fn end(&mut self, touch: &mut impl FnMut(Page, Moment, ModuleId)) {
+        for place in 0..self.aside.len() {
+            let waits = |warp: &Warp<_>| matches!(warp.state, State::Waiting(_));
+            while let Some(cta) = &mut self.aside[place]
+                && cta.warps.iter().any(waits)
+            {
+                cta.warps.iter_mut().filter(|warp| waits(warp)).for_each(|warp| warp.state = State::Running);
+                self.flags.woken.push(place);
+                self.go_on(touch);
+            }
+        }
+        *self = LogicalTime::default();
+    }
+
+    /// Runs CTAs set aside whose flags have been left.
+    fn go_on(&mut self, touch: &mut impl FnMut(Page, Moment, ModuleId)) {
+        while let Some(place) = self.flags.woken.pop() {
+            self.flags.cta = place;
+            // A CTA whose own warps left all flags that it waited for was never set aside.
+            if let Some(waiting) = self.aside.get_mut(place)
+                && let Some(cta) = waiting
+                && cta.run(&mut self.flags, touch)
+            {
+                *waiting = None;
+            }
+        }
+    }
+}
+
+impl Cta<Steps<'_>> {
+    /// The CTA with the steps that remain, without their stream. Of each warp's touches of a page the first is kept.
+    fn kept(self) -> Cta<std::vec::IntoIter<NumberedStep>> {
+        let mut touched = FxHashSet::default();
+        let mut kept = |Warp { steps, state, moment, from }: Warp<Steps<'_>>| {
+            touched.clear();
+            let is_first = |(step, _): &NumberedStep| match step {
+                Step::Touch(page) => touched.insert(*page),
+                Step::Signal(_) | Step::Wait(_) | Step::Barrier | Step::End => true,
+            };
+            let steps: Vec<NumberedStep> = steps.filter(is_first).collect();
+            Warp { steps: steps.into_iter(), state, moment, from }
+        };
+        Cta { module: self.module, warps: self.warps.into_iter().map(&mut kept).collect() }
+    }
+}

@@ -1,0 +1,161 @@
+//! Machines of more modules than a word has bits. Where a set of modules forgets some, pages go nowhere and runs end stuck.
+
+use crate::common::{apart, design, hosted};
+use std::sync::Arc;
+use tombolo_design::DesignConfig;
+use tombolo_design::placement::Movement;
+use tombolo_machine::MachineConfig;
+use tombolo_system::directed::{Cta, Directed};
+use tombolo_system::{RunRecord, RunSpec, run, run_checked};
+use tombolo_types::stream::Program;
+use tombolo_types::{HostPhase, LineSize};
+use tombolo_workload::bench::{Mode, Request, find, record};
+use tombolo_workload::record::RecordOptions;
+use tombolo_workload::scale::Scale;
+
+/// Lines of a page.
+const PAGE: u64 = 512;
+
+/// Settings of GPUs that are quickly built.
+const SMALL: [&str; 4] = ["topology.sms_per_module=1", "l2.slices=1", "l2.bytes=64KiB", "l1.bytes=16KiB"];
+
+/// Every design that ships.
+fn designs() -> impl Iterator<Item = DesignConfig> {
+    tombolo_design::list_designs().into_iter().map(|listed| design(listed.name, &[]))
+}
+
+/// A machine of so many GPUs that a design runs on: with a host where that takes part.
+fn machine(design: &DesignConfig, gpus: u64) -> Arc<MachineConfig> {
+    let all = format!("topology.gpus={gpus}");
+    if design.has_host() { hosted(&[&SMALL[..], &[&all[..]]].concat()) } else { apart(gpus, &SMALL) }
+}
+
+/// A page for each GPU, which it writes and its neighbour reads, and one of which each GPU writes a line and reads another's.
+fn program(gpus: u64) -> Arc<Directed> {
+    let (own, shared) = (|gpu: u64| gpu * PAGE, gpus * PAGE);
+    let each = |of: &dyn Fn(u64) -> Cta| (0..gpus).map(of).collect::<Vec<Cta>>();
+    let writes = each(&|gpu| Cta::new().warp(|warp| _ = warp.write([own(gpu), own(gpu) + 1]).write([shared + gpu])));
+    let reads = each(&|gpu| {
+        let next = (gpu + 1) % gpus;
+        Cta::new().warp(|warp| _ = warp.read([own(next), own(next) + 1]).read([shared + next]))
+    });
+    let arrays = [("own", 0..shared), ("shared", shared..shared + PAGE)];
+    let bytes = |lines: std::ops::Range<u64>| vec![lines.start * 128..lines.end * 128];
+    let setup = HostPhase { reads: Vec::new(), writes: bytes(shared..shared + 4) };
+    let results = HostPhase { reads: bytes(shared..shared + 8), writes: Vec::new() };
+    let program = Directed::of_arrays(LineSize::B128, vec![writes, reads], &arrays, &[]);
+    // Launches repeat, so that subscribers that do not use a page are found and leave it.
+    program.launched(&[0, 1, 0, 1, 0, 1]).between(setup, results)
+}
+
+/// Runs a program plainly and with every load checked: both are the same run.
+fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: Arc<dyn Program>) -> RunRecord {
+    let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads: 1 };
+    let (name, modules) = (&design.name, machine.topology.modules());
+    let plain = run(&spec).unwrap_or_else(|error| panic!("{name}, {modules} modules: {error}"));
+    let checked = run_checked(&spec, None).unwrap_or_else(|error| panic!("{name}, {modules} modules: {error}"));
+    assert_eq!(plain.digest, checked.digest, "{name}, {modules} modules");
+    assert_eq!(checked.check.expect("it is checked").first, [], "{name}, {modules} modules");
+    plain
+}
+
+/// Whether pages move, are copied or are published, or GPUs hold blocks of the host's memory.
+fn moves(design: &DesignConfig) -> bool {
+    design.placement.sharing().movement != Movement::Placed || design.has_host()
+}
+
+#[test]
+fn pages_move_and_are_published_among_more_gpus_than_a_word_has_bits() {
+    let mut ran = 0;
+    for design in designs().filter(moves) {
+        for gpus in [33, 65] {
+            let machine = machine(&design, gpus);
+            if let Err(unfit) = design.build(&machine) {
+                panic!("{} and {gpus} GPUs: {unfit:?}", design.name);
+            }
+            let record = simulate(&machine, &design, program(gpus));
+            if let Some(publication) = record.publication {
+                let held: Vec<u64> =
+                    publication.subscribers.keys().map(|count| count.parse().expect("a number")).collect();
+                assert!(
+                    held.contains(&gpus),
+                    "{}: all of {gpus} GPUs hold the page that all use: {held:?}",
+                    design.name
+                );
+            }
+            ran += 1;
+        }
+    }
+    assert!(ran > 20, "{ran} runs");
+}
+
+/// One sentence on one line.
+fn is_sentence(text: &str) -> bool {
+    !text.contains('\n') && !text.contains(". ")
+}
+
+#[test]
+fn every_design_runs_on_any_number_of_modules_or_says_in_a_sentence_why_not() {
+    for design in designs() {
+        for gpus in [1, 2, 31, 32, 33, 64, 65, 128, 254, 255] {
+            let machine = machine(&design, gpus);
+            let spec = RunSpec { machine, design: design.clone(), program: program(gpus), pages: None, threads: 1 };
+            if design.build(&spec.machine).is_err() {
+                let error = run(&spec).err().map(|error| error.to_string()).expect("it does not fit");
+                assert!(is_sentence(&error) && error.contains(&design.name), "{error}");
+            } else if gpus == 255 {
+                let record = run(&spec).unwrap_or_else(|error| panic!("{}, {gpus} GPUs: {error}", design.name));
+                assert_eq!(record.gpus.len(), 255, "{}", design.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn the_host_is_one_module_more_than_the_most_that_have_ids() {
+    let design = design("unified-memory-host", &[]);
+    assert!(design.build(&machine(&design, 254)).is_ok());
+    let spec = RunSpec { machine: machine(&design, 255), design, program: program(255), pages: None, threads: 1 };
+    let refused = run(&spec).err().map(|error| error.to_string()).expect("there is no id");
+    assert!(refused.contains("makes the host one module more, and machine host of 255 modules"), "{refused}");
+}
+
+/// Dgx-h100 of so many GPUs, small ones.
+fn dgx(gpus: u64) -> Arc<MachineConfig> {
+    let mut machine = tombolo_machine::machine("dgx-h100").expect("a preset");
+    let all = format!("topology.gpus={gpus}");
+    tombolo_design::apply(&[&SMALL[..], &[&all[..]]].concat(), &mut machine, &mut []).expect("settings a machine has");
+    Arc::new(machine.check().expect("a machine that fits"))
+}
+
+fn workload(name: &str, machine: &MachineConfig, gpus: u64) -> Arc<dyn Program> {
+    let given = [("columns", 2048), ("rows", 4 * gpus + 2), ("iterations", 2)];
+    let given = given.map(|(key, value): (&str, u64)| (key.to_owned(), value.to_string()));
+    let workload = find(name).expect("a workload that ships");
+    let request = Request::new(workload, Scale::FULL, &given, 1).unwrap_or_else(|error| panic!("{error}"));
+    let request = request.with_gpus(machine.topology.gpus);
+    let options = RecordOptions { line: machine.line, warp_width: machine.sm.warp_width, ..RecordOptions::default() };
+    Arc::new(record(workload, &request, &options, Mode::Auto).expect("it runs"))
+}
+
+#[test]
+#[ignore = "deep: every design at four sizes, some ten minutes"]
+fn stencils_run_on_many_modules_under_every_design_that_accepts_them() {
+    for gpus in [33, 65, 72, 144] {
+        let machine = dgx(gpus);
+        let programs = ["jacobi", "stencil2d"].map(|name| workload(name, &machine, gpus));
+        for design in designs().filter(|design| design.build(&machine).is_ok()) {
+            for program in &programs {
+                simulate(&machine, &design, Arc::clone(program));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_host_whose_loads_are_answered_in_parts_goes_on() {
+    let machine = dgx(2);
+    let program = workload("jacobi", &machine, 16);
+    let record = simulate(&machine, &design("unified-memory-host", &[]), program);
+    assert!(record.paging.expect("pages move").pins > 0, "the host loads from afar what GPUs have stored in part");
+}

@@ -1,0 +1,126 @@
+//! Document and text of `check --model`: what the memory model allows, beside what a device showed.
+
+use crate::WRONG_INPUT;
+use crate::table::{Cell, Look, Table, count};
+use crate::verdict::Host;
+use serde::Serialize;
+use tombolo_check::verify::{Answer, Comparison, Expected, Verdict};
+
+/// Answers of the model, and what observations say of them.
+#[derive(Serialize)]
+pub(crate) struct Allowed {
+    tombolo: &'static str,
+    tests: Vec<Answer>,
+    /// Tests without an answer.
+    unanswered: usize,
+    notes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    observed: Option<Comparison>,
+    host: Host,
+}
+
+impl Allowed {
+    pub(crate) fn new(tests: Vec<Answer>, observed: Option<Comparison>, host: Host) -> Allowed {
+        let unanswered = tests.iter().filter(|test| !test.is_complete()).count();
+        let notes = notes(&tests, unanswered, observed.as_ref());
+        Allowed { tombolo: env!("CARGO_PKG_VERSION"), tests, unanswered, notes, observed, host }
+    }
+
+    /// Exit status: 1 where something was observed that is not allowed; else 2 where a test has no answer or a row no test,
+    /// unless the answer may be `partial`.
+    pub(crate) fn status(&self, partial: bool) -> u8 {
+        let left_out = self.observed.as_ref().is_some_and(|observed| !observed.left_out.is_empty());
+        if self.observed.as_ref().is_some_and(|observed| !observed.not_allowed.is_empty()) {
+            1
+        } else if (self.unanswered > 0 || left_out) && !partial {
+            WRONG_INPUT
+        } else {
+            0
+        }
+    }
+
+    /// Tests and rows that are left out of the answer.
+    pub(crate) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// All of it, for people.
+    pub(crate) fn text(&self, colours: bool) -> String {
+        let mut text = match &self.observed {
+            None => self.outcomes(colours),
+            Some(observed) => of_comparison(observed, colours),
+        };
+        text.push_str(&format!("{:.1} s on {} threads\n", self.host.wall_s, self.host.threads));
+        text
+    }
+
+    /// A line an outcome; tests without an answer have one that says why.
+    fn outcomes(&self, colours: bool) -> String {
+        let mut table = Table::new(4).with_headings(["test", "event", "outcome", "sequentially consistent"]);
+        for test in &self.tests {
+            if let Some(reason) = &test.reason {
+                let why = format!("{}: {reason}", test.verdict.word());
+                table.row(vec![Cell::plain(test.stem()), Cell::plain(""), Cell::new(why, Look::Bad)]);
+            }
+            let event = match test.expected {
+                Some(Expected::Allowed) => "allowed",
+                Some(Expected::Forbidden) => "forbidden",
+                None => "",
+            };
+            for outcome in &test.outcomes {
+                let shown = [test.stem(), event, &outcome.outcome, word(outcome.sequential)];
+                table.row(Vec::from(shown.map(Cell::plain)));
+            }
+        }
+        table.render(colours)
+    }
+}
+
+fn word(sequential: Option<bool>) -> &'static str {
+    match sequential {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "not asked: too many interleavings",
+    }
+}
+
+fn of_comparison(observed: &Comparison, colours: bool) -> String {
+    let headings = ["test", "placement", "outcome", "observed", "model"];
+    let mut table = Table::new(3).with_headings(headings);
+    for one in &observed.not_allowed {
+        let cells = [&one.test, &one.placement, &one.outcome, &count(one.count)].map(Cell::plain);
+        table.row(cells.into_iter().chain([Cell::new("not allowed".to_owned(), Look::Bad)]).collect());
+    }
+    for one in &observed.not_observed {
+        let sequential = match one.sequential {
+            Some(true) => "allowed, sequentially consistent",
+            Some(false) | None => "allowed",
+        };
+        table.row([&one.test[..], &one.placement, &one.outcome, "0", sequential].map(Cell::plain).into());
+    }
+    format!(
+        "{}\n{} tests, {} outcomes observed {} times: {} not allowed; {} allowed and not observed\n",
+        table.render(colours),
+        observed.tests,
+        observed.outcomes,
+        count(observed.observations),
+        observed.not_allowed.len(),
+        observed.not_observed.len(),
+    )
+}
+
+fn notes(tests: &[Answer], unanswered: usize, observed: Option<&Comparison>) -> Vec<String> {
+    let unreadable = tests.iter().filter(|test| test.verdict == Verdict::Unreadable);
+    let mut notes: Vec<String> = unreadable.filter_map(|test| test.reason.clone()).collect();
+    if unanswered > 0 {
+        notes.push(format!("{unanswered} of {} tests have no answer (--partial accepts that)", tests.len()));
+    }
+    for one in observed.into_iter().flat_map(|observed| &observed.left_out) {
+        notes.push(format!("{} {}: its rows are left out: {}", one.test, one.placement, one.reason));
+    }
+    let without = observed.map_or(0, |observed| observed.without_rows.len());
+    if without > 0 {
+        notes.push(format!("{without} tests have no row in the table"));
+    }
+    notes
+}

@@ -1,0 +1,85 @@
+//! Parts of documents that take minutes to come about, or a simulator that is wrong: made of the types that are written.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use tombolo_attack::{Failing, TimedReport, TimedVerdict};
+use tombolo_check::verify::{DesignReport, Event, Expected, TestReport, Verdict};
+use tombolo_validation::probe::{Finding, Quantity};
+use tombolo_validation::{Row, Summary};
+
+/// Parts with the headings of their documents.
+pub(crate) fn documents() -> [(String, Value); 2] {
+    let checked = json!({
+        "designs": [DesignReport { design: String::new(), tests: vec![random_violation()] }],
+        "timed": [timed_violation()],
+    });
+    let rows = [true, true, true, false].map(row);
+    let validated = json!({ "summary": Summary::of(&rows), "rows": rows, "probes": [explained()] });
+    [("check".to_owned(), checked), ("validate".to_owned(), validated)]
+}
+
+/// A random program that a design which promises the model gets wrong.
+fn random_violation() -> TestReport {
+    TestReport {
+        name: String::new(),
+        file: None,
+        event: Event::Reached,
+        expected: Some(Expected::Forbidden),
+        outcomes: vec![BTreeMap::from([("P0:r0".to_owned(), 1)])],
+        reached: 1,
+        allowed: 1,
+        states: 1,
+        placements: 1,
+        placements_of: 1,
+        verdict: Verdict::Violation,
+        reason: Some(String::new()),
+        trace: Some(String::new()),
+        program: Some(String::new()),
+    }
+}
+
+/// A design whose timing model gets a test wrong.
+fn timed_violation() -> TimedReport {
+    let failing = Failing {
+        test: String::new(),
+        seed: 1,
+        seen_as: String::new(),
+        small: String::new(),
+        program: String::new(),
+        setup: String::new(),
+        trace: String::new(),
+    };
+    TimedReport {
+        design: String::new(),
+        verdict: TimedVerdict::Violation,
+        runs: 1,
+        tests: Vec::new(),
+        programs: 1,
+        outcomes: 1,
+        allowed: 1,
+        violations: 1,
+        not_run: Vec::new(),
+        first: Some(failing),
+    }
+}
+
+/// A row whose measurement something speaks against, or not.
+fn row(sound: bool) -> Row {
+    let (measured_ms, simulated_ms) = if sound { (1.0, 1.5) } else { (2.0, 1.5) };
+    let (benchmark, size) = (String::new(), String::new());
+    Row { benchmark, size, measured_ms, simulated_ms, sampled: true, sampling_error_ms: 0.5, sound }
+}
+
+/// A probe that is far from what was published.
+fn explained() -> Finding {
+    Finding {
+        machine: String::new(),
+        name: "",
+        quantity: Quantity::Cycles,
+        published: 1.0,
+        simulated: 2.5,
+        limit: None,
+        source: String::new(),
+        why: Some(""),
+    }
+}

@@ -1,0 +1,83 @@
+//! The shape of JSON documents: paths with their types.
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Keys whose maps have data for keys, by the path of the map without its document's head.
+const MAPS: [&str; 11] = [
+    "benchmarks",
+    "blocks.states",
+    "geometric_mean_errors",
+    "geometric_means",
+    "link_bytes",
+    "outcomes[]",
+    "publication.subscribers",
+    "speedup_errors",
+    "speedup_errors.{}",
+    "speedups",
+    "speedups.{}",
+];
+
+/// Keys whose values are words of a list that does not depend on what is run.
+const WORDS: [&str; 6] = ["event", "expected", "kind", "quantity", "start", "verdict"];
+
+/// Paths with their types; those of words with the words seen.
+#[derive(Default)]
+pub(crate) struct Shape(BTreeMap<String, BTreeSet<String>>);
+
+impl Shape {
+    /// Adds a document.
+    pub(crate) fn add(&mut self, value: &Value) {
+        self.add_at(value, "");
+    }
+
+    fn add_at(&mut self, value: &Value, path: &str) {
+        let kind = match value {
+            Value::Null => "null".to_owned(),
+            Value::Bool(_) => "boolean".to_owned(),
+            Value::Number(number) if number.is_f64() => "number".to_owned(),
+            Value::Number(_) => "integer".to_owned(),
+            Value::String(word) if is_word(path) => format!("{word:?}"),
+            Value::String(_) => "string".to_owned(),
+            Value::Array(entries) => {
+                entries.iter().for_each(|entry| self.add_at(entry, &format!("{path}[]")));
+                "array".to_owned()
+            }
+            Value::Object(fields) => {
+                for (key, value) in fields {
+                    let key = if is_map(path) { "{}" } else { key };
+                    let below = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+                    self.add_at(value, &below);
+                }
+                "object".to_owned()
+            }
+        };
+        self.0.entry(path.to_owned()).or_default().insert(kind);
+    }
+
+    /// A line a path; lists and tables that are never empty are told by their entries.
+    pub(crate) fn lines(&self) -> BTreeSet<String> {
+        let holds = |path: &str| {
+            let below = |mark: &str| {
+                let start = format!("{path}{mark}");
+                self.0.range(start.clone()..).next().is_some_and(|(found, _)| found.starts_with(&start))
+            };
+            path.is_empty() || below(".") || below("[]")
+        };
+        let line = |(path, kinds): (&String, &BTreeSet<String>)| {
+            let plain = |kind: &&String| !holds(path) || !["array", "object"].contains(&&***kind);
+            let kinds: Vec<&str> = kinds.iter().filter(plain).map(String::as_str).collect();
+            (!kinds.is_empty() && !path.is_empty()).then(|| format!("{path}: {}", kinds.join(", ")))
+        };
+        self.0.iter().filter_map(line).collect()
+    }
+}
+
+/// True where keys of the map at `path` are data.
+fn is_map(path: &str) -> bool {
+    MAPS.iter().any(|map| path == *map || path.ends_with(&format!(".{map}")))
+}
+
+fn is_word(path: &str) -> bool {
+    WORDS.contains(&path.rsplit('.').next().unwrap_or(path))
+}

@@ -1,0 +1,62 @@
+//! Columns of tables, CSV and Parquet alike.
+
+use crate::Section;
+use parquet::basic::Type;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::Path;
+
+/// Tables of a study, without an ending.
+const NAMES: [&str; 5] = ["results", "kernels", "gpus", "modules", "links"];
+
+/// Starts of columns whose rest is data.
+const OPEN: [&str; 3] = ["set.", "blocks.states.", "publication.subscribers."];
+
+/// A table: its name, and the types of its columns.
+pub(crate) type Table = (&'static str, Vec<(String, Type)>);
+
+/// The types of every column, by table.
+#[derive(Default)]
+pub(crate) struct Tables(BTreeMap<&'static str, BTreeMap<String, BTreeSet<String>>>);
+
+impl Tables {
+    /// Adds the columns of `tables`.
+    pub(crate) fn extend(&mut self, tables: Vec<Table>) {
+        for (name, columns) in tables {
+            let known = self.0.entry(name).or_default();
+            for (column, kind) in columns {
+                let open = OPEN.iter().find(|start| column.starts_with(**start));
+                let column = open.map_or(column.clone(), |start| format!("{start}{{}}"));
+                known.entry(column).or_default().insert(kind.to_string());
+            }
+        }
+    }
+
+    /// A section a table.
+    pub(crate) fn sections(&self) -> Vec<Section> {
+        let line = |(column, kinds): (&String, &BTreeSet<String>)| {
+            format!("{column}: {}", kinds.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
+        };
+        let section = |(name, columns): (&&str, &BTreeMap<_, _>)| {
+            (format!("columns of {name}.csv and {name}.parquet"), columns.iter().map(line).collect())
+        };
+        self.0.iter().map(section).collect()
+    }
+}
+
+/// The tables in a folder. Both files of each must have the same columns.
+pub(crate) fn read(folder: &Path) -> Vec<Table> {
+    let table = |name: &'static str| {
+        let file = File::open(folder.join(format!("{name}.parquet"))).expect("it was written");
+        let reader = SerializedFileReader::new(file).expect("it is Parquet");
+        let columns = reader.metadata().file_metadata().schema_descr().columns();
+        let columns: Vec<(String, Type)> =
+            columns.iter().map(|column| (column.name().to_owned(), column.physical_type())).collect();
+        let csv = fs::read_to_string(folder.join(format!("{name}.csv"))).expect("it was written");
+        let head: Vec<&str> = csv.lines().next().expect("a line of heads").split(',').collect();
+        assert_eq!(head, columns.iter().map(|(column, _)| column).collect::<Vec<_>>(), "{name}");
+        (name, columns)
+    };
+    NAMES.map(table).to_vec()
+}
