@@ -130,7 +130,9 @@ const DUTIES: [Duty; 12] = [
 ];
 
 /// Timed runs of each program with nothing broken.
-const CLEAN_RUNS: u64 = 200;
+const CLEAN_RUNS: u64 = 100;
+/// Runs within which a broken duty shows soon enough for the gate.
+const SOON: u64 = 300;
 /// Candidate executions that the model may look at: more than any shape has.
 const CANDIDATES: u64 = 1_000_000;
 
@@ -190,12 +192,20 @@ fn places(program: &Program, config: &Config, has_host: bool) -> Vec<(Layout, St
 #[test]
 fn the_explorer_sees_each_broken_duty_and_nothing_where_it_is_kept() {
     for duty in &DUTIES {
+        if duty.room.is_none() {
+            assert_eq!(duty.explored(false), Verdict::Clean, "{}", duty.duty);
+        }
+        assert!(matches!(duty.explored(true), Verdict::Violated(_)), "{}, broken", duty.duty);
+    }
+}
+
+#[test]
+#[ignore = "deep: explores as many states as an exploration may"]
+fn the_explorer_sees_nothing_where_a_client_has_few_registers() {
+    for duty in DUTIES.iter().filter(|duty| duty.room.is_some()) {
         let whole = duty.explored(false);
         // With few registers a shape has more states than an exploration visits.
-        let is_fine =
-            whole == Verdict::Clean || whole == Verdict::Bounded && duty.rule == BrokenRule::RequestPassesDeferred;
-        assert!(is_fine, "{}: {whole:?}", duty.duty);
-        assert!(matches!(duty.explored(true), Verdict::Violated(_)), "{}, broken", duty.duty);
+        assert!(matches!(whole, Verdict::Clean | Verdict::Bounded), "{}: {whole:?}", duty.duty);
     }
 }
 
@@ -204,7 +214,20 @@ fn timed_runs_see_each_broken_duty_and_nothing_where_it_is_kept() {
     for duty in &DUTIES {
         let report = duty.timed(CLEAN_RUNS, |runs| attack(runs, &()).remove(0));
         assert!(report.verdict.holds() && report.runs == CLEAN_RUNS, "{}: {:?}", duty.duty, report.first);
-        if let Ok(runs) = duty.timed {
+    }
+    seen(|runs| runs <= SOON);
+}
+
+#[test]
+#[ignore = "deep: up to 1,220 runs a duty"]
+fn timed_runs_see_broken_duties_that_show_late() {
+    seen(|runs| runs > SOON);
+}
+
+/// Panics where a broken duty that shows within so many runs does not.
+fn seen(within: impl Fn(u64) -> bool) {
+    for duty in &DUTIES {
+        if let Some(runs) = duty.timed.ok().filter(|runs| within(*runs)) {
             assert!(duty.timed(runs, |runs| catch(runs, duty.rule)).is_some(), "{}, broken", duty.duty);
         }
     }

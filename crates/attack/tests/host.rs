@@ -63,7 +63,7 @@ fn expected(rule: BrokenNmoesi) -> Result<Shows, &'static str> {
         BrokenNmoesi::MergeIgnoresMask | BrokenNmoesi::DirtyEvictedSilently => Shows::InAll(200),
         BrokenNmoesi::OwnerMergedLast => Shows::BesideHost(1080),
         BrokenNmoesi::StaleWriteBackCounts => Shows::In("K-", 2840),
-        BrokenNmoesi::PeerOvertakenInstalls => Shows::InAll(220),
+        BrokenNmoesi::PeerOvertakenInstalls => Shows::InAll(880),
         BrokenNmoesi::CoherentLoadHitsShared | BrokenNmoesi::CoherentStoreShares => Shows::BesideHost(80),
         BrokenNmoesi::LaunchSkipsMerge => Shows::BesideHost(20),
         BrokenNmoesi::EndsWithoutMerge => Shows::InAll(1240),

@@ -116,8 +116,8 @@ fn a_design_that_promises_nothing_is_seen_to_misbehave() {
     assert_eq!(report.verdict, TimedVerdict::Misbehaves);
 }
 
-/// How a broken rule shows in timed runs: under a design whose protocol has it, before run `until` (several times the first run
-/// that showed it, for another test that ships draws other runs), of all tests that ship or of those whose names hold a word.
+/// How a broken rule shows in timed runs: under a design whose protocol has it, of all tests that ship or of those whose names
+/// hold a word. Run `until` is several times the first that showed it, for another test that ships draws other runs.
 struct Shows {
     design: &'static str,
     /// The first run. Where thousands show nothing, they are left out.

@@ -1,5 +1,5 @@
 //! What the shipped tests come to under every configuration that the shipped designs explore, pinned in `golden.toml`:
-//! states and outcomes within a small budget. A change of a row is a change of a protocol or of the explorer.
+//! states and outcomes within a small budget; in `golden-deep.toml` within a larger one. A change of a row is a change of a protocol or of the explorer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -15,7 +15,7 @@ const BLESS: &str = "TOMBOLO_BLESS";
 const HEAD: &str = "\
 # What the shipped tests come to, by configuration and test: the verdict, the states explored, the values of each
 # outcome in the order of their names. A `bounded` row counts what came before its budget was spent.
-# Rewritten by: TOMBOLO_BLESS=1 cargo test -p tombolo-check --test golden
+# Rewritten by: TOMBOLO_BLESS=1 cargo test -p tombolo-check --test golden -- --include-ignored
 ";
 
 /// What `tombolo check` explores by default. A test of the command holds the shipped designs to it.
@@ -44,13 +44,13 @@ const WITH_HOST: &str = "nmoesi+back";
 /// Configuration, then test.
 type Rows = BTreeMap<(String, String), String>;
 
-fn golden() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden.toml")
+fn golden(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file)
 }
 
-/// As much as two cores explore in some thirty seconds. The rows that it cuts say `bounded`.
-fn budget() -> Budget {
-    Budget { states_of_placement: 10_000, states_of_test: 15_000, walks: 0, ..Budget::default() }
+/// The rows that it cuts say `bounded`.
+fn budget(states_of_placement: usize, states_of_test: u64) -> Budget {
+    Budget { states_of_placement, states_of_test, walks: 0, ..Budget::default() }
 }
 
 fn row(test: &TestReport) -> String {
@@ -103,15 +103,25 @@ fn differences(golden: &Rows, found: &Rows) -> Vec<String> {
 
 #[test]
 fn the_shipped_tests_come_to_what_is_pinned() {
+    assert_pinned("golden.toml", &budget(750, 1_000));
+}
+
+#[test]
+#[ignore = "deep: 15,000 states a test"]
+fn the_shipped_tests_come_to_what_is_pinned_within_a_larger_budget() {
+    assert_pinned("golden-deep.toml", &budget(10_000, 15_000));
+}
+
+fn assert_pinned(file: &str, budget: &Budget) {
     let designs = CONFIGURATIONS.map(|name| Design::configured(name).expect("it is listed"));
-    let mut found = rows(&verify(&designs, &Case::shipped(), budget(), THREADS, &()));
+    let mut found = rows(&verify(&designs, &Case::shipped(), budget.clone(), THREADS, &()));
     let with_host = Design::configured(WITH_HOST).expect("it is listed");
     let cases = [Case::shipped(), Case::host()].concat();
-    found.extend(rows(&verify(&[with_host], &cases, budget(), THREADS, &())));
-    let pinned = std::fs::read_to_string(golden()).map(|text| read(&text)).unwrap_or_default();
+    found.extend(rows(&verify(&[with_host], &cases, budget.clone(), THREADS, &())));
+    let pinned = std::fs::read_to_string(golden(file)).map(|text| read(&text)).unwrap_or_default();
     let differences = differences(&pinned, &found);
     if std::env::var_os(BLESS).is_some_and(|value| value == "1") {
-        std::fs::write(golden(), write(&found)).expect("the golden file can be written");
+        std::fs::write(golden(file), write(&found)).expect("the golden file can be written");
         println!("{} of {} rows differed\n{}", differences.len(), found.len(), differences.join("\n"));
         return;
     }

@@ -7,9 +7,10 @@ use crate::preset::Preset;
 use crate::section::Key;
 use crate::spelling::{self, AxisInfo, Spelled};
 use crate::tree::{self, Leaf, Table};
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Longest chain of files that build on one another: assumed, far beyond what anyone can follow.
 const BASE_LIMIT: usize = 8;
@@ -115,8 +116,19 @@ impl<T: Described> Description<T> {
     /// # Errors
     /// There is none, or it cannot be read.
     pub fn named(name: &str) -> Result<Description<T>, ConfigError> {
+        /// Presets that were read, by kind and name, with their notes. Experiments name some thousands of times.
+        static READ: Mutex<BTreeMap<(&str, &str), (Table, Vec<String>)>> = Mutex::new(BTreeMap::new());
+        let preset = T::presets().iter().find(|preset| preset.name == name);
+        let key = preset.map(|preset| (T::KIND, preset.name));
+        let read = || READ.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((tree, notes)) = key.and_then(|key| read().get(&key).cloned()) {
+            return Ok(Description { tree, notes, described: PhantomData });
+        }
         let mut notes = Vec::new();
         let tree = build::<T>(&open::<T>(name, None)?, 0, &mut notes)?;
+        if let Some(key) = key {
+            read().insert(key, (tree.clone(), notes.clone()));
+        }
         Ok(Description { tree, notes, described: PhantomData })
     }
 

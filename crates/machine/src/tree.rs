@@ -64,7 +64,7 @@ pub struct Table {
 impl Table {
     /// Reads the text of the file called `file`.
     pub fn parse(file: &str, text: &str) -> Result<Table, ConfigError> {
-        let source = Source { file: file.into(), text };
+        let source = Source::new(file, text);
         match DeTable::parse(text) {
             Ok(table) => source.table(table.get_ref(), 0),
             Err(error) => Err(ConfigError::Syntax {
@@ -168,12 +168,17 @@ pub(crate) fn setting(value: &str) -> String {
 struct Source<'a> {
     file: Arc<str>,
     text: &'a str,
+    /// Offsets of line ends.
+    ends: Vec<usize>,
 }
 
-impl Source<'_> {
+impl<'a> Source<'a> {
+    fn new(file: &str, text: &'a str) -> Source<'a> {
+        Source { file: file.into(), text, ends: text.match_indices('\n').map(|(at, _)| at).collect() }
+    }
+
     fn place(&self, offset: usize) -> Place {
-        let before = &self.text.as_bytes()[..offset.min(self.text.len())];
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let line = self.ends.partition_point(|end| *end < offset) + 1;
         Place::Line { file: self.file.clone(), line }
     }
 

@@ -543,7 +543,7 @@ impl Driver {
         if left.is_empty() {
             return;
         }
-        for (module, held) in (0..).map(ModuleId).zip(&mut self.held) {
+        for (module, held) in (0..=u8::MAX).map(ModuleId).zip(&mut self.held) {
             held.retain(|page| !left.get(page).is_some_and(|modules| modules.contains(module)));
         }
     }

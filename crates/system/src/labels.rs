@@ -238,7 +238,7 @@ fn kernel_labels(
 fn uses(array: &ArrayUse, structure: &Structure, on: ModuleSet, size: LineSize, labelling: Labelling) -> Vec<Use> {
     let modes = array.modules.iter().map(mode_of);
     let of_kernel = modes.max().expect("a machine has modules");
-    let touched = || (0..).map(ModuleId).zip(&array.modules);
+    let touched = || (0..=u8::MAX).map(ModuleId).zip(&array.modules);
     let by =
         |(module, lines, mode)| (!LineSet::is_empty(&lines)).then_some(Use { user: User::Module(module), mode, lines });
     match labelling {

@@ -76,7 +76,7 @@ impl Oracle {
         }
         let own = |module: ModuleId| uses.iter().filter(move |touching| touching.user == User::Module(module));
         let others = |module: ModuleId| uses.iter().filter(move |touching| touching.user != User::Module(module));
-        let modules = || (0..).map(ModuleId);
+        let modules = || (0..=u8::MAX).map(ModuleId);
         let mut needed = Vec::new();
         for (module, held) in modules().zip(&mut self.held) {
             let invalidate = own(module).any(|touching| touching.touched.overlaps(&held.stale));

@@ -51,11 +51,20 @@ const WORD: usize = u32::BITS as usize;
 
 /// A set of devices: bit `i` of `WORDS` words is device `i`. Words have 32 bits, for sets stand in messages and directory
 /// entries.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub struct DeviceSet<I, const WORDS: usize = ALL_WORDS> {
     words: [u32; WORDS],
     of: PhantomData<fn() -> I>,
 }
+
+// Not derived: that would ask it of `I`, too.
+impl<I, const WORDS: usize> Clone for DeviceSet<I, WORDS> {
+    fn clone(&self) -> DeviceSet<I, WORDS> {
+        *self
+    }
+}
+
+impl<I, const WORDS: usize> Copy for DeviceSet<I, WORDS> {}
 
 /// A set of any GPUs.
 pub type GpuSet = DeviceSet<GpuId>;

@@ -54,7 +54,7 @@ fn kernels_and_polling_hold_to_their_end() {
 
 #[test]
 fn host_threads_hold_under_every_option_within_a_budget() {
-    explore_host_threads(2_000, 500);
+    explore_host_threads(1_000, 200);
 }
 
 #[test]

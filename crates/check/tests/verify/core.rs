@@ -110,28 +110,61 @@ fn a_polling_load_sees_the_store_in_the_end() {
 
 #[test]
 fn the_core_tests_keep_the_model_where_lines_are_written_back() {
+    written_back(200);
+}
+
+#[test]
+#[ignore = "deep: 800 states a test"]
+fn the_core_tests_keep_the_model_where_lines_are_written_back_within_a_larger_budget() {
+    written_back(800);
+}
+
+fn written_back(states: u64) {
     let options = Options { write: WritePolicy::Back, ..Options::default() };
     let named = PROTOCOLS.iter().filter(|protocol| **protocol != "ideal");
     let designs: Vec<Design> = named.map(|protocol| design(protocol, options)).collect();
-    assert_clean(&verify(&designs, &Case::core(), within(800), THREADS, &()));
+    assert_clean(&verify(&designs, &Case::core(), within(states), THREADS, &()));
 }
 
 #[test]
 fn the_core_tests_keep_the_model_where_only_readers_are_sharers() {
+    readers_are_sharers(400, 1_000);
+}
+
+#[test]
+#[ignore = "deep: 6,000 states a test"]
+fn the_core_tests_keep_the_model_where_only_readers_are_sharers_within_a_larger_budget() {
+    readers_are_sharers(2_000, 6_000);
+}
+
+/// Within so many states of a core test and of one of kernel boundaries.
+fn readers_are_sharers(core: u64, kernels: u64) {
     let writes = [WritePolicy::Through, WritePolicy::Back];
     let options = writes.map(|write| Options { write, stores: StoreAllocation::SharersOnly, ..Options::default() });
     let designs: Vec<Design> =
         options.iter().flat_map(|options| ["nhcc", "hmg"].map(|protocol| design(protocol, *options))).collect();
-    assert_clean(&verify(&designs, &Case::core(), within(2_000), THREADS, &()));
-    assert_clean(&verify(&designs, &Case::kernels(), within(6_000), THREADS, &()));
+    assert_clean(&verify(&designs, &Case::core(), within(core), THREADS, &()));
+    assert_clean(&verify(&designs, &Case::kernels(), within(kernels), THREADS, &()));
 }
 
 #[test]
 fn the_core_tests_keep_the_model_where_directories_track_all_that_their_l2_holds() {
+    directories_track_all(&["nhcc+back", "hmg", "hmg+back+downgrade"], 100, 300);
+}
+
+#[test]
+#[ignore = "deep: 2,000 states a test"]
+fn the_core_tests_keep_the_model_where_directories_track_all_within_a_larger_budget() {
     let configurations = ["nhcc", "hmg", "nhcc+back", "hmg+back", "hmg+downgrade", "hmg+back+downgrade"];
-    let designs = configurations.map(|name| Design::configured(&format!("{name}+track-all")).expect("it is listed"));
-    assert_clean(&verify(&designs, &Case::core(), within(600), THREADS, &()));
-    assert_clean(&verify(&designs, &Case::kernels(), within(2_000), THREADS, &()));
+    directories_track_all(&configurations, 600, 2_000);
+}
+
+/// As [`readers_are_sharers`].
+fn directories_track_all(configurations: &[&str], core: u64, kernels: u64) {
+    let tracking = |name: &&str| Design::configured(&format!("{name}+track-all")).expect("it is listed");
+    let designs: Vec<Design> = configurations.iter().map(tracking).collect();
+    assert_clean(&verify(&designs, &Case::core(), within(core), THREADS, &()));
+    assert_clean(&verify(&designs, &Case::kernels(), within(kernels), THREADS, &()));
 }
 
 /// What a replaced entry drops is written back: lost, it is missed.
@@ -153,10 +186,22 @@ fn a_replaced_entry_that_loses_dirty_bytes_is_caught() {
 
 #[test]
 fn variants_keep_the_model() {
+    verify_variants(3, 60);
+}
+
+#[test]
+#[ignore = "deep: 400 states a test"]
+fn variants_keep_the_model_within_a_larger_budget() {
+    verify_variants(1, 400);
+}
+
+/// Every variant that is a multiple of `step`, within so many states.
+fn verify_variants(step: usize, states: u64) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/litmus/variants");
     let variants = read_tests(&folder).expect("they are well-formed");
     assert_eq!(variants.len(), 183);
-    assert_clean(&verify(&promising(), &variants, within(400), THREADS, &()));
+    let variants: Vec<Case> = variants.into_iter().step_by(step).collect();
+    assert_clean(&verify(&promising(), &variants, within(states), THREADS, &()));
 }
 
 #[test]

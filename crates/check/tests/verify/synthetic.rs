@@ -21,12 +21,22 @@ fn tests(reports: &[DesignReport]) -> impl Iterator<Item = (&str, &TestReport)> 
 
 #[test]
 fn no_protocol_reaches_what_the_synthetic_tests_forbid() {
+    explore_synthetic(3_000);
+}
+
+#[test]
+#[ignore = "deep: 40,000 states a test"]
+fn no_protocol_reaches_what_the_synthetic_tests_forbid_within_a_larger_budget() {
+    explore_synthetic(40_000);
+}
+
+fn explore_synthetic(states: u64) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/synthetic");
     let expected = std::fs::read_to_string(folder.join("expected.csv")).expect("it is there");
     let expected: Vec<(&str, &str)> = expected.lines().skip(1).filter_map(|line| line.split_once(',')).collect();
     let cases = read_tests(&folder).expect("the folder holds tests");
     assert_eq!(cases.len(), expected.len());
-    let reports = reports(&cases, Budget { states_of_placement: 20_000, states_of_test: 40_000, ..Budget::default() });
+    let reports = reports(&cases, Budget { states_of_placement: 20_000, states_of_test: states, ..Budget::default() });
     for design in &reports {
         for (test, (file, event)) in design.tests.iter().zip(&expected) {
             let told = format!("{file} under {}: {:?} {:?}", design.design, test.reason, test.trace);

@@ -149,7 +149,7 @@ impl Boundary {
 
     /// Each module with what it does.
     pub fn iter(&self) -> impl Iterator<Item = (ModuleId, &Operation)> {
-        (0..).map(ModuleId).zip(&self.modules)
+        (0..=u8::MAX).map(ModuleId).zip(&self.modules)
     }
 }
 

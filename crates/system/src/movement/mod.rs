@@ -112,7 +112,7 @@ impl Movement {
     /// What the modules do to pages in kernel number `kernel`: by page, then by module, once each.
     pub fn page_uses(&self, kernel: u32) -> Vec<PageUse> {
         let mut uses = Vec::new();
-        for (module, movement) in (0..).map(ModuleId).zip(self.kernel(kernel)) {
+        for (module, movement) in (0..=u8::MAX).map(ModuleId).zip(self.kernel(kernel)) {
             let mut add = |lines: &LineSet, writes| {
                 let pages = pages_of(lines, self.lines_per_page).into_iter().flatten().map(Page);
                 uses.extend(pages.map(|page| PageUse { page, module, writes }));

@@ -143,7 +143,7 @@ fn words_that_host_and_gpus_write_to_one_line_are_all_there() {
 #[test]
 fn a_line_of_which_the_host_has_written_a_part_is_read_whole() {
     let setup = HostPhase { reads: Vec::new(), writes: vec![0..8, 3 * 128..3 * 128 + 64] };
-    let results = HostPhase { reads: vec![0..4 * 128], writes: Vec::new() };
+    let results = HostPhase { reads: std::iter::once(0..4 * 128).collect(), writes: Vec::new() };
     let kernels = vec![kernel(0, PAGE..PAGE + 1, false)];
     let program = program(kernels, &[], [0..0, 0..0]);
     let program = program.between(setup, results);

@@ -8,7 +8,7 @@ use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Directed};
 use tombolo_system::{RunRecord, RunSpec, run, run_checked};
 use tombolo_types::stream::Program;
-use tombolo_types::{HostPhase, LineSize};
+use tombolo_types::{HostPhase, LineSize, Promise};
 use tombolo_workload::bench::{Mode, Request, find, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
@@ -27,7 +27,11 @@ fn designs() -> impl Iterator<Item = DesignConfig> {
 /// A machine of so many GPUs that a design runs on: with a host where that takes part.
 fn machine(design: &DesignConfig, gpus: u64) -> Arc<MachineConfig> {
     let all = format!("topology.gpus={gpus}");
-    if design.has_host() { hosted(&[&SMALL[..], &[&all[..]]].concat()) } else { apart(gpus, &SMALL) }
+    if design.has_host() {
+        hosted(&[&SMALL[..], &[&all[..], "stack.bytes=1MiB"]].concat())
+    } else {
+        apart(gpus, &SMALL)
+    }
 }
 
 /// A page for each GPU, which it writes and its neighbour reads, and one of which each GPU writes a line and reads another's.
@@ -40,7 +44,7 @@ fn program(gpus: u64) -> Arc<Directed> {
         Cta::new().warp(|warp| _ = warp.read([own(next), own(next) + 1]).read([shared + next]))
     });
     let arrays = [("own", 0..shared), ("shared", shared..shared + PAGE)];
-    let bytes = |lines: std::ops::Range<u64>| vec![lines.start * 128..lines.end * 128];
+    let bytes = |lines: std::ops::Range<u64>| std::iter::once(lines.start * 128..lines.end * 128).collect();
     let setup = HostPhase { reads: Vec::new(), writes: bytes(shared..shared + 4) };
     let results = HostPhase { reads: bytes(shared..shared + 8), writes: Vec::new() };
     let program = Directed::of_arrays(LineSize::B128, vec![writes, reads], &arrays, &[]);
@@ -55,7 +59,9 @@ fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: Arc<dy
     let plain = run(&spec).unwrap_or_else(|error| panic!("{name}, {modules} modules: {error}"));
     let checked = run_checked(&spec, None).unwrap_or_else(|error| panic!("{name}, {modules} modules: {error}"));
     assert_eq!(plain.digest, checked.digest, "{name}, {modules} modules");
-    assert_eq!(checked.check.expect("it is checked").first, [], "{name}, {modules} modules");
+    if !design.promises.contains(Promise::Nothing) {
+        assert_eq!(checked.check.expect("it is checked").first, [], "{name}, {modules} modules");
+    }
     plain
 }
 
@@ -70,8 +76,10 @@ fn pages_move_and_are_published_among_more_gpus_than_a_word_has_bits() {
     for design in designs().filter(moves) {
         for gpus in [33, 65] {
             let machine = machine(&design, gpus);
-            if let Err(unfit) = design.build(&machine) {
-                panic!("{} and {gpus} GPUs: {unfit:?}", design.name);
+            if design.build(&machine).is_err() {
+                // A directory entry names 32 modules at most, which another test has it say.
+                assert!(design.has_host(), "{} and {gpus} GPUs", design.name);
+                continue;
             }
             let record = simulate(&machine, &design, program(gpus));
             if let Some(publication) = record.publication {

@@ -260,6 +260,7 @@ fn spread(pages: u64) -> Arc<Directed> {
 }
 
 #[test]
+#[ignore = "deep: 40,000 pages, some fifteen seconds"]
 fn every_page_changes_at_the_end_of_tracking_by_few_messages() {
     // Times the GPUs, more than an event queue has names for at one time.
     let pages = 40_000;

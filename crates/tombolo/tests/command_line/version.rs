@@ -76,7 +76,7 @@ fn every_document_says_what_made_it_and_where() {
         small_run(&["--design", "hmg", "--workload", TINY, "--threads", "2", "--json"]),
         small_compare(&["--designs", "hmg,nhcc", "--workload", TINY, "--threads", "2", "--json"]),
         vec!["check", "--design", "nhcc", "--random", "2", "--seed", "1", "--threads", "2", "--json"],
-        vec!["validate", "--benchmarks", "relu", "--threads", "2", "--json"],
+        vec!["validate", "--benchmarks", "fir", "--threads", "2", "--json"],
     ];
     let version = stdout(&outcome(&["--version"]));
     for command in commands {

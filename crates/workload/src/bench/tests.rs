@@ -5,6 +5,7 @@ use super::*;
 use crate::record::{RecordError, RecordOptions, Recording, Sample};
 use crate::scale::Scale;
 use crate::simt::{Backing, Memory, Scaling};
+use crate::trace;
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,7 +22,7 @@ fn recorded(workload: &dyn Workload, options: &RecordOptions, mode: Mode) -> Rec
 }
 
 /// Every kernel's every CTA.
-fn streams(recording: &Recording) -> Vec<CtaStream> {
+fn streams(recording: &dyn Program) -> Vec<CtaStream> {
     let mut all = Vec::new();
     for (kernel, info) in (0..).zip(recording.kernels()) {
         for cta in 0..info.ctas {
@@ -41,78 +42,92 @@ fn assert_same(a: &Recording, b: &Recording, what: &str) {
     assert!(streams(a) == streams(b), "{}: streams differ: {what}", a.name());
 }
 
+/// All that holds of a program is held of one recording of it, and of the few others that this takes.
 #[test]
-fn every_workload_computes_what_its_reference_does() {
-    for workload in list() {
-        for (warp_width, line) in [(32, 128), (64, 64)] {
-            let line = LineSize::new(line).unwrap();
-            recorded(*workload, &RecordOptions { warp_width, line, ..options() }, Mode::Verify);
+fn every_workload_keeps_what_recordings_promise() {
+    for &workload in list() {
+        let recording = recorded(workload, &options(), Mode::Verify);
+        pinned::assert_pinned(workload.name(), "", &recording);
+        computes_for_wide_warps(workload);
+        is_the_same_in_every_run_and_for_every_thread_count(workload, &recording);
+        has_the_same_streams_by_addresses_alone(workload, &recording);
+        has_the_same_streams_on_disk(workload, &recording);
+        is_whole_in_a_sample_too_large_to_matter(workload, &recording);
+        accesses_arrays_alone_and_launches_every_kernel(&recording);
+        // Every copy and every access of the host lies in one array.
+        told(&recording);
+        host_ends::assert_sets_something_up_and_reads_something_back(&recording);
+        survives_writing(&recording);
+    }
+}
+
+fn computes_for_wide_warps(workload: &dyn Workload) {
+    let line = LineSize::new(64).unwrap();
+    recorded(workload, &RecordOptions { warp_width: 64, line, ..options() }, Mode::Verify);
+}
+
+/// One of the runs checks that independent kernels are.
+fn is_the_same_in_every_run_and_for_every_thread_count(workload: &dyn Workload, first: &Recording) {
+    for (threads, check_independence) in [(1, true), (2, false), (3, false)] {
+        let again = RecordOptions { threads, check_independence, ..options() };
+        let again = recorded(workload, &again, Mode::Verify);
+        assert_same(first, &again, &format!("{threads} threads"));
+        assert_eq!(first.packed_bytes(), again.packed_bytes());
+    }
+}
+
+fn has_the_same_streams_by_addresses_alone(workload: &dyn Workload, full: &Recording) {
+    if workload.address_only() {
+        assert_same(full, &recorded(workload, &options(), Mode::AddressOnly), "addresses alone");
+    } else {
+        assert!(record(workload, &small(workload), &options(), Mode::AddressOnly).is_err());
+    }
+}
+
+fn has_the_same_streams_on_disk(workload: &dyn Workload, held: &Recording) {
+    let spilled = recorded(workload, &RecordOptions { held_bytes: 0, ..options() }, Mode::Auto);
+    assert_eq!((held.spilled_bytes(), spilled.packed_bytes()), (0, held.packed_bytes()));
+    assert_eq!(spilled.spilled_bytes(), held.packed_bytes(), "a repeated launch takes no space");
+    assert_same(held, &spilled, "spilled");
+}
+
+fn is_whole_in_a_sample_too_large_to_matter(workload: &dyn Workload, whole: &Recording) {
+    let sample = Sample { at_once: Arc::new(|_| 1 << 40), blocks: 1, work: 1 << 60, launches: 1 << 20, held_back: 0 };
+    let sampled = recorded(workload, &RecordOptions { sample: Some(sample), ..options() }, Mode::Auto);
+    assert_eq!(whole.launches(), sampled.launches(), "{}", whole.name());
+    assert_eq!(streams(whole), streams(&sampled), "{}", whole.name());
+    let weights: f64 = sampled.parts().iter().map(|part| part.counts.total).sum();
+    assert_eq!(weights.round() as u64, whole.launches(), "{}", whole.name());
+}
+
+fn accesses_arrays_alone_and_launches_every_kernel(recording: &Recording) {
+    let (line, arrays) = (recording.line_size(), recording.arrays());
+    for stream in streams(recording) {
+        for access in &stream.accesses {
+            let address = line.address_of(access.line);
+            let place = arrays.partition_point(|array| array.base <= address).checked_sub(1);
+            let array = &arrays[place.expect("an address below every array")];
+            assert!(address < array.base + array.bytes, "{}: {address:#x}", recording.name());
         }
     }
+    let launches = recording.commands().iter().filter_map(|command| match command {
+        Command::Launch { kernel, .. } => Some(*kernel),
+        Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
+    });
+    let launched: HashSet<_> = launches.collect();
+    assert_eq!(launched.len(), recording.kernels().len(), "{}", recording.name());
 }
 
-#[test]
-fn every_independent_kernel_is_independent() {
-    for workload in list() {
-        recorded(*workload, &RecordOptions { check_independence: true, ..options() }, Mode::Verify);
-    }
-}
-
-#[test]
-fn a_recording_is_the_same_in_every_run_and_for_every_thread_count() {
-    for workload in list() {
-        let first = recorded(*workload, &options(), Mode::Verify);
-        for threads in [1, 2, 3] {
-            let again = recorded(*workload, &RecordOptions { threads, ..options() }, Mode::Verify);
-            assert_same(&first, &again, &format!("{threads} threads"));
-            assert_eq!(first.packed_bytes(), again.packed_bytes());
-        }
-    }
-}
-
-#[test]
-fn addresses_alone_give_the_streams_of_the_full_run() {
-    for workload in list() {
-        if workload.address_only() {
-            let full = recorded(*workload, &options(), Mode::Verify);
-            assert_same(&full, &recorded(*workload, &options(), Mode::AddressOnly), "addresses alone");
-        } else {
-            assert!(record(*workload, &small(*workload), &options(), Mode::AddressOnly).is_err());
-        }
-    }
-}
-
-#[test]
-fn streams_spilled_to_disk_are_the_same() {
-    for workload in list() {
-        let held = recorded(*workload, &options(), Mode::Auto);
-        let spilled = recorded(*workload, &RecordOptions { held_bytes: 0, ..options() }, Mode::Auto);
-        assert_eq!((held.spilled_bytes(), spilled.packed_bytes()), (0, held.packed_bytes()));
-        assert_eq!(spilled.spilled_bytes(), held.packed_bytes(), "a repeated launch takes no space");
-        assert_same(&held, &spilled, "spilled");
-    }
-}
-
-#[test]
-fn every_access_lies_in_an_array_and_every_kernel_is_launched() {
-    for workload in list() {
-        let recording = recorded(*workload, &options(), Mode::Auto);
-        let (line, arrays) = (recording.line_size(), recording.arrays());
-        for stream in streams(&recording) {
-            for access in &stream.accesses {
-                let address = line.address_of(access.line);
-                let place = arrays.partition_point(|array| array.base <= address).checked_sub(1);
-                let array = &arrays[place.expect("an address below every array")];
-                assert!(address < array.base + array.bytes, "{}: {address:#x}", workload.name());
-            }
-        }
-        let launches = recording.commands().iter().filter_map(|command| match command {
-            Command::Launch { kernel, .. } => Some(*kernel),
-            Command::Copy { .. } | Command::Host { .. } | Command::Barrier => None,
-        });
-        let launched: HashSet<_> = launches.collect();
-        assert_eq!(launched.len(), recording.kernels().len());
-    }
+/// In the format of this project.
+fn survives_writing(recording: &Recording) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("program.tombolo");
+    trace::write(recording, &file).unwrap();
+    let read = trace::open(&file, recording.line_size(), options().warp_width).unwrap();
+    let whole = (recording.kernels(), recording.commands(), recording.arrays(), recording.host_phases());
+    assert_eq!((read.kernels(), read.commands(), read.arrays(), read.host_phases()), whole, "{}", recording.name());
+    assert_eq!((read.setup(), read.results()), (recording.setup(), recording.results()), "{}", recording.name());
+    assert!(streams(&*read) == streams(recording), "{}: streams differ once written", recording.name());
 }
 
 /// The commands of a program: a kernel, a copy of bytes, or the arrays that the host reads and writes.
@@ -173,14 +188,6 @@ fn the_host_copies_the_low_band_of_an_image_between_levels() {
     let red = ["in source[2304]", "split", "transform", "reads red-bands[735] writes red[735]", "transform"];
     assert_eq!(told_of_image[..5], red);
     assert_eq!(told_of_image[5..8], ["reads red-bands[198] writes red[198]", "transform", "transform"]);
-}
-
-/// Every copy and every access of the host lies in one array: `told` holds that.
-#[test]
-fn the_host_touches_arrays_alone() {
-    for workload in list() {
-        told(&recorded(*workload, &options(), Mode::Auto));
-    }
 }
 
 /// Other shapes of workloads that several suites share.
@@ -245,26 +252,15 @@ pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
 #[test]
 fn every_variant_computes_what_its_reference_does_and_is_as_independent_as_it_says() {
     for (name, given) in VARIANTS {
+        let text: String = given.iter().map(|(key, value)| format!(",{key}={value}")).collect();
         let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
         let workload = find(name).unwrap();
-        for (warp_width, check_independence) in [(32, true), (64, false)] {
+        let [narrow, _] = [(32, true), (64, false)].map(|(warp_width, check_independence)| {
             let request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
             let options = RecordOptions { warp_width, check_independence, ..options() };
-            record(workload, &request, &options, Mode::Verify).unwrap();
-        }
-    }
-}
-
-#[test]
-fn a_sample_too_large_to_matter_records_everything() {
-    let sample = Sample { at_once: Arc::new(|_| 1 << 40), blocks: 1, work: 1 << 60, launches: 1 << 20, held_back: 0 };
-    for workload in list() {
-        let whole = recorded(*workload, &options(), Mode::Auto);
-        let sampled = recorded(*workload, &RecordOptions { sample: Some(sample.clone()), ..options() }, Mode::Auto);
-        assert_eq!(whole.launches(), sampled.launches(), "{}", workload.name());
-        assert_eq!(streams(&whole), streams(&sampled), "{}", workload.name());
-        let weights: f64 = sampled.parts().iter().map(|part| part.counts.total).sum();
-        assert_eq!(weights.round() as u64, whole.launches(), "{}", workload.name());
+            record(workload, &request, &options, Mode::Verify).unwrap()
+        });
+        pinned::assert_pinned(name, &text, &narrow);
     }
 }
 

@@ -300,10 +300,15 @@ impl<'a> Host<'a> {
     where
         K: Fn(&mut Cta<'_>) + Sync,
     {
+        self.launch_independent(grid, &kernel)
+    }
+
+    /// [`Host::launch`], compiled once for all kernels.
+    fn launch_independent(&mut self, grid: Grid, kernel: &SyncKernel<'_>) -> Result<(), RecordError> {
         let shadow = self.options.check_independence.then(Shadow::default);
-        self.record(grid, Discipline::Independent, shadow.as_ref(), |launch, store| {
-            record_shares(launch, store, recording_threads(self.options, shadow.is_some()), &kernel)
-        })
+        let threads = recording_threads(self.options, shadow.is_some());
+        let run: &RecordCtas<'_> = &|launch, store| record_shares(launch, store, threads, kernel);
+        self.record(grid, Discipline::Independent, shadow.as_ref(), run)
     }
 
     /// Launches a kernel whose CTAs race for memory without waiting for each other. Recorded in order of CTA
@@ -312,9 +317,9 @@ impl<'a> Host<'a> {
     where
         K: Fn(&mut Cta<'_>),
     {
-        self.record(grid, Discipline::Ordered, None, |launch, store| {
-            Scratch::default().record(launch, store, 0..launch.info.ctas, &kernel)
-        })
+        let run: &RecordCtas<'_> =
+            &|launch, store| Scratch::default().record(launch, store, 0..launch.info.ctas, &kernel);
+        self.record(grid, Discipline::Ordered, None, run)
     }
 
     /// Launches a kernel whose CTAs wait for each other, and so must all be resident at once.
@@ -324,7 +329,7 @@ impl<'a> Host<'a> {
         K: AsyncFn(&mut Cta<'_>),
     {
         let room = Room::of(self.options);
-        self.record(grid, Discipline::Cooperative, None, |launch, store| {
+        self.record(grid, Discipline::Cooperative, None, &|launch, store| {
             let mut packer = Packer::new(store, 0);
             run_cooperative(launch, &kernel, room, |stream| packer.push(stream))?;
             packer.finish()
@@ -336,7 +341,7 @@ impl<'a> Host<'a> {
         grid: Grid,
         discipline: Discipline,
         shadow: Option<&Shadow>,
-        run: impl Fn(&Launch<'_>, &Store) -> Result<(Vec<Block>, u64), RecordError>,
+        run: &RecordCtas<'_>,
     ) -> Result<(), RecordError> {
         let mut place = std::mem::take(&mut self.place);
         if self.samples() {
@@ -511,6 +516,10 @@ fn recording_threads(options: &RecordOptions, checked: bool) -> u32 {
 }
 
 type Recorded = Result<(Vec<Block>, u64), RecordError>;
+/// A kernel that several threads record.
+type SyncKernel<'a> = dyn Fn(&mut Cta<'_>) + Sync + 'a;
+/// Records CTAs of a launch.
+type RecordCtas<'a> = dyn Fn(&Launch<'_>, &Store) -> Recorded + 'a;
 type RecordedPiece = Result<(KernelInfo, Vec<Block>, u64), RecordError>;
 
 /// What a thread records a CTA into, kept from CTA to CTA for its allocations.
@@ -527,7 +536,7 @@ impl Scratch {
         launch: &Launch<'_>,
         store: &Store,
         range: Range<u32>,
-        kernel: &impl Fn(&mut Cta<'_>),
+        kernel: &dyn Fn(&mut Cta<'_>),
     ) -> Recorded {
         let mut packer = Packer::new(store, range.start);
         for index in range {
@@ -541,12 +550,7 @@ impl Scratch {
 }
 
 /// Records the grid in shares, which threads take in turn; shares depend on the grid alone.
-fn record_shares(
-    launch: &Launch<'_>,
-    store: &Store,
-    threads: u32,
-    kernel: &(impl Fn(&mut Cta<'_>) + Sync),
-) -> Recorded {
+fn record_shares(launch: &Launch<'_>, store: &Store, threads: u32, kernel: &SyncKernel<'_>) -> Recorded {
     let ctas = launch.info.ctas;
     let share = (ctas / SHARES).clamp(1, SHARE);
     let shares = ctas.div_ceil(share);

@@ -138,6 +138,7 @@ fn any_program_survives_writing() {
 }
 
 #[test]
+#[ignore = "deep: every workload at the size of its paper over 1024; a test of every recording has small ones"]
 fn every_workload_survives_writing() {
     for workload in bench::list() {
         // Programs for several GPUs keep the dimension that these share, and stages are alike: once through is enough.
