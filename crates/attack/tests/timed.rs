@@ -7,7 +7,7 @@ use tombolo_design::{DesignConfig, design, list_designs};
 use tombolo_protocol::BrokenRule;
 
 /// Runs of each design.
-const RUNS: u64 = 200;
+const RUNS: u64 = 100;
 /// Runs of each design with GPU homes, of the `.sys` tests alone.
 const ACROSS_RUNS: u64 = 400;
 /// Runs of each design that elides boundaries, of the kernel tests and again of all tests.

@@ -103,7 +103,7 @@ fn differences(golden: &Rows, found: &Rows) -> Vec<String> {
 
 #[test]
 fn the_shipped_tests_come_to_what_is_pinned() {
-    assert_pinned("golden.toml", &budget(750, 1_000));
+    assert_pinned("golden.toml", &budget(400, 600));
 }
 
 #[test]
@@ -114,10 +114,10 @@ fn the_shipped_tests_come_to_what_is_pinned_within_a_larger_budget() {
 
 fn assert_pinned(file: &str, budget: &Budget) {
     let designs = CONFIGURATIONS.map(|name| Design::configured(name).expect("it is listed"));
-    let mut found = rows(&verify(&designs, &Case::shipped(), budget.clone(), THREADS, &()));
+    let mut found = rows(&verify(&designs, &Case::shipped(), *budget, THREADS, &()));
     let with_host = Design::configured(WITH_HOST).expect("it is listed");
     let cases = [Case::shipped(), Case::host()].concat();
-    found.extend(rows(&verify(&[with_host], &cases, budget.clone(), THREADS, &())));
+    found.extend(rows(&verify(&[with_host], &cases, *budget, THREADS, &())));
     let pinned = std::fs::read_to_string(golden(file)).map(|text| read(&text)).unwrap_or_default();
     let differences = differences(&pinned, &found);
     if std::env::var_os(BLESS).is_some_and(|value| value == "1") {

@@ -196,8 +196,18 @@ fn every_assumed_number_of_a_paper_s_machine_is_halved_and_doubled() {
 fn every_point_of_a_paper_can_be_built() {
     for name in papers() {
         let study = Study::of_paper(name, None, ScaleChoice::Quick).expect("it ships");
+        assert!(study.count(false).expect("possible") > 0, "{name}");
+        assert_eq!(study.impossible(false).expect("possible"), Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+#[ignore = "deep: every repetition of every point"]
+fn every_repetition_of_a_paper_can_be_built() {
+    for name in papers() {
+        let study = Study::of_paper(name, None, ScaleChoice::Quick).expect("it ships");
         let (usual, robust) = (study.count(false).expect("possible"), study.count(true).expect("possible"));
-        assert!(usual > 0 && robust > usual, "{name}: {usual} and {robust} points");
+        assert!(robust > usual, "{name}: {usual} and {robust} points");
         assert_eq!(study.impossible(true).expect("possible"), Vec::<String>::new(), "{name}");
     }
 }

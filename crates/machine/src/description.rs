@@ -110,6 +110,9 @@ pub fn list<T: Described>() -> Vec<Listed> {
     T::presets().iter().map(|preset| Listed { name: preset.name, description: line(preset) }).collect()
 }
 
+/// A tree, and what to tell of how it is written.
+type WithNotes = (Table, Vec<String>);
+
 impl<T: Described> Description<T> {
     /// The description called `name`: a preset, or the path of a `.toml` file.
     ///
@@ -117,7 +120,7 @@ impl<T: Described> Description<T> {
     /// There is none, or it cannot be read.
     pub fn named(name: &str) -> Result<Description<T>, ConfigError> {
         /// Presets that were read, by kind and name, with their notes. Experiments name some thousands of times.
-        static READ: Mutex<BTreeMap<(&str, &str), (Table, Vec<String>)>> = Mutex::new(BTreeMap::new());
+        static READ: Mutex<BTreeMap<(&str, &str), WithNotes>> = Mutex::new(BTreeMap::new());
         let preset = T::presets().iter().find(|preset| preset.name == name);
         let key = preset.map(|preset| (T::KIND, preset.name));
         let read = || READ.lock().unwrap_or_else(PoisonError::into_inner);

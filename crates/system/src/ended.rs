@@ -1,5 +1,6 @@
 //! A run that has come to its end: its record, or who waits for whom.
 
+use crate::counters::ModuleCounters;
 use crate::elision::{BoundaryRecord, ElisionRecord, Known, Reading};
 use crate::energy::{Energy, Moved};
 use crate::host::{BlocksRecord, PhasesRecord};
@@ -20,10 +21,10 @@ use crate::ways::{local_ways, way_moves};
 use tombolo_design::placement::Movement;
 use tombolo_engine::EngineStats;
 use tombolo_machine::MachineConfig;
-use tombolo_model::below::{Below, L2};
+use tombolo_model::below::Below;
 use tombolo_model::command_processor::CommandProcessor;
+use tombolo_model::driver::Driver;
 use tombolo_model::latency::{Latencies, Served};
-use tombolo_model::module::Module;
 use tombolo_model::stats::{Digest, L2Stats, SmStats};
 use tombolo_model::traffic::Traffic;
 use tombolo_model::watch::Contents;
@@ -45,27 +46,39 @@ pub(crate) struct Ended<'a> {
 
 impl Ended<'_> {
     /// What was done at kernel boundaries, and its sums.
-    pub(crate) fn boundaries<C: Below<D>, D: Contents>(
+    pub(crate) fn boundaries(
         &self,
         known: &Known,
-        parts: &[Part<C, D>],
+        processor: &CommandProcessor,
     ) -> (Vec<BoundaryRecord>, ElisionRecord) {
-        let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
-        let reading = Reading { spec: self.spec, known, log: hub.command_processor.boundaries().log() };
+        let reading = Reading { spec: self.spec, known, log: processor.boundaries().log() };
         let records = reading.records();
         let sum = reading.sum(&records);
         (records, sum)
     }
 
     pub(crate) fn record<C: Below<D>, D: Contents>(&self, parts: &[Part<C, D>]) -> Result<RunRecord, RunError> {
-        let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
-        let all: Vec<&Module<C, D>> = parts.iter().flat_map(|part| &part.modules).collect();
-        let modules: Vec<&Module<C, D>> = all.iter().copied().filter(|module| module.cpu().is_none()).collect();
+        let hub = hub(parts);
+        let links = Links::of(parts);
+        let mut events = Digest::default();
+        parts.iter().for_each(|part| events.merge(part.digest));
+        let beside = BesideModules { processor: &hub.command_processor, driver: &hub.driver, events };
+        self.record_of(&modules(parts), &beside, &|modules, end| links.records(self.machine, modules, end))
+    }
+
+    /// The record of a run of these modules, of which one may be the host; `links` gives those of its links.
+    fn record_of(
+        &self,
+        all: &[&dyn ModuleCounters],
+        beside: &BesideModules<'_>,
+        links: &RecordLinks<'_>,
+    ) -> Result<RunRecord, RunError> {
+        let modules: Vec<&dyn ModuleCounters> = all.iter().copied().filter(|module| module.cpu().is_none()).collect();
         if let Some(failure) = modules.iter().find_map(|module| module.failure()) {
             return Err(RunError::Stream(StreamError { message: failure.to_owned() }));
         }
-        if !hub.command_processor.is_done() {
-            let stuck = || self.stuck(hub, &all);
+        if !beside.processor.is_done() {
+            let stuck = || self.stuck(beside, all);
             return Err(if self.stats.beyond { RunError::TooLong } else { stuck() });
         }
         let host = all.iter().copied().find(|module| module.cpu().is_some());
@@ -74,24 +87,23 @@ impl Ended<'_> {
         let (mut dram, mut memory_cache) = (DramRecord::default(), MemoryCacheRecord::default());
         let mut traffic = Traffic::default();
         for module in &modules {
-            module.sms().iter().for_each(|one| sm.merge(&one.stats));
+            module.sms().iter().for_each(|one| sm.merge(one.stats));
             l2.merge(&module.l2_stats());
-            dram.add(&module.slice_side().dram());
-            for shared in module.slice_side().shared() {
-                traffic.merge(shared.traffic);
-                memory_cache.add(shared.memory.cache());
-            }
+            dram.add(&module.dram());
+            let memory = module.memory();
+            traffic.merge(memory.traffic);
+            memory_cache.merge(&memory.cache);
         }
-        let (processor, sharing) = (&hub.command_processor, self.spec.design.placement.sharing());
+        let (processor, sharing) = (beside.processor, self.spec.design.placement.sharing());
         let end = processor.ended();
-        let links = Links::of(parts).records(self.machine, &modules, end);
+        let links = links(&modules, end);
         let slots = Slots { machine: self.machine, processor, modules: &modules, follows: self.follows };
         let gpus = launches::gpus(&slots, &links);
-        let busy: Vec<Busy> = modules.iter().map(|module| Busy::of(module)).collect();
+        let busy: Vec<Busy> = modules.iter().map(|module| Busy::of(*module)).collect();
         let mut latencies = Latencies::default();
         modules.iter().for_each(|module| latencies.merge(&module.sm_shared().latencies));
         let observed = Observed { gpus: &gpus, busy: &busy, latencies: &latencies };
-        let digests = Self::digests(parts, (&sm, &l2), (&links, end), &observed);
+        let digests = Self::digests(beside.events, (&sm, &l2), (&links, end), &observed);
         let gpu_bytes = links.iter().filter(|link| link.name.starts_with("gpu") && link.name.ends_with("out"));
         let inter_gpu_bytes = gpu_bytes.map(|link| link.bytes).sum();
         Ok(RunRecord {
@@ -130,16 +142,16 @@ impl Ended<'_> {
             iteration: None,
             sampling: None,
             elision: None,
-            paging: sharing.moves().then(|| PagingRecord::new(self.machine, &hub.driver.stats)),
-            copies: self.copies(&all, processor),
-            publication: PublicationRecord::new(self.machine, &modules, &hub.driver),
+            paging: sharing.moves().then(|| PagingRecord::new(self.machine, &beside.driver.stats)),
+            copies: self.copies(all, processor),
+            publication: PublicationRecord::new(self.machine, &modules, beside.driver),
             phases: cpu.map(|cpu| PhasesRecord::new(processor, &modules, cpu.done())),
             host_memory: host.map(|host| {
                 let mut memory = DramRecord::default();
-                memory.add(&host.slice_side().dram());
+                memory.add(&host.dram());
                 memory
             }),
-            blocks: BlocksRecord::new(self.machine, &all),
+            blocks: BlocksRecord::new(self.machine, all),
             coherence: l2.named().map(|(name, count)| (name.to_owned(), count)).collect(),
             ways: way_moves(&modules),
             local_ways: local_ways(&modules),
@@ -154,14 +166,13 @@ impl Ended<'_> {
     }
 
     /// Of the simulated result: every event, and what the machine did by name. Of the statistics: what observes it.
-    fn digests<C: Below<D>, D: Contents>(
-        parts: &[Part<C, D>],
+    fn digests(
+        events: Digest,
         (sm, l2): (&SmStats, &L2Stats),
         (links, end): (&[LinkRecord], Ps),
         observed: &Observed<'_>,
     ) -> [Digest; 2] {
-        let [mut digest, mut statistics] = [Digest::default(); 2];
-        parts.iter().for_each(|part| digest.merge(part.digest));
+        let (mut digest, mut statistics) = (events, Digest::default());
         digest.value("end", end.0);
         for link in links {
             digest.value(&format!("{}.bytes", link.name), link.bytes);
@@ -178,11 +189,7 @@ impl Ended<'_> {
     }
 
     /// Of a design that copies.
-    fn copies<C: Below<D>, D: Contents>(
-        &self,
-        modules: &[&Module<C, D>],
-        processor: &CommandProcessor,
-    ) -> Option<CopiesRecord> {
+    fn copies(&self, modules: &[&dyn ModuleCounters], processor: &CommandProcessor) -> Option<CopiesRecord> {
         let copies = match self.spec.design.placement.sharing().movement {
             Movement::Copies { .. } | Movement::Hints { .. } | Movement::HostCopies(_) => true,
             Movement::Placed | Movement::Faults | Movement::LatestWriter | Movement::Published { .. } => false,
@@ -192,9 +199,9 @@ impl Ended<'_> {
     }
 
     /// In flits, of a machine with caches in front of memory.
-    fn traffic<C: Below<D>, D: Contents>(&self, traffic: Traffic, modules: &[&Module<C, D>]) -> Option<TrafficRecord> {
+    fn traffic(&self, traffic: Traffic, modules: &[&dyn ModuleCounters]) -> Option<TrafficRecord> {
         let flits = |bytes: Bytes| bytes.0 / self.machine.messages.flit_bytes;
-        let remote = modules.iter().map(|module| flits(module.uncore().port.stats().bytes())).sum();
+        let remote = modules.iter().map(|module| flits(module.port().stats().bytes())).sum();
         let record = TrafficRecord { l1_l2: flits(traffic.l1_l2), l2_l3: flits(traffic.l2_l3), remote };
         (self.machine.memory_cache.bytes > Bytes(0)).then_some(record)
     }
@@ -216,13 +223,12 @@ impl Ended<'_> {
         record: &RunRecord,
         window: Ps,
     ) -> Timeline {
-        let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
         let tracks = Links::of(parts).tracks(self.machine);
         let modules_per_gpu = self.machine.topology.modules_per_gpu;
-        let end = hub.command_processor.ended();
-        let all = parts.iter().flat_map(|part| &part.modules).filter(|module| module.cpu().is_none());
-        let module = |module: &Module<C, D>| {
-            let mut samples = module.uncore().activity().map_or_else(Vec::new, |kept| kept.samples().to_vec());
+        let end = hub(parts).command_processor.ended();
+        let all = modules(parts).into_iter().filter(|module| module.cpu().is_none());
+        let module = |module: &dyn ModuleCounters| {
+            let mut samples = module.activity().map_or_else(Vec::new, |kept| kept.samples().to_vec());
             samples.push(module.sample(end));
             ModuleTrack { module: module.id(), gpu: GpuId(module.id().0 / modules_per_gpu), samples }
         };
@@ -267,21 +273,10 @@ impl Ended<'_> {
         Energy::of(&moved, &self.machine.energy)
     }
 
-    fn stuck<C: Below<D>, D: Contents>(&self, hub: &Hub<C, D>, modules: &[&Module<C, D>]) -> RunError {
-        let mut lines = vec![hub.command_processor.waiting()];
-        lines.extend(hub.driver.waiting());
-        for module in modules {
-            let name = module.id();
-            lines.extend(module.controller().waiting().map(|line| format!("{name}: {line}")));
-            let publisher = module.uncore().publisher.iter();
-            lines.extend(publisher.flat_map(|publisher| publisher.waiting()).map(|line| format!("{name}: {line}")));
-            lines.extend(module.cpu().and_then(|cpu| cpu.waiting()).map(|line| format!("the host's core: {line}")));
-            lines.extend(module.sms().iter().flat_map(|sm| sm.waiting()).map(|line| format!("{name} {line}")));
-            let slices = module.slice_side().slices().enumerate();
-            lines.extend(slices.flat_map(|(index, slice)| {
-                slice.waiting().map(move |(what, line)| format!("{name} slice{index}: {line} in {what}"))
-            }));
-        }
+    fn stuck(&self, beside: &BesideModules<'_>, modules: &[&dyn ModuleCounters]) -> RunError {
+        let mut lines = vec![beside.processor.waiting()];
+        lines.extend(beside.driver.waiting());
+        lines.extend(modules.iter().flat_map(|module| module.waiting()));
         let more = lines.len().saturating_sub(REPORT_LINES);
         lines.truncate(REPORT_LINES);
         if more > 0 {
@@ -289,6 +284,27 @@ impl Ended<'_> {
         }
         RunError::Stuck { at: self.stats.last_event, report: lines.join("\n") }
     }
+}
+
+/// Records of the links of a run of these modules that ended at this time.
+type RecordLinks<'a> = dyn Fn(&[&dyn ModuleCounters], Ps) -> Vec<LinkRecord> + 'a;
+
+/// What stands beside the modules of a run.
+struct BesideModules<'a> {
+    processor: &'a CommandProcessor,
+    driver: &'a Driver,
+    /// Of all events.
+    events: Digest,
+}
+
+/// The partition with the hub is one of those of the whole machine.
+pub(crate) fn hub<C: Below<D>, D: Contents>(parts: &[Part<C, D>]) -> &Hub<C, D> {
+    parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub")
+}
+
+/// All modules, that of the host last.
+fn modules<C: Below<D>, D: Contents>(parts: &[Part<C, D>]) -> Vec<&dyn ModuleCounters> {
+    parts.iter().flat_map(|part| &part.modules).map(|module| module as &dyn ModuleCounters).collect()
 }
 
 /// What observes a run and decides nothing, beside counters.

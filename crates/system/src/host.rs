@@ -1,15 +1,13 @@
 //! What a run with a host that takes part spent where, and what became of blocks of its memory.
 
+use crate::counters::ModuleCounters;
 use crate::time::{Span, union};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_machine::MachineConfig;
-use tombolo_model::below::{Below, L2};
 use tombolo_model::block::BlockStats;
 use tombolo_model::command_processor::{Awaited, CommandProcessor, Stretch};
 use tombolo_model::cpu::{HostRun, HostWork};
-use tombolo_model::module::Module;
-use tombolo_model::watch::Contents;
 use tombolo_model::weight::Weights;
 use tombolo_protocol::nmoesi::Nmoesi;
 use tombolo_protocol::nodes::{Class, Nodes};
@@ -83,10 +81,7 @@ pub struct BlocksRecord {
 }
 
 /// When CTAs of launches ran, and when their boundaries were synchronised.
-fn kernels<C: Below<D>, D: Contents>(
-    processor: &CommandProcessor,
-    modules: &[&Module<C, D>],
-) -> (Vec<Span>, Vec<Span>) {
+fn kernels(processor: &CommandProcessor, modules: &[&dyn ModuleCounters]) -> (Vec<Span>, Vec<Span>) {
     let (mut running, mut boundaries) = (Vec::new(), Vec::new());
     for (launch, time) in processor.kernels().iter().enumerate() {
         let paces = modules.iter().filter_map(|module| module.controller().dispatcher().paces().get(launch));
@@ -102,11 +97,7 @@ fn kernels<C: Below<D>, D: Contents>(
 
 impl PhasesRecord {
     /// Of a run that has ended; `runs`: what the host's core has done.
-    pub(crate) fn new<C: Below<D>, D: Contents>(
-        processor: &CommandProcessor,
-        modules: &[&Module<C, D>],
-        runs: &[HostRun],
-    ) -> PhasesRecord {
+    pub(crate) fn new(processor: &CommandProcessor, modules: &[&dyn ModuleCounters], runs: &[HostRun]) -> PhasesRecord {
         let span = |ran: &Stretch| Span { start: ran.start, end: ran.end };
         let (running, mut boundaries) = kernels(processor, modules);
         boundaries.extend(processor.hosted().iter().chain(processor.ending()).map(span));
@@ -161,15 +152,12 @@ impl BlocksRecord {
     }
 
     /// Of modules whose slices answer for blocks; `None` where they answer for lines.
-    pub(crate) fn new<C: Below<D>, D: Contents>(
-        machine: &MachineConfig,
-        modules: &[&Module<C, D>],
-    ) -> Option<BlocksRecord> {
+    pub(crate) fn new(machine: &MachineConfig, modules: &[&dyn ModuleCounters]) -> Option<BlocksRecord> {
         let mut sum = BlockStats::default();
         let mut states: BTreeMap<String, u64> = BTreeMap::new();
         for module in modules {
-            for slice in module.slice_side().slices() {
-                let (stats, held) = slice.blocks()?;
+            for slice in module.slices() {
+                let (stats, held) = slice.blocks?;
                 sum.merge(&stats);
                 if module.cpu().is_none() {
                     held.into_iter().for_each(|(state, count)| *states.entry(state).or_default() += count);

@@ -1,13 +1,11 @@
 //! The launches of a run, and what they left of its time to each GPU.
 
+use crate::counters::ModuleCounters;
 use crate::record::{GpuRecord, KernelRecord, LinkRecord, ModuleRecord};
 use crate::stalls::Slots;
 use crate::time::{Span, Split, TimeRecord, union};
-use tombolo_model::below::Below;
 use tombolo_model::command_processor::{Awaited, CommandProcessor, Stretch};
-use tombolo_model::module::Module;
 use tombolo_model::pace::{KernelStats, Pace};
-use tombolo_model::watch::Contents;
 use tombolo_types::GpuId;
 use tombolo_types::stream::Program;
 
@@ -36,7 +34,7 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
 }
 
 /// A record of each launch, in order.
-pub(crate) fn records<C: Below<D>, D: Contents>(program: &dyn Program, slots: &Slots<'_, C, D>) -> Vec<KernelRecord> {
+pub(crate) fn records(program: &dyn Program, slots: &Slots<'_>) -> Vec<KernelRecord> {
     let Slots { machine, processor, modules, .. } = *slots;
     let named = program.kernels();
     let topology = &machine.topology;
@@ -67,10 +65,10 @@ pub(crate) fn records<C: Below<D>, D: Contents>(program: &dyn Program, slots: &S
 }
 
 /// A record of each GPU; `slots` and `links` are those of the run.
-pub(crate) fn gpus<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>, links: &[LinkRecord]) -> Vec<GpuRecord> {
+pub(crate) fn gpus(slots: &Slots<'_>, links: &[LinkRecord]) -> Vec<GpuRecord> {
     let Slots { machine, processor, modules, .. } = *slots;
     let of_gpu = modules.chunks(usize::from(machine.topology.modules_per_gpu));
-    let record = |(gpu, modules): (GpuId, &[&Module<C, D>])| {
+    let record = |(gpu, modules): (GpuId, &[&dyn ModuleCounters])| {
         let name = gpu.to_string();
         let paces = modules.iter().flat_map(|module| module.controller().dispatcher().paces());
         let mut busy: Vec<Span> = paces.map(Pace::busy).map(|(start, end)| Span { start, end }).collect();
@@ -88,11 +86,11 @@ pub(crate) fn gpus<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>, links: &[L
 }
 
 /// A record of each module of each GPU.
-pub(crate) fn modules<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>) -> Vec<ModuleRecord> {
+pub(crate) fn modules(slots: &Slots<'_>) -> Vec<ModuleRecord> {
     let Slots { machine, processor, modules, .. } = *slots;
-    let record = |module: &&Module<C, D>| {
-        let (l2, dram) = (module.l2_stats(), module.slice_side().dram());
-        let sms = || module.sms().iter().map(|sm| &sm.stats);
+    let record = |module: &&dyn ModuleCounters| {
+        let (l2, dram, sms) = (module.l2_stats(), module.dram(), module.sms());
+        let sms = || sms.iter().map(|sm| sm.stats);
         ModuleRecord {
             name: module.id().to_string(),
             gpu: GpuId(module.id().0 / machine.topology.modules_per_gpu).to_string(),
@@ -104,7 +102,7 @@ pub(crate) fn modules<C: Below<D>, D: Contents>(slots: &Slots<'_, C, D>) -> Vec<
             l2_remote_loads: l2.remote_reads,
             dram_read_bytes: dram.read_bytes,
             dram_write_bytes: dram.write_bytes,
-            sent_bytes: module.uncore().port.stats().bytes().0,
+            sent_bytes: module.port().stats().bytes().0,
             stalls: slots.of_gpu(std::slice::from_ref(module), processor.ended()),
         }
     };

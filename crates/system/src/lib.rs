@@ -23,6 +23,7 @@
 
 pub mod arrays;
 pub mod checker;
+mod counters;
 mod cut;
 pub mod directed;
 pub mod elision;

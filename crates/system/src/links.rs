@@ -1,5 +1,6 @@
 //! The links between GPUs of a run: how they are built, what is told of them.
 
+use crate::counters::ModuleCounters;
 use crate::partition::Part;
 use crate::record::LinkRecord;
 use crate::timeline::Track;
@@ -10,7 +11,6 @@ use tombolo_model::fabric::Fabric;
 use tombolo_model::gpu_way::GpuWay;
 use tombolo_model::layout::Layout;
 use tombolo_model::link::LinkStats;
-use tombolo_model::module::Module;
 use tombolo_model::timeline::LinkTimeline;
 use tombolo_model::turning_link::{LaneStats, Way};
 use tombolo_model::watch::Contents;
@@ -60,12 +60,7 @@ impl<'a, D: Contents> Links<'a, D> {
 
     /// Each way of each GPU's link and of the host's, each way of each leaf's uplink or of the medium for all, then the
     /// way out of each module, of a run that ended at `end`.
-    pub(crate) fn records<C: Below<D>>(
-        &self,
-        machine: &MachineConfig,
-        modules: &[&Module<C, D>],
-        end: Ps,
-    ) -> Vec<LinkRecord> {
+    pub(crate) fn records(&self, machine: &MachineConfig, modules: &[&dyn ModuleCounters], end: Ps) -> Vec<LinkRecord> {
         let of_run = |time: u64| if end == Ps::ZERO { 0.0 } else { time as f64 / end.0 as f64 };
         let record = |name: String, stats: &LinkStats, lanes: LaneStats| LinkRecord {
             name,
@@ -97,7 +92,7 @@ impl<'a, D: Contents> Links<'a, D> {
             links.extend(ways.map(|(word, stats)| record(format!("leaf{leaf}.{word}"), &stats, one)));
         }
         for module in modules {
-            links.push(record(format!("{}.out", module.id()), module.uncore().port.stats(), one));
+            links.push(record(format!("{}.out", module.id()), module.port().stats(), one));
         }
         links
     }

@@ -1,13 +1,11 @@
 //! What publishing stores to subscribers took.
 
+use crate::counters::{ModuleCounters, PublicationCounters};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tombolo_machine::MachineConfig;
-use tombolo_model::below::Below;
 use tombolo_model::driver::Driver;
-use tombolo_model::module::Module;
-use tombolo_model::publisher::{Drained, PublicationStats, Publisher};
-use tombolo_model::watch::Contents;
+use tombolo_model::publisher::{Drained, PublicationStats};
 
 /// Lookups in the TLBs of subscribers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,23 +64,24 @@ pub struct PublicationRecord {
 
 impl PublicationRecord {
     /// What modules and the driver have counted; `None` where nobody publishes.
-    pub(crate) fn new<C: Below<D>, D: Contents>(
+    pub(crate) fn new(
         machine: &MachineConfig,
-        modules: &[&Module<C, D>],
+        modules: &[&dyn ModuleCounters],
         driver: &Driver,
     ) -> Option<PublicationRecord> {
-        let publishers: Vec<&Publisher<D>> =
-            modules.iter().filter_map(|module| module.uncore().publisher.as_deref()).collect();
+        let grain = machine.line.grain();
+        let publishers: Vec<PublicationCounters> =
+            modules.iter().filter_map(|module| module.publication(grain)).collect();
         if publishers.is_empty() {
             return None;
         }
         let (mut sum, mut tlb, mut useless) = (PublicationStats::default(), SubscriberTlbRecord::default(), 0);
         for publisher in &publishers {
             sum.merge(&publisher.stats);
-            let stats = publisher.tlb();
+            let stats = publisher.tlb;
             tlb.accesses += stats.hits + stats.joins + stats.misses;
             tlb.hits += stats.hits + stats.joins;
-            useless += publisher.useless_bytes(machine.line.grain());
+            useless += publisher.useless_bytes;
         }
         let drained = |cause: Drained| sum.drains[cause as usize];
         let pages = driver.holders();

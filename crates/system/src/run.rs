@@ -3,7 +3,7 @@
 use crate::checker::{Checker, LaunchOrder, Versions};
 use crate::cut::{Cut, Parts};
 use crate::elision::{self, BoundaryRecord, Known};
-use crate::ended::Ended;
+use crate::ended::{self, Ended};
 use crate::fit;
 use crate::hints;
 use crate::iteration::IterationRecord;
@@ -413,7 +413,8 @@ impl<D: Contents> Simulation<'_, D> {
         let ended = Ended { spec, machine: &machine, stats, wall, follows };
         let record = ended.record(&parts)?;
         let timeline = extras.window.map(|window| ended.timeline(&parts, &record, window));
-        let (boundaries, elision) = known.map(|known| ended.boundaries(&known, &parts)).unzip();
+        let processor = &ended::hub(&parts).command_processor;
+        let (boundaries, elision) = known.map(|known| ended.boundaries(&known, processor)).unzip();
         let iteration = first_iteration.and_then(|last| IterationRecord::new(&*spec.program, last, &record));
         let record = RunRecord { elision, iteration, notes, ..record };
         Ok(Finished { record, timeline, boundaries: boundaries.unwrap_or_default() })

@@ -4,15 +4,13 @@
 //! GPU with a kernel open of which no CTA runs, anywhere, they count as `kernel_boundary`; else as `idle`. So does a slot
 //! whose warp has ended before its CTA.
 
+use crate::counters::ModuleCounters;
 use crate::time::{Span, union};
 use serde::{Deserialize, Serialize};
 use tombolo_machine::MachineConfig;
-use tombolo_model::below::Below;
 use tombolo_model::command_processor::{CommandProcessor, KernelTime};
-use tombolo_model::module::Module;
 use tombolo_model::pace::Pace;
 use tombolo_model::stall::{QUEUED, Queue, Stall, StallTimes};
-use tombolo_model::watch::Contents;
 use tombolo_types::{Clock, Ps};
 
 /// Shares from this one on are shown. Source: what a decimal of a percent shows as other than nothing.
@@ -178,18 +176,18 @@ impl StallRecord {
 }
 
 /// The times of a run's warp slots, once it has ended.
-pub(crate) struct Slots<'a, C: Below<D>, D: Contents> {
+pub(crate) struct Slots<'a> {
     pub(crate) machine: &'a MachineConfig,
     pub(crate) processor: &'a CommandProcessor,
     /// Those of GPUs.
-    pub(crate) modules: &'a [&'a Module<C, D>],
+    pub(crate) modules: &'a [&'a dyn ModuleCounters],
     /// Whether loads are followed.
     pub(crate) follows: bool,
 }
 
-impl<C: Below<D>, D: Contents> Slots<'_, C, D> {
+impl Slots<'_> {
     /// Of the modules of one GPU, over a run of length `whole`.
-    pub(crate) fn of_gpu(&self, modules: &[&Module<C, D>], whole: Ps) -> StallRecord {
+    pub(crate) fn of_gpu(&self, modules: &[&dyn ModuleCounters], whole: Ps) -> StallRecord {
         let modules_per_gpu = self.machine.topology.modules_per_gpu;
         let (mut open, mut ran) = (Vec::new(), Vec::new());
         for (launch, time) in self.processor.kernels().iter().enumerate() {
@@ -200,7 +198,7 @@ impl<C: Below<D>, D: Contents> Slots<'_, C, D> {
         }
         let boundary = union(&mut open) - union(&mut ran);
         let held = modules.iter().flat_map(|module| module.sms());
-        let held = held.fold(StallTimes::default(), |sum, sm| sum.and(sm.stalls()));
+        let held = held.fold(StallTimes::default(), |sum, sm| sum.and(sm.stalls));
         self.record(&filled(held, slots(modules), boundary, whole))
     }
 
@@ -208,7 +206,7 @@ impl<C: Below<D>, D: Contents> Slots<'_, C, D> {
     pub(crate) fn of_launch(&self, launch: usize, time: &KernelTime) -> StallRecord {
         let modules_per_gpu = self.machine.topology.modules_per_gpu;
         let modules = self.modules.iter().filter(|module| time.on.has(module.id(), modules_per_gpu));
-        let modules: Vec<&Module<C, D>> = modules.copied().collect();
+        let modules: Vec<&dyn ModuleCounters> = modules.copied().collect();
         let whole = time.end - time.start;
         let boundary = whole - self.ran(launch).map_or(Ps::ZERO, |ran| ran.end - ran.start);
         let counted = self.modules.iter().map(|module| module.counted(launch).stalls);
@@ -240,8 +238,8 @@ fn whole_cycles(ps: u64, clock: Clock) -> u64 {
 }
 
 /// Warp slots of modules.
-fn slots<C: Below<D>, D: Contents>(modules: &[&Module<C, D>]) -> u64 {
-    modules.iter().flat_map(|module| module.sms()).map(|sm| sm.slots() as u64).sum()
+fn slots(modules: &[&dyn ModuleCounters]) -> u64 {
+    modules.iter().flat_map(|module| module.sms()).map(|sm| sm.slots).sum()
 }
 
 /// What warps `held`, and the rest of so many slots over a time: at boundaries, and idle.

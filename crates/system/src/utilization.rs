@@ -1,11 +1,8 @@
 //! How busy the resources inside modules were: channels of memory, slices of the L2, crossbars.
 
+use crate::counters::ModuleCounters;
 use serde::{Deserialize, Serialize};
-use tombolo_model::below::{Below, L2};
-use tombolo_model::crossbar::SmPort;
 use tombolo_model::dram::DramStats;
-use tombolo_model::module::Module;
-use tombolo_model::watch::Contents;
 use tombolo_types::Ps;
 
 /// How busy resources of one kind were, in shares of the run's time.
@@ -67,15 +64,14 @@ pub(crate) struct Busy {
 
 impl Busy {
     /// Of a module whose run has ended.
-    pub(crate) fn of<C: Below<D>, D: Contents>(module: &Module<C, D>) -> Busy {
-        let slices = module.slice_side();
+    pub(crate) fn of(module: &dyn ModuleCounters) -> Busy {
         Busy {
             module: module.id().to_string(),
-            channels: slices.shared().flat_map(|shared| shared.memory.busy()).collect(),
-            slices: slices.slices().map(L2::busy).collect(),
-            to_sms: module.sm_ports().iter().map(SmPort::busy).collect(),
-            from_sms: module.sms().iter().map(|sm| sm.busy()).collect(),
-            dram: slices.dram(),
+            channels: module.memory().channels,
+            slices: module.slices().iter().map(|slice| slice.busy).collect(),
+            to_sms: module.busy_to_sms(),
+            from_sms: module.sms().iter().map(|sm| sm.busy).collect(),
+            dram: module.dram(),
         }
     }
 

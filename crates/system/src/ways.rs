@@ -1,16 +1,14 @@
 //! How ways of caches were shared.
 
+use crate::counters::ModuleCounters;
 use crate::record::{LocalWaysRecord, WaysRecord};
-use tombolo_model::below::Below;
-use tombolo_model::module::Module;
-use tombolo_model::watch::Contents;
 use tombolo_model::way_partition::LocalWays;
 
 /// Shifts of ways of all modules.
-pub(crate) fn way_moves<C: Below<D>, D: Contents>(modules: &[&Module<C, D>]) -> WaysRecord {
+pub(crate) fn way_moves(modules: &[&dyn ModuleCounters]) -> WaysRecord {
     let mut moves = WaysRecord::default();
     for module in modules {
-        let (to_remote, to_local) = module.uncore().ways.moves();
+        let (to_remote, to_local) = module.ways().moves();
         moves.to_remote += to_remote;
         moves.to_local += to_local;
     }
@@ -18,15 +16,15 @@ pub(crate) fn way_moves<C: Below<D>, D: Contents>(modules: &[&Module<C, D>]) -> 
 }
 
 /// Local ways over time, module by module.
-pub(crate) fn local_ways<C: Below<D>, D: Contents>(modules: &[&Module<C, D>]) -> Vec<LocalWaysRecord> {
-    let of = |module: &&Module<C, D>| {
+pub(crate) fn local_ways(modules: &[&dyn ModuleCounters]) -> Vec<LocalWaysRecord> {
+    let of = |module: &&dyn ModuleCounters| {
         let record = |ways: &LocalWays| LocalWaysRecord {
             module: module.id().to_string(),
             since_s: ways.since.seconds(),
             l1: ways.l1,
             l2: ways.l2,
         };
-        module.uncore().ways.history().iter().map(record).collect::<Vec<_>>()
+        module.ways().history().iter().map(record).collect::<Vec<_>>()
     };
     modules.iter().flat_map(of).collect()
 }

@@ -316,7 +316,7 @@ mod tests {
             number in any::<u8>(),
         ) {
             let (own, all, module) = (set(&one), set(&one).and(set(&other)), ModuleId(number));
-            prop_assert_eq!(modules(own), one.clone());
+            prop_assert_eq!(&modules(own), &one);
             prop_assert_eq!(modules(all), one.union(&other).copied().collect::<BTreeSet<u8>>());
             prop_assert_eq!(modules(own.without(set(&other))), one.difference(&other).copied().collect::<BTreeSet<u8>>());
             prop_assert_eq!(modules(own.common(set(&other))), one.intersection(&other).copied().collect::<BTreeSet<u8>>());

@@ -35,7 +35,7 @@ fn within(states_of_test: u64) -> Budget {
 /// `tombolo check --design umh` explores them to their end, but for what `docs/verification.md` lists.
 #[test]
 fn the_core_tests_and_the_shapes_hold_within_a_budget() {
-    explored("nmoesi", &[Case::core(), Case::shapes()].concat(), within(1_000));
+    explored("nmoesi", &[Case::core(), Case::shapes()].concat(), within(300));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn kernels_and_polling_hold_to_their_end() {
 
 #[test]
 fn host_threads_hold_under_every_option_within_a_budget() {
-    explore_host_threads(1_000, 200);
+    explore_host_threads(500, 60);
 }
 
 #[test]

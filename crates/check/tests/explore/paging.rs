@@ -94,6 +94,11 @@ fn a_page_that_moves_at_once_reaches_what_its_steps_reach() {
     for test in &small {
         println!("{}: {:?} states", test.name, assert_same(test, 2, Sharing::Apart, 2));
     }
+}
+
+#[test]
+#[ignore = "deep: ten seconds"]
+fn a_page_that_moves_at_once_reaches_what_its_steps_reach_of_messages() {
     for test in [mp("sys"), mp("gpu"), mp_by_reduction("sys"), sb("sys")] {
         println!("{}: {:?} states", test.name, assert_same(&test, 2, Sharing::Page, 2));
     }

@@ -110,7 +110,7 @@ fn a_polling_load_sees_the_store_in_the_end() {
 
 #[test]
 fn the_core_tests_keep_the_model_where_lines_are_written_back() {
-    written_back(200);
+    written_back(100);
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn written_back(states: u64) {
 
 #[test]
 fn the_core_tests_keep_the_model_where_only_readers_are_sharers() {
-    readers_are_sharers(400, 1_000);
+    readers_are_sharers(150, 500);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn readers_are_sharers(core: u64, kernels: u64) {
 
 #[test]
 fn the_core_tests_keep_the_model_where_directories_track_all_that_their_l2_holds() {
-    directories_track_all(&["nhcc+back", "hmg", "hmg+back+downgrade"], 100, 300);
+    directories_track_all(&["nhcc+back", "hmg", "hmg+back+downgrade"], 50, 150);
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn verify_variants(step: usize, states: u64) {
 
 #[test]
 fn random_programs_keep_the_model() {
-    let programs: Vec<Case> = (0..100).map(|index| Case::random(7, index, PLACEMENTS_OF_RANDOM)).collect();
+    let programs: Vec<Case> = (0..50).map(|index| Case::random(7, index, PLACEMENTS_OF_RANDOM)).collect();
     let budget = Budget { states_of_random: 200, walks: 3, ..Budget::default() };
     assert_clean(&verify(&promising(), &programs, budget, THREADS, &()));
 }

@@ -1,0 +1,195 @@
+//! What a module of a run that is over has counted, whatever its protocol is and whatever its lines carry. What makes records
+//! of it is compiled once, not once a protocol.
+
+use crate::record::MemoryCacheRecord;
+use tombolo_model::activity::{Activity, Sample};
+use tombolo_model::below::{Below, L2};
+use tombolo_model::block::BlockStats;
+use tombolo_model::context::SmShared;
+use tombolo_model::controller::Controller;
+use tombolo_model::copy_engine::CopyEngine;
+use tombolo_model::cpu::Cpu;
+use tombolo_model::crossbar::SmPort;
+use tombolo_model::dram::DramStats;
+use tombolo_model::module::Module;
+use tombolo_model::pace::KernelStats;
+use tombolo_model::port::Port;
+use tombolo_model::publisher::PublicationStats;
+use tombolo_model::sm::Sm;
+use tombolo_model::stall::StallTimes;
+use tombolo_model::stats::{L2Stats, SmStats};
+use tombolo_model::tlb::TlbStats;
+use tombolo_model::traffic::Traffic;
+use tombolo_model::watch::Contents;
+use tombolo_model::way_partition::WayPartition;
+use tombolo_types::{ModuleId, Ps};
+
+/// Of an SM.
+pub(crate) struct SmCounters<'a> {
+    pub(crate) stats: &'a SmStats,
+    pub(crate) stalls: &'a StallTimes,
+    /// Warp slots.
+    pub(crate) slots: u64,
+    /// How long its port sent.
+    pub(crate) busy: Ps,
+}
+
+/// Of an L2 slice.
+pub(crate) struct SliceCounters {
+    /// How long its port was in use.
+    pub(crate) busy: Ps,
+    /// What happened to blocks, and how many it holds in each state; `None` of slices that answer for lines.
+    pub(crate) blocks: Option<(BlockStats, Vec<(String, u64)>)>,
+}
+
+/// Of what is behind the slices.
+pub(crate) struct MemoryCounters {
+    pub(crate) traffic: Traffic,
+    pub(crate) cache: MemoryCacheRecord,
+    /// How long each channel was in use.
+    pub(crate) channels: Vec<Ps>,
+}
+
+/// Of what publishes stores.
+pub(crate) struct PublicationCounters {
+    pub(crate) stats: PublicationStats,
+    /// Of the TLB of subscribers.
+    pub(crate) tlb: TlbStats,
+    /// Published and never loaded.
+    pub(crate) useless_bytes: u64,
+}
+
+/// What a module has counted.
+pub(crate) trait ModuleCounters {
+    fn id(&self) -> ModuleId;
+    /// Why a stream could not be read.
+    fn failure(&self) -> Option<&str>;
+    /// The core of a module that is the host.
+    fn cpu(&self) -> Option<&Cpu>;
+    fn controller(&self) -> &Controller;
+    fn copy_engine(&self) -> &CopyEngine;
+    fn sm_shared(&self) -> &SmShared;
+    fn ways(&self) -> &WayPartition;
+    fn port(&self) -> &Port;
+    /// What it did over time, where that was kept.
+    fn activity(&self) -> Option<&Activity>;
+    fn sample(&self, now: Ps) -> Sample;
+    /// Of the CTAs of one launch.
+    fn counted(&self, launch: usize) -> KernelStats;
+    fn l2_stats(&self) -> L2Stats;
+    fn dram(&self) -> DramStats;
+    fn memory(&self) -> MemoryCounters;
+    fn sms(&self) -> Vec<SmCounters<'_>>;
+    fn slices(&self) -> Vec<SliceCounters>;
+    /// How long the crossbar sent to each SM.
+    fn busy_to_sms(&self) -> Vec<Ps>;
+    /// `None` where nothing is published. `grain`: bytes of a grain of a line.
+    fn publication(&self, grain: u64) -> Option<PublicationCounters>;
+    /// Who waits for whom, a line each.
+    fn waiting(&self) -> Vec<String>;
+}
+
+impl<C: Below<D>, D: Contents> ModuleCounters for Module<C, D> {
+    fn id(&self) -> ModuleId {
+        self.id()
+    }
+
+    fn failure(&self) -> Option<&str> {
+        self.failure()
+    }
+
+    fn cpu(&self) -> Option<&Cpu> {
+        self.cpu()
+    }
+
+    fn controller(&self) -> &Controller {
+        self.controller()
+    }
+
+    fn copy_engine(&self) -> &CopyEngine {
+        self.copy_engine()
+    }
+
+    fn sm_shared(&self) -> &SmShared {
+        self.sm_shared()
+    }
+
+    fn ways(&self) -> &WayPartition {
+        &self.uncore().ways
+    }
+
+    fn port(&self) -> &Port {
+        &self.uncore().port
+    }
+
+    fn activity(&self) -> Option<&Activity> {
+        self.uncore().activity()
+    }
+
+    fn sample(&self, now: Ps) -> Sample {
+        self.sample(now)
+    }
+
+    fn counted(&self, launch: usize) -> KernelStats {
+        self.counted(launch)
+    }
+
+    fn l2_stats(&self) -> L2Stats {
+        self.l2_stats()
+    }
+
+    fn dram(&self) -> DramStats {
+        self.slice_side().dram()
+    }
+
+    fn memory(&self) -> MemoryCounters {
+        let mut sum =
+            MemoryCounters { traffic: Traffic::default(), cache: MemoryCacheRecord::default(), channels: Vec::new() };
+        for shared in self.slice_side().shared() {
+            sum.traffic.merge(shared.traffic);
+            sum.cache.add(shared.memory.cache());
+            sum.channels.extend(shared.memory.busy());
+        }
+        sum
+    }
+
+    fn sms<'a>(&'a self) -> Vec<SmCounters<'a>> {
+        let of = |sm: &'a Sm<D>| SmCounters {
+            stats: &sm.stats,
+            stalls: sm.stalls(),
+            slots: sm.slots() as u64,
+            busy: sm.busy(),
+        };
+        self.sms().iter().map(of).collect()
+    }
+
+    fn slices(&self) -> Vec<SliceCounters> {
+        let of = |slice: &C::Slice| SliceCounters { busy: slice.busy(), blocks: slice.blocks() };
+        self.slice_side().slices().map(of).collect()
+    }
+
+    fn busy_to_sms(&self) -> Vec<Ps> {
+        self.sm_ports().iter().map(SmPort::busy).collect()
+    }
+
+    fn publication(&self, grain: u64) -> Option<PublicationCounters> {
+        self.uncore().publisher.as_deref().map(|publisher| PublicationCounters {
+            stats: publisher.stats,
+            tlb: *publisher.tlb(),
+            useless_bytes: publisher.useless_bytes(grain),
+        })
+    }
+
+    fn waiting(&self) -> Vec<String> {
+        let name = self.id();
+        let mut lines: Vec<String> = self.controller().waiting().map(|line| format!("{name}: {line}")).collect();
+        let publisher = self.uncore().publisher.iter().flat_map(|publisher| publisher.waiting());
+        lines.extend(publisher.map(|line| format!("{name}: {line}")));
+        lines.extend(self.cpu().and_then(Cpu::waiting).map(|line| format!("the host's core: {line}")));
+        lines.extend(self.sms().iter().flat_map(|sm| sm.waiting()).map(|line| format!("{name} {line}")));
+        for (index, slice) in self.slice_side().slices().enumerate() {
+            lines.extend(slice.waiting().map(|(what, line)| format!("{name} slice{index}: {line} in {what}")));
+        }
+        lines
+    }
+}
