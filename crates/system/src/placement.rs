@@ -1,7 +1,7 @@
 //! Which module each page is on. Decided before the run from the program's streams in canonical order, so
 //! that it is the same for every design, thread count and run.
 //!
-//! The module that touches a page first has it: [`first_touch`]. Migration costs no time (readings: the region of interest
+//! The module that touches a page first has it: `first_touch`. Migration costs no time (readings: the region of interest
 //! excludes it).
 
 mod copied;
