@@ -237,6 +237,7 @@ pub(crate) mod tests {
             label: label.to_owned(),
             values: values.map(Some).to_vec(),
             summary,
+            at: None,
         };
         let figure = |id: &str, rows| Figure {
             id: id.to_owned(),

@@ -330,7 +330,7 @@ mod tests {
     fn a_claim_without_cells_above_the_line_has_one_there() {
         let table = Table {
             columns: vec!["time".into()],
-            rows: vec![Row { label: "a".into(), values: vec![Some(4.0)], summary: false }],
+            rows: vec![Row { label: "a".into(), values: vec![Some(4.0)], summary: false, at: None }],
             left_out: Some(Vec::new()),
             ..Table::default()
         };
@@ -340,7 +340,8 @@ mod tests {
 
     #[test]
     fn a_claim_may_be_of_the_second_mean() {
-        let row = |label: &str, value, summary| Row { label: label.into(), values: vec![Some(value)], summary };
+        let row =
+            |label: &str, value, summary| Row { label: label.into(), values: vec![Some(value)], summary, at: None };
         let table = Table {
             columns: vec!["gain".into()],
             rows: vec![row("a", 8.0, false), row("geometric mean", 4.0, true), row("arithmetic mean", 5.0, true)],

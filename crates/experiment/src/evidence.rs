@@ -205,8 +205,12 @@ mod tests {
     use crate::preset;
 
     fn table(values: &[f64]) -> Table {
-        let row =
-            |(at, value): (usize, &f64)| Row { label: at.to_string(), values: vec![Some(*value)], summary: false };
+        let row = |(at, value): (usize, &f64)| Row {
+            label: at.to_string(),
+            values: vec![Some(*value)],
+            summary: false,
+            at: None,
+        };
         Table {
             panel: Panel::default(),
             columns: vec!["gain".into()],

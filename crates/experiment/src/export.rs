@@ -26,6 +26,7 @@ use tombolo_machine::quantity::Form;
 use tombolo_machine::{Description, MachineConfig};
 use tombolo_system::RunRecord;
 use tombolo_system::record::KernelRecord;
+use tombolo_types::Clock;
 
 /// What a table without rows still says of its columns.
 type Columns = Vec<(String, Physical)>;
@@ -208,13 +209,14 @@ impl<'a> Export<'a> {
             labels.insert("baseline".to_owned(), word(baseline));
             labels.insert("baseline_key".to_owned(), word(&key.to_string()));
         }
-        for (path, value) in point.settings.iter().map(|setting| path_and_value(setting)) {
+        for setting in &point.settings {
+            let (path, value) = path_and_value(setting);
             if !form(path).is_number() {
                 labels.insert(format!("{SET}{path}"), read(value));
                 continue;
             }
             labels.insert(format!("{SET}{path}{TEXT}"), word(value));
-            let number = form(path).number(value, point.machine.sm.clock);
+            let number = setting_number(setting, point.machine.sm.clock);
             labels.extend(number.map(|number| (format!("{SET}{path}"), counter(number))));
         }
         labels
@@ -254,6 +256,12 @@ fn path_and_value(setting: &str) -> (&str, &str) {
 fn form(path: &str) -> Form {
     let of_machine = Description::<MachineConfig>::key(path);
     of_machine.or_else(|| Description::<DesignConfig>::key(path)).map_or(Form::Any, |key| key.form)
+}
+
+/// The number that a setting sets, in its base unit; `None` where it is no number. `clock` converts cycles.
+pub(crate) fn setting_number(setting: &str, clock: Clock) -> Option<f64> {
+    let (path, value) = path_and_value(setting);
+    form(path).number(value, clock)
 }
 
 /// A number as a counter: a whole one where it is whole, and exact as a double.

@@ -51,7 +51,9 @@ impl Table {
             };
             mean(plan.spec.mean, kept.iter().map(one).collect())
         };
+        let numbers = plan.numbers(plan.layout.rows);
         let row = |index: usize| Row {
+            at: numbers.get(index).copied().flatten(),
             label: labels[index].clone(),
             values: (0..columns.len()).map(|column| cell(index, column)).collect(),
             summary: false,
@@ -71,7 +73,7 @@ impl Table {
         };
         let column = |index: usize| mean(Some(by), rows.iter().map(|row| row.values[index]).collect());
         let values = (0..self.columns.len()).map(column).collect();
-        self.rows.push(Row { label, values, summary: true });
+        self.rows.push(Row { label, values, summary: true, at: None });
     }
 
     /// The rows that are no summary and that means do not leave out.

@@ -1,6 +1,7 @@
 //! Rows, columns and panels of an experiment's figures, and what an experiment means where its file is silent.
 
 use crate::error::SpecError;
+use crate::export::setting_number;
 use crate::grid::Coordinate;
 use crate::plan::{Plan, ScaleChoice, told};
 use crate::reader::File;
@@ -158,6 +159,24 @@ impl Plan {
             _ => Shape::Bars,
         };
         self.spec.chart.as_ref().and_then(|chart| chart.kind).unwrap_or(default)
+    }
+
+    /// The number that each value of a dimension sets, in its base unit: of an axis of one setting each, which all take a
+    /// number. Empty where a dimension has no numbers.
+    pub(crate) fn numbers(&self, dimension: Dimension) -> Vec<Option<f64>> {
+        let axis = match (dimension, &self.spec.axis[..]) {
+            (Dimension::Axis(axis), axes) => &axes[axis],
+            (Dimension::Step, [axis]) if axis.step.len() == self.steps.len() => axis,
+            _ => return Vec::new(),
+        };
+        // Cycles are those of the first machine.
+        let machine = self.machines.first().and_then(|machine| machine.description.check().ok());
+        let Some(clock) = machine.map(|machine| machine.sm.clock) else { return Vec::new() };
+        let number = |step: &Step| match &step.set[..] {
+            [setting] => setting_number(setting.get(), clock),
+            _ => None,
+        };
+        axis.step.iter().map(number).collect()
     }
 
     /// The figures, in order: one where there are no panels.

@@ -62,6 +62,7 @@ impl Plan {
             label: bar.label.clone(),
             values: percents(stack),
             summary: bar.summary,
+            at: None,
         };
         Some(Figure {
             id: format!("{}-stalls", self.spec.id),

@@ -138,6 +138,10 @@ pub struct Row {
     /// Whether this row sums up the others (a mean), and is drawn apart.
     #[serde(default)]
     pub summary: bool,
+    /// Number that the row is of, in its base unit, such as a swept rate in bytes a second. Lines have it in its place along
+    /// their horizontal axis. None: rows stand side by side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<f64>,
 }
 
 /// How a figure is drawn.

@@ -31,6 +31,7 @@ fn one(kind: ChartKind, rows: usize, columns: usize) -> Figure {
         label: format!("workload {row}"),
         values: (0..columns).map(|column| Some(1.0 + (row * column % 7) as f64)).collect(),
         summary: row + 1 == rows,
+        at: None,
     };
     Figure {
         id: "f".into(),

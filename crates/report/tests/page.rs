@@ -19,7 +19,7 @@ fn figure(kind: ChartKind, rows: usize, columns: usize, value: Option<f64>) -> F
     let mut figure = Figure { id: "f".into(), title: "A figure".into(), ..Figure::default() };
     figure.chart.kind = kind;
     figure.columns = (0..=columns).map(|column| format!("column {column}")).collect();
-    let row = |row| Row { label: format!("row {row}"), values: vec![value; columns], summary: false };
+    let row = |row| Row { label: format!("row {row}"), values: vec![value; columns], summary: false, at: None };
     figure.rows = (0..rows).map(row).collect();
     figure
 }

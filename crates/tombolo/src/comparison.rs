@@ -390,6 +390,7 @@ impl Comparison {
             label: label.to_owned(),
             values: self.designs.iter().map(|design| speedups.get(design).copied().flatten()).collect(),
             summary,
+            at: None,
         };
         let none = BTreeMap::new();
         let rows = self.workloads.iter().map(|one| row(one, self.speedups.get(one).unwrap_or(&none), false));

@@ -47,12 +47,15 @@ impl Names {
         rows.iter().enumerate().map(reach).fold(0.0, f64::max)
     }
 
-    /// Draws the names of rows below an edge at `y`; where there is no room for all, of some at equal distances.
+    /// Draws the names of rows below an edge at `y`, but for those that have no room beside the one before.
     pub(super) fn draw(self, canvas: &mut Canvas, sheet: &Sheet<'_>, places: &[Place], y: f64) {
         let font = sheet.font;
-        let gap = places.windows(2).map(|pair| pair[1].1 - pair[0].1).fold(f64::INFINITY, f64::min);
-        let each = if gap < font { (font / gap.max(0.1)).ceil() as usize } else { 1 };
-        for (row, x) in places.iter().step_by(each) {
+        let mut drawn: Vec<f64> = Vec::new();
+        for (row, x) in places {
+            if drawn.iter().any(|other| (x - other).abs() < font - 1e-9) {
+                continue;
+            }
+            drawn.push(*x);
             let weight = if sheet.figure.rows[*row].summary { "font-weight=\"bold\"" } else { "" };
             let (place, anchor) = match self.turn {
                 0.0 => ((*x, y + 1.2 * font), Anchor::Middle),

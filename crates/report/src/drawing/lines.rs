@@ -19,7 +19,10 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let [rows, sums] = sheet.rows();
     let rows: Vec<usize> = rows.into_iter().chain(sums).collect();
     let widths = sheet.surface.widths();
-    let room = |width: f64| (width - margin(sheet, &axis, &title(sheet, &axis))) / rows.len() as f64;
+    let shares = shares(sheet, &rows);
+    let gaps = shares.windows(2).map(|pair| (pair[1] - pair[0]).abs());
+    let gap = gaps.fold(1.0, f64::min) * (rows.len() - 1).max(1) as f64;
+    let room = |width: f64| gap * (width - margin(sheet, &axis, &title(sheet, &axis))) / rows.len() as f64;
     let width = widths.iter().copied().find(|width| room(*width) >= ROOM * font).unwrap_or(widths[widths.len() - 1]);
     let names = Names::of(sheet, &rows, room(width));
     let left = margin(sheet, &axis, &title(sheet, &axis)).max(names.before(sheet, &rows, room(width)));
@@ -27,8 +30,9 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let top = legend::draw(&mut canvas, sheet, Drawn::Lines, 0.0, width) + 0.8 * font;
     let frame = Frame { left, top, width: width - left - 0.6 * font, height: sheet.surface.heights()[0] };
     let step = frame.width / rows.len() as f64;
+    let ends = frame.width - step;
     let places: Vec<Place> =
-        rows.iter().enumerate().map(|(index, row)| (*row, left + (index as f64 + 0.5) * step)).collect();
+        rows.iter().zip(shares).map(|(row, share)| (*row, left + step / 2.0 + share * ends)).collect();
     frame.draw_numbers(&mut canvas, sheet, &axis);
     for series in sheet.series() {
         one(&mut canvas, sheet, &axis, frame, &places, series);
@@ -39,6 +43,33 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let bottom = frame.bottom() + names.height;
     frame.draw_foot(&mut canvas, &crate::page::column(&sheet.figure.chart.x), bottom + font);
     Picture { canvas, width, height: bottom + 1.5 * font }
+}
+
+/// Least ratio of neighbouring numbers from which on they stand on a logarithmic axis: where each is double the one before, or
+/// nearly.
+const DOUBLES: f64 = 1.9;
+
+/// Where each row stands along the horizontal axis, 0 to 1: by its number where all have one, otherwise side by side.
+fn shares(sheet: &Sheet<'_>, rows: &[usize]) -> Vec<f64> {
+    let numbers = rows.iter().map(|row| sheet.figure.rows[*row].at.filter(|at| at.is_finite()));
+    by_number(&numbers.collect::<Option<Vec<f64>>>().unwrap_or_default())
+        .unwrap_or_else(|| (0..rows.len()).map(|row| row as f64 / (rows.len() - 1).max(1) as f64).collect())
+}
+
+/// Shares of numbers between the least and the most; `None` where two are equal or there are fewer than two.
+fn by_number(numbers: &[f64]) -> Option<Vec<f64>> {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (&first, &last) = (sorted.first()?, sorted.last()?);
+    if sorted.len() < 2 || sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        return None;
+    }
+    let is_logarithmic = first > 0.0 && sorted.windows(2).all(|pair| pair[1] >= DOUBLES * pair[0]);
+    let share = |number: f64| match is_logarithmic {
+        true => (number / first).ln() / (last / first).ln(),
+        false => (number - first) / (last - first),
+    };
+    Some(numbers.iter().map(|number| share(*number)).collect())
 }
 
 /// Title of the axis of numbers. Lines are compared by their heights and need no zero, but a reader has to know.
@@ -79,5 +110,18 @@ fn one(canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &Axis, frame: Frame, places
         for y in sheet.stated(*row, series).into_iter().filter_map(|stated| frame.y(axis, stated)) {
             canvas.path(&diamond(*x, y, 1.1 * r), &diamond_paint(surface, colour));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_stand_where_they_are_and_doubling_ones_at_equal_distances() {
+        assert_eq!(by_number(&[1.0, 2.0, 3.5]), Some(vec![0.0, 0.4, 1.0]), "they double once");
+        assert_eq!(by_number(&[8.0, 2.0, 32.0]), Some(vec![0.5, 0.0, 1.0]), "in any order");
+        assert_eq!(by_number(&[0.0, 1.0, 4.0]), Some(vec![0.0, 0.25, 1.0]), "zero has no logarithm");
+        assert_eq!([by_number(&[3.0]), by_number(&[3.0, 3.0]), by_number(&[])], [None, None, None]);
     }
 }

@@ -186,6 +186,7 @@ fn odd_document() -> Document {
             label: format!("row {row} with a label that is rather long"),
             values: (0..12).map(|column| numbers[(row * 5 + column) % numbers.len()]).collect(),
             summary: row % 50 == 49,
+            at: None,
         };
         figure.rows = (0..rows).map(row).collect();
         figure

@@ -121,6 +121,7 @@ impl Answer {
             label: format!("{}: {}", finding.machine, finding.name),
             values: vec![Some(finding.simulated / finding.published)],
             summary: false,
+            at: None,
         };
         let findings = || self.probes.iter().filter(|finding| finding.quantity == quantity);
         let mut sources: Vec<&str> = findings().map(|finding| &*finding.source).collect();
@@ -148,6 +149,7 @@ impl Answer {
             label: format!("{}: {}", finding.machine, finding.name),
             values: vec![Some(finding.published), Some(finding.simulated)],
             summary: false,
+            at: None,
         };
         let findings = self.probes.iter().filter(|finding| finding.quantity == quantity);
         Figure {

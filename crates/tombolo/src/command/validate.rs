@@ -320,6 +320,7 @@ impl Answer {
             label: joined(&[&row.benchmark, &row.size, doubt(row), &sampling(row)]),
             values: vec![Some(row.measured_ms), Some(row.simulated_ms)],
             summary: false,
+            at: None,
         };
         Figure {
             id: "scatter".into(),
@@ -357,6 +358,7 @@ impl Answer {
             label: name.to_owned(),
             values: vec![Some(of.weighted * 100.0), Some(of.mean_symmetric * 100.0), Some(of.worst * 100.0), of.slope],
             summary,
+            at: None,
         };
         let mut rows: Vec<_> = self.summary.benchmarks.iter().map(|(name, of)| row(name, of, false)).collect();
         rows.extend(self.summary.sound.iter().map(|sound| row("without rows measured otherwise again", sound, false)));

@@ -25,10 +25,9 @@ impl Tables {
     pub(crate) fn extend(&mut self, tables: Vec<Table>) {
         for (name, columns) in tables {
             let known = self.0.entry(name).or_default();
-            for (column, kind) in columns {
-                let open = OPEN.iter().find(|start| column.starts_with(**start));
-                let column = open.map_or(column.clone(), |start| format!("{start}{{}}"));
-                known.entry(column).or_default().insert(kind.to_string());
+            let names: BTreeSet<&str> = columns.iter().map(|(column, _)| column.as_str()).collect();
+            for (column, kind) in &columns {
+                known.entry(spelled(column, &names)).or_default().insert(kind.to_string());
             }
         }
     }
@@ -42,6 +41,16 @@ impl Tables {
             (format!("columns of {name}.csv and {name}.parquet"), columns.iter().map(line).collect())
         };
         self.0.iter().map(section).collect()
+    }
+}
+
+/// A column without what is data of its name. What follows the whole name of another column is none: `set.KEY` and
+/// `set.KEY.text`.
+fn spelled(column: &str, names: &BTreeSet<&str>) -> String {
+    let Some(start) = OPEN.iter().find(|start| column.starts_with(**start)) else { return column.to_owned() };
+    match column.rsplit_once('.') {
+        Some((stem, end)) if names.contains(stem) => format!("{start}{{}}.{end}"),
+        _ => format!("{start}{{}}"),
     }
 }
 
