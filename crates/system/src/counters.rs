@@ -1,7 +1,6 @@
-//! What a module of a run that is over has counted, whatever its protocol is and whatever its lines carry. What makes records
-//! of it is compiled once, not once a protocol.
+//! Counters of a module at the end of a run, without the types of its protocol and its lines. Records are made of them by code
+//! that is compiled once, not once a protocol.
 
-use crate::record::MemoryCacheRecord;
 use tombolo_model::activity::{Activity, Sample};
 use tombolo_model::below::{Below, L2};
 use tombolo_model::block::BlockStats;
@@ -11,6 +10,7 @@ use tombolo_model::copy_engine::CopyEngine;
 use tombolo_model::cpu::Cpu;
 use tombolo_model::crossbar::SmPort;
 use tombolo_model::dram::DramStats;
+use tombolo_model::memory_cache::MemoryCacheStats;
 use tombolo_model::module::Module;
 use tombolo_model::pace::KernelStats;
 use tombolo_model::port::Port;
@@ -24,68 +24,69 @@ use tombolo_model::watch::Contents;
 use tombolo_model::way_partition::WayPartition;
 use tombolo_types::{ModuleId, Ps};
 
-/// Of an SM.
+/// Counters of an SM.
 pub(crate) struct SmCounters<'a> {
     pub(crate) stats: &'a SmStats,
     pub(crate) stalls: &'a StallTimes,
     /// Warp slots.
     pub(crate) slots: u64,
-    /// How long its port sent.
+    /// Time in which its port sent.
     pub(crate) busy: Ps,
 }
 
-/// Of an L2 slice.
+/// Counters of an L2 slice.
 pub(crate) struct SliceCounters {
-    /// How long its port was in use.
+    /// Time in which its port was in use.
     pub(crate) busy: Ps,
-    /// What happened to blocks, and how many it holds in each state; `None` of slices that answer for lines.
+    /// Counters of blocks, and blocks held by state; `None` of a slice of lines.
     pub(crate) blocks: Option<(BlockStats, Vec<(String, u64)>)>,
 }
 
-/// Of what is behind the slices.
+/// Counters of the memory behind the slices.
 pub(crate) struct MemoryCounters {
     pub(crate) traffic: Traffic,
-    pub(crate) cache: MemoryCacheRecord,
-    /// How long each channel was in use.
+    /// Of each memory-side cache.
+    pub(crate) caches: Vec<MemoryCacheStats>,
+    /// Time in which each channel was in use.
     pub(crate) channels: Vec<Ps>,
 }
 
-/// Of what publishes stores.
+/// Counters of a publisher.
 pub(crate) struct PublicationCounters {
     pub(crate) stats: PublicationStats,
-    /// Of the TLB of subscribers.
+    /// TLB of subscribers.
     pub(crate) tlb: TlbStats,
-    /// Published and never loaded.
+    /// Bytes published and never loaded.
     pub(crate) useless_bytes: u64,
 }
 
-/// What a module has counted.
+/// Counters of a module.
 pub(crate) trait ModuleCounters {
     fn id(&self) -> ModuleId;
-    /// Why a stream could not be read.
+    /// Error of a stream that could not be read.
     fn failure(&self) -> Option<&str>;
-    /// The core of a module that is the host.
+    /// Core of the host; `None` of a GPU's module.
     fn cpu(&self) -> Option<&Cpu>;
     fn controller(&self) -> &Controller;
     fn copy_engine(&self) -> &CopyEngine;
     fn sm_shared(&self) -> &SmShared;
     fn ways(&self) -> &WayPartition;
     fn port(&self) -> &Port;
-    /// What it did over time, where that was kept.
+    /// Samples over time; `None` of a run without a timeline.
     fn activity(&self) -> Option<&Activity>;
     fn sample(&self, now: Ps) -> Sample;
-    /// Of the CTAs of one launch.
+    /// Counters of one launch.
     fn counted(&self, launch: usize) -> KernelStats;
     fn l2_stats(&self) -> L2Stats;
     fn dram(&self) -> DramStats;
     fn memory(&self) -> MemoryCounters;
     fn sms(&self) -> Vec<SmCounters<'_>>;
     fn slices(&self) -> Vec<SliceCounters>;
-    /// How long the crossbar sent to each SM.
+    /// Time in which the crossbar sent to each SM.
     fn busy_to_sms(&self) -> Vec<Ps>;
-    /// `None` where nothing is published. `grain`: bytes of a grain of a line.
+    /// Counters of the publisher; `None` of a module without one. `grain`: bytes of a grain of a line.
     fn publication(&self, grain: u64) -> Option<PublicationCounters>;
-    /// Who waits for whom, a line each.
+    /// Lines of the report of who waits for whom.
     fn waiting(&self) -> Vec<String>;
 }
 
@@ -143,11 +144,10 @@ impl<C: Below<D>, D: Contents> ModuleCounters for Module<C, D> {
     }
 
     fn memory(&self) -> MemoryCounters {
-        let mut sum =
-            MemoryCounters { traffic: Traffic::default(), cache: MemoryCacheRecord::default(), channels: Vec::new() };
+        let mut sum = MemoryCounters { traffic: Traffic::default(), caches: Vec::new(), channels: Vec::new() };
         for shared in self.slice_side().shared() {
             sum.traffic.merge(shared.traffic);
-            sum.cache.add(shared.memory.cache());
+            sum.caches.push(shared.memory.cache());
             sum.channels.extend(shared.memory.busy());
         }
         sum

@@ -8,7 +8,7 @@ use crate::latency::LatencyRecord;
 use crate::launches;
 use crate::links::Links;
 use crate::paging::{CopiesRecord, PagingRecord};
-use crate::partition::{Hub, Part};
+use crate::partition::{Part, hub};
 use crate::publication::PublicationRecord;
 use crate::record::{
     DramRecord, GpuRecord, HostRecord, L1Record, L2Record, LinkRecord, MemoryCacheRecord, RunRecord, TrafficRecord,
@@ -66,7 +66,7 @@ impl Ended<'_> {
         self.record_of(&modules(parts), &beside, &|modules, end| links.records(self.machine, modules, end))
     }
 
-    /// The record of a run of these modules, of which one may be the host; `links` gives those of its links.
+    /// Record of a run. `all`: modules of the GPUs, and of the host last. `links`: makes the records of the links.
     fn record_of(
         &self,
         all: &[&dyn ModuleCounters],
@@ -92,7 +92,7 @@ impl Ended<'_> {
             dram.add(&module.dram());
             let memory = module.memory();
             traffic.merge(memory.traffic);
-            memory_cache.merge(&memory.cache);
+            memory.caches.into_iter().for_each(|stats| memory_cache.add(stats));
         }
         let (processor, sharing) = (beside.processor, self.spec.design.placement.sharing());
         let end = processor.ended();
@@ -286,23 +286,17 @@ impl Ended<'_> {
     }
 }
 
-/// Records of the links of a run of these modules that ended at this time.
+/// Makes the records of links, from the modules of the GPUs and the end of the run.
 type RecordLinks<'a> = dyn Fn(&[&dyn ModuleCounters], Ps) -> Vec<LinkRecord> + 'a;
 
-/// What stands beside the modules of a run.
+/// Components of the hub, and the digest of all events.
 struct BesideModules<'a> {
     processor: &'a CommandProcessor,
     driver: &'a Driver,
-    /// Of all events.
     events: Digest,
 }
 
-/// The partition with the hub is one of those of the whole machine.
-pub(crate) fn hub<C: Below<D>, D: Contents>(parts: &[Part<C, D>]) -> &Hub<C, D> {
-    parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub")
-}
-
-/// All modules, that of the host last.
+/// Modules of all partitions, the host's last.
 fn modules<C: Below<D>, D: Contents>(parts: &[Part<C, D>]) -> Vec<&dyn ModuleCounters> {
     parts.iter().flat_map(|part| &part.modules).map(|module| module as &dyn ModuleCounters).collect()
 }

@@ -1,7 +1,7 @@
 //! The links between GPUs of a run: how they are built, what is told of them.
 
 use crate::counters::ModuleCounters;
-use crate::partition::Part;
+use crate::partition::{Part, hub};
 use crate::record::LinkRecord;
 use crate::timeline::Track;
 use tombolo_design::Built;
@@ -48,8 +48,7 @@ pub(crate) struct Links<'a, D: Contents> {
 impl<'a, D: Contents> Links<'a, D> {
     /// Of these partitions, which are those of the whole machine.
     pub(crate) fn of<C: Below<D>>(parts: &'a [Part<C, D>]) -> Links<'a, D> {
-        let hub = parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub");
-        Links { fabric: &hub.fabric, ways: parts.iter().flat_map(|part| &part.ways).collect() }
+        Links { fabric: &hub(parts).fabric, ways: parts.iter().flat_map(|part| &part.ways).collect() }
     }
 
     /// Counters of one way of a GPU's link, or of a host's that is one more GPU.

@@ -65,6 +65,11 @@ impl<C: Below<D>, D: Contents> Hub<C, D> {
     }
 }
 
+/// Hub of a machine, from its partitions.
+pub(crate) fn hub<C: Below<D>, D: Contents>(parts: &[Part<C, D>]) -> &Hub<C, D> {
+    parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub")
+}
+
 /// What stands apart from its module, beside nothing else.
 pub enum Apart<C: Below<D>, D: Contents> {
     /// SMs.

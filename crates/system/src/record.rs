@@ -136,18 +136,6 @@ impl MemoryCacheRecord {
         self.evictions += stats.evictions;
         self.write_backs += stats.write_backs;
     }
-
-    /// Adds those of other modules.
-    pub(crate) fn merge(&mut self, other: &MemoryCacheRecord) {
-        self.accesses += other.accesses;
-        self.reads += other.reads;
-        self.writes += other.writes;
-        self.hits += other.hits;
-        self.merges += other.merges;
-        self.misses += other.misses;
-        self.evictions += other.evictions;
-        self.write_backs += other.write_backs;
-    }
 }
 
 /// Flits of messages between levels, of both ways together and with headers. Source: CPElide (MICRO 2024), figure 10.

@@ -3,13 +3,13 @@
 use crate::checker::{Checker, LaunchOrder, Versions};
 use crate::cut::{Cut, Parts};
 use crate::elision::{self, BoundaryRecord, Known};
-use crate::ended::{self, Ended};
+use crate::ended::Ended;
 use crate::fit;
 use crate::hints;
 use crate::iteration::IterationRecord;
 use crate::labels::LabelError;
 use crate::links;
-use crate::partition::{Hub, Part, join, layout};
+use crate::partition::{self, Hub, Part, join, layout};
 use crate::placement::place;
 use crate::record::RunRecord;
 use crate::schedule::{Scheduled, scheduled};
@@ -413,7 +413,7 @@ impl<D: Contents> Simulation<'_, D> {
         let ended = Ended { spec, machine: &machine, stats, wall, follows };
         let record = ended.record(&parts)?;
         let timeline = extras.window.map(|window| ended.timeline(&parts, &record, window));
-        let processor = &ended::hub(&parts).command_processor;
+        let processor = &partition::hub(&parts).command_processor;
         let (boundaries, elision) = known.map(|known| ended.boundaries(&known, processor)).unzip();
         let iteration = first_iteration.and_then(|last| IterationRecord::new(&*spec.program, last, &record));
         let record = RunRecord { elision, iteration, notes, ..record };

@@ -213,30 +213,27 @@ fn exchanges(counts: impl Fn(u8) -> bool) {
     }
 }
 
+/// Runs every program on these numbers of GPUs under `ways`: no load returns what it must not.
+fn assert_all_right(counts: &[u8], ways: &[Way]) {
+    for (app, &gpus) in APPS.iter().flat_map(|app| counts.iter().map(move |gpus| (app, gpus))) {
+        let program = app.record(app.small, gpus, app.iterations.1);
+        ways.iter().for_each(|way| assert_right(app.name, &program, gpus, *way));
+    }
+}
+
 #[test]
 fn programs_for_several_gpus_find_what_they_must() {
-    for app in &APPS {
-        let program = app.record(app.small, 4, app.iterations.1);
-        WAYS.iter().for_each(|way| assert_right(app.name, &program, 4, *way));
-    }
+    assert_all_right(&[4], &WAYS);
 }
 
 #[test]
 #[ignore = "deep: half a minute"]
 fn programs_for_several_gpus_find_what_they_must_with_peer_access() {
-    for app in &APPS {
-        let program = app.record(app.small, 4, app.iterations.1);
-        PEERS.iter().for_each(|way| assert_right(app.name, &program, 4, *way));
-    }
+    assert_all_right(&[4], &PEERS);
 }
 
 #[test]
 #[ignore = "deep: runs on sixteen GPUs, a minute and a half"]
 fn programs_for_several_gpus_find_what_they_must_on_one_and_on_sixteen() {
-    for app in &APPS {
-        for gpus in [1, 16] {
-            let program = app.record(app.small, gpus, app.iterations.1);
-            WAYS.iter().for_each(|way| assert_right(app.name, &program, gpus, *way));
-        }
-    }
+    assert_all_right(&[1, 16], &WAYS);
 }
