@@ -4,12 +4,13 @@ use crate::campaign::Results;
 use crate::error::PointError;
 use crate::hardware;
 use crate::layout::Panel;
-use crate::plan::{Configured, Origin, Plan, PlannedBaseline};
+use crate::plan::{Origin, Plan, PlannedBaseline};
 use crate::point::Point;
 use crate::point_result::{HARDWARE, PointResult};
 use crate::spec::{Dimension, Metric, Text};
+use crate::systems::System;
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use tombolo_machine::{MachineConfig, Scale};
 use tombolo_report::document::Failure;
 use tombolo_system::RunRecord;
@@ -179,7 +180,7 @@ impl Plan {
     fn build(&self, at: Coordinate, change: &Change, settings: Vec<String>) -> Result<Point, PointError> {
         let workload = &self.workloads[at.workload];
         let scale = change.scale.unwrap_or(workload.scale);
-        let (machine, design) = self.checked(self.what_runs(at), &settings, scale)?;
+        let (machine, design) = self.system(self.what_runs(at), &settings, scale)?;
         let mut choice = Arc::clone(workload.inputs(change.inputs).unwrap_or(&workload.choice));
         if let Some(seed) = change.seed {
             Arc::make_mut(&mut choice).seed = seed;
@@ -191,25 +192,17 @@ impl Plan {
         Ok(if self.samples(self.metric(at.metric)) { point.sampled() } else { point })
     }
 
-    /// A machine at a scale and a design, by index, with settings. Points that differ in their workload share them.
-    fn checked(
-        &self,
-        (machine, design): (usize, usize),
-        settings: &[String],
-        scale: Scale,
-    ) -> Result<Configured, PointError> {
-        let key = (machine, design, settings.to_vec(), scale.to_string());
-        if let Some(known) = self.configured.lock().unwrap_or_else(PoisonError::into_inner).get(&key) {
-            return Ok(known.clone());
-        }
-        let mut described = self.machines[machine].description.clone();
-        // All designs get the settings, so that a key of an option is refused only where none of them reads it.
-        let mut designs: Vec<_> = self.designs.iter().map(|named| named.description.clone()).collect();
-        tombolo_design::apply(settings, &mut described, &mut designs)?;
-        let machine = described.check()?.scaled(scale)?;
-        let configured = (Arc::new(machine), Arc::new(designs.swap_remove(design).check()?));
-        self.configured.lock().unwrap_or_else(PoisonError::into_inner).insert(key, configured.clone());
-        Ok(configured)
+    /// The machine and the design at `at`, indices of the plan, with settings.
+    fn system(&self, at: (usize, usize), settings: &[String], scale: Scale) -> Result<System, PointError> {
+        let build = || {
+            let mut machine = self.machines[at.0].description.clone();
+            // All designs get the settings, so that a key of an option is refused only where none of them reads it.
+            let mut designs: Vec<_> = self.designs.iter().map(|named| named.description.clone()).collect();
+            tombolo_design::apply(settings, &mut machine, &mut designs)?;
+            let machine = machine.check()?.scaled(scale)?;
+            Ok((Arc::new(machine), Arc::new(designs.swap_remove(at.1).check()?)))
+        };
+        self.systems.get_or_build(at, settings, scale, build)
     }
 
     /// The number of a cell, or of one workload of it; `None` where a point failed or there is no such number.

@@ -93,6 +93,7 @@ pub mod spec;
 mod stacks;
 pub mod store;
 pub mod study;
+mod systems;
 mod words;
 pub mod workload;
 

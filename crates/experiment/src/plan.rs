@@ -11,10 +11,10 @@ use crate::scales::Wanted;
 use crate::spec::{
     Axis, Baseline, Dimension, Experiment, Metric, StatedWorkload, Step, SuiteWorkload, Text, WorkloadInputs,
 };
+use crate::systems::Systems;
 use crate::workload::{SEED, WorkloadChoice, only};
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::error::near;
 use tombolo_machine::{ConfigError, Description, MachineConfig, Scale};
@@ -141,15 +141,9 @@ pub struct Plan {
     pub(crate) origins: Vec<Origin>,
     /// Where the number that tells what is left out is taken, as in the file.
     pub(crate) left_out_at: Vec<PlannedBaseline>,
-    /// Machines and designs of points so far.
-    pub(crate) configured: Mutex<BTreeMap<Configuration, Configured>>,
+    /// Machines and designs of the points built so far.
+    pub(crate) systems: Systems,
 }
-
-/// A machine and a design by index, settings and a scale.
-type Configuration = (usize, usize, Vec<String>, String);
-
-/// A machine and a design that fit.
-pub(crate) type Configured = (Arc<MachineConfig>, Arc<DesignConfig>);
 
 impl Plan {
     /// Reads the experiment at `path`.
@@ -181,7 +175,7 @@ impl Plan {
             baselines: Vec::new(),
             origins: Vec::new(),
             left_out_at: Vec::new(),
-            configured: Mutex::default(),
+            systems: Systems::default(),
             spec,
             file,
             choice,
