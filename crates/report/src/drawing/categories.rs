@@ -47,15 +47,15 @@ impl Names {
         rows.iter().enumerate().map(reach).fold(0.0, f64::max)
     }
 
-    /// Draws the names of rows below an edge at `y`, but for those that have no room beside the one before.
+    /// Draws the names of rows below an edge at `y`, from left to right; a name without room beside the one before is left out.
     pub(super) fn draw(self, canvas: &mut Canvas, sheet: &Sheet<'_>, places: &[Place], y: f64) {
         let font = sheet.font;
-        let mut drawn: Vec<f64> = Vec::new();
+        let mut last = f64::NEG_INFINITY;
         for (row, x) in places {
-            if drawn.iter().any(|other| (x - other).abs() < font - 1e-9) {
+            if x - last < font - 1e-9 {
                 continue;
             }
-            drawn.push(*x);
+            last = *x;
             let weight = if sheet.figure.rows[*row].summary { "font-weight=\"bold\"" } else { "" };
             let (place, anchor) = match self.turn {
                 0.0 => ((*x, y + 1.2 * font), Anchor::Middle),

@@ -19,8 +19,11 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let [rows, sums] = sheet.rows();
     let rows: Vec<usize> = rows.into_iter().chain(sums).collect();
     let widths = sheet.surface.widths();
-    let shares = shares(sheet, &rows);
-    let gaps = shares.windows(2).map(|pair| (pair[1] - pair[0]).abs());
+    // Numbers may come in any order; a line runs from the least to the most.
+    let mut shares: Vec<(usize, f64)> = rows.iter().copied().zip(shares(sheet, &rows)).collect();
+    shares.sort_by(|one, other| one.1.total_cmp(&other.1));
+    let rows: Vec<usize> = shares.iter().map(|(row, _)| *row).collect();
+    let gaps = shares.windows(2).map(|pair| pair[1].1 - pair[0].1);
     let gap = gaps.fold(1.0, f64::min) * (rows.len() - 1).max(1) as f64;
     let room = |width: f64| gap * (width - margin(sheet, &axis, &title(sheet, &axis))) / rows.len() as f64;
     let width = widths.iter().copied().find(|width| room(*width) >= ROOM * font).unwrap_or(widths[widths.len() - 1]);
@@ -31,8 +34,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let frame = Frame { left, top, width: width - left - 0.6 * font, height: sheet.surface.heights()[0] };
     let step = frame.width / rows.len() as f64;
     let ends = frame.width - step;
-    let places: Vec<Place> =
-        rows.iter().zip(shares).map(|(row, share)| (*row, left + step / 2.0 + share * ends)).collect();
+    let places: Vec<Place> = shares.into_iter().map(|(row, share)| (row, left + step / 2.0 + share * ends)).collect();
     frame.draw_numbers(&mut canvas, sheet, &axis);
     for series in sheet.series() {
         one(&mut canvas, sheet, &axis, frame, &places, series);
@@ -45,8 +47,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     Picture { canvas, width, height: bottom + 1.5 * font }
 }
 
-/// Least ratio of neighbouring numbers from which on they stand on a logarithmic axis: where each is double the one before, or
-/// nearly.
+/// Least ratio of neighbouring numbers on a logarithmic axis. Source: assumed, numbers that double and are rounded.
 const DOUBLES: f64 = 1.9;
 
 /// Where each row stands along the horizontal axis, 0 to 1: by its number where all have one, otherwise side by side.
