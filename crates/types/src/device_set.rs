@@ -57,7 +57,7 @@ pub struct DeviceSet<I, const WORDS: usize = ALL_WORDS> {
     of: PhantomData<fn() -> I>,
 }
 
-// Not derived: that would ask it of `I`, too.
+// A derived implementation would need `I: Clone`.
 impl<I, const WORDS: usize> Clone for DeviceSet<I, WORDS> {
     fn clone(&self) -> DeviceSet<I, WORDS> {
         *self

@@ -64,7 +64,7 @@ const OF_ONE_WRITER: (usize, usize) = (2, 1_000);
 /// Programs of one writer in every run of the tests.
 const SOME: u64 = 100;
 
-/// Explores so many programs of one writer under these rules: the first that is wrong, with its trace.
+/// First wrong program of the first `programs` of one writer under `rules`, with its trace.
 fn wrong_with_one_writer(programs: u64, rules: Publication) -> Option<String> {
     let (count, states) = OF_ONE_WRITER;
     let config = config(rules, states);

@@ -137,7 +137,7 @@ fn the_core_tests_keep_the_model_where_only_readers_are_sharers_within_a_larger_
     readers_are_sharers(2_000, 6_000);
 }
 
-/// Within so many states of a core test and of one of kernel boundaries.
+/// `core`, `kernels`: states of a core test, and of a test of kernel boundaries.
 fn readers_are_sharers(core: u64, kernels: u64) {
     let writes = [WritePolicy::Through, WritePolicy::Back];
     let options = writes.map(|write| Options { write, stores: StoreAllocation::SharersOnly, ..Options::default() });
@@ -159,7 +159,7 @@ fn the_core_tests_keep_the_model_where_directories_track_all_within_a_larger_bud
     directories_track_all(&configurations, 600, 2_000);
 }
 
-/// As [`readers_are_sharers`].
+/// `core`, `kernels`: states of a core test, and of a test of kernel boundaries.
 fn directories_track_all(configurations: &[&str], core: u64, kernels: u64) {
     let tracking = |name: &&str| Design::configured(&format!("{name}+track-all")).expect("it is listed");
     let designs: Vec<Design> = configurations.iter().map(tracking).collect();
@@ -206,7 +206,7 @@ fn verify_variants(step: usize, states: u64) {
 
 #[test]
 fn random_programs_keep_the_model() {
-    let programs: Vec<Case> = (0..50).map(|index| Case::random(7, index, PLACEMENTS_OF_RANDOM)).collect();
+    let programs: Vec<Case> = (0..100).map(|index| Case::random(7, index, PLACEMENTS_OF_RANDOM)).collect();
     let budget = Budget { states_of_random: 200, walks: 3, ..Budget::default() };
     assert_clean(&verify(&promising(), &programs, budget, THREADS, &()));
 }

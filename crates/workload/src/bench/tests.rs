@@ -42,7 +42,7 @@ fn assert_same(a: &Recording, b: &Recording, what: &str) {
     assert!(streams(a) == streams(b), "{}: streams differ: {what}", a.name());
 }
 
-/// All that holds of a program is held of one recording of it, and of the few others that this takes.
+/// Each program is recorded once for all properties; a property of two recordings adds the second.
 #[test]
 fn every_workload_keeps_what_recordings_promise() {
     for &workload in list() {
