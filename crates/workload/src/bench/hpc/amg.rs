@@ -1,12 +1,12 @@
 //! AMG: algebraic multigrid V-cycles over sparse matrices in rows (CSR).
 //!
-//! On each level the smoother takes a residual and divides it by the rows' norms (l1-Jacobi); the residual is restricted
-//! to the next level, solved there by the same cycle, and the correction is prolonged back. Matrix, restriction and
-//! prolongation are all products of a sparse matrix and a vector, eight threads a row.
+//! On each level the smoother computes a residual and divides it by the rows' norms (l1-Jacobi). The residual is
+//! restricted to the next level and solved there by another cycle; then the correction is prolonged back. Matrix,
+//! restriction and prolongation are all sparse matrix-vector products, with eight threads per row.
 //!
-//! The setup phase runs on the host. Its coarse unknowns are those that coarsening finds on a regular problem: every
-//! fourth along each axis at first, then every second. Not modelled: the coarsening itself, and the Krylov solver that
-//! the cycle preconditions.
+//! The setup phase runs on the host. Its coarse unknowns are the ones a coarsening finds on a regular problem: every
+//! fourth unknown along each axis at first, then every second. Not modelled: the coarsening itself, and the Krylov
+//! solver preconditioned by the cycle.
 
 mod hierarchy;
 mod operator;
@@ -24,10 +24,10 @@ use hierarchy::{Hierarchy, Level};
 use operator::Operator;
 use setup::{Reference, Values, setup};
 
-/// Threads of a CTA. Source: assumed, the usual size.
+/// Threads per CTA. Source: assumed, the usual size.
 const THREADS: u32 = 256;
-/// Threads of a row. Source: assumed: with [`THREADS`], the 241,549 CTAs of NUMA-GPU, Table 2 fit its 3744 MB of rows
-/// of 27 entries.
+/// Threads per row. Source: assumed. With [`THREADS`], the 241,549 CTAs in NUMA-GPU, Table 2 fit its 3744 MB for rows
+/// with 27 entries.
 const GROUP: i32 = 8;
 
 static PARAMETERS: [Parameter; 5] = [
@@ -68,7 +68,8 @@ static PARAMETERS: [Parameter; 5] = [
     },
 ];
 
-/// The benchmark. The levels below the finest, and so its launches, grow with the logarithm of its side.
+/// The AMG benchmark. The number of levels below the finest, and hence the number of launches, grows with the logarithm
+/// of the side.
 pub(crate) static AMG: Benchmark = Benchmark {
     name: "amg",
     about: "algebraic multigrid V-cycle: products of sparse matrices and vectors on shrinking levels",
@@ -79,10 +80,10 @@ pub(crate) static AMG: Benchmark = Benchmark {
     lay_out,
 };
 
-/// The operators of a kind on all levels.
+/// Arrays with every level's operators for one kind.
 #[derive(Clone, Copy)]
 struct Csr {
-    /// First entry of each row, and the end of the last, level by level.
+    /// First entry per row plus the end of the last row, level by level.
     offsets: Array<i32>,
     columns: Array<i32>,
     values: Array<f64>,
@@ -93,7 +94,7 @@ struct Solver {
     matrix: Csr,
     prolongation: Csr,
     restriction: Csr,
-    /// Vectors of all levels, placed as the rows of the matrices: solution, right-hand side, residual, norms.
+    /// Vectors for all levels, placed like the matrix rows: solution, right-hand side, residual and norms.
     x: Array<f64>,
     right: Array<f64>,
     residual: Array<f64>,
@@ -138,7 +139,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 type Done = Result<(), RecordError>;
 
 impl Solver {
-    /// Runs `body` with one thread for each row of a level.
+    /// Runs `body` with one thread for each row in a level.
     fn each(
         &self,
         host: &mut Host<'_>,
@@ -156,8 +157,8 @@ impl Solver {
         })
     }
 
-    /// Multiplies `operator` with the part of `vector` from `from`, and gives the first thread of each row its index and
-    /// its sum.
+    /// Multiplies `operator` with the part of `vector` that starts at `from`. The first thread per row gets the row's
+    /// index and sum.
     fn multiply(
         &self,
         host: &mut Host<'_>,
@@ -180,7 +181,7 @@ impl Solver {
         })
     }
 
-    /// The product of a row and a vector, summed over the row's threads.
+    /// Product of a row and a vector, summed over the row's threads.
     fn row_sum(
         warp: &mut Warp<'_>,
         (csr, operator): (Csr, &Operator),
@@ -191,7 +192,7 @@ impl Solver {
         let at = index + operator.first_row();
         let ends = (warp.load(csr.offsets, at), warp.load(csr.offsets, at + 1));
         warp.compute(ComputeClass::Int, 2, ends);
-        // What was loaded, known without it.
+        // The host knows the loaded row bounds without memory contents.
         let row = index.map(|index| operator.row(index));
         let rounds = row.zip(lane, |row, lane| ((row.count() - lane + GROUP - 1) / GROUP) as u32);
         let mut sum = Lanes::all(0.0);
@@ -218,7 +219,7 @@ impl Solver {
         })
     }
 
-    /// One sweep; `fresh` where the solution is still zero.
+    /// Runs one smoothing sweep; `fresh` is set while the solution is still zero.
     fn smooth(&self, host: &mut Host<'_>, level: &Level, fresh: bool) -> Done {
         if fresh {
             return self.each(host, "smooth-first", level, |warp, at| {
@@ -262,7 +263,7 @@ impl Solver {
         f64::from(noise::unit(self.seed, index))
     }
 
-    /// Sets an operator and its values, of which there are none where arrays have no contents.
+    /// Fills an operator's arrays. `values` is empty if arrays have no contents.
     fn fill_operator(memory: &Memory, csr: Csr, operator: &Operator, values: &[f64]) {
         let (rows, first) = (operator.rows() as u64, operator.row(0).first as u64);
         let (first_row, end) = (operator.first_row() as u64, first + operator.entries());

@@ -1,10 +1,10 @@
-//! CoMD: molecular dynamics of copper with Lennard-Jones forces and link cells.
+//! CoMD: molecular dynamics for copper with Lennard-Jones forces and link cells.
 //!
-//! A time step kicks and moves the atoms, sorts them into cells anew, copies cells at the borders to the halo,
-//! and computes forces from the 27 cells around each cell: ten dependent kernels.
+//! A time step kicks and moves the atoms, sorts them into cells anew, copies border cells to the halo, and computes
+//! forces from the 27 cells around each cell: ten dependent kernels.
 //!
-//! Threads are slots of cells, 64 a cell; those beyond a cell's atoms stop at once. By a parameter, atoms are listed, and
-//! threads or warps are atoms.
+//! Each thread handles one cell slot, 64 per cell; threads beyond a cell's atom count exit at once. A parameter selects
+//! an atom list instead, with a thread or a warp per atom.
 
 mod force;
 mod listed;
@@ -20,22 +20,22 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA, where no other number is given. Source: CoMD's CUDA version runs the force kernel with 128.
+/// Threads per CTA if no other number is given. Source: CoMD's CUDA version runs the force kernel with 128.
 const THREADS: u32 = 128;
-/// Slots of a cell. Source: CoMD, `MAXATOMS`.
+/// Slots per cell. Source: CoMD, `MAXATOMS`.
 const SLOTS: i32 = 64;
-/// Side of a unit cell of four copper atoms, in ångström. Source: CoMD, Lennard-Jones potential.
+/// Side length, in ångström, for a unit cell with four copper atoms. Source: CoMD, Lennard-Jones potential.
 const LATTICE: f64 = 3.615;
-/// Depth of the potential in eV, and its diameter in ångström. Source: CoMD, `initLjPot`.
+/// The potential's depth in eV and diameter in ångström. Source: CoMD, `initLjPot`.
 const DEPTH: f64 = 0.167;
 const DIAMETER: f64 = 2.315;
-/// Cutoff in ångström. Source: CoMD, 2.5 diameters.
+/// Cutoff distance in ångström. Source: CoMD, 2.5 diameters.
 const CUTOFF: f64 = 2.5 * DIAMETER;
-/// Mass of an atom in eV fs² / Å². Source: CoMD, 63.55 atomic mass units.
+/// Atom mass in eV fs² / Å². Source: CoMD, 63.55 atomic mass units.
 const MASS: f64 = 63.55 * 103.642_695_720_458_62;
-/// Largest speed at the start in Å / fs. Source: CoMD's 600 K, as the root mean square of copper.
+/// Largest speed at the start in Å / fs. Source: CoMD's 600 K, as the root mean square for copper.
 const SPEED: f64 = 4.85e-3;
-/// Atoms of a unit cell, as fractions of its side. Source: the face-centred cubic lattice.
+/// Atom positions in a unit cell, as fractions along its side. Source: the face-centred cubic lattice.
 const BASIS: [[f64; 3]; 4] = [[0.25, 0.25, 0.25], [0.25, 0.75, 0.75], [0.75, 0.25, 0.75], [0.75, 0.75, 0.25]];
 
 static PARAMETERS: [Parameter; 7] = [
@@ -90,7 +90,7 @@ static PARAMETERS: [Parameter; 7] = [
     },
 ];
 
-/// The benchmark.
+/// The CoMD benchmark.
 pub(crate) static COMD: Benchmark = Benchmark {
     name: "comd",
     about: "molecular dynamics with link cells: short dependent kernels, halo copies, a gathering force kernel",
@@ -101,7 +101,7 @@ pub(crate) static COMD: Benchmark = Benchmark {
     lay_out,
 };
 
-/// What there is of each atom, by slot, and the number of atoms of each cell.
+/// Atom data by slot, and the atom count per cell.
 struct Atoms {
     position: [Array<f64>; 3],
     momentum: [Array<f64>; 3],
@@ -119,7 +119,7 @@ impl Atoms {
         Atoms { position, momentum, id: whole(6, slots), species: whole(7, slots), count: whole(8, cells) }
     }
 
-    /// Copies an atom to a slot of other arrays.
+    /// Copies an atom, with position, momentum, id and species, to a slot in the other arrays.
     fn carry(&self, warp: &mut Warp<'_>, from: Lanes<i32>, to: &Atoms, slot: Lanes<i32>) {
         for (source, target) in self.position.iter().zip(to.position).chain(self.momentum.iter().zip(to.momentum)) {
             let value = warp.load(*source, from);
@@ -138,16 +138,16 @@ struct Simulation {
     moved: Atoms,
     force: [Array<f64>; 3],
     energy: Array<f64>,
-    /// Mass of each species.
+    /// Mass per species.
     mass: Array<f64>,
     listed: Option<Listed>,
-    /// Threads of a CTA of a kernel over slots.
+    /// Threads per CTA for a kernel over slots.
     threads: u32,
-    /// Unit cells.
+    /// Box dimensions in unit cells.
     lattice: Cells,
-    /// Link cells without the halo.
+    /// Link cell grid without the halo.
     inner: Cells,
-    /// Link cells with the halo, one around.
+    /// Link cells including the halo, one layer on each side.
     outer: Cells,
     steps: u64,
     time: f64,
@@ -160,7 +160,7 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
 
 type Done = Result<(), RecordError>;
 
-/// Scales the square of a distance below the cutoff to the pair's force over the distance, and its energy.
+/// Force divided by distance, and energy, for a pair whose squared distance `square` lies below the cutoff.
 fn lennard_jones(square: f64) -> (f64, f64) {
     let inverse = 1.0 / square;
     let sixth = (DIAMETER * DIAMETER * inverse).powi(3);
@@ -202,7 +202,7 @@ impl Simulation {
         })
     }
 
-    /// Lengths of the periodic box in ångström.
+    /// Side lengths, in ångström, for the periodic box.
     fn lengths(&self) -> [f64; 3] {
         [self.lattice.x, self.lattice.y, self.lattice.z].map(|units| f64::from(units) * LATTICE)
     }
@@ -211,8 +211,8 @@ impl Simulation {
         [cells.x, cells.y, cells.z]
     }
 
-    /// Runs `body(warp, slot, cell's coordinates in the halo's grid, place in the cell)` for each slot of the
-    /// cells of a box of link cells whose first cell lies at `corner` of the halo's grid.
+    /// Runs `body(warp, slot, cell's coordinates in the halo's grid, place in the cell)` for each slot in a box with
+    /// link cells. The box's first cell lies at `corner` in the halo's grid; threads beyond the last slot do nothing.
     fn each_slot(
         &self,
         cta: &mut Cta<'_>,
@@ -232,13 +232,13 @@ impl Simulation {
         });
     }
 
-    /// The grid of a kernel over the slots of `cells`.
+    /// Launch grid for a kernel over the slots in `cells`.
     fn grid(&self, name: &str, cells: Cells) -> Grid {
         let slots = cells.count() as u64 * SLOTS as u64;
         Grid::new(name, slots.div_ceil(u64::from(self.threads)), self.threads)
     }
 
-    /// Runs `body(warp, slot)` for each atom that `atoms` holds inside the halo.
+    /// Runs `body(warp, slot)` for each atom in `atoms` inside the halo.
     fn each_atom(&self, cta: &mut Cta<'_>, atoms: &Atoms, body: impl Fn(&mut Warp<'_>, Lanes<i32>)) {
         self.each_slot(cta, self.inner, [1; 3], |warp, slot, _, place| {
             let count = warp.load(atoms.count, slot / SLOTS);
@@ -267,20 +267,20 @@ impl Simulation {
         }
     }
 
-    /// A coordinate inside the periodic box.
+    /// Coordinate wrapped into the periodic box.
     fn wrapped(&self, axis: usize, at: f64) -> f64 {
         let length = self.lengths()[axis];
         let inside = at - length * (at / length).floor();
         if inside < length { inside } else { 0.0 }
     }
 
-    /// The link cell along an axis, counted in the halo's grid.
+    /// Link cell along an axis, counted in the halo's grid.
     fn cell_along(&self, axis: usize, at: f64) -> i32 {
         let cells = Self::sides(self.inner)[axis];
         ((at / self.lengths()[axis] * f64::from(cells)) as i32).min(cells - 1) + 1
     }
 
-    /// An atom takes the next free slot of the cell it is in now.
+    /// Moves an atom to the next free slot in its current cell.
     fn link(&self, warp: &mut Warp<'_>, slot: Lanes<i32>) {
         let position = [0, 1, 2].map(|axis| {
             let at = warp.load(self.atoms.position[axis], slot).map(|at| self.wrapped(axis, at));
@@ -296,7 +296,7 @@ impl Simulation {
         self.atoms.carry(warp, slot, &self.moved, to);
     }
 
-    /// Atoms of a cell go back in order of their ids, so that the order of atomics leaves no trace.
+    /// Writes a cell's atoms back in id order, so that the atomics' order leaves no trace.
     fn sort(&self, cta: &mut Cta<'_>) {
         self.each_slot(cta, self.inner, [1; 3], |warp, slot, _, place| {
             let cell = slot / SLOTS;
@@ -315,8 +315,8 @@ impl Simulation {
         });
     }
 
-    /// Fills the halo's cells on both sides of `axis` with the atoms of the opposite side, moved by the length
-    /// of the box. Along earlier axes, the halo is full already.
+    /// Fills the halo's cells on both sides along `axis` with atoms from the opposite side, shifted by the box length.
+    /// Along earlier axes, the halo is already full.
     fn exchange(&self, host: &mut Host<'_>, axis: usize) -> Done {
         let mut size = Self::sides(self.outer);
         let mut corner = [0; 3];
@@ -329,7 +329,7 @@ impl Simulation {
         let (last, length) = (Self::sides(self.inner)[axis], self.lengths()[axis]);
         host.launch(self.grid("halo", face), |cta| {
             self.each_slot(cta, face, corner, |warp, _, at, place| {
-                // The two cells along the axis are 0 and 1 here: they stand for 0 and the last.
+                // Along the axis, `at` is 0 or 1 and selects the halo's first or last cell.
                 let low = at[axis].eq(0);
                 let (mut to, mut from) = (at, at);
                 to[axis] = low.select(Lanes::all(0), Lanes::all(last + 1));
@@ -354,7 +354,7 @@ impl Simulation {
         })
     }
 
-    /// Position and momentum at the start of each atom, by id. The perfect lattice exerts no force.
+    /// Initial position and momentum per atom, by id. The perfect lattice exerts no force.
     fn start(&self) -> Vec<[[f64; 3]; 2]> {
         let unit = |cell: i32, basis: usize| {
             let place = self.lattice.place(cell);
@@ -366,7 +366,7 @@ impl Simulation {
         (0..self.lattice.count()).flat_map(|cell| (0..4).map(move |basis| unit(cell, basis))).collect()
     }
 
-    /// Force on each atom and its energy, half of its pairs': between all pairs, each with its nearest image.
+    /// Force and energy per atom over all pairs, each with its nearest image; an atom gets half the energy per pair.
     fn reference_forces(&self, atoms: &[[[f64; 3]; 2]]) -> Vec<[f64; 4]> {
         let lengths = self.lengths();
         let force = |own: &[[f64; 3]; 2]| {
@@ -478,7 +478,8 @@ mod tests {
 
     #[test]
     fn atoms_change_cells_in_a_small_instance() {
-        // With seven unit cells, a plane of atoms lies on the border of two of four link cells.
+        // With seven unit cells, a plane with atoms lies on the border between two cells in the row with four link
+        // cells.
         let given = [("x", "4"), ("y", "4"), ("z", "7"), ("femtoseconds", "20")];
         let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
         let mut request = Request::new(&COMD, Scale::FULL, &given, 7).unwrap();

@@ -1,8 +1,8 @@
-//! cuSolver: Cholesky factorisation of a dense matrix by panels, in one cooperative kernel.
+//! cuSolver: Cholesky factorisation for a dense matrix by panels, in one cooperative kernel.
 //!
-//! The lower triangle is cut into square tiles, each with one CTA that owns it. For each panel, a tile's owner
-//! waits for the flags of the tiles it needs. The diagonal tile is factored, and the tiles below are divided by it. Every
-//! tile to the right loses the product of the two panel tiles in its row and column.
+//! The lower triangle is cut into square tiles, each owned by one CTA. For each panel, a tile's owner waits for the
+//! flags on its input tiles. The diagonal tile is factored, and the tiles below are divided by it. Every tile to the
+//! right loses the product between the two panel tiles in its row and column.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::agree;
@@ -14,13 +14,14 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA: with tiles of 64, each holds 16 elements in registers. Source: assumed.
+/// Threads per CTA: with tiles 64 wide, each thread holds 16 elements in registers. Source: assumed.
 const THREADS: u32 = 256;
-/// Rows and columns of a tile, and columns of a panel. Source: assumed, the usual block of dense solvers.
+/// Rows and columns per tile, and columns per panel. Source: assumed, the usual block size in dense solvers.
 const TILE: u32 = 64;
-/// Columns of both factors that a CTA holds in its scratchpad at a time. Source: assumed, 16 KB of 96.
+/// Columns per slab: the part from both factors that a CTA holds in its scratchpad at a time. Source: assumed, 16 KB
+/// out of 96.
 const DEPTH: u32 = 16;
-/// Rows of tiles of the largest matrix whose elements 32-bit signed integers count.
+/// Rows of tiles in the largest matrix whose elements 32-bit signed integers can count.
 const MOST_TILES: u64 = 724;
 
 static PARAMETERS: [Parameter; 4] = [
@@ -48,7 +49,7 @@ static PARAMETERS: [Parameter; 4] = [
     SCOPE,
 ];
 
-/// The benchmark.
+/// The cuSolver benchmark.
 pub(crate) static CUSOLVER: Benchmark = Benchmark {
     name: "cusolver",
     about: "dense Cholesky factorisation by panels: tiles wait for each other through scoped flags",
@@ -60,9 +61,9 @@ pub(crate) static CUSOLVER: Benchmark = Benchmark {
 };
 
 struct Factorisation {
-    /// Column-major, the lower triangle in use.
+    /// Column-major matrix, with only the lower triangle in use.
     matrix: Array<f64>,
-    /// `[panel][row of tiles]`: whether the tile of the panel is final.
+    /// `[panel][row of tiles]`: flag set once the panel's tile is final.
     ready: Array<u32>,
     size: u32,
     panels: u32,
@@ -89,21 +90,21 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// Elements of a tile.
+/// Elements per tile.
 const ELEMENTS: usize = (TILE * TILE) as usize;
 
 impl Factorisation {
-    /// Rows of tiles.
+    /// Number of tile rows.
     fn tiles(&self) -> u32 {
         self.size / TILE
     }
 
-    /// The flag of row `row` of panel `panel`.
+    /// Flag index for row `row` in panel `panel`.
     fn flag(&self, panel: u32, row: u32) -> u64 {
         u64::from(panel * self.tiles() + row)
     }
 
-    /// The tiles of the lower triangle from column `first` on that a CTA owns, column by column.
+    /// Lower-triangle tiles owned by a CTA, from column `first` on, column by column.
     fn owned(&self, cta: u32, first: u32) -> impl Iterator<Item = (u32, u32)> {
         let (tiles, ctas) = (self.tiles(), self.ctas);
         let all = (0..tiles).flat_map(move |column| (column..tiles).map(move |row| (row, column)));
@@ -129,7 +130,7 @@ impl Factorisation {
         }
     }
 
-    /// Waits until these rows of the panel are final; one warp polls for the CTA, and acquires once for all of them.
+    /// Waits until the given panel rows are final. One warp polls for the CTA, and acquires once for all rows.
     async fn wait(&self, cta: &mut Cta<'_>, panel: u32, rows: &[u32]) {
         for &row in rows {
             cta.wait_until(0, self.ready, self.flag(panel, row), Order::relaxed(self.scope), |flag| flag == 1).await;
@@ -138,7 +139,7 @@ impl Factorisation {
         cta.barrier();
     }
 
-    /// Tells the others that a row of the panel is final.
+    /// Publishes that a panel row is final.
     fn announce(&self, cta: &mut Cta<'_>, panel: u32, row: u32) {
         cta.barrier();
         cta.warp(0, |warp| {
@@ -147,13 +148,13 @@ impl Factorisation {
         });
     }
 
-    /// The element of a tile's column that each lane has, `part` warp widths down.
+    /// Matrix index for each lane in a tile's column, `part` warp widths down.
     fn place(&self, warp: &Warp<'_>, (row, column): (u32, u32), inner: u32, part: u32) -> Lanes<i32> {
         let first = (column * TILE + inner) * self.size + row * TILE + part * warp.width();
         warp.lane() + first as i32
     }
 
-    /// Runs `body(warp, column in the tile, part)` for a warp's share of a tile: whole columns, a lane a row.
+    /// Runs `body(warp, column in the tile, part)` for a warp's share in a tile: whole columns, a lane per row.
     fn each_column(cta: &mut Cta<'_>, mut body: impl FnMut(&mut Warp<'_>, u32, u32)) {
         let columns = TILE / cta.warps();
         cta.each_warp(|warp| {
@@ -163,7 +164,7 @@ impl Factorisation {
         });
     }
 
-    /// A tile from memory to the scratchpad, column-major.
+    /// Loads a tile from memory into the scratchpad, column-major.
     fn load(&self, cta: &mut Cta<'_>, tile: (u32, u32)) -> Shared<f64> {
         let mut values = cta.shared::<f64>(ELEMENTS);
         Self::each_column(cta, |warp, column, part| {
@@ -175,7 +176,7 @@ impl Factorisation {
         values
     }
 
-    /// A finished tile back to memory.
+    /// Stores a finished tile back to memory.
     fn store(&self, cta: &mut Cta<'_>, tile: (u32, u32), values: &[f64]) {
         cta.barrier();
         Self::each_column(cta, |warp, column, part| {
@@ -185,7 +186,8 @@ impl Factorisation {
         });
     }
 
-    /// Factors the diagonal tile, column after column: a square root, a division, an update of what is right.
+    /// Factors the diagonal tile, column after column: a square root, a division, an update for all columns to the
+    /// right.
     fn factor(&self, cta: &mut Cta<'_>, panel: u32) {
         let tile = self.load(cta, (panel, panel));
         let mut values = tile.values().to_vec();
@@ -203,7 +205,7 @@ impl Factorisation {
             cta.barrier();
             cta.each_warp(|warp| {
                 warp.shared(2 * rest);
-                // Elements of the rest of the tile, each on its own.
+                // The tile's remaining elements are updated independently.
                 warp.compute_wide(ComputeClass::Fp64, rest, rest, ());
             });
             cta.barrier();
@@ -211,7 +213,7 @@ impl Factorisation {
         self.store(cta, (panel, panel), &values);
     }
 
-    /// Divides a tile of the panel by the diagonal tile, a row a thread.
+    /// Divides a panel tile by the diagonal tile, with a row per thread.
     fn divide(&self, cta: &mut Cta<'_>, row: u32, panel: u32) {
         let diagonal = self.load(cta, (panel, panel));
         let tile = self.load(cta, (row, panel));
@@ -235,7 +237,7 @@ impl Factorisation {
         self.store(cta, (row, panel), &values);
     }
 
-    /// Subtracts from a tile the product of the panel's tiles in its row and its column, slab by slab.
+    /// Subtracts from a tile the product between the panel tiles in its row and its column, slab by slab.
     fn update(&self, cta: &mut Cta<'_>, row: u32, column: u32, panel: u32) {
         let mut product = vec![0.0; ELEMENTS];
         let slab = (DEPTH * TILE) as usize;
@@ -264,7 +266,7 @@ impl Factorisation {
         });
     }
 
-    /// A warp's part of `DEPTH` columns of a panel tile, two rows a lane.
+    /// Loads a warp's part in `DEPTH` columns from a panel tile, two rows per lane.
     fn fetch(&self, warp: &mut Warp<'_>, (row, panel): (u32, u32), first: u32, into: &mut Shared<f64>) {
         let pairs = (TILE / 2) as i32;
         for start in (0..DEPTH as i32 * pairs).step_by(THREADS as usize) {
@@ -285,7 +287,7 @@ impl Factorisation {
     }
 }
 
-/// Adds the product of two slabs, both column by column, to a tile of the same order.
+/// Adds the product between two slabs, both column by column, to a tile in column order.
 fn accumulate(left: &[f64], right: &[f64], product: &mut [f64]) {
     let side = TILE as usize;
     for (rows, columns) in left.chunks(side).zip(right.chunks(side)) {
@@ -309,7 +311,7 @@ impl Instance for Factorisation {
         Ok(())
     }
 
-    /// Factors column by column, the textbook's way, as far as the panels reach.
+    /// Factors column by column with the textbook algorithm, as far as the panels reach.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let size = self.size as usize;
         let mut columns: Vec<Vec<f64>> =

@@ -1,12 +1,14 @@
-//! HACC, force tree: short-range gravity of a ball of particles, a launch for each leaf of a tree that the host builds.
+//! HACC, force tree: short-range gravity for a ball with particles, with one launch per leaf in a tree built by the
+//! host.
 //!
-//! For each leaf the host gathers what acts on its particles: particles near by, pseudo-particles for nodes that look small.
-//! It copies that list and the leaf to buffers on the device, launches a kernel of all pairs, and copies velocities back.
-//! The buffers are the same for all leaves. A trial has its own particles and tree, and the host reads the test particle.
+//! For each leaf the host gathers its interaction list: nearby particles, and pseudo-particles for nodes that look
+//! small. It copies the list and the leaf to device buffers, launches a kernel over all pairs, and copies velocities
+//! back. All leaves share the buffers. Each trial has its own particles and tree; after a trial the host reads the test
+//! particle.
 //!
-//! The kernel takes tiles of 4 × 4 pairs. Lanes that share a row add their sums by shuffles, CTAs by atomics on floats,
-//! which are recorded in the order of CTAs. Its force is Newton's, softened; the short-range polynomial is switched off in
-//! the published kernel.
+//! The kernel processes tiles with 4 × 4 pairs. Lanes in a shared row combine their sums by shuffles, and CTAs by
+//! floating-point atomics, recorded in CTA order. The force is Newton's, softened; the short-range polynomial is
+//! switched off in the published kernel.
 
 mod tree;
 
@@ -21,23 +23,24 @@ use std::array::from_fn;
 use tombolo_types::{Order, Scope};
 use tree::{Entry, Particle, Tree};
 
-/// Columns and rows of a tile. Source: HACC, RCBForceTree.cxx, `TILEX`, `TILEY`.
+/// Columns and rows per tile. Source: HACC, RCBForceTree.cxx, `TILEX`, `TILEY`.
 const TILE: u32 = 4;
-/// Columns and rows of threads of a CTA. Source: HACC, RCBForceTree.cxx, `BLOCKX`, `BLOCKY`.
+/// Thread columns and rows per CTA. Source: HACC, RCBForceTree.cxx, `BLOCKX`, `BLOCKY`.
 const BLOCK: [u32; 2] = [32, 4];
-/// Columns and rows of CTAs, at most. Source: HACC, RCBForceTree.cxx, `MAXX`, `MAXY`.
+/// Maximum number of CTA columns and rows. Source: HACC, RCBForceTree.cxx, `MAXX`, `MAXY`.
 const MOST: [u32; 2] = [32, 256];
-/// Side of the box that balls are placed in. Source: CPElide, Table II (HACC: 0.5 …).
+/// Side length for the box in which balls are placed. Source: CPElide, Table II (HACC: 0.5 …).
 const BOX: f32 = 0.5;
-/// Radius of the ball. Source: CPElide, Table II (HACC: … 0.1 512 …).
+/// Ball radius. Source: CPElide, Table II (HACC: … 0.1 512 …).
 const RADIUS: f32 = 0.1;
 /// Softening length. Source: HACC, ForceTreeTest.cxx, `m_rsm`.
 const SOFTENING: f32 = 0.1;
-/// Reach of the force. Source: HACC, ForceLaw.cxx, `m_rmax`.
+/// Maximum distance at which the force acts. Source: HACC, ForceLaw.cxx, `m_rmax`.
 const REACH: f32 = 3.116_326_4;
-/// Arithmetic of a pair beside its reciprocal root. Source: counted from the comments of HACC's `computeForces`.
+/// Arithmetic instructions per pair in addition to the reciprocal root. Source: counted from the comments in HACC's
+/// `computeForces`.
 const PAIR: u16 = 16;
-/// CUDA's `atomicAdd` is relaxed, at the scope of the GPU.
+/// Order and scope for CUDA's `atomicAdd`: relaxed, at GPU scope.
 const SUMS: Order = Order::relaxed(Scope::Gpu);
 
 const fn count(name: &'static str, default: &'static str, about: &'static str, low: u64, high: u64) -> Parameter {
@@ -52,7 +55,7 @@ static PARAMETERS: [Parameter; 4] = [
     count("leaf", "12", "particles of a leaf, at most (`rcbN`, by default)", 1, 1 << 10),
 ];
 
-/// The benchmark.
+/// The HACC benchmark.
 pub(crate) static HACC: Benchmark = Benchmark {
     name: "hacc",
     about: "short-range gravity by a tree on the host: many small launches over the same buffers, copies between them",
@@ -64,32 +67,32 @@ pub(crate) static HACC: Benchmark = Benchmark {
     lay_out,
 };
 
-/// Arrays of particles.
+/// Particle arrays.
 #[derive(Clone, Copy)]
 struct Bodies {
-    /// Coordinates, an array an axis.
+    /// Coordinates, one array per axis.
     at: [Array<f32>; 3],
     mass: Array<f32>,
 }
 
 struct Gravity {
-    /// All particles, in the order of the tree: the host's.
+    /// All particles in tree order, on the host.
     all: Bodies,
-    /// Their velocities, an array an axis: the host's.
+    /// All particles' velocities, one array per axis, on the host.
     velocity: [Array<f32>; 3],
-    /// The leaf under way.
+    /// Device buffer for the current leaf's particles.
     leaf: Bodies,
-    /// Velocities of its particles.
+    /// Device buffer for the current leaf's velocities.
     leaf_velocity: [Array<f32>; 3],
-    /// What acts on it.
+    /// Device buffer for the leaf's interaction list.
     list: Bodies,
-    /// The tree of each trial.
+    /// Tree for each trial.
     trees: Vec<Tree>,
-    /// Tangent of the largest angle under which a node looks small.
+    /// Tangent for the largest angle under which a node looks small.
     tangent: f32,
 }
 
-/// The particles of a trial: the test particle first, the others in a ball.
+/// Particles for one trial: the test particle first, then the ball.
 fn particles(count: u64, seed: u64) -> Vec<Particle> {
     let place = |seed| [1, 2, 3].map(|axis| BOX * 0.5 * (1.0 + noise::unit(seed, axis)));
     let (test, centre) = (place(noise::noise(seed, 1)), place(noise::noise(seed, 2)));
@@ -114,7 +117,7 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     Ok(Box::new(Gravity::lay_out(request, memory)))
 }
 
-/// A row of a tile: its position, and the force on it so far.
+/// Component triple per lane: the row's position, or the force accumulated on it.
 type Row = [Lanes<f32>; 3];
 
 impl Gravity {
@@ -137,7 +140,7 @@ impl Gravity {
         }
     }
 
-    /// Forces of the `others` of the list on the `own` particles of the leaf.
+    /// Adds the forces from the list's `others` entries to the leaf's `own` particles.
     fn kernel(&self, cta: &mut Cta<'_>, grid: [u32; 2], own: u32, others: u32) {
         let at = [cta.index() % grid[0], cta.index() / grid[0]];
         cta.each_warp(|warp| {
@@ -155,7 +158,7 @@ impl Gravity {
         });
     }
 
-    /// Forces of a thread's columns of the list on `ROWS` particles of the leaf from `first` on.
+    /// Adds forces from a thread's list columns to `ROWS` leaf particles, starting at `first`.
     fn tile<const ROWS: usize>(
         &self,
         warp: &mut Warp<'_>,
@@ -168,7 +171,7 @@ impl Gravity {
         let mut forces = [[Lanes::all(0.0); 3]; ROWS];
         let whole = others / TILE;
         let mut meet = |warp: &mut Warp<'_>, columns: &[[Lanes<f32>; 4]]| {
-            // A root for each pair of a row and a column.
+            // One reciprocal root for each pair with a row and a column.
             let pairs = (ROWS * columns.len()) as u16;
             warp.compute_wide(ComputeClass::Special, pairs, pairs, ());
             for (row, force) in forces.iter_mut().enumerate() {
@@ -187,14 +190,14 @@ impl Gravity {
         self.apply(warp, first, &forces);
     }
 
-    /// Position and mass of `COLUMNS` entries of the list from `first` on.
+    /// Loads position and mass for `COLUMNS` list entries, starting at `first`.
     fn columns<const COLUMNS: usize>(&self, warp: &mut Warp<'_>, first: Lanes<i32>) -> [[Lanes<f32>; 4]; COLUMNS] {
         let [x, y, z] = self.list.at;
         let parts: [[Lanes<f32>; COLUMNS]; 4] = [x, y, z, self.list.mass].map(|array| load(warp, array, first));
         from_fn(|column| parts.map(|part| part[column]))
     }
 
-    /// Adds the forces of the lanes that share a row to the velocities of the leaf.
+    /// Sums the forces over the lanes that share a row, and adds the sums to the leaf's velocities.
     fn apply(&self, warp: &mut Warp<'_>, first: Lanes<i32>, forces: &[Row]) {
         let group = warp.width().min(BLOCK[0]);
         let leads = (warp.thread() % group as i32).eq(0);
@@ -209,7 +212,7 @@ impl Gravity {
         }
     }
 
-    /// The host gathers a leaf and what acts on it, and copies both to the device.
+    /// Gathers a leaf and its interaction list on the host, and copies both to the device.
     fn gather(&self, host: &mut Host<'_>, tree: &Tree, leaf: usize, list: &[Entry]) {
         let memory = host.memory();
         let own: Vec<Entry> = tree.own(leaf).collect();
@@ -235,12 +238,12 @@ impl Gravity {
         self.leaf_velocity.into_iter().for_each(|array| host.copy_first_to_device(array, own.len() as u64));
     }
 
-    /// A particle of the host's.
+    /// Reads a particle from the host arrays.
     fn read(&self, memory: &Memory, index: u64) -> Particle {
         Particle { at: self.all.at.map(|axis| memory.read(axis, index)), mass: memory.read(self.all.mass, index) }
     }
 
-    /// The host takes the velocities of a leaf back.
+    /// Copies a leaf's velocities back into the host arrays.
     fn scatter(&self, host: &mut Host<'_>, tree: &Tree, leaf: usize) {
         let (first, count) = (tree.nodes[leaf].first as u64, tree.nodes[leaf].count as u64);
         self.leaf_velocity.into_iter().for_each(|array| host.copy_first_to_host(array, count));
@@ -250,7 +253,7 @@ impl Gravity {
         }
     }
 
-    /// The host places the particles of a trial, at rest.
+    /// Places a trial's particles, at rest, in the host arrays.
     fn place(&self, memory: &Memory, tree: &Tree) {
         for (axis, array) in self.all.at.into_iter().enumerate() {
             memory.fill(array, |index| tree.particles[index as usize].at[axis]);
@@ -259,7 +262,7 @@ impl Gravity {
         self.velocity.into_iter().for_each(|array| memory.fill(array, |_| 0.0));
     }
 
-    /// The force on a particle from what is on its leaf's list, and the sum of the terms' magnitudes.
+    /// Force on a particle from the entries on its leaf's list, and the sum over the terms' magnitudes.
     fn plain(tree: &Tree, index: usize, list: &[Entry]) -> ([f64; 3], f64) {
         let own = tree.particles[index].at.map(f64::from);
         let (mut force, mut magnitude) = ([0.0; 3], 0.0);
@@ -276,13 +279,13 @@ impl Gravity {
     }
 }
 
-/// `N` elements from `first` on: one vector, or one element.
+/// Loads `N` elements starting at `first`: one vector, or one element.
 fn load<const N: usize>(warp: &mut Warp<'_>, array: Array<f32>, first: Lanes<i32>) -> [Lanes<f32>; N] {
     let first = warp.compute(ComputeClass::Int, ADDRESS, first);
     if N == 1 { [warp.load(array, first); N] } else { warp.load_vector(array, first) }
 }
 
-/// Runs `body` for each index from a lane's `first` on, below `end`, in steps.
+/// Runs `body` for each index from a lane's `first` on, below `end`, with stride `step`.
 fn strided(
     warp: &mut Warp<'_>,
     first: Lanes<i32>,
@@ -297,7 +300,7 @@ fn strided(
     });
 }
 
-/// Adds the pull of a column on a row.
+/// Adds the pull that a column exerts on a row.
 fn attract(warp: &mut Warp<'_>, [x, y, z]: Row, [to_x, to_y, to_z, mass]: [Lanes<f32>; 4], force: &mut Row) {
     let [fx, fy, fz] = *force;
     let operands = [x, y, z, to_x, to_y, to_z, mass, fx, fy, fz];
@@ -313,7 +316,7 @@ fn attract(warp: &mut Warp<'_>, [x, y, z]: Row, [to_x, to_y, to_z, mass]: [Lanes
 }
 
 impl Instance for Gravity {
-    /// All is set by the host program, trial by trial.
+    /// Fills nothing: the host program sets all arrays, trial by trial.
     fn fill(&self, _: &Memory) {}
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
@@ -325,11 +328,11 @@ impl Instance for Gravity {
                 self.gather(host, tree, leaf, &list);
                 let grid = [others.div_ceil(BLOCK[0]).min(MOST[0]), own.div_ceil(BLOCK[1]).min(MOST[1])];
                 let launch = Grid::new("step10", u64::from(grid[0] * grid[1]), BLOCK[0] * BLOCK[1]);
-                // CTAs along a row add to the same velocities.
+                // CTAs along a row add to shared velocities.
                 host.launch_ordered(launch, |cta| self.kernel(cta, grid, own, others))?;
                 self.scatter(host, tree, leaf);
             }
-            // The speed of one particle is what the program prints.
+            // The program prints one particle's speed.
             self.velocity.into_iter().for_each(|array| _ = host.memory().read(array, 0));
         }
         Ok(())
@@ -359,7 +362,7 @@ mod tests {
     use crate::scale::Scale;
     use crate::simt::Backing;
 
-    /// Largest error of the tree's forces against those of all pairs, relative to the largest force.
+    /// Largest error in the tree's forces against the all-pairs forces, relative to the largest force.
     fn error(angle: &str) -> f64 {
         let given = [("angle".to_owned(), angle.to_owned()), ("trials".to_owned(), "1".to_owned())];
         let request = Request::new(find("hacc").unwrap(), Scale::FULL, &given, 3).unwrap();

@@ -1,11 +1,12 @@
-//! HPGMG-FV: finite-volume geometric multigrid, as NVIDIA's CUDA version runs it on one GPU.
+//! HPGMG-FV: finite-volume geometric multigrid, in the version that NVIDIA's CUDA port runs on one GPU.
 //!
-//! A level is cut into boxes. Each box has a layer of ghost cells around it in memory, which one kernel copies from
-//! neighbouring boxes and another sets at the border of the domain, ahead of every half sweep, residual and interpolation.
-//! Full multigrid starts on the coarsest level, and runs a V-cycle on each finer one. Levels of few cells are the host's.
+//! A level is cut into boxes. Each box has a layer with ghost cells around it in memory. One kernel copies ghost cells
+//! from neighbouring boxes, and another sets them at the domain's border, ahead of every half sweep, residual and
+//! interpolation. Full multigrid starts on the coarsest level, and runs a V-cycle on each finer one. The host computes
+//! levels with few cells.
 //!
-//! Not modelled: the kernels that set coefficients up on coarse levels; the lists from which CTAs read their tiles, and the
-//! table of colours: both follow from indices; the bottom solver's iterations.
+//! Not modelled: the kernels that set up coefficients on coarse levels; the lists from which CTAs read their tiles, and
+//! the colour table, because both follow from indices; the bottom solver's iterations.
 
 mod kernels;
 mod level;
@@ -22,11 +23,11 @@ use kernels::Ghosts;
 use level::{Level, Reach};
 use plain::{Plain, coefficient, inverse};
 
-/// Cells that sides of boxes are multiples of, so that there are two levels.
+/// Divisor for all box sides, in cells, so that at least two levels exist.
 const MULTIPLE: u64 = 4;
-/// Vectors that a solve touches.
+/// Number of vectors touched by a solve.
 const TOUCHED: u64 = 8;
-/// Vectors that a level has besides, in this order. Source: hpgmg-cuda, `defines.h`.
+/// Names for a level's other vectors, in this order. Source: hpgmg-cuda, `defines.h`.
 const OTHERS: [&str; 4] = ["alpha", "l1_inverse", "exact", "valid"];
 
 static PARAMETERS: [Parameter; 10] = [
@@ -102,7 +103,8 @@ static PARAMETERS: [Parameter; 10] = [
     },
 ];
 
-/// The benchmark. The levels below the finest, and so its launches, grow with the logarithm of its side.
+/// The HPGMG benchmark. The number of levels below the finest, and hence the number of launches, grows with the
+/// logarithm of the side.
 pub(crate) static HPGMG: Benchmark = Benchmark {
     name: "hpgmg",
     about: "geometric multigrid: boxes exchange ghost cells ahead of each stencil, on large levels and on tiny ones",
@@ -114,22 +116,22 @@ pub(crate) static HPGMG: Benchmark = Benchmark {
     lay_out,
 };
 
-/// Vectors of all levels, the finest first; the last is the host's.
+/// Vectors for all levels, the finest first; the last level is computed by the host.
 struct Multigrid {
-    /// Solution, and the vector that takes half sweeps and residuals.
+    /// Solution, and the temporary vector for half sweeps and residuals.
     u: [Array<f64>; 2],
-    /// Right-hand side of the finest level.
+    /// Right-hand side on the finest level.
     rhs: Array<f64>,
-    /// Right-hand side of a cycle.
+    /// Right-hand side for a cycle.
     remainder: Array<f64>,
-    /// Coefficient of the face below each cell along each axis.
+    /// Coefficient at the face below each cell along each axis.
     beta: [Array<f64>; 3],
-    /// Inverse of the operator's diagonal.
+    /// Inverse diagonal for the operator.
     inverse: Array<f64>,
-    /// The largest magnitude, as the bits of a double.
+    /// Largest magnitude, in the bit pattern for a double.
     norm: Array<u64>,
     levels: Vec<Level>,
-    /// Of each level, by reach.
+    /// Ghost-cell lists per level, indexed by reach.
     ghosts: Vec<[Ghosts; 2]>,
     smooths: u64,
     full: bool,
@@ -137,7 +139,7 @@ struct Multigrid {
     seed: u64,
 }
 
-/// Sides of a box at the scale: z, y and x in turn halved, or doubled, until their product is nearest.
+/// Box sides at the scale: z, y and x in turn are halved, or doubled, until their product is nearest to `wanted`.
 fn scaled(sides: [u64; 3], wanted: u64) -> [u64; 3] {
     let mut scaled = sides;
     for step in 0.. {
@@ -194,7 +196,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 type Done = Result<(), RecordError>;
 
 impl Multigrid {
-    /// The level of the host.
+    /// Index for the level computed by the host.
     fn last(&self) -> usize {
         self.levels.len() - 1
     }
@@ -213,7 +215,7 @@ impl Multigrid {
         self.find_residual(host, depth, rhs)
     }
 
-    /// Corrects a level by the coarser one, or starts it there where it keeps nothing.
+    /// Adds the coarser level's correction to a level. `kept` scales the old solution; with 0 the level starts anew.
     fn correct(&self, host: &mut Host<'_>, depth: usize, kept: f64) -> Done {
         if depth + 1 < self.last() {
             self.fill_ghosts(host, depth + 1, Reach::Box, self.u[0])?;
@@ -221,7 +223,7 @@ impl Multigrid {
         self.interpolate(host, depth, kept)
     }
 
-    /// A V-cycle from a level down.
+    /// Runs a V-cycle from level `depth` down.
     fn cycle(&self, host: &mut Host<'_>, depth: usize) -> Done {
         if depth == self.last() {
             self.solve_on_host(host, |plain| plain.cycle(0));
@@ -256,7 +258,7 @@ impl Multigrid {
         self.find_norm(host, self.u[1])
     }
 
-    /// The host solves for its level: it reads the right-hand side, and leaves the solution with its ghost cells.
+    /// Solves the last level on the host: reads the right-hand side, and leaves the solution with its ghost cells.
     fn solve_on_host(&self, host: &mut Host<'_>, solve: impl Fn(&mut Plain)) {
         let (level, memory) = (self.levels[self.last()], host.memory());
         let mut plain = Plain::new(level.cells(), level.scale, self.smooths);
@@ -277,7 +279,7 @@ impl Multigrid {
         f64::from(noise::unit(self.seed, self.levels[0].cells().index(place) as u64))
     }
 
-    /// Sets a vector on every level to `value(level, place in the level, whether that is a box's own cell)`.
+    /// Sets a vector on every level to `value(level, place in the level, true for a box's own cell)`.
     fn fill_levels(&self, memory: &Memory, vector: Array<f64>, value: impl Fn(&Level, [i32; 3], bool) -> f64) {
         for level in &self.levels {
             memory.fill_part(vector, level.elements(), |index| {
@@ -287,7 +289,7 @@ impl Multigrid {
         }
     }
 
-    /// The solution of the finest level in order of its cells.
+    /// Solution on the finest level, in cell order.
     fn solution(&self, memory: &Memory) -> Vec<f64> {
         let (level, u) = (&self.levels[0], memory.to_vec(self.u[0]));
         let cells = level.cells();

@@ -1,18 +1,17 @@
-//! LULESH: a blast wave in a cube of gas, by Lagrangian hydrodynamics on hexahedra.
+//! LULESH: a blast wave in a gas cube, by Lagrangian hydrodynamics on hexahedra.
 //!
-//! A step sums the forces of stress and of hourglass modes at the corners of elements and gathers them at the nodes,
-//! moves the nodes, and finds each element's strain, artificial viscosity, energy and pressure; the host takes the
-//! shortest step that any element allows. Elements reach their nodes, nodes their corners and elements their
-//! neighbours through tables.
+//! A step sums the forces from stress and hourglass modes at element corners, gathers them at the nodes, and moves the
+//! nodes. It then finds each element's strain, artificial viscosity, energy and pressure. The host picks the shortest
+//! step that any element allows. Tables map elements to nodes, nodes to corners, and elements to neighbours.
 //!
 //! Three programs share the formulas, the mesh and the reference:
 //!
-//! - `lulesh` is NVIDIA's CUDA port of LULESH 2.0 with `-s`: twelve launches a step. Two of them walk the elements
-//!   region by region.
-//! - `lulesh-unstructured` is the same port with `-u`. The mesh is numbered in shells around the blast, as its file
-//!   `sedov21oct.lmesh` is.
-//! - `lulesh-hip` is the HIP port of LULESH 1.0 in gem5-resources, which CPElide runs. It has no regions, and a kernel
-//!   for each part of the equation of state.
+//! - `lulesh` is NVIDIA's CUDA port of LULESH 2.0 with `-s`: twelve launches a step. Two of the kernels walk the
+//!   elements region by region.
+//! - `lulesh-unstructured` is the CUDA port with `-u`. The mesh is numbered in shells around the blast, as in the
+//!   port's file `sedov21oct.lmesh`.
+//! - `lulesh-hip` is the HIP port of LULESH 1.0 in gem5-resources, run by CPElide. It has no regions, and a kernel for
+//!   each part in the equation of state.
 
 mod fused;
 mod kernels;
@@ -32,9 +31,9 @@ use fused::Fused;
 use mesh::{CORNERS, FACES, Mesh, Order};
 use separate::Separate;
 
-/// Side of the box along z. Source: LULESH 2.0 (`BuildMesh`).
+/// Box side along z. Source: LULESH 2.0 (`BuildMesh`).
 const SIDE: f64 = 1.125;
-/// Energy of the blast for 45 elements along the side. Source: LULESH 2.0 (`ebase`).
+/// Blast energy for 45 elements along the side. Source: LULESH 2.0 (`ebase`).
 const BLAST: f64 = 3.948_746e7;
 
 const fn steps(default: &'static str, source: &'static str) -> Parameter {
@@ -51,7 +50,7 @@ const fn side(default: &'static str, source: &'static str) -> Parameter {
     }
 }
 
-/// Regions of materials.
+/// Parameter for the number of material regions.
 const REGIONS: Parameter = Parameter {
     name: "regions",
     kind: Kind::Count { low: 1, high: 100 },
@@ -80,7 +79,7 @@ static HIP: [Parameter; 2] = [
     ),
 ];
 
-/// LULESH 2.0 on a regular numbering.
+/// LULESH 2.0 with regular numbering.
 pub(crate) static LULESH: Benchmark = Benchmark {
     name: "lulesh",
     about: "Lagrangian hydrodynamics: gathers between elements and nodes, and elements in the order of regions",
@@ -123,7 +122,7 @@ pub(crate) static LULESH_HIP: Benchmark = Benchmark {
 type Field = Array<f64>;
 type Done = Result<(), RecordError>;
 
-/// The kernels of a program, with the arrays that no other has.
+/// A program's kernels, with the arrays that no other version has.
 enum Version {
     /// LULESH 2.0 in CUDA.
     Fused(Fused),
@@ -133,16 +132,16 @@ enum Version {
 
 struct Domain {
     mesh: Mesh,
-    /// `[corner][element]`
+    /// Node index for each corner: `[corner][element]`
     nodes_of: Array<i32>,
-    /// `[face][element]`
+    /// Neighbouring element beyond each face: `[face][element]`
     beyond: Array<i32>,
-    /// Bit by face: it is a border.
+    /// Bit mask by face: set for border faces.
     borders: Array<u32>,
-    /// Corners around each node.
+    /// Number of element corners around each node.
     counts: Array<i32>,
     corners: Array<i32>,
-    /// Nodes on the plane of symmetry across each axis.
+    /// Nodes on the symmetry plane across each axis.
     symmetry: [Array<i32>; 3],
     place: [Field; 3],
     velocity: [Field; 3],
@@ -151,7 +150,7 @@ struct Domain {
     node_mass: Field,
     /// `[corner][element]`, along each axis.
     corner_force: [Field; 3],
-    /// Volume at the start, relative volume, and the next one.
+    /// Initial volume, current relative volume, and next relative volume.
     reference_volume: Field,
     volume: Field,
     new_volume: Field,
@@ -168,24 +167,24 @@ struct Domain {
     quadratic: Field,
     gradients: [Field; 3],
     lengths: [Field; 3],
-    /// Longest steps that the elements of a CTA allow.
+    /// Longest steps allowed by the elements in each CTA.
     limits: [Field; 2],
     version: Version,
-    /// What `symmetry` holds.
+    /// Host copy with the contents of `symmetry`.
     held: [Vec<i32>; 3],
     /// Elements along z.
     side: i32,
     steps: u64,
 }
 
-/// Lists of the nodes on the planes of symmetry. Planes across x and y have the axis that does not scale.
+/// Adds the node lists for the symmetry planes. Planes across x and y contain the axis that does not scale.
 fn lists(memory: &mut Memory, held: &[Vec<i32>; 3]) -> [Array<i32>; 3] {
     let mut list = |name: &str, axis: usize, scaling| memory.array(name, held[axis].len() as u64, scaling);
     [list("symmetry_x", 0, Scaling::Root), list("symmetry_y", 1, Scaling::Root), list("symmetry_z", 2, Scaling::Scales)]
 }
 
 impl Domain {
-    /// Adds all arrays; those of LULESH 2.0 where there are regions.
+    /// Adds all arrays; LULESH 2.0's arrays if regions are given.
     fn lay_out(
         name: &'static str,
         request: &mut Request,
@@ -262,17 +261,17 @@ impl Domain {
         })
     }
 
-    /// Volume of each element at the start.
+    /// Initial volume per element.
     fn start_volume(&self) -> f64 {
         (SIDE / f64::from(self.side)).powi(3)
     }
 
-    /// Energy of the first element at the start.
+    /// Initial energy in the first element.
     fn blast(&self) -> f64 {
         BLAST * (f64::from(self.side) / 45.0).powi(3)
     }
 
-    /// The first step in time.
+    /// Initial time step.
     fn first_step(&self) -> f64 {
         0.5 * self.start_volume().cbrt() / (2.0 * self.blast()).sqrt()
     }

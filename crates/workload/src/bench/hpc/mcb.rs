@@ -1,10 +1,10 @@
-//! MCB, the Monte Carlo benchmark: particles that fly, scatter and are absorbed in a square mesh.
+//! MCB, the Monte Carlo benchmark: particles fly, scatter and are absorbed in a square mesh.
 //!
-//! A thread takes a particle from event to event - a collision, the side of its cell, the end of the time step - and
-//! adds to the tallies of the cells on its way. Particles lie in no order, so tallies and cross sections are gathered
+//! A thread follows a particle from event to event - a collision, the cell's side, the end of the time step - and adds
+//! to the tallies in the cells on its path. Particles lie in random order, so tallies and cross sections are gathered
 //! and scattered.
 //!
-//! Tallies are integers, fractions of a particle's weight in 2^20ths, so that sums do not depend on their order.
+//! Tallies are integers, in units of 2^-20 particle weights, so that sums do not depend on their order.
 
 use crate::bench::benchmark::{Benchmark, where_on};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -14,19 +14,19 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA. Source: NUMA-GPU, Table 2: 5001 CTAs, one more than 1,280,000 particles fill.
+/// Threads per CTA. Source: NUMA-GPU, Table 2: 5001 CTAs, one more than 1,280,000 particles fill.
 const THREADS: u32 = 256;
-/// Parts of a weight that tallies count. Source: assumed; a sum of 2^40 weights fits 64 bits.
+/// Tally units per particle weight. Source: assumed; a sum over 2^40 weights fits 64 bits.
 const PARTS: f64 = (1 << 20) as f64;
-/// Mean collisions on the way through a cell, lowest and highest. Source: assumed, neither void nor opaque.
+/// Mean number of collisions on the path through a cell, lowest and highest. Source: assumed, neither void nor opaque.
 const COLLISIONS: (f64, f64) = (0.2, 1.0);
-/// Share of collisions that absorb. Source: assumed.
+/// Fraction of collisions that absorb. Source: assumed.
 const ABSORBED: f64 = 0.1;
-/// Sides of a cell that a particle can fly in a time step. Source: assumed.
+/// Distance, in cell sides, that a particle can fly in a time step. Source: assumed.
 const REACH: f64 = 4.0;
-/// Tallies of a cell: absorbed weight, track length, collisions, weight at the end of the step.
+/// Tallies per cell: absorbed weight, track length, collisions, weight at the end of the step.
 const TALLIES: i32 = 4;
-/// Relaxed sums that CTAs of all GPUs add to.
+/// Memory order for tally sums: relaxed, at system scope, because CTAs on all GPUs add to them.
 const SUMS: Order = Order::relaxed(Scope::Sys);
 
 static PARAMETERS: [Parameter; 3] = [
@@ -53,7 +53,7 @@ static PARAMETERS: [Parameter; 3] = [
     },
 ];
 
-/// The benchmark.
+/// The MCB benchmark.
 pub(crate) static MCB: Benchmark = Benchmark {
     name: "mcb",
     about: "Monte Carlo transport: divergent histories, tallies scattered by atomics",
@@ -64,7 +64,7 @@ pub(crate) static MCB: Benchmark = Benchmark {
     lay_out,
 };
 
-/// Real and whole fields of a particle, as MCB's particles have them.
+/// Real and integer particle fields, as in MCB's particles.
 const REALS: [&str; 11] =
     ["x", "y", "along_x", "along_y", "along_z", "energy", "weight", "speed", "left", "age", "path"];
 const WHOLES: [&str; 6] = ["cell", "state", "segments", "collisions", "id", "breed"];
@@ -72,15 +72,15 @@ const WHOLES: [&str; 6] = ["cell", "state", "segments", "collisions", "id", "bre
 struct Transport {
     reals: [Array<f64>; REALS.len()],
     wholes: [Array<u32>; WHOLES.len()],
-    /// State of each particle's random numbers.
+    /// Random-number state per particle.
     random: Array<u64>,
     /// Mean free paths to the next collision.
     optical: Array<f64>,
-    /// Collisions on the length of a cell's side.
+    /// Collisions per cell side length.
     opacity: Array<f64>,
-    /// [`TALLIES`] of each cell.
+    /// [`TALLIES`] values per cell.
     tally: Array<u64>,
-    /// Weight that left the mesh.
+    /// Total weight that left the mesh.
     escaped: Array<u64>,
     side: i32,
     steps: u64,
@@ -106,22 +106,22 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// States of a particle: under way, or gone.
+/// Particle states: in flight, or gone.
 const ALIVE: u32 = 1;
 const GONE: u32 = 0;
 
-/// A particle.
+/// State of one particle.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Particle {
     place: [f64; 2],
     direction: [f64; 3],
     energy: f64,
     weight: f64,
-    /// Sides of a cell flown in a time step.
+    /// Cell sides flown per time step.
     speed: f64,
-    /// Rest of the time step.
+    /// Remaining part of the time step.
     left: f64,
-    /// Time steps lived, and sides of cells flown.
+    /// Age in time steps, and path length in cell sides.
     age: f64,
     path: f64,
     /// Mean free paths to the next collision.
@@ -133,7 +133,7 @@ struct Particle {
     collisions: u32,
 }
 
-/// How a segment ends.
+/// Event that ends a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum End {
     #[default]
@@ -144,19 +144,20 @@ enum End {
     Escaped,
 }
 
-/// A segment of a history: what the cell it lies in receives.
+/// A segment in a particle's history: the contribution to the cell that contains it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Segment {
     end: End,
     length: f64,
 }
 
-/// The negative logarithm of a number above 0 and at most 1, from its bits: the same on every machine.
+/// Negative logarithm for a number above 0 and at most 1, computed from its bits, so that every machine gives an equal
+/// result.
 fn minus_log(number: f64) -> f64 {
     let bits = number.to_bits();
     let exponent = (bits >> 52) as i32 - 1023;
     let mantissa = f64::from_bits(bits & ((1 << 52) - 1) | 1023 << 52);
-    // ln m = 2 artanh((m - 1) / (m + 1)), whose argument is at most a third.
+    // Series ln m = 2 artanh((m - 1) / (m + 1)); the argument is at most a third.
     let ratio = (mantissa - 1.0) / (mantissa + 1.0);
     let square = ratio * ratio;
     let series = (0..16).rev().fold(0.0, |sum, term| sum * square + 1.0 / f64::from(2 * term + 1));
@@ -164,13 +165,13 @@ fn minus_log(number: f64) -> f64 {
 }
 
 impl Particle {
-    /// The next random number, above 0 and at most 1. Source: Steele, Lea and Flood, OOPSLA 2014 (SplitMix64).
+    /// Draws the next random number, above 0 and at most 1. Source: Steele, Lea and Flood, OOPSLA 2014 (SplitMix64).
     fn draw(&mut self) -> f64 {
         self.random = self.random.wrapping_add(1);
         ((noise::noise(self.random, 0) >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A direction, all alike. Source: Marsaglia, 1972: without sines.
+    /// Draws a uniformly distributed direction. Source: Marsaglia, 1972: without sines.
     fn turn(&mut self) {
         loop {
             let (u, v) = (2.0 * self.draw() - 1.0, 2.0 * self.draw() - 1.0);
@@ -183,7 +184,7 @@ impl Particle {
         }
     }
 
-    /// The particle at the start of the first step.
+    /// Builds the particle at the start of the first step.
     fn born(id: u64, side: i32, seed: u64) -> Particle {
         let mut particle = Particle {
             random: noise::noise(seed, id),
@@ -200,7 +201,7 @@ impl Particle {
         particle
     }
 
-    /// Distance to the side of the cell that it flies to, and the axis across.
+    /// Distance to the cell side ahead, and the axis across that side.
     fn boundary(&self) -> (f64, usize) {
         let along = [0, 1].map(|axis| {
             let direction = self.direction[axis];
@@ -210,7 +211,7 @@ impl Particle {
         if along[0] <= along[1] { (along[0], 0) } else { (along[1], 1) }
     }
 
-    /// Flies to the next event.
+    /// Flies to the next event, and returns the segment flown.
     fn advance(&mut self, opacity: f64, side: i32) -> Segment {
         let (boundary, axis) = self.boundary();
         let (collision, census) = (self.optical / opacity, self.left * self.speed);
@@ -244,7 +245,7 @@ impl Particle {
         End::Scattered
     }
 
-    /// Goes to the next cell; the low sides of the mesh are mirrors, the high ones are open.
+    /// Moves to the next cell; the low sides of the mesh are mirrors, the high sides are open.
     fn cross(&mut self, axis: usize, side: i32) -> End {
         let next = self.cell[axis] + if self.direction[axis] > 0.0 { 1 } else { -1 };
         self.place[axis] = f64::from(self.cell[axis].max(next));
@@ -259,7 +260,7 @@ impl Particle {
         End::Crossed
     }
 
-    /// What a segment adds to the tallies of its cell.
+    /// Contributions from a segment to its cell's tallies.
     fn shares(&self, segment: Segment) -> [u64; TALLIES as usize] {
         let parts = |share: f64| (share * PARTS) as u64;
         let of = |ends: &[End]| ends.contains(&segment.end);
@@ -277,7 +278,7 @@ impl Transport {
         self.random.len()
     }
 
-    /// The cell with its place in the mesh.
+    /// Cell index for coordinates in the mesh.
     fn cell(&self, [x, y]: [i32; 2]) -> i32 {
         y * self.side + x
     }
@@ -301,7 +302,7 @@ impl Transport {
         });
     }
 
-    /// Events until the end of each lane's step.
+    /// Processes events until each lane's step ends.
     fn track(&self, warp: &mut Warp<'_>, particle: &mut Lanes<Particle>) {
         let mut under_way = where_on(warp, |_| true);
         while warp.any(under_way) {
@@ -309,7 +310,7 @@ impl Transport {
                 let cell = particle.map(|particle| self.cell(particle.cell));
                 let cell = warp.compute(ComputeClass::Int, 2, cell);
                 let opacity = warp.load(self.opacity, cell);
-                // Three distances with a division each, the flight, and for a collision its random numbers.
+                // Three distances with a division each, the flight, and random numbers for a collision.
                 let opacity = warp.compute(ComputeClass::Fp64, 60, opacity);
                 let moved = where_on(warp, |lane| {
                     let mut moved = particle.lane(lane);
@@ -340,7 +341,7 @@ impl Transport {
         });
     }
 
-    /// The particle of each lane, its time step ahead of it.
+    /// Loads each lane's particle, with its whole time step ahead.
     fn take(&self, warp: &mut Warp<'_>, at: Lanes<i32>) -> Lanes<Particle> {
         let reals = self.reals.map(|field| warp.load(field, at));
         let wholes = self.wholes.map(|field| warp.load(field, at));
@@ -370,7 +371,7 @@ impl Transport {
         })
     }
 
-    /// Stores what of a particle has changed.
+    /// Stores the particle fields that can change.
     fn put(&self, warp: &mut Warp<'_>, at: Lanes<i32>, particle: Lanes<Particle>) {
         for field in [0, 1, 2, 3, 4, 8, 9, 10] {
             warp.store(self.reals[field], at, particle.map(|particle| particle.reals()[field]));
@@ -388,7 +389,7 @@ impl Transport {
 }
 
 impl Particle {
-    /// Its fields in the order of [`REALS`].
+    /// Real fields in the order of [`REALS`].
     fn reals(&self) -> [f64; REALS.len()] {
         let ([x, y], [along_x, along_y, along_z]) = (self.place, self.direction);
         [x, y, along_x, along_y, along_z, self.energy, self.weight, self.speed, self.left, self.age, self.path]
@@ -427,7 +428,7 @@ impl Instance for Transport {
         Ok(())
     }
 
-    /// Every particle on its own, one after the other.
+    /// Follows every particle separately, in id order, and compares fields and tallies.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let mut tally = vec![0; self.tally.len() as usize];
         let mut escaped = 0;

@@ -1,8 +1,8 @@
 //! miniAMR: a stencil on blocks of cells that split and merge as an object moves through the mesh.
 //!
-//! A stage fills the ghost cells of all blocks, one kernel an axis, from neighbours of the same, twice or half
-//! the size, and then averages each cell with its six neighbours. The object moves behind each time step. Behind every fifth
-//! the mesh follows it, and two kernels fill the blocks that merged and split.
+//! A stage fills all blocks' ghost cells, with one kernel per axis, from neighbours at equal, double or half size. It
+//! then averages each cell with its six neighbours. The object moves after each time step. After every fifth step the
+//! mesh follows it, and two kernels fill the merged and split blocks.
 //!
 //! Not modelled: miniAMR's checksums.
 
@@ -22,15 +22,15 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Threads of a CTA, which has one variable of one block. Source: assumed, the usual size.
+/// Threads per CTA; a CTA handles one variable in one block. Source: assumed, the usual size.
 const THREADS: u32 = 256;
-/// Radius of the object, as a fraction of a root block times the root of the roots of a plane. Source: assumed,
-/// so that a quarter of the mesh is refined.
+/// Radius of the object: a fraction of the root block's side, multiplied by the square root of the number of root
+/// blocks in a plane. Source: assumed; a quarter of the mesh is then refined.
 const RADIUS: f64 = 0.28;
-/// Motion of the object along x and y in a time step, as a fraction of the mesh. Source: assumed, so that in five steps it
-/// leaves and enters blocks even where four of them span the mesh; miniAMR's README has examples of 0.025 to 0.04.
+/// Object motion along x and y per time step, as a fraction of the mesh. Source: assumed; in five steps the object
+/// leaves and enters blocks even if four blocks span the mesh. Examples in miniAMR's README have 0.025 to 0.04.
 const MOTION: [f64; 2] = [0.026, 0.014];
-/// Words of an entry of the list of changes: a large block and its eight parts.
+/// Words per entry in the change list: a large block and its eight parts.
 const CHANGE: i32 = 9;
 
 static PARAMETERS: [Parameter; 10] = [
@@ -106,7 +106,7 @@ static PARAMETERS: [Parameter; 10] = [
     },
 ];
 
-/// The benchmark.
+/// The miniAMR benchmark.
 pub(crate) static MINIAMR: Benchmark = Benchmark {
     name: "miniamr",
     about: "stencil on an adaptive mesh of blocks: ghost cells from neighbours of other sizes, splits and merges",
@@ -118,13 +118,13 @@ pub(crate) static MINIAMR: Benchmark = Benchmark {
 };
 
 struct Blocks {
-    /// `[slot][variable][z][y][x]` with one ghost cell around.
+    /// Cell values, `[slot][variable][z][y][x]`, with one ghost cell on each side.
     cells: Array<f64>,
     /// Slots in use, ascending.
     active: Array<u32>,
-    /// `[slot][face][4]`: kinds and slots of neighbours.
+    /// `[slot][face][4]`: neighbour kinds and slots.
     neighbours: Array<u32>,
-    /// Slots of blocks that split or merge, and of their parts.
+    /// Slots for blocks that split or merge, and for their parts.
     changes: Array<u32>,
     roots: Cells,
     side: i32,
@@ -164,24 +164,24 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 type Done = Result<(), RecordError>;
 
 impl Blocks {
-    /// Cells of one variable of a block, with ghosts.
+    /// Cells per variable in a block, with ghosts.
     fn padded(&self) -> Cells {
         let side = self.side + 2;
         Cells { x: side, y: side, z: side }
     }
 
-    /// Cells of one variable of a block, without ghosts.
+    /// Cells per variable in a block, without ghosts.
     fn inner(&self) -> Cells {
         Cells { x: self.side, y: self.side, z: self.side }
     }
 
-    /// Index in `cells` of the first cell of a variable of a block.
+    /// Index in `cells` for the first cell of a block's variable.
     fn base(&self, warp: &mut Warp<'_>, slot: Lanes<u32>, variable: i32) -> Lanes<i32> {
         let first = (slot.cast::<i32>() * self.variables + variable) * self.padded().count();
         warp.compute(ComputeClass::Int, 2, first)
     }
 
-    /// Runs `body(warp, item)` for the warp's share of `count` items, a CTA's width at a time.
+    /// Runs `body(warp, item)` for the warp's share among `count` items, a CTA width at a time.
     fn each(warp: &mut Warp<'_>, count: i32, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
         for start in (0..count).step_by(THREADS as usize) {
             let item = warp.compute(ComputeClass::Int, 1, warp.thread() + start);
@@ -189,7 +189,7 @@ impl Blocks {
         }
     }
 
-    /// Fills the ghost cells on both faces across `axis` of one variable of one block.
+    /// Fills the ghost cells on both faces across `axis`, for one variable in one block.
     fn exchange(&self, cta: &mut Cta<'_>, axis: usize) {
         let (entry, variable) = self.share(cta);
         let face_cells = self.side * self.side;
@@ -213,17 +213,17 @@ impl Blocks {
         });
     }
 
-    /// Index of a cell, given with its ghosts' offset, of a variable of a block.
+    /// Index for a cell in a block's variable; coordinates include the ghost offset.
     fn cell(&self, warp: &mut Warp<'_>, slot: Lanes<u32>, variable: i32, place: [Lanes<i32>; 3]) -> Lanes<i32> {
         self.padded().indices(warp, place) + self.base(warp, slot, variable)
     }
 
-    /// The layer of a neighbour's cells that touches the face.
+    /// Layer in the neighbour's cells that touches the face.
     fn facing(&self, ghost: &Ghost) -> Lanes<i32> {
         ghost.low.select(Lanes::all(self.side), Lanes::all(1))
     }
 
-    /// A ghost cell takes the value of the neighbour's cell around it, or at the border of the block's own.
+    /// Copies a ghost cell's value from the neighbour's cell around it, or at the border from the block's own cell.
     fn copy_ghost(&self, warp: &mut Warp<'_>, ghost: &Ghost, kind: Lanes<u32>, to: Lanes<i32>) {
         let border = kind.eq(BORDER);
         let own = ghost.low.select(Lanes::all(1), Lanes::all(self.side));
@@ -239,7 +239,7 @@ impl Blocks {
         warp.store(self.cells, to, value);
     }
 
-    /// A ghost cell takes the mean of four cells of one of the finer neighbours.
+    /// Sets a ghost cell to the mean over four cells in a finer neighbour.
     fn mean_ghost(&self, warp: &mut Warp<'_>, ghost: &Ghost, to: Lanes<i32>) {
         let half = self.side / 2;
         let [u, v] = ghost.at;
@@ -257,13 +257,13 @@ impl Blocks {
         warp.store(self.cells, to, mean);
     }
 
-    /// Entry in the list of blocks, and variable, that a CTA is about.
+    /// List entry and variable that a CTA handles.
     fn share(&self, cta: &Cta<'_>) -> (i32, i32) {
         let index = cta.index() as i32;
         (index / self.variables, index % self.variables)
     }
 
-    /// Each cell becomes the mean of itself and its six neighbours.
+    /// Replaces each cell by the mean over itself and its six neighbours.
     fn stencil(&self, cta: &mut Cta<'_>) {
         let (entry, variable) = self.share(cta);
         let (row, plane) = (self.padded().x, self.padded().x * self.padded().y);
@@ -291,13 +291,13 @@ impl Blocks {
         });
     }
 
-    /// Position in a padded variable of a cell counted without ghosts.
+    /// Position in a padded variable for a cell counted without ghosts.
     fn inside(&self, warp: &mut Warp<'_>, cell: Lanes<i32>) -> Lanes<i32> {
         let place = self.inner().places(warp, cell).map(|at| at + 1);
         self.padded().indices(warp, place)
     }
 
-    /// Fills one part of a block that split: each cell has the value of the cell around it.
+    /// Fills one part after a split: each cell gets the value from the large cell around it.
     fn split(&self, cta: &mut Cta<'_>) {
         let (entry, variable) = self.share(cta);
         let (change, octant) = (entry / 8, entry % 8);
@@ -317,7 +317,7 @@ impl Blocks {
         });
     }
 
-    /// Fills a block that eight became: each cell has the mean of the eight inside it.
+    /// Fills a block merged from eight: each cell gets the mean over the eight small cells inside it.
     fn merge(&self, cta: &mut Cta<'_>) {
         let (change, variable) = self.share(cta);
         let half = self.side / 2;
@@ -343,7 +343,7 @@ impl Blocks {
         });
     }
 
-    /// Runs a kernel with a CTA for each variable of each of `count` entries of a list.
+    /// Runs a kernel with a CTA for each variable in each of the list's `count` entries.
     fn launch(&self, host: &mut Host<'_>, name: &str, count: usize, kernel: impl Fn(&mut Cta<'_>) + Sync) -> Done {
         if count == 0 {
             return Ok(());
@@ -351,7 +351,7 @@ impl Blocks {
         host.launch(Grid::new(name, count as u64 * self.variables as u64, THREADS), kernel)
     }
 
-    /// Puts the list of changes where kernels find it.
+    /// Writes the change list, and copies it to the device.
     fn announce(&self, host: &mut Host<'_>, changes: &[Change]) {
         for (entry, change) in (0..).zip(changes) {
             for (word, slot) in (0..).zip([change.whole].into_iter().chain(change.parts)) {
@@ -361,7 +361,7 @@ impl Blocks {
         host.copy_to_device(self.changes);
     }
 
-    /// The mesh follows the object.
+    /// Adapts the mesh to the object's position after `step`.
     fn adapt(&self, host: &mut Host<'_>, mesh: &mut Octree, step: u64) -> Done {
         let [merges, splits] = mesh.adapt(|place| self.wanted(place, step));
         self.announce(host, &merges);
@@ -374,7 +374,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Writes the lists of blocks and neighbours.
+    /// Writes the block list and the neighbour list.
     fn describe(&self, memory: &Memory, mesh: &Octree) {
         for (entry, slot) in (0..).zip(mesh.active()) {
             memory.write(self.active, entry, slot);
@@ -389,14 +389,15 @@ impl Blocks {
         }
     }
 
-    /// The mesh before the first step: adapted as often as blocks may split.
+    /// Mesh before the first step: adapted once per refinement level.
     fn first_mesh(&self) -> Octree {
         let mut mesh = Octree::new(self.roots, self.levels, self.active.len() as u32);
         (0..self.levels).for_each(|_| _ = mesh.adapt(|place| self.wanted(place, 0)));
         mesh
     }
 
-    /// Whether the middle of a block lies in the object, a cylinder along z that moves around in the mesh, after `step` steps.
+    /// True if a block's middle lies in the object after `step` steps. The object is a cylinder along z that moves
+    /// around in the mesh.
     fn wanted(&self, place: Place, step: u64) -> bool {
         let sides = [self.roots.x, self.roots.y].map(f64::from);
         let apart = [0, 1].map(|axis| {
@@ -407,12 +408,12 @@ impl Blocks {
         apart[0].powi(2) + apart[1].powi(2) < RADIUS.powi(2) * sides[0] * sides[1]
     }
 
-    /// Value of a cell of the first mesh, by its index in storage.
+    /// Initial value for a cell in the first mesh, by storage index.
     fn start(&self, index: u64) -> f64 {
         1.0 + f64::from(noise::unit(self.seed, index))
     }
 
-    /// Index in storage of a cell without ghosts.
+    /// Storage index for a cell counted without ghosts.
     fn stored(&self, slot: u32, variable: i32, cell: i32) -> u64 {
         let inside = self.padded().index(self.inner().place(cell).map(|at| at + 1));
         (u64::from(slot) * self.variables as u64 + variable as u64) * self.padded().count() as u64 + inside as u64

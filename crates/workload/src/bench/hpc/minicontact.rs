@@ -1,10 +1,11 @@
 //! MiniContact: two meshed surfaces that slide and press on each other.
 //!
-//! Each step sorts the facets of one surface into bins (count, prefix sum, fill) and looks up for each node of the
-//! other the facet that it touches. It scatters penalty forces to the nodes of both, and moves all nodes. These are
-//! seven dependent kernels of gathers and scatters.
+//! Each step sorts one surface's facets into bins (count, prefix sum, fill), and finds the facet touched by each node
+//! on the other surface. It scatters penalty forces to the nodes on both surfaces, and moves all nodes. The seven
+//! dependent kernels gather and scatter.
 //!
-//! All quantities are integers: coordinates in 4096ths of a facet's side, so that forces sum in any order.
+//! All quantities are integers: coordinates in 4096ths of a facet's side, so that the sum of forces does not depend on
+//! order.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::cells::Cells;
@@ -15,22 +16,21 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA that sums the counts of bins. Source: assumed, as those of the others.
+/// Threads per CTA in the kernels that sum bin counts. Source: assumed, as for the other kernels.
 const THREADS: u32 = 128;
-/// Side of a facet in units of length.
+/// Facet side, in units of length.
 const SIDE: i64 = 4096;
-/// Sides of a bin in units of length: two facets. Source: assumed, so that 3 × 3 bins hold all that a node may
-/// touch.
+/// Bin side, in units of length: two facets. Source: assumed; 3 × 3 bins then hold all facets that a node may touch.
 const BIN: i64 = 2 * SIDE;
-/// Largest displacement of a node from its regular place. Source: assumed, a distorted but valid mesh.
+/// Largest node displacement from its regular position. Source: assumed, a distorted but valid mesh.
 const JITTER: i64 = 900;
-/// Motion of the upper surface in one step along x and y. Source: assumed, a tenth of a facet.
+/// Motion of the upper surface per step along x and y. Source: assumed, a tenth of a facet.
 const SLIDE: [i64; 2] = [410, 270];
-/// Distance by which the upper surface is shifted at the start. Source: assumed; not a multiple of the facet.
+/// Initial shift of the upper surface along x and y. Source: assumed; not a multiple of the facet.
 const OFFSET: [i64; 2] = [1400, 2300];
-/// Fraction of the depth of penetration that a step's impulse takes away. Source: assumed.
+/// Divisor for the penetration depth: the fraction removed by one step's impulse. Source: assumed.
 const STIFFNESS: i64 = 8;
-/// No facet is touched.
+/// Marker for a node that touches no facet.
 const NONE: u64 = u64::MAX;
 
 static PARAMETERS: [Parameter; 4] = [
@@ -64,7 +64,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The MiniContact benchmark.
 pub(crate) static MINICONTACT: Benchmark = Benchmark {
     name: "minicontact",
     about: "contact of two surfaces: sorting into bins, searches, forces scattered by atomics",
@@ -76,26 +76,26 @@ pub(crate) static MINICONTACT: Benchmark = Benchmark {
 };
 
 struct Surfaces {
-    /// Coordinates, velocities and forces of the nodes of the lower surface, then of the upper.
+    /// Node coordinates, velocities and forces: the lower surface first, then the upper.
     place: [Array<i64>; 3],
     velocity: [Array<i64>; 3],
     force: [Array<i64>; 3],
-    /// Four nodes of each facet of the lower surface.
+    /// Four corner nodes per facet on the lower surface.
     corners: Array<u32>,
-    /// Least x, least y, largest x, largest y of each facet.
+    /// Least x, least y, largest x, largest y per facet.
     bounds: Array<i32>,
-    /// Bin of each facet.
+    /// Bin per facet.
     bin: Array<u32>,
-    /// Facets of each bin; its first facet in `sorted`, and one more; where the next goes.
+    /// Facet count per bin; the bin's first index in `sorted`, with one more at the end; the bin's next free index.
     count: Array<u32>,
     first: Array<u32>,
     next: Array<u32>,
-    /// Facets before each block of bins.
+    /// Number of facets before each block of bins.
     blocks: Array<u32>,
     sorted: Array<u32>,
-    /// What each upper node touches: depth × 2^32 + facet.
+    /// Contact per upper node: depth × 2^32 + facet.
     contact: Array<u64>,
-    /// Facets of a surface.
+    /// Facet grid of a surface.
     facets: Cells,
     bins: Cells,
     steps: u64,
@@ -142,11 +142,11 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 
 type Done = Result<(), RecordError>;
 
-/// The order of sums that CTAs of all GPUs add to.
+/// Memory order for sums to which CTAs on all GPUs add.
 const SUMS: Order = Order::relaxed(Scope::Sys);
 
 impl Surfaces {
-    /// The grid of nodes of a surface.
+    /// Node grid of a surface.
     fn nodes(&self) -> Cells {
         Cells { x: self.facets.x + 1, y: self.facets.y + 1, z: 1 }
     }
@@ -163,17 +163,17 @@ impl Surfaces {
         host.launch(Grid::new(name, ctas, self.threads), |cta| each_thread(cta, count, &body))
     }
 
-    /// Corners of a facet.
+    /// Loads the corner nodes of a facet.
     fn corners(&self, warp: &mut Warp<'_>, facet: Lanes<i32>) -> [Lanes<u32>; 4] {
         warp.load_vector(self.corners, facet * 4)
     }
 
-    /// The bin along an axis of a coordinate; beyond the surface, the last.
+    /// Bin index along an axis for a coordinate; beyond the surface, the last bin.
     fn bin_along(at: i64, bins: i32) -> i32 {
         (at / BIN).clamp(0, i64::from(bins) - 1) as i32
     }
 
-    /// Bounds of a facet, and the bin of its middle.
+    /// Finds a facet's bounds and the bin that contains its middle, and counts it there.
     fn bound(&self, warp: &mut Warp<'_>, facet: Lanes<i32>) {
         let corners = self.corners(warp, facet);
         let mut low = [Lanes::all(0); 2];
@@ -198,8 +198,8 @@ impl Surfaces {
         warp.compute(ComputeClass::Int, 6, [x, y, Lanes::all(0)])
     }
 
-    /// Prefix sums of `counts[start..end]`, a thread an entry, to `sums`; returns the sum of all. `carry` comes
-    /// before the first.
+    /// Writes prefix sums over `counts[start..end]`, an entry per thread, to `sums`; returns the total. `carry` is
+    /// added to every sum.
     fn scan(cta: &mut Cta<'_>, [counts, sums]: [Array<u32>; 2], start: i32, end: i32, carry: u32) -> u32 {
         let mut tables = [cta.shared::<u32>(THREADS as usize), cta.shared::<u32>(THREADS as usize)];
         let mut own = Vec::new();
@@ -242,7 +242,7 @@ impl Surfaces {
         tables[0].values()[THREADS as usize - 1]
     }
 
-    /// Prefix sums of the bins' counts: of each block, of the blocks, and both together.
+    /// Prefix sums over the bins' counts: within each block, over the blocks, and both together.
     fn find_firsts(&self, host: &mut Host<'_>) -> Done {
         let (bins, blocks, threads) = (self.bins.count(), self.blocks.len() as i32, THREADS as i32);
         let shared_bytes = 2 * 4 * THREADS;
@@ -268,7 +268,7 @@ impl Surfaces {
         })
     }
 
-    /// Each facet takes the next place of its bin; their order in a bin decides nothing.
+    /// Puts each facet at the next free index in its bin; the order within a bin does not affect results.
     fn fill_bins(&self, host: &mut Host<'_>) -> Done {
         let facets = self.facets.count();
         let ctas = (facets as u64).div_ceil(u64::from(self.threads));
@@ -281,7 +281,7 @@ impl Surfaces {
         })
     }
 
-    /// The facet closest above or below a node of the upper surface, from the 3 × 3 bins around it.
+    /// Finds the facet closest above or below a node on the upper surface, from the 3 × 3 bins around it.
     fn search(&self, warp: &mut Warp<'_>, index: Lanes<i32>) {
         let node = index + self.nodes().count();
         let at = [0, 1].map(|axis| warp.load(self.place[axis], node));
@@ -292,7 +292,7 @@ impl Surfaces {
         for row in -1..=1 {
             let y = y + row;
             warp.when(y.ge(0) & y.lt(self.bins.y), |warp| {
-                // Bins of a row lie side by side, and so do their facets.
+                // Bins in a row are adjacent, and so are their facets.
                 let first = self.bins.indices(warp, [left, y, Lanes::all(0)]);
                 let last = self.bins.indices(warp, [right, y, Lanes::all(0)]);
                 let first = warp.load(self.first, first);
@@ -314,14 +314,14 @@ impl Surfaces {
         warp.store(self.contact, index, closest);
     }
 
-    /// Height of a node above the middle of a facet.
+    /// Height of a node above a facet's middle.
     fn gap(&self, warp: &mut Warp<'_>, facet: Lanes<i32>, height: Lanes<i64>) -> Lanes<i64> {
         let corners = self.corners(warp, facet);
         let [a, b, c, d] = corners.map(|corner| warp.load(self.place[2], corner));
         warp.compute(ComputeClass::Int, 5, height - (a + b + c + d) / 4)
     }
 
-    /// A node below its facet is pushed up, and the facet's corners down.
+    /// Pushes a node below its facet up, and the facet's corners down.
     fn push(&self, warp: &mut Warp<'_>, index: Lanes<i32>) {
         let contact = warp.load(self.contact, index);
         warp.when(contact.ne(NONE), |warp| {
@@ -350,7 +350,7 @@ impl Surfaces {
         }
     }
 
-    /// Coordinates and velocities of a node of the lower (0) or upper (1) surface at the start.
+    /// Initial coordinates and velocities for a node on the lower (0) or upper (1) surface.
     fn start(&self, surface: u64, node: i32) -> [[i64; 3]; 2] {
         let [x, y, _] = self.nodes().place(node).map(i64::from);
         let jitter = |axis: u64| {
@@ -368,13 +368,13 @@ impl Surfaces {
         [[0, 0], [1, 0], [1, 1], [0, 1]].map(|[right, up]| self.nodes().index([x + right, y + up, 0]))
     }
 
-    /// All nodes at the start: the lower surface's, then the upper's.
+    /// All nodes at the start: the lower surface first, then the upper.
     fn each_node(&self) -> impl Iterator<Item = [[i64; 3]; 2]> {
         let nodes = self.nodes().count();
         (0..2).flat_map(move |surface| (0..nodes).map(move |node| self.start(surface, node)))
     }
 
-    /// The forces of one step, each node tested against every facet.
+    /// Forces in one step; each node is tested against every facet.
     fn reference_forces(&self, nodes: &[[[i64; 3]; 2]]) -> Vec<i64> {
         let mut forces = vec![0; nodes.len()];
         for upper in nodes.len() / 2..nodes.len() {
@@ -399,7 +399,7 @@ impl Surfaces {
     }
 }
 
-/// Runs `body` in the threads of the grid below `count`.
+/// Runs `body` in each thread whose grid index is below `count`.
 fn each_thread(cta: &mut Cta<'_>, count: i32, body: &impl Fn(&mut Warp<'_>, Lanes<i32>)) {
     cta.each_warp(|warp| {
         let at = warp.compute(ComputeClass::Int, 1, warp.global_thread());

@@ -1,4 +1,4 @@
-//! Programs and proxies of high-performance computing (CORAL, Mantevo, ExMatEx and others): one file each.
+//! Programs and proxy applications in high-performance computing (CORAL, Mantevo, ExMatEx and more): one file for each.
 
 pub(super) mod amg;
 pub(super) mod comd;

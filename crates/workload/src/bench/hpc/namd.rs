@@ -1,12 +1,12 @@
-//! NAMD: short-range forces between the atoms of neighbouring patches.
+//! NAMD: short-range forces between the atoms in neighbouring patches.
 //!
-//! A CTA computes what one of 27 patches does to the atoms of one patch, and stores its part of the forces. It
-//! then passes a fence and counts itself in with a scoped atomic; the last CTA of a patch adds the 27 parts up.
-//! A warp holds a tile of neighbouring atoms and skips tiles of the other patch that are out of reach.
+//! A CTA computes the forces from one of 27 patches on the atoms in one patch, and stores them as partial forces. It
+//! then executes a fence and counts itself in with a scoped atomic; the patch's last CTA adds up the 27 parts. A warp
+//! holds a tile with neighbouring atoms and skips tiles in the other patch that are out of reach.
 //!
 //! Positions are multiples of 2^-10 Å, so that distances in single precision are exact.
 //!
-//! Not modelled: NAMD's force tables, which stay in the texture caches; exclusions of bonded atoms.
+//! Not modelled: NAMD's force tables, which stay in the texture caches; exclusions for bonded atoms.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::cells::Cells;
@@ -20,30 +20,29 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, MAX_LANES, Memory, Redu
 use std::array::from_fn;
 use tombolo_types::{Order, Scope, Semantics};
 
-/// Threads of a CTA. Source: NAMD 2.9, `BLOCK_SIZE` of ComputeNonbondedCUDAKernel.
+/// Threads per CTA. Source: NAMD 2.9, `BLOCK_SIZE` in ComputeNonbondedCUDAKernel.
 const THREADS: u32 = 128;
-/// Patches that reach a patch: itself and its 26 neighbours. Source: NAMD, patches no smaller than the cutoff.
+/// Patches that interact with a patch: itself and its 26 neighbours. Source: NAMD, patches no smaller than the cutoff.
 const NEAR: i32 = 27;
-/// Neighbouring atoms that are tested together. Source: NAMD 2.10, a warp of them.
+/// Neighbouring atoms that are tested together. Source: NAMD 2.10, one warp.
 const TILE: i32 = 32;
-/// Atoms of a patch come in whole layers of four tiles, `4 × 4 × 2` atoms each. Source: assumed.
+/// Atom count multiple per patch: whole layers with four tiles, `4 × 4 × 2` atoms each. Source: assumed.
 const LAYER: u64 = 128;
-/// Positions are multiples of this, in Å. Source: assumed, 16 bits for a patch.
+/// Position quantum in Å. Source: assumed, 16 bits for a patch.
 const QUANTUM: f32 = 1.0 / 1024.0;
-/// Sides of a patch in Å, multiples of the quantum. Source: NAMD's apoa1, 108.86 × 108.86 × 77.76 Å over
-/// 6 × 6 × 4 patches.
+/// Patch sides in Å, multiples of the quantum. Source: NAMD's apoa1, 108.86 × 108.86 × 77.76 Å over 6 × 6 × 4 patches.
 const SIDES: [f32; 3] = [18_579.0 * QUANTUM, 18_579.0 * QUANTUM, 19_907.0 * QUANTUM];
-/// Cutoff of forces in Å. Source: NAMD's apoa1, `cutoff`.
+/// Cutoff distance for forces in Å. Source: NAMD's apoa1, `cutoff`.
 const CUTOFF: f32 = 12.0;
-/// Distance within which tiles are paired in Å. Source: NAMD's apoa1, `pairlistdist`.
+/// Distance in Å within which tiles are paired. Source: NAMD's apoa1, `pairlistdist`.
 const REACH: f32 = 13.5;
-/// Steps between two with the slow part of the electrostatics. Source: NAMD's apoa1, `fullElectFrequency`.
+/// Period, in steps, for the slow part of the electrostatics. Source: NAMD's apoa1, `fullElectFrequency`.
 const SLOW_EVERY: u64 = 4;
-/// Arithmetic of a warp for one atom of the other patch: distance, test, Lennard-Jones, electrostatics, sums.
+/// Warp arithmetic instructions per atom in the other patch: distance, test, Lennard-Jones, electrostatics, sums.
 /// Source: assumed, counted from the formula in [`Pair::new`].
 const PAIR_INSTRUCTIONS: u16 = 24;
-/// Farthest that an atom moves along an axis in a step, in quanta. Source: assumed; a slow drift, far below the
-/// 1.5 Å that tiles are paired ahead.
+/// Maximum motion of an atom along an axis per step, in quanta. Source: assumed; a slow drift, far below the 1.5 Å
+/// margin in tile pairing.
 const FARTHEST: f32 = 8.0;
 
 static PARAMETERS: [Parameter; 6] = [
@@ -85,7 +84,7 @@ static PARAMETERS: [Parameter; 6] = [
     SCOPE,
 ];
 
-/// The benchmark.
+/// The NAMD benchmark.
 pub(crate) static NAMD: Benchmark = Benchmark {
     name: "namd",
     about: "short-range molecular forces by pairs of patches: scoped fences and counters inside the kernel",
@@ -97,17 +96,17 @@ pub(crate) static NAMD: Benchmark = Benchmark {
 };
 
 struct Patches {
-    /// Position in its patch and charge of each atom.
+    /// Position within the patch, and charge, for each atom.
     atoms: Array<f32>,
-    /// Radius, root of the depth, and two unused words of each atom's parameters (`atom_param`).
+    /// Parameters for each atom (`atom_param`): radius, square root of the well depth, and two unused words.
     parameters: Array<f32>,
-    /// Low corner, 0, high corner, 0 of each tile.
+    /// Low corner, 0, high corner, 0 for each tile.
     bounds: Array<f32>,
-    /// Parts of fast forces and energies, `[patch][neighbour][atom]`; then slow forces.
+    /// Partial fast forces and energies, then slow forces, `[patch][neighbour][atom]`.
     parts: [Array<f32>; 7],
-    /// Their sums, `[patch][atom]`.
+    /// Sums over the partial forces, `[patch][atom]`.
     sums: [Array<f32>; 7],
-    /// CTAs of each patch that have stored their part.
+    /// Number of CTAs per patch that have stored their part.
     arrived: Array<u32>,
     grid: Cells,
     atoms_per_patch: i32,
@@ -143,7 +142,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// What two atoms do to each other.
+/// Interaction between two atoms.
 struct Pair<T> {
     /// Fast force over the distance, energy, slow force over the distance.
     values: [T; 3],
@@ -152,8 +151,9 @@ struct Pair<T> {
 macro_rules! pair {
     ($real:ty) => {
         impl Pair<$real> {
-            /// Of two atoms `square` Å² apart, with the sum of their radii, and the products of their depths'
-            /// roots and charges: Lennard-Jones, and electrostatics split by a linear switch.
+            /// Computes the interaction between two atoms `square` Å² apart. `radius` is the sum over their radii,
+            /// `depth` the product of their depth roots, `charge` the product of their charges. The formula is
+            /// Lennard-Jones, plus electrostatics split by a linear switch.
             fn new(square: $real, radius: $real, depth: $real, charge: $real) -> Pair<$real> {
                 let cutoff = <$real>::from(CUTOFF * CUTOFF);
                 let inverse = 1.0 / square;
@@ -172,15 +172,15 @@ macro_rules! pair {
 pair!(f32);
 pair!(f64);
 
-/// Atoms of a tile: position, charge, radius, root of the depth; one a lane.
+/// Atom data for a tile, an atom per lane: position, charge, radius, root of the depth.
 type Tile = [Lanes<f32>; 6];
 
-/// One CTA's patches.
+/// The two patches handled by a CTA.
 #[derive(Clone, Copy)]
 struct Block {
     patch: i32,
     neighbour: i32,
-    /// Where the neighbour lies from the patch in Å.
+    /// Offset from the patch to the neighbour in Å.
     shift: [f32; 3],
 }
 
@@ -189,7 +189,7 @@ impl Patches {
         self.atoms_per_patch / TILE
     }
 
-    /// The neighbour in direction `which` of 27, around the periodic box, and where it lies from the patch.
+    /// Neighbour in direction `which` out of 27, around the periodic box, and its offset from the patch.
     fn neighbour(&self, patch: i32, which: i32) -> (i32, [f32; 3]) {
         let place = self.grid.place(patch);
         let offset = Cells { x: 3, y: 3, z: 3 }.place(which).map(|along| along - 1);
@@ -219,7 +219,7 @@ impl Patches {
         }
     }
 
-    /// What the neighbour does to the warp's tile of atoms.
+    /// Forces from the neighbour on the warp's tile.
     fn forces(&self, warp: &mut Warp<'_>, block: Block, start: i32) -> [Lanes<f32>; 7] {
         let lane = warp.thread() + start;
         let own = self.load_atoms(warp, lane + block.patch * self.atoms_per_patch);
@@ -228,7 +228,7 @@ impl Patches {
         for tile in (0..self.tiles()).filter(|&tile| near.lane(tile as u32)) {
             let first = block.neighbour * self.atoms_per_patch + tile * TILE;
             let other = self.load_atoms(warp, warp.lane() % TILE + first);
-            // The warp puts the tile into the scratchpad and reads it atom by atom, all lanes the same.
+            // The warp stores the tile in the scratchpad and reads it atom by atom; all lanes read equal addresses.
             let (own, other) = warp.compute(ComputeClass::Fp32, 0, (own, other));
             warp.shared(8);
             warp.shared(2 * TILE as u16);
@@ -247,7 +247,7 @@ impl Patches {
         [x, y, z, charge, radius, depth]
     }
 
-    /// By lane: whether the neighbour's tile of that number is in reach of the warp's own tiles.
+    /// Per lane: true if the neighbour's tile with the lane's number is in reach of the warp's own tiles.
     fn near_tiles(&self, warp: &mut Warp<'_>, block: Block, atom: Lanes<i32>) -> Lanes<bool> {
         let own = atom / TILE + block.patch * self.tiles();
         let own = self.load_bounds(warp, own);
@@ -273,7 +273,7 @@ impl Patches {
         from_fn(|at| if at < 4 { low[at] } else { high[at - 4] })
     }
 
-    /// Counts the CTA in behind a fence; whether it is its patch's last.
+    /// Counts the CTA in after a fence; returns true for the patch's last CTA.
     fn is_last(&self, cta: &mut Cta<'_>, patch: i32) -> bool {
         let both = Order::new(Semantics::AcquireRelease, self.scope);
         let mut last = false;
@@ -296,7 +296,7 @@ impl Patches {
         last
     }
 
-    /// Sums the parts of a patch's forces.
+    /// Sums a patch's partial forces.
     fn add_up(&self, cta: &mut Cta<'_>, patch: i32, slow: bool) {
         cta.each_warp(|warp| {
             for start in (0..self.atoms_per_patch).step_by(THREADS as usize) {
@@ -314,7 +314,7 @@ impl Patches {
         });
     }
 
-    /// Position of an atom in its patch before it moves: a jittered lattice, tile by tile.
+    /// Initial position of an atom in its patch: a jittered lattice, tile by tile.
     fn position(&self, atom: i32) -> [f32; 3] {
         let inner = atom % self.atoms_per_patch;
         let layers = self.atoms_per_patch / LAYER as i32;
@@ -340,7 +340,7 @@ impl Patches {
         self.grid.count() * self.atoms_per_patch
     }
 
-    /// Moves atoms along their forces on the host, as NAMD integrates there.
+    /// Moves atoms along their forces on the host, like NAMD's integration.
     fn integrate(&self, memory: &Memory) {
         for atom in 0..self.all_atoms() as u64 {
             for axis in 0..3 {
@@ -353,7 +353,7 @@ impl Patches {
     }
 }
 
-/// How many of the seven kinds of parts a step has.
+/// Number of result arrays in a step: seven with slow forces, otherwise four.
 fn kinds(slow: bool) -> usize {
     if slow { 7 } else { 4 }
 }
@@ -362,7 +362,7 @@ fn quantised(at: f32) -> f32 {
     (at / QUANTUM).round() * QUANTUM
 }
 
-/// Adds what the atoms of a tile, moved by `shift`, do to one lane's atom.
+/// Adds the forces from a tile's atoms, shifted by `shift`, on one lane's atom.
 fn add_tile(own: &Tile, lane: u32, other: &Tile, shift: [f32; 3], sums: &mut [[f32; MAX_LANES]; 7]) {
     let [x, y, z, charge, radius, depth] = own.each_ref().map(|values| values.lane(lane));
     for at in 0..TILE as u32 {
@@ -420,7 +420,7 @@ impl Instance for Patches {
         Ok(())
     }
 
-    /// The last step's forces between all atoms and all images, in double precision.
+    /// Compares the last step's forces with sums over all atoms and all images, in double precision.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let (atoms, kinds) = (memory.to_vec(self.atoms), kinds((self.steps - 1).is_multiple_of(SLOW_EVERY)));
         let read = |atom: i32, word: i32| f64::from(atoms[(4 * atom + word) as usize]);

@@ -1,7 +1,9 @@
-//! Nekbone: conjugate gradients on a mesh of spectral elements. The operator multiplies each element by small
-//! dense matrices along three axes; points that elements share are then summed and given back.
+//! Nekbone: conjugate gradients on a mesh of spectral elements. The operator multiplies each element by small dense
+//! matrices along three axes. Values at points shared by several elements are then summed, and the sum is written back
+//! to every copy.
 //!
-//! One CTA an element in the operator, one thread a point; some thirteen short dependent kernels an iteration.
+//! The operator uses one CTA per element and one thread per point; an iteration has some thirteen short dependent
+//! kernels.
 
 mod mesh;
 
@@ -15,11 +17,11 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
-/// Threads of a CTA of the vector kernels. Source: assumed, the usual size.
+/// Threads per CTA in the vector kernels. Source: assumed, the usual size.
 const THREADS: u32 = 256;
-/// Elements of a vector that one thread of a dot product adds up. Source: assumed.
+/// Vector elements summed by each thread in a dot product. Source: assumed.
 const EACH: u64 = 4;
-/// Independent entries of the symmetric geometric factors of a point. Source: Nekbone, `g(6, …)`.
+/// Independent entries in a point's symmetric geometric factors. Source: Nekbone, `g(6, …)`.
 const FACTORS: u64 = 6;
 
 static PARAMETERS: [Parameter; 5] = [
@@ -60,7 +62,7 @@ static PARAMETERS: [Parameter; 5] = [
     },
 ];
 
-/// The benchmark.
+/// The Nekbone benchmark.
 pub(crate) static NEKBONE: Benchmark = Benchmark {
     name: "nekbone",
     about: "spectral-element conjugate gradients: small dense operators, shared points, dot products",
@@ -82,17 +84,17 @@ struct Solver {
     z: Array<f64>,
     /// Inverse of the number of elements that share a point.
     weight: Array<f64>,
-    /// 0 on the border of the mesh, 1 inside.
+    /// Mask with 0 on the mesh border and 1 inside.
     mask: Array<f64>,
-    /// `[6][element][z][y][x]`.
+    /// Geometric factors, `[6][element][z][y][x]`.
     factors: Array<f64>,
-    /// `[row][column]` of the derivative along one side.
+    /// Derivative matrix along one side, `[row][column]`.
     derivative: Array<f64>,
-    /// First entry in `copies` of each point that elements share, and one more.
+    /// First entry in `copies` for each shared point, with one more at the end.
     first: Array<u32>,
     /// Local copies of shared points.
     copies: Array<u32>,
-    /// A dot product's sum of each CTA, and the whole.
+    /// Partial dot product per CTA, and the total.
     partial: Array<f64>,
     total: Array<f64>,
     mesh: Mesh,
@@ -129,14 +131,14 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// An element in the scratchpad.
+/// Scratchpad arrays for one element.
 struct Tile {
     derivative: Shared<f64>,
     value: Shared<f64>,
     slopes: [Shared<f64>; 3],
 }
 
-/// The position of a thread's point in its element, and strides along the axes.
+/// Position of a thread's point in its element, and strides along the axes.
 struct Point {
     along: [Lanes<i32>; 3],
     strides: [i32; 3],
@@ -144,7 +146,7 @@ struct Point {
 }
 
 impl Point {
-    /// The point `step` along `axis` of this point's line.
+    /// Index for the point at `step` along `axis` on this point's line.
     fn on_line(&self, axis: usize, step: i32) -> Lanes<i32> {
         self.thread + self.along[axis].map(|at| step - at) * self.strides[axis]
     }
@@ -158,7 +160,7 @@ impl Solver {
         Point { along, strides: [1, side, side * side], thread }
     }
 
-    /// `w = D' G D p` of one element.
+    /// Computes `w = D' G D p` for one element.
     fn operator(&self, cta: &mut Cta<'_>) {
         let (side, points) = (self.mesh.side, self.mesh.element_points());
         let first = cta.index() as i32 * points;
@@ -199,7 +201,7 @@ impl Solver {
         });
     }
 
-    /// The product of a row of the derivative (or its transpose) with the line of `values` along `axis`.
+    /// Multiplies a row of the derivative (or its transpose) with the line in `values` along `axis`.
     fn along(
         &self,
         warp: &mut Warp<'_>,
@@ -218,16 +220,16 @@ impl Solver {
         sum
     }
 
-    /// The symmetric matrix of a point's geometric factors times its slopes.
+    /// Multiplies the symmetric matrix with a point's geometric factors by its slopes.
     fn flows(&self, warp: &mut Warp<'_>, at: Lanes<i32>, [r, s, t]: [Lanes<f64>; 3]) -> [Lanes<f64>; 3] {
         let points = self.mesh.points();
         let [rr, rs, rt, ss, st, tt] = [0, 1, 2, 3, 4, 5].map(|row| warp.load(self.factors, at + row * points));
         let flows = [rr * r + rs * s + rt * t, rs * r + ss * s + st * t, rt * r + st * s + tt * t];
-        // Three sums of three products.
+        // Three sums with three products each.
         warp.compute_wide(ComputeClass::Fp64, 9, 3, flows)
     }
 
-    /// Sums the copies of each shared point and gives all of them the sum.
+    /// Sums the copies of each shared point and writes the sum to all copies.
     fn gather_scatter(&self, cta: &mut Cta<'_>) {
         cta.each_warp(|warp| {
             let shared = warp.global_thread();
@@ -249,7 +251,7 @@ impl Solver {
         });
     }
 
-    /// `to = factor × to + from`, one point a thread.
+    /// Computes `to = factor × to + from`, one point per thread.
     fn combine(&self, host: &mut Host<'_>, name: &str, to: Array<f64>, factor: f64, from: Change) -> Done {
         self.each_point(host, name, |warp, at| {
             let sum = warp.load(to, at) * factor + warp.load(from.array, at) * from.factor;
@@ -285,8 +287,8 @@ impl Solver {
         })
     }
 
-    /// The weighted dot product of two vectors: a kernel of partial sums, one that adds them up, and a copy
-    /// of the result to the host.
+    /// Weighted dot product of two vectors: a kernel for partial sums, a kernel that adds them up, and a copy of the
+    /// result to the host.
     fn dot(&self, host: &mut Host<'_>, a: Array<f64>, b: Array<f64>) -> Result<f64, RecordError> {
         let grid = |name, ctas| Grid::new(name, ctas, THREADS).shared_bytes(8 * THREADS / 32);
         host.launch(grid("dot", self.partial.len()), |cta| {
@@ -313,14 +315,14 @@ impl Solver {
 
 type Done = Result<(), RecordError>;
 
-/// What [`Solver::combine`] adds.
+/// Vector, with its factor, added by [`Solver::combine`].
 #[derive(Clone, Copy)]
 struct Change {
     array: Array<f64>,
     factor: f64,
 }
 
-/// Adds up `term(first)` to `term(end - 1)` over the CTA's threads and stores the sum as its entry of `to`.
+/// Adds up `term(first)` to `term(end - 1)` over the CTA's threads and stores the sum at the CTA's index in `to`.
 fn sum_up(
     cta: &mut Cta<'_>,
     first: i32,
@@ -364,19 +366,19 @@ impl Solver {
         if self.mesh.border(local) { 0.0 } else { f64::from(noise::unit(self.seed, global)) }
     }
 
-    /// Entry of the derivative. Source: any full matrix serves; rows sum to about zero as a derivative's do.
+    /// Entry in the derivative matrix. Source: any full matrix serves; rows sum to about zero as in a derivative.
     fn derivative(&self, row: i32, column: i32) -> f64 {
         let distance = f64::from(row - column);
         if row == column { 0.0 } else { 1.0 / distance }
     }
 
-    /// A point's geometric factor: of an element slightly sheared.
+    /// Geometric factor for a point in a slightly sheared element.
     fn factor(&self, which: usize, local: i32) -> f64 {
         let bent = 0.1 * f64::from(noise::unit(self.seed ^ (which as u64 + 1), local as u64));
         if [0, 3, 5].contains(&which) { 1.0 + bent } else { bent }
     }
 
-    /// `to = A from` on local points, without kernels.
+    /// Computes `to = A from` on local points, without kernels.
     fn reference_operator(&self, from: &[f64]) -> Vec<f64> {
         let (side, mesh) = (self.mesh.side as usize, &self.mesh);
         let strides = [1, side, side * side];
@@ -464,7 +466,7 @@ impl Instance for Solver {
         Ok(())
     }
 
-    /// Conjugate gradients on distinct points, summed in their own order.
+    /// Runs conjugate gradients over distinct points, with an independent summation order.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let points = self.mesh.points();
         let mut shares = vec![1.0; points as usize];

@@ -1,16 +1,16 @@
-//! PENNANT: hydrodynamics of a gas on a mesh that moves with it, here Noh's problem: gas falls onto the centre of a disc.
+//! PENNANT: gas hydrodynamics on a moving mesh, here Noh's problem: gas falls onto the centre of a disc.
 //!
 //! Each step predicts and corrects:
 //! - `main1` moves points to the middle of the step;
-//! - `main2` measures zones there and finds the forces on their corners;
-//! - `main3` gathers these at points, which it moves to the end of the step;
+//! - `main2` measures zones at midstep and finds the forces on their corners;
+//! - `main3` gathers the corner forces at points, and moves the points to the end of the step;
 //! - `main4` measures zones again and finds the work done;
-//! - `main5` ends the step and finds the longest next one.
+//! - `main5` ends the step and finds the longest next step.
 //!
-//! Before the first step `inv-map` lists the sides of each point. The host sends the step's length. It reads back the next
-//! one, and how many sides turned inside out.
+//! Before the first step `inv-map` lists the sides of each point. The host sends the step's length. It reads back the
+//! next step's length, and the number of sides turned inside out.
 //!
-//! Not here: sub-regions and other meshes. Names of arrays say what PENNANT abbreviates.
+//! Not modelled: sub-regions and other meshes. Array names spell out PENNANT's abbreviations.
 
 mod kernels;
 mod mesh;
@@ -27,17 +27,17 @@ use kernels::Measured;
 use mesh::{Mesh, Point};
 use plain::Plain;
 
-/// Threads of a CTA, and sides of a chunk at most. Source: PENNANT, HydroGPU.cxx, `CHUNK_SIZE`.
+/// Threads per CTA, and maximum number of sides per chunk. Source: PENNANT, HydroGPU.cxx, `CHUNK_SIZE`.
 const CHUNK: u32 = 64;
-/// Scratchpad bytes of a kernel over sides. Source: PENNANT, HydroGPU.cxx, `dss3`, `dss4`, `ctemp`, `ctemp2`.
+/// Scratchpad bytes for a kernel over sides. Source: PENNANT, HydroGPU.cxx, `dss3`, `dss4`, `ctemp`, `ctemp2`.
 const SCRATCH: u32 = CHUNK * (4 + 4 + 8 + 16);
 /// Length of the first step. Source: PENNANT, noh.pnt, `dtinit`.
 const FIRST_STEP: f64 = 0.001;
-/// Growth of a step's length, at most. Source: PENNANT, Driver.cc, `dtfac`.
+/// Maximum growth factor for a step's length. Source: PENNANT, Driver.cc, `dtfac`.
 const GROWTH: f64 = 1.2;
-/// End of the run. Source: PENNANT, noh.pnt, `tstop`.
+/// Simulated time at the end of the run. Source: PENNANT, noh.pnt, `tstop`.
 const END: f64 = 0.6;
-/// A length that every step is shorter than. Source: PENNANT, HydroGPU.cxx, `bigval`.
+/// Upper bound for every step's length. Source: PENNANT, HydroGPU.cxx, `bigval`.
 const LONG: f64 = 1e99;
 
 const fn count(name: &'static str, default: &'static str, about: &'static str, low: u64, high: u64) -> Parameter {
@@ -51,7 +51,7 @@ static PARAMETERS: [Parameter; 3] = [
     count("cycles", "10", "steps, at most; fewer where time ends at 0.6", 1, 1 << 20),
 ];
 
-/// The benchmark.
+/// The PENNANT benchmark.
 pub(crate) static PENNANT: Benchmark = Benchmark {
     name: "pennant",
     about: "hydrodynamics on a moving mesh: five kernels a step over points, sides and zones, some of many arrays",
@@ -62,7 +62,7 @@ pub(crate) static PENNANT: Benchmark = Benchmark {
     lay_out,
 };
 
-/// Arrays of points; those of vectors have two elements a point.
+/// Point arrays; vector arrays have two elements per point.
 struct Points {
     place: Array<f64>,
     place_before: Array<f64>,
@@ -74,7 +74,7 @@ struct Points {
     mass: Array<f64>,
 }
 
-/// Arrays of zones.
+/// Zone arrays.
 struct Zones {
     mass: Array<f64>,
     density: Array<f64>,
@@ -85,17 +85,17 @@ struct Zones {
     length: Array<f64>,
     signal: Array<f64>,
     energy: Array<f64>,
-    /// Energy of the whole zone.
+    /// Total energy in a zone.
     total: Array<f64>,
     work: Array<f64>,
     work_rate: Array<f64>,
     pressure: Array<f64>,
     sound: Array<f64>,
-    /// `2 × zones`.
+    /// Two components per zone: `2 × zones`.
     mean_velocity: Array<f64>,
 }
 
-/// Arrays of sides and corners; forces, the surface and each of two tensions have two elements a side.
+/// Side and corner arrays; forces, the surface and each of two tensions have two elements per side.
 struct Sides {
     surface: Array<f64>,
     fraction: Array<f64>,
@@ -108,13 +108,13 @@ struct Sides {
     corner_length: Array<f64>,
     speed: Array<f64>,
     divergence: Array<f64>,
-    /// `4 × sides`.
+    /// Two vectors per side: `4 × sides`.
     tension: Array<f64>,
     cosine: Array<f64>,
     weight: Array<f64>,
 }
 
-/// Which points, sides and zones belong together.
+/// Connectivity between points, sides and zones.
 struct Maps {
     chunk_first: Array<i32>,
     chunk_end: Array<i32>,
@@ -123,10 +123,10 @@ struct Maps {
     zone: Array<i32>,
     next: Array<i32>,
     zone_points: Array<i32>,
-    /// First points of all sides, sorted, and the sides in that order.
+    /// First points of all sides, sorted, and the sides in the sorted order.
     sorted_points: Array<i32>,
     sorted_sides: Array<i32>,
-    /// First side of each point, and the one behind each side; -1 behind the last.
+    /// First side of each point, and the next side in its list; -1 after the last.
     first_side: Array<i32>,
     next_side: Array<i32>,
 }
@@ -137,16 +137,16 @@ struct Hydro {
     zones: Zones,
     sides: Sides,
     maps: Maps,
-    /// The mesh in the middle of a step and at its end.
+    /// Mesh measurements in the middle of a step and at its end.
     half: Measured,
     full: Measured,
-    /// Length of the step.
+    /// Length of the current step.
     step: Array<f64>,
-    /// Bits of the length of the next one.
+    /// Bit pattern of the next step's length.
     next_step: Array<u64>,
-    /// Zone that limits it, twice, and 1 more where its volume does.
+    /// Code for the zone that limits the next step: twice its index, plus 1 if its volume is the limit.
     limiting: Array<i32>,
-    /// Sides that have turned inside out.
+    /// Number of sides that have turned inside out.
     bad: Array<i32>,
     cycles: u64,
 }
@@ -274,13 +274,13 @@ impl Hydro {
         Grid::new(name, (items as u64).div_ceil(u64::from(CHUNK)), CHUNK)
     }
 
-    /// Whether no side has turned inside out, which the host asks after two of the kernels.
+    /// True if no side has turned inside out; the host checks after two of the kernels.
     fn is_sound(&self, host: &mut Host<'_>) -> bool {
         host.copy_to_host(self.bad);
         host.memory().read(self.bad, 0) == 0
     }
 
-    /// One step of this length; the longest next one, or nothing where the mesh is torn.
+    /// Runs one step with this length. Returns the longest next step, or `None` if the mesh is torn.
     fn cycle(&self, host: &mut Host<'_>, step: f64) -> Result<Option<f64>, RecordError> {
         let (points, zones, chunks) =
             (self.mesh.points.len(), self.mesh.zone_points.len(), self.mesh.chunks.len() as u64 - 1);
@@ -295,7 +295,7 @@ impl Hydro {
         host.memory().write(self.next_step, 0, LONG.to_bits());
         host.copy_to_device(self.next_step);
         host.launch(Grid::new("main4", chunks, CHUNK).shared_bytes(SCRATCH), |cta| self.work(cta))?;
-        // CTAs compare with the least that others have left.
+        // CTAs compare with the minimum left by earlier CTAs.
         let end = self.grid("main5", zones).shared_bytes(CHUNK * (8 + 16));
         host.launch_ordered(end, |cta| self.end(cta))?;
         if !self.is_sound(host) {
@@ -319,7 +319,7 @@ impl Hydro {
     }
 }
 
-/// Length of a step, from that of the one before, where there is one, what zones allow, and the time left.
+/// Length of a step, from the previous step's length if present, the limit from the zones, and the remaining time.
 fn step_of(before: Option<f64>, allowed: f64, left: f64) -> f64 {
     before.map_or(FIRST_STEP, |before| GROWTH * before).min(allowed).min(left)
 }
@@ -338,7 +338,7 @@ fn run_steps<E>(cycles: u64, mut cycle: impl FnMut(f64) -> Result<Option<f64>, E
     Ok(())
 }
 
-/// Vectors one after the other.
+/// Concatenates the vectors' components.
 fn flat(vectors: &[Point]) -> Vec<f64> {
     vectors.iter().flatten().copied().collect()
 }
@@ -403,7 +403,7 @@ impl Instance for Hydro {
 mod tests {
     use super::*;
 
-    /// Noh's problem has no direction: what is at one radius stays so, and moves inwards alone.
+    /// Noh's problem has no preferred direction: points at equal radius stay at equal radius, and move only inwards.
     #[test]
     fn rings_stay_rings_and_energy_stays() {
         let (rays, rings) = (6, 30);

@@ -1,37 +1,38 @@
-//! The levels, from the finest to the coarsest, and how they lie in the arrays.
+//! The multigrid levels, from the finest to the coarsest, and their placement in the arrays.
 
 use super::operator::{Operator, coarsened};
 use crate::bench::cells::Cells;
 
-/// Unknowns along each axis from one kept on the next level to the other: of the finest level, and of the others.
-/// Source: hypre's manual (BoomerAMG): one or two levels of aggressive coarsening reduce the complexity; the distance is
-/// assumed.
+/// Coarsening distance in unknowns along each axis: `AGGRESSIVE` on the finest level, `STANDARD` on all levels below.
+/// Source: hypre's manual (BoomerAMG): one or two levels with aggressive coarsening reduce the complexity; the distance
+/// is assumed.
 const AGGRESSIVE: i32 = 4;
 const STANDARD: i32 = 2;
-/// Unknowns of the coarsest level at most, unless one side is 1. Source: assumed; hypre stops at 9 by default.
+/// Maximum number of unknowns on the coarsest level, unless one side is 1. Source: assumed; hypre stops at 9 by
+/// default.
 const COARSEST: i32 = 64;
 
-/// The way from a level to the next and back.
+/// Transfer operators between a level and the next coarser one.
 pub(super) struct Transfer {
     pub(super) prolongation: Operator,
     pub(super) restriction: Operator,
-    /// Distance of coarse unknowns in fine ones.
+    /// Distance between coarse unknowns, in fine unknowns.
     pub(super) factor: i32,
 }
 
-/// One level.
+/// A multigrid level.
 pub(super) struct Level {
     pub(super) matrix: Operator,
-    /// None on the coarsest.
+    /// Transfer to the coarser level; `None` on the coarsest.
     pub(super) transfer: Option<Transfer>,
 }
 
-/// All levels.
+/// All multigrid levels, finest first.
 pub(super) struct Hierarchy {
     pub(super) levels: Vec<Level>,
 }
 
-/// Rows and entries of the operators laid out so far.
+/// Total rows and entries over all operators laid out until now.
 #[derive(Default)]
 struct Laid {
     rows: i32,
@@ -41,7 +42,7 @@ struct Laid {
 impl Laid {
     fn place(&mut self, operator: Operator) -> Operator {
         let (rows, entries) = (self.rows, self.entries);
-        // Each operator's list of first entries has one more than it has rows.
+        // Each operator's list with first entries has one element more than it has rows.
         self.rows += operator.rows() + 1;
         self.entries += operator.entries() as i32;
         operator.behind(rows, entries)
@@ -49,7 +50,7 @@ impl Laid {
 }
 
 impl Hierarchy {
-    /// Coarsens a box of unknowns.
+    /// Builds the levels by coarsening a box with unknowns.
     pub(super) fn new(finest: Cells) -> Hierarchy {
         let [mut matrices, mut prolongations, mut restrictions] = [(); 3].map(|()| Laid::default());
         let (mut levels, mut cells) = (Vec::new(), finest);
@@ -71,7 +72,7 @@ impl Hierarchy {
         }
     }
 
-    /// Ends of the lists of all operators of a kind: rows (one more an operator) and entries.
+    /// Total lengths over all operators in an array: rows (plus one per operator) and entries.
     pub(super) fn extent<'a>(operators: impl Iterator<Item = &'a Operator>) -> (u64, u64) {
         operators
             .fold((0, 0), |(rows, entries), operator| (rows + operator.rows() as u64 + 1, entries + operator.entries()))

@@ -1,15 +1,15 @@
-//! Sparse operators between boxes of unknowns: which columns each row has, in closed form.
+//! Sparse operators between boxes with unknowns: each row's columns, in closed form.
 //!
-//! Along each axis, the columns of a row are consecutive; a row's columns are all combinations of those of its three
-//! coordinates, x fastest. So the places of all entries are known without the arrays that hold them.
+//! Along each axis, a row's columns are consecutive. The full set combines the columns for all three coordinates, x
+//! fastest. Positions for all entries are therefore known without the arrays in memory.
 
 use crate::bench::cells::Cells;
 
-/// One axis of an operator.
+/// Column ranges along an axis in an operator.
 struct Axis {
-    /// First column of each row.
+    /// First column per row.
     first: Vec<i32>,
-    /// Columns of all rows before each, and of all.
+    /// Prefix sum over the rows' column counts; the last element is the total.
     before: Vec<i32>,
 }
 
@@ -32,28 +32,28 @@ impl Axis {
     }
 }
 
-/// An operator, and where it lies in the arrays that hold those of all levels.
+/// An operator and its position in the arrays shared by all levels.
 pub(super) struct Operator {
     axes: [Axis; 3],
     rows: Cells,
     columns: Cells,
-    /// Place of its first row among all rows.
+    /// Index in the global row list for this operator's first row.
     first_row: i32,
-    /// Place of its first entry among all entries.
+    /// Index in the global entry list for this operator's first entry.
     first_entry: i32,
 }
 
-/// One row.
+/// Entry range and column box for one row.
 #[derive(Clone, Copy)]
 pub(super) struct Row {
-    /// Place of its first entry among all entries.
+    /// Index in the global entry list for the row's first entry.
     pub(super) first: i32,
     low: [i32; 3],
     counts: [i32; 3],
 }
 
 impl Row {
-    /// Entries.
+    /// Number of entries.
     pub(super) fn count(&self) -> i32 {
         self.counts.iter().product()
     }
@@ -64,13 +64,14 @@ fn sides(cells: Cells) -> [i32; 3] {
 }
 
 impl Operator {
-    /// Every unknown with itself and its 26 neighbours.
+    /// Builds the operator that couples every unknown to itself and its 26 neighbours.
     pub(super) fn neighbours(cells: Cells) -> Operator {
         let axis = |side: i32| Axis::new((0..side).map(|at| ((at - 1).max(0), (at + 2).min(side))));
         Operator { axes: sides(cells).map(axis), rows: cells, columns: cells, first_row: 0, first_entry: 0 }
     }
 
-    /// From coarse unknowns to fine ones: each lies between two of them along each axis, `factor` fine unknowns apart.
+    /// Builds the operator from coarse unknowns to fine ones. Along each axis a fine unknown lies between two coarse
+    /// ones, `factor` fine unknowns apart.
     pub(super) fn prolongation(fine: Cells, factor: i32) -> Operator {
         let coarse = coarsened(fine, factor);
         let axis = |side: i32| {
@@ -84,7 +85,7 @@ impl Operator {
         Operator { axes: sides(fine).map(axis), rows: fine, columns: coarse, first_row: 0, first_entry: 0 }
     }
 
-    /// The transpose of [`Operator::prolongation`].
+    /// Builds the transpose of [`Operator::prolongation`].
     pub(super) fn restriction(fine: Cells, factor: i32) -> Operator {
         let coarse = coarsened(fine, factor);
         let axis = |side: i32| {
@@ -94,27 +95,27 @@ impl Operator {
         Operator { axes: sides(fine).map(axis), rows: coarse, columns: fine, first_row: 0, first_entry: 0 }
     }
 
-    /// The operator behind `rows` rows and `entries` entries of others.
+    /// Moves the operator behind `rows` rows and `entries` entries that belong to earlier operators.
     pub(super) fn behind(self, rows: i32, entries: i32) -> Operator {
         Operator { first_row: rows, first_entry: entries, ..self }
     }
 
-    /// Rows.
+    /// Number of rows.
     pub(super) fn rows(&self) -> i32 {
         self.rows.count()
     }
 
-    /// Place of its first row among all rows.
+    /// Index in the global row list for this operator's first row.
     pub(super) fn first_row(&self) -> i32 {
         self.first_row
     }
 
-    /// Entries of all rows.
+    /// Number of entries in all rows.
     pub(super) fn entries(&self) -> u64 {
         self.axes.iter().map(|axis| axis.all() as u64).product()
     }
 
-    /// A row; the last one beyond the end.
+    /// Returns a row; an index beyond the end gives the last row.
     pub(super) fn row(&self, row: i32) -> Row {
         let place = self.rows.place(row.clamp(0, self.rows() - 1));
         let counts: [i32; 3] = std::array::from_fn(|axis| self.axes[axis].count(place[axis]));
@@ -125,20 +126,20 @@ impl Operator {
         Row { first: self.first_entry + first, low, counts }
     }
 
-    /// The column of an entry of a row; the last one beyond its end.
+    /// Column for a given entry in a row; an index beyond the row's end gives the last column.
     pub(super) fn column(&self, row: &Row, entry: i32) -> i32 {
         let entry = entry.clamp(0, row.count() - 1);
         let [x, y, _] = row.counts;
         self.columns.index([row.low[0] + entry % x, row.low[1] + entry / x % y, row.low[2] + entry / x / y])
     }
 
-    /// Coordinates of a row and of a column.
+    /// Coordinates for a row and for a column.
     pub(super) fn places(&self, row: i32, column: i32) -> [[i32; 3]; 2] {
         [self.rows.place(row), self.columns.place(column)]
     }
 }
 
-/// The box of every `factor`th unknown along each axis.
+/// Box with every `factor`th unknown along each axis.
 pub(super) fn coarsened(fine: Cells, factor: i32) -> Cells {
     let [x, y, z] = sides(fine).map(|side| (side + factor - 1) / factor);
     Cells { x, y, z }
@@ -148,7 +149,7 @@ pub(super) fn coarsened(fine: Cells, factor: i32) -> Cells {
 mod tests {
     use super::*;
 
-    /// Row, column pairs in the order of their entries.
+    /// Pairs (row, column) in entry order.
     fn pairs(operator: &Operator) -> Vec<(i32, i32)> {
         let mut pairs = Vec::new();
         for index in 0..operator.rows() {

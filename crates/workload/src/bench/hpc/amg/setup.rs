@@ -1,22 +1,22 @@
-//! The setup phase on the host: the values of every operator, by Galerkin's product from level to level.
+//! The setup phase on the host: values for every operator, by Galerkin's product from level to level.
 
 use super::hierarchy::{Hierarchy, Level};
 use super::operator::Operator;
 
-/// Diagonal and neighbours of the finest operator. Source: AMG (CORAL), problem 1: a Laplacian of 27 points.
+/// Diagonal and neighbour values in the finest operator. Source: AMG (CORAL), problem 1: a Laplacian with 27 points.
 const DIAGONAL: f64 = 26.0;
 const NEIGHBOUR: f64 = -1.0;
 
-/// Values of the operators of a level, entry by entry.
+/// Values for one level's operators, entry by entry.
 pub(super) struct Values {
     pub(super) matrix: Vec<f64>,
-    /// Sum of the sizes of each row's entries, by which the smoother divides.
+    /// Sum over the absolute values in each row, by which the smoother divides.
     pub(super) norms: Vec<f64>,
     pub(super) prolongation: Vec<f64>,
     pub(super) restriction: Vec<f64>,
 }
 
-/// `value(row, column)` of every entry.
+/// Computes `value(row, column)` for every entry.
 fn entries(operator: &Operator, value: impl Fn(i32, i32) -> f64) -> Vec<f64> {
     let of = |index: i32| {
         let row = operator.row(index);
@@ -25,20 +25,20 @@ fn entries(operator: &Operator, value: impl Fn(i32, i32) -> f64) -> Vec<f64> {
     (0..operator.rows()).flat_map(of).map(|(row, column)| value(row, column)).collect()
 }
 
-/// Weight of a coarse unknown at a fine one: a hat along each axis.
+/// Weight between a coarse unknown and a fine one: a hat function along each axis.
 fn hat(fine: [i32; 3], coarse: [i32; 3], factor: i32) -> f64 {
     let along = |axis: usize| 1.0 - f64::from((fine[axis] - factor * coarse[axis]).abs()) / f64::from(factor);
     (0..3).map(along).product()
 }
 
-/// `operator` times the rows of `values`, visited as (column, value).
+/// Iterates over row `index` in `operator` as pairs (column, value).
 fn row_of<'a>(operator: &'a Operator, values: &'a [f64], index: i32) -> impl Iterator<Item = (i32, f64)> + 'a {
     let row = operator.row(index);
     let first = (row.first - operator.row(0).first) as usize;
     (0..row.count()).map(move |entry| (operator.column(&row, entry), values[first + entry as usize]))
 }
 
-/// The operator of the coarse level: restriction times matrix times prolongation.
+/// Coarse-level operator: restriction times matrix times prolongation.
 fn product(fine: &Level, values: &Values, coarse: &Operator) -> Vec<f64> {
     let Some(transfer) = &fine.transfer else { return Vec::new() };
     let mut result = Vec::with_capacity(coarse.entries() as usize);
@@ -48,7 +48,7 @@ fn product(fine: &Level, values: &Values, coarse: &Operator) -> Vec<f64> {
         for (from, weight) in row_of(&transfer.restriction, &values.restriction, index) {
             for (to, value) in row_of(&fine.matrix, &values.matrix, from) {
                 for (column, share) in row_of(&transfer.prolongation, &values.prolongation, to) {
-                    // Columns ascend.
+                    // Columns ascend, so a binary search works.
                     if let Ok(at) = sums.binary_search_by_key(&column, |(column, _)| *column) {
                         sums[at].1 += weight * value * share;
                     }
@@ -60,7 +60,7 @@ fn product(fine: &Level, values: &Values, coarse: &Operator) -> Vec<f64> {
     result
 }
 
-/// The values of all levels, the finest first.
+/// Values for all levels, the finest first.
 pub(super) fn setup(hierarchy: &Hierarchy) -> Vec<Values> {
     let mut all: Vec<Values> = Vec::new();
     for (depth, level) in hierarchy.levels.iter().enumerate() {
@@ -88,7 +88,7 @@ pub(super) fn setup(hierarchy: &Hierarchy) -> Vec<Values> {
     all
 }
 
-/// The plain solver that the kernels are compared with.
+/// Plain host solver, the reference for the kernels' results.
 pub(super) struct Reference<'a> {
     hierarchy: &'a Hierarchy,
     values: Vec<Values>,
@@ -99,7 +99,7 @@ impl Reference<'_> {
         Reference { hierarchy, values: setup(hierarchy) }
     }
 
-    /// `right` minus the matrix times `x`.
+    /// Computes `right` minus the matrix times `x`.
     pub(super) fn residual(&self, depth: usize, x: &[f64], right: &[f64]) -> Vec<f64> {
         let matrix = &self.hierarchy.levels[depth].matrix;
         let product = |index| -> f64 {
@@ -115,7 +115,7 @@ impl Reference<'_> {
         }
     }
 
-    /// One V-cycle from `x`.
+    /// Runs one V-cycle that starts from `x`.
     pub(super) fn cycle(&self, depth: usize, x: &mut [f64], right: &[f64], bottom: u64) {
         let Some(transfer) = &self.hierarchy.levels[depth].transfer else {
             (0..bottom).for_each(|_| self.smooth(depth, x, right));

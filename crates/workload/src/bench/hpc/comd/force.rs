@@ -1,10 +1,10 @@
-//! The force kernel: pairs of atoms of neighbouring cells.
+//! The force kernel: pairwise interactions between atoms in neighbouring cells.
 
 use super::{CUTOFF, Cells, SLOTS, Simulation, lennard_jones};
 use crate::simt::{ComputeClass, Cta, Lanes, Warp};
 
 impl Simulation {
-    /// Force and energy of each atom from the atoms of the 27 cells around it.
+    /// Computes force and energy for each atom from the atoms in the 27 cells around it.
     pub(super) fn find_force(&self, cta: &mut Cta<'_>) {
         let atoms = &self.atoms;
         self.each_slot(cta, self.inner, [1; 3], |warp, slot, cell, place| {
@@ -13,7 +13,7 @@ impl Simulation {
         });
     }
 
-    /// Force and energy of the atom of each lane, in a cell given by its place in the halo's grid.
+    /// Computes force and energy for the atom in each lane; `cell` holds its cell coordinates in the halo's grid.
     pub(super) fn gather_force(&self, warp: &mut Warp<'_>, slot: Lanes<i32>, cell: [Lanes<i32>; 3]) {
         let atoms = &self.atoms;
         let own = atoms.position.map(|array| warp.load(array, slot));
@@ -33,7 +33,7 @@ impl Simulation {
         }
     }
 
-    /// Adds the force and half the energy of one pair a lane.
+    /// Adds the force and half the energy for one pair per lane.
     pub(super) fn add_pair(
         &self,
         warp: &mut Warp<'_>,

@@ -1,7 +1,7 @@
-//! Atoms by a list: a thread or a warp for each, in place of a thread for each slot of a cell.
+//! Atom list: a thread or a warp per atom, in place of a thread per cell slot.
 //!
-//! Source: CoMD's CUDA version, methods `thread_atom` and `warp_atom`: kernels that advance atoms, and the force kernel,
-//! take the slots of their atoms from a list that is made anew whenever atoms change cells.
+//! Source: CoMD's CUDA version, methods `thread_atom` and `warp_atom`. The kernels that advance atoms, and the force
+//! kernel, read their atoms' slots from a list. The list is rebuilt whenever atoms change cells.
 
 use super::{Cells, Done, SLOTS, Simulation, THREADS};
 use crate::parameter::Values;
@@ -9,23 +9,23 @@ use crate::record::Host;
 use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Lanes that share the neighbours of an atom. Source: CoMD's CUDA version: a warp of NVIDIA's.
+/// Lanes that share an atom's neighbours. Source: CoMD's CUDA version: an NVIDIA warp.
 const GROUP: i32 = 32;
 
-/// The list of atoms.
+/// Device arrays for the atom list, and its mapping.
 pub(super) struct Listed {
-    /// Slot of each atom.
+    /// Slot per atom.
     slot: Array<u32>,
-    /// Atoms listed so far.
+    /// Number of atoms listed already.
     count: Array<u32>,
-    /// Whether a group of lanes shares an atom's neighbours.
+    /// Set if a group with [`GROUP`] lanes shares an atom's neighbours.
     by_warp: bool,
-    /// Threads of a CTA of the force kernel.
+    /// Threads per CTA in the force kernel.
     threads: u32,
 }
 
 impl Listed {
-    /// A list of `atoms` atoms where the parameters ask for one.
+    /// Lays out a list with `atoms` atoms if the parameters select one.
     pub(super) fn lay_out(values: &Values, memory: &mut Memory, atoms: u64) -> Option<Listed> {
         let by_warp = match values.text("mapping") {
             "thread" => false,
@@ -62,7 +62,7 @@ impl Listed {
 }
 
 impl Simulation {
-    /// Lists the atoms inside the halo, where there is a list.
+    /// Lists the atoms inside the halo if the mapping needs a list.
     pub(super) fn list_atoms(&self, host: &mut Host<'_>) -> Done {
         let Some(list) = &self.listed else { return Ok(()) };
         host.memory().write(list.count, 0, 0);
@@ -76,7 +76,7 @@ impl Simulation {
         })
     }
 
-    /// Runs `body(warp, slot)` for each atom.
+    /// Runs `body(warp, slot)` for each atom, through the list if present.
     pub(super) fn advance(
         &self,
         host: &mut Host<'_>,
@@ -92,7 +92,7 @@ impl Simulation {
         }
     }
 
-    /// The force kernel.
+    /// Launches the force kernel.
     pub(super) fn launch_force(&self, host: &mut Host<'_>) -> Done {
         match &self.listed {
             None => host.launch(self.grid("force", self.inner), |cta| self.find_force(cta)),
@@ -109,7 +109,7 @@ impl Simulation {
         }
     }
 
-    /// Force and energy of an atom, whose neighbours the lanes of its group share out.
+    /// Computes force and energy for an atom; the lanes in its group share its neighbours.
     fn share_force(&self, warp: &mut Warp<'_>, list: &Listed) {
         let atoms = &self.atoms;
         let thread = warp.compute(ComputeClass::Int, 4, warp.global_thread());

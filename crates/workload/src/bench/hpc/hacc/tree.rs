@@ -1,35 +1,35 @@
-//! The tree of particles that the host builds: boxes halved at their centres of mass (Gafton and Rosswog, 2011).
+//! Particle tree built by the host: boxes are halved at their centres of mass (Gafton and Rosswog, 2011).
 //!
-//! Twelve pseudo-particles on a sphere around the centre of mass stand for the particles of a node. Their masses give the
+//! Twelve pseudo-particles on a sphere around the centre of mass represent a node's particles. Their masses give the
 //! same moments up to the quadrupole (Kawai and others, 2004).
 
 use std::ops::Range;
 
-/// Pseudo-particles of a node. Source: HACC, RCBForceTree.h, `QUADRUPOLE_TDPTS`.
+/// Pseudo-particles per node. Source: HACC, RCBForceTree.h, `QUADRUPOLE_TDPTS`.
 pub(super) const PSEUDO: usize = 12;
-/// Radius of the sphere, as a fraction of the distance from the centre to the nearest face. Source: HACC, RCBForceTree.h,
-/// `ppc`.
+/// Sphere radius, as a fraction relative to the distance from the centre to the nearest face. Source: HACC,
+/// RCBForceTree.h, `ppc`.
 const CONTRACTION: f32 = 0.9;
-/// Coordinates of the vertices of an icosahedron, besides 0. Source: Hardin and Sloane, 1992: a spherical 4-design.
+/// Non-zero coordinates for an icosahedron's vertices. Source: Hardin and Sloane, 1992: a spherical 4-design.
 const VERTEX: (f32, f32) = (0.850_650_8, 0.525_731_1);
 
-/// A particle.
+/// A point mass.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Particle {
-    /// Position.
+    /// Position along x, y and z.
     pub(super) at: [f32; 3],
     /// Mass.
     pub(super) mass: f32,
 }
 
-/// A node of the tree.
+/// A node in the tree.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    /// Its first particle.
+    /// Index for the node's first particle.
     pub(super) first: usize,
-    /// Its particles.
+    /// Number of particles in the node.
     pub(super) count: usize,
-    /// The box around its particles: least and largest coordinates.
+    /// Bounding box around the node's particles: least and largest coordinates.
     bounds: [[f32; 3]; 2],
     centre: [f32; 3],
     pseudo: [Particle; PSEUDO],
@@ -37,38 +37,38 @@ pub(super) struct Node {
 }
 
 impl Node {
-    /// Its particles.
+    /// Index range for the node's particles.
     pub(super) fn particles(&self) -> Range<usize> {
         self.first..self.first + self.count
     }
 }
 
-/// The tree, with the particles in the order of its leaves.
+/// The tree, with the particles in leaf order.
 pub(super) struct Tree {
     pub(super) particles: Vec<Particle>,
     pub(super) nodes: Vec<Node>,
 }
 
-/// An entry of the list of what acts on a leaf.
+/// An entry on a leaf's interaction list.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Entry {
     /// A particle, by its index.
     Particle(usize),
-    /// A pseudo-particle of a node.
+    /// A pseudo-particle, by node and number.
     Pseudo(usize, usize),
 }
 
-/// The differences of two positions.
+/// Difference vector between two positions.
 fn apart(a: [f32; 3], b: [f32; 3]) -> [f32; 3] {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
 
-/// The scalar product.
+/// Scalar product of two vectors.
 fn dot(a: [f32; 3], b: [f32; 3]) -> f32 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-/// Bounds and centre of mass of particles, of which there is at least one.
+/// Bounds and centre of mass for a non-empty list with particles.
 fn measure(particles: &[Particle]) -> ([[f32; 3]; 2], [f32; 3]) {
     let mut bounds = [particles[0].at; 2];
     let (mut moment, mut mass) = ([0.0; 3], 0.0);
@@ -83,7 +83,7 @@ fn measure(particles: &[Particle]) -> ([[f32; 3]; 2], [f32; 3]) {
     (bounds, moment.map(|moment| (moment / mass) as f32))
 }
 
-/// The places of the pseudo-particles of a node.
+/// Initial pseudo-particles for a node: positions on the sphere, mass zero.
 fn sphere([least, largest]: [[f32; 3]; 2], centre: [f32; 3]) -> [Particle; PSEUDO] {
     let to_faces = (0..3).flat_map(|axis| [largest[axis] - centre[axis], centre[axis] - least[axis]]);
     let radius = CONTRACTION * to_faces.fold(f32::INFINITY, f32::min);
@@ -99,7 +99,7 @@ fn sphere([least, largest]: [[f32; 3]; 2], centre: [f32; 3]) -> [Particle; PSEUD
     found
 }
 
-/// Shares the masses of `of` out among pseudo-particles around `centre`.
+/// Distributes the masses in `of` among pseudo-particles around `centre`.
 fn share_out(pseudo: &mut [Particle; PSEUDO], centre: [f32; 3], of: impl Iterator<Item = Particle>) {
     let points = PSEUDO as f32;
     for particle in of {
@@ -120,7 +120,8 @@ fn share_out(pseudo: &mut [Particle; PSEUDO], centre: [f32; 3], of: impl Iterato
 }
 
 impl Tree {
-    /// The tree over `particles`, whose leaves have at most `leaf` of them where these do not all meet in a point.
+    /// Builds the tree over `particles`. Each leaf has at most `leaf` particles unless all its particles share one
+    /// point.
     pub(super) fn new(particles: Vec<Particle>, leaf: usize) -> Tree {
         let count = particles.len();
         let mut tree = Tree { particles, nodes: Vec::new() };
@@ -130,7 +131,7 @@ impl Tree {
         tree
     }
 
-    /// Adds the node of particles `first` to `first + count - 1` and all below it; returns its index.
+    /// Adds the node for particles `first` to `first + count - 1` and all nodes below it; returns its index.
     fn add(&mut self, first: usize, count: usize, leaf: usize) -> usize {
         let (bounds, centre) = measure(&self.particles[first..first + count]);
         let index = self.nodes.len();
@@ -152,7 +153,7 @@ impl Tree {
         index
     }
 
-    /// Moves the particles below the centre of the longest edge to the front; returns how many they are.
+    /// Moves the particles below the centre along the longest edge to the front; returns their number.
     fn divide(&mut self, first: usize, count: usize, [least, largest]: [[f32; 3]; 2], centre: [f32; 3]) -> usize {
         let edge = apart(largest, least);
         let axis = if edge[0] > edge[1] && edge[0] > edge[2] {
@@ -168,7 +169,7 @@ impl Tree {
         below.len()
     }
 
-    /// What stands for a node's particles: they themselves where they are few.
+    /// Entries that represent a node: its particles if few, otherwise its pseudo-particles.
     fn stand_ins(&self, node: usize) -> impl Iterator<Item = Entry> {
         let Node { first, count, .. } = self.nodes[node];
         let few = count <= PSEUDO;
@@ -176,7 +177,7 @@ impl Tree {
             .map(move |at| if few { Entry::Particle(first + at) } else { Entry::Pseudo(node, at) })
     }
 
-    /// Place and mass of an entry.
+    /// Position and mass for an entry.
     pub(super) fn particle(&self, entry: Entry) -> Particle {
         match entry {
             Entry::Particle(index) => self.particles[index],
@@ -184,12 +185,12 @@ impl Tree {
         }
     }
 
-    /// The particles of a node.
+    /// Entries for a node's particles.
     pub(super) fn own(&self, node: usize) -> impl Iterator<Item = Entry> {
         self.nodes[node].particles().map(Entry::Particle)
     }
 
-    /// The leaves, the last child of each node first.
+    /// Leaves, with each node's last child first.
     pub(super) fn leaves(&self) -> Vec<usize> {
         let (mut open, mut found) = (vec![0], Vec::new());
         while let Some(node) = open.pop() {
@@ -201,8 +202,8 @@ impl Tree {
         found
     }
 
-    /// What acts on a leaf: nodes that look small from it, the particles of other leaves, and its own. `tangent` is that of
-    /// the largest angle under which a node looks small; nodes beyond `reach` are left out.
+    /// Interaction list for a leaf: nodes that look small from it, particles in other leaves, and its own particles.
+    /// `tangent` belongs to the largest angle under which a node looks small; nodes beyond `reach` are left out.
     pub(super) fn interactions(&self, leaf: usize, tangent: f32, reach: f32) -> Vec<Entry> {
         let (mut open, mut found) = (vec![0], Vec::new());
         while let Some(node) = open.pop() {
@@ -230,14 +231,14 @@ impl Tree {
         dot(between, between)
     }
 
-    /// Whether a node's diagonal is larger than the angle allows from a leaf's centre.
+    /// True if a node's diagonal, seen from a leaf's centre, exceeds the allowed angle.
     fn looks_big(&self, node: usize, leaf: usize, tangent: f32) -> bool {
         let [least, largest] = self.nodes[node].bounds;
         let diagonal = apart(largest, least);
         dot(diagonal, diagonal) > self.squared_distance(node, leaf) * tangent * tangent
     }
 
-    /// Whether the boxes of two nodes are no more than `reach` apart along any axis.
+    /// True if two nodes' boxes are at most `reach` apart along every axis.
     fn is_near(&self, node: usize, leaf: usize, reach: f32) -> bool {
         let ([least, largest], [low, high]) = (self.nodes[node].bounds, self.nodes[leaf].bounds);
         (0..3).all(|axis| (least[axis] - high[axis]).max(low[axis] - largest[axis]) <= reach)

@@ -1,4 +1,4 @@
-//! The kernels of a level.
+//! Device kernels for one level.
 
 use super::level::{Border, Exchange, Level, Reach, Tile};
 use super::plain::{BORDER, SLOPE};
@@ -8,20 +8,20 @@ use crate::record::Host;
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Reduction, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA that copies ghost cells. Source: hpgmg-cuda, `COPY_THREAD_BLOCK_SIZE`.
+/// Threads per CTA in the ghost-cell copy kernel. Source: hpgmg-cuda, `COPY_THREAD_BLOCK_SIZE`.
 const COPY_THREADS: u32 = 64;
-/// Threads of a CTA at the border, and those of them that share a tile. Source: hpgmg-cuda, `boundary_fv.h` (`BLOCK_SIZE`,
+/// Threads per CTA in the boundary kernel, and threads per tile. Source: hpgmg-cuda, `boundary_fv.h` (`BLOCK_SIZE`,
 /// `NUM_BATCH`).
 const BORDER_THREADS: u32 = 128;
 const BORDER_GROUP: i32 = 16;
-/// Threads of a CTA that clears, copies or takes a norm. Source: hpgmg-cuda, `MISC_THREAD_BLOCK_SIZE`.
+/// Threads per CTA in the kernels that clear, copy or compute a norm. Source: hpgmg-cuda, `MISC_THREAD_BLOCK_SIZE`.
 const VECTOR_THREADS: u32 = 256;
-/// Instructions that read a tile from its list and form the address of its first cell. Source: assumed.
+/// Instructions that read a tile from its list and form its first cell's address. Source: assumed.
 const PROLOGUE: u16 = 12;
-/// Order of the atomics of a norm. Source: CUDA's `atomicMax`, relaxed at device scope.
+/// Memory order for the norm's atomics. Source: CUDA's `atomicMax`, relaxed at device scope.
 const MAXIMA: Order = Order::relaxed(Scope::Gpu);
 
-/// The ghost cells of a level, by reach.
+/// Ghost-cell copies and borders for a level at one reach.
 pub(super) struct Ghosts {
     exchanges: Vec<Exchange>,
     borders: Vec<Border>,
@@ -33,17 +33,17 @@ impl Ghosts {
     }
 }
 
-/// A thread's column of cells, walked along z.
+/// A thread's column with cells, walked along z.
 struct Column {
-    /// Index of its first cell.
+    /// Index for the column's first cell.
     at: Lanes<i32>,
-    /// Its coordinates in the level.
+    /// Coordinates in the level for the column's first cell.
     place: [Lanes<i32>; 3],
     cells: i32,
 }
 
 impl Multigrid {
-    /// Fills the ghost cells of `vector` that a stencil of this reach reads: from neighbouring boxes, and then by the
+    /// Fills the ghost cells in `vector` that a stencil with this reach reads: from neighbouring boxes, and then by the
     /// boundary condition.
     pub(super) fn fill_ghosts(&self, host: &mut Host<'_>, depth: usize, reach: Reach, vector: Array<f64>) -> Done {
         let level = self.levels[depth];
@@ -63,7 +63,7 @@ impl Multigrid {
                     warp.compute(ComputeClass::Int, PROLOGUE, ());
                     let outside =
                         border.map(|at| ghosts.borders.get(at as usize).map_or(0, |it| it.inwards.len()) as i32);
-                    // Faces, edges and corners of the domain are branches of the kernel.
+                    // Domain faces, edges and corners take separate branches in the kernel.
                     for axes in 1..=3 {
                         warp.when(outside.eq(axes), |warp| apply_border(warp, &ghosts.borders, border, axes, vector));
                     }
@@ -72,7 +72,7 @@ impl Multigrid {
         })
     }
 
-    /// Runs `body(warp, column)` for each column of each tile, a thread a column.
+    /// Runs `body(warp, column)` for each column in each tile, a thread per column.
     fn each_column(
         host: &mut Host<'_>,
         name: &str,
@@ -93,8 +93,9 @@ impl Multigrid {
         })
     }
 
-    /// [`Multigrid::each_column`] of a stencil: `body(warp, cell, its colour, its value in `u`, the operator there)` for each
-    /// cell. A column keeps three of its own values and two of its faces in registers.
+    /// [`Multigrid::each_column`] for a stencil: runs
+    /// `body(warp, cell, its colour, its value in `u`, the operator there)` for each cell. A column keeps three values
+    /// and two faces in registers.
     fn each_stencil(
         &self,
         host: &mut Host<'_>,
@@ -118,7 +119,7 @@ impl Multigrid {
                     let low = warp.load(self.beta[axis], at) * (warp.load(u, at - stride) - centre);
                     flow = flow + low + high;
                 }
-                // Six differences, six products that are added up, and the factor.
+                // Six differences, six products and their sum, and the factor.
                 let applied = warp.compute_wide(ComputeClass::Fp64, 13, 2, flow * -level.scale);
                 body(warp, at, (x + y + z + step) % 2, centre, applied);
                 (below, centre, face) = (centre, above, next);
@@ -126,7 +127,7 @@ impl Multigrid {
         })
     }
 
-    /// One half of a red-black sweep from `from` to `to`: cells of one colour move, the rest are copied.
+    /// Half a red-black sweep from `from` to `to`: cells with one colour are updated, the rest are copied.
     pub(super) fn half_sweep(&self, host: &mut Host<'_>, depth: usize, half: i32, [from, to]: [Array<f64>; 2]) -> Done {
         self.each_stencil(host, "smooth", self.levels[depth], from, |warp, at, colour, centre, applied| {
             let inverse = warp.load(self.inverse, at);
@@ -138,7 +139,7 @@ impl Multigrid {
         })
     }
 
-    /// `rhs` less the operator applied to the solution, left in the second vector of solutions.
+    /// Subtracts the operator applied to the solution from `rhs`; the result goes to the second solution vector.
     pub(super) fn find_residual(&self, host: &mut Host<'_>, depth: usize, rhs: Array<f64>) -> Done {
         let [u, residual] = self.u;
         self.each_stencil(host, "residual", self.levels[depth], u, |warp, at, _, _, applied| {
@@ -148,7 +149,7 @@ impl Multigrid {
         })
     }
 
-    /// The means of eight cells of `from` become the right-hand side of the coarser level.
+    /// Averages eight cells in `from` for each cell on the coarser level, as its right-hand side.
     pub(super) fn restrict(&self, host: &mut Host<'_>, depth: usize, from: Array<f64>) -> Done {
         let (fine, coarse) = (self.levels[depth], self.levels[depth + 1]);
         let [across, rows] = coarse.threads();
@@ -177,8 +178,8 @@ impl Multigrid {
         })
     }
 
-    /// Adds the coarser level's solution, interpolated over 27 cells, to `kept` times the finer one's. A thread sets two
-    /// rows of two planes at a time; CTAs beyond the end of a tile of the coarser level leave at once.
+    /// Adds the coarser level's solution, interpolated over 27 cells, to `kept` times the finer level's solution. A
+    /// thread sets two rows in two planes at a time; CTAs beyond the end on a coarse tile exit at once.
     pub(super) fn interpolate(&self, host: &mut Host<'_>, depth: usize, kept: f64) -> Done {
         let (fine, coarse) = (self.levels[depth], self.levels[depth + 1]);
         let [across, rows] = fine.threads();
@@ -200,7 +201,7 @@ impl Multigrid {
         })
     }
 
-    /// The four fine cells of two rows and two planes around one coarse cell, at `x` along the tile.
+    /// Interpolates the four fine cells in two rows and two planes around a coarse cell, at `x` along the tile.
     fn interpolate_four(
         &self,
         warp: &mut Warp<'_>,
@@ -214,7 +215,7 @@ impl Multigrid {
         let around = x / 2 + y * row + (first(coarse, tile) + z * plane);
         let around = warp.compute(ComputeClass::Int, 10, around);
         let slope = x.map(|at| if at % 2 == 0 { SLOPE } else { -SLOPE });
-        // By plane and row: the three coarse cells along x.
+        // Sums by plane and row over the three coarse cells along x.
         let mut lines = [[Lanes::all(0.0); 3]; 3];
         for (far, line) in (-1..).zip(lines.iter_mut()) {
             for (near, line) in (-1..).zip(line) {
@@ -231,19 +232,19 @@ impl Multigrid {
             let sum = planes[0] * far + planes[1] - planes[2] * far;
             let at = warp.compute(ComputeClass::Int, 2, written + (back * fine.strides[1] + up * fine.strides[2]));
             let old = warp.load(self.u[0], at);
-            // A quarter of the 18 operations along x, six along y, two along z, two with the old value.
+            // A quarter share from the 18 operations along x, six along y, two along z, two with the old value.
             let value = warp.compute_wide(ComputeClass::Fp64, 15, 3, old * kept + sum);
             warp.store(self.u[0], at, value);
         }
     }
 
-    /// Zeros a vector, with its ghost cells.
+    /// Zeros a vector, including its ghost cells.
     pub(super) fn clear(&self, host: &mut Host<'_>, depth: usize, vector: Array<f64>) -> Done {
         let level = self.levels[depth];
         host.launch(Grid::new("clear", level.tiles(), VECTOR_THREADS), |cta| {
             let mut tile = level.tile(cta.index());
             for axis in 0..3 {
-                // Tiles at the faces of a box take its ghost cells.
+                // Tiles at the box's faces include its ghost cells.
                 let (low, cells) = (tile.low[axis], tile.cells[axis]);
                 let [before, behind] = [low == 0, low + cells == level.sides[axis]].map(i32::from);
                 (tile.low[axis], tile.cells[axis]) = (low - before, cells + before + behind);
@@ -252,7 +253,7 @@ impl Multigrid {
         })
     }
 
-    /// Copies the right-hand side to the vector that cycles take theirs from.
+    /// Copies the right-hand side to the vector that cycles use as their right-hand side.
     pub(super) fn take_rhs(&self, host: &mut Host<'_>) -> Done {
         let level = self.levels[0];
         host.launch(Grid::new("copy", level.tiles(), VECTOR_THREADS), |cta| {
@@ -267,7 +268,7 @@ impl Multigrid {
         })
     }
 
-    /// The largest magnitude of a vector of the finest level, which the host reads. Magnitudes are ordered as their bits are.
+    /// Largest magnitude in a vector on the finest level, read by the host. Magnitudes compare like their bit patterns.
     pub(super) fn find_norm(&self, host: &mut Host<'_>, vector: Array<f64>) -> Done {
         let level = self.levels[0];
         host.memory().clear(self.norm);
@@ -302,7 +303,7 @@ impl Multigrid {
     }
 }
 
-/// Index of the first cell of a tile.
+/// Index for the first cell in a tile.
 fn first(level: &Level, tile: &Tile) -> i32 {
     level.index(tile.block, tile.low)
 }
@@ -315,13 +316,13 @@ fn column(warp: &mut Warp<'_>, level: &Level, tile: &Tile, [x, y]: [Lanes<i32>; 
     Column { at, place: [x + left, y + front, Lanes::all(bottom)], cells: tile.cells[2] }
 }
 
-/// Runs `body(warp, index)` for each cell of a tile: threads run over its rows, and each walks along z.
+/// Runs `body(warp, index)` for each cell in a tile: threads run over its rows, and each walks along z.
 fn each_cell(warp: &mut Warp<'_>, level: &Level, tile: &Tile, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
     let [across, rows, planes] = tile.cells;
     let step = VECTOR_THREADS as i32 / across;
     let thread = warp.compute(ComputeClass::Int, PROLOGUE + 2 * DIVISION, warp.thread());
     let [x, mut y] = [thread % across, thread / across];
-    // Threads beyond the last whole row would repeat cells of the next.
+    // Threads beyond the last whole row would repeat cells from the next row.
     let mut left = y.lt(step.min(rows));
     for _ in 0..(rows as u32).div_ceil(step as u32) {
         warp.when(left, |warp| {
@@ -336,7 +337,7 @@ fn each_cell(warp: &mut Warp<'_>, level: &Level, tile: &Tile, mut body: impl FnM
     }
 }
 
-/// Copies ghost cells, one a thread at a time.
+/// Copies ghost cells, a cell per thread at a time.
 fn copy_ghosts(warp: &mut Warp<'_>, level: &Level, exchange: &Exchange, vector: Array<f64>) {
     let [across, rows, planes] = exchange.cells;
     let cells = across * rows * planes;
@@ -354,7 +355,8 @@ fn copy_ghosts(warp: &mut Warp<'_>, level: &Level, exchange: &Exchange, vector: 
     }
 }
 
-/// Sets the ghost cells of each lane's tile, which lie outside along so many axes, from the two cells inwards along each.
+/// Sets the ghost cells in each lane's tile from the two cells inwards along each outside axis. `axes` counts the axes
+/// along which the tile lies outside.
 fn apply_border(warp: &mut Warp<'_>, borders: &[Border], border: Lanes<i32>, axes: i32, vector: Array<f64>) {
     let of = |value: fn(&Border) -> i32| border.map(|at| borders.get(at as usize).map_or(0, value));
     let (across, rows) = (of(|it| it.along[0].0), of(|it| it.along[1].0));
@@ -366,7 +368,7 @@ fn apply_border(warp: &mut Warp<'_>, borders: &[Border], border: Lanes<i32>, axe
         let at = start + cell % across * stride + cell / across * far;
         let at = warp.compute(ComputeClass::Int, DIVISION + 8, at);
         let mut sum = Lanes::all(0.0);
-        // The cells at depth 1 or 2 along each axis.
+        // Combinations with depth 1 or 2 along each outside axis.
         for which in 0..1_usize << axes {
             let (mut inner, mut weight) = (at, 1.0);
             for axis in 0..axes as usize {
@@ -382,7 +384,7 @@ fn apply_border(warp: &mut Warp<'_>, borders: &[Border], border: Lanes<i32>, axe
     });
 }
 
-/// The largest value of all lanes, in all of them: a shuffle and a comparison a step.
+/// Maximum over all lanes, returned in every lane: a shuffle and a comparison per step.
 fn max_lanes(warp: &mut Warp<'_>, mut most: Lanes<f64>) -> Lanes<f64> {
     let mut distance = warp.width() / 2;
     while distance > 0 {

@@ -1,75 +1,75 @@
-//! A level: boxes of cells with a layer of ghost cells around each, and the tiles that kernels work on.
+//! A multigrid level: boxes with cells, a ghost-cell layer around each box, and the tiles that kernels process.
 
 use crate::bench::cells::Cells;
 
-/// Layers of ghost cells around a box. Source: HPGMG-FV, the second-order operator's `stencil_get_radius`.
+/// Ghost-cell layers around a box. Source: HPGMG-FV, the second-order operator's `stencil_get_radius`.
 const GHOSTS: i32 = 1;
-/// Doubles that a plane and a box are multiples of. Source: HPGMG-FV, `BOX_ALIGN_KSTRIDE`, `BOX_ALIGN_VOLUME`.
+/// Padding multiple for planes and boxes, in doubles. Source: HPGMG-FV, `BOX_ALIGN_KSTRIDE`, `BOX_ALIGN_VOLUME`.
 const ALIGNMENT: i32 = 8;
-/// Doubles between the starts of levels in a vector, whole lines of any machine. Source: assumed; each level of HPGMG-FV has
-/// an allocation of its own.
+/// Alignment, in doubles, for the start of each level in a vector: whole lines on any machine. Source: assumed; in
+/// HPGMG-FV each level has a separate allocation.
 const LEVEL_ALIGNMENT: i32 = 32;
-/// Cells of a tile along each axis. Source: hpgmg-cuda, `build.sh` (`BLOCKCOPY_TILE_I`, `_J`, `_K`).
+/// Cells per tile along each axis. Source: hpgmg-cuda, `build.sh` (`BLOCKCOPY_TILE_I`, `_J`, `_K`).
 const TILE: [i32; 3] = [32, 4, 8];
-/// Ghost cells along each axis that a group of threads sets at the border. Source: hpgmg-cuda, `build.sh`
+/// Ghost cells along each axis that a thread group sets at the border. Source: hpgmg-cuda, `build.sh`
 /// (`BOUNDARY_TILE_I`, `_J`, `_K`).
 const BORDER_TILE: [i32; 3] = [64, 16, 16];
 
-/// Which ghost cells a stencil reads.
+/// Set of ghost cells that a stencil reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reach {
-    /// Those behind faces of a box.
+    /// Ghost cells behind a box's faces.
     Faces,
-    /// Also those behind its edges and corners.
+    /// Ghost cells behind faces, edges and corners.
     Box,
 }
 
-/// One level.
+/// A level's box shape, layout and cell size.
 #[derive(Clone, Copy)]
 pub(super) struct Level {
-    /// Cells of a box along each axis, without ghost cells.
+    /// Cells per box along each axis, without ghost cells.
     pub(super) sides: [i32; 3],
     /// Boxes along each axis.
     pub(super) boxes: i32,
     /// Elements between neighbours along each axis.
     pub(super) strides: [i32; 3],
-    /// Elements of a box with its ghost cells and padding.
+    /// Elements per box, including ghost cells and padding.
     volume: i32,
-    /// Index of its first element in each vector.
+    /// Index for the level's first element in each vector.
     first: i32,
-    /// Inverse square of the side of a cell; the finest level's cells have side 1.
+    /// Inverse square of a cell's side length; the finest level's cells have side 1.
     pub(super) scale: f64,
 }
 
-/// Part of a box.
+/// A tile: part of a box, the work for one CTA.
 #[derive(Clone, Copy)]
 pub(super) struct Tile {
     pub(super) block: i32,
-    /// Its first cell in the box.
+    /// First cell's coordinates in the box.
     pub(super) low: [i32; 3],
-    /// Its cells along each axis.
+    /// Number of cells along each axis.
     pub(super) cells: [i32; 3],
 }
 
-/// A copy of cells of a box to ghost cells of another.
+/// A copy from cells in a box to ghost cells in another box.
 pub(super) struct Exchange {
     pub(super) from: i32,
     pub(super) to: i32,
     pub(super) cells: [i32; 3],
 }
 
-/// Ghost cells beyond the border of the domain, along one or two axes of a box.
+/// Ghost cells beyond the domain's border, along some axes of a box.
 pub(super) struct Border {
-    /// Index of the first.
+    /// Index for the first ghost cell.
     pub(super) first: i32,
-    /// Cells, and elements between them, along the axes on which they lie inside the domain; 1 cell where there are fewer.
+    /// Cell counts and strides along the axes inside the domain; a count of 1 if fewer than two axes are inside.
     pub(super) along: [(i32, i32); 2],
-    /// Elements to the next cell inwards, for each axis on which they lie outside.
+    /// Stride to the next cell inwards, for each axis outside the domain.
     pub(super) inwards: Vec<i32>,
 }
 
 impl Level {
-    /// Behind `first` elements. A row of a box is a multiple of `align` doubles.
+    /// Builds a level that starts behind `first` elements. A box row's length is a multiple of `align` doubles.
     fn new(sides: [i32; 3], boxes: i32, align: i32, first: i32, scale: f64) -> Level {
         let [x, y, z] = sides.map(|side| side + 2 * GHOSTS);
         let row = (x as u32).next_multiple_of(align as u32);
@@ -78,8 +78,8 @@ impl Level {
         Level { sides, boxes, strides: [1, row as i32, plane as i32], volume, first, scale }
     }
 
-    /// Halves boxes until a level has at most `threshold` cells, or its boxes cannot be halved again. That level is the
-    /// last.
+    /// Builds all levels: halves boxes until a level has at most `threshold` cells, or its boxes cannot be halved
+    /// again. This level is the last.
     pub(super) fn all(sides: [i32; 3], boxes: i32, align: i32, threshold: i32) -> Vec<Level> {
         let mut levels = vec![Level::new(sides, boxes, align, 0, 1.0)];
         while let Some(level) = levels.last()
@@ -92,45 +92,45 @@ impl Level {
         levels
     }
 
-    /// Boxes in all.
+    /// Total number of boxes.
     fn count(&self) -> i32 {
         self.boxes.pow(3)
     }
 
-    /// All cells, without ghost cells.
+    /// All cells in the level, without ghost cells.
     pub(super) fn cells(&self) -> Cells {
         let [x, y, z] = self.sides.map(|side| side * self.boxes);
         Cells { x, y, z }
     }
 
-    /// Indices of its elements in each vector.
+    /// Index range for the level's elements in each vector.
     pub(super) fn elements(&self) -> std::ops::Range<u64> {
         self.first as u64..(self.first + self.count() * self.volume) as u64
     }
 
-    /// Index of the first element of the next level.
+    /// Index for the next level's first element.
     pub(super) fn end(&self) -> i32 {
         (self.elements().end as u32).next_multiple_of(LEVEL_ALIGNMENT as u32) as i32
     }
 
-    /// The place of a box among the boxes.
+    /// Coordinates for a box among the boxes.
     fn place_of(&self, block: i32) -> [i32; 3] {
         Cells { x: self.boxes, y: self.boxes, z: self.boxes }.place(block)
     }
 
-    /// Coordinates in the level of the first cell of a box.
+    /// Level coordinates for the first cell in a box.
     pub(super) fn low(&self, block: i32) -> [i32; 3] {
         let place = self.place_of(block);
         [0, 1, 2].map(|axis| place[axis] * self.sides[axis])
     }
 
-    /// Index of a cell of a box; ghost cells are at -1 and behind the last.
+    /// Index for a cell in a box; ghost cells are at -1 and behind the last cell.
     pub(super) fn index(&self, block: i32, place: [i32; 3]) -> i32 {
         let within: i32 = place.iter().zip(self.strides).map(|(at, stride)| (at + GHOSTS) * stride).sum();
         self.first + block * self.volume + within
     }
 
-    /// Box and place of an element; none of padding.
+    /// Box and place for an element; `None` for padding.
     pub(super) fn cell(&self, index: i32) -> Option<(i32, [i32; 3])> {
         let (block, within) = ((index - self.first) / self.volume, (index - self.first) % self.volume);
         let [_, row, plane] = self.strides;
@@ -139,14 +139,14 @@ impl Level {
         inside.then_some((block, place))
     }
 
-    /// The box that a cell of the level is in, and its place there.
+    /// Box that contains a cell in the level, and the cell's place in it.
     pub(super) fn owner(&self, place: [i32; 3]) -> (i32, [i32; 3]) {
         let boxes = Cells { x: self.boxes, y: self.boxes, z: self.boxes };
         let block = boxes.index([0, 1, 2].map(|axis| place[axis] / self.sides[axis]));
         (block, [0, 1, 2].map(|axis| place[axis] % self.sides[axis]))
     }
 
-    /// Whether a place is no ghost cell.
+    /// True if a place is an own cell, not a ghost cell.
     pub(super) fn owns(&self, place: [i32; 3]) -> bool {
         place.iter().zip(self.sides).all(|(at, side)| (0..side).contains(at))
     }
@@ -155,12 +155,12 @@ impl Level {
         [0, 1, 2].map(|axis| (self.sides[axis] as u32).div_ceil(TILE[axis] as u32) as i32)
     }
 
-    /// Tiles in all.
+    /// Total number of tiles.
     pub(super) fn tiles(&self) -> u64 {
         (self.tiles_along().iter().product::<i32>() * self.count()) as u64
     }
 
-    /// The tile of an index: box by box, x fastest.
+    /// Tile for an index: box by box, x fastest.
     pub(super) fn tile(&self, index: u32) -> Tile {
         let [x, y, z] = self.tiles_along();
         let tiles = Cells { x, y, z };
@@ -170,24 +170,24 @@ impl Level {
         Tile { block, low, cells }
     }
 
-    /// Threads of a CTA along x and y in the kernels that walk along z.
+    /// Threads per CTA along x and y in the kernels that walk along z.
     pub(super) fn threads(&self) -> [i32; 2] {
         [self.sides[0].min(TILE[0]), TILE[1]]
     }
 
-    /// First ghost cell and number of ghost cells, along one axis, in a direction of -1, 0 or 1.
+    /// First ghost cell and ghost-cell count along an axis, in direction -1, 0 or 1.
     fn behind(&self, axis: usize, direction: i32) -> (i32, i32) {
         let side = self.sides[axis];
         [(-GHOSTS, GHOSTS), (0, side), (side, GHOSTS)][(direction + 1) as usize]
     }
 
-    /// The copies that fill ghost cells from neighbouring boxes, box by box as they are sent.
+    /// Copies that fill ghost cells from neighbouring boxes, ordered by sending box.
     pub(super) fn exchanges(&self, reach: Reach) -> Vec<Exchange> {
         let mut exchanges = Vec::new();
         for block in 0..self.count() {
             for direction in directions(reach) {
                 let Some(neighbour) = self.neighbour(block, direction) else { continue };
-                // Ghost cells of the neighbour on the side of this box.
+                // The neighbour's ghost cells on the side towards this box.
                 let ghosts = [0, 1, 2].map(|axis| self.behind(axis, -direction[axis]));
                 let own = [0, 1, 2].map(|axis| ghosts[axis].0 + direction[axis] * self.sides[axis]);
                 for (offset, cells) in cut(ghosts.map(|(_, count)| count), TILE) {
@@ -203,7 +203,7 @@ impl Level {
         exchanges
     }
 
-    /// The box next to another; none beyond the border.
+    /// Neighbouring box in a direction; `None` beyond the border.
     fn neighbour(&self, block: i32, direction: [i32; 3]) -> Option<i32> {
         let place = self.place_of(block);
         let place = [0, 1, 2].map(|axis| place[axis] + direction[axis]);
@@ -211,7 +211,7 @@ impl Level {
         inside.then(|| Cells { x: self.boxes, y: self.boxes, z: self.boxes }.index(place))
     }
 
-    /// The ghost cells that boundary conditions set, box by box.
+    /// Ghost cells set by boundary conditions, box by box.
     pub(super) fn borders(&self, reach: Reach) -> Vec<Border> {
         let mut borders = Vec::new();
         for block in 0..self.count() {
@@ -248,7 +248,7 @@ fn directions(reach: Reach) -> impl Iterator<Item = [i32; 3]> {
     })
 }
 
-/// Cuts a block of cells: offset and cells of each part, x fastest.
+/// Cuts a block into parts: offset and cell counts per part, x fastest.
 fn cut(cells: [i32; 3], tile: [i32; 3]) -> Vec<([i32; 3], [i32; 3])> {
     let [x, y, z] = [0, 1, 2].map(|axis| (cells[axis] as u32).div_ceil(tile[axis] as u32) as i32);
     let parts = Cells { x, y, z };
@@ -276,7 +276,7 @@ mod tests {
         for place in [[-1, -1, -1], [0, 0, 0], [8, 6, 4], [7, 2, -1]] {
             assert_eq!(level.cell(level.index(5, place)), Some((5, place)));
         }
-        // Two doubles of padding behind the ghost cell of a row.
+        // Two padding doubles follow the ghost cell in a row.
         assert_eq!(level.cell(level.index(0, [8, 0, 0]) + 1), None);
         assert_eq!(level.low(5), [8, 0, 4]);
     }
@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn tiles_and_copies_of_the_default_size_are_those_of_the_cuda_version() {
         let level = Level::new([128; 3], 2, 4, 0, 1.0);
-        // A box has 4 × 32 × 16 tiles, and each face that another box has is 512, 64 or 128 copies.
+        // A box has 4 × 32 × 16 tiles, and each face shared with another box yields 512, 64 or 128 copies.
         assert_eq!((level.tiles(), level.exchanges(Reach::Faces).len()), (8 * 2048, 8 * (512 + 64 + 128)));
         assert_eq!(level.borders(Reach::Faces).len(), 8 * (64 + 16 + 16));
         let last = level.tile(8 * 2048 - 1);

@@ -1,17 +1,18 @@
-//! The solver on plain grids: the reference of the kernels, and what the host runs on levels below the threshold.
+//! The solver on plain grids: the reference for the kernels, and the host's solver on levels below the threshold.
 
 use crate::bench::cells::Cells;
 
-/// Red-black sweeps on the coarsest grid. Source: assumed, in place of the Krylov solver, whose some ten iterations apply the
-/// operator twice each; the host takes no time.
+/// Red-black sweeps on the coarsest grid. Source: assumed, in place of the Krylov solver: each of its roughly ten
+/// iterations applies the operator twice; the host takes no time.
 const BOTTOM: u64 = 12;
-/// Weights of the first two cells in the ghost cell beyond the border, where the face is zero. Source: HPGMG-FV,
-/// `apply_BCs_v2`.
+/// Weights for the first two cells inside, in the ghost cell beyond the border; the value at the face is zero. Source:
+/// HPGMG-FV, `apply_BCs_v2`.
 pub(super) const BORDER: [f64; 2] = [-2.5, 0.5];
-/// Weight of a neighbouring coarse cell in a fine one, positive on its side. Source: HPGMG-FV, `interpolation_v2`.
+/// Interpolation weight for a neighbouring coarse cell in a fine cell, positive on the neighbour's side. Source:
+/// HPGMG-FV, `interpolation_v2`.
 pub(super) const SLOPE: f64 = 0.125;
 
-/// Coefficient of the face below a cell along `axis`. Smooth, and the same on every level at the same point.
+/// Coefficient at the face below a cell along `axis`. The function is smooth, and equal on every level at equal points.
 pub(super) fn coefficient(cells: Cells, place: [i32; 3], axis: usize) -> f64 {
     let sides = [cells.x, cells.y, cells.z];
     let along = |at: usize| {
@@ -34,16 +35,16 @@ pub(super) fn inverse(cells: Cells, place: [i32; 3], scale: f64) -> f64 {
     1.0 / (sum * scale)
 }
 
-/// One grid.
+/// A grid with solution and right-hand side.
 struct Grid {
     cells: Cells,
-    /// Inverse square of the side of a cell.
+    /// Inverse square of a cell's side length.
     scale: f64,
     u: Vec<f64>,
     rhs: Vec<f64>,
 }
 
-/// Grids from a level's down to the coarsest.
+/// Grids from a given level down to the coarsest.
 pub(super) struct Plain {
     grids: Vec<Grid>,
     smooths: u64,
@@ -64,29 +65,30 @@ impl Plain {
         Plain { grids, smooths }
     }
 
-    /// Sets the right-hand side of the first grid.
+    /// Sets the right-hand side on the first grid.
     pub(super) fn set_rhs(&mut self, value: impl Fn([i32; 3]) -> f64) {
         let cells = self.grids[0].cells;
         self.grids[0].rhs = (0..cells.count()).map(|index| value(cells.place(index))).collect();
     }
 
-    /// The solution of the first grid.
+    /// Solution on the first grid.
     pub(super) fn solution(&self) -> &[f64] {
         &self.grids[0].u
     }
 
-    /// The solution of the first grid at a cell or beyond the border.
+    /// Solution on the first grid, at a cell or beyond the border.
     pub(super) fn at(&self, place: [i32; 3]) -> f64 {
         self.grids[0].at(place)
     }
 
-    /// The largest residual of the first grid.
+    /// Largest residual on the first grid.
     pub(super) fn norm(&self) -> f64 {
         let grid = &self.grids[0];
         (0..grid.cells.count()).map(|index| grid.residual(index).abs()).fold(0.0, f64::max)
     }
 
-    /// Full multigrid: the coarsest grid first, and a V-cycle on every finer one from the solution before.
+    /// Full multigrid: solves the coarsest grid first, then runs a V-cycle on every finer grid from the previous
+    /// solution.
     pub(super) fn full(&mut self) {
         let coarsest = self.grids.len() - 1;
         for depth in 0..coarsest {
@@ -101,7 +103,7 @@ impl Plain {
         }
     }
 
-    /// A V-cycle from a grid down.
+    /// Runs a V-cycle from grid `depth` down.
     pub(super) fn cycle(&mut self, depth: usize) {
         if depth + 1 == self.grids.len() {
             return self.smooth(depth, BOTTOM);
@@ -115,7 +117,7 @@ impl Plain {
         self.smooth(depth, self.smooths);
     }
 
-    /// Red-black sweeps: cells of one colour move, from what all cells were.
+    /// Runs red-black sweeps: cells with one colour are updated from all cells' previous values.
     fn smooth(&mut self, depth: usize, sweeps: u64) {
         let grid = &mut self.grids[depth];
         for half in 0..2 * sweeps {
@@ -129,7 +131,7 @@ impl Plain {
         }
     }
 
-    /// Adds the next grid's solution, interpolated, to `kept` times this grid's.
+    /// Adds the next grid's solution, interpolated, to `kept` times this grid's solution.
     fn interpolate(&mut self, depth: usize, kept: f64) {
         let coarse = &self.grids[depth + 1];
         let fine = self.grids[depth].cells;
@@ -148,14 +150,14 @@ impl Plain {
     }
 }
 
-/// Weight along one axis of the coarse cell `step` from the one around a fine cell.
+/// Weight along an axis for the coarse cell at offset `step` from the coarse cell around a fine one.
 fn weight(fine: i32, step: i32) -> f64 {
     let towards = if fine % 2 == 0 { -step } else { step };
     if step == 0 { 1.0 } else { SLOPE * f64::from(towards) }
 }
 
 impl Grid {
-    /// The solution at a cell, or at a ghost cell beyond the border: a product of the border's weights.
+    /// Solution at a cell, or at a ghost cell beyond the border: a product over the border weights.
     fn at(&self, place: [i32; 3]) -> f64 {
         let sides = [self.cells.x, self.cells.y, self.cells.z];
         let Some(axis) = (0..3).find(|axis| !(0..sides[*axis]).contains(&place[*axis])) else {
@@ -183,7 +185,7 @@ impl Grid {
         self.rhs[index as usize] + flow * self.scale
     }
 
-    /// The means of eight cells' values.
+    /// Averages values over eight cells each.
     fn coarsened(&self, value: impl Fn(i32) -> f64) -> Vec<f64> {
         let Cells { x, y, z } = self.cells;
         let coarse = Cells { x: x / 2, y: y / 2, z: z / 2 };
@@ -214,7 +216,7 @@ mod tests {
     #[test]
     fn the_border_is_where_the_solution_is_zero() {
         let mut plain = Plain::new(Cells { x: 4, y: 4, z: 4 }, 1.0, 1);
-        // Means over cells of the parabola x - x² / 8, which is zero at the lower face.
+        // Cell averages for the parabola x - x² / 8, which is zero at the lower face.
         let mean = |x: f64| x + 0.5 - (x * x + x + 1.0 / 3.0) / 8.0;
         plain.grids[0].u = (0..64).map(|index| mean(f64::from(index % 4))).collect();
         assert!((plain.at([-1, 2, 2]) - mean(-1.0)).abs() < 1e-12);

@@ -1,4 +1,4 @@
-//! The kernels of LULESH 2.0's CUDA port: few and long. Two of them walk the elements region by region.
+//! Kernels from LULESH 2.0's CUDA port: few and long. Two kernels walk the elements region by region.
 
 use super::kernels::{GRADIENTS, HOURGLASS, KINEMATICS, SOUND, STRESS, corners_of, find_least, joined, store_least};
 use super::mesh::{CORNERS, Mesh};
@@ -10,41 +10,42 @@ use crate::record::{Host, RecordError};
 use crate::scale::Scale;
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Threads of a CTA of the kernels that compute forces and strains. Source: LULESH 2.0's CUDA port (`block_size`).
+/// Threads per CTA in the kernels that compute forces and strains. Source: LULESH 2.0's CUDA port (`block_size`).
 const NARROW: u32 = 64;
-/// Threads of a CTA of the others. Source: LULESH 2.0's CUDA port (`dimBlock`).
+/// Threads per CTA in the other kernels. Source: LULESH 2.0's CUDA port (`dimBlock`).
 const WIDE: u32 = 128;
-/// Most CTAs of the kernel of time constraints, and threads of the one that combines what they find. Source: LULESH 2.0's
-/// CUDA port (`max_dimGrid`).
+/// Maximum number of CTAs in the time-constraint kernel, and threads in the kernel that combines their results. Source:
+/// LULESH 2.0's CUDA port (`max_dimGrid`).
 const MOST_CTAS: u32 = 1024;
 
-/// Instructions of an evaluation of the equation of state: those of its parts in `separate.rs`.
+/// Instructions per evaluation of the equation of state, from its parts in `separate.rs`.
 const EVALUATION: u16 = 127;
 
-/// CTAs of the kernel of time constraints. Their most follows the scale, as the elements of a thread stay as many.
+/// Number of CTAs in the time-constraint kernel. The maximum follows the scale, so that the elements per thread remain
+/// constant.
 pub(super) fn ctas_of_limits(elements: u64, scale: Scale) -> u64 {
     elements.div_ceil(u64::from(WIDE)).min(scale.of(u64::from(MOST_CTAS)))
 }
 
-/// The arrays that LULESH 1.0 has not.
+/// Arrays and tables absent in LULESH 1.0.
 pub(super) struct Fused {
-    /// First of each node's corners.
+    /// First corner index per node.
     starts: Array<i32>,
-    /// The elements of the material, in order.
+    /// The material's elements, in order.
     elements: Array<i32>,
-    /// What `regions` holds.
+    /// Element order by region, from `regions`.
     order: Array<i32>,
     ends: Array<i32>,
     evaluations: Array<u32>,
-    /// The shortest of `Domain::limits`.
+    /// Minimum over each array in `Domain::limits`.
     shortest: Field,
     regions: Regions,
-    /// What `starts` holds.
+    /// Host copy with the contents of `starts`.
     first_corner: Vec<i32>,
 }
 
 impl Fused {
-    /// Adds the arrays, for so many regions.
+    /// Adds the arrays for a mesh with `regions` regions.
     pub(super) fn lay_out(memory: &mut Memory, mesh: &Mesh, regions: i32) -> Fused {
         let (elements, nodes) = (mesh.elements() as u64, mesh.nodes() as u64);
         let mut first = 0;
@@ -79,14 +80,15 @@ impl Fused {
         host.copy_to_device(self.evaluations);
     }
 
-    /// The elements at these places of the order by regions.
+    /// Elements at the given positions in the region order.
     fn in_order(&self, warp: &mut Warp<'_>, place: Lanes<i32>) -> Lanes<i32> {
         let loaded = warp.load(self.order, place);
         warp.compute(ComputeClass::Int, ADDRESS, loaded);
         where_on(warp, |lane| self.regions.order[place.lane(lane) as usize])
     }
 
-    /// Evaluations of the equation of state at these places of the order: their regions are looked for one by one.
+    /// Number of equation-of-state evaluations at the given positions in the region order. The kernel scans the regions
+    /// linearly.
     fn evaluations(&self, warp: &mut Warp<'_>, place: Lanes<i32>) -> Lanes<u32> {
         let region = where_on(warp, |lane| self.regions.at(place.lane(lane)) as i32);
         let last = self.regions.ends.len() as i32 - 1;
@@ -102,7 +104,7 @@ impl Fused {
 }
 
 impl Domain {
-    /// A step of LULESH 2.0; returns the shortest limits of the next.
+    /// Runs a step of LULESH 2.0; returns the shortest limits for the next step.
     pub(super) fn step_fused(&self, host: &mut Host<'_>, fused: &Fused, step: f64) -> Result<[f64; 2], RecordError> {
         let (elements, nodes) = (self.mesh.elements(), self.mesh.nodes());
         self.each(host, ("volume-force", NARROW), elements, |warp, element| self.push(warp, element))?;
@@ -124,7 +126,7 @@ impl Domain {
         self.each(host, ("viscosity-region", WIDE), elements, |warp, place| {
             let element = fused.in_order(warp, place);
             self.find_viscosity(warp, element);
-            // A viscosity that is too large stops the program.
+            // A viscosity above the limit would stop the program.
             let viscosity = warp.load(self.viscosity, element);
             warp.compute(ComputeClass::Fp64, 1, viscosity);
         })?;
@@ -135,7 +137,7 @@ impl Domain {
         Ok([0, 1].map(|which| host.memory().read(fused.shortest, which)))
     }
 
-    /// Forces of stress and against hourglass modes at the corners of elements.
+    /// Stress forces and anti-hourglass forces at element corners.
     fn push(&self, warp: &mut Warp<'_>, element: Lanes<i32>) {
         let fields = [self.volume, self.reference_volume, self.sound, self.mass, self.pressure, self.viscosity];
         let own = fields.map(|field| warp.load(field, element));
@@ -149,7 +151,7 @@ impl Domain {
         });
         let velocities = self.gather(warp, self.velocity, &nodes);
         let operands: [_; 76] = joined(&[&own[..4], &places, &velocities, &stresses]);
-        // The axes have nothing in common: LULESH 2.0, `CalcElemFBHourglassForce`.
+        // Axes share no subexpressions: LULESH 2.0, `CalcElemFBHourglassForce`.
         let results: [_; 24] = warp.calculate_wide(ComputeClass::Fp64, HOURGLASS, 3, operands, |values| {
             let (at, speeds) = (corners_of(&values, 4), corners_of(&values, 28));
             let forces = hourglass_forces(&at, &speeds, values[0] * values[1], values[2], values[3]);
@@ -171,7 +173,7 @@ impl Domain {
         fields.zip(results).for_each(|(field, result)| warp.store(field, node, result));
     }
 
-    /// Volumes, strains, and gradients of velocity.
+    /// Computes volumes, strains, and velocity gradients.
     fn deform_and_grade(&self, warp: &mut Warp<'_>, element: Lanes<i32>, step: f64) {
         let nodes = self.nodes_of(warp, element);
         let places = self.gather(warp, self.place, &nodes);
@@ -195,7 +197,7 @@ impl Domain {
         fields.zip(results).for_each(|(field, result)| warp.store(field, element, result));
     }
 
-    /// The equation of state, as often as the region of an element says, and its new volume.
+    /// Applies the equation of state as often as the element's region requires, and stores the new volume.
     fn apply(&self, warp: &mut Warp<'_>, fused: &Fused, place: Lanes<i32>) {
         let element = fused.in_order(warp, place);
         let [new_volume, old_volume] = [self.new_volume, self.volume].map(|field| warp.load(field, element));
@@ -222,7 +224,7 @@ impl Domain {
         warp.store(self.volume, element, settled);
     }
 
-    /// The longest steps that the elements of each CTA allow; a thread may have several elements.
+    /// Finds the longest steps allowed by the elements in each CTA; a thread may process several elements.
     fn find_time_constraints(&self, host: &mut Host<'_>, fused: &Fused) -> Done {
         let (count, ctas) = (self.mesh.elements(), self.limits[0].len());
         let stride = ctas as i32 * WIDE as i32;
@@ -249,7 +251,7 @@ impl Domain {
         })
     }
 
-    /// The shortest of all CTAs' limits: a CTA for each of the two.
+    /// Finds the minimum over all CTAs' limits, with a CTA for each limit array.
     fn find_shortest(&self, host: &mut Host<'_>, fused: &Fused) -> Done {
         let count = self.limits[0].len() as i32;
         let grid = Grid::new("shortest", 2, MOST_CTAS).shared_bytes(8 * MOST_CTAS);
@@ -271,7 +273,7 @@ impl Domain {
     }
 }
 
-/// Energy, pressure, viscosity and the coefficient of the pressure after an evaluation of the equation of state.
+/// Energy, pressure, viscosity and pressure coefficient after an evaluation of the equation of state.
 fn evaluate([energy, pressure, viscosity, quadratic, linear, change, volume]: [f64; 7]) -> [f64; 4] {
     let volume = bounded(volume);
     let [compression, middle] = physics::compressions(volume, change);
@@ -307,7 +309,7 @@ mod tests {
         record(workload, &request, &RecordOptions::default(), Mode::AddressOnly).unwrap()
     }
 
-    /// Lines of an array that each CTA of a kernel touches.
+    /// Lines in an array that each CTA in a kernel touches.
     fn lines(recording: &Recording, kernel: &str, array: &str) -> BTreeMap<u32, BTreeSet<u64>> {
         let place = recording.kernels().iter().position(|info| info.name == kernel).unwrap();
         let array = recording.arrays().iter().find(|other| other.name == array).unwrap();
@@ -320,7 +322,7 @@ mod tests {
         (0..recording.kernels()[place].ctas).map(of).collect()
     }
 
-    /// 51³ elements are more than 1024 CTAs have threads.
+    /// A mesh with 51³ elements has more elements than 1024 CTAs have threads.
     #[test]
     fn time_constraints_read_every_element_of_a_mesh_that_is_larger_than_their_grid() {
         let recording = recorded(&[("side", "51"), ("steps", "1")]);
@@ -329,7 +331,8 @@ mod tests {
         assert_eq!((lines.len(), all.len() as u64), (1024, (51_u64.pow(3) * 8).div_ceil(128)));
     }
 
-    /// A CTA takes 128 neighbours, or as many elements of a region, which runs of other regions lie between.
+    /// A CTA processes 128 neighbours with one region. With more regions, its elements are interleaved with runs from
+    /// other regions.
     #[test]
     fn regions_scatter_what_the_threads_of_a_cta_take() {
         let spread = |regions: &str| {

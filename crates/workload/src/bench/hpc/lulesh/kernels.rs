@@ -1,4 +1,4 @@
-//! What the kernels of both versions of LULESH have in common.
+//! Code shared by the kernels in both LULESH versions.
 
 use super::mesh::{CORNERS, FACES};
 use super::physics::{Corners, limits, smoothness, viscosity};
@@ -7,8 +7,8 @@ use crate::bench::benchmark::where_on;
 use crate::record::Host;
 use crate::simt::{ComputeClass, Cta, Grid, Lanes, Shared, Warp};
 
-/// Instructions of the formulas, an addition, a multiplication or both each. Source: counted from `physics.rs`; a
-/// division or root takes eight.
+/// Instruction counts for the formulas; each is an addition, a multiplication or both. Source: counted from
+/// `physics.rs`; a division or root takes eight.
 pub(super) const STRESS: u16 = 330;
 pub(super) const HOURGLASS: u16 = 1170;
 pub(super) const KINEMATICS: u16 = 430;
@@ -17,19 +17,19 @@ pub(super) const SOUND: u16 = 14;
 const VISCOSITY: u16 = 110;
 const LIMITS: u16 = 30;
 
-/// Values of the parts, one after the other; there are `N`.
+/// Concatenates the parts into an array with `N` values.
 pub(super) fn joined<const N: usize>(parts: &[&[Lanes<f64>]]) -> [Lanes<f64>; N] {
     let mut all = parts.iter().flat_map(|part| part.iter().copied());
     std::array::from_fn(|_| all.next().expect("the parts have N values"))
 }
 
-/// The values of three times eight corners from `first`.
+/// Coordinates or velocities at eight corners along three axes, starting at `first`.
 pub(super) fn corners_of(values: &[f64], first: usize) -> Corners {
     std::array::from_fn(|axis| std::array::from_fn(|corner| values[first + axis * CORNERS + corner]))
 }
 
-/// Combines the first `threads` values of each table to the least, which ends up first: a tree in the scratchpad. The
-/// last 32 pairs are one warp's, which needs no barrier.
+/// Reduces the first `threads` values in each table to the minimum, placed first: a tree in the scratchpad. One warp
+/// handles the last 32 pairs, without a barrier.
 pub(super) fn find_least(cta: &mut Cta<'_>, tables: &mut [Shared<f64>], threads: u32) {
     cta.barrier();
     let mut distance = threads as i32 / 2;
@@ -54,7 +54,7 @@ pub(super) fn find_least(cta: &mut Cta<'_>, tables: &mut [Shared<f64>], threads:
     }
 }
 
-/// The first thread stores the first value of each table in a field, at an index.
+/// Stores each table's first value in a field, at an index, by the first thread.
 pub(super) fn store_least(cta: &mut Cta<'_>, tables: &[Shared<f64>], to: &[(Field, u32)]) {
     cta.warp(0, |warp| {
         warp.single(|warp| {
@@ -67,7 +67,7 @@ pub(super) fn store_least(cta: &mut Cta<'_>, tables: &[Shared<f64>], to: &[(Fiel
 }
 
 impl Domain {
-    /// Runs `body` with one thread for each of `count` elements or nodes, in CTAs of `threads`.
+    /// Runs `body` with one thread for each of `count` elements or nodes, in CTAs with `threads` threads.
     pub(super) fn each(
         &self,
         host: &mut Host<'_>,
@@ -84,7 +84,7 @@ impl Domain {
         })
     }
 
-    /// The nodes of an element, read from the table, known without it.
+    /// Node indices for an element: the table is read, and the host also knows the values.
     pub(super) fn nodes_of(&self, warp: &mut Warp<'_>, element: Lanes<i32>) -> [Lanes<i32>; CORNERS] {
         let (count, last) = (self.mesh.elements(), self.mesh.elements() - 1);
         let loaded: [Lanes<i32>; CORNERS] =
@@ -93,7 +93,7 @@ impl Domain {
         std::array::from_fn(|corner| element.map(|element| self.mesh.node(element.min(last), corner)))
     }
 
-    /// Three fields at eight nodes, axis by axis.
+    /// Loads three fields at eight nodes, axis by axis.
     pub(super) fn gather(
         &self,
         warp: &mut Warp<'_>,
@@ -111,8 +111,8 @@ impl Domain {
         }
     }
 
-    /// Forces at the corners around a node, summed and added to what the node has where `more`. `slot` is the place in
-    /// the list of corners of the node's corner of a round.
+    /// Sums the forces at the corners around a node; with `more`, adds them to the node's present force. `slot` gives
+    /// the position in the corner list for the node's corner in a round.
     pub(super) fn sum_forces(
         &self,
         warp: &mut Warp<'_>,
@@ -151,7 +151,7 @@ impl Domain {
         }
     }
 
-    /// No acceleration across the plane of symmetry of an axis, for the nodes at these places of its list.
+    /// Zeros the acceleration across an axis's symmetry plane, for the nodes at the given list positions.
     pub(super) fn hold(&self, warp: &mut Warp<'_>, place: Lanes<i32>, axis: usize) {
         let loaded = warp.load(self.symmetry[axis], place);
         warp.compute(ComputeClass::Int, ADDRESS, loaded);
@@ -159,11 +159,11 @@ impl Domain {
         warp.store(self.acceleration[axis], node, Lanes::all(0.0));
     }
 
-    /// Artificial viscosity, from the gradients of an element and of the six beside it.
+    /// Computes artificial viscosity, from the gradients in an element and its six neighbours.
     pub(super) fn find_viscosity(&self, warp: &mut Warp<'_>, element: Lanes<i32>) {
         let borders = warp.load(self.borders, element);
         let own = self.gradients.map(|field| warp.load(field, element));
-        // Beyond a plane of symmetry is the element itself, beyond a free face nothing.
+        // Beyond a symmetry plane lies the element itself; beyond a free face lies nothing.
         let mut beside: [Lanes<f64>; FACES] =
             std::array::from_fn(|face| if face % 2 == 0 { own[face / 2] } else { Lanes::all(0.0) });
         warp.compute(ComputeClass::Int, FACES as u16, borders);
@@ -191,7 +191,7 @@ impl Domain {
         fields.into_iter().zip(results).for_each(|(field, result)| warp.store(field, element, result));
     }
 
-    /// The shorter of `shortest` and of the steps that an element allows.
+    /// Minimum of `shortest` and the steps that an element allows.
     pub(super) fn shorten(
         &self,
         warp: &mut Warp<'_>,

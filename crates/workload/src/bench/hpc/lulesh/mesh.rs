@@ -1,27 +1,27 @@
-//! The mesh of hexahedra: a cube of elements, held as any unstructured mesh is.
+//! The hexahedral mesh: a cube with elements, stored like any unstructured mesh.
 
 use crate::bench::cells::Cells;
 use crate::bench::numbering::Numbering;
 
-/// Corners of an element.
+/// Corners per element.
 pub(super) const CORNERS: usize = 8;
-/// Faces of an element, the lower and the upper one along each axis.
+/// Faces per element: the lower and the upper face along each axis.
 pub(super) const FACES: usize = 6;
 
-/// Which corner lies at these offsets from the lowest, along x, y and z: the lower face around, then the upper.
+/// Corner number by offset from the lowest corner, along x, y and z: around the lower face, then the upper.
 const CORNER_AT: [usize; CORNERS] = [0, 1, 3, 2, 4, 5, 7, 6];
 
-/// How elements and nodes are numbered.
+/// Numbering scheme for elements and nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// Row by row, plane by plane. Source: LULESH 2.0 (`BuildMesh`).
     Rows,
-    /// Shell by shell around the blast. Source: `sedov21oct.lmesh` of LULESH 2.0's CUDA port, the shells within its
+    /// Shell by shell around the blast. Source: `sedov21oct.lmesh` in LULESH 2.0's CUDA port, for the shells within its
     /// core.
     Shells,
 }
 
-/// Elements, nodes and what they touch.
+/// Elements, nodes and their connectivity.
 pub(super) struct Mesh {
     elements: Cells,
     nodes: Cells,
@@ -30,7 +30,7 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
-    /// A box of `[x, y, z]` elements.
+    /// Builds a box with `[x, y, z]` elements.
     pub(super) fn new([x, y, z]: [i32; 3], order: Order) -> Mesh {
         let elements = Cells { x, y, z };
         let nodes = Cells { x: x + 1, y: y + 1, z: z + 1 };
@@ -41,27 +41,27 @@ impl Mesh {
         Mesh { elements, nodes, element_numbers: number(elements), node_numbers: number(nodes) }
     }
 
-    /// Elements.
+    /// Number of elements.
     pub(super) fn elements(&self) -> i32 {
         self.elements.count()
     }
 
-    /// Nodes.
+    /// Number of nodes.
     pub(super) fn nodes(&self) -> i32 {
         self.nodes.count()
     }
 
-    /// The element at the lowest corner of the box.
+    /// Element at the box's lowest corner.
     pub(super) fn origin(&self) -> i32 {
         self.element_numbers.number(0)
     }
 
-    /// Coordinates of a node, in elements.
+    /// Coordinates for a node, in elements.
     pub(super) fn place(&self, node: i32) -> [i32; 3] {
         self.nodes.place(self.node_numbers.place(node))
     }
 
-    /// The node at a corner of an element.
+    /// Node at a corner of an element.
     pub(super) fn node(&self, element: i32, corner: usize) -> i32 {
         let place = self.elements.place(self.element_numbers.place(element));
         let offset = CORNER_AT[corner];
@@ -69,7 +69,7 @@ impl Mesh {
         self.node_numbers.number(self.nodes.index(at))
     }
 
-    /// The element beyond a face: lower and upper along x, along y, along z. The element itself where there is none.
+    /// Element beyond a face: lower and upper along x, along y, along z. At the border, the element itself.
     pub(super) fn beyond(&self, element: i32, face: usize) -> i32 {
         let mut place = self.elements.place(self.element_numbers.place(element));
         let side = [self.elements.x, self.elements.y, self.elements.z][face / 2];
@@ -77,30 +77,29 @@ impl Mesh {
         self.element_numbers.number(self.elements.index(place))
     }
 
-    /// Bit by face: the faces beyond which there is no element. The lower ones are planes of symmetry, the upper ones
-    /// are free.
+    /// Bit mask by face: set if no element lies beyond. Lower border faces are symmetry planes, upper ones are free.
     pub(super) fn borders(&self, element: i32) -> u32 {
         (0..FACES).fold(0, |bits, face| bits | u32::from(self.beyond(element, face) == element) << face)
     }
 
-    /// Whether a node lies on the plane of symmetry across an axis.
+    /// True if a node lies on the symmetry plane across an axis.
     pub(super) fn holds(&self, node: i32, axis: usize) -> bool {
         self.place(node)[axis] == 0
     }
 
-    /// Nodes on the plane of symmetry across an axis, ascending.
+    /// Nodes on the symmetry plane across an axis, ascending.
     pub(super) fn held(&self, axis: usize) -> Vec<i32> {
         (0..self.nodes()).filter(|node| self.holds(*node, axis)).collect()
     }
 
-    /// Elements around a node.
+    /// Number of elements around a node.
     pub(super) fn degree(&self, node: i32) -> i32 {
         let sides = [self.nodes.x, self.nodes.y, self.nodes.z];
         let along = |(at, side): (i32, i32)| i32::from(at > 0) + i32::from(at < side - 1);
         self.place(node).into_iter().zip(sides).map(along).product()
     }
 
-    /// The corners around a node: corner × elements + element.
+    /// Corners around a node, encoded as corner × elements + element.
     pub(super) fn corners(&self, node: i32) -> impl Iterator<Item = i32> {
         let place = self.place(node);
         let sides = [self.elements.x, self.elements.y, self.elements.z];
@@ -155,7 +154,7 @@ mod tests {
         assert_eq!(mesh.origin(), 0);
     }
 
-    /// Source: the first four lines of elements of `sedov21oct.lmesh`.
+    /// Source: the first four element lines in `sedov21oct.lmesh`.
     #[test]
     fn the_first_shells_are_those_of_the_public_mesh() {
         let mesh = Mesh::new([4, 4, 4], Order::Shells);

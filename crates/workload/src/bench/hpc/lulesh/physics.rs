@@ -1,40 +1,42 @@
-//! The formulas of LULESH, one element or node at a time. Source: Karlin, Keasler and Neely, LULESH 2.0 (LLNL-TR-641973),
-//! and its reference program.
+//! LULESH's formulas, for a single element or node. Source: Karlin, Keasler and Neely, LULESH 2.0 (LLNL-TR-641973), and
+//! its reference program.
 
 use super::mesh::CORNERS;
 
-/// A value at each corner along each axis.
+/// Value at each corner along each axis.
 pub(super) type Corners = [[f64; CORNERS]; 3];
 
 /// Small number that keeps divisions finite. Source: LULESH 2.0 (`ptiny`).
 const TINY: f64 = 1e-36;
-/// Density of the material at the start. Source: LULESH 2.0 (`refdens`).
+/// Material density at the start. Source: LULESH 2.0 (`refdens`).
 const DENSITY: f64 = 1.0;
-/// Weight of the hourglass forces. Source: LULESH 2.0 (`hgcoef`).
+/// Weight for the hourglass forces. Source: LULESH 2.0 (`hgcoef`).
 const HOURGLASS: f64 = 3.0;
-/// Below these, velocities, volumes' changes, energies, pressures and viscosities count as zero. Source: LULESH 2.0.
+/// Thresholds below which velocities, volume changes, energies, pressures and viscosities count as zero. Source: LULESH
+/// 2.0.
 const VELOCITY_CUT: f64 = 1e-7;
 const VOLUME_CUT: f64 = 1e-10;
 const ENERGY_CUT: f64 = 1e-7;
 const PRESSURE_CUT: f64 = 1e-7;
 const VISCOSITY_CUT: f64 = 1e-7;
-/// Least energy, and bounds of the relative volume. Source: LULESH 2.0 (`emin`, `eosvmin`, `eosvmax`).
+/// Minimum energy, and bounds for the relative volume. Source: LULESH 2.0 (`emin`, `eosvmin`, `eosvmax`).
 const LEAST_ENERGY: f64 = -1e15;
 const LEAST_VOLUME: f64 = 1e-9;
 const MOST_VOLUME: f64 = 1e9;
-/// Limiter and weights of the artificial viscosity. Source: LULESH 2.0 (`monoq_limiter_mult`, `qlc_monoq`, `qqc_monoq`).
+/// Limiter and weights for the artificial viscosity. Source: LULESH 2.0 (`monoq_limiter_mult`, `qlc_monoq`,
+/// `qqc_monoq`).
 const LIMITER: f64 = 2.0;
 const LINEAR: f64 = 0.5;
 const QUADRATIC: f64 = 2.0 / 3.0;
-/// Weight of the viscosity in the Courant condition, and the largest change of volume in a step. Source: LULESH 2.0
-/// (`qqc`, `dvovmax`).
+/// Viscosity weight in the Courant condition, and the largest volume change per step. Source: LULESH 2.0 (`qqc`,
+/// `dvovmax`).
 const COURANT: f64 = 2.0;
 const MOST_CHANGE: f64 = 0.1;
 
-/// Nodes of each face, around it.
+/// Nodes around each face, in ring order.
 const RINGS: [[usize; 4]; 6] = [[0, 1, 2, 3], [0, 4, 5, 1], [1, 5, 6, 2], [2, 6, 7, 3], [3, 7, 4, 0], [4, 7, 6, 5]];
 
-/// The hourglass modes.
+/// Hourglass modes: a sign per corner.
 const MODES: [[f64; CORNERS]; 4] = [
     [1.0, 1.0, -1.0, -1.0, -1.0, -1.0, 1.0, 1.0],
     [1.0, -1.0, -1.0, 1.0, -1.0, 1.0, 1.0, -1.0],
@@ -50,7 +52,7 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
-/// `from` to `to`.
+/// Vector from corner `from` to corner `to`.
 fn edge(at: &Corners, from: usize, to: usize) -> [f64; 3] {
     at.map(|along| along[to] - along[from])
 }
@@ -59,7 +61,7 @@ fn sum(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
-/// The volume of an element.
+/// Volume of an element.
 pub(super) fn volume(at: &Corners) -> f64 {
     let triple = |a, b, c| dot(a, cross(b, c));
     let whole = triple(sum(edge(at, 1, 3), edge(at, 2, 7)), edge(at, 3, 6), edge(at, 0, 2))
@@ -68,7 +70,7 @@ pub(super) fn volume(at: &Corners) -> f64 {
     whole / 12.0
 }
 
-/// Derivatives of the shape functions, and the volume they give.
+/// Shape function derivatives, and the element volume derived from them.
 pub(super) fn shape(at: &Corners) -> (Corners, f64) {
     let diagonals = [edge(at, 0, 6), edge(at, 3, 5), edge(at, 1, 7), edge(at, 2, 4)];
     let along = |signs: [f64; 4]| -> [f64; 3] {
@@ -85,7 +87,7 @@ pub(super) fn shape(at: &Corners) -> (Corners, f64) {
     (derivatives, 8.0 * dot(eta, from_eta))
 }
 
-/// Forces of a stress (one value an axis) at the corners, and the volume.
+/// Corner forces from a stress (one value per axis), and the volume.
 pub(super) fn stress_forces(at: &Corners, stress: [f64; 3]) -> (Corners, f64) {
     let mut normals: Corners = [[0.0; CORNERS]; 3];
     for ring in RINGS {
@@ -99,9 +101,9 @@ pub(super) fn stress_forces(at: &Corners, stress: [f64; 3]) -> (Corners, f64) {
     (forces, shape(at).1)
 }
 
-/// How the volume follows each corner.
+/// Derivatives for the volume with respect to each corner's coordinates.
 pub(super) fn volume_derivatives([x, y, z]: &Corners) -> Corners {
-    /// The corners that a corner's derivative takes, in the order of the formula.
+    /// Corners that enter a corner's derivative, in the formula's order.
     const AROUND: [[usize; 6]; CORNERS] = [
         [1, 2, 3, 4, 5, 7],
         [2, 3, 0, 5, 6, 4],
@@ -125,7 +127,7 @@ pub(super) fn volume_derivatives([x, y, z]: &Corners) -> Corners {
     [of(y, z), of(z, x), of(x, y)].map(|along| along.map(|part| part / 12.0))
 }
 
-/// Forces against the hourglass modes of an element.
+/// Forces against an element's hourglass modes.
 pub(super) fn hourglass_forces(at: &Corners, velocities: &Corners, volume: f64, sound: f64, mass: f64) -> Corners {
     let derivatives = volume_derivatives(at);
     let modes = MODES.map(|mode| {
@@ -140,13 +142,13 @@ pub(super) fn hourglass_forces(at: &Corners, velocities: &Corners, volume: f64, 
     })
 }
 
-/// The velocity of a node after an acceleration.
+/// Node velocity after an acceleration.
 pub(super) fn velocity(before: f64, acceleration: f64, step: f64) -> f64 {
     let after = before + acceleration * step;
     if after.abs() < VELOCITY_CUT { 0.0 } else { after }
 }
 
-/// A typical length of an element of this volume.
+/// Characteristic length for an element with this volume.
 pub(super) fn length(at: &Corners, volume: f64) -> f64 {
     let area = |[a, b, c, d]: [usize; 4]| {
         let (first, second) = (edge(at, a, c), edge(at, b, d));
@@ -157,7 +159,7 @@ pub(super) fn length(at: &Corners, volume: f64) -> f64 {
     4.0 * volume / RINGS.into_iter().map(area).fold(0.0, f64::max).sqrt()
 }
 
-/// Rates of strain along the axes, at places half a step back.
+/// Strain rates along the axes, at node positions half a step back.
 pub(super) fn strain(at: &Corners, velocities: &Corners, step: f64) -> [f64; 3] {
     let back =
         std::array::from_fn(|axis| std::array::from_fn(|node| at[axis][node] - 0.5 * step * velocities[axis][node]));
@@ -169,9 +171,9 @@ pub(super) fn strain(at: &Corners, velocities: &Corners, step: f64) -> [f64; 3] 
     })
 }
 
-/// Gradients of velocity along the element's own axes, and its lengths along them, by axis.
+/// Velocity gradients along the element's own axes, and its lengths along them, by axis.
 pub(super) fn gradients(at: &Corners, velocities: &Corners, volume: f64) -> ([f64; 3], [f64; 3]) {
-    /// Upper and lower corners along each of the element's axes.
+    /// Upper and lower corners along each element axis.
     const ENDS: [([usize; 4], [usize; 4]); 3] =
         [([1, 2, 6, 5], [0, 3, 7, 4]), ([3, 2, 6, 7], [0, 1, 5, 4]), ([4, 5, 6, 7], [0, 1, 2, 3])];
     let apart = |values: &Corners, (upper, lower): ([usize; 4], [usize; 4])| {
@@ -187,7 +189,8 @@ pub(super) fn gradients(at: &Corners, velocities: &Corners, volume: f64) -> ([f6
     (std::array::from_fn(gradient), std::array::from_fn(length))
 }
 
-/// How smooth the velocity is along an axis, 0 to 1, from an element's own gradient and those beside it.
+/// Smoothness of the velocity along an axis, from 0 to 1, given an element's own gradient and its neighbours'
+/// gradients.
 pub(super) fn smoothness(own: f64, below: f64, above: f64) -> f64 {
     let (below, above) = (below / (own + TINY), above / (own + TINY));
     (0.5 * (below + above)).min(below * LIMITER).min(above * LIMITER).clamp(0.0, 1.0)
@@ -213,20 +216,21 @@ pub(super) fn viscosity(
     [-LINEAR * density * linear, QUADRATIC * density * quadratic]
 }
 
-/// A relative volume within the bounds of the equation of state.
+/// Relative volume clamped to the bounds in the equation of state.
 pub(super) fn bounded(volume: f64) -> f64 {
     volume.clamp(LEAST_VOLUME, MOST_VOLUME)
 }
 
-/// Compression at the end and in the middle of a change of volume.
+/// Compression at the end and in the middle of a volume change.
 pub(super) fn compressions(volume: f64, change: f64) -> [f64; 2] {
     [1.0 / volume - 1.0, 1.0 / (volume - 0.5 * change) - 1.0]
 }
 
-/// How pressure over compressed density follows energy: two thirds, as in an ideal gas. Source: LULESH 2.0 (`c1s`).
+/// Slope for pressure over compressed density against energy: two thirds, as in an ideal gas. Source: LULESH 2.0
+/// (`c1s`).
 pub(super) const SLOPE: f64 = 2.0 / 3.0;
 
-/// Coefficient and pressure of an energy at a compression.
+/// Pressure coefficient, and pressure for an energy at a compression.
 pub(super) fn pressure(energy: f64, compression: f64, volume: f64) -> [f64; 2] {
     let coefficient = SLOPE * (compression + 1.0);
     let pressure = coefficient * energy;
@@ -234,13 +238,13 @@ pub(super) fn pressure(energy: f64, compression: f64, volume: f64) -> [f64; 2] {
     [coefficient, if none { 0.0 } else { pressure.max(0.0) }]
 }
 
-/// The speed of sound; `energy` is weighed by the slope.
+/// Speed of sound; `energy` is already multiplied by the slope.
 pub(super) fn sound(energy: f64, volume: f64, coefficient: f64, pressure: f64) -> f64 {
     let square = (energy + volume * volume * coefficient * pressure) / DENSITY;
     if square <= TINY / 9.0 { TINY.sqrt() / 3.0 } else { square.sqrt() }
 }
 
-/// Energy after half of the work of the old pressure and viscosity.
+/// Energy after half the work from the old pressure and viscosity.
 pub(super) fn energy_half(energy: f64, change: f64, pressure: f64, viscosity: f64) -> f64 {
     (energy - 0.5 * change * (pressure + viscosity)).max(LEAST_ENERGY)
 }
@@ -249,32 +253,32 @@ fn cut(energy: f64) -> f64 {
     (if energy.abs() < ENERGY_CUT { 0.0 } else { energy }).max(LEAST_ENERGY)
 }
 
-/// Energy after the other half: old pressures weigh 3, those of the middle 4.
+/// Energy after the second half: old pressures have weight 3, midpoint pressures weight 4.
 pub(super) fn energy_predicted(energy: f64, change: f64, old: f64, middle: f64) -> f64 {
     cut(energy + 0.5 * change * (3.0 * old - 4.0 * middle))
 }
 
-/// Energy by Simpson's rule over old, middle and new pressures.
+/// Energy by Simpson's rule over old, midpoint and new pressures.
 pub(super) fn energy_corrected(energy: f64, change: f64, old: f64, middle: f64, new: f64) -> f64 {
     cut(energy - (7.0 * old - 8.0 * middle + new) * change / 6.0)
 }
 
-/// Artificial viscosity of an element that is compressed.
+/// Artificial viscosity for an element under compression.
 pub(super) fn viscous(change: f64, sound: f64, linear: f64, quadratic: f64) -> f64 {
     if change > 0.0 { 0.0 } else { sound * linear + quadratic }
 }
 
-/// A viscosity, or zero where it is small.
+/// Viscosity, or zero if below the threshold.
 pub(super) fn cut_viscosity(viscosity: f64) -> f64 {
     if viscosity.abs() < VISCOSITY_CUT { 0.0 } else { viscosity }
 }
 
-/// A relative volume, or 1 where it is close.
+/// Relative volume, or exactly 1 if close to it.
 pub(super) fn settled(volume: f64) -> f64 {
     if (volume - 1.0).abs() < VOLUME_CUT { 1.0 } else { volume }
 }
 
-/// Longest steps by the Courant condition and by the change of volume.
+/// Longest steps by the Courant condition and by the volume change.
 pub(super) fn limits(sound: f64, strain: f64, length: f64) -> [f64; 2] {
     if strain == 0.0 {
         return [f64::MAX; 2];
@@ -283,7 +287,7 @@ pub(super) fn limits(sound: f64, strain: f64, length: f64) -> [f64; 2] {
     [length / (sound * sound + viscous).sqrt(), MOST_CHANGE / (strain.abs() + 1e-20)]
 }
 
-/// The step after `step`, from the shortest limits. Source: LULESH 2.0 (`TimeIncrement`).
+/// Time step after `step`, from the shortest limits. Source: LULESH 2.0 (`TimeIncrement`).
 pub(super) fn next_step(step: f64, [courant, change]: [f64; 2]) -> f64 {
     /// Longest step. Source: LULESH 2.0 (`dtmax`).
     const LONGEST: f64 = 1e-2;
@@ -302,7 +306,7 @@ mod tests {
     use super::*;
     use crate::noise;
 
-    /// A distorted cube.
+    /// Builds a distorted cube.
     fn element() -> Corners {
         std::array::from_fn(|axis| {
             std::array::from_fn(|corner| {

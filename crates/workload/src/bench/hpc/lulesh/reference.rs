@@ -1,10 +1,11 @@
-//! A step in plain loops: forces are scattered from elements to nodes, and the equation of state is one function.
+//! Reference step in plain loops: forces are scattered from elements to nodes, and the equation of state is one
+//! function.
 
 use super::mesh::CORNERS;
 use super::physics::{self, Corners};
 use super::{Domain, Field};
 
-/// The state that steps carry on.
+/// Simulation state carried from step to step.
 pub(super) struct Reference<'a> {
     domain: &'a Domain,
     pub(super) place: [Vec<f64>; 3],
@@ -17,7 +18,7 @@ pub(super) struct Reference<'a> {
 }
 
 impl Reference<'_> {
-    /// The start.
+    /// Builds the initial state.
     pub(super) fn new(domain: &Domain) -> Reference<'_> {
         let zeros = |field: Field| vec![0.0; field.len() as usize];
         let mut energy = zeros(domain.energy);
@@ -61,7 +62,7 @@ impl Reference<'_> {
         forces
     }
 
-    /// Moves everything by `step`; returns the shortest limits of the next.
+    /// Advances the state by `step`; returns the shortest limits for the next step.
     pub(super) fn step(&mut self, step: f64) -> [f64; 2] {
         let forces = self.forces();
         for (axis, forces) in forces.iter().enumerate() {
@@ -112,7 +113,7 @@ impl Reference<'_> {
         })
     }
 
-    /// The equation of state of an element at its new volume.
+    /// Applies the equation of state to an element at its new volume.
     fn apply_material(&mut self, own: usize, volume: f64, [linear, quadratic]: [f64; 2]) {
         let (change, volume) = (volume - self.volume[own], physics::bounded(volume));
         let [compression, middle] = physics::compressions(volume, change);
@@ -145,14 +146,14 @@ mod tests {
     use crate::scale::Scale;
     use crate::simt::{Backing, Memory};
 
-    /// The domain of a side.
+    /// Builds the domain with the given side.
     fn domain(side: &str) -> Domain {
         let given = [("side".to_owned(), side.to_owned())];
         let mut request = Request::new(&lulesh::LULESH, Scale::FULL, &given, 7).unwrap();
         Domain::lay_out("lulesh", &mut request, &mut Memory::new(Backing::AddressOnly), Order::Rows, None).unwrap()
     }
 
-    /// Steps to time 0.01, and the energy at the origin then.
+    /// Number of steps to time 0.01, and the final energy at the origin.
     fn whole_run(side: &str) -> (u32, String) {
         let domain = domain(side);
         let mut reference = Reference::new(&domain);
@@ -168,7 +169,7 @@ mod tests {
         (steps, format!("{:.6e}", reference.energy[0]))
     }
 
-    /// Source: LULESH 2.0's own table of results.
+    /// Source: the results table in LULESH 2.0's documentation.
     #[test]
     fn a_whole_run_ends_with_lulesh_s_own_energy() {
         assert_eq!(whole_run("5"), (72, "7.853665e3".to_owned()));

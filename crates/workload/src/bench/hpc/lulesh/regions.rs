@@ -1,12 +1,12 @@
-//! The regions of materials that the elements are dealt to.
+//! Material regions to which the elements are dealt.
 
-/// Weight of a region: the power of its number. Source: LULESH 2.0 (`-b`).
+/// Exponent for a region's weight: its number to this power. Source: LULESH 2.0 (`-b`).
 const BALANCE: u32 = 1;
-/// Extra evaluations of the equation of state in a region that is not cheap. Source: LULESH 2.0 (`-c`).
+/// Extra equation-of-state evaluations in a region that is not cheap. Source: LULESH 2.0 (`-c`).
 const COST: u32 = 1;
 
-/// The numbers of C's `rand` in glibc (`TYPE_3`), where a seed of 0 is 1: r(i) = r(i - 3) + r(i - 31), without its lowest
-/// bit. LULESH calls `srand(0)`.
+/// Number generator equal to C's `rand` in glibc (`TYPE_3`), with seed 0 treated as 1: r(i) = r(i - 3) + r(i - 31),
+/// without its lowest bit. LULESH calls `srand(0)`.
 struct Random {
     /// The last 31 sums.
     sums: [u32; 31],
@@ -35,12 +35,12 @@ impl Random {
         sum >> 1
     }
 
-    /// A number below a bound.
+    /// Draws a number below a bound.
     fn below(&mut self, bound: u32) -> u32 {
         self.draw() % bound
     }
 
-    /// Elements of a run. Source: LULESH 2.0 (`CreateRegionIndexSets`).
+    /// Draws a run length in elements. Source: LULESH 2.0 (`CreateRegionIndexSets`).
     fn run(&mut self) -> u32 {
         match self.below(1000) {
             ..773 => self.below(15) + 1,
@@ -54,11 +54,11 @@ impl Random {
     }
 }
 
-/// Elements by region, and how often each region evaluates the equation of state.
+/// Elements by region, and the evaluation count per region for the equation of state.
 pub(super) struct Regions {
-    /// The elements, region by region, those that evaluate most first. Within a region they ascend.
+    /// Elements, region by region; the regions with most evaluations come first. Within a region the elements ascend.
     pub(super) order: Vec<i32>,
-    /// One past the last place of each region in `order`.
+    /// End position (exclusive) for each region in `order`.
     pub(super) ends: Vec<i32>,
     /// Evaluations of the equation of state in each region.
     pub(super) evaluations: Vec<u32>,
@@ -87,13 +87,13 @@ impl Regions {
         }
     }
 
-    /// The region of a place in `order`.
+    /// Region at a position in `order`.
     pub(super) fn at(&self, place: i32) -> usize {
         self.ends.partition_point(|end| *end <= place)
     }
 }
 
-/// The region of each element.
+/// Region number per element.
 fn deal(elements: i32, count: i32) -> Vec<i32> {
     if count == 1 {
         return vec![0; elements as usize];
@@ -109,7 +109,7 @@ fn deal(elements: i32, count: i32) -> Vec<i32> {
     let mut dealt = Vec::with_capacity(elements as usize);
     let mut last = None;
     while dealt.len() < elements as usize {
-        // No region twice in a row.
+        // No region may occur twice in a row.
         let region = loop {
             let drawn = random.below(edge);
             let region = edges.partition_point(|edge| *edge <= drawn) as i32;
@@ -124,8 +124,8 @@ fn deal(elements: i32, count: i32) -> Vec<i32> {
     dealt
 }
 
-/// How often a region evaluates the equation of state: half of them once, one in twenty ten times as often as the rest.
-/// Source: LULESH 2.0 (`ApplyMaterialPropertiesForElems`).
+/// Equation-of-state evaluations for a region: once for the lower half, and for one region in twenty ten times as often
+/// as for the rest. Source: LULESH 2.0 (`ApplyMaterialPropertiesForElems`).
 fn evaluations(region: i32, count: i32) -> u32 {
     if region < count / 2 {
         1
@@ -168,14 +168,14 @@ mod tests {
         assert_eq!(Regions::new(100, 1).evaluations, [2]);
     }
 
-    /// Source: a count of what LULESH 2.0's rule gives with glibc's `rand` for `-s 30 -r 11`.
+    /// Source: region sizes counted with LULESH 2.0's rule and glibc's `rand` for `-s 30 -r 11`.
     #[test]
     fn regions_of_the_default_are_as_large_as_in_the_public_program() {
         let regions = Regions::new(27_000, 11);
         let starts = std::iter::once(0).chain(regions.ends.iter().copied());
         let sizes: Vec<i32> = starts.zip(&regions.ends).map(|(start, end)| end - start).collect();
         assert_eq!(sizes, [8445, 896, 3236, 2435, 1198, 5980, 123, 457, 493, 2733, 1004]);
-        // The first element of all is in the region of most evaluations, and its run has 25 elements.
+        // The mesh's first element is in the region with most evaluations, and its run has 25 elements.
         assert_eq!((regions.order[0], regions.order[24], regions.order[25] > 25), (0, 24, true));
     }
 }

@@ -1,4 +1,4 @@
-//! The kernels of LULESH 1.0's HIP port: each hands its results on through arrays.
+//! Kernels from LULESH 1.0's HIP port: each passes its results on through arrays.
 
 use super::kernels::{GRADIENTS, HOURGLASS, KINEMATICS, SOUND, STRESS, corners_of, find_least, joined, store_least};
 use super::mesh::CORNERS;
@@ -7,15 +7,15 @@ use super::{ADDRESS, Domain, Done, Field};
 use crate::record::{Host, RecordError};
 use crate::simt::{ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Threads of a CTA. Source: gem5-resources, `lulesh.hip.cc` (`BLOCKSIZE`).
+/// Threads per CTA. Source: gem5-resources, `lulesh.hip.cc` (`BLOCKSIZE`).
 const THREADS: u32 = 256;
 
-/// CTAs of the kernel of time constraints.
+/// Number of CTAs in the time-constraint kernel.
 pub(super) fn ctas_of_limits(elements: u64) -> u64 {
     elements.div_ceil(u64::from(THREADS))
 }
 
-/// The arrays that kernels of a step hand to each other.
+/// Arrays that pass data between the kernels in a step.
 pub(super) struct Separate {
     stress: [Field; 3],
     determinant: Field,
@@ -33,12 +33,12 @@ impl Separate {
     }
 }
 
-/// What a step of the equation of state keeps from kernel to kernel.
+/// Intermediate values in the equation of state, passed from kernel to kernel.
 struct Material {
     volume: Field,
     change: Field,
     compression: Field,
-    /// Compression in the middle of the change.
+    /// Compression in the middle of the volume change.
     middle: Field,
     energy_old: Field,
     pressure_old: Field,
@@ -52,7 +52,7 @@ struct Material {
 }
 
 impl Material {
-    /// `field` adds a field of the name.
+    /// Lays out the arrays; `field` adds a field with the given name.
     fn lay_out(mut field: impl FnMut(&'static str) -> Field) -> Material {
         Material {
             volume: field("eos_volume"),
@@ -73,7 +73,7 @@ impl Material {
 }
 
 impl Domain {
-    /// A step of LULESH 1.0; returns the shortest limits of the next.
+    /// Runs a step of LULESH 1.0; returns the shortest limits for the next step.
     pub(super) fn step_separate(
         &self,
         host: &mut Host<'_>,
@@ -88,7 +88,7 @@ impl Domain {
         }))
     }
 
-    /// A kernel that turns fields into fields, element by element (or node by node), in `count` instructions.
+    /// Launches a kernel that maps fields to fields, element by element (or node by node), in `count` instructions.
     fn map<const N: usize, const M: usize>(
         &self,
         host: &mut Host<'_>,
@@ -154,7 +154,7 @@ impl Domain {
         let velocities = self.gather(warp, self.velocity, &nodes);
         let own = [self.reference_volume, self.volume, self.sound, self.mass].map(|field| warp.load(field, element));
         let operands: [_; 52] = joined(&[&places, &velocities, &own]);
-        // The axes have nothing in common: LULESH 2.0, `CalcElemFBHourglassForce`.
+        // Axes share no subexpressions: LULESH 2.0, `CalcElemFBHourglassForce`.
         let results: [_; 24] = warp.calculate_wide(ComputeClass::Fp64, HOURGLASS, 3, operands, |values| {
             let (at, speeds) = (corners_of(&values, 0), corners_of(&values, 24));
             let forces = hourglass_forces(&at, &speeds, values[48] * values[49], values[50], values[51]);
@@ -210,7 +210,7 @@ impl Domain {
         fields.zip(results).for_each(|(field, result)| warp.store(field, element, result));
     }
 
-    /// Energy, pressure, viscosity and the speed of sound by the equation of state.
+    /// Computes energy, pressure, viscosity and the speed of sound by the equation of state.
     fn apply_material(&self, host: &mut Host<'_>, m: &Material) -> Done {
         let from = [self.new_volume, self.energy, self.change, self.pressure, self.viscosity];
         let to = [m.volume, m.energy_old, m.change, m.pressure_old, m.viscosity_old, m.compression, m.middle];
@@ -239,7 +239,7 @@ impl Domain {
         self.finish_material(host, m)
     }
 
-    /// The pressure of the energy so far, at the compression in the middle or at the end.
+    /// Computes the pressure for the present energy, at the midpoint compression (`half`) or at the final compression.
     fn find_pressure(&self, host: &mut Host<'_>, m: &Material, half: bool) -> Done {
         let (compression, pressure) = if half { (m.middle, m.pressure_half) } else { (m.compression, m.pressure) };
         let from = [m.energy, compression, m.volume];
@@ -286,7 +286,7 @@ impl Domain {
         })
     }
 
-    /// The longest steps that the elements of each CTA allow.
+    /// Finds the longest steps allowed by the elements in each CTA.
     fn find_limits(&self, host: &mut Host<'_>) -> Done {
         let (count, ctas) = (self.mesh.elements(), self.limits[0].len());
         host.launch(Grid::new("limits", ctas, THREADS).shared_bytes(2 * 8 * THREADS), |cta: &mut Cta<'_>| {

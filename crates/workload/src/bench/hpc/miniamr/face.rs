@@ -1,9 +1,9 @@
-//! A face of a block: what the list of neighbours says of it, and its ghost cells.
+//! A block's face: its entry in the neighbour list, and its ghost cells.
 
 use super::octree::{Neighbour, Place, others};
 use crate::simt::Lanes;
 
-/// Kinds of neighbours, in the top bits of a face's first word; part of the coarser block below them.
+/// Neighbour kinds, stored in the top bits of a face's first word. The bits below hold the part of the coarser block.
 const SAME: u32 = 0;
 pub(super) const BORDER: u32 = 1;
 pub(super) const COARSER: u32 = 2;
@@ -13,22 +13,22 @@ pub(super) const PART: u32 = 28;
 
 /// A ghost cell in each lane.
 pub(super) struct Ghost {
-    /// The axis across its face.
+    /// Axis across the ghost cell's face.
     pub(super) axis: usize,
-    /// The variable it belongs to.
+    /// Variable that contains the ghost cell.
     pub(super) variable: i32,
-    /// The block it belongs to.
+    /// Block slot that contains the ghost cell.
     pub(super) slot: Lanes<u32>,
-    /// Whether it is on the low face.
+    /// True for the low face.
     pub(super) low: Lanes<bool>,
-    /// Cell of the face along the two other axes.
+    /// Coordinates in the face along the two other axes.
     pub(super) at: [Lanes<i32>; 2],
-    /// The face's entry in the list of neighbours.
+    /// The face's entry in the neighbour list.
     pub(super) words: [Lanes<u32>; 4],
 }
 
 impl Ghost {
-    /// A cell `along` the ghost's axis and at `[u, v]` along the others, as the padded block counts them.
+    /// Padded coordinates for a cell at `along` on the ghost's axis and `[u, v]` on the other axes.
     pub(super) fn place(&self, along: Lanes<i32>, [u, v]: [Lanes<i32>; 2]) -> [Lanes<i32>; 3] {
         let [first, second] = others(self.axis);
         let mut place = [Lanes::all(0); 3];
@@ -37,12 +37,12 @@ impl Ghost {
     }
 }
 
-/// The slot in the first word of a face.
+/// Slot stored in a face's first word.
 pub(super) fn slot_of(word: Lanes<u32>) -> Lanes<u32> {
     word.map(|word| word & ((1 << PART) - 1))
 }
 
-/// A face's entry in the list of neighbours.
+/// Encodes a face's entry in the neighbour list.
 pub(super) fn words(place: Place, face: usize, neighbour: Neighbour) -> [u32; 4] {
     match neighbour {
         Neighbour::Border => [BORDER << KIND, 0, 0, 0],

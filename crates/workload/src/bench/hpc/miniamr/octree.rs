@@ -1,19 +1,19 @@
-//! A mesh of blocks that split into eight and merge again, neighbours at most one level apart.
+//! A mesh with blocks that split into eight and merge again; neighbours are at most one level apart.
 
 use crate::bench::cells::Cells;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Place of a block: its level, and its coordinates among the blocks of that level, z first.
+/// Position of a block: its level, and its coordinates among the blocks on that level, z first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
-    /// 0 for the coarsest.
+    /// Refinement level, 0 for the coarsest.
     pub(super) level: u32,
     /// Coordinates along z, y and x.
     zyx: [i32; 3],
 }
 
 impl Place {
-    /// Coordinate along x (0), y (1) or z (2) among the blocks of the level.
+    /// Coordinate along x (0), y (1) or z (2) among the level's blocks.
     pub(super) fn along(self, axis: usize) -> i32 {
         self.zyx[2 - axis]
     }
@@ -22,13 +22,13 @@ impl Place {
         Place { level: self.level - 1, zyx: self.zyx.map(|at| at.div_euclid(2)) }
     }
 
-    /// A part: bit 0 of `octant` along x, bit 1 along y, bit 2 along z.
+    /// Position for a part: bit 0 of `octant` along x, bit 1 along y, bit 2 along z.
     fn child(self, octant: usize) -> Place {
         let along = |axis: usize| self.along(axis) * 2 + (octant >> axis & 1) as i32;
         Place { level: self.level + 1, zyx: [along(2), along(1), along(0)] }
     }
 
-    /// The block of the same size across a face: 0 and 1 are the low and high faces along x, and so on.
+    /// Position at equal level across a face: 0 and 1 are the low and high faces along x, and so on.
     fn across(self, face: usize) -> Place {
         let mut zyx = self.zyx;
         zyx[2 - face / 2] += if face.is_multiple_of(2) { -1 } else { 1 };
@@ -36,29 +36,29 @@ impl Place {
     }
 }
 
-/// What lies across a face.
+/// Neighbour across a face.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Neighbour {
-    /// The end of the mesh.
+    /// The mesh ends at the face.
     Border,
-    /// A block of the same size.
+    /// A block at equal size.
     Same(u32),
-    /// A block of twice the size.
+    /// A block with double the size.
     Coarser(u32),
-    /// Four blocks of half the size; bit 0 of their index is along the first other axis, bit 1 along the second.
+    /// Four blocks with half the size; in their index, bit 0 is along the first other axis, bit 1 along the second.
     Finer([u32; 4]),
 }
 
-/// A block that splits into eight, or eight that become one; the eight in order of octant.
+/// A block that splits into eight, or eight blocks merged into one; the eight in octant order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Change {
-    /// Slot of the large block.
+    /// Slot for the large block.
     pub(super) whole: u32,
-    /// Slots of the small ones.
+    /// Slots for the small blocks.
     pub(super) parts: [u32; 8],
 }
 
-/// The mesh: which block lies in which slot of storage.
+/// The mesh: maps each block to a storage slot.
 #[derive(Clone, Debug)]
 pub(super) struct Octree {
     roots: Cells,
@@ -68,7 +68,7 @@ pub(super) struct Octree {
 }
 
 impl Octree {
-    /// A mesh of `roots` blocks in the first of `capacity` slots, that may split `levels` times.
+    /// Builds a mesh with `roots` blocks in the first slots out of `capacity`; blocks may split `levels` times.
     pub(super) fn new(roots: Cells, levels: u32, capacity: u32) -> Octree {
         let place = |index| {
             let [x, y, z] = roots.place(index);
@@ -88,13 +88,13 @@ impl Octree {
         self.slots.values().copied().collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Whether a place lies inside the mesh.
+    /// True if a position lies inside the mesh.
     fn inside(&self, place: Place) -> bool {
         let sides = [self.roots.x, self.roots.y, self.roots.z];
         (0..3).all(|axis| (0..sides[axis] << place.level).contains(&place.along(axis)))
     }
 
-    /// What lies across a face of a block.
+    /// Neighbour across a block's face.
     pub(super) fn neighbour(&self, place: Place, face: usize) -> Neighbour {
         let there = place.across(face);
         if !self.inside(there) {
@@ -111,8 +111,8 @@ impl Octree {
         Neighbour::Finer(touching(face).map(|octant| self.slots[&there.child(octant)]))
     }
 
-    /// Merges and splits blocks, once each, so that those inside which `wanted` holds are at the finest level.
-    /// Returns the merges, which come first, and the splits. Full storage refuses splits, as miniAMR does.
+    /// Merges and splits blocks, once each, to bring blocks for which `wanted` holds to the finest level. Returns the
+    /// merges, which happen first, and the splits. Full storage refuses splits, like in miniAMR.
     pub(super) fn adapt(&mut self, wanted: impl Fn(Place) -> bool) -> [Vec<Change>; 2] {
         let before: Vec<Place> = self.slots.keys().copied().collect();
         let parents: BTreeSet<Place> =
@@ -133,8 +133,8 @@ impl Octree {
         [merges, splits]
     }
 
-    /// Merges the eight parts of `parent`, if all are there and no neighbour would be two levels finer. Their
-    /// slots stay in use: they are read until the parent is filled.
+    /// Merges the eight parts of `parent`, if all eight exist and no neighbour would be two levels finer. Their slots
+    /// stay in use, because they are read until the parent is filled.
     fn merge(&mut self, parent: Place) -> Option<Change> {
         let parts: Vec<Place> = (0..8).map(|octant| parent.child(octant)).collect();
         let fine = |&place: &Place, face| matches!(self.neighbour(place, face), Neighbour::Finer(_));
@@ -151,7 +151,7 @@ impl Octree {
         Some(Change { whole: slot, parts: slots })
     }
 
-    /// Splits a block, if it is there still, no neighbour is coarser, and level and storage allow it.
+    /// Splits a block, if it still exists, no neighbour is coarser, and level and storage allow it.
     fn split(&mut self, place: Place) -> Option<Change> {
         let coarse = |face| matches!(self.neighbour(place, face), Neighbour::Coarser(_));
         let allowed = place.level < self.levels && self.free.len() >= 8;
@@ -168,14 +168,14 @@ impl Octree {
     }
 }
 
-/// The octants of a block that touch the block across whose face `face` it lies.
+/// Octants in a block that touch the neighbour, if the block lies across the neighbour's face `face`.
 fn touching(face: usize) -> [usize; 4] {
     let (axis, low) = (face / 2, face.is_multiple_of(2));
     let [first, second] = others(axis);
     [0, 1, 2, 3].map(|which| usize::from(low) << axis | (which & 1) << first | (which >> 1) << second)
 }
 
-/// The two other axes, ascending.
+/// The two remaining axes, ascending.
 pub(super) fn others(axis: usize) -> [usize; 2] {
     [[1, 2], [0, 2], [0, 1]][axis]
 }
@@ -207,7 +207,7 @@ mod tests {
     fn neighbours_are_at_most_one_level_apart() {
         let mut mesh = mesh();
         (0..4).for_each(|_| _ = mesh.adapt(corner));
-        // Panics where four finer neighbours are not there.
+        // The call panics if the four finer neighbours do not exist.
         let finest = mesh.blocks().filter(|&(place, _)| {
             (0..6).for_each(|face| _ = mesh.neighbour(place, face));
             place.level == 2

@@ -1,10 +1,10 @@
-//! The plain solver that miniAMR's kernels are compared with: no ghost cells, neighbours by geometry.
+//! Plain reference solver for miniAMR's kernels: no ghost cells, neighbours by geometry.
 
 use super::Blocks;
 use super::octree::{Neighbour, Octree, Place, others};
 use std::collections::BTreeMap;
 
-/// One variable's blocks without ghosts, by slot.
+/// Values for one variable in all blocks, without ghosts, by slot.
 pub(super) struct Reference<'a> {
     pub(super) blocks: &'a Blocks,
     pub(super) mesh: Octree,
@@ -12,7 +12,7 @@ pub(super) struct Reference<'a> {
 }
 
 impl Reference<'_> {
-    /// The value beyond a face of a block, next to the cell at `at`, which touches the face.
+    /// Value beyond a block's face, next to the cell at `at`, which touches the face.
     fn beyond(&self, place: Place, face: usize, at: [i32; 3]) -> f64 {
         let (axis, side) = (face / 2, self.blocks.side);
         let inner = self.blocks.inner();
@@ -46,7 +46,7 @@ impl Reference<'_> {
         }
     }
 
-    /// One stage: each cell becomes the mean of itself and its neighbours.
+    /// Runs one stage: each cell becomes the mean over itself and its neighbours.
     pub(super) fn stage(&mut self) {
         let (inner, side) = (self.blocks.inner(), self.blocks.side);
         let mean = |place: Place, values: &[f64], cell: i32| {
@@ -66,7 +66,7 @@ impl Reference<'_> {
         self.values = self.mesh.blocks().map(block).collect();
     }
 
-    /// The change of the mesh behind `step`.
+    /// Adapts the mesh and its values after `step`.
     pub(super) fn adapt(&mut self, step: u64) {
         let (inner, side) = (self.blocks.inner(), self.blocks.side);
         let [merges, splits] = self.mesh.adapt(|place| self.blocks.wanted(place, step));

@@ -1,18 +1,18 @@
-//! Nekbone's mesh: elements of points, of which neighbours share those on their faces.
+//! Nekbone's mesh: elements with points; neighbouring elements share the points on their faces.
 
 use crate::bench::cells::Cells;
 
-/// Elements and the points that they share.
+/// Elements and their shared points.
 pub(super) struct Mesh {
     pub(super) elements: Cells,
     /// Points along each side of an element.
     pub(super) side: i32,
-    /// Local copies of each point that more than one element has.
+    /// Local copies of each point shared by more than one element.
     pub(super) shared: Vec<Vec<u32>>,
 }
 
 impl Mesh {
-    /// A mesh of `elements`, each with `side` points along its sides.
+    /// Builds a mesh with `elements` elements, each with `side` points along its sides.
     pub(super) fn new(elements: Cells, side: i32) -> Mesh {
         let mut mesh = Mesh { elements, side, shared: Vec::new() };
         let mut copies = vec![Vec::new(); mesh.global().count() as usize];
@@ -23,17 +23,17 @@ impl Mesh {
         mesh
     }
 
-    /// Points of an element.
+    /// Points per element.
     pub(super) fn element_points(&self) -> i32 {
         self.side.pow(3)
     }
 
-    /// Local points of all elements.
+    /// Local points in all elements.
     pub(super) fn points(&self) -> i32 {
         self.elements.count() * self.element_points()
     }
 
-    /// The grid of distinct points.
+    /// Grid of distinct points.
     pub(super) fn global(&self) -> Cells {
         let along = |elements: i32| elements * (self.side - 1) + 1;
         Cells { x: along(self.elements.x), y: along(self.elements.y), z: along(self.elements.z) }
@@ -47,12 +47,12 @@ impl Mesh {
         [0, 1, 2].map(|axis| element[axis] * (self.side - 1) + point[axis])
     }
 
-    /// The distinct point that a local point is a copy of.
+    /// Index of the distinct point for a local copy.
     pub(super) fn global_point(&self, local: i32) -> i32 {
         self.global().index(self.place(local))
     }
 
-    /// Whether a local point lies on the border of the mesh.
+    /// True if a local point lies on the mesh border.
     pub(super) fn border(&self, local: i32) -> bool {
         let (place, grid) = (self.place(local), self.global());
         place.contains(&0) || place[0] == grid.x - 1 || place[1] == grid.y - 1 || place[2] == grid.z - 1

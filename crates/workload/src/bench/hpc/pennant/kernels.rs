@@ -1,4 +1,4 @@
-//! The kernels: two over points, two over sides, one over zones, and one that lists the sides of each point.
+//! PENNANT's kernels: two over points, two over sides, one over zones, and the kernel that lists each point's sides.
 
 mod chunk;
 mod sides;
@@ -12,10 +12,11 @@ use crate::simt::{Array, ComputeClass, Cta, Lanes, Reduction, Shared, Warp};
 use std::array::from_fn;
 use tombolo_types::{Order, Scope};
 
-/// HIP's atomics are relaxed, at the scope of the device.
+/// Order and scope for HIP's atomics: relaxed, at device scope.
 const ATOMIC: Order = Order::relaxed(Scope::Gpu);
 
-/// Instructions of the formulas. Source: counted, with 10 for a division or a root, as LLVM's AMDGPU expands them.
+/// Instruction counts for the formulas. Source: counted, with 10 for a division or a root, as LLVM's AMDGPU expands
+/// them.
 mod cost {
     pub(super) const ADVANCE: u16 = 4;
     pub(super) const CENTRE: u16 = 22;
@@ -36,7 +37,7 @@ mod cost {
     pub(super) const LIMITS: u16 = 38;
 }
 
-/// A point or vector in each lane.
+/// Point or vector in each lane.
 type Pair = [Lanes<f64>; 2];
 
 fn zero() -> Lanes<f64> {
@@ -64,7 +65,7 @@ fn store_pair(warp: &mut Warp<'_>, array: Array<f64>, index: Lanes<i32>, value: 
 }
 
 impl Hydro {
-    /// Lists the sides of each point: a place of the sorted list a thread.
+    /// Lists each point's sides: one sorted list position per thread.
     pub(super) fn list_sides(&self, cta: &mut Cta<'_>) {
         let (maps, sides) = (&self.maps, self.mesh.first.len() as i32);
         cta.each_warp(|warp| {
@@ -88,7 +89,7 @@ impl Hydro {
         });
     }
 
-    /// Runs `body` with a point a thread.
+    /// Runs `body` with a point per thread.
     fn each_point(&self, cta: &mut Cta<'_>, body: impl Fn(&mut Warp<'_>, Lanes<i32>)) {
         let points = self.mesh.points.len() as i32;
         cta.each_warp(|warp| {
@@ -97,7 +98,7 @@ impl Hydro {
         });
     }
 
-    /// Points move to the middle of the step.
+    /// Moves points to the middle of the step.
     pub(super) fn advance_half(&self, cta: &mut Cta<'_>) {
         let points = &self.points;
         self.each_point(cta, |warp, point| {
@@ -111,7 +112,7 @@ impl Hydro {
         });
     }
 
-    /// Points gather what their corners give, and move to the end of the step.
+    /// Gathers corner masses and forces at points, and moves the points to the end of the step.
     pub(super) fn advance(&self, cta: &mut Cta<'_>) {
         let (points, maps, sides) = (&self.points, &self.maps, &self.sides);
         self.each_point(cta, |warp, point| {
@@ -126,7 +127,7 @@ impl Hydro {
             store(warp, points.mass, point, mass);
             self.each_side(warp, first, |warp, side| {
                 let more = pair(warp, sides.corner_force, side);
-                // The components of a force, as PENNANT's `double2` has them.
+                // The two force components are summed separately, like PENNANT's `double2`.
                 let sum = warp.compute_wide(ComputeClass::Fp64, 2, 2, [force[0] + more[0], force[1] + more[1]]);
                 force = from_fn(|axis| warp.update(force[axis], sum[axis]));
             });
@@ -157,7 +158,7 @@ impl Hydro {
         });
     }
 
-    /// Runs `body` for each side of a point, from `first` on.
+    /// Runs `body` for each side in a point's list, starting at `first`.
     fn each_side(&self, warp: &mut Warp<'_>, first: Lanes<i32>, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
         let mut side = first;
         loop {
@@ -175,7 +176,7 @@ impl Hydro {
         }
     }
 
-    /// State of each zone at the end of the step, and the longest step that all allow.
+    /// Computes each zone's state at the end of the step, and the longest step allowed by all zones.
     pub(super) fn end(&self, cta: &mut Cta<'_>) {
         let (zones, count) = (&self.zones, self.mesh.zone_points.len() as i32);
         let mut least: Shared<f64> = cta.shared(CHUNK as usize);
@@ -211,7 +212,7 @@ impl Hydro {
         self.find_least(cta, &mut least, &mut which);
     }
 
-    /// The least of a CTA's values by halving, then of all CTAs'.
+    /// Finds the minimum over a CTA's values by halving, then over all CTAs.
     fn find_least(&self, cta: &mut Cta<'_>, least: &mut Shared<f64>, which: &mut Shared<i32>) {
         let zones = self.mesh.zone_points.len() as u32;
         let mut len = (zones - cta.index() * CHUNK).min(CHUNK);
@@ -236,7 +237,7 @@ impl Hydro {
         cta.warp(0, |warp| {
             warp.single(|warp| {
                 let first = Lanes::all(0);
-                // Positive floats are in the order of their bits.
+                // Positive floats compare like their bit patterns.
                 let found = warp.load_shared(least, first).map(f64::to_bits);
                 let known = warp.load(self.next_step, first);
                 warp.when(found.lt(known), |warp| {
