@@ -1,34 +1,36 @@
-//! What a block is to protocols of clients and homes: contents, and sets of its bytes.
+//! Block contents and byte sets, for protocols between clients and homes.
 //!
-//! A block is far longer than a line: up to 16 KB, with a bit for every 2 or 4 bytes. How these bits are kept is the
-//! host's choice. The explorer keeps a [`Mask`]; a timing host may keep those of the few lines that are written.
+//! A block is far longer than a line: up to 16 KB, with a bit for every 2 or 4 bytes. The host chooses the
+//! representation of these bits. The explorer keeps a [`Mask`]; a timing host may store bits only for the few
+//! written lines.
 //!
-//! Protocols are frugal, so that a sparse set costs what it names. They ask a request's set, which lies in one line, about
-//! the block's sets, as in `set.without(&above)`. There is no set of all bytes, and no complement.
+//! Protocols are frugal, so a sparse set costs only its named bytes. They subtract a block's sets from a request's
+//! set, which lies in a single line, for example `set.without(&above)`. The interface has neither a set with all
+//! bytes nor a complement.
 
 use crate::data::Data;
 use std::fmt::Debug;
 use std::hash::Hash;
 use tombolo_types::Mask;
 
-/// Some bytes of a block; none by default.
+/// A set of bytes within a block; empty by default.
 ///
-/// The cost of an operation is proportional to its smaller side in [`add`](ByteSet::add) and [`remove`](ByteSet::remove):
-/// `other`. In [`within`](ByteSet::within) and [`without`](ByteSet::without) it is `self`.
+/// The cost of [`add`](ByteSet::add) and [`remove`](ByteSet::remove) is proportional to `other`, the smaller side.
+/// For [`within`](ByteSet::within) and [`without`](ByteSet::without) it is proportional to `self`.
 pub trait ByteSet: Clone + Debug + Default + PartialEq + Eq + Hash + Send + 'static {
-    /// Whether no byte is named.
+    /// True if the set is empty.
     fn is_empty(&self) -> bool;
 
-    /// Names those of `other` too.
+    /// Adds all bytes in `other`.
     fn add(&mut self, other: &Self);
 
-    /// Names none of `other` any more.
+    /// Removes all bytes in `other`.
     fn remove(&mut self, other: &Self);
 
-    /// Those that `other` names too.
+    /// Returns the intersection with `other`.
     fn within(&self, other: &Self) -> Self;
 
-    /// Those that `other` does not name.
+    /// Returns the difference: bytes absent from `other`.
     fn without(&self, other: &Self) -> Self;
 }
 
@@ -59,23 +61,24 @@ impl ByteSet for Mask {
     }
 }
 
-/// The contents of a block: nothing when timing, values or versions when checking.
+/// Block contents: nothing when timing, values or versions when checking.
 ///
-/// Every [`Data`] is one, by a mask. A host whose blocks are longer implements it for a type of its own. Merging and
-/// updating cost what the set names.
+/// Every [`Data`] type is block data, with a mask as its byte set. A host with longer blocks implements the trait
+/// for its own type. The cost of merging and updating is proportional to the number of bytes in the set.
 pub trait BlockData: Clone + Debug + Default + PartialEq + Eq + Hash + Send + 'static {
-    /// Some of its bytes.
+    /// Set type for some bytes within the block.
     type Set: ByteSet;
-    /// The operation of an atomic.
+    /// The atomic's operation.
     type Update: Copy + Default + PartialEq + Eq + Debug + Send;
 
-    /// Overwrites the bytes of `set` with those of `from`.
+    /// Overwrites the bytes in `set` with the corresponding bytes from `from`.
     fn merge(&mut self, from: &Self, set: &Self::Set);
 
-    /// Performs `update` on the bytes of `set`. Returns these as they were; the rest may be anything.
+    /// Performs `update` on the bytes in `set`. Returns the previous contents in `set`; the remaining bytes are
+    /// unspecified.
     fn update(&mut self, update: Self::Update, set: &Self::Set) -> Self;
 
-    /// The bytes of `set`, for a message or an answer. The rest may be anything.
+    /// Returns the bytes in `set`, for a message or a reply. The remaining bytes are unspecified.
     fn only(&self, set: &Self::Set) -> Self;
 }
 

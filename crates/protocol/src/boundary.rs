@@ -1,16 +1,17 @@
-//! The boundary between two kernels: what runs there, and in which order, for both worlds.
+//! The boundary between two kernels: its steps and their order, for both worlds.
 //!
-//! 1. The kernel ends: every store that its SMs have posted has been taken by an L2. The host waits for these.
-//! 2. The steps of the end run ([`Steps::END`]: a release everywhere).
-//! 3. The next kernel is launched: the steps of the launch run ([`Steps::LAUNCH`]: an acquire everywhere).
+//! 1. The kernel ends: every store posted by its SMs has been accepted by an L2. The host waits for these stores.
+//! 2. The steps at the end run ([`Steps::END`]: a release everywhere).
+//! 3. The next kernel is launched: the launch steps run ([`Steps::LAUNCH`]: an acquire everywhere).
 //! 4. L1s are invalidated, and the kernel is enabled.
 //!
-//! The steps of a side are at most an acquire, a release, an acquire and a wait for stores, each at some modules. An
-//! elision decides which ([`Steps::of`]); without one they are whole. What no elision leaves out is that L1s are
-//! invalidated, and that the stores of a kernel that went through have arrived when it ends ([`Steps::awaiting`]).
+//! Each side's steps are at most an acquire, a release, an acquire and a wait for stores, each at some modules. An
+//! elision selects the modules ([`Steps::of`]); without elision every module takes part. Two actions are never
+//! elided: L1 invalidation, and the wait at a kernel's end for its written-through stores to arrive
+//! ([`Steps::awaiting`]).
 //!
-//! Where L2s hold lines for others of their GPU (hierarchical protocols on several GPUs), what one module does all of its
-//! GPU do: [`reach`].
+//! If L2s hold lines for the rest of their GPU (hierarchical protocols on several GPUs), an operation on a module
+//! is performed by its whole GPU: [`reach`].
 
 use crate::coherence::Protocol;
 use crate::elision::{self, BrokenElision, Holds, Operation, Turn};
@@ -18,15 +19,15 @@ use crate::options::{Facts, Options};
 use crate::plan::{Action, Members, Phase, Plan, Sync};
 use crate::topology::{Class, ModuleSet, Topology};
 
-/// Where a step takes place.
+/// The modules at which a step takes place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum At {
-    /// At no module.
+    /// No module.
     #[default]
     Nowhere,
-    /// At every module.
+    /// Every module.
     Everywhere,
-    /// At these.
+    /// The given modules.
     These(ModuleSet),
 }
 
@@ -35,7 +36,7 @@ impl At {
         if set.is_empty() { At::Nowhere } else { At::These(set) }
     }
 
-    /// `plan` where it takes place.
+    /// Restricts `plan` to these modules.
     fn restrict(self, plan: impl Into<Plan>) -> Option<Plan> {
         match self {
             At::Nowhere => None,
@@ -45,7 +46,7 @@ impl At {
     }
 }
 
-/// What runs on one side of a boundary, in this order.
+/// The steps on either side of a boundary, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Steps {
     /// The acquire that comes first.
@@ -54,23 +55,23 @@ pub struct Steps {
     pub release: At,
     /// The acquire that waits for the release.
     pub acquire_after: At,
-    /// The wait for stores that went through.
+    /// The wait for written-through stores.
     pub await_stores: At,
 }
 
-/// What the command processor's operations on one module must reach on a machine under a protocol.
+/// The modules affected by a command-processor operation on a given module, on a machine under a protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
-    /// That module.
+    /// The given module only.
     #[default]
     Module,
-    /// Every module of its GPU: L2s hold others' stores on their way.
+    /// Every module in its GPU: L2s hold other modules' stores in transit.
     Gpu,
-    /// Every module of its GPU, which all hold what one of them uses.
+    /// Every module in its GPU, because the GPU's L2s all hold lines used by any module.
     GpuShares,
 }
 
-/// See [`Reach`]; on a machine of so many GPUs.
+/// Computes the [`Reach`] on a machine with `gpus` GPUs.
 pub fn reach(gpus: u8, facts: &Facts, options: &Options) -> Reach {
     let passes_on = gpus > 1 && facts.hierarchical && (facts.caches)(Class::GpuHome, options);
     match (facts.holds)(options) {
@@ -85,11 +86,11 @@ impl Steps {
     pub const END: Steps = Steps { release: At::Everywhere, ..Steps::NOTHING };
     /// Before a launch: an acquire everywhere.
     pub const LAUNCH: Steps = Steps { acquire: At::Everywhere, ..Steps::NOTHING };
-    /// Nothing.
+    /// No steps.
     pub const NOTHING: Steps =
         Steps { acquire: At::Nowhere, release: At::Nowhere, acquire_after: At::Nowhere, await_stores: At::Nowhere };
 
-    /// What an elision has decided for one side. `reach`: of the machine and the protocol.
+    /// The steps decided by an elision for either side. `reach`: derived from the machine and the protocol.
     pub fn of(boundary: &elision::Boundary, topology: &impl Topology, reach: Reach) -> Steps {
         let at = |does: &dyn Fn(&Operation) -> bool| {
             if boundary.modules.iter().all(does) {
@@ -110,14 +111,14 @@ impl Steps {
         }
     }
 
-    /// The same, and behind it the wait for stores that went through, everywhere: what ends a kernel whose release may
+    /// Adds the wait for written-through stores after these steps, everywhere: this ends a kernel whose release may
     /// have been elided.
     pub fn awaiting(self, broken: Option<BrokenElision>) -> Steps {
         let waits = broken != Some(BrokenElision::StoresNotAwaited);
         Steps { await_stores: if waits { At::Everywhere } else { At::Nowhere }, ..self }
     }
 
-    /// The plan at `index` of those that run one after the other; `None` when all have run.
+    /// The plan at `index` in the sequence; `None` after the last plan.
     pub fn plan(self, protocol: &impl Protocol, index: u8) -> Option<Plan> {
         let acquire = |at: At| at.restrict(protocol.acquire(Sync::Kernel));
         let release = || self.release.restrict(protocol.release(Sync::Kernel));
@@ -139,7 +140,7 @@ mod tests {
     use crate::software_hierarchical::SoftwareHierarchical;
     use tombolo_types::{GpuId, Line, ModuleId};
 
-    /// GPUs of so many modules each.
+    /// A machine described by its GPU count and its modules per GPU.
     struct Machine(u8, u8);
 
     const THREE: Machine = Machine(1, 3);
@@ -162,7 +163,7 @@ mod tests {
         }
     }
 
-    /// Who does what, plan by plan, where everybody acknowledges.
+    /// The actions by module, plan by plan, on a machine whose members all acknowledge.
     fn run(steps: Steps) -> Vec<(u8, &'static str)> {
         run_on(&THREE, steps, &SoftwareFlat::<true>::new(Options::default()))
     }
@@ -215,7 +216,7 @@ mod tests {
         assert_eq!(run(nothing.awaiting(None)), [(0, "await"), (1, "await"), (2, "await")]);
     }
 
-    /// The flush of one module.
+    /// A boundary with a single module's flush.
     fn flush_of(module: u8, modules: u8) -> Boundary {
         let mut boundary = Boundary::nothing(modules);
         boundary.modules[usize::from(module)].flush = Some(Extent::Cache);

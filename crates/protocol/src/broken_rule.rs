@@ -1,6 +1,6 @@
-//! Deliberately broken rules. The explorer must catch each; no design a user can name has one.
+//! Deliberately broken rules. The explorer must catch each; no user-selectable design contains a broken rule.
 
-/// Declares broken rules, each with the name that users see: renaming a variant changes no document.
+/// Declares broken rules, each with its user-visible name, so renaming a variant changes no document.
 macro_rules! broken_rules {
     ($(#[doc = $about:literal])+ pub enum $Name:ident {
         $( $(#[doc = $doc:literal])+ $Variant:ident = $name:literal ),+ $(,)?
@@ -10,7 +10,7 @@ macro_rules! broken_rules {
         pub enum $Name { $( $(#[doc = $doc])+ $Variant ),+ }
 
         impl $Name {
-            /// Every one.
+            /// All variants.
             pub const ALL: [$Name; [$($name),+].len()] = [$($Name::$Variant),+];
 
             /// The name in documents and tables.
@@ -23,60 +23,61 @@ macro_rules! broken_rules {
 pub(crate) use broken_rules;
 
 broken_rules! {
-    /// One broken rule.
+    /// A single broken rule.
     pub enum BrokenRule {
         /// An acquire does not invalidate the L1.
         AcquireKeepsL1 = "AcquireKeepsL1",
-        /// An acquire does not invalidate the L2 caches that its design says it must.
+        /// An acquire does not invalidate the L2 caches that its design requires.
         AcquireKeepsL2 = "AcquireKeepsL2",
-        /// Loads of any scope hit in any cache.
+        /// Loads with any scope hit in any cache.
         LoadIgnoresScope = "LoadIgnoresScope",
-        /// A store that releases does not wait for the loads before it.
+        /// A releasing store does not wait for the thread's earlier loads.
         StoreReleaseSkipsLoads = "StoreReleaseSkipsLoads",
-        /// An atomic that releases does not wait for the loads before it.
+        /// A releasing atomic does not wait for the thread's earlier loads.
         AtomicReleaseSkipsLoads = "AtomicReleaseSkipsLoads",
-        /// A hierarchical `.sys` acquire drops all L2s of the GPU at once, the own one not last.
+        /// A hierarchical `.sys` acquire drops all L2s in the GPU at once, instead of the own L2 last.
         AcquireDropsGpuAtOnce = "AcquireDropsGpuAtOnce",
-        /// A hierarchical `.sys` acquire drops the own L2 first, then the others of the GPU.
+        /// A hierarchical `.sys` acquire drops the own L2 first, then the GPU's remaining L2s.
         AcquireDropsOwnFirst = "AcquireDropsOwnFirst",
-        /// A barrier does not wait for the loads before it.
+        /// A barrier does not wait for the thread's earlier loads.
         BarrierSkipsLoads = "BarrierSkipsLoads",
         /// A release does not wait for posted stores.
         ReleaseSkipsStores = "ReleaseSkipsStores",
         /// A release does not wait for invalidations.
         ReleaseSkipsInvalidations = "ReleaseSkipsInvalidations",
-        /// A release drains only the homes that its own thread wrote.
+        /// A release drains only the homes written by its own thread.
         ReleaseDrainsOwnHomesOnly = "ReleaseDrainsOwnHomesOnly",
-        /// The issuer of a release marks every L2, in place of the homes that sent the invalidations.
+        /// The release's issuer marks every L2, in place of the homes that sent the invalidations.
         ReleaseMarkedByIssuer = "ReleaseMarkedByIssuer",
-        /// A `.sys` release drains only the L2 of its own module, and not those of the rest of its GPU.
+        /// A `.sys` release drains only its own module's L2, without the L2s in the rest of its GPU.
         SystemReleaseDrainsOwnModuleOnly = "SystemReleaseDrainsOwnModuleOnly",
-        /// A `.sys` release, and a kernel's end, wait until stores are taken inside the GPU (by GPU homes), not for those
-        /// beyond.
+        /// A `.sys` release, and a kernel's end, wait until stores are accepted inside the GPU (by GPU homes), but
+        /// not for stores beyond it.
         SystemReleaseStopsAtGpuHome = "SystemReleaseStopsAtGpuHome",
-        /// A release waits for no store beyond the GPU home that has taken it and sent it on.
+        /// A release stops waiting for a store at the GPU home that has accepted and forwarded it.
         StoreEndsAtGpuHome = "StoreEndsAtGpuHome",
-        /// A GPU home answers an invalidation before those that it has sent itself are taken.
+        /// A GPU home acknowledges an invalidation before its own forwarded invalidations are acknowledged.
         InvalidationTakenEarly = "InvalidationTakenEarly",
-        /// A GPU home answers an invalidation before those that it sent when it replaced the entry are taken.
+        /// A GPU home acknowledges an invalidation before the invalidations from an entry replacement are
+        /// acknowledged.
         ReplacementNotAwaited = "ReplacementNotAwaited",
-        /// A home does not record the sharer it sends a line to.
+        /// A home does not record the sharer that receives a line.
         SharerNotRecorded = "SharerNotRecorded",
-        /// A home records a sharer when the request arrives and not when the data leaves.
+        /// A home records a sharer at the request's arrival instead of the data's departure.
         SharerRecordedAtRequest = "SharerRecordedAtRequest",
-        /// A store does not invalidate the other sharers.
+        /// A store does not invalidate the remaining sharers.
         StoreKeepsSharers = "StoreKeepsSharers",
-        /// A store that a module sent to the home does not invalidate the other modules that share the line.
+        /// A store sent by a module to the home does not invalidate the modules that share the line.
         StoreKeepsSiblings = "StoreKeepsSiblings",
         /// A GPU home does not forward an invalidation to its modules.
         InvalidationNotForwarded = "InvalidationNotForwarded",
-        /// A GPU home forwards an invalidation to one of its modules only.
+        /// A GPU home forwards an invalidation to only a single module.
         InvalidationForwardedOnce = "InvalidationForwardedOnce",
         /// A directory entry is replaced without invalidating its sharers.
         SilentDirectoryEviction = "SilentDirectoryEviction",
-        /// An atomic is performed in the first L2 it meets.
+        /// An atomic is performed in the first L2 on its path.
         AtomicBelowHome = "AtomicBelowHome",
-        /// An atomic on its way through a GPU home invalidates none of the modules that share the line.
+        /// An atomic on the path through a GPU home invalidates none of the modules that share the line.
         AtomicPassesSharers = "AtomicPassesSharers",
         /// An L1 keeps its copy when its own SM sends an atomic to the line.
         AtomicKeepsL1 = "AtomicKeepsL1",
@@ -84,41 +85,41 @@ broken_rules! {
         DirtyEvictionLost = "DirtyEvictionLost",
         /// Dirty bytes are lost when their line is invalidated.
         DirtyInvalidationLost = "DirtyInvalidationLost",
-        /// A fill in flight installs although its cache was invalidated meanwhile.
+        /// A fill in flight installs although its cache was invalidated in the meantime.
         FillSurvivesAcquire = "FillSurvivesAcquire",
-        /// A later load merges into a miss that an acquire has passed.
+        /// A later load merges into a miss that an acquire has already passed.
         LoadMergesAcrossAcquire = "LoadMergesAcrossAcquire",
         /// A store does not poison the fill in flight to its L1.
         StoreKeepsFill = "StoreKeepsFill",
         /// An atomic does not poison the fill in flight to its L1.
         AtomicKeepsFill = "AtomicKeepsFill",
-        /// A store passes a miss of its line that is pending in an L2.
+        /// A store overtakes a miss for its line that is pending in an L2.
         StorePassesMiss = "StorePassesMiss",
-        /// An invalidation passes the fills of its region that were sent before it.
+        /// An invalidation overtakes earlier fills for its region.
         InvalidationPassesFill = "InvalidationPassesFill",
-        /// A fill serves the first who waits for its bytes and forgets the others.
+        /// A fill serves the first waiter for its bytes and forgets the remaining waiters.
         FillForgetsOthers = "FillForgetsOthers",
-        /// A request passes one that is parked on its line's miss.
+        /// A request overtakes an older request parked on its line's miss.
         RequestPassesParked = "RequestPassesParked",
-        /// A request passes one of its line that came before it, and lacks a miss register when it runs again.
+        /// A request overtakes an older request for its line that lacks a miss register on retry.
         RequestPassesDeferred = "RequestPassesDeferred",
-        /// A load passes a store of its line that waits for a credit.
+        /// A load overtakes a store to its line that waits for a credit.
         LoadPassesStore = "LoadPassesStore",
-        /// An invalidation of a region reaches one of its lines only.
+        /// An invalidation for a region reaches only a single line in the region.
         InvalidationReachesOneLine = "InvalidationReachesOneLine",
-        /// A release does not wait for dirty bytes of a line whose miss is pending.
+        /// A release does not wait for dirty bytes in a line whose miss is pending.
         ReleaseForgetsPending = "ReleaseForgetsPending",
-        /// An L2 keeps its copy of a line when it passes an atomic on.
+        /// An L2 keeps its copy of a line when it forwards an atomic.
         AtomicKeepsL2 = "AtomicKeepsL2",
-        /// An L2 drops its copy of a line when it passes an atomic on, with dirty bytes that it has not sent ahead.
+        /// An L2 drops its copy of a line when it forwards an atomic, including dirty bytes not sent ahead.
         AtomicLosesDirty = "AtomicLosesDirty",
-        /// An atomic on its way through the L2 of its home to memory leaves the clean bytes there as they are.
+        /// An atomic on the path through its home's L2 to memory leaves the clean bytes there unchanged.
         AtomicPassesHomeCopy = "AtomicPassesHomeCopy",
-        /// Bytes on their way through the L2 of their home to memory leave the clean bytes there as they are.
+        /// Written-back bytes on the path through their home's L2 to memory leave the clean bytes there unchanged.
         WriteBackPassesHomeCopy = "WriteBackPassesHomeCopy",
-        /// What is written back makes its whole sectors valid.
+        /// A write-back marks its whole sectors as valid.
         FlushFillsLine = "FlushFillsLine",
-        /// A release leaves the dirty bytes of lines homed at its own module where they are.
+        /// A release leaves dirty bytes in place if their lines are homed at its own module.
         ReleaseKeepsOwnDirty = "ReleaseKeepsOwnDirty",
     }
 }

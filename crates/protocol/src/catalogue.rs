@@ -1,26 +1,26 @@
-//! Every protocol by its name: the one table that the timing model and the explorer both choose from. Adding
-//! a protocol is one file beside this one and one line here.
+//! Every protocol by its name: the single table used by both the timing model and the explorer. A new protocol
+//! needs a file in this folder and a line in this table.
 
 use crate::coherence::{Coherence, Protocol};
 use crate::nodes::Nodes;
 use crate::options::{Facts, Options};
 
-/// What is done with a protocol that is chosen by name.
+/// An action performed on a protocol chosen by name.
 pub trait Visitor {
-    /// What comes of it.
+    /// The action's result.
     type Output;
 
-    /// Does it with a protocol of L2s whose lines are valid or not.
+    /// Performs the action on a protocol with valid/invalid L2 lines.
     fn visit<P: Coherence>(self, protocol: P) -> Self::Output;
 
-    /// Does it with a protocol of clients and homes.
+    /// Performs the action on a protocol between clients and homes.
     fn visit_nodes<P: Nodes>(self, protocol: P) -> Self::Output;
 }
 
-/// A name that is none of [`PROTOCOLS`].
+/// A name missing from [`PROTOCOLS`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownProtocol {
-    /// The name given.
+    /// The given name.
     pub name: String,
 }
 
@@ -37,27 +37,28 @@ macro_rules! protocols {
         /// Names of all protocols.
         pub const PROTOCOLS: &[&str] = &[$($name),+];
 
-        /// The names, as an error message lists them.
+        /// The names, formatted for an error message.
         pub const EXPECTED: &str = {
             let list = concat!("one of" $(, " \"", $name, "\",")+);
             list.split_at(list.len() - 1).0
         };
 
-        /// What is known of each protocol, in the order of [`PROTOCOLS`].
+        /// Each protocol's static facts, in the order of [`PROTOCOLS`].
         pub const FACTS: &[Facts] = &[$(<crate::$module::$protocol::<false> as Protocol>::FACTS),+];
 
-        /// Shows `visitor` the protocol called `name` with these options, which may have a broken rule.
+        /// Passes the protocol called `name` to `visitor`, with these options, which may include a broken rule.
         ///
         /// # Errors
-        /// Where no protocol has that name.
+        /// Fails if no protocol has that name.
         pub fn choose<V: Visitor>(name: &str, options: Options, visitor: V) -> Result<V::Output, UnknownProtocol> {
             choose_of::<V, true>(name, options, visitor)
         }
 
-        /// The same for options without a broken rule: nothing of those is in the code that `visitor` is given.
+        /// Like [`choose`], but for options without a broken rule: code for broken rules is compiled out of the
+        /// protocol given to `visitor`.
         ///
         /// # Errors
-        /// Where no protocol has that name.
+        /// Fails if no protocol has that name.
         pub fn choose_whole<V: Visitor>(
             name: &str,
             options: Options,
@@ -92,7 +93,7 @@ protocols! {
     "nmoesi" => Nmoesi of nmoesi by visit_nodes,
 }
 
-/// What is known of the protocol called `name`.
+/// Static facts about the protocol called `name`.
 pub fn facts(name: &str) -> Option<&'static Facts> {
     PROTOCOLS.iter().position(|known| *known == name).map(|at| &FACTS[at])
 }
@@ -119,7 +120,7 @@ mod tests {
         }
     }
 
-    /// Whether nothing is invalidated before a kernel.
+    /// Tests for an empty invalidation plan before a kernel.
     struct InvalidatesNothing;
 
     impl Visitor for InvalidatesNothing {
@@ -129,7 +130,7 @@ mod tests {
             protocol.acquire(Sync::Kernel).is_empty()
         }
 
-        /// What a launch merges is no invalidation.
+        /// A merge at launch is not an invalidation.
         fn visit_nodes<P: Nodes>(self, _: P) -> bool {
             true
         }

@@ -1,24 +1,25 @@
-//! The boundary between a protocol of valid/invalid L2s and its host: [`ValidInvalid`] names the types of both.
+//! Interface between a valid/invalid L2 protocol and its host: [`ValidInvalid`] names the types on both sides.
 //!
-//! A host (the timing model, the explorer) keeps for each L2: lines, pending misses with their waiters and
-//! parked requests, directory entries by region. For each event it hands [`Coherence::step`] the slot the
-//! event is about, by value, and afterwards stores what came back. The host's duties, which a protocol
-//! relies on:
+//! A host (the timing model, the explorer) keeps the state for each L2: lines, pending misses with their waiters
+//! and parked requests, and directory entries by region. For each event it passes the relevant slot by value to
+//! [`Coherence::step`], and stores the result afterwards. A protocol relies on these host duties:
 //!
-//! 1. Channels between two modules deliver in the order that the protocol declares: [`Coherence::channels`].
-//! 2. One pending miss per line and L2, which grows by the bytes of later requests. When bytes of it arrive:
-//!    [`Event::Fill`], then [`Event::Serve`] for each waiter in order of arrival, of those of its bytes that have
-//!    come. When that was the last of them ([`Slot::pending`] is `None`), each parked request runs again as
-//!    [`Event::Request`], in order, and nothing else of that line in between. An [`Event::Flush`] that was refused
-//!    meanwhile runs again between the waiters and the parked; its release waits for what it sends.
-//! 3. A request refused with [`Refusal::Stall`] parks on the line's pending miss. A request behind a parked
-//!    one of the same line parks too. A store may wait at an L2 for a credit: what follows it on its channel
-//!    ([`Channels::up`]) waits behind it.
-//! 4. A line that must make room is offered as [`Event::Evict`] (refused, it stays), a directory entry as
-//!    [`Event::ReplaceEntry`], which takes lines with it where [`Coherence::tracks_own`]; an invalidation is [`Event::InvalidateRegion`] once and
-//!    [`Event::InvalidateLine`] for each line of the region that is present.
-//! 5. A miss that is pending when its class is invalidated is marked by [`Pending::invalidate`].
-//! 6. A request that passes an L2 ([`passes_l2`]) neither parks there nor waits for what is parked.
+//! 1. Channels between two modules deliver in the order declared by the protocol: [`Coherence::channels`].
+//! 2. Each L2 has at most one pending miss per line, which grows by the bytes requested later. When some bytes
+//!    arrive, the host issues [`Event::Fill`], then [`Event::Serve`] for each waiter in arrival order, for the
+//!    waiter's bytes that have arrived. After the miss's last bytes ([`Slot::pending`] is `None`), each parked
+//!    request runs again as [`Event::Request`], in order, and no other request for the line runs in between. An
+//!    [`Event::Flush`] refused in the meantime runs again between the waiters and the parked requests; its release
+//!    waits for the write-back it sends.
+//! 3. A request refused with [`Refusal::Stall`] parks on the line's pending miss. A request behind a parked request
+//!    for the line parks too. A store may wait at an L2 for a credit: later requests on its channel
+//!    ([`Channels::up`]) wait behind the store.
+//! 4. A line to be evicted is offered as [`Event::Evict`]; if refused, it stays. A directory entry to be evicted is
+//!    offered as [`Event::ReplaceEntry`], which evicts lines along with it if [`Coherence::tracks_own`] is set. An
+//!    invalidation is a single [`Event::InvalidateRegion`], then an [`Event::InvalidateLine`] for each present line
+//!    in the region.
+//! 5. A miss still pending when its class is invalidated is marked by [`Pending::invalidate`].
+//! 6. A request that bypasses an L2 ([`passes_l2`]) neither parks there nor waits for parked requests.
 
 use crate::broken_rule::BrokenRule;
 use crate::data::Data;
@@ -29,7 +30,7 @@ use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Homes, ModuleSet, Topology};
 use tombolo_types::{Line, Mask, ModuleId, Promise, Scope, Sectors};
 
-/// The classes of messages between modules and the order that each keeps, as a protocol declares it
+/// The classes of messages between modules and their delivery orders, as declared by a protocol
 /// ([`Coherence::channels`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels {
@@ -37,59 +38,60 @@ pub struct Channels {
     pub up: Delivery,
     /// Fills from a home, and its invalidations.
     pub down: Delivery,
-    /// Whether these are one class: an invalidation never passes the fill before it.
+    /// Set when fills and invalidations share a class: an invalidation never overtakes an earlier fill.
     pub fills_stay_ahead: bool,
-    /// Results of atomics, and the requests and acknowledgments of acquires and releases.
+    /// Results of atomics, and the requests and acknowledgments for acquires and releases.
     pub control: Delivery,
 }
 
-/// Where the accesses of several modules to one line meet: what is there when they come decides what they see.
+/// The point at which accesses by several modules to a line meet: its contents at an access's arrival decide the
+/// access's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OrderingPoint {
-    /// The L2 of the line's system home.
+    /// The L2 at the line's system home.
     HomeL2,
-    /// The memory of the line's system home. Every L2 is below it, that of the home too.
+    /// The memory at the line's system home. Every L2 lies between an SM and this memory, including the home's L2.
     Memory {
-        /// Whether requests of other modules look into the home's L2 on their way.
+        /// Set when requests from other modules look up the home's L2 on their path.
         by_home_l2: bool,
     },
 }
 
 impl OrderingPoint {
-    /// Whether it is memory.
+    /// True if the ordering point is memory.
     pub fn is_memory(self) -> bool {
         matches!(self, OrderingPoint::Memory { .. })
     }
 }
 
-/// Whether a request of `from` passes the L2 of `at` without looking into it: neither its line nor its miss matters.
-/// It waits for nobody there, and nobody for it.
+/// True if a request by `from` bypasses the L2 at `at` without a lookup, so that neither its line nor its miss
+/// matters. The request waits for nothing in this L2, and nothing in this L2 waits for the request.
 #[inline]
 pub fn passes_l2(protocol: &impl Coherence, at: ModuleId, homes: Homes, from: Requester) -> bool {
     let passes = protocol.ordering_point() == OrderingPoint::Memory { by_home_l2: false };
     passes && at == homes.system && from != Requester::Local
 }
 
-/// Who asked: the next level down.
+/// A request's sender: the next level down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Requester {
-    /// An SM of this module.
+    /// An SM in this module.
     Local,
-    /// Another module: for a system home in a hierarchical protocol, the GPU home of its GPU.
+    /// Another module: for a system home in a hierarchical protocol, the GPU home in the requesting GPU.
     Module(ModuleId),
 }
 
 /// A request that travels toward a home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Request<D: Data> {
-    /// Bytes wanted.
+    /// A read.
     Read {
-        /// Bytes, in whole sectors.
+        /// Requested bytes, in whole sectors.
         mask: Mask,
         /// `Cta` for a weak load.
         scope: Scope,
     },
-    /// A store, or dirty bytes on their way home.
+    /// A store, or dirty bytes on the path to their home.
     Write {
         /// Bytes written.
         mask: Mask,
@@ -97,10 +99,10 @@ pub enum Request<D: Data> {
         scope: Scope,
         /// The line's new contents in `mask`.
         data: D,
-        /// Whether the sender keeps a copy and must be tracked as a sharer.
+        /// Set when the sender keeps a copy and must be tracked as a sharer.
         tracked: bool,
     },
-    /// A read-modify-write at the home of its scope.
+    /// A read-modify-write, performed at its scope's home.
     Atomic {
         /// Bytes updated.
         mask: Mask,
@@ -108,24 +110,24 @@ pub enum Request<D: Data> {
         scope: Scope,
         /// The operation.
         update: D::Update,
-        /// Whether the old value is wanted.
+        /// Set when the requester needs the old value.
         returns: bool,
     },
 }
 
-/// An answer to a [`Requester`].
+/// A reply to a [`Requester`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply<D: Data> {
-    /// The bytes of a read.
+    /// The bytes for a read.
     Fill {
         /// Bytes carried.
         mask: Mask,
         /// Contents in `mask`.
         data: D,
     },
-    /// The contents before an atomic; goes straight to the SM that issued it and changes no cache on its way.
+    /// The contents before an atomic; sent straight to the issuing SM without changing any cache on the path.
     Old {
-        /// Contents before.
+        /// Previous contents.
         data: D,
     },
 }
@@ -133,32 +135,33 @@ pub enum Reply<D: Data> {
 /// A line in an L2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LineState<D> {
-    /// Bytes that may be read.
+    /// Readable bytes.
     pub valid: Mask,
-    /// Bytes newer than the next level's, a part of `valid`.
+    /// Bytes newer than the next level's copy; a subset of `valid`.
     pub dirty: Mask,
     /// Contents.
     pub data: D,
 }
 
-/// A miss on its way: one or more reads of a line, each of sectors of its own.
+/// A miss in flight: at least one read for a line, each with its own sectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Pending {
-    /// Bytes that have been asked for and have not come.
+    /// Bytes requested but not yet received.
     pub mask: Mask,
-    /// Of these, the bytes asked for before their class was invalidated: they serve their waiters and never install.
+    /// Subset of `mask` requested before the line's class was invalidated: these bytes serve their waiters and
+    /// never install.
     pub stale: Mask,
-    /// The least scope of the reads that were sent.
+    /// The smallest scope among the reads sent.
     pub scope: Scope,
 }
 
 impl Pending {
-    /// A read of `mask` has been sent.
+    /// A miss with a single read sent, for `mask`.
     pub fn of(mask: Mask, scope: Scope) -> Pending {
         Pending { mask, stale: Mask::NONE, scope }
     }
 
-    /// The miss with one more read sent, of bytes that are not on their way yet.
+    /// Extends the miss by another read, for bytes not yet in flight.
     pub fn and(pending: Option<Pending>, mask: Mask, scope: Scope) -> Pending {
         match pending {
             None => Pending::of(mask, scope),
@@ -168,129 +171,131 @@ impl Pending {
         }
     }
 
-    /// What is still to come after `mask` has; `None` where nothing is.
+    /// The remaining miss after `mask` has arrived; `None` if nothing remains.
     pub fn without(self, mask: Mask) -> Option<Pending> {
         let left = Pending { mask: self.mask & !mask, stale: self.stale & !mask, scope: self.scope };
         (!left.mask.is_empty()).then_some(left)
     }
 
-    /// Its class is invalidated: nothing of it installs any more.
+    /// Records that the line's class was invalidated: no byte in flight installs any more.
     pub fn invalidate(&mut self) {
         self.stale = self.mask;
     }
 }
 
-/// What the host holds of one line at one L2, and of the directory entry of its region.
+/// The host's state for a line at an L2, including the directory entry for the line's region.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot<D: Data> {
-    /// Which line (any line of the region for an event about a region).
+    /// The line (for a region event, any line in the region).
     pub line_id: Line,
-    /// Its homes as this module sees them.
+    /// The line's homes as seen by this module.
     pub homes: Homes,
-    /// The line, if present. Set to `Some` installs it, to `None` drops it.
+    /// The line, if present. Setting it to `Some` installs the line; setting it to `None` drops the line.
     pub line: Option<LineState<D>>,
-    /// The miss, if one is pending. Steps set it: requests start it and let it grow, fills end it.
+    /// The miss, if pending. Steps set it: requests start and extend it, fills end it.
     pub pending: Option<Pending>,
-    /// The entry, if present. Set to `Some` allocates, to `None` frees it. The host need not look it up for a fill, nor
-    /// for a read of its own SMs unless [`Coherence::tracks_own`]: Table I has nothing to do then.
+    /// The entry, if present. Setting it to `Some` allocates the entry; setting it to `None` frees the entry. The
+    /// host may skip the lookup for a fill, and for a read by its own SMs unless [`Coherence::tracks_own`] is set:
+    /// Table I does nothing then.
     pub entry: Option<Sharers>,
 }
 
-/// What happened.
+/// An event at an L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<D: Data> {
-    /// A request from the next level down.
+    /// A request from the next level down arrives.
     Request {
-        /// From whom.
+        /// The sender.
         from: Requester,
-        /// What.
+        /// The request.
         request: Request<D>,
     },
-    /// Bytes of this L2's own miss have come, from the next level up or from memory: those of one read.
+    /// Bytes for this L2's own miss arrive from the next level up or from memory: the bytes for one read.
     Fill {
         /// Bytes carried.
         mask: Mask,
         /// Contents.
         data: D,
     },
-    /// A read that waited for bytes that have just come.
+    /// A read that waited for bytes just received is served.
     Serve {
-        /// From whom.
+        /// The sender.
         from: Requester,
-        /// Those of its bytes that came.
+        /// The waiter's bytes that arrived.
         mask: Mask,
-        /// The fill.
+        /// The fill's contents.
         data: D,
     },
-    /// A home invalidates the region of this line; the slot's line is not looked at.
+    /// A home invalidates this line's region; the step ignores the slot's line.
     InvalidateRegion,
-    /// This line is in a region or a class being invalidated.
+    /// This line is in a region or a class under invalidation.
     InvalidateLine,
-    /// The line must make room. Refused while its own miss is pending: another must. A clean line need not be offered
-    /// where the protocol does not tell homes ([`Coherence::downgrades`]): it goes silently.
+    /// The line must be evicted. Refused while its own miss is pending: the host must pick another victim. A clean
+    /// line need not be offered if the protocol sends homes no message ([`Coherence::downgrades`]): its eviction is
+    /// silent.
     Evict {
-        /// Whether no other line of its region is present or pending here.
+        /// Set when no other line in the region is present or pending here.
         last_of_region: bool,
     },
-    /// The directory entry must make room.
+    /// The directory entry must be evicted.
     ReplaceEntry,
     /// A sharer has dropped the region.
     Downgrade {
-        /// Which.
+        /// The sharer.
         from: ModuleId,
     },
     /// A release writes back dirty lines. Refused while the line's own miss is pending: the release waits. A line
-    /// homed in this very module need not be offered where its L2 is the ordering point: nothing happens to it.
+    /// homed in this module need not be offered if its L2 is the ordering point: nothing happens to it.
     Flush,
 }
 
-/// Why a home invalidates: for statistics only.
+/// A home's reason for an invalidation, used only in statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// A store or an atomic to shared data.
     Store,
-    /// A directory entry was replaced.
+    /// Replacement of a directory entry.
     DirectoryEviction,
-    /// Forwarded by a GPU home.
+    /// An invalidation forwarded by a GPU home.
     Forwarded,
 }
 
-/// What L2s tell each other. Their answers go down the `down` channel, or to the SM: [`Reply`].
+/// A message between L2s. Replies travel on the `down` channel, or straight to the SM: [`Reply`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message<D: Data> {
-    /// A request, one level up, on the `up` channel.
+    /// A request sent a level up, on the `up` channel.
     Request(Request<D>),
-    /// The read at hand, sent on to its home, on the `up` channel. The home answers the SM that issued it: nothing of it
-    /// is kept here.
+    /// The current read, forwarded to its home on the `up` channel. The home answers the issuing SM; this L2 keeps
+    /// no state for the read.
     Passed(Request<D>),
-    /// The line's region is invalid, on the `down` channel.
+    /// The line's region is invalid; sent on the `down` channel.
     Invalidate(Cause),
-    /// The sender has dropped the line's region, on the `up` channel.
+    /// The sender has dropped the line's region; sent on the `up` channel.
     Downgrade,
 }
 
-/// What an L2 wants of its module's memory.
+/// An L2's access to its module's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryAccess<D: Data> {
     /// Reads the bytes; [`Event::Fill`] follows.
     Read(Mask),
     /// Writes the bytes.
     Write(Mask, D),
-    /// Takes the request at hand, behind what was read and written before. Memory answers as the home's L2 would: a read
-    /// with its bytes, an atomic with those before it. Nothing of it is kept here.
+    /// Passes the current request to memory, after all earlier reads and writes. Memory answers as the home's L2
+    /// would: a read with its bytes, an atomic with the previous bytes. This L2 keeps no state for the request.
     Request(Request<D>),
 }
 
-/// How the request at hand is held on the line's pending miss.
+/// The way the current request is held on the line's pending miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hold {
-    /// A read waits for these of its bytes.
+    /// A read waits for this subset of its bytes.
     Wait(Mask),
-    /// It runs again when the miss is done.
+    /// The request runs again when the miss is done.
     Park,
 }
 
-/// The types of protocols whose L2s hold lines that are valid or not.
+/// The types for protocols whose L2s hold valid or invalid lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ValidInvalid;
 
@@ -302,69 +307,69 @@ impl<D: Data> Types<D> for ValidInvalid {
     type Hold = Hold;
 }
 
-/// A request that cannot be taken now. No state has changed.
+/// Refusal to accept a request at this time. The state is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Wait for the line's pending miss.
     Stall,
-    /// Must not happen: the protocol or its host is broken.
+    /// Illegal event: the protocol or its host is broken.
     Unexpected(&'static str),
 }
 
-/// What is asked of a protocol whatever its caches are: by threads, by L1s, by those who run its plans.
+/// Protocol queries that do not depend on the kind of cache: used by threads, L1s and plan controllers.
 pub trait Protocol: Copy + Send + std::marker::Sync + 'static {
-    /// The family that it belongs to, which owns its types: its [`Types`] with any contents.
+    /// The protocol family, which owns the message types: its [`Types`] with any contents.
     type Types: Copy + Send + std::marker::Sync + 'static;
 
-    /// What lists and designs know of it.
+    /// Static facts used by lists and designs.
     const FACTS: Facts;
-    /// Whether it may have a broken rule: if not, nothing of those is in the code.
+    /// True if a broken rule may be set; if false, code for broken rules is compiled out.
     const BREAKABLE: bool;
 
-    /// What an acquire does beyond the L1, step by step.
+    /// The acquire's phases beyond the L1.
     fn acquire(&self, sync: Sync) -> &'static [Phase];
 
-    /// What a release does beyond the SM, step by step.
+    /// The release's phases beyond the SM.
     fn release(&self, sync: Sync) -> &'static [Phase];
 
-    /// What is chosen of it.
+    /// The chosen options.
     fn options(&self) -> &Options;
 
-    /// How lines are divided for the reads that fill them.
+    /// Sector layout: the units in which a line is filled.
     #[inline]
     fn sectors(&self) -> Sectors {
         self.options().sectors
     }
 
-    /// Whether an acquire beyond the CTA invalidates the L1.
+    /// True if an acquire beyond the CTA invalidates the L1.
     #[inline]
     fn invalidates_l1(&self) -> bool {
         !self.options().keep_l1
     }
 
-    /// What it guarantees.
+    /// The guaranteed memory-model promise.
     fn promise(&self) -> Promise {
         Self::FACTS.promise_with(self.options())
     }
 
-    /// The rule that is broken on purpose, if any.
+    /// The deliberately broken rule, if any.
     #[inline]
     fn broken_rule(&self) -> Option<BrokenRule> {
         if Self::BREAKABLE { self.options().broken_rule } else { None }
     }
 
-    /// Whether `rule` is the broken rule.
+    /// True if `rule` is the broken rule.
     fn broken(&self, rule: BrokenRule) -> bool {
         self.broken_rule() == Some(rule)
     }
 }
 
-/// A cache-coherence protocol between the L2 caches of the modules, whose lines are valid or not.
+/// A cache-coherence protocol between the modules' L2 caches, whose lines are valid or invalid.
 pub trait Coherence: Protocol<Types = ValidInvalid> {
-    /// One transition of the L2 (and directory) of module `at`.
+    /// Performs a single transition at module `at`'s L2 (and directory).
     ///
     /// # Errors
-    /// [`Refusal::Stall`] leaves everything as it was; the host parks the request.
+    /// [`Refusal::Stall`] leaves the slot unchanged; the host parks the request.
     fn step<D: Data>(
         &self,
         topology: &impl Topology,
@@ -374,37 +379,38 @@ pub trait Coherence: Protocol<Types = ValidInvalid> {
         effects: &mut impl Effects<ValidInvalid, D>,
     ) -> Result<(), Refusal>;
 
-    /// Whether lines of this class may live in the L2 at all.
+    /// True if lines in this class may live in the L2 at all.
     fn caches(&self, class: Class) -> bool;
 
-    /// Whether reads of lines that an L2 may not hold are passed on ([`Message::Passed`]).
+    /// True if reads of uncacheable lines are forwarded to their home ([`Message::Passed`]).
     fn passes_reads(&self) -> bool;
 
-    /// Where the accesses of several modules to one line meet.
+    /// The point at which accesses by several modules to a line meet.
     fn ordering_point(&self) -> OrderingPoint;
 
-    /// Whether requests go by the GPU home.
+    /// True if requests route through the GPU home.
     fn is_hierarchical(&self) -> bool;
 
-    /// Whether a directory tracks sharers.
+    /// True if a directory tracks sharers.
     fn has_directory(&self) -> bool;
 
-    /// Whether a home's directory also has entries for what its own L2 holds.
+    /// True if a home's directory also has entries for lines in its own L2.
     fn tracks_own(&self) -> bool;
 
-    /// Whether an L2 may hold dirty bytes.
+    /// True if an L2 may hold dirty bytes.
     fn writes_back(&self) -> bool;
 
-    /// Whether an L2 tells the home when it drops its last line of a region.
+    /// True if an L2 notifies the home after dropping its last line in a region.
     fn downgrades(&self) -> bool;
 
-    /// The order that messages between modules keep. Source: HMG, section IV: no transient states needs ordered channels.
-    /// The paper orders all of `down`; that each region keeps its order is enough, since a release waits until every
-    /// invalidation has been taken.
+    /// Delivery order for messages between modules. Source: HMG, section IV: without transient states, ordered
+    /// channels are required. The paper orders all `down` messages; order within each region is enough, because a
+    /// release waits until every invalidation is acknowledged.
     #[inline]
     fn channels(&self) -> Channels {
         Channels {
-            // A downgrade that a later request of its region overtook would erase the sharer that this request makes.
+            // If a later request for the same region overtook a downgrade, the downgrade would erase the new
+            // sharer.
             up: if self.downgrades() { Delivery::FifoPerRegion } else { Delivery::FifoPerLine },
             down: Delivery::FifoPerRegion,
             fills_stay_ahead: !self.broken(BrokenRule::InvalidationPassesFill),
@@ -412,15 +418,15 @@ pub trait Coherence: Protocol<Types = ValidInvalid> {
         }
     }
 
-    /// To whom the L2 of `at`, which sees these homes of a line, may send requests of it, and tell that it has dropped its
-    /// region: the next level up; nobody where that is memory. It answers those alone for whom it is above.
+    /// The receivers for requests and downgrades from module `at`'s L2, which sees these homes for a line: the next
+    /// level up, or no module if memory is next. An L2 replies only to modules for which it is in this set.
     #[inline]
     fn above(&self, at: ModuleId, homes: Homes) -> ModuleSet {
         homes.next(at, self.is_hierarchical()).into_iter().collect()
     }
 
-    /// Whom the L2 of `at` may invalidate for a line while the entry of its region is this: the modules that it names, and
-    /// the GPU homes of the GPUs that it names. Nobody where there is no entry.
+    /// The possible targets when module `at`'s L2 invalidates a line whose region has this entry: the named
+    /// modules, and the GPU homes in the named GPUs. Without an entry the set is empty.
     #[inline]
     fn named(&self, topology: &impl Topology, at: ModuleId, line: Line, entry: Sharers) -> ModuleSet {
         entry.iter().map(|sharer| sharer.module(topology, at, line)).collect()

@@ -1,19 +1,19 @@
-//! What a message carries besides its route.
+//! Payload carried by a message besides its route.
 
 use std::fmt::Debug;
 use std::hash::Hash;
 use tombolo_types::Mask;
 
-/// The contents of a line: `()` when timing, values or versions when checking. Protocols only move it,
-/// merge it by mask and update it atomically; they never look inside.
+/// Line contents: `()` when timing, values or versions when checking. Protocols only move contents, merge them by
+/// mask and update them atomically; they never inspect the values.
 pub trait Data: Copy + Default + PartialEq + Eq + Hash + Debug + Send + 'static {
-    /// The operation of an atomic.
+    /// The atomic's operation.
     type Update: Copy + Default + PartialEq + Eq + Debug + Send;
 
-    /// Overwrites the bytes of `mask` with those of `from`.
+    /// Overwrites the bytes in `mask` with the corresponding bytes from `from`.
     fn merge(&mut self, from: Self, mask: Mask);
 
-    /// Performs `update` on the bytes of `mask`; returns the contents before.
+    /// Performs `update` on the bytes in `mask`; returns the previous contents.
     fn update(&mut self, update: Self::Update, mask: Mask) -> Self;
 }
 

@@ -1,45 +1,45 @@
-//! The coherence directory: Table I of HMG, for one entry.
+//! The coherence directory: HMG's Table I, for a single entry.
 //!
 //! | state | local ld | local st/atom | remote ld | remote st/atom | replace | invalidation |
 //! | --- | --- | --- | --- | --- | --- | --- |
 //! | I | - | - | add s, →V | add s, →V | n/a | - |
 //! | V | - | inv all, →I | add s | add s, inv others | inv all, →I | forward to all (HMG), →I |
 //!
-//! An absent entry is I; a present one is V.
+//! An absent entry is I; a present entry is V.
 //!
-//! Where a directory tracks all that its own L2 holds ([`Tracks::All`]), V may have no sharer. The same table, where it
-//! differs:
+//! If a directory tracks all lines in its own L2 ([`Tracks::All`]), V may have no sharer. Table I then differs in
+//! these cells:
 //!
 //! | state | line here | local st/atom | untracked st | downgrade | replace |
 //! | --- | --- | --- | --- | --- | --- |
 //! | I | →V, nobody | - | - | - | n/a |
 //! | V | - | inv all, →V, nobody | inv others, V | V without s | inv all, own lines evicted, →I |
 //!
-//! - *Line here*: an access has found or left a line of the region in this L2. A GPU home counts its copies of other GPUs'
-//!   lines too: they occupy its L2 as its own do.
-//! - Its own lines go silently. An entry that stands for none of them any more stays until it is replaced.
-//! - An invalidation from above ends the entry as ever. Dirty bytes that outlive it at a GPU home have an entry again at
-//!   their next access.
-//! - Which lines a replaced entry takes with it: [`crate::host::replace_entry`].
+//! - *Line here*: an access has found or left a line from the region in this L2. A GPU home also counts its copies
+//!   of other GPUs' lines: they occupy its L2 just like its own lines.
+//! - The home's own lines are evicted silently. An entry without any remaining line stays until replacement.
+//! - An invalidation from above always ends the entry. Dirty bytes that outlive it at a GPU home allocate an entry
+//!   again at their next access.
+//! - The lines evicted along with a replaced entry are chosen by [`crate::host::replace_entry`].
 
 use crate::options::Tracks;
 use crate::topology::Topology;
 use tombolo_types::{DeviceSet, GpuId, Line, ModuleId};
 
-/// Set of devices in an entry: of one word, for a directory has many entries.
+/// A set of devices in an entry, stored in a single word because a directory has many entries.
 pub type EntrySet<I> = DeviceSet<I, 1>;
 
-/// The sharers of one region: a bit per module and a bit per GPU. A flat protocol uses modules only; a
-/// hierarchical one the modules of the home's own GPU and, at a system home, the other GPUs.
+/// A region's sharers: a bit per module and a bit per GPU. A flat protocol uses modules only. A hierarchical
+/// protocol uses the modules in the home's own GPU and, at a system home, the remote GPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sharers {
-    /// Modules.
+    /// Sharing modules.
     pub modules: EntrySet<ModuleId>,
-    /// GPUs, each reached through its GPU home.
+    /// Sharing GPUs, each reached through its GPU home.
     pub gpus: EntrySet<GpuId>,
 }
 
-/// One sharer.
+/// A single sharer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sharer {
     /// A module.
@@ -49,7 +49,7 @@ pub enum Sharer {
 }
 
 impl Sharer {
-    /// The module to which the home `at` of `line` sends what is for this sharer.
+    /// The module to which the home `at` sends messages for this sharer about `line`.
     #[inline]
     pub fn module(self, topology: &impl Topology, at: ModuleId, line: Line) -> ModuleId {
         match self {
@@ -60,17 +60,17 @@ impl Sharer {
 }
 
 impl Sharers {
-    /// Modules, and GPUs, that a set has bits for.
+    /// Maximum number of modules, and of GPUs, in a set.
     pub const MOST: usize = EntrySet::<ModuleId>::MOST;
 
-    /// Only this one.
+    /// A set with only this sharer.
     pub fn only(sharer: Sharer) -> Sharers {
         let mut sharers = Sharers::default();
         sharers.add(sharer);
         sharers
     }
 
-    /// Adds one.
+    /// Adds a sharer.
     pub fn add(&mut self, sharer: Sharer) {
         match sharer {
             Sharer::Module(module) => self.modules.add(module),
@@ -78,7 +78,7 @@ impl Sharers {
         }
     }
 
-    /// The set without one.
+    /// The set without the given sharer.
     pub fn without(self, sharer: Sharer) -> Sharers {
         let one = Sharers::only(sharer);
         Sharers { modules: self.modules.without(one.modules), gpus: self.gpus.without(one.gpus) }
@@ -89,46 +89,46 @@ impl Sharers {
         Sharers { modules: self.modules.common(other.modules), gpus: self.gpus.common(other.gpus) }
     }
 
-    /// Whether nobody is in it.
+    /// True if the set is empty.
     pub fn is_empty(self) -> bool {
         self.modules.is_empty() && self.gpus.is_empty()
     }
 
-    /// How many are in it.
+    /// Number of sharers in the set.
     pub fn count(self) -> u32 {
         self.modules.count() + self.gpus.count()
     }
 
-    /// All, modules first, ascending.
+    /// All sharers, modules first, ascending.
     pub fn iter(self) -> impl Iterator<Item = Sharer> {
         self.modules.iter().map(Sharer::Module).chain(self.gpus.iter().map(Sharer::Gpu))
     }
 }
 
-/// What reaches an entry. `Remote…` names the sender.
+/// An access to a directory entry. `Remote…` names the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// A load by an SM of the home.
+    /// A load by an SM in the home's module.
     LocalLoad,
-    /// An access, whoever's, has found or left a line of the region in the home's own L2.
+    /// An access by any requester has found or left a line from the region in the home's own L2.
     LineHere,
-    /// A store or atomic by an SM of the home.
+    /// A store or atomic by an SM in the home's module.
     LocalStore,
-    /// A load by a sharer-to-be.
+    /// A load by a future sharer.
     RemoteLoad(Sharer),
-    /// A store or atomic from elsewhere whose sender may keep a copy.
+    /// A store or atomic from another module, whose sender may keep a copy.
     RemoteStore(Sharer),
-    /// Bytes written back by someone who keeps no copy (IV-B, "Cache Eviction", the optional message type).
+    /// Bytes written back by a sender that keeps no copy (IV-B, "Cache Eviction", the optional message type).
     UntrackedStore(Sharer),
     /// The entry is needed for another region.
     Replace,
-    /// An invalidation from the home one level up.
+    /// An invalidation from the home at the next level up.
     Invalidation,
     /// A sharer has dropped the region (optional message).
     Downgrade(Sharer),
 }
 
-/// One row and column of Table I: the entry afterwards and whom to invalidate.
+/// Evaluates a single cell in Table I: returns the next entry and the sharers to invalidate.
 pub fn transition(tracks: Tracks, entry: Option<Sharers>, access: Access) -> (Option<Sharers>, Sharers) {
     let nobody = Sharers::default();
     match (entry, access) {
@@ -146,7 +146,7 @@ pub fn transition(tracks: Tracks, entry: Option<Sharers>, access: Access) -> (Op
         }
         (Some(sharers), Access::RemoteStore(s)) => (Some(Sharers::only(s)), sharers.without(s)),
         (Some(sharers), Access::UntrackedStore(s)) => {
-            // The sender may still hold other lines of the region: it stays as it was.
+            // The sender may still hold other lines in the region, so its bit is unchanged.
             (shared_by(tracks, sharers.common(Sharers::only(s))), sharers.without(s))
         }
         (Some(sharers), Access::Downgrade(s)) => {
@@ -156,7 +156,7 @@ pub fn transition(tracks: Tracks, entry: Option<Sharers>, access: Access) -> (Op
     }
 }
 
-/// The entry of a region with these sharers.
+/// The entry for a region with these sharers.
 fn shared_by(tracks: Tracks, sharers: Sharers) -> Option<Sharers> {
     match tracks {
         Tracks::Shared => (!sharers.is_empty()).then_some(sharers),

@@ -1,9 +1,11 @@
-//! What a release waits for: which of the stores and invalidations on their way, and what a wait moves on to.
+//! Release drains: the set of stores and invalidations in flight that a release waits for, and the successors of a
+//! wait.
 //!
-//! The explorer keeps on each message who waits for it, and asks [`Wait::includes`] and [`moves_on`]. The timing model
-//! counts what is on its way in [`Pool`]s, and asks which of them a store is in ([`Leg::pools`]), which an action waits
-//! for ([`Pool::is_awaited_by`]) and which are told of a store that was taken ([`StoreTaken`]). A test over random
-//! sends, acknowledgments and waits holds the counts to the marks (`crates/model/tests/drains.rs`).
+//! The explorer marks each message with its waiting releases, and calls [`Wait::includes`] and [`moves_on`]. The
+//! timing model counts messages in flight in [`Pool`]s. It looks up the pools for a store ([`Leg::pools`]), the
+//! pools an action waits for ([`Pool::is_awaited_by`]), and the pools to decrement when a store is acknowledged
+//! ([`StoreTaken`]). A test over random sends, acknowledgments and waits compares the counts with the marks
+//! (`crates/model/tests/drains.rs`).
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::Coherence;
@@ -12,58 +14,59 @@ use crate::topology::{Homes, Topology};
 use std::ops::BitAnd;
 use tombolo_types::ModuleId;
 
-/// Who has sent something.
+/// A message's sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sender {
-    /// An SM, by a number of the host's.
+    /// An SM, with a host-defined number.
     Sm(u16),
-    /// The L2 of a module.
+    /// A module's L2.
     Module(ModuleId),
 }
 
-/// What has been sent.
+/// The kind of message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// A store, an atomic or bytes written back.
+    /// A store, an atomic or a write-back.
     Store,
     /// An invalidation.
     Invalidation,
 }
 
-/// Something that was sent and that has not been taken: on a link, or parked where it goes.
+/// A message sent but not yet acknowledged: on a link, or parked at its destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// What.
+    /// The kind of message.
     pub what: What,
-    /// By whom.
+    /// The sender.
     pub from: Sender,
-    /// To the L2 of which module.
+    /// The module whose L2 receives the message.
     pub to: ModuleId,
-    /// The line of a store, the region of an invalidation, by a number of the host's.
+    /// A host-defined number: the line for a store, the region for an invalidation.
     pub place: u64,
 }
 
-/// A wait that begins: for all that it includes and that is on its way now.
+/// A wait that begins now, for all included messages in flight at this moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// A release's first step, a kernel's last: for what an SM has posted.
+    /// A release's first step, or a kernel's last: waits for an SM's posted stores.
     Posted(u16),
     /// A phase's action at a member.
     Phase {
         /// The member.
         at: ModuleId,
-        /// What it does.
+        /// The member's action.
         action: Action,
     },
-    /// A release, for the bytes of a line that it has had written back.
+    /// A release's wait for a line's bytes that it caused to be written back.
     WrittenBack {
-        /// By which module.
+        /// The module that writes back.
         at: ModuleId,
         /// The line.
         line: u64,
     },
-    /// Whoever waits for an invalidation that a GPU home has taken, for those that it has sent of the region itself. An
-    /// entry replaced a moment before has left none to forward, and its own may still be on their way.
+    /// The successor wait after a GPU home has accepted an invalidation: waits for the home's own invalidations in
+    /// the region. An entry replaced a moment before has no sharer left to forward to, and its invalidations may
+    /// still be in flight.
     TakenOn {
         /// The GPU home.
         at: ModuleId,
@@ -73,7 +76,7 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// Whether it is for something on its way.
+    /// True if the wait includes this message in flight.
     pub fn includes(self, topology: &impl Topology, sent: &Sent) -> bool {
         let by = |module| sent.from == Sender::Module(module);
         match (self, sent.what) {
@@ -91,7 +94,7 @@ impl Wait {
     }
 }
 
-/// Whether an action waits for things of this kind.
+/// True if an action waits for messages in this category.
 fn drains(action: Action, what: What) -> bool {
     match action {
         Action::DrainStores(_) | Action::PassOnStores | Action::Flush | Action::AwaitStores => what == What::Store,
@@ -100,24 +103,24 @@ fn drains(action: Action, what: What) -> bool {
     }
 }
 
-/// Who waits for what a store has become, of those who `waited` for it where it was taken and sent on: those whose phase
-/// waits `to_the_end` ([`Action::awaits_to_the_end`]).
+/// The waits that continue past a store's acknowledgment at an intermediate home: the subset of `waited`, the waits
+/// for the store, whose phase waits `to_the_end` ([`Action::awaits_to_the_end`]).
 pub fn moves_on<S: BitAnd<Output = S> + Default>(protocol: &impl Coherence, waited: S, to_the_end: S) -> S {
     if protocol.broken(BrokenRule::StoreEndsAtGpuHome) { S::default() } else { waited & to_the_end }
 }
 
-/// Which invalidations somebody who waits for one that was taken waits for from then on: [`Wait::TakenOn`].
+/// The invalidations that a wait continues with after an awaited invalidation is accepted: [`Wait::TakenOn`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenOn {
-    /// All that were sent of the region.
+    /// All invalidations sent for the region.
     All,
-    /// A broken rule: those that were sent as it was taken.
+    /// Broken rule: only the invalidations sent at acceptance.
     Forwarded,
-    /// A broken rule: none.
+    /// Broken rule: none.
     Nothing,
 }
 
-/// What an invalidation is waited for where it is taken.
+/// The successor wait for an invalidation that a GPU home has accepted.
 pub fn taken_on(protocol: &impl Coherence) -> TakenOn {
     if protocol.broken(BrokenRule::InvalidationTakenEarly) {
         TakenOn::Nothing
@@ -128,25 +131,25 @@ pub fn taken_on(protocol: &impl Coherence) -> TakenOn {
     }
 }
 
-/// Operations that a module has sent and that are taken together, as far as a drain can tell.
+/// A group of operations sent by a module that a drain need not distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Pool {
-    /// Stores of this module's own account to a module of its GPU.
+    /// This module's own stores to a module in its GPU.
     Stores,
-    /// Those to a module of another GPU.
+    /// This module's own stores to a module in another GPU.
     StoresBeyond,
-    /// Stores of other modules that this one, their GPU home, has sent on to another GPU.
+    /// Stores from other modules that this module, their GPU home, has forwarded to another GPU.
     ForwardedStores,
-    /// Stores of its own account that go by a GPU home, until they are taken at the end of their way.
+    /// This module's own stores through a GPU home, counted until acknowledged at the end of their path.
     StoresToTheEnd,
-    /// Invalidations to a module of its GPU.
+    /// Invalidations to a module in its GPU.
     Invalidations,
-    /// Invalidations to another GPU, until they are taken by all that it concerns there.
+    /// Invalidations to another GPU, counted until acknowledged by all affected modules there.
     InvalidationsBeyond,
 }
 
 impl Pool {
-    /// All pools, in the order of their discriminants.
+    /// All pools, in discriminant order.
     pub const ALL: [Pool; 6] = [
         Pool::Stores,
         Pool::StoresBeyond,
@@ -156,17 +159,17 @@ impl Pool {
         Pool::InvalidationsBeyond,
     ];
 
-    /// The pool of invalidations to a module of another GPU or (not `beyond`) of this one.
+    /// The pool for invalidations to a module in another GPU (`beyond`) or in this GPU.
     pub fn of_invalidations(beyond: bool) -> Pool {
         if beyond { Pool::InvalidationsBeyond } else { Pool::Invalidations }
     }
 
-    /// Whether a phase's action waits for these.
+    /// True if a phase's action waits for this pool.
     pub fn is_awaited_by(self, action: Action) -> bool {
         match self {
             Pool::Stores => drains(action, What::Store) && action.awaits(false),
             Pool::StoresBeyond | Pool::ForwardedStores => drains(action, What::Store) && action.awaits(true),
-            // What is passed on goes straight to its system home.
+            // Forwarded stores go straight to their system home.
             Pool::StoresToTheEnd => {
                 matches!(action, Action::DrainStores(_) | Action::Flush | Action::AwaitStores)
                     && action.awaits_to_the_end()
@@ -176,27 +179,27 @@ impl Pool {
         }
     }
 
-    /// Whether the operations occupy room among the posted stores of an L2.
+    /// True if the operations occupy space among an L2's posted stores.
     pub fn takes_room(self) -> bool {
         matches!(self, Pool::Stores | Pool::StoresBeyond | Pool::ForwardedStores)
     }
 }
 
-/// How a store leaves a module.
+/// A store's route out of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leg {
-    /// For another module, whose GPU home this one is.
+    /// Forwarded for another module, whose GPU home is this module.
     Forwarded,
     /// To another GPU.
     Beyond,
-    /// To its system home in this GPU; to memory where that is this module.
+    /// To its system home in this GPU, or to memory if this module is the system home.
     Home,
-    /// To its GPU home, which sends it on.
+    /// To its GPU home, which forwards the store.
     ByGpuHome,
 }
 
 impl Leg {
-    /// How a store of `origin` leaves `at`. `homes`: of its line, as `at` sees them.
+    /// The route on which a store issued by `origin` leaves `at`. `homes`: the line's homes, as seen by `at`.
     pub fn of(topology: &impl Topology, hierarchical: bool, (at, origin): (ModuleId, ModuleId), homes: Homes) -> Leg {
         let target = homes.next(at, hierarchical);
         if origin != at {
@@ -210,7 +213,8 @@ impl Leg {
         }
     }
 
-    /// The pool in which it is counted until it is taken where it goes next, and the one until the end of its way.
+    /// The pool that counts the store until its next hop acknowledges it, and the pool that counts it until the
+    /// path's end.
     pub fn pools(self) -> (Pool, Option<Pool>) {
         match self {
             Leg::Forwarded => (Pool::ForwardedStores, None),
@@ -221,30 +225,30 @@ impl Leg {
     }
 }
 
-/// A store that was taken.
+/// An acknowledged store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreTaken {
-    /// Whose account it is of.
+    /// The module that issued the store.
     pub origin: ModuleId,
-    /// Who sent it where it was taken.
+    /// The module that sent the store to the acknowledging module.
     pub from: ModuleId,
-    /// Whether that is a module of another GPU.
+    /// Set when the acknowledging module is in another GPU.
     pub beyond: bool,
-    /// Whether it was taken at its line's system home.
+    /// Set when the store was acknowledged at its line's system home.
     pub at_home: bool,
-    /// Whether it goes no further.
+    /// Set when the store goes no further.
     pub ends: bool,
 }
 
 impl StoreTaken {
-    /// The sender's pool that is told, and that of the origin where the store's way has ended and is counted there.
+    /// The sender's pool to decrement, and the origin's pool if the store's path has ended and is counted there.
     pub fn told(self, protocol: &impl Coherence) -> (Pool, Option<Pool>) {
         let hop = match (self.origin == self.from, self.beyond) {
             (true, false) => Pool::Stores,
             (true, true) => Pool::StoresBeyond,
             (false, _) => Pool::ForwardedStores,
         };
-        // Broken, the end is told of as the GPU home takes the store, and not again.
+        // Under the broken rule, the path's end is reported when the GPU home accepts the store, and never again.
         let early = protocol.broken(BrokenRule::StoreEndsAtGpuHome);
         let ends = if early { self.origin == self.from } else { self.ends };
         let by_gpu_home = self.origin != self.from || !self.at_home;

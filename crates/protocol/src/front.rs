@@ -1,31 +1,30 @@
-//! What a thread (a warp, when timing) waits for: loads do not block, stores are posted, synchronisation
-//! waits.
+//! Waiting rules for a thread (a warp, when timing): loads do not block, stores are posted, synchronisation waits.
 //!
-//! An operation is a sequence of [`Stage`]s. The host runs them one after the other, in program order; each
-//! thread has at most one operation between its first and last stage, and issues the next when the last
-//! is done. Loads without acquire semantics are done when they are issued.
+//! An operation is a sequence of [`Stage`]s. The host runs the stages in sequence, in program order. Each thread
+//! has at most a single operation between its first and last stage, and issues the next operation when the last
+//! stage is done. Loads without acquire semantics are done when issued.
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::Protocol;
 use tombolo_types::{Order, Scope};
 
-/// One thing an operation does or waits for before the thread goes on.
+/// A single action or wait within an operation, before the thread proceeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// Waits until every load and returning atomic that the thread has issued has its result.
+    /// Waits until every load and returning atomic issued by the thread has its result.
     AwaitLoads,
-    /// Runs the protocol's release plan of the scope: first everything the SM has posted must have been
-    /// taken by its L2.
+    /// Runs the protocol's release plan for the scope. Before the plan starts, the L2 must have accepted everything
+    /// the SM has posted.
     Release(Scope),
-    /// Issues the access itself. Posted stores and non-blocking loads are done with that.
+    /// Issues the access itself. Posted stores and non-blocking loads are done at this stage.
     Issue,
-    /// Waits for the result of the access itself.
+    /// Waits for the access's own result.
     AwaitResult,
-    /// Runs the protocol's acquire plan of the scope, then invalidates the L1.
+    /// Runs the protocol's acquire plan for the scope, then invalidates the L1.
     Acquire(Scope),
 }
 
-/// What kind of operation.
+/// The kind of operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operation {
     /// A load.
@@ -34,20 +33,20 @@ pub enum Operation {
     Store,
     /// An atomic whose result returns.
     Atomic,
-    /// An atomic whose result is not wanted.
+    /// An atomic whose result is discarded.
     Reduction,
     /// A fence.
     Fence,
-    /// Loads of a flag, one after the other, until one sees it. The thread knows that before it goes on.
+    /// Successive loads from a flag until a load sees the awaited value. The thread learns this before it proceeds.
     Wait,
-    /// Arrival at a CTA's barrier, which orders what its threads did before it and do after it.
+    /// Arrival at a CTA barrier, which orders its threads' earlier actions before their later actions.
     Barrier,
 }
 
-/// The longest sequence of stages.
+/// The maximum number of stages.
 pub const MAX_STAGES: usize = 5;
 
-/// The stages of an operation, in order.
+/// An operation's stages, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Stages {
     stages: [Stage; MAX_STAGES],
@@ -66,22 +65,24 @@ impl Stages {
     }
 }
 
-/// The order of what a core of the host accesses, weak or not: all of it is coherent. A core has one access under way at a
-/// time, so none needs an acquire or a release. Source: UMH, section 4 (a CPU is sequentially consistent at most).
+/// The order for all accesses by a host core, weak or strong: all host accesses are coherent. A core has a single
+/// access in flight at a time, so no access needs an acquire or a release. Source: UMH, section 4 (a CPU is
+/// sequentially consistent at most).
 pub const ON_HOST: Order = Order::relaxed(Scope::Sys);
 
-/// Whether an operation has no stage but [`Stage::Issue`]: nearly all have none, and a host may skip the rest.
+/// True if an operation's only stage is [`Stage::Issue`]: this holds for nearly all operations, so a host may skip
+/// the rest.
 pub fn only_issues(operation: Operation, order: Order) -> bool {
     !matches!(operation, Operation::Fence | Operation::Wait | Operation::Barrier)
         && !order.semantics.acquires()
         && !order.semantics.releases()
 }
 
-/// The stages of `operation` with `order` under `protocol`, which matters where one of these rules is broken.
+/// The stages for `operation` with `order` under `protocol`, which matters only if a related rule is broken.
 ///
-/// A release waits for the thread's loads too: they come before it. At `.cta` scope neither release nor
-/// acquire leaves the SM: the L1 orders its own SM. A reduction has no result to wait for: before it acquires, a
-/// release of its scope shows that it has been performed.
+/// A release also waits for the thread's earlier loads. At `.cta` scope neither release nor acquire leaves the SM:
+/// the L1 orders its own SM. A reduction has no result to wait for: before it acquires, a release at its scope
+/// proves that the reduction has been performed.
 pub fn stages(protocol: &impl Protocol, operation: Operation, order: Order) -> Stages {
     let mut stages = Stages { stages: [Stage::Issue; MAX_STAGES], len: 0 };
     let beyond_cta = order.scope != Scope::Cta;
@@ -124,7 +125,7 @@ pub fn stages(protocol: &impl Protocol, operation: Operation, order: Order) -> S
     stages
 }
 
-/// Whether a broken rule lets a releasing `operation` overtake the loads before it.
+/// True if a broken rule lets a releasing `operation` overtake earlier loads.
 fn skips_loads(protocol: &impl Protocol, operation: Operation) -> bool {
     match operation {
         Operation::Store => protocol.broken(BrokenRule::StoreReleaseSkipsLoads),

@@ -1,15 +1,16 @@
 //! HMG: hierarchical, hardware-managed coherence (HMG, section V).
 //!
-//! - Loads climb from the local L2 to the GPU home to the system home. Weak and `.cta` loads hit anywhere,
-//!   `.gpu` loads at or after the GPU home, `.sys` loads at the system home.
-//! - A GPU home tracks the modules of its GPU, a system home also the other GPUs. A GPU home forwards the
+//! - Loads climb from the local L2 to the GPU home to the system home. Weak and `.cta` loads hit anywhere, `.gpu`
+//!   loads at or after the GPU home, `.sys` loads at the system home.
+//! - A GPU home tracks the modules in its GPU; a system home also tracks the remote GPUs. A GPU home forwards the
 //!   invalidations it receives.
-//! - Acquire: the L1 only (readings: V-B's sentence on `.cta` is a slip). Release `.gpu`: the local L2
-//!   drains to the GPU homes, then every home of the GPU drains its invalidations to the GPU's modules; nothing that
-//!   crosses GPUs is waited for. Release `.sys`: the local L2 drains to the system homes. Meanwhile the other L2s of
-//!   the GPU pass on what they hold as GPU homes: another thread's `.gpu` release stopped there, and this one is cumulative.
-//!   Then every home drains its invalidations, with those that GPU homes have forwarded. Where lines are written
-//!   back, a GPU home keeps what it takes: the local L2 drains to the GPU homes first.
+//! - Acquire: the L1 only (readings: V-B's sentence on `.cta` is a slip).
+//! - Release `.gpu`: the local L2 drains to the GPU homes, then every home in the GPU drains its invalidations to
+//!   the GPU's modules. Traffic between GPUs is not awaited.
+//! - Release `.sys`: the local L2 drains to the system homes. Meanwhile the GPU's remaining L2s forward the data
+//!   they hold as GPU homes, because the release is cumulative and another thread's `.gpu` release stopped at the
+//!   GPU home. Then every home drains its invalidations, including the invalidations forwarded by GPU homes. With
+//!   write-back lines, a GPU home keeps the stores it accepts: the local L2 drains to the GPU homes first.
 
 use crate::elision::Holds;
 use crate::plan::{Action, Members, Phase, Sync};
@@ -17,11 +18,11 @@ use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
-/// The rules of HMG.
+/// The rules for HMG.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HmgRules;
 
-/// HMG.
+/// The HMG protocol.
 pub type Hmg<const BREAKABLE: bool = true> = Vi<HmgRules, BREAKABLE>;
 
 impl Rules for HmgRules {

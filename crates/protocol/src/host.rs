@@ -1,70 +1,74 @@
-//! What a host does around [`Coherence::step`] and [`Nodes::step`](crate::nodes::Nodes::step): which requests run, park, lack
-//! something and run again, who is served when bytes come, what an invalidation reaches, what a release writes back.
+//! Host duties around [`Coherence::step`] and [`Nodes::step`](crate::nodes::Nodes::step): running, parking and
+//! retrying requests, deferring requests that lack a resource, serving waiters after a fill, applying invalidations
+//! to lines, and selecting lines for a release's write-back.
 //!
-//! Requests of a line, or of a block, run in the order of their arrival at an L2: [`take`] parks one behind those that are
-//! parked, [`resume`] runs these in their order, and a [`Backlog`] keeps it among those that lack a resource.
+//! Requests for a line, or for a block, run in their arrival order at an L2. [`take`] parks a request behind the
+//! parked requests, [`resume`] runs them in order, and a [`Backlog`] keeps the order among requests that lack a
+//! resource.
 //!
-//! Both worlds drive these functions, each through a view of what it keeps: the timing model of arrays and miss
-//! registers, the explorer of small vectors. A view says how something is kept and sent; the order of things, which
-//! decides what loads return, is here.
+//! Both worlds drive these functions, each through a view into its own state: arrays and miss registers in the
+//! timing model, small vectors in the explorer. A view defines storage and sending. The order of actions, which
+//! decides load results, is defined in this module.
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{Coherence, Pending, Protocol};
 use std::collections::VecDeque;
 use tombolo_types::{Line, Mask};
 
-/// What became of a request or a write-back that was tried.
+/// The outcome of trying a request or a write-back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tried {
-    /// It was taken.
+    /// The protocol accepted it.
     Taken,
-    /// The protocol refused it while its line's miss is pending. Nothing has changed.
+    /// The protocol refused it because the line's miss is pending. Nothing has changed.
     Stalled,
 }
 
-/// What became of a request that arrived.
+/// The outcome of a request's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// It has run, or is parked on its line's miss.
+    /// The request has run, or is parked on its line's miss.
     Yes,
-    /// It is to wait for a store credit, or behind who does.
+    /// The request must wait for a store credit, or behind a request that waits for a credit.
     Waits,
 }
 
-/// The arrival of one request at an L2.
+/// A single request's arrival at an L2.
 pub trait Arrival {
-    /// What a host of bounded resources may lack for it, beside a store credit.
+    /// A resource, besides a store credit, that a host with bounded resources may lack for the request.
     type Lack;
 
-    /// Whether it is a read.
+    /// True if the request is a read.
     fn is_read(&self) -> bool;
-    /// Whether a store waits here for a credit that comes before it on a channel ([`crate::coherence::Channels::up`]).
+    /// True if an older store on the channel ([`crate::coherence::Channels::up`]) still waits here for a credit.
     fn follows_waiting(&self) -> bool;
-    /// Whether it needs no store credit, or finds one.
+    /// True if the request needs no store credit, or a credit is available.
     fn has_credit(&self) -> bool;
-    /// Whether requests are parked on the pending miss of its line.
+    /// True if requests are parked on the line's pending miss.
     fn has_parked(&self) -> bool;
-    /// Parks it there, behind the others.
+    /// Parks the request on that miss, behind the parked requests.
     fn park(&mut self);
-    /// Has the protocol take it, and does what that asks for.
+    /// Runs the protocol step and carries out its effects.
     ///
     /// # Errors
-    /// Says what the host lacks. Nothing has changed.
+    /// Names the resource that the host lacks. Nothing has changed.
     fn run(&mut self) -> Result<Tried, Self::Lack>;
 }
 
-/// Whether a request may pass a store that waits for a credit and came before it on its channel: none may. Those of other
-/// channels may. The line's order at its L2 is then that of arrival, whoever waits.
+/// True if a request may overtake an older store on its channel that waits for a credit. Without a broken rule the
+/// answer is always false. Requests on different channels may overtake. The line's order at its L2 then equals
+/// arrival order, whichever request waits.
 #[inline]
 pub fn passes_waiting(protocol: &impl Protocol, is_read: bool) -> bool {
     is_read && protocol.broken(BrokenRule::LoadPassesStore)
 }
 
-/// A request arrives at an L2, or runs again there. Behind a store that waits for a credit it waits too; behind one that
-/// is parked on its line's miss it parks too, and so does one that the protocol refuses.
+/// Handles a request that arrives at an L2, or that is retried. Behind a store that waits for a credit, the request
+/// waits too. Behind a request parked on the line's miss it parks too, and a request refused by the protocol also
+/// parks.
 ///
 /// # Errors
-/// Says what the host lacks. Nothing has changed.
+/// Names the resource that the host lacks. Nothing has changed.
 #[inline]
 pub fn take<A: Arrival>(protocol: &impl Protocol, arrival: &mut A) -> Result<Taken, A::Lack> {
     if arrival.follows_waiting() && !passes_waiting(protocol, arrival.is_read()) {
@@ -81,7 +85,7 @@ pub fn take<A: Arrival>(protocol: &impl Protocol, arrival: &mut A) -> Result<Tak
     Ok(Taken::Yes)
 }
 
-/// Requests that lack a resource of their L2, a miss register for instance, in the order in which they run again.
+/// Requests that lack an L2 resource, for instance a miss register, in their retry order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Backlog<R>(VecDeque<R>);
 
@@ -92,42 +96,43 @@ impl<R> Default for Backlog<R> {
 }
 
 impl<R> Backlog<R> {
-    /// Whether no request is there.
+    /// True if the backlog is empty.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The request at place `at`, counted from the one that runs first.
+    /// The request at position `at`, counted from the first to run.
     #[inline]
     pub fn get(&self, at: usize) -> Option<&R> {
         self.0.get(at)
     }
 
-    /// The requests in their order.
+    /// The requests in order.
     pub fn iter(&self) -> impl Iterator<Item = &R> {
         self.0.iter()
     }
 
-    /// The requests in their order, to be changed in place.
+    /// The requests in order, mutable in place.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut R> {
         self.0.iter_mut()
     }
 
-    /// Adds a request that arrives, behind all others.
+    /// Adds an arriving request at the end.
     #[inline]
     pub fn push(&mut self, request: R) {
         self.0.push_back(request);
     }
 
-    /// Removes the request that runs first.
+    /// Removes the first request to run.
     #[inline]
     pub fn pop(&mut self) -> Option<R> {
         self.0.pop_front()
     }
 
-    /// Adds requests that have waited for something else before and lack a resource as they run again, in this order, ahead
-    /// of all others. Those of their lines came before what is here of these: it waits here since it came.
+    /// Adds requests that previously waited for another event and lack a resource on retry, in this order, at the
+    /// front. They are older than the backlog's requests for their lines, because a backlog request has waited here
+    /// since its arrival.
     pub fn defer(&mut self, protocol: &impl Protocol, requests: impl DoubleEndedIterator<Item = R>) {
         if protocol.broken(BrokenRule::RequestPassesDeferred) {
             self.0.extend(requests);
@@ -137,18 +142,19 @@ impl<R> Backlog<R> {
     }
 }
 
-/// An L2 of which requests may lack a resource.
+/// An L2 whose requests may lack a resource.
 pub trait Backlogged {
     /// A request.
     type Item;
 
-    /// The requests that lack one.
+    /// The requests that lack a resource.
     fn backlog(&mut self) -> &mut Backlog<Self::Item>;
-    /// Takes one, as [`take`] does. False where it lacks a resource, and nothing has changed.
+    /// Handles a request like [`take`]. Returns false, without any change, if the request lacks a resource.
     fn take(&mut self, item: &Self::Item) -> bool;
 }
 
-/// A request arrives. It lacks a resource, too, while others do that came before it. Returns whether it waits for one.
+/// Handles an arriving request. It joins the backlog if it lacks a resource, or if older requests do. Returns true
+/// if the request now waits in the backlog.
 #[inline]
 pub fn offer<B: Backlogged>(host: &mut B, item: B::Item) -> bool {
     let waits = !host.backlog().is_empty() || !host.take(&item);
@@ -158,7 +164,7 @@ pub fn offer<B: Backlogged>(host: &mut B, item: B::Item) -> bool {
     waits
 }
 
-/// A resource has come free: those that lacked one run in their order, up to the first that does still.
+/// Handles a freed resource: backlog requests run in order, up to the first that still lacks a resource.
 pub fn serve<B: Backlogged>(host: &mut B) {
     while let Some(item) = host.backlog().pop() {
         if !host.take(&item) {
@@ -168,35 +174,35 @@ pub fn serve<B: Backlogged>(host: &mut B) {
     }
 }
 
-/// A read that waits for bytes of a miss.
+/// A read that waits for bytes from a miss.
 pub trait Waits: Copy {
-    /// Bytes it waits for.
+    /// Bytes the read waits for.
     fn mask(&self) -> Mask;
-    /// The same, waiting for `mask`.
+    /// A copy of this read that waits for `mask`.
     fn of(self, mask: Mask) -> Self;
 }
 
-/// The arrival of bytes of a miss at an L1 or an L2.
+/// The arrival of a miss's bytes at an L1 or an L2.
 pub trait Filling {
-    /// A read that waits.
+    /// A waiting read.
     type Waiter: Waits;
-    /// Those who waited on the miss, taken from it in the order they came.
+    /// The miss's waiters, removed from it in arrival order.
     type Held;
 
-    /// Installs what may be installed. Whether the miss is over: nothing of it is on its way any more.
+    /// Installs the installable bytes. Returns true if the miss is over, with no byte in flight any more.
     fn install(&mut self) -> bool;
-    /// Takes those who wait from the miss; one that is over ends, and gives up those who parked on it as well.
+    /// Removes the waiters from the miss. A miss that is over ends, and also releases its parked requests.
     fn release(&mut self, over: bool) -> Self::Held;
-    /// The next of them that waits.
+    /// The next waiter among the removed waiters.
     fn next_waiter(&mut self, held: &mut Self::Held) -> Option<Self::Waiter>;
-    /// Gives a waiter the bytes it waits for. `complete`: it waits for nothing more.
+    /// Delivers the awaited bytes to a waiter. `complete`: set if the waiter waits for no further bytes.
     fn serve(&mut self, waiter: Self::Waiter, complete: bool);
-    /// Has a waiter wait again, behind those that do.
+    /// Puts a waiter back, behind the current waiters.
     fn wait(&mut self, waiter: Self::Waiter);
 }
 
-/// The bytes `come` of a miss have come: they install, and each who waited is given its own, in the order of arrival.
-/// Returns who parked on the miss where it is over.
+/// Handles the arrival of a miss's bytes `come`: they install, and each waiter receives its share, in arrival
+/// order. Returns the parked requests if the miss is over.
 #[inline]
 pub fn fill<F: Filling>(protocol: &impl Protocol, filling: &mut F, come: Mask) -> Option<F::Held> {
     let over = filling.install();
@@ -216,32 +222,33 @@ pub fn fill<F: Filling>(protocol: &impl Protocol, filling: &mut F, come: Mask) -
     over.then_some(held)
 }
 
-/// What waits at an L2 for the end of a miss, beside reads that its bytes answer.
+/// Work that waits at an L2 for the end of a miss, besides the reads answered by its bytes.
 pub trait Resuming {
-    /// Those who parked, in the order they came.
+    /// The parked requests, in arrival order.
     type Held;
-    /// A request that parked.
+    /// A parked request.
     type Item;
 
-    /// Writes the line back for the releases that were refused while the miss was pending, if any were.
+    /// Writes the line back for the releases that were refused while the miss was pending, if any.
     fn flush(&mut self, held: &mut Self::Held);
-    /// The next of those that parked.
+    /// The next parked request.
     fn next_parked(&mut self, held: &mut Self::Held) -> Option<Self::Item>;
-    /// Whether neither of two may pass the other while that waits for a credit: they are of one channel.
+    /// True if both requests share a channel, so neither may overtake the other while it waits for a credit.
     fn keep_order(&self, one: &Self::Item, other: &Self::Item) -> bool;
-    /// Takes one, as [`take`] does. `follows`: whether a store waits for a credit that comes before it on its channel. `None`
-    /// where the host lacks something for it, and nothing has changed.
+    /// Handles a request like [`take`]. `follows`: set if an older store on its channel waits for a credit. Returns
+    /// `None`, without any change, if the host lacks a resource for the request.
     fn take(&mut self, item: &Self::Item, follows: bool) -> Option<Taken>;
-    /// Has them wait for a credit, in this order, ahead of all of their channels that wait: those came later.
+    /// Queues requests for a credit, in this order, ahead of all waiting requests on their channels, which arrived
+    /// later.
     fn wait_first(&mut self, waiting: VecDeque<Self::Item>);
-    /// Keeps those that the host cannot take yet, in this order, ahead of all of their channels: of what waits for a credit,
-    /// and of what arrives later ([`Backlog::defer`]).
+    /// Defers requests that the host cannot run yet, in this order, ahead of all requests on their channels: both
+    /// requests that wait for a credit and later arrivals ([`Backlog::defer`]).
     fn defer(&mut self, deferred: VecDeque<Self::Item>);
 }
 
-/// A miss is over and its waiters are served: releases write the line back, then the parked run again in their order. They
-/// came before all that waits for a credit now on their channels. One that has no credit itself waits ahead of that, and
-/// those of its channel that parked behind it follow.
+/// Resumes work after a miss is over and its waiters are served: releases write the line back, then the parked
+/// requests run again in order. They are older than all requests that wait for a credit on their channels. A parked
+/// request without a credit therefore waits at the front, and later parked requests on its channel wait behind it.
 #[inline]
 pub fn resume<R: Resuming>(host: &mut R, mut held: R::Held) {
     host.flush(&mut held);
@@ -263,15 +270,15 @@ pub fn resume<R: Resuming>(host: &mut R, mut held: R::Held) {
     }
 }
 
-/// The lines of a region at an L2, which a home invalidates or whose directory entry is replaced.
+/// A region's lines at an L2, under invalidation by a home or under replacement of their directory entry.
 pub trait Region {
-    /// The protocol's step for the region as a whole.
+    /// Performs the protocol's step for the region as a whole.
     fn step(&mut self);
-    /// The protocol's step for one line of it, where that is present.
+    /// Performs the protocol's step for a single line in the region, if present.
     fn drop_line(&mut self, line: Line);
 }
 
-/// A home's invalidation of the region of `line`, whose lines are `lines`.
+/// Applies a home's invalidation to the region around `line`, whose lines are `lines`.
 #[inline]
 pub fn invalidate_region(
     protocol: &impl Protocol,
@@ -284,9 +291,9 @@ pub fn invalidate_region(
     lines.filter(|&other| all || other == line).for_each(|other| region.drop_line(other));
 }
 
-/// The directory entry of a region makes room, whose lines are `lines`. Where it stands for what is here too, its L2
-/// evicts those lines: dirty bytes go one level up. One whose miss is on its way stays, and takes an entry again when that
-/// has come: what comes is as new as what its level above holds, so nothing of it is stale.
+/// Evicts a region's directory entry; the region's lines are `lines`. If the entry also tracks lines in this L2,
+/// the L2 evicts them: dirty bytes go to the next level up. A line whose miss is in flight stays, and allocates an
+/// entry again on arrival: its data is as new as the next level's copy, so no byte is stale.
 #[inline]
 pub fn replace_entry(protocol: &impl Coherence, region: &mut impl Region, lines: impl Iterator<Item = Line>) {
     region.step();
@@ -295,30 +302,32 @@ pub fn replace_entry(protocol: &impl Coherence, region: &mut impl Region, lines:
     }
 }
 
-/// The lines of a cache that a bulk invalidation means: of an L1 all, of an L2 those of some classes.
+/// The lines selected by a bulk invalidation: all lines in an L1, or some classes in an L2.
 pub trait Bulk {
-    /// Drops those that are present: of an L2 each by the protocol's step, or at once where that would ask for nothing.
+    /// Drops the present lines: in an L2 each by the protocol's step, or all at once if the step would have no
+    /// effect.
     fn drop_lines(&mut self);
-    /// Changes each of their misses on the way.
+    /// Applies a change to each pending miss among the selected lines.
     fn each_miss(&mut self, change: impl FnMut(&mut Pending));
 }
 
-/// A bulk invalidation: what is here goes, what is on its way serves those who wait and never installs.
+/// Performs a bulk invalidation: present lines are dropped; data in flight serves its waiters and never installs.
 #[inline]
 pub fn invalidate_bulk(bulk: &mut impl Bulk) {
     bulk.drop_lines();
     bulk.each_miss(Pending::invalidate);
 }
 
-/// A dirty line at an L2, for a release to write back.
+/// A dirty line at an L2, offered to a release for write-back.
 pub trait WriteBack {
-    /// Has the protocol write it back.
+    /// Asks the protocol to write the line back.
     fn write_back(&mut self) -> Tried;
-    /// Has the release wait for the end of the line's miss, which writes it back.
+    /// Makes the release wait for the end of the line's miss, which then writes the line back.
     fn write_back_later(&mut self);
 }
 
-/// A release's part at one dirty line: its bytes go one level up now, or when its miss is over.
+/// Performs a release's action on a dirty line: its bytes go to the next level up, immediately or when its miss is
+/// over.
 #[inline]
 pub fn flush(protocol: &impl Protocol, line: &mut impl WriteBack) {
     if line.write_back() == Tried::Stalled && !protocol.broken(BrokenRule::ReleaseForgetsPending) {
@@ -332,21 +341,21 @@ mod tests {
     use crate::hmg::Hmg;
     use crate::vi::{Options, Tracks};
 
-    /// A host that writes down what it is asked to do.
+    /// A host that logs each requested action.
     #[derive(Default)]
     struct Log {
         told: Vec<String>,
-        /// Whether it is a read, whether a store ahead of it waits, and whether it lacks a credit itself.
+        /// Properties of the arriving request: read or not, behind a waiting store, and lacking a credit.
         is_read: bool,
         follows_waiting: bool,
         lacks_credit: bool,
-        /// Whether something is parked, and what becomes of a request that is tried.
+        /// Set if a request is parked, and if a tried request stalls.
         has_parked: bool,
         stalls: bool,
-        /// Bytes that are still to come.
+        /// Bytes still in flight.
         missing: Mask,
         waiting: Vec<Reader>,
-        /// Requests that parked, and which of them lacks something.
+        /// Parked requests, and the requests among them that lack a resource or a credit.
         parked: Vec<u32>,
         lacking: Option<u32>,
         uncredited: Option<u32>,

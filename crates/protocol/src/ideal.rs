@@ -1,7 +1,7 @@
 //! Caching without coherence: HMG's loose upper bound (sections VI and VII).
 //!
-//! Hierarchical routing, no directory, L2s never invalidated; L1s exactly as in HMG. It promises nothing,
-//! and the explorer must see it violate the model.
+//! Hierarchical routing, no directory, L2s never invalidated; L1s exactly match HMG's. The design promises nothing,
+//! and the explorer must find executions that violate the memory model.
 
 use crate::elision::Holds;
 use crate::plan::{Phase, Sync};
@@ -10,7 +10,7 @@ use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
 use tombolo_types::Promise;
 
-/// The rules of the ideal.
+/// The rules for the ideal design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IdealRules;
 

@@ -1,8 +1,8 @@
-//! The write-through, no-write-allocate L1 of an SM, under every design here.
+//! The write-through, no-write-allocate L1 in an SM, under every design in this crate.
 //!
-//! An L1 is the serialisation point of its SM: a store updates a present line as it issues and follows
-//! every earlier request of its line on the way to the L2. Source: HMG IV-A ("software-managed and
-//! write-through"); readings: fill epochs, acquire order.
+//! An L1 is its SM's serialisation point: a store updates a present line as it issues, and follows every earlier
+//! request for its line on the path to the L2. Source: HMG IV-A ("software-managed and write-through"); readings:
+//! fill epochs, acquire order.
 
 use crate::broken_rule::BrokenRule;
 use crate::coherence::{Pending, Protocol};
@@ -13,55 +13,56 @@ use tombolo_types::{Mask, Order, Scope};
 /// A line in an L1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct L1Line<D> {
-    /// Bytes that may be read.
+    /// Readable bytes.
     pub valid: Mask,
     /// Contents.
     pub data: D,
 }
 
-/// A miss on its way to an L1.
+/// A miss in flight to an L1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct L1Pending {
-    /// The reads that were sent; [`Pending::invalidate`] is for an L1 that is invalidated.
+    /// The reads sent; [`Pending::invalidate`] is for an L1 under invalidation.
     pub miss: Pending,
-    /// Of its bytes, those in sectors that a store or an atomic has followed: they serve their waiters and never install.
+    /// Subset of the miss's bytes whose sectors have seen a later store or atomic: they serve their waiters and
+    /// never install.
     pub poisoned: Mask,
 }
 
 impl L1Pending {
-    /// A read of `mask` has been sent.
+    /// A miss with a single read sent, for `mask`.
     pub fn of(mask: Mask, scope: Scope) -> L1Pending {
         L1Pending { miss: Pending::of(mask, scope), poisoned: Mask::NONE }
     }
 
-    /// The miss with one more read sent, of bytes that are not on their way yet.
+    /// Extends the miss by another read, for bytes not yet in flight.
     pub fn and(pending: Option<L1Pending>, mask: Mask, scope: Scope) -> L1Pending {
         let poisoned = pending.map_or(Mask::NONE, |pending| pending.poisoned);
         L1Pending { miss: Pending::and(pending.map(|pending| pending.miss), mask, scope), poisoned }
     }
 }
 
-/// What a load does.
+/// The outcome of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load<D> {
-    /// Returns these contents.
+    /// The load hits and returns these contents.
     Hit(D),
-    /// Waits for bytes on their way.
+    /// The load waits for bytes in flight.
     Wait {
-        /// Bytes that are here already: it takes these at once.
+        /// Bytes already present: the load reads them immediately.
         here: Mask,
-        /// Their contents.
+        /// Contents of the present bytes.
         data: D,
-        /// Bytes that are sent for; none where all the others are on their way.
+        /// Bytes to request; empty if all remaining bytes are in flight.
         asked: Mask,
     },
-    /// Must not use the pending miss: runs again when it is done.
+    /// The load must not use the pending miss: it runs again when the miss is done.
     Stall,
 }
 
-/// A load of `mask`, in whole sectors, at `scope` (`Cta` where weak). May drop what is here of the bytes it sends for:
-/// a strong load beyond the CTA must not leave an older copy behind that a later weak load would read. `pending`: the
-/// line's miss, looked up where it counts.
+/// Performs a load for `mask`, in whole sectors, at `scope` (`Cta` if weak). The load may drop present bytes that
+/// it requests: a strong load beyond the CTA must not leave an older copy behind, because a later weak load would
+/// read it. `pending`: the line's miss, looked up only when needed.
 pub fn load<D: Data>(
     protocol: &impl Protocol,
     line: &mut Option<L1Line<D>>,
@@ -86,14 +87,14 @@ pub fn load<D: Data>(
     Load::Wait { here: mask & !missing, data: present.data, asked }
 }
 
-/// Whether a load may wait for these bytes of a miss that is already on its way.
+/// True if a load may wait for these bytes in a miss already in flight.
 fn may_merge(protocol: &impl Protocol, pending: L1Pending, mask: Mask, scope: Scope) -> bool {
     let fresh = (pending.miss.stale & mask).is_empty() || protocol.broken(BrokenRule::LoadMergesAcrossAcquire);
     let clean = (pending.poisoned & mask).is_empty() || protocol.broken(BrokenRule::StoreKeepsFill);
     mask.is_empty() || fresh && clean && pending.miss.scope >= scope
 }
 
-/// Drops bytes of a line.
+/// Drops bytes from a line.
 fn drop_bytes<D: Data>(line: &mut Option<L1Line<D>>, mask: Mask) {
     if let Some(present) = line {
         present.valid = present.valid & !mask;
@@ -103,7 +104,7 @@ fn drop_bytes<D: Data>(line: &mut Option<L1Line<D>>, mask: Mask) {
     }
 }
 
-/// A store of `mask`, sent to the L2 in any case.
+/// Performs a store to `mask`, which is sent to the L2 in any case.
 pub fn store<D: Data>(
     protocol: &impl Protocol,
     line: &mut Option<L1Line<D>>,
@@ -120,7 +121,8 @@ pub fn store<D: Data>(
     }
 }
 
-/// An atomic of `mask`, sent to the L2 in any case: it is performed elsewhere, so the sectors here go.
+/// Performs an atomic on `mask`, which is sent to the L2 in any case. The update happens elsewhere, so the affected
+/// sectors are dropped.
 pub fn atomic<D: Data>(
     protocol: &impl Protocol,
     line: &mut Option<L1Line<D>>,
@@ -141,7 +143,8 @@ fn poison(protocol: &impl Protocol, pending: &mut Option<L1Pending>, mask: Mask)
     }
 }
 
-/// Bytes of a miss have come: what of them installs, and what of the miss is left. Its waiters take `data` in any case.
+/// Handles arriving bytes for a miss: installs the installable bytes and returns the remaining miss. Its waiters
+/// receive `data` in any case.
 pub fn fill<D: Data>(
     protocol: &impl Protocol,
     line: &mut Option<L1Line<D>>,
@@ -159,15 +162,15 @@ pub fn fill<D: Data>(
     pending.miss.without(mask).map(|miss| L1Pending { miss, poisoned: pending.poisoned & miss.mask })
 }
 
-/// Whether an acquire of this scope invalidates the L1 (and makes its pending misses stale). It does so
-/// when everything the acquire waits for has happened, as its last act. Source: HMG IV-B, "greater than
-/// .cta".
+/// True if an acquire with this scope invalidates the L1 (and makes its pending misses stale). The invalidation is
+/// the acquire's last act, after everything the acquire waits for. Source: HMG IV-B, "greater than .cta".
 pub fn acquire_invalidates(protocol: &impl Protocol, scope: Scope) -> bool {
     scope != Scope::Cta && protocol.invalidates_l1() && !protocol.broken(BrokenRule::AcquireKeepsL1)
 }
 
-/// True where a poll of this order that has not found its flag invalidates the L1. Hardware makes each poll an acquiring load
-/// of its own, so one that acquires does. Nothing is lost where it does not: the poll that finds the flag acquires.
+/// True if a poll with this order invalidates the L1 when it has not found its flag. Hardware makes each poll a
+/// separate acquiring load, so an acquiring poll invalidates. Nothing is lost without the invalidation: the poll
+/// that finds the flag acquires.
 pub fn failed_poll_invalidates(protocol: &impl Protocol, order: Order) -> bool {
     protocol.options().polls == Polls::DropL1
         && order.semantics.acquires()

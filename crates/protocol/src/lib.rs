@@ -1,30 +1,33 @@
-//! Every rule that decides what a load may return, as pure functions.
+//! Coherence rules as pure functions: every rule that decides a load's return value.
 //!
-//! The timing model (`model`) and the explorer (`check`) drive *the same* functions: the one with real
-//! arrays and queues, the other with tiny caches and every interleaving. What is timed is what is proved.
-//! State lives in the host; a function sees one slot of it by value, changes that, and names its effects.
-//! No time, no counters, no randomness here.
+//! The timing model (`model`) and the explorer (`check`) drive *the same* functions. The timing model supplies real
+//! arrays and queues; the explorer supplies tiny caches and tries every interleaving. The timed protocol is
+//! therefore exactly the verified protocol. State lives in the host: a function receives a single slot by value,
+//! changes it, and names its effects. Time, counters and randomness are absent from this crate.
 //!
-//! - [`data`]: what a message carries: nothing when timing, values when checking. [`block`]: the same of blocks, and their bytes.
-//! - [`node`]: what every protocol is made of: types of its own, four effects, channels. [`coherence`]: the boundary of
-//!   valid/invalid caches: [`Coherence`], its types and refusals.
-//! - [`vi`]: the flow of loads, stores, atomics and invalidations through valid/invalid L2 caches, shared
-//!   by every protocol below; [`directory`] is Table I of HMG.
+//! - [`data`]: contents carried by messages: nothing when timing, values when checking. [`block`]: contents and
+//!   byte sets for blocks.
+//! - [`node`]: building blocks shared by all protocols: protocol-owned types, four effects, channels.
+//!   [`coherence`]: the interface to valid/invalid caches: [`Coherence`], its types and refusals.
+//! - [`vi`]: the flow of loads, stores, atomics and invalidations through valid/invalid L2 caches, shared by every
+//!   protocol listed next; [`directory`] implements HMG's Table I.
 //! - [`no_remote_caching`], [`memory_side`], [`peer`], [`software_flat`], [`software_hierarchical`], [`nhcc`],
-//!   [`hmg`], [`viper`], [`ideal`]: one protocol each: where a line may live, where a scope is served, what acquire and release do.
-//! - [`nodes`]: the boundary of protocols whose caches answer each other, and the homes of their blocks. [`nmoesi`]: UMH's.
-//! - [`options`]: what a design chooses within them. [`catalogue`]: all of them by name.
-//! - [`host`]: what a host does around a step: parking, serving, filling, bulk invalidation, write-backs.
-//!   [`drain`]: what a release waits for, and what a wait moves on to.
-//! - [`l1`]: the write-through L1 under all of them. [`front`]: what a thread waits for. [`plan`]: the
-//!   steps of an acquire or a release beyond the SM. [`boundary`]: those between two kernels, in order.
-//! - [`elision`]: which modules take part in a boundary, decided by a table of what a kernel uses.
-//! - [`paging`]: pages that move between memories: what is done before a page has another home. [`publication`]: pages with a
-//!   replica at each subscriber, to whom stores are sent.
-//! - [`transfer`]: copies and accesses of the host between kernels.
-//! - [`broken_rule`]: deliberately broken rules, for showing that the explorer catches them.
+//!   [`hmg`], [`viper`], [`ideal`]: a protocol each. A protocol states the caches a line may live in, the node at
+//!   which a scope is served, and the actions of acquire and release.
+//! - [`nodes`]: the interface to protocols whose caches answer each other, and to block homes. [`nmoesi`]: UMH's
+//!   protocol.
+//! - [`options`]: design choices within a protocol. [`catalogue`]: all protocols by name.
+//! - [`host`]: host duties around a step: parking, serving, filling, bulk invalidation, write-backs. [`drain`]:
+//!   operations awaited by a release, and their successors after forwarding.
+//! - [`l1`]: the write-through L1 used under all protocols. [`front`]: events a thread waits for. [`plan`]: phases
+//!   of an acquire or a release beyond the SM. [`boundary`]: ordered phases between two kernels.
+//! - [`elision`]: selection of the modules that take part in a boundary, decided by a table of kernel footprints.
+//! - [`paging`]: pages that migrate between memories, with the steps that precede a change of home.
+//!   [`publication`]: pages replicated at each subscriber, with stores sent to every replica.
+//! - [`transfer`]: host copies and host accesses between kernels.
+//! - [`broken_rule`]: deliberately broken rules, used to show that the explorer catches them.
 //!
-//! Read [`coherence`], then [`vi`], then [`hmg`].
+//! Suggested order: [`coherence`], then [`vi`], then [`hmg`].
 
 pub mod block;
 pub mod boundary;

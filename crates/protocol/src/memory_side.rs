@@ -1,10 +1,10 @@
-//! L2 caches on the memory's side (NUMA-GPU, Table 1 and Figure 7a): the baseline of that paper.
+//! Memory-side L2 caches (NUMA-GPU, Table 1 and Figure 7a): that paper's baseline.
 //!
-//! - An L2 holds only lines of its own module's memory, whoever asks for them. It is never stale, so nothing is
-//!   invalidated in it and nothing need be written back from it, at an acquire or at a kernel's boundary.
-//! - Loads of other modules' lines pass this L2 and are answered by the L2 beside the line's memory: two loads of one
-//!   line cross twice. L1s may hold any line; software keeps these coherent.
-//! - Acquire: the L1 only. Release: waits until the homes have taken every store of the module.
+//! - An L2 holds only lines from its own module's memory, for any requester. It is never stale, so an acquire or a
+//!   kernel boundary neither invalidates the L2 nor forces a write-back.
+//! - Loads from other modules' lines bypass the local L2 and are answered by the L2 next to the line's memory: two
+//!   loads from a line cross the link twice. L1s may hold any line; software keeps them coherent.
+//! - Acquire: the L1 only. Release: waits until the homes have accepted every store from the module.
 
 use crate::elision::Holds;
 use crate::plan::{Phase, Sync};
@@ -13,11 +13,11 @@ use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
 use tombolo_types::Promise;
 
-/// The rules of L2 caches beside memory.
+/// The rules for memory-side L2 caches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MemorySideRules;
 
-/// L2 caches beside memory.
+/// Memory-side L2 caches, next to their module's memory.
 pub type MemorySide<const BREAKABLE: bool = true> = Vi<MemorySideRules, BREAKABLE>;
 
 impl Rules for MemorySideRules {

@@ -1,9 +1,9 @@
-//! NHCC: non-hierarchical, hardware-managed coherence (HMG, section IV): all modules of all GPUs are peers.
+//! NHCC: non-hierarchical, hardware-managed coherence (HMG, section IV): all modules in all GPUs are peers.
 //!
-//! - Loads go from the local L2 to the system home. Loads beyond `.cta` miss in every other L2.
-//! - The system home tracks modules, whichever GPU they are of.
-//! - Acquire: the L1 only. Release: the local L2 drains to the homes, then every home drains its
-//!   invalidations; `.gpu` and `.sys` are one.
+//! - Loads go from the local L2 to the system home. Loads beyond `.cta` miss in every L2 except the home's.
+//! - The system home tracks modules, regardless of their GPU.
+//! - Acquire: the L1 only. Release: the local L2 drains to the homes, then every home drains its invalidations;
+//!   `.gpu` and `.sys` are equivalent.
 
 use crate::elision::Holds;
 use crate::plan::{Action, Members, Phase, Sync};
@@ -11,11 +11,11 @@ use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
-/// The rules of NHCC.
+/// The rules for NHCC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NhccRules;
 
-/// NHCC.
+/// The NHCC protocol.
 pub type Nhcc<const BREAKABLE: bool = true> = Vi<NhccRules, BREAKABLE>;
 
 impl Rules for NhccRules {

@@ -1,9 +1,9 @@
-//! No caching of remote GPUs' data in any L2 (HMG's baseline in Figures 2 and 8).
+//! L2s without remote GPUs' data (HMG's baseline in Figures 2 and 8).
 //!
-//! - Loads go from the local L2 to the system home. A line of another GPU never stays in an L2 of this one;
-//!   between the modules of a GPU caching remains, kept coherent by software as conventional GPUs do. L1s
-//!   may hold any line.
-//! - Acquire and release as in flat software coherence.
+//! - Loads go from the local L2 to the system home. A line from another GPU never stays in an L2 on this GPU.
+//!   Caching between a GPU's modules remains, kept coherent by software as on conventional GPUs. L1s may hold any
+//!   line.
+//! - Acquire and release match flat software coherence.
 
 use crate::elision::Holds;
 use crate::plan::{Phase, Sync};
@@ -12,7 +12,7 @@ use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
 use tombolo_types::Promise;
 
-/// The rules of the baseline.
+/// The rules for the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NoRemoteCachingRules;
 

@@ -1,51 +1,51 @@
-//! What every protocol is made of: nodes, types of its own, four effects, channels with a declared order.
+//! Common ground for all protocols: nodes, protocol-owned types, four effects, and channels with a declared order.
 //!
-//! A protocol names its [`Types`]. A host keeps what its nodes hold, hands one slot with an event to a step, and carries
-//! out the [`Effects`]. It never asks which protocol it hosts.
+//! A protocol names its [`Types`]. A host keeps its nodes' state, hands a single slot together with an event to a
+//! step, and carries out the resulting [`Effects`] in order. The host never inspects the protocol's identity.
 
 use std::fmt::Debug;
 use std::hash::Hash;
 
-/// The types that a family of protocols owns, where contents are `D`: of lines or of blocks.
+/// The types owned by a family of protocols, with contents `D`: line contents or block contents.
 ///
-/// Messages may be large, and need not be [`Copy`].
+/// Messages may be large and need not be [`Copy`].
 pub trait Types<D>: Copy + Send + Sync + 'static {
-    /// Who takes part.
+    /// A participant in the protocol.
     type Node: Copy + Eq + Hash + Debug;
-    /// What nodes tell each other.
+    /// A message between nodes.
     type Message: Clone + Eq + Debug;
-    /// What a node answers to who asked for the event at hand.
+    /// A node's reply to the requester whose event is being processed.
     type Answer: Clone + Eq + Debug;
-    /// What a node wants of its memory.
+    /// A node's access to its own memory.
     type Access: Clone + Eq + Debug;
-    /// How the request at hand is held back.
+    /// The way in which the current request is held back.
     type Hold: Copy + Eq + Debug;
 }
 
-/// What a step asks its host to do, in this order.
+/// Effects a step requests from its host, in this order.
 pub trait Effects<T: Types<D>, D> {
     /// Sends a message to another node.
     fn send(&mut self, to: T::Node, message: T::Message);
 
-    /// Answers the request at hand.
+    /// Answers the current request.
     fn answer(&mut self, answer: T::Answer);
 
-    /// Reads or writes the memory of this node.
+    /// Reads or writes this node's memory.
     fn memory(&mut self, access: T::Access);
 
-    /// Holds the request at hand back.
+    /// Holds the current request.
     fn hold(&mut self, how: T::Hold);
 }
 
-/// How messages of a class between two nodes must be delivered.
+/// Delivery order for messages in a class between two nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Delivery {
-    /// In the order sent, whatever the line.
+    /// Send order, regardless of the line.
     Fifo,
-    /// In the order sent among messages of one line.
+    /// Send order among messages for a common line.
     FifoPerLine,
-    /// In the order sent among messages of one directory region or block.
+    /// Send order among messages for a common directory region or block.
     FifoPerRegion,
-    /// In any order.
+    /// Any order.
     Unordered,
 }

@@ -1,24 +1,29 @@
-//! The boundary of protocols whose caches answer each other: clients, which hold blocks of lines, and the homes of blocks.
+//! Interface to protocols whose caches answer each other: clients, which hold blocks with many lines, and block
+//! homes.
 //!
-//! A protocol owns the slot that a node has of a block, and the messages between nodes. A host keeps a slot for each
-//! block and node, hands it to [`Nodes::step`] with an event, and carries out the effects. The host's duties:
+//! A protocol owns the slot that a node keeps for a block, and the messages between nodes. A host keeps a slot for
+//! each block and node, hands it to [`Nodes::step`] with an event, and carries out the effects. The host's duties:
 //!
-//! 1. Messages of a [`Class`] between two nodes keep the order that [`Nodes::CHANNELS`] declares, among those of one block.
-//!    All but requests are taken whatever else waits: a step never refuses them, and no request stands before them.
-//! 2. An event refused with [`Refusal::Stall`] has changed nothing. It runs again when its block has no transaction under
-//!    way there ([`Nodes::is_busy`]). Only where one is under way may a step refuse: what asks a client, and requests to a
-//!    home. A host that asks before need not keep a copy of what it hands over.
-//! 3. A request that a step has held ([`Hold::Park`]) has started a transaction at its client. It runs again, before any
-//!    other request of the block, as soon as the client is not busy. The host makes it anew: the step has kept nothing of it.
-//! 4. What a home reads of its memory ([`Access::Read`]) comes back as [`Event::Read`], behind what it has written before.
-//! 5. What the host accesses is of `.sys` scope ([`ON_HOST`](crate::front::ON_HOST)). So is a store that covers less than a byte of the
-//!    masks.
-//! 6. Where queues have so many slots, a step is taken when there is room for all that it sends. What an answer or a block of a
-//!    peer makes a node say waits in the transaction that it ends: answers are taken whatever the queues hold.
-//! 7. Requests of a block run at a client in the order of their arrival, those that wait for its transaction and those that lack
-//!    a resource of the host among them: [`host`](crate::host) has that order.
-//! 8. A plan's [`Action::Merge`](crate::plan::Action::Merge) is [`Event::Merge`] for each block of a client. It is done
-//!    when no block [owes](Nodes::owes) anything.
+//! 1. Messages in a [`Class`] between two nodes keep the order declared by [`Nodes::CHANNELS`], per block. Except
+//!    for requests, every message is accepted immediately, regardless of other waiting work. A step never refuses
+//!    it, and no request is queued ahead.
+//! 2. An event refused with [`Refusal::Stall`] has changed nothing. The host retries it after the block's
+//!    transaction at this node has ended ([`Nodes::is_busy`]). A step may refuse only while a transaction is under
+//!    way; only client requests and requests to a home are ever refused. A host that checks first need not copy the
+//!    state it passes.
+//! 3. A request held by a step ([`Hold::Park`]) has started a transaction at its client. As soon as the client is
+//!    idle, the request runs again, ahead of any other request for the block. The host reissues it from scratch:
+//!    the step has stored nothing about it.
+//! 4. A home's memory read ([`Access::Read`]) returns as [`Event::Read`], after the home's earlier writes.
+//! 5. Host accesses have `.sys` scope ([`ON_HOST`](crate::front::ON_HOST)). The same scope applies to a store that
+//!    covers less than one mask byte.
+//! 6. If queues have a limited capacity, a step runs only when every message it may send has room. Messages
+//!    triggered by a reply or a peer's block wait in the transaction that the reply ends: replies are accepted
+//!    regardless of queue occupancy.
+//! 7. A client runs a block's requests in arrival order. This includes requests that wait for the block's
+//!    transaction and requests that lack a host resource: [`host`](crate::host) keeps this order.
+//! 8. A plan's [`Action::Merge`](crate::plan::Action::Merge) becomes [`Event::Merge`] for each block in a client.
+//!    It completes when no block [owes](Nodes::owes) anything.
 
 use crate::block::BlockData;
 use crate::coherence::{Protocol, Refusal};
@@ -28,22 +33,22 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 use tombolo_types::{ModuleId, ModuleSet, Scope};
 
-/// Who takes part in the coherence of a block.
+/// A participant in a block's coherence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Node {
-    /// A cache with a directory of its own blocks: of a GPU, or the last-level cache of the host, which has the number
-    /// behind those of the GPUs.
+    /// A cache with a directory for its own blocks. It belongs to a GPU, or it is the host's last-level cache,
+    /// numbered after all GPU clients.
     Client(ModuleId),
-    /// The directory beside the memory that holds the block.
+    /// The directory next to the memory that holds the block.
     Home,
 }
 
-/// What a client's own SMs or cores ask of a block: bytes of one line.
+/// A block request from a client's own SMs or cores, for bytes in a single line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request<B: BlockData> {
-    /// Bytes wanted.
+    /// A read.
     Read {
-        /// Which.
+        /// Requested bytes.
         set: B::Set,
         /// `Cta` for a weak load.
         scope: Scope,
@@ -65,67 +70,67 @@ pub enum Request<B: BlockData> {
         scope: Scope,
         /// The operation.
         update: B::Update,
-        /// Whether the old value is wanted.
+        /// Set when the requester needs the old value.
         returns: bool,
     },
 }
 
-/// What a client answers to a [`Request`].
+/// A client's reply to a [`Request`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer<B: BlockData> {
-    /// The bytes of a read.
+    /// The bytes for a read.
     Fill {
-        /// Which.
+        /// Bytes returned.
         set: B::Set,
         /// Contents in `set`.
         data: B,
     },
-    /// The bytes of an atomic as they were.
+    /// The bytes before an atomic.
     Old {
-        /// Contents in the set of the request.
+        /// Contents in the request's set.
         data: B,
     },
 }
 
-/// What happens at a node.
+/// An event at a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<M, B: BlockData> {
-    /// A client's own SMs or cores ask for bytes of the block.
+    /// A client's own SMs or cores request bytes in the block.
     Asked(Request<B>),
-    /// Another node says something.
+    /// A message from another node arrives.
     Told {
-        /// Who.
+        /// The sender.
         from: Node,
-        /// What.
+        /// The message.
         message: M,
     },
-    /// The block as memory holds it.
+    /// The block's contents as read from memory.
     Read(B),
-    /// These bytes make room in the cache that is above a client's memory.
+    /// The cache above a client's memory evicts these bytes.
     EvictAbove(B::Set),
-    /// The block must make room.
+    /// The block must be evicted.
     Evict,
-    /// A release, or a launch that owes it: what others may not have seen is merged.
+    /// A release, or a launch with a deferred release: bytes possibly unseen by other nodes are merged.
     Merge {
-        /// Whether what no other holds goes back too.
+        /// Set when blocks held by no other client are written back too.
         all: bool,
     },
 }
 
-/// The classes of messages: who sends them to whom.
+/// Message classes, by sender and receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
-    /// A client to a home, which takes it when nothing of the block is under way there.
+    /// Client to home; accepted by the home when the block has no transaction there.
     Request,
-    /// A home to a client: grants, acknowledgments, and what it asks of one that holds the block.
+    /// Home to client: grants, acknowledgments, and requests to a client that holds the block.
     Down,
-    /// A client to a home, within what that is about.
+    /// Client to home, within the transaction it belongs to.
     Answer,
-    /// A client to a client.
+    /// Client to client.
     Peer,
 }
 
-/// The order that messages of each class keep between two nodes.
+/// The delivery order between two nodes, for each message class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Channels {
     /// [`Class::Request`].
@@ -139,7 +144,7 @@ pub struct Channels {
 }
 
 impl Channels {
-    /// Whether messages of this class keep an order.
+    /// True if messages in this class keep an order.
     pub fn keep_order(&self, class: Class) -> bool {
         let delivery = match class {
             Class::Request => self.request,
@@ -154,44 +159,44 @@ impl Channels {
     }
 }
 
-/// What a home wants of its memory.
+/// A home's access to its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Access<B: BlockData> {
-    /// The whole block.
+    /// Reads the whole block.
     Read,
-    /// These bytes are written.
+    /// Writes these bytes.
     Write {
-        /// Which.
+        /// Bytes written.
         set: B::Set,
         /// Contents in `set`.
         data: B,
     },
-    /// The whole block is written. Only broken rules ask for it.
+    /// Writes the whole block. Only broken rules use it.
     WriteAll {
         /// Contents.
         data: B,
     },
 }
 
-/// What a message takes across a link, besides its kind and its block's name.
+/// A message's payload on a link, besides its kind and its block's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carried<'a, S> {
-    /// Nothing.
+    /// No payload.
     Nothing,
-    /// The whole block. No mask is needed.
+    /// The whole block, without a mask.
     Block,
-    /// These bytes, at least one, and masks that say which of their lines they are.
+    /// At least one byte, with masks that locate the bytes in their lines.
     Masked(&'a S),
 }
 
-/// How the request at hand is held back.
+/// The reason for holding the current request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// Until the transaction that it has started is done.
+    /// Parked until the transaction started by the request is done.
     Park,
 }
 
-/// The types of a protocol of clients and homes.
+/// The types for a protocol between clients and homes.
 #[derive(Clone, Copy, Debug)]
 pub struct Of<P>(PhantomData<fn() -> P>);
 
@@ -203,48 +208,48 @@ impl<P: Nodes, B: BlockData> Types<B> for Of<P> {
     type Hold = Hold;
 }
 
-/// How a client stands to a block, for the properties that hold of every such protocol.
+/// A client's relation to a block, for properties that every protocol in this family must satisfy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing<S> {
-    /// Whether it may read the block: every byte of it.
+    /// Set when the client may read every byte in the block.
     pub holds: bool,
-    /// Whether no other client may hold it.
+    /// Set when no other client may hold the block.
     pub excludes: bool,
-    /// Whether it answers for the block.
+    /// Set when the client owns the block and answers for it.
     pub owns: bool,
-    /// Bytes that the home's memory lacks.
+    /// Bytes missing from the home's memory.
     pub dirty: S,
 }
 
-/// What a home takes the clients of a block to be.
+/// A home's view: the clients that hold a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Known {
-    /// Clients that may hold it.
+    /// Clients that may hold the block.
     pub holders: ModuleSet,
-    /// Who answers for it.
+    /// The client that owns the block, if any.
     pub owner: Option<ModuleId>,
 }
 
-/// A protocol between clients that hold blocks, and the homes of the blocks.
+/// A protocol between clients that hold blocks, and the blocks' homes.
 pub trait Nodes: Protocol<Types = Of<Self>> {
-    /// What a node holds of a block.
+    /// A node's state for a block.
     type Slot<B: BlockData>: Clone + Eq + Hash + Debug + Send;
-    /// What nodes tell each other.
+    /// A message between nodes.
     type Message<B: BlockData>: Clone + Eq + Hash + Debug + Send;
-    /// How a client holds a block. Reports print its name.
+    /// A client's state for a block. Reports print its name.
     type State: Copy + Eq + Hash + Debug + Display + Send + Sync + 'static;
-    /// Every state, in the order of reports.
+    /// Every state, in report order.
     const STATES: &'static [Self::State];
-    /// The order that its messages need.
+    /// The message order required by the protocol.
     const CHANNELS: Channels;
 
-    /// The slot of a node that knows nothing of a block.
+    /// The slot for a node without any knowledge about a block.
     fn empty<B: BlockData>(at: Node) -> Self::Slot<B>;
 
-    /// One transition of a block at a node.
+    /// Performs a single block transition at a node.
     ///
     /// # Errors
-    /// [`Refusal::Stall`] leaves everything as it was.
+    /// [`Refusal::Stall`] leaves the slot unchanged.
     fn step<B: BlockData>(
         &self,
         at: Node,
@@ -253,48 +258,48 @@ pub trait Nodes: Protocol<Types = Of<Self>> {
         effects: &mut impl Effects<Of<Self>, B>,
     ) -> Result<(), Refusal>;
 
-    /// The class of a message.
+    /// The message's class.
     fn class<B: BlockData>(message: &Self::Message<B>) -> Class;
 
-    /// What a message takes across a link.
+    /// The message's payload on a link.
     fn carries<B: BlockData>(message: &Self::Message<B>) -> Carried<'_, B::Set>;
 
-    /// Whether it changes nothing but what a release of its receiver waits for.
+    /// True if the message changes only the set of events that a release at its receiver waits for.
     fn only_tells<B: BlockData>(message: &Self::Message<B>) -> bool;
 
-    /// Whether a transaction is under way.
+    /// True while a transaction is under way.
     fn is_busy<B: BlockData>(slot: &Self::Slot<B>) -> bool;
 
-    /// Whether a release of this client still has to merge the block, or to wait for it.
+    /// True if a release at this client still has to merge the block, or to wait for its merge.
     fn owes<B: BlockData>(&self, slot: &Self::Slot<B>) -> bool;
 
-    /// Whether a release waits for what it merges.
+    /// True if a release waits for its merges.
     fn awaits_merges(&self) -> bool;
 
-    /// Whether the client's copy goes unseen when it makes room.
+    /// True if the client evicts its copy without a message.
     fn leaves_silently<B: BlockData>(&self, slot: &Self::Slot<B>) -> bool;
 
-    /// How a client holds the block; `None` of a home.
+    /// A client's state for the block; `None` for a home.
     fn state<B: BlockData>(slot: &Self::Slot<B>) -> Option<Self::State>;
 
-    /// Bytes in the cache above a client's memory; `None` of a home, which has no such cache.
+    /// Bytes in the cache above a client's memory; `None` for a home, which lacks this cache.
     fn above<B: BlockData>(slot: &Self::Slot<B>) -> Option<&B::Set>;
 
-    /// Those of them that the client's memory lacks; `None` of a home.
+    /// The subset of [`above`](Nodes::above) that the client's memory lacks; `None` for a home.
     fn fresh<B: BlockData>(slot: &Self::Slot<B>) -> Option<&B::Set>;
 
-    /// Whether a client may read the block.
+    /// True if the client may read the block.
     fn holds<B: BlockData>(slot: &Self::Slot<B>) -> bool;
 
-    /// Whether a client has bytes that the home's memory lacks.
+    /// True if the client has bytes that the home's memory lacks.
     fn is_dirty<B: BlockData>(slot: &Self::Slot<B>) -> bool;
 
-    /// How a client stands to the block, where no transaction of its own is under way.
+    /// The client's relation to the block, valid while it has no transaction under way.
     fn standing<B: BlockData>(slot: &Self::Slot<B>) -> Standing<B::Set>;
 
-    /// What a client holds of the block, with what the cache above its memory has.
+    /// A client's block contents, merged with the cache above its memory.
     fn contents<B: BlockData>(slot: &Self::Slot<B>) -> B;
 
-    /// What a home knows, where no transaction is under way.
+    /// A home's view of the block, valid while no transaction is under way.
     fn known<B: BlockData>(slot: &Self::Slot<B>) -> Known;
 }

@@ -1,4 +1,5 @@
-//! What a design chooses within a valid/invalid protocol: when stores leave an L2, what bulk invalidation drops.
+//! Design choices within a protocol: for example, the time at which stores leave an L2, and the lines dropped by a
+//! bulk invalidation.
 
 use crate::broken_rule::BrokenRule;
 use crate::elision::Holds;
@@ -7,70 +8,71 @@ use crate::topology::Class;
 use crate::transfer::BrokenTransfer;
 use tombolo_types::{Promise, Sectors};
 
-/// When a store leaves an L2.
+/// The time at which a store leaves an L2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WritePolicy {
-    /// At once.
+    /// Immediately.
     #[default]
     Through,
-    /// When evicted or released; stores beyond `.cta` go through to the home of their scope.
+    /// On eviction or release; stores beyond `.cta` go through to their scope's home.
     Back,
 }
 
-/// Which lines of an L2 a software bulk invalidation drops.
+/// The lines dropped from an L2 by a software bulk invalidation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BulkInvalidation {
-    /// All of them: HMG, section VI, read literally.
+    /// All lines: HMG, section VI, read literally.
     #[default]
     All,
-    /// Those whose home may be newer.
+    /// Lines whose home may be newer.
     Remote,
-    /// None, and nothing is released: NUMA-GPU's upper bound in Figure 9, which promises nothing.
+    /// No lines, and no release either: NUMA-GPU's upper bound in Figure 9, which promises nothing.
     None,
 }
 
-/// What a store does to an L2 and a directory where it finds no copy and no entry.
+/// The effect of a store on an L2 without a copy, and on a directory without an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum StoreAllocation {
-    /// Its bytes stay in each L2 that it passes, and homes record who sent it: HMG, Table I, read literally.
+    /// The bytes stay in each L2 on the path, and homes record the sender: HMG, Table I, read literally.
     #[default]
     Literal,
-    /// Its bytes stay at its system home alone, and homes record nobody for it: only readers are sharers.
+    /// The bytes stay at the system home only, and homes record no sender: only readers are sharers.
     SharersOnly,
 }
 
-/// Which regions a home's directory has entries for. What each does to an entry: [`crate::directory::transition`].
+/// The regions that have entries in a home's directory. Effect on an entry: [`crate::directory::transition`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tracks {
-    /// Those that another module or GPU shares: HMG, Table I.
+    /// Regions shared by another module or GPU: HMG, Table I.
     #[default]
     Shared,
-    /// Also those of which its own L2 holds a line, whoever put it there. An entry that is replaced takes these lines with
-    /// it. CPElide's HMG, read so: it says how many lines an entry covers and not which.
+    /// Additionally, regions with a line in the home's own L2, installed by any requester. A replaced entry evicts
+    /// these lines along with it. This is a reading of CPElide's HMG, which gives the number of lines per entry but
+    /// not the lines.
     All,
 }
 
-/// Where lines of other modules are read and written, where memory is the ordering point.
+/// The place at which other modules' lines are read and written, if memory is the ordering point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Remote {
-    /// At the memory of their home: no L2 is looked into, and an L2 holds lines of its own module alone.
+    /// At the home's memory: no L2 is looked up, and an L2 holds only lines from its own module.
     #[default]
     Memory,
-    /// In the own L2, which holds what its SMs touch; then in that of their home, then at its memory.
+    /// In the own L2, which holds lines touched by its SMs; then in the home's L2, then at the home's memory.
     Cached,
 }
 
-/// State of an L1 behind an acquiring poll that has not found its flag.
+/// L1 state after an acquiring poll that has not found its flag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Polls {
     /// Kept: only the poll that finds the flag acquires.
     #[default]
     KeepL1,
-    /// Dropped, as behind every acquiring load.
+    /// Dropped, as after every acquiring load.
     DropL1,
 }
 
-/// What a user may choose of a protocol, where it makes a difference there.
+/// A protocol option open to the user, if it has any effect on the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Choice {
     /// [`Options::bulk`].
@@ -91,34 +93,35 @@ pub enum Choice {
     KernelEnd,
 }
 
-/// What is known of a protocol before it runs.
+/// Facts known about a protocol before it runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// One line for lists.
+    /// A one-line description for lists.
     pub about: &'static str,
-    /// What it guarantees with the default options.
+    /// The promise guaranteed with default options.
     pub promise: Promise,
-    /// Whether homes keep a directory of sharers.
+    /// Set when homes keep a directory of sharers.
     pub directory: bool,
-    /// Whether its machine has a host, with a cache of its own, beside the GPUs.
+    /// Set when the machine includes a host, with its own cache, besides the GPUs.
     pub host: bool,
-    /// Whether what leaves a GPU goes by a module of it that stands for all: its L2 holds lines for the others.
+    /// Set when traffic leaving a GPU routes through a representative module, whose L2 holds lines for the whole
+    /// GPU.
     pub hierarchical: bool,
-    /// Whether lines of this class may live in an L2.
+    /// Returns true if lines in this class may live in an L2.
     pub caches: fn(Class, &Options) -> bool,
-    /// What a module's L2 may hold dirty or stale at a kernel's boundary.
+    /// Dirty or stale contents possible in a module's L2 at a kernel boundary.
     pub holds: fn(&Options) -> Holds,
-    /// What may be chosen.
+    /// The options open to the user.
     pub choices: &'static [Choice],
 }
 
 impl Facts {
-    /// Whether `choice` makes a difference.
+    /// True if `choice` has any effect.
     pub fn offers(&self, choice: Choice) -> bool {
         self.choices.contains(&choice)
     }
 
-    /// What it guarantees with these options.
+    /// The promise guaranteed with these options.
     pub fn promise_with(&self, options: &Options) -> Promise {
         if options.bulk == BulkInvalidation::None { Promise::Nothing } else { self.promise }
     }
@@ -129,26 +132,26 @@ impl Facts {
 pub struct Options {
     /// L2 write policy. HMG evaluates write-through (section VI).
     pub write: WritePolicy,
-    /// Whether an L2 that drops its last line of a region tells the home. HMG evaluates silent eviction.
+    /// Set when an L2 notifies the home after dropping its last line in a region. HMG evaluates silent eviction.
     pub downgrade: bool,
-    /// Which lines a bulk invalidation drops.
+    /// The lines dropped by a bulk invalidation.
     pub bulk: BulkInvalidation,
-    /// Whether L1s are never invalidated: a variant of the ideal, which promises nothing.
+    /// Set when L1s are never invalidated: a variant of the ideal, which promises nothing.
     pub keep_l1: bool,
-    /// What a store does where it finds no copy and no entry.
+    /// The effect of a store that finds neither copy nor entry.
     pub stores: StoreAllocation,
-    /// Which regions a directory has entries for.
+    /// The regions with entries in a directory.
     pub tracks: Tracks,
-    /// Where lines of other modules are read and written.
+    /// The place at which other modules' lines are read and written.
     pub remote: Remote,
-    /// How lines are divided: what misses is asked for in whole sectors.
+    /// Sector layout: misses request whole sectors.
     pub sectors: Sectors,
-    /// State of an L1 behind a failed poll.
+    /// L1 state after a failed poll.
     pub polls: Polls,
-    /// What is chosen within NMOESI.
+    /// Choices within NMOESI.
     pub nmoesi: NmoesiOptions,
     /// The broken rule, if any.
     pub broken_rule: Option<BrokenRule>,
-    /// The broken rule of transfers between host and device, if any.
+    /// The broken rule for transfers between host and device, if any.
     pub broken_transfer: Option<BrokenTransfer>,
 }

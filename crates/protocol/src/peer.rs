@@ -1,13 +1,14 @@
-//! GPUs that reach each other's memory and keep to themselves what is theirs: L2 caches beside memory whose `.gpu`
+//! GPUs with peer access to each other's memory and private L2 contents: L2 caches next to memory, whose `.gpu`
 //! synchronisation stays inside the GPU (GPS, section 2.1: conventional GPUs with peer access).
 //!
-//! - As under [`crate::memory_side`] an L2 holds only lines of its own module's memory, and is never stale. L1s may hold any
-//!   line; software keeps these coherent.
-//! - Requests go by the GPU home, in the order of their lines: what one thread of a GPU has sent there another of it finds,
-//!   wherever the line's memory is.
-//! - Acquire: the L1 only. Release `.gpu`: waits until the GPU homes have every store of the module; what has left the GPU
-//!   is not waited for. Release `.sys`: waits until the system homes have taken the stores of the whole GPU, for it is
-//!   cumulative: another thread's `.gpu` release stopped at the GPU home.
+//! - As under [`crate::memory_side`], an L2 holds only lines from its own module's memory, and is never stale. L1s
+//!   may hold any line; software keeps them coherent.
+//! - Requests route through the GPU home, in order per line: data sent there by a GPU's thread is visible to the
+//!   GPU's remaining threads, wherever the line's memory is.
+//! - Acquire: the L1 only. Release `.gpu`: waits until the GPU homes have accepted every store from the module;
+//!   stores that have left the GPU are not awaited. Release `.sys`: waits until the system homes have accepted the
+//!   whole GPU's stores. The release is cumulative, because another thread's `.gpu` release stopped at the GPU
+//!   home.
 
 use crate::elision::Holds;
 use crate::memory_side::MemorySideRules;
@@ -17,7 +18,7 @@ use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
 use tombolo_types::Promise;
 
-/// The rules of GPUs with peer access.
+/// The rules for GPUs with peer access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PeerRules;
 

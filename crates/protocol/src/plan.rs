@@ -1,61 +1,65 @@
-//! Acquires and releases beyond the SM, as data: phases that one controller runs one after the other, each
-//! at several L2s at once.
+//! Acquires and releases beyond the SM, as data: phases run in sequence by a single controller, each at several L2s
+//! at once.
 //!
-//! A controller (of the issuing module, or the command processor at a kernel's boundary) sends the phase's
-//! actions to its members, collects an acknowledgment from each, then starts the next phase. What each
-//! member does:
+//! A controller (in the issuing module, or the command processor at a kernel boundary) sends the phase's actions to
+//! its members, collects an acknowledgment from each, then starts the next phase. Each member performs an action:
 //!
-//! - [`Action::Invalidate`]: bulk invalidation of the classes named; misses pending in them become stale. What is
-//!   written to this module's memory by it must have been taken there.
-//! - [`Action::DrainStores`]: writes back dirty bytes; waits until every store and atomic *it has sent so
-//!   far* has been taken at the scope. Stores that are parked on their way count as not taken.
-//! - [`Action::PassOnStores`]: the same of what it has sent to other GPUs only, on its own account and as a GPU home.
-//! - [`Action::Flush`]: where memory is the ordering point: writes back the dirty bytes of every line, those homed at
-//!   this module to its memory, and keeps them clean; waits until these, and every store and atomic *it has sent so
-//!   far*, have been taken by memory.
-//! - [`Action::AwaitStores`]: writes nothing back; waits until every store and atomic *it has sent so far* has been taken
-//!   at the end of its way. Where boundaries are elided, every kernel ends with it: what was written through has arrived.
-//! - [`Action::Merge`]: of a client of blocks: merges those that others may hold without its bytes; waits until that is done.
-//! - [`Action::DrainInvalidations`]: waits until every invalidation *it has sent so far* has been taken at the scope.
+//! - [`Action::Invalidate`]: bulk invalidation for the named classes; pending misses in these classes become stale.
+//!   The member's resulting writes to its module's memory must be accepted there first.
+//! - [`Action::DrainStores`]: writes back dirty bytes; waits until every store and atomic *sent so far* by the
+//!   member is acknowledged at the scope. Stores parked on their path count as unacknowledged.
+//! - [`Action::PassOnStores`]: the same, but only for stores to other GPUs, both on the member's own account and as
+//!   a GPU home.
+//! - [`Action::Flush`]: used if memory is the ordering point. It writes back every line's dirty bytes, including
+//!   lines homed at this module, and keeps the lines as clean. It waits until memory has accepted this data and
+//!   every store and atomic *sent so far* by the member.
+//! - [`Action::AwaitStores`]: writes nothing back; waits until every store and atomic *sent so far* by the member
+//!   is acknowledged at the end of its path. With boundary elision, every kernel ends with this action, so
+//!   written-through data has arrived.
+//! - [`Action::Merge`]: for a block client: merges blocks that other clients may hold without its bytes; waits for
+//!   completion.
+//! - [`Action::DrainInvalidations`]: waits until every invalidation *sent so far* by the member is acknowledged at
+//!   the scope.
 //!
-//! Taken *at `.gpu`*: by the first L2 it was sent to. What has left the GPU is not waited for. Taken *at `.sys`*: a
-//! store by its system home, and what an atomic on its way there has become as well. An invalidation is taken by the
-//! last of those it concerns: a GPU home answers one from another GPU when every invalidation that it has itself sent
-//! of the region has been taken. These are not only those it forwards: an entry replaced a moment before has left none to
-//! forward, and its invalidations may still be on their way. A GPU home that keeps a store's bytes dirty takes it at
-//! `.sys` too: to write it back is its own part then, in a later phase.
+//! Acknowledged *at `.gpu`*: by the first L2 on the path. Traffic that has left the GPU is not awaited.
+//! Acknowledged *at `.sys`*: a store by its system home, including the store that an atomic turned into on the
+//! path. An invalidation is acknowledged by its last target. A GPU home answers an invalidation from another GPU
+//! only after its own invalidations for the region are all acknowledged. Besides forwarded invalidations this
+//! covers an entry replaced a moment before, whose invalidations may still be in flight although no sharer is left
+//! to forward to. A GPU home that keeps a store's bytes dirty also acknowledges it at `.sys`: the write-back is the
+//! home's own duty then, in a later phase.
 //!
-//! Only the sender of an invalidation can say that it has arrived: invalidations travel from home to
-//! sharer, so a marker from the issuer of a release would order nothing behind them.
+//! Only an invalidation's sender can report its arrival: invalidations travel from home to sharer, so a marker from
+//! a release's issuer would order nothing behind them.
 
 use crate::broken_rule::BrokenRule;
 use crate::topology::{ClassSet, ModuleSet, Topology};
 use tombolo_types::{ModuleId, Scope};
 
-/// A synchronisation, as the plans of a protocol distinguish it.
+/// Kinds of synchronisation distinguished by a protocol's plans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sync {
-    /// By one thread, at this scope.
+    /// By a single thread, at this scope.
     Thread(Scope),
-    /// At a kernel's boundary, of the whole machine at once.
+    /// At a kernel boundary, for the whole machine at once.
     Kernel,
 }
 
-/// Which L2s take part in a phase.
+/// The L2s that take part in a phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Members {
-    /// The issuer's.
+    /// The issuer's L2.
     Own,
-    /// Those of the issuer's GPU but the issuer's.
+    /// All L2s in the issuer's GPU except the issuer's.
     OthersOfGpu,
-    /// Those of the issuer's GPU.
+    /// All L2s in the issuer's GPU.
     Gpu,
-    /// All.
+    /// All L2s.
     All,
 }
 
 impl Members {
-    /// Whether module `member` takes part in a phase that `issuer` started.
+    /// True if module `member` takes part in a phase started by `issuer`.
     pub fn includes(self, topology: &impl Topology, issuer: ModuleId, member: ModuleId) -> bool {
         let same_gpu = topology.gpu_of(issuer) == topology.gpu_of(member);
         match self {
@@ -67,30 +71,31 @@ impl Members {
     }
 }
 
-/// What a member of a phase does before it acknowledges.
+/// A phase member's action before its acknowledgment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Drops its lines of these classes.
+    /// Drops its lines in these classes.
     Invalidate(ClassSet),
-    /// Writes back dirty bytes and waits until the stores it has sent are taken at this scope: beyond the CTA.
+    /// Writes back dirty bytes and waits until the member's sent stores are acknowledged at this scope, beyond the
+    /// CTA.
     DrainStores(Scope),
-    /// Writes back what it holds dirty as a GPU home and waits for the stores that it has sent to other GPUs.
+    /// Writes back its dirty bytes as a GPU home and waits for its stores to other GPUs.
     PassOnStores,
-    /// Waits until the invalidations it has sent are taken at this scope: beyond the CTA.
+    /// Waits until the member's sent invalidations are acknowledged at this scope, beyond the CTA.
     DrainInvalidations(Scope),
-    /// Writes back dirty bytes of its own lines too, and waits until what it has sent is taken by memory.
+    /// Writes back dirty bytes in its own lines too, and waits until memory has accepted all sent data.
     Flush,
-    /// Waits until what it has sent is taken at the end of its way; its dirty bytes stay.
+    /// Waits until all sent stores are acknowledged at the end of their path; dirty bytes stay.
     AwaitStores,
-    /// Merges the blocks that others may hold without its bytes ([`crate::nodes`]), and waits until that is done.
+    /// Merges blocks that other clients may hold without its bytes ([`crate::nodes`]), and waits for completion.
     Merge {
-        /// Whether what no other holds goes back too.
+        /// Set when blocks held by no other client are written back too.
         all: bool,
     },
 }
 
 impl Action {
-    /// The classes of lines whose dirty bytes it writes back: those that it then waits for.
+    /// The line classes whose dirty bytes the action writes back, and whose write-backs it awaits.
     pub fn writes_back(self) -> ClassSet {
         match self {
             Action::DrainStores(Scope::Sys) => ClassSet::NOT_OWN,
@@ -103,7 +108,7 @@ impl Action {
         }
     }
 
-    /// Whether it waits for what a member has sent inside its GPU, or (`beyond`) to another one.
+    /// True if the action waits for a member's traffic inside its GPU, or (`beyond`) for traffic to another GPU.
     pub fn awaits(self, beyond: bool) -> bool {
         match self {
             Action::DrainStores(scope) | Action::DrainInvalidations(scope) => !beyond || scope == Scope::Sys,
@@ -113,7 +118,7 @@ impl Action {
         }
     }
 
-    /// Whether it waits for what becomes of the awaited where it has been taken, up to the end of its way.
+    /// True if the action follows an awaited store past its first acknowledgment, up to the end of its path.
     pub fn awaits_to_the_end(self) -> bool {
         match self {
             Action::DrainStores(scope) | Action::DrainInvalidations(scope) => scope == Scope::Sys,
@@ -122,37 +127,37 @@ impl Action {
         }
     }
 
-    /// Whether only the module whose stores are released takes part where a plan is for some modules alone. Invalidations
-    /// that a store has caused are its home's, whichever module that is.
+    /// True if a plan restricted to some modules runs the action only at modules whose stores are released. An
+    /// invalidation caused by a store belongs to the line's home, which may be any module.
     fn is_of_writer(self) -> bool {
         !matches!(self, Action::DrainInvalidations(_))
     }
 }
 
-/// One step of an acquire or a release.
+/// A single step in an acquire or a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Phase {
-    /// Who takes part.
+    /// The participating L2s.
     pub members: Members,
-    /// What they do.
+    /// The members' action.
     pub action: Action,
-    /// Whether members other than the issuer only pass on what they hold as GPU homes.
+    /// Set when members other than the issuer only forward the bytes they hold as GPU homes.
     pub others_pass_on: bool,
 }
 
 impl Phase {
-    /// A phase in which all members do the same.
+    /// A phase in which all members perform the same action.
     pub const fn new(members: Members, action: Action) -> Phase {
         Phase { members, action, others_pass_on: false }
     }
 
-    /// The same phase, in which members other than the issuer do [`Action::PassOnStores`].
+    /// The same phase, with [`Action::PassOnStores`] for all members except the issuer.
     pub const fn others_pass_on(self) -> Phase {
         Phase { others_pass_on: true, ..self }
     }
 
-    /// What `member` does in it where `issuer` has started it; `None` where it takes no part, or has nothing to do: on
-    /// one GPU nothing passes on.
+    /// The action for `member` in this phase, if `issuer` started it. `None` if the member takes no part or has
+    /// nothing to do: on a single GPU nothing is forwarded.
     fn action_of(&self, topology: &impl Topology, issuer: ModuleId, member: ModuleId) -> Option<Action> {
         let passes_on = self.others_pass_on && member != issuer;
         let idle = passes_on && topology.gpus() == 1;
@@ -161,7 +166,7 @@ impl Phase {
     }
 }
 
-/// Phases to run one after the other, each at its members or only at some of these.
+/// Phases to run in sequence, each at all its members or only at some modules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Plan {
     phases: &'static [Phase],
@@ -169,7 +174,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The same phases at the members that are in `set`; waits for invalidations stay at all.
+    /// The same phases, restricted to members in `set`; waits for invalidations remain at all members.
     pub fn only(self, set: ModuleSet) -> Plan {
         Plan { only: Some(set), ..self }
     }
@@ -179,7 +184,7 @@ impl Plan {
         self.phases.get(usize::from(index))
     }
 
-    /// What `member` does in `phase` where `issuer` has started it.
+    /// The action for `member` in `phase`, if `issuer` started it.
     fn action_of(&self, phase: &Phase, topology: &impl Topology, issuer: ModuleId, member: ModuleId) -> Option<Action> {
         let takes_part = !phase.action.is_of_writer() || self.only.is_none_or(|only| only.contains(member));
         if takes_part { phase.action_of(topology, issuer, member) } else { None }
@@ -192,7 +197,7 @@ impl From<&'static [Phase]> for Plan {
     }
 }
 
-/// A plan being run: which phase, and how many acknowledgments it still lacks.
+/// A running plan: the current phase, and the number of missing acknowledgments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Collector {
     plan: Plan,
@@ -207,8 +212,8 @@ impl Collector {
         Collector { plan: plan.into(), issuer, current: 0, missing: 0 }
     }
 
-    /// Starts the current phase: calls `send` for each member and returns true; false when all are done.
-    /// Phases without members are passed over.
+    /// Starts the current phase: calls `send` for each member and returns true, or returns false when all phases
+    /// are done. Phases without members are skipped.
     pub fn begin_phase(&mut self, topology: &impl Topology, mut send: impl FnMut(ModuleId, Action)) -> bool {
         while let Some(phase) = self.plan.phase(self.current) {
             for member in (0..topology.modules()).map(ModuleId) {
@@ -225,7 +230,7 @@ impl Collector {
         false
     }
 
-    /// Takes one acknowledgment; true when the phase is complete and the next must begin.
+    /// Records an acknowledgment; returns true when the phase is complete and the next must begin.
     pub fn acknowledge(&mut self) -> bool {
         assert!(self.missing > 0, "an acknowledgment nobody waits for reached {}", self.issuer);
         self.missing -= 1;
@@ -235,24 +240,24 @@ impl Collector {
         self.missing == 0
     }
 
-    /// The phase under way; `None` when all are done.
+    /// The current phase; `None` when all are done.
     pub fn phase(&self) -> Option<&'static Phase> {
         self.plan.phase(self.current)
     }
 
-    /// Acknowledgments that the current phase lacks.
+    /// Acknowledgments still missing in the current phase.
     pub fn missing(&self) -> u8 {
         self.missing
     }
 
-    /// The module that collects.
+    /// The module that collects acknowledgments.
     pub fn issuer(&self) -> ModuleId {
         self.issuer
     }
 }
 
-/// The acquire with a broken rule in it: of two phases that drop the other L2s of the GPU and then the own one, at once or in
-/// the other order.
+/// Applies a broken rule to the acquire. Given two phases that drop the GPU's other L2s and then the own L2, the
+/// broken acquire drops them at once or in reverse order.
 pub(crate) fn acquire_with_broken_rule(
     plan: &'static [Phase],
     sync: Sync,
@@ -277,7 +282,7 @@ pub(crate) fn acquire_with_broken_rule(
     }
 }
 
-/// The release with a broken rule in it.
+/// Applies a broken rule to the release.
 pub(crate) fn release_with_broken_rule(
     plan: &'static [Phase],
     sync: Sync,
@@ -299,7 +304,7 @@ pub(crate) fn release_with_broken_rule(
         (Some(BrokenRule::ReleaseKeepsOwnDirty), Sync::Kernel) if flushes => &[ALL_STORES],
         (Some(BrokenRule::ReleaseSkipsInvalidations), _) => stores,
         (Some(BrokenRule::ReleaseMarkedByIssuer), _) if invalidations.is_empty() => plan,
-        // An issuer can mark only the channels it sends on itself.
+        // An issuer can mark only its own outgoing channels.
         (Some(BrokenRule::ReleaseMarkedByIssuer), Sync::Thread(_)) => &[GPU_STORES, OWN_INVALIDATIONS],
         (Some(BrokenRule::ReleaseMarkedByIssuer), Sync::Kernel) => &[ALL_STORES, OWN_INVALIDATIONS],
         (Some(BrokenRule::SystemReleaseDrainsOwnModuleOnly), Sync::Thread(Scope::Sys)) => {

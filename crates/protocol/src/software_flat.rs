@@ -1,8 +1,8 @@
-//! Flat software coherence (HMG, section VI): conventional scopes and bulk invalidation, all modules peers.
+//! Flat software coherence (HMG, section VI): conventional scopes and bulk invalidation, with all modules as peers.
 //!
-//! - Loads go from the local L2 to the system home; nobody tracks sharers.
-//! - Acquire beyond `.cta`: the L1 and the module's own L2. Release: waits until the homes have taken every
-//!   store of the local L2.
+//! - Loads go from the local L2 to the system home; no directory tracks sharers.
+//! - Acquire beyond `.cta`: the L1 and the module's own L2. Release: waits until the homes have accepted every
+//!   store from the local L2.
 
 use crate::elision::Holds;
 use crate::plan::{Action, Members, Phase, Sync};
@@ -10,7 +10,7 @@ use crate::topology::{Class, ClassSet};
 use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
-/// The rules of flat software coherence.
+/// The rules for flat software coherence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SoftwareFlatRules;
 
@@ -42,7 +42,7 @@ impl Rules for SoftwareFlatRules {
     }
 }
 
-/// The acquire of a flat design without directories: the own L2.
+/// The acquire plan for a flat design without directories: invalidates the own L2.
 pub(crate) fn flat_acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase] {
     const OWN: [Phase; 1] = [Phase::new(Members::Own, Action::Invalidate(ClassSet::ALL))];
     const OWN_SPARING: [Phase; 1] = [Phase::new(Members::Own, Action::Invalidate(ClassSet::NOT_OWN))];
@@ -68,7 +68,7 @@ pub(crate) fn flat_acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phas
     }
 }
 
-/// The release of a flat design without directories: the homes of the own L2's stores.
+/// The release plan for a flat design without directories: drains the own L2's stores to their homes.
 pub(crate) fn flat_release(sync: Sync) -> &'static [Phase] {
     const OWN: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Sys));
     const ALL: Phase = Phase::new(Members::All, Action::DrainStores(Scope::Sys));

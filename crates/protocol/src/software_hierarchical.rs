@@ -1,12 +1,13 @@
-//! Hierarchical software coherence (HMG, section VI): bulk invalidation that makes use of scopes.
+//! Hierarchical software coherence (HMG, section VI): bulk invalidation that exploits scopes.
 //!
-//! - Loads go from the local L2 to the GPU home to the system home; nobody tracks sharers.
-//! - Acquire `.gpu`: the L1 and the module's own L2. Acquire `.sys`: the L1 and every L2 of the GPU, the
-//!   own one last, lest another thread of the module refill it from a GPU home not yet invalidated.
-//! - Release `.gpu`: waits until the GPU homes have taken every store of the local L2. Release `.sys`:
-//!   waits until the system homes have, and have taken also what the GPU homes of the GPU have sent them for others
-//!   (another thread's `.gpu` release stopped there, and this one is cumulative). Where lines are written back, a GPU
-//!   home keeps what it takes: the local L2 drains to the GPU homes first.
+//! - Loads go from the local L2 to the GPU home to the system home; no directory tracks sharers.
+//! - Acquire `.gpu`: the L1 and the module's own L2. Acquire `.sys`: the L1 and every L2 in the GPU. The own L2 is
+//!   last, lest another thread in the module refill it from a GPU home not yet invalidated.
+//! - Release `.gpu`: waits until the GPU homes have accepted every store from the local L2.
+//! - Release `.sys`: waits until the system homes have accepted every store from the local L2, plus the stores that
+//!   the GPU's GPU homes have forwarded for other modules. The release is cumulative, and another thread's `.gpu`
+//!   release stopped at the GPU home. With write-back lines, a GPU home keeps the stores it accepts: the local L2
+//!   drains to the GPU homes first.
 
 use crate::elision::Holds;
 use crate::plan::{Action, Members, Phase, Sync};
@@ -14,7 +15,7 @@ use crate::topology::{Class, ClassSet};
 use crate::vi::{BulkInvalidation, Choice, Options, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
-/// The rules of hierarchical software coherence.
+/// The rules for hierarchical software coherence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SoftwareHierarchicalRules;
 
@@ -45,7 +46,7 @@ impl Rules for SoftwareHierarchicalRules {
         const SYSTEM: [Phase; 2] = [drop(Members::OthersOfGpu, ClassSet::ALL), drop(Members::Own, ClassSet::ALL)];
         const SYSTEM_SPARING: [Phase; 2] =
             [drop(Members::OthersOfGpu, ClassSet::NOT_OWN), drop(Members::Own, ClassSet::NOT_OWN)];
-        // Once, all together: between kernels nobody refills one L2 from another.
+        // A single phase for all L2s: between kernels no access refills an L2 from another.
         const KERNEL: [Phase; 1] = [drop(Members::All, ClassSet::ALL)];
         const KERNEL_SPARING: [Phase; 1] = [drop(Members::All, ClassSet::NOT_OWN)];
         match (sync, bulk != BulkInvalidation::All) {
@@ -64,7 +65,7 @@ impl Rules for SoftwareHierarchicalRules {
     }
 }
 
-/// The release of a hierarchical design without directories.
+/// The release plan for a hierarchical design without directories.
 pub(crate) fn hierarchical_release(sync: Sync, write: WritePolicy) -> &'static [Phase] {
     const OWN_IN_GPU: Phase = Phase::new(Members::Own, Action::DrainStores(Scope::Gpu));
     const GPU: Phase = Phase::new(Members::Gpu, Action::DrainStores(Scope::Sys)).others_pass_on();

@@ -1,15 +1,16 @@
-//! Valid/invalid L2 caches: the flow of loads, stores, atomics and invalidations that every protocol of
-//! this crate shares (HMG, sections IV-B and V-B).
+//! Valid/invalid L2 caches: the flow of loads, stores, atomics and invalidations shared by most protocols in this
+//! crate (HMG, sections IV-B and V-B).
 //!
-//! A request climbs from the L2 of its SM's module to the GPU home (hierarchical protocols) to the system
-//! home to memory. Each L2 it passes may serve it, merge it, or send it on. There are no transient states:
-//! a line with a miss pending takes reads that may merge, and everything else waits for the fill.
+//! A request climbs from the L2 in its SM's module to the GPU home (hierarchical protocols), to the system home, to
+//! memory. Each L2 on the path may serve the request, merge it, or forward it. Transient states do not exist: a
+//! line with a pending miss accepts mergeable reads, and every other request waits for the fill.
 //!
-//! Where memory is the ordering point ([`OrderingPoint::Memory`]) each L2 is below it, that of the home too: accesses
-//! beyond `.cta` go on to memory, a bulk invalidation leaves dirty bytes and a release writes them to memory.
+//! If memory is the ordering point ([`OrderingPoint::Memory`]), each L2 lies in front of memory, including the
+//! home's L2. Accesses beyond `.cta` then continue to memory, a bulk invalidation leaves dirty bytes in place, and
+//! a release writes them back to memory.
 //!
-//! A protocol is a [`Rules`] value: where lines may live, whether routing is hierarchical, whether
-//! directories track sharers, what acquire and release do.
+//! A protocol is a [`Rules`] value: the caches a line may live in, hierarchical or flat routing, directory
+//! tracking, and the actions of acquire and release.
 
 mod at_memory;
 mod sharing;
@@ -30,38 +31,40 @@ use crate::plan::{Phase, Sync};
 use crate::topology::{Class, Topology};
 use tombolo_types::{Mask, ModuleId, Promise, Scope};
 
-/// What tells one valid/invalid protocol from another.
+/// The rules that distinguish valid/invalid protocols from each other.
 pub trait Rules: Copy + Send + std::marker::Sync + 'static {
-    /// Whether requests go by the GPU home.
+    /// True if requests route through the GPU home.
     const HIERARCHICAL: bool;
-    /// Whether directories track sharers.
+    /// True if directories track sharers.
     const DIRECTORY: bool;
-    /// What it guarantees.
+    /// The guaranteed memory-model promise.
     const PROMISE: Promise;
-    /// One line for lists.
+    /// A one-line description for lists.
     const ABOUT: &'static str;
-    /// What may be chosen of [`Options`].
+    /// The [`Options`] that a user may choose.
     const CHOICES: &'static [Choice];
 
-    /// Whether lines of this class may live in an L2.
+    /// True if lines in this class may live in an L2.
     fn caches(class: Class, options: &Options) -> bool;
-    /// What a module's L2 may hold dirty or stale at a kernel's boundary.
+    /// Dirty or stale contents possible in a module's L2 at a kernel boundary.
     fn holds(options: &Options) -> Holds;
-    /// Whether reads of lines that an L2 may not hold leave nothing there, and are answered by their home.
+    /// True if reads of uncacheable lines bypass the L2 without leaving state there, and are answered by their
+    /// home.
     fn passes_reads(_: &Options) -> bool {
         false
     }
-    /// Where the accesses of several modules to one line meet.
+    /// The point at which accesses by several modules to a line meet.
     fn ordering_point(_: &Options) -> OrderingPoint {
         OrderingPoint::HomeL2
     }
-    /// The acquire plan where an L2 obeys bulk invalidations; `bulk` as in [`Options`].
+    /// The acquire plan, if an L2 obeys bulk invalidations; `bulk` as in [`Options`].
     fn acquire(sync: Sync, bulk: BulkInvalidation) -> &'static [Phase];
     /// The release plan; `write` as in [`Options`].
     fn release(sync: Sync, write: WritePolicy) -> &'static [Phase];
 }
 
-/// A valid/invalid protocol. One that is not `BREAKABLE` has no broken rule, and nothing of them in its code.
+/// A valid/invalid protocol. Without `BREAKABLE` it has no broken rule, and the code for broken rules is compiled
+/// out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Vi<R, const BREAKABLE: bool = true> {
     options: Options,
@@ -69,14 +72,14 @@ pub struct Vi<R, const BREAKABLE: bool = true> {
 }
 
 impl<R: Rules> Vi<R> {
-    /// The protocol with the given options, which may have a broken rule.
+    /// Creates the protocol with the given options, which may include a broken rule.
     pub fn new(options: Options) -> Vi<R> {
         Vi::with(options)
     }
 }
 
 impl<R: Rules, const BREAKABLE: bool> Vi<R, BREAKABLE> {
-    /// The protocol with the given options.
+    /// Creates the protocol with the given options.
     pub(crate) fn with(options: Options) -> Vi<R, BREAKABLE> {
         assert!(BREAKABLE || options.broken_rule.is_none(), "a protocol that cannot break has no broken rule");
         Vi { options, rules: std::marker::PhantomData }
@@ -111,7 +114,7 @@ impl<R: Rules, const BREAKABLE: bool> Protocol for Vi<R, BREAKABLE> {
 
     fn release(&self, sync: Sync) -> &'static [Phase] {
         let options = self.options;
-        // Caches that ignore synchronisation keep what is dirty, too, until it is evicted.
+        // Caches that ignore synchronisation also keep dirty bytes until eviction.
         let plan = if options.bulk == BulkInvalidation::None { &[] } else { R::release(sync, options.write) };
         crate::plan::release_with_broken_rule(plan, sync, self.broken_rule())
     }
@@ -197,7 +200,7 @@ impl<R: Rules, const BREAKABLE: bool> Coherence for Vi<R, BREAKABLE> {
     }
 }
 
-/// The operand of an atomic request.
+/// The operands for an atomic request.
 #[derive(Clone, Copy)]
 struct Operation<D: Data> {
     mask: Mask,
@@ -206,7 +209,7 @@ struct Operation<D: Data> {
     returns: bool,
 }
 
-/// One event at one L2.
+/// A single event at a single L2.
 struct Visit<'a, R, T, D: Data, E, const BREAKABLE: bool> {
     protocol: &'a Vi<R, BREAKABLE>,
     topology: &'a T,
@@ -226,17 +229,17 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         self.at == self.slot.homes.system
     }
 
-    /// Whether this L2 keeps a directory entry for the line.
+    /// True if this L2 keeps a directory entry for the line.
     fn is_home(&self) -> bool {
         self.is_system_home() || (R::HIERARCHICAL && self.at == self.slot.homes.gpu)
     }
 
-    /// The next level up; `None` at the system home, where memory is next.
+    /// The next level up; `None` at the system home, because memory is next.
     fn next(&self) -> Option<ModuleId> {
         self.slot.homes.next(self.at, R::HIERARCHICAL)
     }
 
-    /// The L2 at or beyond which an operation of this scope is coherent.
+    /// The L2 at or beyond which an operation with this scope is coherent.
     fn scope_home(&self, scope: Scope) -> ModuleId {
         match scope {
             Scope::Cta | Scope::Gpu if R::HIERARCHICAL => self.slot.homes.gpu,
@@ -244,12 +247,13 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         }
     }
 
-    /// Whether this L2 is its line's system home, and the accesses of several modules meet behind it.
+    /// True if this L2 is its line's system home, and the ordering point is the memory behind it.
     fn is_memory_next(&self) -> bool {
         self.is_system_home() && self.protocol.ordering_point().is_memory()
     }
 
-    /// Whether this L2 is at or beyond the home of the scope, and may keep the line. None is where memory is.
+    /// True if this L2 is at or beyond the scope's home, and may keep the line. Always false if the ordering point
+    /// is memory.
     fn serves(&self, scope: Scope) -> bool {
         let is_there = self.is_system_home() || self.at == self.scope_home(scope) && self.cached();
         is_there && !self.protocol.ordering_point().is_memory()
@@ -289,7 +293,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         Ok(())
     }
 
-    /// Has a read wait for the bytes `missing`: sends for those of them that are not on their way.
+    /// Makes a read wait for the bytes in `missing`: requests the subset not yet in flight.
     fn send_for(&mut self, missing: Mask, scope: Scope) -> Result<(), Refusal> {
         let pending = self.slot.pending.unwrap_or_default();
         let asked = missing & !pending.mask;
@@ -300,7 +304,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
             return Ok(());
         }
         if !self.may_hit(scope) && self.slot.line.is_some_and(|line| !line.dirty.is_empty()) {
-            // As for a release: the miss was read before these bytes arrive there.
+            // The rule matches a release's: the miss was read before these bytes arrive there.
             if self.slot.pending.is_some() {
                 return Err(Refusal::Stall);
             }
@@ -310,7 +314,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         Ok(())
     }
 
-    /// Whether a read may wait for these bytes of the miss on its way.
+    /// True if a read may wait for these bytes in the pending miss.
     fn may_merge(&self, pending: Pending, mask: Mask, scope: Scope) -> bool {
         let fresh = (pending.stale & mask).is_empty() || self.broken(BrokenRule::LoadMergesAcrossAcquire);
         mask.is_empty() || fresh && pending.scope >= scope
@@ -339,7 +343,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         Ok(())
     }
 
-    /// Sends the bytes down; a home records the sharer now, as they leave.
+    /// Sends the bytes down; a home records the sharer at this moment, as the data leaves.
     fn serve(&mut self, from: Requester, mask: Mask, fill: D) {
         let mut data = fill;
         if let Some(line) = self.slot.line {
@@ -353,7 +357,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
     }
 
     fn write(&mut self, from: Requester, mask: Mask, scope: Scope, data: D, tracked: bool) -> Result<(), Refusal> {
-        // Merged with the miss, it would be read by loads that came before it: by its own thread's, too.
+        // Once merged into the miss, the store would be visible to earlier loads, even by its own thread.
         if self.slot.pending.is_some() && !self.broken(BrokenRule::StorePassesMiss) {
             return Err(Refusal::Stall);
         }
@@ -373,7 +377,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         Ok(())
     }
 
-    /// Whether the bytes of a store that goes on stay here too.
+    /// True if a forwarded store's bytes also stay here.
     fn store_stays(&self) -> bool {
         match self.protocol.options.stores {
             StoreAllocation::Literal => true,
@@ -381,12 +385,12 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         }
     }
 
-    /// Whether homes record the sender of an atomic, which has dropped its copy.
+    /// True if homes record an atomic's sender, which has dropped its copy.
     fn records_atomics(&self) -> bool {
         self.protocol.options.stores == StoreAllocation::Literal
     }
 
-    /// Sends written bytes one level up.
+    /// Sends written bytes to the next level up.
     fn send_up(&mut self, mask: Mask, scope: Scope, data: D, tracked: bool) {
         match self.next() {
             Some(home) => self.effects.send(home, Message::Request(Request::Write { mask, scope, data, tracked })),
@@ -394,7 +398,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         }
     }
 
-    /// Sends the line's dirty bytes one level up and keeps them, clean.
+    /// Sends the line's dirty bytes to the next level up and keeps the line, clean.
     fn write_back(&mut self) {
         if let Some(line) = &mut self.slot.line
             && !line.dirty.is_empty()
@@ -419,7 +423,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         match self.slot.line {
             Some(line) if line.valid.contains(operation.mask) => self.perform(from, operation, line),
             Some(_) | None => {
-                // It runs again, as it came, when its sectors are here.
+                // The request runs again, unchanged, when its sectors have arrived.
                 self.miss(self.protocol.options.sectors.widen(operation.mask), Scope::Cta);
                 self.effects.hold(Hold::Park);
             }
@@ -427,7 +431,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         Ok(())
     }
 
-    /// An atomic on its way to its home: no copy on the way stays current.
+    /// Forwards an atomic toward its home: no copy on the path stays current.
     fn pass_atomic(&mut self, from: Requester, operation: Operation<D>) {
         let Operation { mask, scope, update, returns } = operation;
         if !self.broken(BrokenRule::AtomicLosesDirty) {
@@ -463,9 +467,9 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         }
     }
 
-    /// Drops the line. Its dirty bytes are the only current copy: at a home that is the ordering point they are written
-    /// to memory; elsewhere they stay until a release writes them back. They stay too while a fill is on its way, which
-    /// was read before them and serves those who wait.
+    /// Drops the line. Its dirty bytes are the only current copy. At a home that is the ordering point they are
+    /// written back to memory; elsewhere they stay until a release writes them back. They also stay while a fill is
+    /// in flight: the fill was read before them and serves its waiters.
     fn invalidate_line(&mut self) {
         if self.broken(BrokenRule::DirtyInvalidationLost) {
             self.slot.line = None;
@@ -488,7 +492,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
             return Err(Refusal::Stall);
         }
         let Some(line) = self.slot.line.take() else { return Ok(()) };
-        // A GPU home whose modules hold copies still stands for them at the system home.
+        // A GPU home whose modules hold copies still represents them at the system home.
         let drops_region = last_of_region && self.slot.entry.is_none_or(Sharers::is_empty);
         if !line.dirty.is_empty() && !self.broken(BrokenRule::DirtyEvictionLost) {
             self.send_up(line.dirty, Scope::Cta, line.data, !drops_region);
@@ -502,7 +506,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         Ok(())
     }
 
-    /// The part of a release that this line takes: dirty bytes go one level up.
+    /// A release's action on this line: dirty bytes go to the next level up.
     fn flush(&mut self) -> Result<(), Refusal> {
         let dirty = self.slot.line.is_some_and(|line| !line.dirty.is_empty());
         let is_end = self.is_system_home() && !self.is_memory_next();
@@ -510,7 +514,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
             return Ok(());
         }
         if self.slot.pending.is_some() {
-            // Its fill was read before these bytes arrive there, and only dirty bytes are kept from it.
+            // The fill was read before these bytes arrive there, and only dirty bytes are protected from the fill.
             return Err(Refusal::Stall);
         }
         self.write_back();

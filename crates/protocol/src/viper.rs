@@ -1,20 +1,22 @@
-//! VIPER for the chiplets of a GPU (CPElide, sections II-B and IV-C): L2 caches that write back and that only software keeps
-//! coherent. Memory, with the L3 beside it, is where modules meet; each L2 is below it, that of a line's home too.
+//! VIPER for a GPU's chiplets (CPElide, sections II-B and IV-C): write-back L2 caches kept coherent by software
+//! alone. Modules meet at memory, with the L3 next to it; each L2 lies in front of memory, including the L2 at a
+//! line's home.
 //!
 //! | | `remote = "memory"` (the paper's text) | `remote = "cached"` (its public simulator) |
 //! | --- | --- | --- |
-//! | an L2 holds | lines of its own module | what its SMs touch |
-//! | a read of another module's line | at the home's memory; leaves nothing in any L2 | own L2; then the home's L2 where it has all its bytes; then memory |
-//! | a store to it | through to the home's memory; the home's L2 keeps what it has | stays in the own L2; written back through the home's L2, whose clean bytes take it over and whose dirty ones stay |
-//! | an atomic | at the home's memory; the own L2 sends the line's dirty bytes ahead and drops it | the same; the home's L2 drops its clean bytes of it |
+//! | an L2 holds | lines from its own module | lines touched by its SMs |
+//! | a read from another module's line | served by the home's memory; leaves no L2 copy | own L2; then the home's L2 if it has all bytes; then memory |
+//! | a store to it | goes through to the home's memory; the home's L2 keeps its copy | stays in the own L2; written back through the home's L2, which updates its clean bytes and keeps its dirty bytes |
+//! | an atomic | at the home's memory; the own L2 sends the line's dirty bytes ahead and drops it | likewise; the home's L2 also drops its clean bytes |
 //!
-//! - Loads beyond `.cta` are answered by memory, behind the line's own dirty bytes; stores beyond it go through. Atomics
-//!   of every scope act at memory: the paper says so of device scope, and one place is enough.
-//! - Acquire: the L1 and the own L2, which drops its clean bytes and keeps its dirty ones. Release: the own L2 writes all its
-//!   dirty bytes to memory, keeps them clean, and waits until memory has taken them and every store that went through. A
-//!   flush leaves valid exactly the bytes that were valid.
-//! - A kernel's boundary: the same of all L2s, the release at its end and the acquire at the next launch.
-//! - All modules are alike, whichever GPU they are of: the paper has one GPU.
+//! - Loads beyond `.cta` are answered by memory, after the line's own dirty bytes; stores beyond `.cta` go through.
+//!   Atomics with any scope are performed at memory: the paper states this for device scope, and a single place is
+//!   enough.
+//! - Acquire: the L1 and the own L2, which drops its clean bytes and keeps its dirty bytes. Release: the own L2
+//!   writes all its dirty bytes to memory and keeps them as clean bytes. It waits until memory has accepted this
+//!   data and every written-through store. A flush leaves exactly the previously valid bytes valid.
+//! - Kernel boundary: the same actions in all L2s, the release at its end and the acquire at the next launch.
+//! - All modules are alike, whatever their GPU: the paper has a single GPU.
 
 use crate::coherence::OrderingPoint;
 use crate::elision::Holds;
@@ -24,11 +26,11 @@ use crate::topology::Class;
 use crate::vi::{BulkInvalidation, Choice, Options, Remote, Rules, Vi, WritePolicy};
 use tombolo_types::{Promise, Scope};
 
-/// The rules of VIPER.
+/// The rules for VIPER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ViperRules;
 
-/// VIPER.
+/// The VIPER protocol.
 pub type Viper<const BREAKABLE: bool = true> = Vi<ViperRules, BREAKABLE>;
 
 impl Rules for ViperRules {

@@ -1,4 +1,4 @@
-//! The home's L2 where memory is the ordering point: what a request of another module does there on its way to memory.
+//! The home's L2 when memory is the ordering point: its actions on another module's request on the path to memory.
 
 use super::{Rules, Visit};
 use crate::broken_rule::BrokenRule;
@@ -11,7 +11,7 @@ use tombolo_types::{Mask, Scope};
 impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABLE: bool>
     Visit<'_, R, T, D, E, BREAKABLE>
 {
-    /// A request of another module at its line's home, where memory is the ordering point.
+    /// Handles another module's request at its line's home, if memory is the ordering point.
     pub(super) fn pass_home(&mut self, request: Request<D>) -> Result<(), Refusal> {
         let by_l2 = self.protocol.ordering_point() == OrderingPoint::Memory { by_home_l2: true };
         if !by_l2 || !self.is_met_on_the_way(request)? {
@@ -20,11 +20,11 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         Ok(())
     }
 
-    /// What such a request does in the home's L2 on its way to memory. Whether it ends here.
+    /// Performs the request's lookup in the home's L2 on the path to memory. Returns true if the request ends here.
     fn is_met_on_the_way(&mut self, request: Request<D>) -> Result<bool, Refusal> {
         match request {
             Request::Read { mask, scope: Scope::Cta } => {
-                // Dirty bytes beside others that are not here stay unseen: nobody has released them.
+                // Dirty bytes stay unseen if the line lacks some requested bytes: no release has published them.
                 let hit = self.slot.line.filter(|line| line.valid.contains(mask));
                 if let Some(LineState { data, .. }) = hit {
                     self.effects.answer(Reply::Fill { mask, data });
@@ -32,7 +32,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
                 return Ok(hit.is_some());
             }
             Request::Read { .. } => {}
-            // The miss was read before them: it would leave an older copy behind.
+            // The miss was read before these writes and would leave an older copy behind.
             Request::Write { .. } | Request::Atomic { .. } if self.slot.pending.is_some() => {
                 return Err(Refusal::Stall);
             }
@@ -44,15 +44,15 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         Ok(false)
     }
 
-    /// Bytes that pass the home's L2 on their way to memory, which others may read here: its clean ones stay current. Its
-    /// dirty ones stay what they are, and go to memory later.
+    /// Updates the home's L2 for bytes on the path to memory, if other modules may read the copy: clean bytes stay
+    /// current. Dirty bytes remain unchanged, and go to memory later.
     fn update_copy(&mut self, mask: Mask, data: D) {
         if let Some(line) = &mut self.slot.line {
             line.data.merge(data, mask & line.valid & !line.dirty);
         }
     }
 
-    /// Clean bytes of the home's copy that are about to change in memory go.
+    /// Drops the clean bytes in the home's copy that are about to change in memory.
     fn drop_clean(&mut self, mask: Mask) {
         if let Some(line) = &mut self.slot.line {
             line.valid = line.valid & !mask | line.dirty;

@@ -1,4 +1,4 @@
-//! The directory's part of what happens at a home: whom it records, and whom it invalidates.
+//! Directory actions at a home: sharer recording and invalidation.
 
 use super::{Rules, Visit};
 use crate::broken_rule::BrokenRule;
@@ -12,7 +12,7 @@ use tombolo_types::ModuleId;
 impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABLE: bool>
     Visit<'_, R, T, D, E, BREAKABLE>
 {
-    /// How a home sees a sender: a module of its own GPU, or (hierarchical) the whole GPU.
+    /// A home's view of a sender: a module in its own GPU, or (hierarchical) the whole GPU.
     pub(super) fn sharer(&self, from: ModuleId) -> Sharer {
         let gpu = self.topology.gpu_of(from);
         if R::HIERARCHICAL && gpu != self.topology.gpu_of(self.at) { Sharer::Gpu(gpu) } else { Sharer::Module(from) }
@@ -27,7 +27,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         }
     }
 
-    /// The directory's part of a store or atomic.
+    /// The directory action for a store or an atomic.
     pub(super) fn invalidate_others(&mut self, from: Requester, tracked: bool) {
         let access = match from {
             Requester::Local => Access::LocalStore,
@@ -37,14 +37,15 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         self.table(access, Cause::Store);
     }
 
-    /// The directory's part of an access that has found or left a line here, where it stands for those too.
+    /// The directory action after an access that found or left a line here, if the directory also tracks its own
+    /// L2's lines.
     pub(super) fn track_line(&mut self) {
         if self.protocol.tracks_own() && self.slot.line.is_some() {
             self.table(Access::LineHere, Cause::Store);
         }
     }
 
-    /// One transition of Table I at a home, with its invalidations.
+    /// Performs a single Table I transition at a home, and sends its invalidations.
     pub(super) fn table(&mut self, access: Access, cause: Cause) {
         if !R::DIRECTORY || !self.is_home() {
             return;
@@ -61,7 +62,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         }
     }
 
-    /// The sharers to invalidate, without those that a broken rule forgets.
+    /// The sharers to invalidate, minus the sharers forgotten by a broken rule.
     fn without_forgotten(&self, access: Access, sharers: Sharers) -> Sharers {
         match access {
             Access::RemoteStore(Sharer::Module(_)) if self.broken(BrokenRule::StoreKeepsSiblings) => {
@@ -89,7 +90,7 @@ impl<R: Rules, T: Topology, D: Data, E: Effects<ValidInvalid, D>, const BREAKABL
         }
     }
 
-    /// The directory's part of an invalidation from the home above: Table I's extra transition.
+    /// The directory action for an invalidation from the home above: Table I's extra transition.
     pub(super) fn invalidate_region(&mut self) {
         if R::HIERARCHICAL {
             self.table(Access::Invalidation, Cause::Forwarded);
