@@ -1,13 +1,14 @@
-//! Derives the version of the model from its sources, so that no result of other sources is ever taken for one of
-//! these, and lists the experiments that ship, so that adding one is adding a file.
+//! Derives the model's version from its sources, which keeps results from different sources apart. Also lists the
+//! experiments shipped with the program: adding an experiment is adding a file.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// Crates whose sources decide what a run gives.
+/// Crates whose sources decide the result of a run.
 const MODEL: [&str; 7] = ["types", "engine", "protocol", "workload", "machine", "model", "system"];
-/// Sources of this crate that decide it too: how a program is recorded, placed and run, and in what form it is kept.
+/// Sources in this crate that also decide results: how a program is recorded, placed and run, and the format in which
+/// results are stored.
 const OWN: [&str; 3] = ["workload.rs", "campaign.rs", "point_result.rs"];
 
 fn main() -> io::Result<()> {
@@ -17,7 +18,7 @@ fn main() -> io::Result<()> {
     fs::write(out.join("presets.rs"), presets(&here.join("presets"))?)
 }
 
-/// A hash of the names and texts of all sources of the model.
+/// Returns a hash over the names and texts of all model sources.
 fn model_version(crates: &Path) -> io::Result<String> {
     let mut sources = Vec::new();
     for name in MODEL {
@@ -40,7 +41,7 @@ fn model_version(crates: &Path) -> io::Result<String> {
     Ok(hasher.finalize().to_hex()[..16].to_owned())
 }
 
-/// A Rust list of (folder, name, text) of every file.
+/// Returns the source text of a Rust list with one (group, name, text) entry per experiment file.
 fn presets(folder: &Path) -> io::Result<String> {
     println!("cargo:rerun-if-changed={}", folder.display());
     let mut list = String::from("&[\n");
@@ -56,7 +57,7 @@ fn presets(folder: &Path) -> io::Result<String> {
     Ok(list)
 }
 
-/// Every file below `folder`, in order of name.
+/// Returns every file below `folder`, sorted by name.
 fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder)? {

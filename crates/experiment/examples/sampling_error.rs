@@ -1,10 +1,13 @@
-//! How far samples are from the whole, and how far they say that they may be: a row a workload and design.
+//! Measures the true error of sampled runs and compares it with the error they report: one table row per workload and
+//! design.
 //!
-//! `cargo run --release -p tombolo-experiment --example sampling_error -- MACHINE SCALE DESIGN,DESIGN… quick|full SUITE|WORKLOAD…`
+//! `cargo run --release -p tombolo-experiment --example sampling_error -- MACHINE SCALE DESIGN,DESIGN… quick|full
+//! SUITE|WORKLOAD…`
 //!
-//! Workloads of a suite have the parameters of its quick scale, or all work. Each is recorded once. A program that would run
-//! whole, as is known before a run, is not run; one whose sample says too little ran whole, which is not repeated. Times are of
-//! one thread; recording is told apart.
+//! Workloads from a suite use the parameters of its quick scale, or with `full` all their work. Each workload is
+//! recorded once. A program for which sampling is refused before the run is not run at all. A sample with too little
+//! data already ran the whole program, which is not repeated. Times are for one thread; recording time is reported
+//! separately.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -16,14 +19,14 @@ use tombolo_experiment::workload::{Source, Target, WorkloadChoice, workloads};
 use tombolo_machine::MachineConfig;
 use tombolo_system::{RunRecord, RunSpec, refusal};
 
-/// What a sample said, beside the whole.
+/// Result of a sampled run next to the result of the whole run.
 struct Pair {
-    /// Of the time.
+    /// Relative error of the sampled time.
     error: f64,
-    /// Of the time, and of that what warm-ups may be off by.
+    /// Reported error bound on the time, and the warm-up part within the bound.
     told: f64,
     warm_up: f64,
-    /// Seconds of the host.
+    /// Host time in seconds.
     whole_s: f64,
     sampled_s: f64,
 }
@@ -57,7 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A row; `None` where the program ran whole.
+/// Returns a table row, or `None` if the program ran whole.
 fn compared(
     choice: &WorkloadChoice,
     machine: &Arc<MachineConfig>,

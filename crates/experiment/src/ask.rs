@@ -1,32 +1,32 @@
-//! An experiment as a command line asks for it, written as the file that asks the same.
+//! Builds an experiment from command-line arguments, and writes the equivalent experiment file.
 
 use crate::reader::File;
 use crate::spec::Shape;
 use serde::Serialize;
 
-/// What messages call the file of an [`Ask`].
+/// File name used in messages about an [`Ask`].
 pub const NAME: &str = "the command line";
 
-/// Machine, designs, workloads and what is swept; all else is as a file means that is silent.
+/// Machine, designs, workloads and swept values. All remaining keys have the defaults of an experiment file.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
-    /// Short name, such as `sweep`.
+    /// Short name, for example `sweep`.
     pub id: String,
-    /// The machine, by name or path.
+    /// Machine, by name or path.
     pub machine: String,
     /// Designs, by name or path.
     pub designs: Vec<String>,
-    /// Workloads, each as on the command line.
+    /// Workloads, each spelled like a command-line argument.
     pub workloads: Vec<String>,
-    /// The fraction that runs; where absent, that of whoever runs the file.
+    /// Fraction of the machine and input to run. If absent, the caller that runs the file decides.
     pub scale: Option<String>,
-    /// Settings of every point.
+    /// Settings applied to every point.
     pub set: Vec<String>,
-    /// Paths, each with its values: an axis each.
+    /// Swept paths, each with its values: one axis per path.
     pub vary: Vec<(String, Vec<String>)>,
-    /// One of the designs, which speed-ups are over; the first where absent.
+    /// Baseline design for speed-ups, among `designs`; if absent, the first design.
     pub baseline: Option<String>,
-    /// How it is drawn, where that is not to be chosen.
+    /// Chart shape; chosen automatically if absent.
     pub chart: Option<Shape>,
 }
 
@@ -84,7 +84,7 @@ impl SpeedUp<'_> {
 }
 
 impl Ask {
-    /// The file that asks the same.
+    /// Returns the equivalent experiment file.
     pub fn file(&self) -> File {
         let step = (!self.vary.is_empty()).then_some(crate::layout::NO_STEP);
         let form = Form {

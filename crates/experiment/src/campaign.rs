@@ -1,9 +1,10 @@
-//! Many points side by side: each recording made once and shared, each placement of its pages too.
+//! Runs many points in parallel. Each recording is made once and shared between points, and so is each page placement.
 //!
-//! Workers take points as long as there are any and record the next workload otherwise, one at a time, so that
-//! no more recordings are held than have points under way, and one. The longest points come first, by what they took when
-//! they last ran; those that never ran come before them, by the bytes of their arrays. Threads that find nothing to do join
-//! the points under way. What a point gives does not depend on who runs it, on how many threads, nor when.
+//! Workers run ready points while any exist. Otherwise a single worker at a time records the next workload. The number
+//! of recordings in memory is therefore at most the number of running points plus one. The longest points run first, by
+//! the duration of their previous run. Points without a previous run come before them, sorted by array bytes. Idle
+//! threads join running points. The result of a point does not depend on the worker that runs the point, on the number
+//! of threads, or on the order.
 
 use crate::clock::Stopwatch;
 use crate::error::{PointError, StoreError};
@@ -29,24 +30,24 @@ use tombolo_system::{
     run_sampled, run_timed,
 };
 
-/// The results of points, or why there is none.
+/// Result per point, or the reason for a missing result.
 pub type Results = BTreeMap<Key, Result<Arc<PointResult>, String>>;
 
-/// Who is told what is under way.
+/// Receives progress reports and warnings from a campaign.
 pub trait Watcher: Sync {
-    /// So many points are to be worked on; the rest were finished before.
+    /// Called once at the start: `points` remain to be run and `finished` were stored before.
     fn begins(&self, points: usize, finished: usize);
-    /// Work on this has begun.
+    /// Called when work on `what` starts.
     fn started(&self, what: &str);
-    /// Work on this has ended.
+    /// Called when work on `what` ends.
     fn ended(&self, what: &str);
-    /// So many more points are done; the others will take about so long.
+    /// Called when `points` more points are done. `left` estimates the time for the remaining points.
     fn advanced(&self, points: usize, left: Option<Duration>);
-    /// Something that needs no action and that a user may want to know.
+    /// Passes on a notice that needs no action but may interest a user.
     fn warn(&self, text: &str);
 }
 
-/// Nobody.
+/// Watcher that ignores every report.
 pub struct Unwatched;
 
 impl Watcher for Unwatched {
@@ -57,11 +58,11 @@ impl Watcher for Unwatched {
     fn warn(&self, _: &str) {}
 }
 
-/// Runs every point once with up to `threads` threads. Results that `store` has are taken from it, others are kept in
-/// it. A point that fails does not stop the others.
+/// Runs every point once with up to `threads` threads. Results present in `store` are reused, and new results are saved
+/// to the store. A failing point does not stop the rest.
 ///
 /// # Errors
-/// The store cannot be read or written: points under way end, no others begin.
+/// Returns an error if the store cannot be read or written. Running points then finish, and no new points start.
 pub fn run_points(
     points: &[Point],
     store: Option<&Store>,
@@ -92,25 +93,25 @@ pub fn run_points(
     campaign.run()
 }
 
-/// Points of one recording.
+/// Points that share a recording.
 struct Group {
     recording: String,
     points: Vec<Point>,
-    /// Of its longest point.
+    /// Expected length of the group's longest point.
     length: Length,
 }
 
-/// How long a point is expected to take.
+/// Expected run time of a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Length {
-    /// It never ran: bytes of its arrays; none where they are not known before it is recorded.
+    /// For a point that never ran: total bytes in its arrays, or `None` if they are not known before recording.
     New(Option<u64>),
-    /// Seconds that it took when it last ran, or others of its recording on the mean.
+    /// Seconds taken by the point's last run, or the mean over points with the same recording.
     Seconds(f64),
 }
 
 impl Length {
-    /// What is not known may take any time.
+    /// Orders lengths; an unknown length counts as the longest.
     fn total_cmp(&self, other: &Length) -> Ordering {
         match (self, other) {
             (Length::Seconds(seconds), Length::Seconds(others)) => seconds.total_cmp(others),
@@ -144,7 +145,7 @@ impl Group {
     }
 }
 
-/// Bytes of a point's arrays, where it can be laid out without running it.
+/// Returns the total bytes in a point's arrays, if the layout is known without a run.
 fn bytes(point: &Point) -> Option<u64> {
     let (target, gpus) = (point.target(), point.machine.topology.gpus);
     let arrays = point.workload.arrays(target.scale(), gpus).ok()?;
@@ -152,35 +153,35 @@ fn bytes(point: &Point) -> Option<u64> {
     (!point.workload.is_trace()).then_some(bytes)
 }
 
-/// A recorded and placed point.
+/// A point with its recording and page placement, ready to run.
 struct Ready {
     point: Point,
     recording: usize,
     source: Arc<Source>,
     pages: Arc<PageTable>,
-    /// Of a point that is sampled.
+    /// Sampling demands, for a sampled point.
     demands: Option<Arc<Demands>>,
 }
 
-/// What is left to do, and what came of the rest.
+/// Remaining work and the results so far.
 struct Queue {
-    /// First group not yet recorded.
+    /// Index of the first group not yet recorded.
     next: usize,
-    /// Whether one is being recorded.
+    /// True while a worker records a group.
     recording: bool,
     ready: VecDeque<Ready>,
-    /// Points of each group that are not done.
+    /// Unfinished points per group.
     left: Vec<usize>,
     results: Results,
-    /// Seconds and points done, by recording.
+    /// Total seconds and finished points, by recording.
     spent: BTreeMap<String, (f64, usize)>,
-    /// Seconds of each point done, as its own thread was busy.
+    /// Busy seconds of each finished point's own thread.
     each: BTreeMap<String, f64>,
-    /// Ends everything.
+    /// Store error, which ends the whole campaign.
     broken: Option<StoreError>,
 }
 
-/// What a worker does next.
+/// Next task for a worker.
 enum Task {
     Record(usize),
     Run(Box<Ready>),
@@ -191,7 +192,7 @@ struct Campaign<'a> {
     store: Option<&'a Store>,
     threads: usize,
     workers: usize,
-    /// Threads that have no point, and join others'.
+    /// Threads without a point, free to join running points.
     spare: Spare,
     known: BTreeMap<String, f64>,
     watcher: &'a dyn Watcher,
@@ -256,7 +257,7 @@ impl<'a> Campaign<'a> {
         self.spare.add(1);
     }
 
-    /// The next task; `None` when there will be no more.
+    /// Returns the next task, or `None` if no more tasks will come.
     fn task(&self) -> Option<Task> {
         let mut queue = self.lock();
         loop {
@@ -301,7 +302,7 @@ impl<'a> Campaign<'a> {
         self.changed.notify_all();
     }
 
-    /// The points of a group. Pages are placed once for each way of placing.
+    /// Records a group and returns its ready points. Pages are placed once per distinct placement key.
     fn record_and_place(&self, index: usize) -> Result<Vec<Ready>, PointError> {
         let group = &self.groups[index];
         let first = &group.points[0];
@@ -355,7 +356,8 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// The result of a point: kept by another process meanwhile, or made and kept now.
+    /// Returns the result of a point: loaded if another process stored a result meanwhile, otherwise simulated and
+    /// saved.
     fn outcome(&self, ready: &Ready) -> Result<Reached, StoreError> {
         let point = &ready.point;
         if let Some(store) = self.store
@@ -392,7 +394,7 @@ impl<'a> Campaign<'a> {
         Ok(outcome)
     }
 
-    /// The record of a point, on one thread, which those of `spare` join where they help.
+    /// Returns the record of a point. The simulation runs on one thread, and threads from `spare` join if they help.
     fn simulated(
         &self,
         point: &Point,
@@ -410,7 +412,7 @@ impl<'a> Campaign<'a> {
         Ok(record)
     }
 
-    /// About how long the rest will take; `None` where no point of this run or an earlier one says.
+    /// Estimates the remaining time; `None` if no point of this run or a previous run gives a basis.
     fn time_left(&self, queue: &Queue) -> Option<Duration> {
         let (seconds, points) = queue.spent.values().fold((0.0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         let mean = (points > 0).then(|| seconds / points as f64);
@@ -424,14 +426,14 @@ impl<'a> Campaign<'a> {
     }
 }
 
-/// What a point came to.
+/// Result of a point, with its provenance.
 struct Reached {
     result: Result<Arc<PointResult>, String>,
-    /// Whether this process ran it.
+    /// True if this process ran the point.
     made: bool,
 }
 
-/// What decides where pages are placed, besides the program.
+/// Key of a page placement: everything besides the program that decides page locations.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct PlacementKey {
     placement: Placement,
@@ -453,11 +455,11 @@ impl PlacementKey {
     }
 }
 
-/// Runs `source` on `machine` under `design`; `checked`: its lines carry versions and every load is checked. A broken
-/// invariant of the simulator is an error here, so that other runs go on.
+/// Runs `source` on `machine` under `design`. With `checked`, lines carry versions and every load is checked. A broken
+/// simulator invariant is returned as an error, and the remaining runs continue.
 ///
 /// # Errors
-/// The run came to no result.
+/// Returns an error if the run gives no result.
 pub fn run_one(
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
@@ -474,10 +476,10 @@ pub fn run_one(
     Ok(record)
 }
 
-/// As [`run_one`], or a sample of it where one applies.
+/// Like [`run_one`], but samples the run if a sample is possible.
 ///
 /// # Errors
-/// The run came to no result.
+/// Returns an error if the run gives no result.
 pub fn run_one_sampled(
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
@@ -491,10 +493,10 @@ pub fn run_one_sampled(
     Ok(record)
 }
 
-/// As [`run_one`], and what its loads take.
+/// Like [`run_one`], and also records load latencies.
 ///
 /// # Errors
-/// The run came to no result.
+/// Returns an error if the run gives no result.
 pub fn run_one_followed(
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
@@ -508,10 +510,10 @@ pub fn run_one_followed(
     Ok(record)
 }
 
-/// As [`run_one`], and what links, modules and GPUs did over time, in windows of the design's sample time.
+/// Like [`run_one`], and also returns link, module and GPU activity over time, in windows of the design's sample time.
 ///
 /// # Errors
-/// The run came to no result.
+/// Returns an error if the run gives no result.
 pub fn run_one_timed(
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
@@ -526,10 +528,10 @@ pub fn run_one_timed(
     Ok((record, timeline))
 }
 
-/// As [`run_one`], and what was done at each kernel boundary.
+/// Like [`run_one`], and also returns the actions at each kernel boundary.
 ///
 /// # Errors
-/// The run came to no result.
+/// Returns an error if the run gives no result.
 pub fn run_one_logged(
     machine: &Arc<MachineConfig>,
     design: &DesignConfig,
@@ -543,7 +545,7 @@ pub fn run_one_logged(
     Ok((record, boundaries))
 }
 
-/// What `simulate` gives; its errors and panics say which run it was.
+/// Returns the result of `simulate`; errors and panics are labelled with the run.
 fn guarded<T>(
     spec: &RunSpec,
     source: &Source,
@@ -554,7 +556,7 @@ fn guarded<T>(
     unbroken(&label, || simulate().map_err(failed))
 }
 
-/// Calls a record what the user called its program.
+/// Gives a record the user's name for its program, and adds the notes.
 fn name(record: &mut RunRecord, source: &Source, machine: &MachineConfig) {
     record.workload.clone_from(&source.label);
     record.notes.extend(record.sampling_note().map(|note| format!("{}: {note}", source.label)));
@@ -562,10 +564,10 @@ fn name(record: &mut RunRecord, source: &Source, machine: &MachineConfig) {
     record.notes.extend(source.notes.iter().cloned());
 }
 
-/// The result of `work`, or a failure where it panics.
+/// Returns the result of `work`, or an error if it panics.
 ///
 /// # Errors
-/// Those of `work`, and [`PointError::Broken`].
+/// Returns the errors of `work`, and [`PointError::Broken`] for a panic.
 pub fn unbroken<T, E: From<PointError>>(label: &str, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -1,4 +1,4 @@
-//! Claims: what a figure, a directed program or the machine says of each.
+//! Claims: measures each claim with a figure, a directed program or the machine alone, and judges the result.
 
 use crate::error::SpecError;
 use crate::figure::Table;
@@ -8,15 +8,14 @@ use crate::plan::{Plan, ScaleChoice, told};
 use crate::spec::{self, Cell, Kind, Take, Text};
 use tombolo_report::document::{AT, Claim, ClaimKind, Repetition, Verdict};
 
-/// Rows that are named by their place.
+/// Row names that select rows by position.
 const PLACES: [&str; 5] = ["first", "last", "mean", "mean-beside", "mean-of-all"];
 
-/// The cause of a claim that ships without one.
+/// Cause text for a shipped claim without a cause.
 const NOT_LOOKED_INTO: &str = "not looked into";
 
 impl Plan {
-    /// Every row and column that a claim or a published value names must be there, and a claim must say what its kind
-    /// needs.
+    /// Checks every row and column name in claims and published values, and the fields required by each claim's kind.
     pub(crate) fn check_labels(&self) -> Result<(), SpecError> {
         for published in &self.spec.published {
             if !published.value.is_finite() {
@@ -91,13 +90,13 @@ impl Plan {
             "mean" if !self.summaries().is_empty() => Ok(()),
             "mean-beside" if self.summaries().iter().filter(|(_, _, of_all)| !of_all).count() > 1 => Ok(()),
             "mean-of-all" if self.summaries().iter().any(|(_, _, of_all)| *of_all) => Ok(()),
-            // At quick scale some rows are left out; a claim on one is not measured then.
+            // At quick scale some rows are left out; a claim on such a row is not measured then.
             _ if self.is_of_other_scales(row.get()) => Ok(()),
             _ => self.index(key, row, self.layout.rows).map(drop),
         }
     }
 
-    /// Whether a row exists at other scales.
+    /// True if a row exists at larger scales only.
     fn is_of_other_scales(&self, row: &str) -> bool {
         if self.choice != ScaleChoice::Quick {
             return false;
@@ -107,7 +106,7 @@ impl Plan {
     }
 }
 
-/// What a claim's cells come to in `table`; `None` where one of them is missing.
+/// Returns the value of a claim's cells in `table`, or `None` if a cell is missing.
 pub(crate) fn measured(claim: &spec::Claim, table: &Table) -> Option<f64> {
     let Some(take) = claim.each_row else { return ratio(claim, table, None) };
     let values: Vec<f64> = table.kept().map(|row| ratio(claim, table, Some(&row.label))).collect::<Option<_>>()?;
@@ -144,18 +143,18 @@ fn taken(take: Take, mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
-/// Whether `value` is what a direction says.
+/// True if `value` satisfies the direction of the claim.
 pub(crate) fn is_as_claimed(claim: &spec::Claim, value: f64) -> bool {
     claim.above.is_none_or(|bound| value > bound) && claim.below.is_none_or(|bound| value < bound)
 }
 
-/// The id of a statement under a reading.
+/// Returns the id of a statement under a reading.
 pub(crate) fn with_reading(statement: &str, reading: &str) -> String {
     format!("{statement}{AT}{reading}")
 }
 
-/// The claims of a figure. `repetitions` gives those of a claim, by its index. The cause of one that compares times is told
-/// with what differs most.
+/// Judges the claims of a figure. `repetitions` gives the repetitions of each claim, by claim index. For a failing
+/// claim about times, the cause also reports the largest difference.
 pub(crate) fn judge(
     plan: &Plan,
     table: &Table,
@@ -185,27 +184,29 @@ pub(crate) fn judge(
     plan.spec.claim.iter().enumerate().filter(|(_, claim)| is_measurable(plan, claim)).map(one).collect()
 }
 
-/// A claim with the reading it was measured under: of the default reading as judged, of another one shown.
+/// Adds the reading under which a claim was measured. The default reading keeps its verdict; any alternative reading is
+/// only shown.
 fn read(plan: &Plan, claim: &spec::Claim, judged: Claim) -> Claim {
     let reading = plan.reading_of(claim);
     if reading.is_empty() {
         return judged;
     }
     let id = with_reading(judged.statement(), &reading);
-    // Without a number the cause says why there is none, which is no verdict.
+    // Without a number, the cause explains the missing number; this is no verdict.
     let cause = judged.cause.filter(|_| judged.measured.is_none());
     Claim { id, reading, verdict: Verdict::Shown, cause, foretold: false, ..judged }
 }
 
-/// Whether every row that the claim names is part of this run.
+/// True if every row named by the claim is part of this run.
 fn is_measurable(plan: &Plan, claim: &spec::Claim) -> bool {
     let labels = plan.labels(plan.layout.rows);
     let there = |row: &Text| PLACES.contains(&row.get()) || labels.iter().any(|one| one == row.get());
     claim.of.iter().chain(&claim.to).filter_map(|cell| cell.row.as_ref()).all(there)
 }
 
-/// Why a claim does not hold, if it does not. A cause that ships was found at quick scale and is told of no other, but
-/// where scales change nothing: in directed programs and in what machines alone say. That of a user's file stays.
+/// Returns the reason for a claim's failure. A shipped cause was found at quick scale, and is not reported for any
+/// different scale. Exceptions are claims independent of scale: directed programs, and claims about machines alone. A
+/// cause in a user's file always applies.
 pub(crate) fn cause(plan: &Plan, claim: &spec::Claim) -> Option<String> {
     if !plan.ships {
         return claim.cause.clone();
@@ -226,7 +227,7 @@ fn judge_mechanism(claim: &spec::Claim, name: &str, cause: Option<String>) -> Cl
     };
     let expected = match found.predicted {
         Some(predicted) => found.measured == predicted,
-        // Without a prediction the claim has to say what is expected.
+        // Without a prediction, the claim itself must state the expected bounds.
         None => (claim.above.is_some() || claim.below.is_some()) && is_as_claimed(claim, found.measured),
     };
     Claim {
@@ -272,7 +273,7 @@ fn judge_figure(
     Claim { measured, verdict, cause, repetitions, ..blank(claim) }
 }
 
-/// A claim as stated, without an answer.
+/// Returns a claim with its statement only, without a measurement.
 fn blank(claim: &spec::Claim) -> Claim {
     Claim {
         id: claim.id.get().to_owned(),
@@ -295,7 +296,7 @@ fn blank(claim: &spec::Claim) -> Claim {
     }
 }
 
-/// The claims of a figure that is not drawn: all shown, none measured.
+/// Returns the claims of a figure that is not drawn: all shown, none measured.
 pub(crate) fn undrawn(plan: &Plan) -> Vec<Claim> {
     plan.spec.claim.iter().map(|claim| read(plan, claim, blank(claim))).collect()
 }

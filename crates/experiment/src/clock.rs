@@ -1,8 +1,8 @@
-//! How long work keeps a core busy.
+//! Measures the processor time used by a thread.
 
 use std::time::Duration;
 
-/// A stopwatch of the thread that starts it.
+/// Stopwatch for the thread that starts it.
 pub(crate) struct Stopwatch(Duration);
 
 impl Stopwatch {
@@ -10,20 +10,21 @@ impl Stopwatch {
         Stopwatch(now())
     }
 
-    /// Seconds that this thread has run since, without those in which others had its core.
+    /// Seconds of processor time used by this thread since the start. Time while different threads held the core does
+    /// not count.
     pub(crate) fn seconds(&self) -> f64 {
         now().saturating_sub(self.0).as_secs_f64()
     }
 }
 
-/// Time that this thread has run.
+/// Returns the processor time used by this thread.
 #[cfg(unix)]
 fn now() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
-/// Time since some moment: what there is where the system does not tell that of a thread.
+/// Returns the wall-clock time since a fixed moment, for systems without a per-thread processor clock.
 #[cfg(not(unix))]
 fn now() -> Duration {
     use std::sync::OnceLock;

@@ -1,25 +1,25 @@
-//! Which time of runs a metric compares.
+//! Selects the run time that a metric compares.
 
 use crate::plan::Plan;
 use crate::spec::Metric;
 
-/// Path of the time of a whole run; where a metric is normalised, of the time that was chosen.
+/// Path of the whole run's time. In a normalised metric, this path stands for the chosen time.
 const TIME: &str = "time_s";
 
 impl Plan {
-    /// The path of a counter in the record of a run. Where a metric is normalised, its `time_s` is the time that was chosen.
+    /// Returns the path of a counter in a run's record. In a normalised metric, `time_s` maps to the chosen time.
     pub(crate) fn path<'a>(&self, metric: &Metric, path: &'a str) -> &'a str {
         if metric.relative.is_some() && path == TIME { self.time.path() } else { path }
     }
 
-    /// Whether a number of it is of the time that was chosen.
+    /// True if any metric in the plan compares the chosen time.
     pub(crate) fn compares_times(&self) -> bool {
         let mut metrics = self.spec.metric.iter().chain(self.spec.left_out.iter().map(|one| &one.metric));
         metrics.any(is_of_time)
     }
 }
 
-/// Whether a metric is of the time that was chosen.
+/// True if a metric compares the chosen time.
 pub(crate) fn is_of_time(metric: &Metric) -> bool {
     let mut paths = metric.value.iter().chain(&metric.per).chain(&metric.to_value);
     metric.relative.is_some() && paths.any(|path| path.get() == TIME)

@@ -1,11 +1,11 @@
-//! Machines, designs and workloads as a report shows them: every value, and where it comes from.
+//! Lists machines, designs and workloads for a report: every value together with its source.
 
 use crate::plan::{Named, Plan, PlannedWorkload};
 use tombolo_machine::Described;
 use tombolo_report::document::{Configuration, Entry};
 
-/// Each machine and design of the plans once, in their order: as described, before any step of an axis. Then the
-/// workloads.
+/// Returns each machine and design in the plans once, in plan order, with their described values before any axis step.
+/// The workloads follow.
 pub(crate) fn configurations(plans: &[Plan]) -> Vec<Configuration> {
     let mut all: Vec<Configuration> = Vec::new();
     let machines = plans.iter().flat_map(|plan| plan.machines.iter().map(configuration));
@@ -19,7 +19,7 @@ pub(crate) fn configurations(plans: &[Plan]) -> Vec<Configuration> {
     all
 }
 
-/// Each workload as it ran, with its parameters and its scale, and why so; nothing where none runs.
+/// Returns each workload run, with its parameters, its scale and the reason for the scale; `None` if no workload runs.
 fn programs(plans: &[Plan]) -> Option<Configuration> {
     let mut entries: Vec<Entry> = Vec::new();
     for entry in plans.iter().filter(|plan| plan.is_run()).flat_map(|plan| plan.workloads.iter().map(program)) {

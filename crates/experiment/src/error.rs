@@ -1,4 +1,4 @@
-//! What can be wrong with an experiment file, and why a point gave no result.
+//! Errors in experiment files, and reasons for points without a result.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,122 +11,122 @@ use tombolo_workload::trace::TraceError;
 /// An experiment file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
-    /// A file that cannot be read.
+    /// The file cannot be read.
     #[error("{}: {reason}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path to the file.
         path: PathBuf,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// A key or a value that an experiment does not have.
+    /// The file contains a key or a value unknown to experiments.
     #[error("{file}:{line}: {message}")]
     Syntax {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// Its line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The key or value, and what is allowed.
+        /// The key or value, and the allowed alternatives.
         message: String,
     },
-    /// A value that its key could take, but not here.
+    /// The value is valid for its key, but not in this place.
     #[error("{file}:{line}: {key} = {value:?}: {reason}")]
     Value {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// Its line, from 1.
+        /// Line number, from 1.
         line: usize,
-        /// The key.
+        /// Key name.
         key: &'static str,
-        /// As written.
+        /// Value, spelled like in the file.
         value: String,
-        /// Why, and what is allowed.
+        /// Reason, and allowed values.
         reason: String,
     },
-    /// Parts of a file that do not go together.
+    /// Parts in a file contradict each other.
     #[error("{file}: {key}: {reason}")]
     Shape {
-        /// The file.
+        /// Name of the file.
         file: String,
-        /// The key.
+        /// Key name.
         key: &'static str,
-        /// Why, and what is allowed.
+        /// Reason, and allowed values.
         reason: String,
     },
-    /// An experiment, a suite or a paper that does not ship.
+    /// No experiment, suite or paper with this name ships.
     #[error("no {kind} is called {name:?}{}; there are {}", suggestion(near), known.join(", "))]
     UnknownName {
         /// `figure`, `suite` or `paper`.
         kind: &'static str,
-        /// As given.
+        /// Name given by the user.
         name: String,
-        /// Names that look like it.
+        /// Similar names.
         near: Vec<String>,
-        /// All names.
+        /// All known names.
         known: Vec<String>,
     },
 }
 
-/// Why a point gave no result.
+/// Reason for a point without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum PointError {
-    /// A machine, a design, a setting or a scale.
+    /// A machine, a design, a setting or a scale is invalid.
     #[error(transparent)]
     Config(Box<ConfigError>),
-    /// A workload that does not exist.
+    /// The workload does not exist.
     #[error("no workload is called {name:?}{}; there are {}", suggestion(near), known.join(", "))]
     UnknownWorkload {
-        /// As given.
+        /// Name given by the user.
         name: String,
-        /// Names that look like it.
+        /// Similar names.
         near: Vec<String>,
-        /// All names.
+        /// All known names.
         known: Vec<&'static str>,
     },
-    /// A word that is no workload.
+    /// The word does not describe a workload.
     #[error("workload {value}: {reason}")]
     Workloads {
-        /// As given.
+        /// Word given by the user.
         value: String,
-        /// What is expected.
+        /// Expected form.
         reason: &'static str,
     },
-    /// A workload's parameters, or its recording.
+    /// Workload parameters are invalid, or recording failed.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// A trace that cannot be read.
+    /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// A file that a parameter names and that cannot be read.
+    /// A file named by a parameter cannot be read.
     #[error("{path}: {error}")]
     File {
-        /// The file.
+        /// Path to the file.
         path: String,
-        /// Why not.
+        /// Reason.
         error: io::Error,
     },
-    /// A recording that cannot be read.
+    /// The recording cannot be read.
     #[error("{label}: {error}")]
     Stream {
         /// Workload or trace.
         label: String,
-        /// What is wrong.
+        /// Error in the stream.
         error: StreamError,
     },
-    /// A run that came to no result.
+    /// The run gave no result.
     #[error("{label}: {error}")]
     Run {
         /// Workload, machine and design.
         label: String,
-        /// Why.
+        /// Reason.
         error: Box<RunError>,
     },
-    /// A broken invariant of the simulator.
+    /// A simulator invariant is broken.
     #[error("{label}: the simulator failed: {message}; please report this")]
     Broken {
-        /// What was under way.
+        /// Description of the running work.
         label: String,
-        /// What the panic said.
+        /// Message from the panic.
         message: String,
     },
 }
@@ -137,19 +137,19 @@ impl From<ConfigError> for PointError {
     }
 }
 
-/// A folder of results that cannot be read or written. A full disk ends here.
+/// A results folder that cannot be read or written. A full disk also ends in this error.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: cannot {action}: {error}; results that were finished before are kept", path.display())]
 pub struct StoreError {
-    /// The file or folder.
+    /// Path to the file or folder.
     pub path: PathBuf,
-    /// What was tried.
+    /// Attempted action.
     pub action: &'static str,
-    /// Why not.
+    /// Reason.
     pub error: io::Error,
 }
 
-/// A hint for a message; empty where nothing looks alike.
+/// Returns a "did you mean" hint for a message; empty if no name is similar.
 pub(crate) fn suggestion(near: &[String]) -> String {
     match near {
         [] => String::new(),

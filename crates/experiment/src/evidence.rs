@@ -1,5 +1,5 @@
-//! What stands behind the numbers of a figure: the run of each, its range over seeds and scales, and what runs noted of the
-//! workload of a row.
+//! Evidence behind a figure's numbers: the run for each number, its range over seeds and scales, and notes from runs
+//! about the row's workload.
 
 use crate::figure::Table;
 use crate::grid::{Change, Coordinate, Inputs, Numbers};
@@ -15,16 +15,17 @@ use tombolo_report::document::Row;
 use tombolo_report::evidence::{Cell, Evidence, Remark, Run, Runs};
 use tombolo_system::TimeChoice;
 
-/// Counters that are shown of a run beside its time; a table of results has all.
+/// Counters shown for a run next to its time; the results table has all counters.
 const COUNTERS: [&str; 5] = ["transactions", "l2.loads", "l2.hits", "inter_gpu_bytes", "dram.read_bytes"];
 
-/// Share by which speed-ups of a workload may differ at another scale without a remark: what a quick scale is chosen by.
+/// Largest relative difference between a workload's speed-ups at two scales without a remark; the bound used to choose
+/// quick scales.
 const COARSE: f64 = 0.05;
 
-/// What ranges are over where a quick scale has an error.
+/// Description of a range that comes from the error of the quick scale.
 const SCALES: &str = "what speed-ups differ by at the next larger scale";
 
-/// The runs of a document, each once.
+/// Runs in a document, each listed once.
 #[derive(Default)]
 pub(crate) struct Register {
     runs: Runs,
@@ -32,7 +33,7 @@ pub(crate) struct Register {
 }
 
 impl Register {
-    /// One for runs that are compared by this time.
+    /// Creates a register for runs compared by the time `time`.
     pub(crate) fn new(time: TimeChoice) -> Register {
         let counters = std::iter::once(time.path()).chain(COUNTERS).map(str::to_owned).collect();
         Register { runs: Runs { counters, rows: Vec::new() }, places: BTreeMap::new() }
@@ -42,7 +43,7 @@ impl Register {
         self.runs
     }
 
-    /// The place of the run at a coordinate; `None` where nothing was simulated there.
+    /// Returns the index of the run at a coordinate, or `None` if no simulation ran for it.
     pub(crate) fn place(&mut self, plan: &Plan, at: Coordinate, numbers: &mut Numbers<'_>) -> Option<usize> {
         plan.record(at, numbers)?;
         let point = plan.point(at, &Change::default()).ok()?;
@@ -57,7 +58,7 @@ impl Register {
 }
 
 impl Plan {
-    /// What stands behind the numbers of `table`, which is that of no change.
+    /// Returns the evidence behind the numbers in `table`, the table without any change.
     pub(crate) fn evidence(
         &self,
         table: &Table,
@@ -99,14 +100,14 @@ impl Plan {
         Evidence { repeated, cells, remarks }
     }
 
-    /// The coordinate of a number that is of one run.
+    /// Returns the coordinate of a number that comes from a single run.
     fn run_of(&self, panel: &Panel, at: usize, row: &Row, column: usize) -> Option<Coordinate> {
         let is_one = !row.summary && (!self.is_mean_of_workloads() || self.workloads.len() == 1);
         is_one.then(|| self.cell(panel, at, column))
     }
 
-    /// The ends of a speed-up over a run of the same machine, by what such speed-ups of its workload differ by at another
-    /// scale.
+    /// Returns the range of a speed-up over a run on the same machine. The range covers the speed-up error of the
+    /// workload at a different scale.
     fn of_scale(&self, value: f64, here: Coordinate) -> Option<[f64; 2]> {
         let error = self.workloads.get(here.workload)?.error?;
         let ((machine, _), (other, _)) = (self.what_runs(here), self.what_runs(self.base(here)));
@@ -114,13 +115,13 @@ impl Plan {
         (is_speedup && machine == other).then_some([value * (1.0 - error), value * (1.0 + error)])
     }
 
-    /// What is said of a workload whose speed-ups differ by more than a bound at another scale.
+    /// Returns a remark if a workload's speed-ups differ between scales by more than [`COARSE`].
     fn coarse(&self, at: &Coordinate) -> Option<String> {
         let error = self.workloads.get(at.workload)?.error.filter(|error| *error > COARSE)?;
         Some(format!("speed-ups differ by up to {:.0} % from those at another scale", 100.0 * error))
     }
 
-    /// The least and the greatest of a number and what repetitions make of it.
+    /// Returns the least and greatest value among a number and its repetitions.
     fn range(&self, value: f64, row: &Row, column: usize, moved: &[Moved]) -> Option<[f64; 2]> {
         let is_mean = row.summary || self.is_mean_of_workloads();
         let all: Vec<f64> = moved.iter().filter_map(|one| one.value(value, &row.label, column, is_mean)).collect();
@@ -128,7 +129,7 @@ impl Plan {
         (!all.is_empty()).then(|| all.iter().fold([value, value], ends))
     }
 
-    /// What the runs of a row noted of their workload.
+    /// Returns the notes about the workload from the runs in a row.
     fn noted(&self, table: &Table, row: usize, numbers: &Numbers<'_>) -> Vec<String> {
         let mut noted: Vec<String> = Vec::new();
         for at in (0..table.columns.len()).map(|column| self.cell(&table.panel, row, column)) {
@@ -143,7 +144,7 @@ impl Plan {
         noted
     }
 
-    /// The command that makes the run at a coordinate alone.
+    /// Returns the command that repeats the run at a coordinate.
     fn command(&self, at: Coordinate) -> String {
         let (machine, design) = self.what_runs(at);
         let workload = &self.workloads[at.workload];
@@ -162,17 +163,17 @@ impl Plan {
     }
 }
 
-/// A range that has both.
+/// Returns the smallest range that contains both ranges.
 fn joined([low, high]: [f64; 2], [least, greatest]: [f64; 2]) -> [f64; 2] {
     [low.min(least), high.max(greatest)]
 }
 
-/// A change of seeds, scales or inputs, and of nothing else.
+/// True for a change that touches only seeds, scales or inputs.
 fn is_of_seed_or_scale(change: &Change) -> bool {
     change.set.is_empty() && (change.seed.is_some() || change.scale.is_some() || change.inputs != Inputs::Own)
 }
 
-/// The numbers of a figure under a change, and those of the same workloads without it.
+/// Numbers in a figure under a change, and the unchanged numbers for the same workloads.
 struct Moved {
     changed: Table,
     unchanged: Table,
@@ -187,7 +188,8 @@ impl Moved {
         Moved { changed, unchanged, of_all: change.only.is_none() }
     }
 
-    /// What the change makes of a number. A mean of all workloads moves as that of those that were run again.
+    /// Applies the change to a number. A mean over all workloads is scaled by the ratio between the two means over the
+    /// repeated workloads.
     fn value(&self, value: f64, row: &str, column: usize, is_mean: bool) -> Option<f64> {
         let changed = self.changed.row(row)?.value(column)?;
         if self.of_all || !is_mean {
@@ -228,7 +230,7 @@ mod tests {
         assert_eq!(moved(true).value(4.0, "1", 0, true), None, "it was not run again");
     }
 
-    /// A figure that ships, whose first workload differs by a share at another scale.
+    /// Returns a shipped figure whose first workload has the given error at a different scale.
     fn plan(paper: &str, id: &str, error: f64) -> Plan {
         let (_, experiments) = preset::paper(paper).unwrap();
         let (file, spec) = experiments.into_iter().find(|(_, spec)| spec.id == id).unwrap();

@@ -1,17 +1,19 @@
-//! Why a design takes another time than the one before it: its time by class of warp-slot cycles, and the counter behind each
-//! difference.
+//! Explains why a design's time differs from the previous design: its time by class of warp-slot cycles, and the
+//! counter behind each difference.
 //!
-//! A run's time is cut in three. Outside kernels nothing runs: `idle`. At boundaries nothing runs yet, or any more:
-//! `kernel_boundary`. The rest goes to the other classes in the proportion of their cycles, over all slots that held a warp.
-//! Empty slots beside them explain nothing: they are there as long as the others take. In shares of the first design's time
-//! a design's classes add up to its time over the first one's, and differences of classes to that of the times.
+//! A run's time has three parts. Outside kernels no work runs: `idle`. At boundaries no kernel work runs yet, or no
+//! longer: `kernel_boundary`. The rest is divided among the remaining classes in proportion to their cycles, over all
+//! slots with a warp. Empty slots next to them explain no difference: they are present for the same time as the busy
+//! slots. Times are expressed in shares of the first design's time. The classes of a design then add up to its time
+//! relative to the first design's time. Class differences likewise add up to the difference between the two times.
 //!
-//! What counters can tell of a class stands in one table, in two parts. *Measures* count what is waited for: loads that go to
-//! another GPU. *Causes* count what brings it about: lines that a directory eviction took. All are events; bytes count as
-//! lines. The measure of a difference is the first that changed the same way, the cause the one that changed most. The cause
-//! is the counter behind it where it accounts for most of what the measure did. A counter that changed by too few events to
-//! account for most of the class's cycles is not named: an event costs at most `CYCLES_OF_AN_EVENT`, but in classes
-//! (`MACHINE_WIDE`) where one may hold the whole machine.
+//! A single table lists the counters that may explain each class, in two groups. *Measures* count the awaited events,
+//! for example loads to a different GPU. *Causes* count the events that bring a wait about, for example lines
+//! invalidated by a directory eviction. All counters are events; bytes are converted to lines. The measure for a
+//! difference is the first that changed in the direction of the difference. The cause is the counter with the largest
+//! change. The cause is reported if it accounts for most of the change in the measure. A counter is not reported if its
+//! change has too few events to account for most of the class's cycles. Each event costs at most `CYCLES_OF_AN_EVENT`,
+//! except in the classes `MACHINE_WIDE`, in which a single event may stall the whole machine.
 
 use serde_json::Value;
 use std::fmt;
@@ -19,26 +21,26 @@ use tombolo_report::{bytes, count, counter};
 use tombolo_system::stalls::{SHOWN, StallRecord};
 use tombolo_system::{RunRecord, TimeChoice};
 
-/// A class of time that two designs differ in.
+/// A class of time with a difference between two designs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
-    /// The class, as a record names it.
+    /// Class name, spelled like in a record.
     pub class: &'static str,
-    /// Under the first design: a share of its time, 0 to 1.
+    /// Share under the first design, relative to its own time: 0 to 1.
     pub from: f64,
-    /// Under the other: a share of the same time, which may be above 1.
+    /// Share under the second design, relative to the first design's time; may exceed 1.
     pub to: f64,
-    /// The counter behind it; `None` where none of those that could be changed the same way.
+    /// Counter behind the difference, or `None` if no candidate changed in this direction.
     pub counter: Option<Change>,
 }
 
 impl Difference {
-    /// By how much the class grew; negative where it shrank.
+    /// Growth of the class; negative if it shrank.
     pub fn growth(&self) -> f64 {
         self.to - self.from
     }
 
-    /// Whether a decimal of a percent shows it.
+    /// True if the difference is visible in percent with a single decimal.
     pub fn is_shown(&self) -> bool {
         self.growth().abs() >= SHOWN
     }
@@ -54,29 +56,29 @@ impl fmt::Display for Difference {
     }
 }
 
-/// A class as words.
+/// Returns a class name in words.
 pub fn words(class: &str) -> String {
     class.replace('_', " ")
 }
 
-/// A share for people.
+/// Formats a share for people.
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// What a counter was under two designs.
+/// Values of a counter under two designs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Its path in a record.
+    /// Counter path in a record.
     pub path: &'static str,
-    /// Under the first.
+    /// Value under the first design.
     pub from: u64,
-    /// Under the other.
+    /// Value under the second design.
     pub to: u64,
 }
 
 impl Change {
-    /// By which part of the larger one it changed.
+    /// Returns the change relative to the larger value.
     fn part(&self) -> f64 {
         self.from.abs_diff(self.to) as f64 / self.from.max(self.to).max(1) as f64
     }
@@ -90,30 +92,32 @@ impl fmt::Display for Change {
     }
 }
 
-/// Bytes that count as an event. Source: assumed, those of the lines of most machines.
+/// Bytes that count as an event. Source: assumed, the line size of most machines.
 const BYTES_OF_AN_EVENT: f64 = 128.0;
 
-/// Warp-slot cycles that one event costs at most. Source: assumed, a load of 2,048 cycles that all 32 warps of a CTA wait for.
+/// Upper bound on the warp-slot cycles per event. Source: assumed, a load with a latency of 2,048 cycles for which all
+/// 32 warps in a CTA wait.
 const CYCLES_OF_AN_EVENT: f64 = 65_536.0;
 
-/// Classes in which one event may hold all warp slots: a boundary, a copy, a page or block that all wait for.
+/// Classes in which a single event may stall all warp slots: a boundary, a copy, or a page or block awaited by all.
 const MACHINE_WIDE: [&str; 4] = ["kernel_boundary", "idle", "page", "host"];
 
-/// A cause that changed by this part of what its class's measure did accounts for it. Source: assumed, most of it.
+/// A cause accounts for a class's measure if its change is at least this fraction of the measure's change. Source:
+/// assumed, most of it.
 const MOST: f64 = 0.5;
 
-/// A measure that changed by less than this part of itself did not. Source: assumed, what a person calls the same.
+/// A measure counts as unchanged below this relative change. Source: assumed, a difference that a person would ignore.
 const NOTICED: f64 = 0.01;
 
-/// What can be behind a class.
+/// Counters that may explain a class.
 struct Behind {
     class: &'static str,
     causes: &'static [&'static str],
-    /// The closest first.
+    /// Measures, from the closest to the class.
     measures: &'static [&'static str],
 }
 
-/// Lines that caches lose before they are used again.
+/// Lines removed from caches before their next use.
 const LOST: &[&str] = &[
     "coherence.lines_invalidated_by_eviction",
     "coherence.lines_invalidated_by_store",
@@ -193,7 +197,7 @@ const BEHIND: [Behind; 16] = [
     },
 ];
 
-/// The time of a run by class, in shares of the time of `first`.
+/// Returns a run's time by class, in shares of the time of `first`.
 pub fn shares(run: &RunRecord, first: &RunRecord, time: TimeChoice) -> Vec<(&'static str, f64)> {
     let [whole, own] = [run.time.whole_s, run.time.of(time)].map(|time| time.max(f64::MIN_POSITIVE));
     let StallRecord { kernel_boundary, idle, warp_slot_cycles, .. } = run.stalls;
@@ -205,7 +209,7 @@ pub fn shares(run: &RunRecord, first: &RunRecord, time: TimeChoice) -> Vec<(&'st
     let relative = own / first.time.of(time);
     let share = |(class, cycles)| {
         let share = match class {
-            // Where no slot held a warp, nothing but boundaries was there.
+            // If no slot held a warp, the run consisted of boundaries only.
             "kernel_boundary" if held == 0 => boundary + rest,
             "kernel_boundary" => boundary,
             "idle" => outside,
@@ -216,8 +220,8 @@ pub fn shares(run: &RunRecord, first: &RunRecord, time: TimeChoice) -> Vec<(&'st
     run.stalls.named().into_iter().map(share).collect()
 }
 
-/// What a design differs in from another on one workload or several, the most first. Each pair is of one workload, the run
-/// that the other is held to first. Shares are means of the workloads, and counters their sums.
+/// Returns the class differences between two designs over one or more workloads, largest first. Each pair holds two
+/// runs of a workload, with the reference run first. Shares are averaged over workloads, and counters are summed.
 pub fn differences(pairs: &[(&RunRecord, &RunRecord)], time: TimeChoice) -> Vec<Difference> {
     let value = |run: &RunRecord| serde_json::to_value(run).expect("its keys are strings");
     let values: [Vec<Value>; 2] =
@@ -241,7 +245,7 @@ pub fn differences(pairs: &[(&RunRecord, &RunRecord)], time: TimeChoice) -> Vec<
     differences
 }
 
-/// The counter behind a class that grew, or shrank, by so many warp-slot cycles.
+/// Returns the counter behind a class that grew or shrank by `cycles` warp-slot cycles.
 fn behind(class: &str, grew: bool, cycles: f64, values: &[Vec<Value>; 2]) -> Option<Change> {
     let behind = BEHIND.iter().find(|behind| behind.class == class)?;
     let can_explain =
@@ -257,7 +261,7 @@ fn behind(class: &str, grew: bool, cycles: f64, values: &[Vec<Value>; 2]) -> Opt
     }
 }
 
-/// Of some counters those that changed in a direction, each with by how many events.
+/// Returns the counters among `paths` that changed in the given direction, each with its number of events.
 fn changes(
     paths: &'static [&'static str],
     grew: bool,
@@ -273,7 +277,7 @@ fn changes(
     })
 }
 
-/// The counter at a path; 0 where a record has none.
+/// Returns the counter at a path, or 0 if the record has none.
 fn read(value: &Value, path: &str) -> u64 {
     let place = path.split('.').try_fold(value, |value, name| value.get(name));
     place.and_then(Value::as_u64).unwrap_or(0)

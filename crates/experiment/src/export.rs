@@ -1,8 +1,9 @@
-//! Results as tidy tables, in CSV and in Parquet: a row a point, and rows of their kernels, GPUs, modules and links.
+//! Exports results to tidy tables in CSV and Parquet: a row per point, and rows for kernels, GPUs, modules and links.
 //!
-//! Every row of every table begins with the point's key and what tells points apart: machine, design, workload, seed, scale,
-//! a column or two for each setting, and its speed-up over its baseline. A setting that is a number stands in `set.KEY` in base
-//! units (bytes, bytes a second, seconds, hertz, picojoules), and as it was written in `set.KEY.text`.
+//! Every row in every table begins with the point's key and its distinguishing fields: machine, design, workload, seed,
+//! scale, one or two columns for each setting, and the speed-up over its baseline. A numeric setting is stored in
+//! `set.KEY` in base units (bytes, bytes per second, seconds, hertz, picojoules). Its original spelling is stored in
+//! `set.KEY.text`.
 
 use crate::campaign::Results;
 use crate::error::SpecError;
@@ -28,10 +29,10 @@ use tombolo_system::RunRecord;
 use tombolo_system::record::KernelRecord;
 use tombolo_types::Clock;
 
-/// What a table without rows still says of its columns.
+/// Column names and types, also known for a table without rows.
 type Columns = Vec<(String, Physical)>;
 
-/// What every row says of its point before its settings.
+/// Columns about the point in every row, before the settings.
 const LABELS: [(&str, Physical); 11] = [
     ("key", Physical::BYTE_ARRAY),
     ("pass", Physical::BYTE_ARRAY),
@@ -45,41 +46,42 @@ const LABELS: [(&str, Physical); 11] = [
     ("baseline", Physical::BYTE_ARRAY),
     ("baseline_key", Physical::BYTE_ARRAY),
 ];
-/// Before the path of a setting.
+/// Prefix before the path of a setting.
 const SET: &str = "set.";
-/// Behind the path of a setting that is a number: the column of its spelling.
+/// Suffix after the path of a numeric setting: the column with its spelling.
 const TEXT: &str = ".text";
-/// In CSV before a digest, which spreadsheets and data frames would read as a number where it looks like `12e34567`.
+/// Prefix before a digest in CSV. Without it, spreadsheets and data frames would read a digest like `12e34567` in
+/// scientific notation.
 const DIGEST_MARK: char = 'd';
-/// End of the names of columns that hold digests.
+/// Suffix of column names that hold digests.
 const DIGEST: &str = "digest";
-/// Of a point that has no result.
+/// Error column for a point without a result.
 const ERROR: &str = "error";
 
-/// Words of a record that every row has of its point, and lists that have tables of their own.
+/// Record fields already present in every row's point columns, and lists with separate tables.
 const ELSEWHERE: [&str; 7] = ["machine", "design", "workload", "scale", "links.", "gpus.", "modules."];
 
 /// A table.
 pub(crate) struct Sheet {
-    /// What its file is called, without an ending.
+    /// File name without extension.
     pub(crate) name: &'static str,
     columns: Columns,
-    /// One cell a column; `None` where there is nothing to say.
+    /// One cell per column; `None` for an empty cell.
     rows: Vec<Vec<Option<Counter>>>,
 }
 
-/// How a point does against another.
+/// Speed-up of a point over its baseline.
 pub(crate) struct SpeedUp {
     value: f64,
     baseline: String,
     key: Key,
 }
 
-/// The speed-up of each point of `plans`, by the first figure that has one of it, repetitions included. A baseline's own
-/// is 1.
+/// Returns the speed-up for each point in `plans`, from the first figure that reports a speed-up for the point;
+/// repetitions are included. A baseline has speed-up 1.
 ///
 /// # Errors
-/// A repetition is not possible.
+/// Returns an error if a repetition is not possible.
 pub(crate) fn speedups(
     plans: &[Plan],
     robust: bool,
@@ -103,16 +105,16 @@ pub(crate) fn speedups(
     Ok(found)
 }
 
-/// What the tables are made of.
+/// Source data for the exported tables.
 pub(crate) struct Export<'a> {
     answered: Vec<(&'a Point, Result<&'a PointResult, &'a String>)>,
-    /// Paths that any point sets.
+    /// Paths set by any point.
     set: Vec<String>,
     speedups: &'a BTreeMap<Key, SpeedUp>,
 }
 
 impl<'a> Export<'a> {
-    /// Of each of `points` that has an answer, in their order.
+    /// Collects the points in `points` with a result or an error, in order.
     pub(crate) fn of(points: &'a [Point], results: &'a Results, speedups: &'a BTreeMap<Key, SpeedUp>) -> Export<'a> {
         let answer = |point: &'a Point| Some((point, results.get(point.key())?.as_ref().map(Arc::as_ref)));
         let answered: Vec<_> = points.iter().filter_map(answer).collect();
@@ -121,7 +123,7 @@ impl<'a> Export<'a> {
         Export { answered, set: set.into_iter().collect(), speedups }
     }
 
-    /// All tables.
+    /// Returns all tables.
     pub(crate) fn sheets(&self) -> [Sheet; 5] {
         [
             self.points(),
@@ -132,7 +134,7 @@ impl<'a> Export<'a> {
         ]
     }
 
-    /// A row a point, a column a counter.
+    /// Returns the table with a row per point and a column per counter.
     fn points(&self) -> Sheet {
         let is_here = |name: &String| {
             ELSEWHERE.iter().all(|other| match other.ends_with('.') {
@@ -150,7 +152,8 @@ impl<'a> Export<'a> {
         self.sheet("results", vec![(ERROR.to_owned(), Physical::BYTE_ARRAY)], rows)
     }
 
-    /// A row for each member of a list of each simulated point, its first column being that which tells members apart.
+    /// Returns the table with a row for each member in a list of each simulated point. The first column identifies the
+    /// member.
     fn members(
         &self,
         name: &'static str,
@@ -166,7 +169,8 @@ impl<'a> Export<'a> {
         self.sheet(name, vec![(head.to_owned(), kind)], all)
     }
 
-    /// The table of these rows, each of a point: what tells points apart, then `first`, then all else by name.
+    /// Builds the table from rows that belong to points: identifying columns, then `first`, then the remaining columns
+    /// by name.
     fn sheet(&self, name: &'static str, first: Columns, rows: Vec<(&Point, Fields)>) -> Sheet {
         let fixed = LABELS.iter().map(|(name, kind)| ((*name).to_owned(), *kind));
         let set = self.set.iter().flat_map(|path| {
@@ -225,7 +229,7 @@ impl<'a> Export<'a> {
 
 type Fields = BTreeMap<String, Counter>;
 
-/// Members of a list, the name of each as `head`.
+/// Converts the members in a list to fields; the member's name becomes the field `head`.
 fn named(list: &[impl Serialize], head: &str) -> Vec<Fields> {
     let member = |one| {
         let mut member = fields(one);
@@ -236,7 +240,7 @@ fn named(list: &[impl Serialize], head: &str) -> Vec<Fields> {
     list.iter().map(member).collect()
 }
 
-/// Launches by their place. One of which no GPU is named is of all.
+/// Converts launches to fields, numbered by position. A launch without a named GPU belongs to all GPUs.
 fn launches(kernels: &[KernelRecord]) -> Vec<Fields> {
     let launch = |(at, kernel): (usize, &KernelRecord)| {
         let mut launch = fields(kernel);
@@ -247,37 +251,37 @@ fn launches(kernels: &[KernelRecord]) -> Vec<Fields> {
     kernels.iter().enumerate().map(launch).collect()
 }
 
-/// The path of a setting, by whichever of its spellings, and its value.
+/// Splits a setting into its canonical path and its value.
 fn path_and_value(setting: &str) -> (&str, &str) {
     setting.split_once('=').map_or((setting, ""), |(path, value)| (of_machine(path), value.trim()))
 }
 
-/// The form of a setting's values; any where the path is of no machine and no design.
+/// Returns the value form of a setting; any form if the path belongs to no machine or design.
 fn form(path: &str) -> Form {
     let of_machine = Description::<MachineConfig>::key(path);
     of_machine.or_else(|| Description::<DesignConfig>::key(path)).map_or(Form::Any, |key| key.form)
 }
 
-/// The number that a setting sets, in its base unit; `None` where it is no number. `clock` converts cycles.
+/// Returns the numeric value of a setting in its base unit, or `None` if it is no number. `clock` converts cycles.
 pub(crate) fn setting_number(setting: &str, clock: Clock) -> Option<f64> {
     let (path, value) = path_and_value(setting);
     form(path).number(value, clock)
 }
 
-/// A number as a counter: a whole one where it is whole, and exact as a double.
+/// Converts a number to a counter: a whole counter if the number is whole and exact in a double.
 fn counter(number: f64) -> Counter {
-    // Whole numbers below 2^53 have a double of their own.
+    // Below 2^53, every whole number has its own double.
     let is_whole = number.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(&number);
     if is_whole { Counter::Whole(number as u64) } else { Counter::Real(number) }
 }
 
-/// A value as written: a number where it is a plain one.
+/// Parses a value: a number if it is a plain number, otherwise a word.
 fn read(value: &str) -> Counter {
     let real = || value.parse().ok().filter(|value: &f64| value.is_finite()).map(Counter::Real);
     value.parse().ok().map(Counter::Whole).or_else(real).unwrap_or_else(|| Counter::Word(value.to_owned()))
 }
 
-/// The type that holds all these cells; `None` where there are none.
+/// Returns a type wide enough for all cells, or `None` for no cells.
 fn physical<'a>(cells: impl Iterator<Item = &'a Counter>) -> Option<Physical> {
     let mut kind = None;
     for cell in cells {
@@ -292,7 +296,7 @@ fn physical<'a>(cells: impl Iterator<Item = &'a Counter>) -> Option<Physical> {
 }
 
 impl Sheet {
-    /// As RFC 4180 has it.
+    /// Formats the table in CSV per RFC 4180.
     pub(crate) fn csv(&self) -> String {
         let line = |cells: Vec<String>| format!("{}\r\n", cells.join(","));
         let cell = |(cell, (name, _)): (&Option<Counter>, &(String, Physical))| match cell {
@@ -305,10 +309,10 @@ impl Sheet {
         self.rows.iter().fold(head, |sheet, cells| sheet + &row(cells))
     }
 
-    /// As Apache Parquet: whole counters as 64-bit integers, measures as doubles, words as strings.
+    /// Encodes the table in Apache Parquet: whole counters in 64-bit integers, measures in doubles, words in strings.
     ///
     /// # Errors
-    /// None of a table in memory is known.
+    /// No failing case is known for a table in memory.
     pub(crate) fn parquet(&self) -> Result<Vec<u8>, ParquetError> {
         let fields = (0..self.columns.len()).map(|column| self.field(column)).collect::<Result<Vec<_>, _>>()?;
         let schema = Arc::new(Type::group_type_builder(self.name).with_fields(fields).build()?);
@@ -367,7 +371,7 @@ fn text(cell: &Counter) -> String {
     }
 }
 
-/// A cell that may hold commas, quotes or lines.
+/// Quotes a cell that contains commas, quotes or newlines.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

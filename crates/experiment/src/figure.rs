@@ -1,4 +1,4 @@
-//! From results to a figure.
+//! Builds a figure from results.
 
 use crate::grid::{Change, Numbers};
 use crate::layout::Panel;
@@ -6,28 +6,28 @@ use crate::plan::{Plan, ScaleChoice};
 use crate::spec::{Claim, Dimension, Mean, Shape};
 use tombolo_report::document::{Chart, ChartKind, Figure, Published, Row};
 
-/// Workloads of one scale that a caption names.
+/// Largest number of workloads at the same scale named in a caption.
 const NAMED: usize = 8;
 
-/// The numbers of a figure.
+/// Numbers in a figure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
-    /// Of which figure.
+    /// Panel that the numbers belong to.
     pub(crate) panel: Panel,
-    /// Labels, without the head of the rows.
+    /// Column labels, without the header of the row labels.
     pub(crate) columns: Vec<String>,
     pub(crate) rows: Vec<Row>,
-    /// Labels of the workloads that means leave out; `None` where it is not known which: no mean is then either.
+    /// Labels of workloads left out from means. `None` if the selection is unknown; no mean exists in this case.
     pub(crate) left_out: Option<Vec<String>>,
 }
 
 impl Table {
-    /// The numbers of `plan` under `change`, where it has one figure.
+    /// Computes the numbers in `plan` under `change`, for a plan with a single figure.
     pub(crate) fn of(plan: &Plan, change: &Change, numbers: &mut Numbers<'_>) -> Table {
         Table::in_panel(plan, Panel::default(), change, numbers)
     }
 
-    /// The numbers of one of its figures.
+    /// Computes the numbers for a panel in the plan.
     pub(crate) fn in_panel(plan: &Plan, panel: Panel, change: &Change, numbers: &mut Numbers<'_>) -> Table {
         let workloads = plan.workloads_of(change);
         let left_out = plan.left_out(numbers);
@@ -76,13 +76,14 @@ impl Table {
         self.rows.push(Row { label, values, summary: true, at: None });
     }
 
-    /// The rows that are no summary and that means do not leave out.
+    /// Returns the non-summary rows that contribute to means.
     pub(crate) fn kept(&self) -> impl Iterator<Item = &Row> {
         let is_kept = |row: &Row| self.left_out.as_ref().is_some_and(|left_out| !left_out.contains(&row.label));
         self.rows.iter().filter(move |row| !row.summary && is_kept(row))
     }
 
-    /// The row called `label`; `mean`, `mean-beside`, `mean-of-all`, `first` and `last` name rows by their place.
+    /// Returns the row called `label`; `mean`, `mean-beside`, `mean-of-all`, `first` and `last` select rows by
+    /// position.
     pub(crate) fn row(&self, label: &str) -> Option<&Row> {
         let mut others = self.rows.iter().filter(|row| !row.summary);
         match label {
@@ -96,7 +97,7 @@ impl Table {
     }
 }
 
-/// What a row of means is called.
+/// Returns the label for a row with means.
 pub(crate) fn summary(mean: Mean) -> &'static str {
     match mean {
         Mean::Geometric => "geometric mean",
@@ -104,7 +105,7 @@ pub(crate) fn summary(mean: Mean) -> &'static str {
     }
 }
 
-/// A mean; `None` where a value is missing, there is none, or a geometric one is of what is not above zero.
+/// Returns a mean. `None` if a value is missing, no value exists, or a geometric mean has a value not above zero.
 fn mean(by: Option<Mean>, values: Vec<Option<f64>>) -> Option<f64> {
     let values = values.into_iter().collect::<Option<Vec<f64>>>().filter(|values| !values.is_empty())?;
     let count = values.len() as f64;
@@ -115,7 +116,7 @@ fn mean(by: Option<Mean>, values: Vec<Option<f64>>) -> Option<f64> {
     }
 }
 
-/// What the paper states of the one number that a claim is of; `None` of a claim of several.
+/// Returns the paper's value for a claim about a single number; `None` for a claim about several numbers.
 fn stated(claim: &Claim, table: &Table) -> Option<Published> {
     let (value, None, []) = (claim.paper?, claim.each_row, &claim.to[..]) else { return None };
     let [cell] = &claim.of[..] else { return None };
@@ -125,12 +126,12 @@ fn stated(claim: &Claim, table: &Table) -> Option<Published> {
 }
 
 impl Plan {
-    /// The numbers of its figures: of each panel.
+    /// Computes the numbers for each panel.
     pub(crate) fn tables(&self, numbers: &mut Numbers<'_>) -> Vec<Table> {
         self.panels().into_iter().map(|panel| Table::in_panel(self, panel, &Change::default(), numbers)).collect()
     }
 
-    /// A figure with these numbers.
+    /// Builds the figure with the numbers in `table`.
     pub(crate) fn figure(&self, table: &Table) -> Figure {
         let published = self.spec.published.iter().filter_map(|one| {
             let (column, source) = (one.column.get().to_owned(), one.source.clone());
@@ -166,7 +167,8 @@ impl Plan {
         }
     }
 
-    /// Summary rows, where there are any: label, mean, and whether it is of all workloads although some are left out.
+    /// Returns the summary rows, if any: label, mean, and a flag set if the row covers all workloads although some are
+    /// left out.
     pub(crate) fn summaries(&self) -> Vec<(String, Mean, bool)> {
         let Some(mean) = self.spec.mean.filter(|_| self.layout.rows == Dimension::Workload) else { return Vec::new() };
         let leaves_out = !self.spec.left_out.is_empty();
@@ -201,7 +203,7 @@ impl Plan {
         }
     }
 
-    /// Which workloads ran at which scale, if any ran, and what was left out at quick scale.
+    /// Describes the workloads run at each scale, if any, and the parts left out at quick scale.
     fn what_ran(&self) -> String {
         let mut scales: Vec<(String, Vec<&str>)> = Vec::new();
         for one in self.workloads.iter().filter(|_| self.is_run()) {
@@ -212,7 +214,7 @@ impl Plan {
             }
         }
         scales.sort_by_key(|(_, labels)| std::cmp::Reverse(labels.len()));
-        // The chart names them, or all of the suite ran.
+        // True if the chart names the workloads, or if the whole suite ran.
         let is_known = self.layout.rows == Dimension::Workload || self.spec.quick.only.is_empty();
         let at = |(index, (scale, labels)): (usize, &(String, Vec<&str>))| {
             let named = match labels.len() {
@@ -245,7 +247,7 @@ mod tests {
     use super::*;
     use crate::preset;
 
-    /// The caption of a figure that ships.
+    /// Returns the caption of a shipped figure.
     fn caption(paper: &str, id: &str, choice: ScaleChoice) -> String {
         let (_, experiments) = preset::paper(paper).unwrap();
         let (file, spec) = experiments.into_iter().find(|(_, spec)| spec.id == id).unwrap();

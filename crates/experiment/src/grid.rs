@@ -1,4 +1,4 @@
-//! The points of a plan, and the numbers they give.
+//! Points in a plan, and the numbers computed from their results.
 
 use crate::campaign::Results;
 use crate::error::PointError;
@@ -15,47 +15,47 @@ use tombolo_machine::{MachineConfig, Scale};
 use tombolo_report::document::Failure;
 use tombolo_system::RunRecord;
 
-/// Which inputs workloads run with, where they have them.
+/// Selects the inputs of workloads that read inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Inputs {
-    /// Those of the run.
+    /// Inputs chosen by the run.
     #[default]
     Own,
-    /// Those of scale 1.
+    /// Inputs from scale 1.
     Whole,
-    /// The second ones of quick scale.
+    /// Second inputs from quick scale.
     Second,
 }
 
-/// A change of all points of a plan, for a repetition. The default changes nothing.
+/// A change applied to all points in a plan, for a repetition. The default changes nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
-    /// In words; empty for none.
+    /// Description in words; empty for no change.
     pub(crate) label: String,
     pub(crate) seed: Option<u64>,
     pub(crate) scale: Option<Scale>,
     pub(crate) inputs: Inputs,
     pub(crate) set: Vec<String>,
-    /// Workloads, by index; all where absent.
+    /// Indices of the changed workloads; `None` for all workloads.
     pub(crate) only: Option<Vec<usize>>,
 }
 
-/// One value of each dimension, by index.
+/// A value for each dimension, by index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Coordinate {
     pub(crate) workload: usize,
     pub(crate) design: usize,
     pub(crate) machine: usize,
-    /// None of the steps, or which.
+    /// Index of the step, or `None` without steps.
     pub(crate) step: Option<usize>,
     pub(crate) metric: usize,
-    /// Whether the machine is named, and not that of a step that has its own.
+    /// True if the machine is named explicitly and overrides the machine of a step.
     pub(crate) names_machine: bool,
-    /// Likewise the design.
+    /// True if the design is named explicitly and overrides the design of a step.
     pub(crate) names_design: bool,
 }
 
-/// The coordinate beside `here` that `to` names.
+/// Returns the coordinate that the baseline `to` selects, relative to `here`.
 pub(crate) fn beside(here: Coordinate, to: PlannedBaseline) -> Coordinate {
     Coordinate {
         machine: to.machine.unwrap_or(here.machine),
@@ -67,29 +67,29 @@ pub(crate) fn beside(here: Coordinate, to: PlannedBaseline) -> Coordinate {
     }
 }
 
-/// A point that was asked for: what it is, or why it cannot be.
+/// A requested point, or the reason for its failure.
 pub(crate) type Asked = Result<Point, Failure>;
 
 impl Plan {
-    /// Workloads of a change, by index.
+    /// Indices of the workloads affected by a change.
     pub(crate) fn workloads_of(&self, change: &Change) -> Vec<usize> {
         change.only.clone().unwrap_or_else(|| (0..self.workloads.len()).collect())
     }
 
-    /// The coordinate of a cell of a figure, its workload the first where cells are means.
+    /// Returns the coordinate of a figure's cell. If cells are means, the coordinate has the first workload.
     pub(crate) fn cell(&self, panel: &Panel, row: usize, column: usize) -> Coordinate {
         let first = Coordinate { step: Some(0), ..Coordinate::default() };
         let places = panel.0.iter().copied().chain([(self.layout.rows, row), (self.layout.columns, column)]);
         places.fold(first, |at, (dimension, index)| self.with(at, dimension, index))
     }
 
-    /// Every point that the figure needs under a change, in the order of its cells; some several times.
+    /// Returns every point needed by the figure under a change, in cell order; duplicates are possible.
     #[cfg(test)]
     pub(crate) fn points(&self, change: &Change) -> Vec<Asked> {
         self.cells_and_bases(change).into_iter().map(|(asked, _)| asked).collect()
     }
 
-    /// The same, with whether each is of a cell, and not one that a cell is normalised to.
+    /// Like `points`, with a flag per point: true for a cell's own point, false for a normalisation base.
     pub(crate) fn cells_and_bases(&self, change: &Change) -> Vec<(Asked, bool)> {
         let (mut asked, unchanged) = (Vec::new(), Change::default());
         let cells = self.coordinates(change).into_iter().map(|at| (at, change));
@@ -99,7 +99,7 @@ impl Plan {
             let needed = needed.into_iter().filter_map(|(at, is_cell)| Some((at?, is_cell)));
             match self.origins[coordinate.metric] {
                 Origin::Results(_) => asked.extend(needed.map(|(at, is_cell)| (self.point(at, change), is_cell))),
-                // Nothing is run for it, but the machine has to be one.
+                // No simulation runs for hardware metrics, but the machine must be valid.
                 Origin::Hardware => {
                     let machines =
                         needed.filter_map(|(at, is_cell)| Some((Err(self.hardware(at, change).err()?), is_cell)));
@@ -131,14 +131,14 @@ impl Plan {
         all
     }
 
-    /// The result at a coordinate, where it has one.
+    /// Returns the result at a coordinate, if any.
     pub(crate) fn result<'r>(&self, at: Coordinate, numbers: &Numbers<'r>) -> Option<&'r PointResult> {
         let Origin::Results(_) = self.origins[at.metric] else { return None };
         let point = self.point(at, &Change::default()).ok()?;
         Some(&**numbers.results.get(point.key())?.as_ref().ok()?)
     }
 
-    /// The record of the run at a coordinate, where it has one.
+    /// Returns the run record at a coordinate, if any.
     pub(crate) fn record<'r>(&self, at: Coordinate, numbers: &Numbers<'r>) -> Option<&'r RunRecord> {
         match self.result(at, numbers)? {
             PointResult::Simulation(record) => Some(record),
@@ -146,12 +146,13 @@ impl Plan {
         }
     }
 
-    /// The coordinate that a value at `here` is normalised to.
+    /// Returns the normalisation base of the value at `here`.
     pub(crate) fn base(&self, here: Coordinate) -> Coordinate {
         beside(here, self.baselines[here.metric])
     }
 
-    /// The machine and the design of a coordinate: those named, or those of its step where that has its own.
+    /// Returns the machine and the design at a coordinate. Named values come first, then the values of the step, then
+    /// the coordinate's own.
     pub(crate) fn what_runs(&self, at: Coordinate) -> (usize, usize) {
         let step = at.step.map(|step| &self.steps[step]);
         let machine = step.and_then(|step| step.machine).filter(|_| !at.names_machine).unwrap_or(at.machine);
@@ -192,11 +193,11 @@ impl Plan {
         Ok(if self.samples(self.metric(at.metric)) { point.sampled() } else { point })
     }
 
-    /// The machine and the design at `at`, indices of the plan, with settings.
+    /// Builds the machine and the design with plan indices `at`, and applies the settings.
     fn system(&self, at: (usize, usize), settings: &[String], scale: Scale) -> Result<System, PointError> {
         let build = || {
             let mut machine = self.machines[at.0].description.clone();
-            // All designs get the settings, so that a key of an option is refused only where none of them reads it.
+            // All designs receive the settings. An option key is therefore refused only if no design reads the key.
             let mut designs: Vec<_> = self.designs.iter().map(|named| named.description.clone()).collect();
             tombolo_design::apply(settings, &mut machine, &mut designs)?;
             let machine = machine.check()?.scaled(scale)?;
@@ -205,7 +206,8 @@ impl Plan {
         self.systems.get_or_build(at, settings, scale, build)
     }
 
-    /// The number of a cell, or of one workload of it; `None` where a point failed or there is no such number.
+    /// Returns the number for a cell, or for a single workload within the cell; `None` if a point failed or the number
+    /// does not exist.
     pub(crate) fn value(&self, at: Coordinate, change: &Change, numbers: &mut Numbers<'_>) -> Option<f64> {
         let metric = self.metric(at.metric);
         let here = self.measured(at, change, numbers)?;
@@ -216,7 +218,7 @@ impl Plan {
         Some(relative).filter(|value| value.is_finite())
     }
 
-    /// The cells whose runs gave numbers that cannot be compared: a run without time, say, is no base of a speed-up.
+    /// Returns the cells whose numbers cannot be compared, for example a speed-up over a run without time.
     pub(crate) fn incomparable(&self, numbers: &mut Numbers<'_>) -> Vec<Failure> {
         let change = Change::default();
         let mut found = Vec::new();
@@ -237,12 +239,12 @@ impl Plan {
         found
     }
 
-    /// The number of a point, or of the machine alone, before it is compared.
+    /// Returns the number of a point, or of the machine alone, before normalisation.
     fn measured(&self, at: Coordinate, change: &Change, numbers: &mut Numbers<'_>) -> Option<f64> {
         self.number(at, self.metric(at.metric), change, numbers)
     }
 
-    /// The number that the one at `at` is normalised to.
+    /// Returns the number used to normalise the value at `at`.
     fn base_measured(&self, at: Coordinate, change: &Change, numbers: &mut Numbers<'_>) -> Option<f64> {
         let metric = self.metric(at.metric);
         if metric.to_value.is_empty() {
@@ -264,7 +266,7 @@ impl Plan {
         Some(if metric.per_scale { value / share } else { value })
     }
 
-    /// The machine of a coordinate, at scale 1.
+    /// Returns the machine at a coordinate, at scale 1.
     fn hardware(&self, at: Coordinate, change: &Change) -> Result<MachineConfig, Failure> {
         let (named, settings) = (&self.machines[self.what_runs(at).0], self.settings(at, change));
         let mut machine = named.description.clone();
@@ -275,7 +277,7 @@ impl Plan {
     }
 }
 
-/// Numbers of results by path, each result taken apart once.
+/// Numbers in results, by path; each result is flattened once.
 pub(crate) struct Numbers<'a> {
     results: &'a Results,
     flat: BTreeMap<String, BTreeMap<String, f64>>,
@@ -291,7 +293,7 @@ impl<'a> Numbers<'a> {
         divided(metric, |name| flat.get(path(name)).copied())
     }
 
-    /// The counter of a point at a path.
+    /// Returns the counter at a path in a point's result.
     pub(crate) fn counter(&mut self, point: &Point, path: &str) -> Option<f64> {
         self.of(point)?.get(path).copied()
     }
@@ -307,7 +309,7 @@ fn numbers(outcome: &PointResult) -> BTreeMap<String, f64> {
     counters.filter_map(|(path, counter)| Some((path, counter.number()?))).collect()
 }
 
-/// `factor × sum of value ÷ sum of per`.
+/// Computes `factor × sum of value ÷ sum of per`.
 fn divided(metric: &Metric, number: impl Fn(&str) -> Option<f64>) -> Option<f64> {
     let sum = |paths: &[Text]| paths.iter().try_fold(0.0, |sum, path| Some(sum + number(path.get())?));
     let above = sum(&metric.value)? * metric.factor.unwrap_or(1.0);

@@ -1,6 +1,6 @@
-//! What is computed from a machine alone, or from it and what a paper states of its workloads. Source: HMG, sections
-//! V-A and VII-C; NUMA-GPU, figure 2; CPElide, section III-A; GPS, figure 3, table 1 and section 5.2; UMH, sections 4.1.2, 5
-//! and 6.2.
+//! Quantities computed from a machine alone, or from a machine and the paper's statements about its workloads. Source:
+//! HMG, sections V-A and VII-C; NUMA-GPU, figure 2; CPElide, section III-A; GPS, figure 3, table 1 and section 5.2;
+//! UMH, sections 4.1.2, 5 and 6.2.
 
 use crate::spec::StatedWorkload;
 use tombolo_machine::MachineConfig;
@@ -37,10 +37,10 @@ pub(crate) const NAMES: [&str; 26] = [
     OF_WORKLOADS,
 ];
 
-/// The one of [`NAMES`] that also needs what the paper states of its workloads.
+/// Name among [`NAMES`] whose value also needs the paper's statements about its workloads.
 pub(crate) const OF_WORKLOADS: &str = "workloads_that_fill_it_percent";
 
-/// The value of `name`, one of [`NAMES`].
+/// Returns the value of `name`, an element of [`NAMES`].
 pub(crate) fn value(machine: &MachineConfig, stated: &[StatedWorkload], name: &str) -> Option<f64> {
     let storage = machine.directory_storage_bytes() as f64;
     Some(match name {
@@ -56,7 +56,7 @@ pub(crate) fn value(machine: &MachineConfig, stated: &[StatedWorkload], name: &s
         "write_queue_bytes" => (u64::from(machine.publication.entries) * (machine.line.bytes() + TAG)) as f64,
         "published_page_entry_bits" => f64::from(published_page_entry_bits(machine)),
         "access_bitmap_kb" => (TRACKED / machine.page_bytes) as f64 / f64::from(u8::BITS) / 1024.0,
-        // A workload fills a machine where its CTAs exceed the SMs. Source: NUMA-GPU, figure 2.
+        // A workload fills a machine if its CTAs exceed the SMs. Source: NUMA-GPU, figure 2.
         OF_WORKLOADS if !stated.is_empty() => {
             let filling = stated.iter().filter(|one| one.ctas > machine.topology.sms() as u64).count();
             100.0 * filling as f64 / stated.len() as f64
@@ -65,7 +65,7 @@ pub(crate) fn value(machine: &MachineConfig, stated: &[StatedWorkload], name: &s
     })
 }
 
-/// The value of `name`, where it is one of machines whose memories are stacks that cache a host's.
+/// Returns the value of `name` if it belongs to machines with stacked memories that cache host memory.
 fn of_stacks(machine: &MachineConfig, name: &str) -> Option<f64> {
     let stack = machine.stack.as_ref()?;
     let topology = &machine.topology;
@@ -83,7 +83,8 @@ fn of_stacks(machine: &MachineConfig, name: &str) -> Option<f64> {
         "llc_directory_kib" => machine.llc_directory_cost()?.bytes() as f64 / 1024.0,
         "mask_percent" => 100.0 / (8 * stack.mask_bytes) as f64,
         "block_cycles" => (stack.block_bytes / BYTES_A_CYCLE) as f64,
-        // A block of each GPU goes from its L2 to its stack, and from there to the host. Source: UMH, section 6.2.
+        // For each GPU, a block moves from the L2 to the stack, and from the stack to the host. Source: UMH, section
+        // 6.2.
         "synchronised_kib" => (gpus * 2 * stack.block_bytes) as f64 / 1024.0,
         "synchronised_kib_with_l1s" => (gpus * (2 + l1s) * stack.block_bytes) as f64 / 1024.0,
         _ => return None,
@@ -91,31 +92,34 @@ fn of_stacks(machine: &MachineConfig, name: &str) -> Option<f64> {
 }
 
 const MIB: f64 = (1_u64 << 20) as f64;
-/// Bytes that a link passes in a cycle. Source: UMH, section 5.
+/// Bytes transferred by a link per cycle. Source: UMH, section 5.
 const BYTES_A_CYCLE: u64 = 16;
 
-/// Bits of a row of CPElide's table: a base address of 4 bytes, two bounds of 28 bits for each chiplet, a mode of one bit and
-/// two bits for each chiplet. Source: CPElide, section III-A; that the 28 bytes of ranges are bounds is ours.
+/// Returns the bits in a row of CPElide's table: a base address of 4 bytes, two bounds of 28 bits for each chiplet, a
+/// mode of one bit and two bits for each chiplet. Source: CPElide, section III-A; reading the 28 bytes of ranges as
+/// bounds is our interpretation.
 fn row_bits(machine: &MachineConfig) -> u32 {
     let chiplets = machine.topology.modules() as u32;
     32 + 2 * 28 * chiplets + 1 + 2 * chiplets
 }
 
-/// Ways of a link: surveys of hardware add up both. Source: NVIDIA's "300 GB/s" of a V100, six NVLinks of 25 GB/s each way.
+/// Directions per link: hardware surveys add up both directions. Source: NVIDIA's "300 GB/s" for a V100, six NVLinks
+/// with 25 GB/s in each direction.
 const DIRECTIONS: f64 = 2.0;
-/// Bits of a virtual and of a physical address. Source: GPS, Table 1.
+/// Bits in a virtual and in a physical address. Source: GPS, Table 1.
 const ADDRESSES: (u32, u32) = (49, 47);
-/// Bytes of an entry of the write queue beside its line: 135 in all. Source: GPS, Table 1.
+/// Bytes in a write-queue entry besides its line: 135 in all. Source: GPS, Table 1.
 const TAG: u64 = 7;
-/// Bytes whose pages an access tracker has a bit for: 32 GB. Source: GPS, section 5.2.
+/// Memory bytes covered by an access tracker with a bit per page: 32 GB. Source: GPS, section 5.2.
 const TRACKED: u64 = 32 << 30;
 
-/// Decimal gigabytes a second.
+/// Returns a rate in decimal gigabytes per second.
 fn gigabytes_per_second(rate: Rate) -> f64 {
     if rate.is_infinite() { f64::INFINITY } else { rate.0 as f64 / 1e9 }
 }
 
-/// Bits of an entry of GPS's page table: the virtual page, and the physical page of each other GPU. Source: GPS, section 5.2.
+/// Returns the bits in an entry of GPS's page table: the virtual page, and the physical page on each remote GPU.
+/// Source: GPS, section 5.2.
 fn published_page_entry_bits(machine: &MachineConfig) -> u32 {
     let page = machine.page_bytes.ilog2();
     let others = u32::from(machine.topology.gpus).saturating_sub(1);

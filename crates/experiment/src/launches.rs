@@ -1,20 +1,21 @@
-//! The launches of a run as a kept result holds them: one head, then a row of values each. A program may have very many.
+//! Launches of a run in the format of a stored result: a header, then a row of values per launch. A program may have
+//! very many launches.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tombolo_system::record::KernelRecord;
 
-/// Launches, by columns.
+/// Launches in columnar form.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Launches {
-    /// Paths of the values of a row, such as `stalls.issue`.
+    /// Paths to a row's values, for example `stalls.issue`.
     columns: Vec<String>,
-    /// One value a column.
+    /// Rows, with a value per column.
     rows: Vec<Vec<Value>>,
 }
 
 impl Launches {
-    /// Those of a run.
+    /// Converts the launches of a run.
     pub(crate) fn of(kernels: &[KernelRecord]) -> Launches {
         let mut columns = Vec::new();
         let rows = kernels.iter().map(|kernel| {
@@ -29,10 +30,10 @@ impl Launches {
         Launches { columns, rows }
     }
 
-    /// The records.
+    /// Converts the rows back to records.
     ///
     /// # Errors
-    /// A row does not fit its head, or lacks what a launch has.
+    /// Returns an error if a row does not match the header, or lacks a field of a launch.
     pub(crate) fn records(self) -> Result<Vec<KernelRecord>, String> {
         let Launches { columns, rows } = self;
         let record = |(at, row): (usize, Vec<Value>)| {
@@ -47,7 +48,7 @@ impl Launches {
     }
 }
 
-/// The values of `value` that are no objects, in order of their paths.
+/// Collects the values inside `value` that are not objects, in path order.
 fn take_apart(path: &str, value: Value, into: &mut Vec<(String, Value)>) {
     match value {
         Value::Object(fields) => {
@@ -58,7 +59,7 @@ fn take_apart(path: &str, value: Value, into: &mut Vec<(String, Value)>) {
     }
 }
 
-/// Puts a value at its path.
+/// Inserts a value at its path.
 fn put(record: &mut Map<String, Value>, path: &str, value: Value) {
     match path.split_once('.') {
         None => _ = record.insert(path.to_owned(), value),

@@ -1,4 +1,4 @@
-//! Rows, columns and panels of an experiment's figures, and what an experiment means where its file is silent.
+//! Rows, columns and panels of an experiment's figures, and the defaults for keys absent from its file.
 
 use crate::error::SpecError;
 use crate::export::setting_number;
@@ -7,11 +7,11 @@ use crate::plan::{Plan, ScaleChoice, told};
 use crate::reader::File;
 use crate::spec::{Axis, Baseline, Chart, Dimension, Experiment, Mean, Metric, Relative, Shape, Step, Text, Vary};
 
-/// Name of the step that has no setting of any axis.
+/// Name of the step without any axis setting.
 pub(crate) const NO_STEP: &str = "none";
-/// What stands before the name of an axis.
+/// Prefix before the name of an axis.
 const AXIS: &str = "axis:";
-/// What is no axis, by its word.
+/// Dimensions other than axes, by name.
 const WORDS: [(&str, Dimension); 5] = [
     ("workload", Dimension::Workload),
     ("design", Dimension::Design),
@@ -20,7 +20,7 @@ const WORDS: [(&str, Dimension); 5] = [
     ("metric", Dimension::Metric),
 ];
 
-/// What the rows and the columns of the figures are, and what there is a figure of.
+/// Dimensions of the figures' rows and columns, and the dimensions with a figure per value.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub(crate) rows: Dimension,
@@ -34,12 +34,13 @@ impl Default for Layout {
     }
 }
 
-/// One of the figures: a value of each dimension that has panels, by index. The default is all there is.
+/// Selects a figure: the value index of each panel dimension. The default has no panel dimension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Panel(pub(crate) Vec<(Dimension, usize)>);
 
 impl Layout {
-    /// The layout of `plan`, whose steps are known: the file's, or that of what is swept.
+    /// Returns the layout of `plan`, whose steps are known: the layout from the file, or a default derived from the
+    /// sweep.
     pub(crate) fn of(plan: &Plan) -> Result<Layout, SpecError> {
         let spec = &plan.spec;
         let dimension = |key, text: &Option<Text>| text.as_ref().map(|text| plan.dimension(key, text)).transpose();
@@ -60,7 +61,7 @@ impl Layout {
         Ok(Layout { panels: panels.collect(), ..layout })
     }
 
-    /// Rows, columns and panels.
+    /// Returns the dimensions in rows, columns and panels.
     pub(crate) fn shown(&self) -> impl Iterator<Item = Dimension> + '_ {
         [self.rows, self.columns].into_iter().chain(self.panels.iter().copied())
     }
@@ -78,7 +79,8 @@ impl Plan {
         })
     }
 
-    /// What the columns are beside such rows: the next axis, or designs; workloads of one design over an axis.
+    /// Returns the default column dimension for the given rows: the next axis, or designs. With a single design over an
+    /// axis, the columns are workloads.
     fn beside(&self, rows: Dimension) -> Dimension {
         let several = |dimension| self.labels(dimension).len() > 1;
         match rows {
@@ -91,7 +93,7 @@ impl Plan {
         }
     }
 
-    /// What is neither row nor column nor panel.
+    /// Returns the dimensions that appear in neither rows nor columns nor panels.
     fn hidden(&self, layout: &Layout) -> impl Iterator<Item = Dimension> {
         let shown: Vec<Dimension> = layout.shown().collect();
         let is_by_axis = shown.iter().any(|one| matches!(one, Dimension::Axis(_)));
@@ -107,7 +109,7 @@ impl Plan {
             && layout.shown().all(|shown| shown != Dimension::Workload)
     }
 
-    /// Every value of every dimension must have a place, and one place.
+    /// Checks that every value of every dimension has exactly one place.
     pub(crate) fn check_layout(&self) -> Result<(), SpecError> {
         let shape = |key, reason: String| Err(self.file.misshapen(key, reason));
         let shown: Vec<Dimension> = self.layout.shown().collect();
@@ -142,7 +144,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What a dimension is called in a message.
+    /// Returns the dimension's name for messages.
     fn name_of(&self, dimension: Dimension) -> String {
         match dimension {
             Dimension::Axis(axis) => format!("{AXIS}{}", self.spec.axis[axis].name),
@@ -150,7 +152,7 @@ impl Plan {
         }
     }
 
-    /// How the figures are drawn.
+    /// Returns the chart shape of the figures.
     pub(crate) fn shape(&self) -> Shape {
         let several = self.spec.axis.len() > 1;
         let default = match self.layout.rows {
@@ -161,15 +163,15 @@ impl Plan {
         self.spec.chart.as_ref().and_then(|chart| chart.kind).unwrap_or(default)
     }
 
-    /// The number that each value of a dimension sets, in its base unit: of an axis of one setting each, which all take a
-    /// number. Empty where a dimension has no numbers.
+    /// Returns the number set by each value of a dimension, in its base unit. Only an axis with one numeric setting per
+    /// step has numbers. Empty if the dimension has no numbers.
     pub(crate) fn numbers(&self, dimension: Dimension) -> Vec<Option<f64>> {
         let axis = match (dimension, &self.spec.axis[..]) {
             (Dimension::Axis(axis), axes) => &axes[axis],
             (Dimension::Step, [axis]) if axis.step.len() == self.steps.len() => axis,
             _ => return Vec::new(),
         };
-        // Cycles are those of the first machine.
+        // Cycles are converted with the first machine's clock.
         let machine = self.machines.first().and_then(|machine| machine.description.check().ok());
         let Some(clock) = machine.map(|machine| machine.sm.clock) else { return Vec::new() };
         let number = |step: &Step| match &step.set[..] {
@@ -179,7 +181,7 @@ impl Plan {
         axis.step.iter().map(number).collect()
     }
 
-    /// The figures, in order: one where there are no panels.
+    /// Returns the figures in order; a single default panel if no panels are declared.
     pub(crate) fn panels(&self) -> Vec<Panel> {
         let mut all = vec![Panel::default()];
         for dimension in &self.layout.panels {
@@ -190,7 +192,7 @@ impl Plan {
         all
     }
 
-    /// What a figure is of, such as `hmg, directory.entries 3072`; empty where there are no panels.
+    /// Returns the label of a panel, for example `hmg, directory.entries 3072`; empty without panels.
     pub(crate) fn label_of(&self, panel: &Panel) -> String {
         let word = |(dimension, index): &(Dimension, usize)| {
             let value = self.labels(*dimension).swap_remove(*index);
@@ -202,7 +204,7 @@ impl Plan {
         panel.0.iter().map(word).collect::<Vec<_>>().join(", ")
     }
 
-    /// `at` with another value of a dimension. Of one axis the steps of the others stay.
+    /// Returns `at` with a new value for a dimension. A change to an axis keeps the steps of all remaining axes.
     pub(crate) fn with(&self, mut at: Coordinate, dimension: Dimension, index: usize) -> Coordinate {
         match dimension {
             Dimension::Workload => at.workload = index,
@@ -221,8 +223,8 @@ impl Plan {
     }
 }
 
-/// `spec` with all that its file leaves to be understood: axes of what it varies, the metric, the mean. Doing it again
-/// changes nothing.
+/// Returns `spec` with every implied field filled in: axes for varied paths, the metric, and the mean. Repeated
+/// application changes nothing.
 pub(crate) fn completed(file: &File, mut spec: Experiment) -> Result<Experiment, SpecError> {
     let mut varied: Vec<Axis> = Vec::new();
     for one in std::mem::take(&mut spec.vary) {
@@ -254,7 +256,7 @@ fn axis(vary: &Vary) -> Axis {
     Axis { name: vary.set.get().to_owned(), step: vary.to.iter().map(step).collect() }
 }
 
-/// `text` as a sentence begins.
+/// Returns `text` with an upper-case first letter.
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
@@ -275,7 +277,7 @@ fn speed_up(to: Baseline) -> Metric {
 }
 
 impl Plan {
-    /// The heading of its figures: as the file has it, or what is measured, where, and over what.
+    /// Returns the heading of the figures: the title from the file, or the metrics, machines and axes.
     pub(crate) fn heading(&self) -> String {
         if !self.spec.title.is_empty() {
             return self.spec.title.clone();
@@ -304,7 +306,7 @@ impl Plan {
         names.collect::<Vec<_>>().join(" on ")
     }
 
-    /// What is shown: as the file has it, or to what its numbers are normalised.
+    /// Returns the caption of the figures: the text from the file, or a description of the normalisation.
     pub(crate) fn legend(&self) -> String {
         if !self.spec.caption.is_empty() {
             return self.spec.caption.trim().to_owned();
@@ -339,7 +341,7 @@ impl Plan {
         format!("{}{mean}{set}", sentences.join(" ")).trim().to_owned()
     }
 
-    /// How the figures are drawn, in full: what the file does not name, axes and metrics do.
+    /// Returns the complete chart description: names absent from the file come from axes and metrics.
     pub(crate) fn drawn(&self) -> Chart {
         let mut chart = self.spec.chart.clone().unwrap_or_default();
         chart.kind = Some(self.shape());
@@ -357,7 +359,7 @@ impl Plan {
         chart
     }
 
-    /// What a dimension is called at the head of its column or its axis.
+    /// Returns a dimension's name for a column header or an axis.
     pub(crate) fn head(&self, dimension: Dimension) -> String {
         match dimension {
             Dimension::Workload | Dimension::Design | Dimension::Machine | Dimension::Metric => self.name_of(dimension),
@@ -374,7 +376,7 @@ mod tests {
     use crate::grid::Change;
     use tombolo_report::document::ChartKind;
 
-    /// What every text below begins with: two designs, two workloads, two axes of two steps.
+    /// Common start for every text below: two designs, two workloads, two axes with two steps each.
     const SPEC: &str = r#"
         id = "x"
         machines = ["hmg-4x4"]

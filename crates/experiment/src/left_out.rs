@@ -1,4 +1,5 @@
-//! Workloads that means leave out, and claims of all rows with them: told by a number of each.
+//! Workloads left out from means, and from claims over all rows. The selection compares a metric per workload with a
+//! bound.
 
 use crate::error::SpecError;
 use crate::figure::Table;
@@ -8,7 +9,7 @@ use crate::spec::Dimension;
 use std::collections::BTreeSet;
 
 impl Plan {
-    /// There must be workloads to leave out, and each list of them needs a name and a bound.
+    /// Checks that workloads exist to leave out, and that each list has a name and a bound.
     pub(crate) fn check_left_out(&self) -> Result<(), SpecError> {
         let refuse = |reason: String| Err(self.file.misshapen("left_out", reason));
         let has_workloads = self.layout.rows == Dimension::Workload || self.is_mean_of_workloads();
@@ -21,7 +22,7 @@ impl Plan {
         }
     }
 
-    /// Whose numbers tell which workloads are left out: for each list of them every workload.
+    /// Returns the coordinates whose numbers decide the selection: every workload, for each list.
     pub(crate) fn tellers(&self) -> Vec<Coordinate> {
         let mut all = Vec::new();
         for (index, at) in self.left_out_at.iter().enumerate() {
@@ -32,7 +33,7 @@ impl Plan {
         all
     }
 
-    /// The workloads that are left out, by index; `None` where that is not known of one.
+    /// Returns the indices of the workloads left out, or `None` if a deciding number is unknown.
     pub(crate) fn left_out(&self, numbers: &mut Numbers<'_>) -> Option<BTreeSet<usize>> {
         let mut left_out = BTreeSet::new();
         for at in self.tellers() {
@@ -44,7 +45,7 @@ impl Plan {
         Some(left_out)
     }
 
-    /// Which workloads means leave out, and why.
+    /// Describes the workloads left out from means, and the reason.
     pub(crate) fn what_is_left_out(&self, table: &Table) -> String {
         let lists = &self.spec.left_out;
         if lists.is_empty() {
@@ -99,7 +100,8 @@ mod tests {
         Plan::new(file, spec, ScaleChoice::Paper)
     }
 
-    /// The table where so many of the three workloads gave 1, 2 and 6 loads, of which 0, 4 and 5 are remote.
+    /// Returns the table if `finished` points are done, among three workloads with 1, 2 and 6 loads; 0, 4 and 5 remote
+    /// loads respectively.
     fn table(plan: &Plan, finished: usize) -> Table {
         let mut results = Results::new();
         let mut keys: Vec<_> = plan
@@ -107,7 +109,7 @@ mod tests {
             .iter()
             .map(|asked| asked.as_ref().expect("a point").key().clone())
             .collect();
-        // A point that is its own base is asked for twice.
+        // A point that is its own base is requested twice.
         keys.dedup();
         for (key, (loads, inter_gpu_loads)) in keys.into_iter().zip([(1, 0), (2, 4), (6, 5)]) {
             let record = SharingRecord { loads, inter_gpu_loads, ..SharingRecord::default() };

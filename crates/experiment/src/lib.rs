@@ -1,9 +1,9 @@
 //! Experiments as data.
 //!
-//! An experiment is a TOML file: machines × designs × workloads × swept values, what is measured and how it is
-//! normalised, how it is drawn, what the paper states, and what is claimed. [`spec`] is the form of the file,
-//! `schema/experiment.json` the same for editors, `presets` the experiments that ship: a figure or a claim is added
-//! there without touching Rust.
+//! An experiment is a TOML file with machines × designs × workloads × swept values. The file also holds the metrics and
+//! their normalisation, the chart, the paper's published values, and the claims. [`spec`] defines the file format,
+//! `schema/experiment.json` is the format for editors, and `presets` holds the experiments shipped with the program. A
+//! new figure or claim needs no Rust code.
 //!
 //! ```
 //! use tombolo_experiment::{Plan, ScaleChoice, reader::File};
@@ -42,22 +42,23 @@
 //! # Ok::<(), tombolo_experiment::SpecError>(())
 //! ```
 //!
-//! - [`reader`] and [`plan`]: from a file to checked points. `grid`: which points a figure needs, and their numbers.
-//! - [`point`]: what decides a result, and the key it is kept under. [`store`]: the folder of finished results.
-//! - [`campaign`]: the one runner of `compare`, `sweep` and `reproduce`. [`workload`]: programs by name, and traces; `words`:
-//!   how they are written.
-//! - [`ask`]: what a command line asks, as such a file.
-//! - [`readings`]: which claims are of a paper's default reading, and sets of settings for the others.
-//! - `layout`: rows, columns and panels, and what a file leaves to be understood.
-//! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. `left_out`: what means leave out. `compared`:
-//!   which time of runs. [`mechanism`]: directed programs.
-//! - [`explain`]: why designs differ, by class of warp-slot cycles. `stacks`: the same under figures and of claims.
-//! - `evidence`: runs, ranges and remarks behind the numbers of a figure.
-//! - [`study`]: several experiments into one document; `export`: tidy tables, CSV and Parquet; `launches`: kernels
-//!   of a kept result; [`slurm`]: a script for clusters;
-//!   [`shell`]: words of a command line.
+//! - [`reader`] and [`plan`]: from a file to checked points. `grid`: the points needed by a figure, and their numbers.
+//! - [`point`]: inputs that decide a result, and the key used to store the result. [`store`]: the folder with finished
+//!   results.
+//! - [`campaign`]: the common runner for `compare`, `sweep` and `reproduce`. [`workload`]: programs by name, and
+//!   traces; `words`: their spelling.
+//! - [`ask`]: an experiment file built from command-line arguments.
+//! - [`readings`]: claims that belong to a paper's default reading, and sets of settings for alternative readings.
+//! - `layout`: rows, columns and panels, and defaults for absent keys.
+//! - `figure`, `claim`, `repeat`: rows and columns, verdicts, repetitions. `left_out`: workloads left out from means.
+//!   `compared`: the run time to compare. [`mechanism`]: directed programs.
+//! - [`explain`]: reasons for differences between designs, by class of warp-slot cycles. `stacks`: such differences
+//!   under figures and for claims.
+//! - `evidence`: runs, ranges and remarks behind the numbers in a figure.
+//! - [`study`]: several experiments combined into a document; `export`: tidy tables, CSV and Parquet; `launches`:
+//!   kernels in a stored result; [`slurm`]: a script for clusters; [`shell`]: quoting for command lines.
 //!
-//! Not here: how a document is drawn (crate `report`), and what a point does (crate `system`).
+//! Not in this crate: drawing documents (crate `report`), and simulating a point (crate `system`).
 //!
 //! Read [`spec`] next, then [`study`].
 

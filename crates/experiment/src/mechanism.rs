@@ -1,8 +1,8 @@
-//! Mechanisms: directed programs whose bytes, invalidations or evictions are predicted in closed form.
+//! Mechanisms: directed programs with a closed-form prediction for bytes, invalidations or evictions.
 //!
-//! CTA `i` of sixteen runs on module `i` of HMG's machine with one SM a module; the first kernel places pages by
-//! touching them. Boundaries, blocks of host memory and ways to share memory have machines of their own. A claim names a
-//! mechanism; the tests of this crate hold every one to its prediction.
+//! CTA `i` among sixteen runs on module `i` of HMG's machine, with one SM per module. The first kernel places pages by
+//! touching them. Boundaries, host-memory blocks and sharing policies use machines of their own. A claim names a
+//! mechanism; this crate's tests check every mechanism against its prediction.
 
 mod blocks;
 mod boundaries;
@@ -18,14 +18,14 @@ use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::{Mask, Order, Scope};
 
-/// What a directed program gave, and what it had to.
+/// Measured and predicted value of a directed program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Measured {
-    /// In closed form; `None` where the claim itself says what is expected.
+    /// Closed-form prediction; `None` if the claim itself states the expected value.
     pub predicted: Option<f64>,
-    /// By simulation.
+    /// Value from the simulation.
     pub measured: f64,
-    /// Of both; empty for a count or a ratio.
+    /// Unit for both values; empty for a count or a ratio.
     pub unit: &'static str,
 }
 
@@ -41,22 +41,22 @@ impl Measured {
 
 /// A directed program with its prediction.
 pub struct Mechanism {
-    /// What claims call it.
+    /// Name used by claims.
     pub name: &'static str,
     measure: fn() -> Result<Measured, String>,
 }
 
 impl Mechanism {
-    /// Runs it.
+    /// Runs the program.
     ///
     /// # Errors
-    /// The run came to no result: a broken simulator.
+    /// Returns an error if the run gives no result, due to a broken simulator.
     pub fn measure(&self) -> Result<Measured, String> {
         (self.measure)()
     }
 }
 
-/// A directed program under a design with settings, on a machine with one SM a module.
+/// Builds a directed program's run under a design with settings, on a machine with one SM per module.
 fn one_sm(machine: &str, design: &str, settings: &[&str], program: Arc<Directed>) -> Result<RunSpec, String> {
     let mut machine = tombolo_machine::machine(machine).map_err(|error| error.to_string())?;
     let mut designs = [tombolo_design::design(design).map_err(|error| error.to_string())?];
@@ -74,7 +74,7 @@ macro_rules! mechanisms {
     };
 }
 
-/// Every mechanism.
+/// Returns every mechanism.
 pub fn list() -> &'static [Mechanism] {
     mechanisms! {
         "shared-array-crosses-once": shared_array("hmg", 1),
@@ -151,14 +151,14 @@ pub fn list() -> &'static [Mechanism] {
     }
 }
 
-/// Writes of the two modules that share a region falsely.
+/// Writes issued by the two modules with false sharing in a region.
 const WRITES: u64 = 10;
-/// Lines of the shared arrays: any number well below a cache.
+/// Lines in the shared arrays: any number well below the cache capacity.
 const LINES: u64 = 64;
 
 fn machine(settings: &[&str]) -> Result<Arc<MachineConfig>, String> {
     let mut machine = tombolo_machine::machine("hmg-4x4").map_err(|error| error.to_string())?;
-    // Whole-line sectors, so that a line crosses in one message.
+    // Whole-line sectors let a line cross in one message.
     let all = [&["topology.sms_per_module=1", "l1.sector_bytes=128"], settings].concat();
     let none: &mut [Description<_>] = &mut [];
     tombolo_design::apply(&all, &mut machine, none).map_err(|error| error.to_string())?;
@@ -172,7 +172,7 @@ fn simulate(machine: &Arc<MachineConfig>, design: &str, kernels: Vec<Vec<Cta>>) 
         .map_err(|error| error.to_string())
 }
 
-/// A kernel of sixteen CTAs of which those in `active` run one warp each.
+/// Builds a kernel with sixteen CTAs; the CTAs in `active` run one warp each, and the rest are empty.
 fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Warp<'_>)) -> Vec<Cta> {
     let mut ctas = vec![Cta::new(); 16];
     for module in active {
@@ -185,7 +185,7 @@ fn reads(active: impl IntoIterator<Item = usize>, lines: std::ops::Range<u64>) -
     kernel(active, |_, warp| lines.clone().for_each(|line| _ = warp.read([line])))
 }
 
-/// Bytes of memory that GPU 1 received.
+/// Returns the memory bytes received by GPU 1.
 fn received(record: &RunRecord) -> u64 {
     record.links.iter().find(|link| link.name == "gpu1.in").map_or(0, |link| link.data_bytes)
 }
@@ -194,7 +194,7 @@ fn counter(record: &RunRecord, name: &str) -> u64 {
     record.coherence.get(name).copied().unwrap_or(0)
 }
 
-/// An array of GPU 0 that the four modules of GPU 1 read crosses `copies` times.
+/// An array on GPU 0 is read by the four modules of GPU 1, and crosses `copies` times.
 fn shared_array(design: &str, copies: u64) -> Result<Measured, String> {
     let machine = machine(&[])?;
     let record = simulate(&machine, design, vec![reads([0], 0..LINES), reads(4..8, 0..LINES)])?;
@@ -207,22 +207,23 @@ fn shared_store(design: &str) -> Result<RunRecord, String> {
     simulate(&machine(&[])?, design, vec![reads([0], 0..1), reads(0..16, 0..1), store])
 }
 
-/// The flat home tells every module but itself.
+/// The flat home invalidates every module except itself.
 fn flat_store() -> Result<Measured, String> {
     Ok(Measured::count(15, counter(&shared_store("nhcc")?, "invalidations_by_store")))
 }
 
-/// The system home tells M - 1 modules and N - 1 GPUs.
+/// The system home sends invalidations to M - 1 modules and N - 1 GPUs.
 fn system_home() -> Result<Measured, String> {
     Ok(Measured::count(3 + 3, counter(&shared_store("hmg")?, "invalidations_by_store")))
 }
 
-/// Each of N - 1 GPU homes tells M - 1 modules.
+/// Each of the N - 1 GPU homes sends invalidations to M - 1 modules.
 fn gpu_homes() -> Result<Measured, String> {
     Ok(Measured::count(3 * 3, counter(&shared_store("hmg")?, "invalidations_forwarded")))
 }
 
-/// Two modules take turns to read and write lines of one region, each its own: all writes but the first invalidate.
+/// Two modules alternate reads and writes within a region, each to its own line: all writes except the first
+/// invalidate.
 fn false_sharing(design: &str, predicted: u64) -> Result<Measured, String> {
     let mut kernels = vec![reads([0], 0..8)];
     kernels.extend((0..WRITES as usize).map(|turn| {
@@ -232,10 +233,11 @@ fn false_sharing(design: &str, predicted: u64) -> Result<Measured, String> {
     Ok(Measured::count(predicted, counter(&record, "invalidations_by_store")))
 }
 
-/// Time under HMG over time under hierarchical software coherence: a module reads one line of each region again and
-/// again, more lines than its L1 and fewer than its L2 holds, while a module of another GPU writes the line beside.
+/// Time under HMG relative to the time under hierarchical software coherence. A module repeatedly reads one line in
+/// each region. The lines exceed its L1 and fit in its L2. Meanwhile, a module on a different GPU writes the adjacent
+/// line.
 fn false_sharing_time() -> Result<Measured, String> {
-    /// Regions: twice as many lines as an L1 of 128 KB holds.
+    /// Number of regions: twice the lines in an L1 with 128 KB.
     const REGIONS: u64 = 2048;
     /// Rounds: after the first, software coherence reads from the L2.
     const ROUNDS: u64 = 4;
@@ -252,8 +254,8 @@ fn false_sharing_time() -> Result<Measured, String> {
     Ok(Measured { predicted: None, measured: ratio, unit: "" })
 }
 
-/// A release after stores to data of the own GPU asks the twelve modules of other GPUs `rounds` times to drain their
-/// invalidations; each answers. Nothing else crosses.
+/// A release after stores to local data sends `rounds` drain requests to each of the twelve modules on remote GPUs, and
+/// each module replies. No further traffic crosses.
 fn release(design: &str, scope: Scope, rounds: u64) -> Result<Measured, String> {
     let machine = machine(&[])?;
     let release = kernel([1], |_, warp| {
@@ -265,11 +267,11 @@ fn release(design: &str, scope: Scope, rounds: u64) -> Result<Measured, String> 
     Ok(Measured::bytes(rounds * 12 * 2 * message, record.inter_gpu_bytes))
 }
 
-/// A directory of sixteen entries replaces one for each four lines beyond sixty-four.
+/// A directory with sixteen entries replaces one entry for each four lines beyond sixty-four.
 fn directory(lines: u64, predicted: u64) -> Result<Measured, String> {
     let machine = machine(&["l2.slices=1", "directory.entries=16", "directory.ways=16"])?;
     let record = simulate(&machine, "hmg", vec![reads([0], 0..lines), reads([1], 0..lines)])?;
-    // One sharer each, which drops four lines.
+    // Each entry has a single sharer, which invalidates four lines.
     let told = counter(&record, "invalidations_by_eviction");
     let dropped = counter(&record, "lines_invalidated_by_eviction");
     if (told, dropped) != (predicted, 4 * predicted) {
@@ -278,7 +280,7 @@ fn directory(lines: u64, predicted: u64) -> Result<Measured, String> {
     Ok(Measured::count(predicted, counter(&record, "directory_evictions")))
 }
 
-/// An array of GPU 0 that three kernels of GPU 1 read crosses `fetched` times.
+/// An array on GPU 0 is read by three kernels on GPU 1, and crosses `fetched` times.
 fn kernels(design: &str, fetched: u64) -> Result<Measured, String> {
     let machine = machine(&[])?;
     let mut kernels = vec![reads([0], 0..LINES)];

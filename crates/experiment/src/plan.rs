@@ -1,4 +1,4 @@
-//! An experiment resolved: machines, designs, workloads and steps found, every name in it checked.
+//! A resolved experiment: machines, designs, workloads and steps are looked up, and every name is checked.
 
 use crate::error::SpecError;
 use crate::grid::Inputs;
@@ -20,17 +20,18 @@ use tombolo_machine::error::near;
 use tombolo_machine::{ConfigError, Description, MachineConfig, Scale};
 use tombolo_system::TimeChoice;
 
-/// Most combinations of steps of all axes. Source: assumed, a hundred times what anybody would wait for.
+/// Maximum number of step combinations over all axes. Source: assumed, a hundred times more than anybody would wait
+/// for.
 const MOST_STEPS: usize = 100_000;
 
-/// The scale that a user asks for.
+/// Scale requested by the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaleChoice {
-    /// Each experiment's own.
+    /// The default scale of each experiment.
     Quick,
-    /// The paper's: 1.
+    /// The paper's scale: 1.
     Paper,
-    /// This one for all.
+    /// A fixed scale for all experiments.
     Fixed(Scale),
 }
 
@@ -44,19 +45,19 @@ impl std::fmt::Display for ScaleChoice {
     }
 }
 
-/// A machine or a design by its name in the file.
+/// A machine or a design, with its name in the file.
 pub(crate) struct Named<T> {
     pub(crate) name: String,
-    /// Where it is named first.
+    /// First place in the file with this name.
     written: Text,
     pub(crate) description: Description<T>,
 }
 
-/// A combination of steps of all axes.
+/// A combination of steps, with one step per axis.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PlannedStep {
     pub(crate) label: String,
-    /// Another machine or design than the figure's, by index.
+    /// Index of a machine or design that replaces the figure's own.
     pub(crate) machine: Option<usize>,
     pub(crate) design: Option<usize>,
     pub(crate) set: Vec<String>,
@@ -67,19 +68,20 @@ pub(crate) struct PlannedStep {
 pub(crate) struct PlannedWorkload {
     pub(crate) label: String,
     pub(crate) choice: Arc<WorkloadChoice>,
-    /// With the parameters of scale 1, where those of this run are others.
+    /// The workload with the parameters for scale 1, if this run uses different parameters.
     pub(crate) whole: Option<Arc<WorkloadChoice>>,
-    /// With the second parameters of quick scale, where this run is of that scale and has them.
+    /// The workload with the second parameters for quick scale, if this run has quick scale and second parameters
+    /// exist.
     pub(crate) second: Option<Arc<WorkloadChoice>>,
     pub(crate) scale: Scale,
-    /// Why at this scale and with these parameters.
+    /// Reason for this scale and these parameters.
     pub(crate) reason: String,
-    /// By what share its speed-ups may differ from those of larger scales; none where nobody measured it.
+    /// Relative difference between its speed-ups at this scale and at larger scales; `None` if not measured.
     pub(crate) error: Option<f64>,
 }
 
 impl PlannedWorkload {
-    /// The workload with these inputs; `None` where it has no others than its own.
+    /// Returns the workload with the given inputs, or `None` if the workload has only its own inputs.
     pub(crate) fn inputs(&self, inputs: Inputs) -> Option<&Arc<WorkloadChoice>> {
         match inputs {
             Inputs::Own => None,
@@ -89,59 +91,59 @@ impl PlannedWorkload {
     }
 }
 
-/// A point beside that of a value, by index; `None` is as in the value's own.
+/// Baseline point relative to a value's point, by index; `None` keeps the value's own choice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PlannedBaseline {
     pub(crate) machine: Option<usize>,
     pub(crate) design: Option<usize>,
-    /// Outer: whether another step than the value's own. Inner: none, or which.
+    /// Outer: `Some` if a step differs from the value's own. Inner: the step index, or `None` for no step.
     pub(crate) step: Option<Option<usize>>,
 }
 
-/// Where a metric's numbers come from.
+/// Source of a metric's numbers.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
-    /// The machine alone.
+    /// Computed from the machine alone.
     Hardware,
-    /// Results of a pass.
+    /// Read from the results of a pass.
     Results(Pass),
 }
 
-/// An experiment, resolved.
+/// A resolved experiment.
 pub struct Plan {
-    /// As read, and where it is silent, what that means.
+    /// The experiment from the file, with defaults filled in.
     pub spec: Experiment,
-    /// Rows, columns and panels of its figures.
+    /// Rows, columns and panels of the figures.
     pub(crate) layout: Layout,
     pub(crate) file: File,
     pub(crate) choice: ScaleChoice,
-    /// The scale that was asked for, which machines round.
+    /// Requested scale, before rounding to whole SMs.
     pub(crate) asked: ScaleChoice,
-    /// Whether it is one of a paper's that ship, and not a user's own.
+    /// True for a shipped experiment of a paper, false for a user's own.
     pub(crate) ships: bool,
-    /// Which time of runs is compared.
+    /// Run time that comparisons use.
     pub(crate) time: TimeChoice,
-    /// Time that the paper's readings, or the set of them that is asked for, compare.
+    /// Time compared by the paper's default readings, or by the requested set of readings.
     pub(crate) default_time: TimeChoice,
-    /// Name of the set of readings that is applied; empty for the paper's default.
+    /// Name of the applied set of readings; empty for the paper's default.
     pub(crate) readings: String,
-    /// Whether runs that give times alone are sampled.
+    /// True if runs that only provide times are sampled.
     pub(crate) sampled: bool,
-    /// Those of the file, then those of steps and baselines beside them.
+    /// Machines from the file, followed by machines used only in steps and baselines.
     pub(crate) machines: Vec<Named<MachineConfig>>,
-    /// As `machines`.
+    /// Designs, ordered like `machines`.
     pub(crate) designs: Vec<Named<DesignConfig>>,
     pub(crate) steps: Vec<PlannedStep>,
     pub(crate) workloads: Vec<PlannedWorkload>,
-    /// What the paper states of the workloads of the suite.
+    /// The paper's statements about the workloads in the suite.
     pub(crate) stated: Vec<StatedWorkload>,
-    /// Of each metric of the figure, then of what is left out.
+    /// Baseline per metric in the figure, followed by the metrics for left-out workloads.
     pub(crate) baselines: Vec<PlannedBaseline>,
-    /// As `baselines`.
+    /// Number source per metric, ordered like `baselines`.
     pub(crate) origins: Vec<Origin>,
-    /// Where the number that tells what is left out is taken, as in the file.
+    /// Points whose numbers decide the left-out workloads, in file order.
     pub(crate) left_out_at: Vec<PlannedBaseline>,
-    /// Machines and designs of the points built so far.
+    /// Machines and designs of the points built up to now.
     pub(crate) systems: Systems,
 }
 
@@ -149,7 +151,7 @@ impl Plan {
     /// Reads the experiment at `path`.
     ///
     /// # Errors
-    /// The file cannot be read, or has something that does not exist or does not fit.
+    /// Returns an error if the file cannot be read, or contains an unknown name or an unsuitable value.
     pub fn open(path: &Path, choice: ScaleChoice) -> Result<Plan, SpecError> {
         let file = File::open(path)?;
         let spec = file.read()?;
@@ -159,7 +161,7 @@ impl Plan {
     /// Resolves an experiment at a scale.
     ///
     /// # Errors
-    /// It names something that does not exist or does not fit.
+    /// Returns an error if the experiment contains an unknown name or an unsuitable value.
     pub fn new(file: File, spec: Experiment, choice: ScaleChoice) -> Result<Plan, SpecError> {
         let spec = completed(&file, spec)?;
         let machines = described(&file, "machines", &spec.machines, tombolo_machine::machine)?;
@@ -208,7 +210,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Labels of what rows or columns may be, in order.
+    /// Returns the labels along a dimension, in order.
     pub(crate) fn labels(&self, dimension: Dimension) -> Vec<String> {
         match dimension {
             Dimension::Workload => self.workloads.iter().map(|one| one.label.clone()).collect(),
@@ -220,23 +222,23 @@ impl Plan {
         }
     }
 
-    /// A metric of the figure, or of what is left out behind them.
+    /// Returns a metric by index: first the figure's metrics, then the metrics for left-out workloads.
     pub(crate) fn metric(&self, index: usize) -> &Metric {
         let own = &self.spec.metric;
         own.get(index).unwrap_or_else(|| &self.spec.left_out[index - own.len()].metric)
     }
 
-    /// Whether anything runs: what machines alone say is computed, at scale 1.
+    /// True if the experiment simulates anything. Metrics computed from the machine alone need no run, and use scale 1.
     pub(crate) fn is_run(&self) -> bool {
         self.origins.iter().any(|origin| matches!(origin, Origin::Results(_)))
     }
 
-    /// Whether every cell is a mean over workloads.
+    /// True if every cell is a mean over workloads.
     pub(crate) fn is_mean_of_workloads(&self) -> bool {
         self.spec.mean.is_some() && !self.layout.shown().any(|shown| shown == Dimension::Workload)
     }
 
-    /// Whether a machine or a design of this experiment reads `setting`.
+    /// True if a machine or a design in this experiment reads `setting`.
     pub(crate) fn reads(&self, setting: &str) -> bool {
         let path = setting.split('=').next().unwrap_or_default().trim();
         let mut designs: Vec<_> = self.designs.iter().map(|design| design.description.clone()).collect();
@@ -252,8 +254,8 @@ impl Plan {
         self.spec.set.iter().chain(of_steps).try_for_each(|setting| self.check_setting("set", setting.get(), setting))
     }
 
-    /// An error where `setting`, which stands for `written`, names nothing of a machine or a design, or a value that its
-    /// key cannot take. One that does not fit beside the others fails at its point.
+    /// Returns an error if `setting` names no key in a machine or design, or if its key cannot take the value.
+    /// `written` is the place in the file. A setting that contradicts different settings fails later, at its point.
     fn check_setting(&self, key: &'static str, setting: &str, written: &Text) -> Result<(), SpecError> {
         let refuse = |error: ConfigError| self.file.refuse(key, written, error.to_string());
         for machine in &self.machines {
@@ -268,7 +270,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Every machine must be as described at every scale before steps change it.
+    /// Checks every machine at every scale in use, before steps change the machine.
     fn check_scales(&self) -> Result<(), SpecError> {
         for named in &self.machines {
             let written = &named.written;
@@ -320,7 +322,7 @@ impl Plan {
         self.point_beside(to, ["metric.to.machine", "metric.to.design", "metric.to.step"])
     }
 
-    /// A point by index. `keys` are those of its machine, its design and its step.
+    /// Resolves a baseline to indices. `keys` are the key names for its machine, design and step.
     fn point_beside(&mut self, point: Baseline, keys: [&'static str; 3]) -> Result<PlannedBaseline, SpecError> {
         let machine = point.machine.map(|name| self.machine(keys[0], &name)).transpose()?;
         let step = match point.step {
@@ -332,7 +334,7 @@ impl Plan {
         Ok(PlannedBaseline { machine, design, step })
     }
 
-    /// The index of a machine, which may be beside those of the file.
+    /// Returns the index of a machine, and adds the machine if the file's list lacks it.
     fn machine(&mut self, key: &'static str, name: &Text) -> Result<usize, SpecError> {
         if let Some(index) = self.machines.iter().position(|machine| machine.name == name.get()) {
             return Ok(index);
@@ -341,7 +343,7 @@ impl Plan {
         Ok(self.machines.len() - 1)
     }
 
-    /// The index of a design, which may be beside those of the file.
+    /// Returns the index of a design, and adds the design if the file's list lacks it.
     fn design(&mut self, key: &'static str, name: &Text) -> Result<usize, SpecError> {
         if let Some(index) = self.designs.iter().position(|design| design.name == name.get()) {
             return Ok(index);
@@ -350,7 +352,7 @@ impl Plan {
         Ok(self.designs.len() - 1)
     }
 
-    /// Every combination of steps: one without settings where there is no axis.
+    /// Returns every combination of steps; a single step without settings if there is no axis.
     fn all_steps(&mut self) -> Result<Vec<PlannedStep>, SpecError> {
         let mut steps = vec![PlannedStep::default()];
         for axis in self.spec.axis.clone() {
@@ -368,7 +370,7 @@ impl Plan {
         Ok(steps)
     }
 
-    /// A step of further axes after those of earlier ones.
+    /// Joins a step from the next axis to the combined step from earlier axes.
     fn joined(&mut self, before: &PlannedStep, next: &Step) -> Result<PlannedStep, SpecError> {
         let gap = if before.label.is_empty() { "" } else { ", " };
         let machine = next.machine.as_ref().map(|name| self.machine("axis.step.machine", name)).transpose()?;
@@ -390,7 +392,7 @@ impl Plan {
             .ok_or_else(|| self.file.refuse(key, label, told("it is not there", label.get(), &labels)))
     }
 
-    /// Every list that cells are taken from must hold something, and all axes together not too much.
+    /// Checks that every list used for cells is non-empty, and that the axes have at most [`MOST_STEPS`] combinations.
     fn check_lists(&self) -> Result<(), SpecError> {
         let spec = &self.spec;
         let steps = |axis: &Axis| axis.step.len();
@@ -430,7 +432,7 @@ impl Plan {
     }
 }
 
-/// `reason`, what looks alike, and all there is.
+/// Appends similar names and all known names to `reason`.
 pub(crate) fn told(reason: &str, name: &str, known: &[String]) -> String {
     let hint = crate::error::suggestion(&near(name, known.iter().map(String::as_str)));
     format!("{reason}{hint}; there are {}", known.join(", "))
@@ -449,7 +451,8 @@ fn described<T>(
     names.iter().map(one).collect()
 }
 
-/// What the paper states of the workloads of the suite; nothing where there is none, or one that does not ship.
+/// Returns the paper's statements about the suite's workloads; empty without a suite, or for a suite that does not
+/// ship.
 fn stated(spec: &Experiment) -> Vec<StatedWorkload> {
     let suite = spec.suite.as_ref().and_then(|name| preset::suite(name.get()).ok());
     suite.map(|(_, suite)| suite.stated).unwrap_or_default()
@@ -464,8 +467,8 @@ fn scale(file: &File, key: &'static str, text: &Text) -> Result<Scale, SpecError
     text.get().parse().map_err(|error: ConfigError| file.refuse(key, text, error.to_string()))
 }
 
-/// A scale that was asked for, or the nearest at which modules of all `machines` keep whole SMs. A machine that is not as it
-/// must be is refused later.
+/// Returns the requested scale, or the nearest scale that leaves the modules of all `machines` with whole SMs. An
+/// invalid machine is ignored and refused later.
 fn with_whole_sms(choice: ScaleChoice, machines: &[Named<MachineConfig>]) -> ScaleChoice {
     let ScaleChoice::Fixed(scale) = choice else { return choice };
     let checked = machines.iter().filter_map(|named| named.description.check().ok());
@@ -521,7 +524,7 @@ fn of_suite(
 ) -> Result<PlannedWorkload, SpecError> {
     let own = scale(file, "scale", &one.scale)?;
     let label = one.label.clone().unwrap_or_else(|| one.workload.get().to_owned());
-    // Written parameters are checked at every scale, though only the quick one has them.
+    // Parameters written in the file are checked at every scale, although only quick scale uses them.
     let planned = |text, word: &str| {
         let word = with_inputs(word, inputs, &label);
         workload(file, text, &word, Some(label.clone()), (own, seed))
@@ -541,7 +544,7 @@ fn of_suite(
     })
 }
 
-/// The workloads of the suite called `name` as a search of their scales wants them.
+/// Returns the workloads in the suite called `name`, prepared for a search over their scales.
 pub(crate) fn wanted(name: &str) -> Result<Vec<Wanted>, SpecError> {
     let (file, suite) = preset::suite(name)?;
     let one = |one: &SuiteWorkload| {
@@ -552,20 +555,20 @@ pub(crate) fn wanted(name: &str) -> Result<Vec<Wanted>, SpecError> {
     suite.workload.iter().map(one).collect()
 }
 
-/// A workload's word with `more` parameters, which replace those of the same name.
+/// Returns the workload's word with `more` parameters added, which replace parameters with equal names.
 pub(crate) fn replaced(word: &str, more: &str) -> String {
     let name = |part: &str| part.split('=').next().unwrap_or_default().trim().to_owned();
     let kept = word.split(',').filter(|part| more.split(',').all(|new| name(new) != name(part)));
     kept.chain(more.split(',')).collect::<Vec<_>>().join(",")
 }
 
-/// A workload's word with the `inputs` of its label.
+/// Returns the workload's word with the `inputs` given for its label.
 fn with_inputs(word: &str, inputs: &[WorkloadInputs], label: &str) -> String {
     let of_it = inputs.iter().filter(|one| one.workload.get() == label);
     of_it.fold(word.to_owned(), |word, one| replaced(&word, one.parameters.get()))
 }
 
-/// Where the paper states something of its workloads, each has a label that is among them.
+/// Returns an error if the paper has statements about its workloads and this workload's label is not among them.
 fn refuse_unstated(file: &File, one: &SuiteWorkload, stated: &[StatedWorkload]) -> Result<(), SpecError> {
     let label = one.label.as_deref().unwrap_or(one.workload.get());
     if stated.is_empty() || stated.iter().any(|known| known.label == label) {
@@ -575,7 +578,7 @@ fn refuse_unstated(file: &File, one: &SuiteWorkload, stated: &[StatedWorkload]) 
     Err(file.refuse("workload.label", &one.workload, told("the paper states nothing of it", label, &known)))
 }
 
-/// The workload called `word`, which stands at `text`.
+/// Builds the workload called `word`, located at `text` in the file.
 fn workload(
     file: &File,
     text: &Text,

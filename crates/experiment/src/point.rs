@@ -1,4 +1,4 @@
-//! A point: one machine, one design, one workload, and the key under which its result is kept.
+//! A point: a machine, a design and a workload, with the key used to store its result.
 
 use crate::error::PointError;
 use crate::point_result::Pass;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 
-/// Hash of the sources that decide what a point gives. Changes with any of them, by itself.
+/// Hash over the sources that decide a point's result. Changes automatically with any of the sources.
 pub const MODEL_VERSION: &str = env!("TOMBOLO_MODEL_VERSION");
 
-/// Name of a result: a hash of everything that decides it.
+/// Name of a result: a hash over everything that decides the result.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Key(String);
 
@@ -23,65 +23,65 @@ impl fmt::Display for Key {
     }
 }
 
-/// Everything that decides a result. Names and descriptions of machine and design decide none.
+/// Everything that decides a result. Names and descriptions of machine and design are excluded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Identity {
-    /// [`MODEL_VERSION`].
+    /// Equal to [`MODEL_VERSION`].
     pub model: String,
-    /// What is done.
+    /// Pass over the point.
     pub pass: Pass,
-    /// The machine, scaled, every value resolved.
+    /// The scaled machine, with every value resolved.
     pub machine: Value,
-    /// The design, every value resolved.
+    /// The design, with every value resolved.
     pub design: Value,
-    /// The workload.
+    /// Workload name.
     pub workload: String,
-    /// All its parameters in order, given or not; of a file, a hash of what it holds.
+    /// All parameters in order, explicit or default; a file is represented by a hash over its contents.
     pub parameters: Vec<(String, String)>,
-    /// Scale of its input.
+    /// Scale of the input.
     pub scale: String,
-    /// Seed of its input.
+    /// Seed of the input.
     pub seed: u64,
-    /// Whether a sample of its launches runs, where one applies.
+    /// True if a sample of the launches runs, where sampling applies.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sampled: bool,
 }
 
-/// A point that nobody samples keeps the key that it had before any could be.
+/// Lets serialisation skip the flag, which keeps the keys of unsampled points unchanged.
 fn is_false(flag: &bool) -> bool {
     !flag
 }
 
 impl Identity {
-    /// The key of this.
+    /// Returns the key of this identity.
     pub fn key(&self) -> Key {
         let text = serde_json::to_vec(self).expect("its keys are strings");
         Key(blake3::hash(&text).to_hex().to_string())
     }
 }
 
-/// One machine, one design, one workload.
+/// A machine, a design and a workload.
 #[derive(Clone)]
 pub struct Point {
-    /// The machine, scaled.
+    /// The scaled machine.
     pub machine: Arc<MachineConfig>,
     /// The design.
     pub design: Arc<DesignConfig>,
     /// The workload, with its parameters and seed.
     pub workload: Arc<WorkloadChoice>,
-    /// What is done.
+    /// Pass over the point.
     pub pass: Pass,
-    /// What was set on machine and design, for people.
+    /// Settings applied to machine and design, for people.
     pub settings: Vec<String>,
     identity: Arc<Identity>,
     key: Key,
 }
 
 impl Point {
-    /// A point; the input is scaled as the machine is.
+    /// Creates a point; the input has the scale of the machine.
     ///
     /// # Errors
-    /// The workload does not take its parameters, or one names a file that cannot be read.
+    /// Returns an error if the workload does not accept its parameters, or if a parameter names an unreadable file.
     pub fn new(
         machine: Arc<MachineConfig>,
         design: Arc<DesignConfig>,
@@ -105,7 +105,8 @@ impl Point {
         Ok(Point { machine, design, workload, pass, settings, identity: Arc::new(identity), key })
     }
 
-    /// The same, whose simulation is of a sample where one applies. Other passes stay: they walk all streams.
+    /// Returns the point with a sampled simulation, where sampling applies. Different passes are unchanged, because
+    /// they walk all streams.
     #[must_use]
     pub fn sampled(self) -> Point {
         if self.pass != Pass::Simulation {
@@ -115,27 +116,27 @@ impl Point {
         Point { key: identity.key(), identity: Arc::new(identity), ..self }
     }
 
-    /// Whether a sample of its launches runs, where one applies.
+    /// True if a sample of the launches runs, where sampling applies.
     pub fn is_sampled(&self) -> bool {
         self.identity.sampled
     }
 
-    /// The key of its result.
+    /// Returns the key of the result.
     pub fn key(&self) -> &Key {
         &self.key
     }
 
-    /// What decides its result.
+    /// Returns the identity that decides the result.
     pub fn identity(&self) -> &Identity {
         &self.identity
     }
 
-    /// For what its workload is recorded.
+    /// Returns the target that the workload is recorded for.
     pub fn target(&self) -> Target {
         Target::of(&self.machine)
     }
 
-    /// Name of its recording: points of the same one share it.
+    /// Returns the name of the recording. Points with equal names share a recording.
     pub fn recording(&self) -> String {
         let Identity { workload, parameters, scale, seed, .. } = &*self.identity;
         let parameters: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -145,7 +146,7 @@ impl Point {
         format!("{workload},{} at {scale}, seed {seed}, lines of {line} B, {width} lanes{cut}", parameters.join(","))
     }
 
-    /// Name of what it costs time for: its recording, on a machine under a design.
+    /// Returns the name used to record run times: the recording, the machine and the design.
     pub(crate) fn run(&self) -> String {
         let mut name = format!("{} on {} under {}", self.recording(), self.machine.name, self.design.name);
         if !self.settings.is_empty() {
@@ -157,7 +158,7 @@ impl Point {
         name
     }
 
-    /// What it is, for people.
+    /// Returns a label for people.
     pub fn label(&self) -> String {
         let mut label = format!("{} on {} under {}", self.workload.label, self.machine.name, self.design.name);
         if !self.settings.is_empty() {
@@ -167,7 +168,7 @@ impl Point {
     }
 }
 
-/// A description without what decides nothing.
+/// Serialises a description without the fields that do not affect results.
 fn nameless(described: &impl Serialize) -> Value {
     let mut value = serde_json::to_value(described).expect("its keys are strings");
     if let Some(fields) = value.as_object_mut() {

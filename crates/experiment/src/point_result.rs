@@ -1,4 +1,4 @@
-//! What a point gives, and its counters by path.
+//! Result of a point, and its counters by path.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -11,22 +11,22 @@ use tombolo_system::host::{BlocksRecord, PhasesRecord};
 use tombolo_system::sharing::SharingRecord;
 use tombolo_system::stalls::StallRecord;
 
-/// How a point is worked on.
+/// Kind of work done for a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Pass {
-    /// By simulating it.
+    /// Simulates the point.
     #[serde(rename = "simulation")]
     Simulation,
-    /// By counting shared lines in its streams.
+    /// Counts shared lines in the streams.
     #[serde(rename = "sharing")]
     Sharing,
-    /// By counting lines of arrays in its streams.
+    /// Counts array lines in the streams.
     #[serde(rename = "arrays")]
     Arrays,
 }
 
 impl Pass {
-    /// The word in a file.
+    /// Returns the pass name used in files.
     pub fn word(self) -> &'static str {
         match self {
             Pass::Simulation => "simulation",
@@ -36,33 +36,33 @@ impl Pass {
     }
 }
 
-/// The result of a point.
+/// Result of a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PointResult {
-    /// Of a simulation.
+    /// Result of a simulation.
     #[serde(rename = "simulation")]
     Simulation(Box<RunRecord>),
-    /// Of the sharing pass.
+    /// Result of the sharing pass.
     #[serde(rename = "sharing")]
     Sharing(SharingRecord),
-    /// Of the pass of arrays.
+    /// Result of the array pass.
     #[serde(rename = "arrays")]
     Arrays(ArraysRecord),
 }
 
-/// A counter, or a word such as a digest.
+/// A counter, or a word, for example a digest.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Counter {
     /// A count.
     Whole(u64),
-    /// A measure.
+    /// A measured value.
     Real(f64),
     /// A word.
     Word(String),
 }
 
 impl Counter {
-    /// Its number; `None` of a word.
+    /// Returns the numeric value, or `None` for a word.
     pub fn number(&self) -> Option<f64> {
         match self {
             Counter::Whole(count) => Some(*count as f64),
@@ -72,13 +72,13 @@ impl Counter {
     }
 }
 
-/// Path of what is computed from the machine alone.
+/// Path prefix for values computed from the machine alone.
 pub(crate) const HARDWARE: &str = "hardware.";
 
-/// A list of a record whose members only a machine says.
+/// A list in a record whose members depend on the machine.
 struct Members {
     path: &'static str,
-    /// Names: a number stands between the two words.
+    /// Name patterns: the member's number appears between the two words.
     names: &'static [(&'static str, &'static str)],
     counters: &'static [&'static str],
 }
@@ -109,21 +109,21 @@ const MEMBERS: [Members; 5] = [
     Members { path: "modules.", names: &[("module", ".stalls")], counters: StallRecord::NAMES },
 ];
 
-/// Fields of a record that are no counters: of the host, for people, or a history.
+/// Record fields that are not counters: host data, notes for people, or histories.
 const NO_COUNTERS: [&str; 4] = ["host", "notes", "check", "local_ways"];
 
-/// Pages by how many GPUs hold them: below it stands a number.
+/// Path prefix for pages by number of subscribing GPUs; the number follows.
 const SUBSCRIBERS: &str = "publication.subscribers.";
-/// Most GPUs of the machine of a paper. Source: GPS, section 7.3.
+/// Maximum number of GPUs in a paper's machine. Source: GPS, section 7.3.
 const MOST_SUBSCRIBERS: usize = 16;
 
-/// Paths of pages by their subscribers, on so many GPUs.
+/// Returns the paths for page counts by number of subscribers, on `gpus` GPUs.
 fn subscribers(gpus: usize) -> impl Iterator<Item = String> {
     (1..=gpus).map(|count| format!("{SUBSCRIBERS}{count}"))
 }
 
 impl PointResult {
-    /// Every counter that is equal on every host, by path: `l2.hits`, `links.gpu0.out.bytes`.
+    /// Returns every host-independent counter by path, for example `l2.hits` or `links.gpu0.out.bytes`.
     pub fn counters(&self) -> BTreeMap<String, Counter> {
         let mut counters = BTreeMap::new();
         match self {
@@ -132,7 +132,7 @@ impl PointResult {
                 let fields = value.as_object().expect("a record is an object");
                 let simulated = fields.iter().filter(|(name, _)| !NO_COUNTERS.contains(&name.as_str()));
                 simulated.for_each(|(name, value)| flatten(name, value, &mut counters));
-                // Only counts that there are stand in a record.
+                // A record holds nonzero counts only; absent paths are added with zero.
                 if record.publication.is_some() {
                     let absent = |path| _ = counters.entry(path).or_insert(Counter::Whole(0));
                     subscribers(record.gpus.len()).for_each(absent);
@@ -148,7 +148,7 @@ impl PointResult {
         counters
     }
 
-    /// What a run that was simulated noted.
+    /// Returns the notes of a simulated run.
     pub fn notes(&self) -> &[String] {
         match self {
             PointResult::Simulation(record) => &record.notes,
@@ -157,7 +157,7 @@ impl PointResult {
     }
 }
 
-/// The numbers and words of a record by path, such as `stalls.issue`.
+/// Returns the numbers and words in a record by path, for example `stalls.issue`.
 pub(crate) fn fields(record: &impl Serialize) -> BTreeMap<String, Counter> {
     let mut counters = BTreeMap::new();
     let value = serde_json::to_value(record).expect("its keys are strings");
@@ -187,7 +187,7 @@ fn flatten(path: &str, value: &Value, into: &mut BTreeMap<String, Counter>) {
 }
 
 impl Members {
-    /// Whether `path` is a counter of a member.
+    /// True if `path` is a counter of a member.
     fn has(&self, path: &str) -> bool {
         let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
         let named = |member: &str| {
@@ -198,7 +198,7 @@ impl Members {
         parts.is_some_and(|(member, counter)| named(member) && self.counters.contains(&counter))
     }
 
-    /// Every counter, with N for the number of a member.
+    /// Returns every counter path, with N in place of a member's number.
     fn paths(&self) -> impl Iterator<Item = String> {
         let path = self.path;
         let names = self.names.iter().flat_map(|name| self.counters.iter().map(move |counter| (name, counter)));
@@ -206,7 +206,8 @@ impl Members {
     }
 }
 
-/// The pass that counts `path`; an error lists the paths there are, those of links and GPUs with N for their number.
+/// Returns the pass that counts `path`. The error lists all known paths; paths with links and GPUs have N in place of a
+/// number.
 pub(crate) fn pass_of(path: &str) -> Result<Pass, Vec<String>> {
     if MEMBERS.iter().any(|members| members.has(path)) {
         return Ok(Pass::Simulation);
@@ -226,7 +227,7 @@ pub(crate) fn pass_of(path: &str) -> Result<Pass, Vec<String>> {
     Err(run.into_iter().chain(sharing.into_keys()).chain(arrays.into_keys()).chain(of_members).collect())
 }
 
-/// Paths of the numbers of a run's record.
+/// Returns the paths of all numbers in a run's record.
 fn run_paths() -> Vec<String> {
     let named = |names: Vec<(&'static str, u64)>| names.into_iter().map(|(name, _)| (name.to_owned(), 0)).collect();
     let record = RunRecord {

@@ -1,5 +1,5 @@
-//! The papers, experiments and suites that ship: files below `presets`, embedded in the program. Adding one is adding
-//! a file.
+//! Papers, experiments and suites shipped with the program: files below `presets`, embedded in the binary. Adding an
+//! experiment is adding a file.
 
 use crate::error::SpecError;
 use crate::plan::replaced;
@@ -9,22 +9,22 @@ use crate::spec::{Experiment, Paper, Reading, Readings, Suite, SuiteWorkload};
 use tombolo_machine::error::near;
 use tombolo_report::document::AT;
 
-/// A file that ships.
+/// A shipped file.
 struct Preset {
-    /// Its folder: a paper, or `suites`.
+    /// Folder name: a paper, or `suites`.
     group: &'static str,
-    /// Its name without ending.
+    /// File name without extension.
     name: &'static str,
     text: &'static str,
 }
 
 static PRESETS: &[Preset] = include!(concat!(env!("OUT_DIR"), "/presets.rs"));
 
-/// The file of a paper's folder that tells of the paper.
+/// File in a paper's folder with the paper's description.
 const ABOUT: &str = "paper";
-/// The folder of suites.
+/// Folder with suites.
 const SUITES: &str = "suites";
-/// The folder of readings, a file for each paper.
+/// Folder with readings, one file per paper.
 const READINGS: &str = "readings";
 
 impl Preset {
@@ -33,29 +33,29 @@ impl Preset {
     }
 }
 
-/// A line of a list.
+/// A line in a list.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Listed {
-    /// `hmg`, `hmg@each-way` or `hmg/figure-8`.
+    /// Name, for example `hmg`, `hmg@each-way` or `hmg/figure-8`.
     pub name: String,
-    /// One line.
+    /// Description on a single line.
     pub description: String,
 }
 
-/// Papers with experiments that ship, in order of name.
+/// Returns the papers with shipped experiments, sorted by name.
 pub fn papers() -> Vec<&'static str> {
     PRESETS.iter().filter(|preset| preset.name == ABOUT).map(|preset| preset.group).collect()
 }
 
-/// Suites of workloads that ship, in order of name.
+/// Returns the shipped workload suites, sorted by name.
 pub fn suites() -> Vec<&'static str> {
     PRESETS.iter().filter(|preset| preset.group == SUITES).map(|preset| preset.name).collect()
 }
 
-/// What ships of `paper`: what is told of it, and its experiments in the order of the paper.
+/// Returns the shipped files for `paper`: its description, and its experiments in the order of the paper.
 ///
 /// # Errors
-/// No such paper ships, or a file of it is wrong, which a test excludes.
+/// Returns an error if no such paper ships, or if a shipped file is invalid, which a test excludes.
 pub fn paper(name: &str) -> Result<(Paper, Vec<(File, Experiment)>), SpecError> {
     let about = PRESETS.iter().find(|preset| preset.group == name && preset.name == ABOUT);
     let about = about.ok_or_else(|| unknown("paper", name, papers().into_iter().map(str::to_owned).collect()))?;
@@ -64,10 +64,10 @@ pub fn paper(name: &str) -> Result<(Paper, Vec<(File, Experiment)>), SpecError> 
     Ok((about.file().read()?, experiments.collect::<Result<_, _>>()?))
 }
 
-/// The readings of `paper` beside its default one, and their file.
+/// Returns the alternative readings of `paper`, with their file.
 ///
 /// # Errors
-/// No such paper ships.
+/// Returns an error if no such paper ships.
 pub fn readings(paper: &str) -> Result<(File, Readings), SpecError> {
     let found = PRESETS.iter().find(|preset| preset.group == READINGS && preset.name == paper);
     let found = found.ok_or_else(|| unknown("paper", paper, papers().into_iter().map(str::to_owned).collect()))?;
@@ -76,20 +76,20 @@ pub fn readings(paper: &str) -> Result<(File, Readings), SpecError> {
     Ok((file, readings))
 }
 
-/// Names of the sets of readings that `reproduce --readings` applies to `paper`, the default first.
+/// Returns the names of the reading sets that `reproduce --readings` applies to `paper`, default first.
 ///
 /// # Errors
-/// No such paper ships.
+/// Returns an error if no such paper ships.
 pub fn sets(paper: &str) -> Result<Vec<String>, SpecError> {
     let (_, readings) = readings(paper)?;
     let others = readings.reading.iter().filter(|reading| reading.is_set());
     Ok(std::iter::once(DEFAULT).chain(others.map(|reading| reading.name.get())).map(str::to_owned).collect())
 }
 
-/// The set of readings of `paper` called `name`; `None` for the default, which changes nothing.
+/// Returns the reading set of `paper` called `name`, or `None` for the default, which changes nothing.
 ///
 /// # Errors
-/// No such paper ships, or it has no such set.
+/// Returns an error if no such paper ships, or if the paper has no such set.
 pub(crate) fn set(paper: &str, name: &str) -> Result<Option<(File, Reading)>, SpecError> {
     if name == DEFAULT {
         return Ok(None);
@@ -102,10 +102,10 @@ pub(crate) fn set(paper: &str, name: &str) -> Result<Option<(File, Reading)>, Sp
     }
 }
 
-/// The suite called `name`.
+/// Returns the suite called `name`.
 ///
 /// # Errors
-/// No such suite ships.
+/// Returns an error if no such suite ships.
 pub(crate) fn suite(name: &str) -> Result<(File, Suite), SpecError> {
     let known = || suites().into_iter().map(str::to_owned).collect();
     let found = PRESETS.iter().find(|preset| preset.group == SUITES && preset.name == name);
@@ -115,10 +115,11 @@ pub(crate) fn suite(name: &str) -> Result<(File, Suite), SpecError> {
     Ok((file, suite))
 }
 
-/// The workloads of the suite called `name` as on the command line, with the parameters of its quick scale or without.
+/// Returns the workloads in the suite called `name`, spelled for the command line. `quick` selects the parameters for
+/// quick scale.
 ///
 /// # Errors
-/// No such suite ships.
+/// Returns an error if no such suite ships.
 pub fn workloads_of(name: &str, quick: bool) -> Result<Vec<String>, SpecError> {
     let word = |one: &SuiteWorkload| match one.quick.as_ref().filter(|_| quick) {
         Some(more) => replaced(one.workload.get(), more.get()),
@@ -127,7 +128,7 @@ pub fn workloads_of(name: &str, quick: bool) -> Result<Vec<String>, SpecError> {
     Ok(suite(name)?.1.workload.iter().map(word).collect())
 }
 
-/// Every paper, each followed by its sets of readings and its experiments.
+/// Returns every paper, each followed by its reading sets and its experiments.
 pub fn list() -> Vec<Listed> {
     let mut listed = Vec::new();
     for name in papers() {
@@ -147,7 +148,7 @@ pub fn list() -> Vec<Listed> {
     listed
 }
 
-/// An error about a name that is not among `known`.
+/// Returns an error about a name missing from `known`.
 pub(crate) fn unknown(kind: &'static str, name: &str, known: Vec<String>) -> SpecError {
     let near = near(name, known.iter().map(String::as_str));
     SpecError::UnknownName { kind, name: name.to_owned(), near, known }
@@ -159,7 +160,7 @@ mod tests {
     use tombolo_workload::bench::{Request, find, footprint};
     use tombolo_workload::scale::Scale;
 
-    /// MiB of a workload at scale 1.
+    /// Returns the size of a workload at scale 1, in MiB.
     fn mebibytes(word: &str) -> f64 {
         let mut parts = word.split(',');
         let workload = find(parts.next().expect("a name")).expect("a workload that ships");

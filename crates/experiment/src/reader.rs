@@ -5,15 +5,15 @@ use crate::spec::Text;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
-/// Largest file read, in bytes. Source: assumed, a hundred times the largest that ships.
+/// Largest accepted file size, in bytes. Source: assumed, a hundred times the largest shipped file.
 const FILE_LIMIT: u64 = 1 << 20;
 
-/// A file's name and text, for messages.
+/// A file's name and text, for error messages.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// What messages call it.
+    /// File name in messages.
     pub name: String,
-    /// Its text.
+    /// Text of the file.
     pub text: String,
 }
 
@@ -21,7 +21,7 @@ impl File {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// It cannot be read, is no file, is too large, or is not UTF-8.
+    /// Returns an error if the path cannot be read, is not a file, is too large, or is not UTF-8.
     pub fn open(path: &Path) -> Result<File, SpecError> {
         let unreadable = |reason: String| SpecError::Unreadable { path: path.to_owned(), reason };
         let found = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
@@ -37,10 +37,10 @@ impl File {
         Ok(File { name: path.to_string_lossy().into_owned(), text })
     }
 
-    /// What the file holds.
+    /// Parses the file's contents.
     ///
     /// # Errors
-    /// It is not TOML, or has a key or a value that is not allowed.
+    /// Returns an error if the text is not TOML, or has an unknown key or an invalid value.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, SpecError> {
         toml::from_str(&self.text).map_err(|error| {
             let span = error.span().unwrap_or_default();
@@ -51,13 +51,13 @@ impl File {
         })
     }
 
-    /// The line of a byte, from 1.
+    /// Returns the line number of a byte offset, from 1.
     fn line(&self, offset: usize) -> usize {
         let before = &self.text.as_bytes()[..offset.min(self.text.len())];
         before.iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
-    /// An error about the value of `key`.
+    /// Returns an error about the value of `key`.
     pub(crate) fn refuse(&self, key: &'static str, value: &Text, reason: impl Into<String>) -> SpecError {
         SpecError::Value {
             file: self.name.clone(),
@@ -68,7 +68,7 @@ impl File {
         }
     }
 
-    /// An error about `key` as a whole.
+    /// Returns an error about `key` as a whole.
     pub(crate) fn misshapen(&self, key: &'static str, reason: impl Into<String>) -> SpecError {
         SpecError::Shape { file: self.name.clone(), key, reason: reason.into() }
     }

@@ -1,7 +1,9 @@
-//! Readings of a paper: which claims are of its default one, and named sets of settings for the others.
+//! Readings of a paper: the claims that belong to the default reading, and named sets of settings for alternative
+//! readings.
 //!
-//! A verdict is that of the default reading and the default clock, which are decided before the first run. A claim that
-//! is measured otherwise is called `STATEMENT@READING` and is shown beside the default one, never judged.
+//! A verdict belongs to the default reading and the default clock, which are decided before the first run. A claim
+//! measured under a different reading is called `STATEMENT@READING`. Such a claim is shown next to the default claim,
+//! and never judged.
 
 use crate::claim::with_reading;
 use crate::error::SpecError;
@@ -12,19 +14,20 @@ use crate::spec::{self, Experiment, Kind, Reading, Text, WorkloadInputs};
 use tombolo_report::document::{AND, AT};
 use tombolo_system::TimeChoice;
 
-/// Name of the default set: the paper's text, and where it is silent the values of the machines and designs that ship.
+/// Name of the default set: the paper's text. If the text is silent, the shipped machines and designs supply the
+/// values.
 pub const DEFAULT: &str = "text";
 
 /// Description of the default set.
 pub const DEFAULT_DESCRIPTION: &str = "The paper's text as read here: the default, which decides verdicts";
 
 impl Reading {
-    /// Whether `--readings` can apply it: one that is a figure alone has nothing to apply.
+    /// True if `--readings` can apply this reading. A reading that consists of a figure only has nothing to apply.
     pub fn is_set(&self) -> bool {
         self.time.is_some() || !self.setting.is_empty() || !self.inputs.is_empty()
     }
 
-    /// Time that it compares.
+    /// Returns the run time that the reading compares.
     pub(crate) fn time(&self, file: &File) -> Result<TimeChoice, SpecError> {
         let Some(text) = &self.time else { return Ok(TimeChoice::default()) };
         TimeChoice::ALL.into_iter().find(|choice| choice.word() == text.get()).ok_or_else(|| {
@@ -33,7 +36,7 @@ impl Reading {
         })
     }
 
-    /// What it sets, as words of a command line.
+    /// Returns the settings in the reading, spelled for a command line.
     pub fn words(&self) -> Vec<String> {
         let settings = self.setting.iter().map(|setting| setting.set.get().to_owned());
         let inputs = self.inputs.iter().map(|one| format!("{}: {}", one.workload.get(), one.parameters.get()));
@@ -41,8 +44,8 @@ impl Reading {
         settings.chain(inputs).chain(time).collect()
     }
 
-    /// Whether `plan` sweeps a value that this reading sets, with a step that stands for the default value and would be
-    /// called by a wrong one.
+    /// True if `plan` sweeps a value set by this reading, and one step stands for the default value. The label of this
+    /// step would then be wrong.
     fn is_swept_by(&self, plan: &Plan) -> bool {
         let sets = |set: &[Text], path: &str| set.iter().any(|setting| path_of(setting.get()) == path);
         self.setting.iter().map(|setting| path_of(setting.set.get())).any(|path| {
@@ -53,8 +56,8 @@ impl Reading {
         })
     }
 
-    /// `spec` with what `plan`, which is of it, reads of this reading. The experiment's own settings and steps come behind,
-    /// so that a swept value stays swept.
+    /// Returns `spec` with every part of this reading that its `plan` reads. The experiment's own settings and steps
+    /// come later, so that a swept value remains swept.
     fn applied(&self, plan: &Plan, mut spec: Experiment) -> Experiment {
         let read = self.setting.iter().filter(|setting| plan.reads(setting.set.get()));
         let settings: Vec<Text> = read.map(|setting| Text::assumed(setting.set.get())).collect();
@@ -65,21 +68,22 @@ impl Reading {
             parameters: Text::assumed(one.parameters.get()),
         });
         spec.inputs.extend(inputs);
-        // What the reading states is not assumed any more: half of it need not be possible.
+        // A value stated by the reading is no longer assumed: half the value may be impossible.
         let is_stated = |path: &Text| self.setting.iter().any(|one| path_of(one.set.get()) == path_of(path.get()));
         spec.repeat.iter_mut().for_each(|repeat| repeat.assumed.retain(|path| !is_stated(path)));
         spec
     }
 }
 
-/// The path of a setting, without the word for whose it is.
+/// Returns the path of a setting, without a `machine.` or `design.` prefix.
 fn path_of(setting: &str) -> &str {
     let path = setting.split('=').next().unwrap_or_default().trim();
     path.strip_prefix("machine.").or_else(|| path.strip_prefix("design.")).unwrap_or(path)
 }
 
 impl Plan {
-    /// The experiment of a paper under one of its sets of readings; an error with its id where it sweeps a value of the set.
+    /// Resolves a paper's experiment under a set of readings. The inner error is the experiment's id if it sweeps a
+    /// value in the set.
     pub(crate) fn of_paper(
         file: File,
         spec: Experiment,
@@ -103,8 +107,8 @@ impl Plan {
         }))
     }
 
-    /// The readings that a claim is measured under here, joined; empty where they are the paper's default: its own, then the
-    /// set that is applied, then the time that is asked for.
+    /// Returns the readings under which a claim is measured in this plan, joined: the claim's own, the applied set, and
+    /// the requested time. Empty if all are the paper's default.
     pub(crate) fn reading_of(&self, claim: &spec::Claim) -> String {
         let is_other_time = self.ships && self.time != self.default_time && self.compares_times();
         let time = (is_other_time && claim.mechanism.is_none()).then(|| self.time.word());
@@ -113,7 +117,8 @@ impl Plan {
         own.into_iter().chain(set).chain(time).collect::<Vec<_>>().join(AND)
     }
 
-    /// The reading of a claim stands in its id behind `@`, and an id without a reading has none.
+    /// Checks that the id of a claim with a reading ends with `@` and the reading, and that an id without a reading has
+    /// no `@`.
     pub(crate) fn check_reading(&self, claim: &spec::Claim) -> Result<(), SpecError> {
         let refuse = |reason: String| Err(self.file.refuse("claim.id", &claim.id, reason));
         let id = claim.id.get();
@@ -145,11 +150,11 @@ impl Plan {
     }
 }
 
-/// What is wrong with the claims of another reading among `claims` of one paper, in words: each has a reading that the paper
-/// declares, and where the default claim of its statement exists, it is of the same kind and stated with the same number.
+/// Describes faults in a paper's claims under alternative readings. Each must have a reading declared for the paper. If
+/// a default claim with this statement exists, both must have equal kinds and equal numbers.
 ///
 /// # Errors
-/// No such paper ships.
+/// Returns an error if no such paper ships.
 pub fn faults(paper: &str) -> Result<Vec<String>, SpecError> {
     let (_, experiments) = preset::paper(paper)?;
     let (_, readings) = preset::readings(paper)?;
@@ -189,7 +194,7 @@ mod tests {
     use crate::plan::Origin;
     use tombolo_report::document::{Claim, Verdict};
 
-    /// A table of a machine, and one direction about it.
+    /// A machine table with a single direction claim.
     fn text(id: &str, more: &str, of_file: &str) -> String {
         format!(
             "id = 'cost'\nmachines = ['hmg-4x4']\nrows = 'metric'\ncolumns = 'machine'\n{of_file}\n\
@@ -303,7 +308,7 @@ mod tests {
         figures_can_be_run_under_sets(usize::MAX);
     }
 
-    /// Of each set so many figures.
+    /// Checks up to `most` figures for each set.
     fn figures_can_be_run_under_sets(most: usize) {
         for paper in preset::papers() {
             let (of, readings) = preset::readings(paper).unwrap();
@@ -315,7 +320,8 @@ mod tests {
                 for (_, (file, spec)) in read {
                     let plan = Plan::of_paper(file.clone(), spec.clone(), ScaleChoice::Quick, set.as_ref()).unwrap();
                     let Ok(plan) = plan else { continue };
-                    // Settings meet machines, designs and steps; workloads are alike to them.
+                    // Settings interact with machines, designs and steps, but not with workloads: a single workload is
+                    // enough.
                     let first = Change { only: Some(vec![0]), ..Change::default() };
                     for at in plan.coordinates(&first).into_iter().flat_map(|at| [at, plan.base(at)]) {
                         if let (Origin::Results(_), Err(failure)) = (&plan.origins[at.metric], plan.point(at, &first)) {

@@ -1,4 +1,4 @@
-//! Repetitions of directions: other seeds, other scales, assumed values halved and doubled.
+//! Repetitions of directions: alternative seeds, alternative scales, and assumed values halved and doubled.
 
 use crate::claim::{is_as_claimed, measured};
 use crate::error::SpecError;
@@ -10,7 +10,7 @@ use tombolo_machine::Scale;
 use tombolo_report::document::Repetition;
 
 impl Plan {
-    /// Every repetition must be possible.
+    /// Checks that every repetition is possible.
     pub(crate) fn check_repeats(&self) -> Result<(), SpecError> {
         for repeat in &self.spec.repeat {
             for text in &repeat.scales {
@@ -20,7 +20,7 @@ impl Plan {
                 self.halved_and_doubled(path)?;
             }
             for label in &repeat.only {
-                // At quick scale the figure itself may be of fewer workloads.
+                // At quick scale the figure itself may contain fewer workloads.
                 if self.choice != ScaleChoice::Quick {
                     self.index("repeat.only", label, spec::Dimension::Workload)?;
                 }
@@ -29,7 +29,8 @@ impl Plan {
         Ok(())
     }
 
-    /// The repetitions of this run; those that take long, as all do at paper scale, only where `robust`.
+    /// Returns the repetitions for this run. Long repetitions, including all at paper scale, are returned only if
+    /// `robust` is set.
     pub(crate) fn changes(&self, robust: bool) -> Result<Vec<Change>, SpecError> {
         if self.spec.claim.iter().all(|claim| claim.kind != Kind::Direction || claim.mechanism.is_some()) {
             return Ok(Vec::new());
@@ -69,13 +70,13 @@ impl Plan {
         Ok(changes)
     }
 
-    /// Whether these workloads run at `scale` anyway.
+    /// True if these workloads already run at `scale`.
     fn is_own_scale(&self, scale: Scale, only: &Option<Vec<usize>>) -> bool {
         let mut all = (0..self.workloads.len()).filter(|index| only.as_ref().is_none_or(|only| only.contains(index)));
         all.all(|index| self.workloads[index].scale == scale)
     }
 
-    /// In words: the scales at which directions would be repeated, and are not because the run itself has them.
+    /// Describes the scales at which directions are not repeated because the run itself has this scale.
     pub(crate) fn own_scales(&self) -> Vec<String> {
         let repeats = self.spec.repeat.iter().map(|repeat| (self.only(repeat), &repeat.scales));
         let named = repeats.flat_map(|(only, scales)| scales.iter().map(move |text| (only.clone(), text)));
@@ -104,7 +105,8 @@ impl Plan {
         Ok(scale)
     }
 
-    /// A label and a setting for half and for twice the value at `path` of the first machine, as the experiment sets it.
+    /// Returns a label and a setting each for half and twice the value at `path` in the first machine, after the
+    /// experiment's settings.
     fn halved_and_doubled(&self, path: &Text) -> Result<[(String, String); 2], SpecError> {
         let refuse = |reason: String| self.file.refuse("repeat.assumed", path, reason);
         let named = &self.machines[0];
@@ -134,18 +136,19 @@ impl Plan {
     }
 }
 
-/// A path of a machine as its values have it: settings may say before it what it is of.
+/// Returns a machine path without the optional prefix `machine.`, spelled like the machine's own values.
 pub(crate) fn of_machine(path: &str) -> &str {
     path.trim().strip_prefix("machine.").unwrap_or(path.trim())
 }
 
-/// Half and twice a whole number with its unit. Half of a count is rounded down to a whole one, but for that of one.
+/// Halves and doubles a whole number with its unit. Half a count is rounded down to a whole number, except for a count
+/// of one.
 fn half_and_twice(value: &str) -> Option<[String; 2]> {
     let digits = |text: &str| text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = value.split_at(digits(value));
     if let Some(rest) = unit.strip_prefix('.') {
         let (decimals, unit) = rest.split_at(digits(rest));
-        // With a digit more, as half of a whole number of its last places.
+        // The half has an additional digit: half a whole number in units of the last place.
         let places: u64 = format!("{number}{decimals}").parse().ok().filter(|places| *places > 0)?;
         let decimal = |places: u64, count: usize| {
             let text = format!("{places:0width$}", width = count + 1);
@@ -165,8 +168,9 @@ fn half_and_twice(value: &str) -> Option<[String; 2]> {
     Some([half, format!("{}{unit}", number.checked_mul(2)?)])
 }
 
-/// What each change makes of each direction: by claim, in the order of the file. Beside the same workloads without it,
-/// for a direction of all workloads may not be one of those that are run again: those then say nothing of it.
+/// Evaluates each direction under each change, by claim in file order. The comparison uses the changed workloads
+/// without the change as well. A direction over all workloads may not hold for the repeated subset, and such a
+/// repetition then gives no information.
 pub(crate) fn repetitions(plan: &Plan, changes: &[Change], numbers: &mut Numbers<'_>) -> Vec<Vec<Repetition>> {
     let mut all = vec![Vec::new(); plan.spec.claim.len()];
     let whole = Table::of(plan, &Change::default(), numbers);
@@ -193,8 +197,8 @@ pub(crate) fn repetitions(plan: &Plan, changes: &[Change], numbers: &mut Numbers
     all
 }
 
-/// Whether a direction comes out under a change as it does without, where it is known whether it came out on all
-/// workloads, on these unchanged, and on these changed.
+/// Compares the outcome of a direction with and without a change. Inputs are the outcome on all workloads, on the
+/// repeated workloads unchanged, and on the repeated workloads changed.
 fn agreement(of_all: bool, unchanged: Option<bool>, changed: Option<bool>) -> Option<bool> {
     let unchanged = unchanged?;
     if changed != Some(unchanged) {
@@ -203,13 +207,13 @@ fn agreement(of_all: bool, unchanged: Option<bool>, changed: Option<bool>) -> Op
     (unchanged == of_all).then_some(true)
 }
 
-/// Whether the rows that a claim names are part of a repetition.
+/// True if all rows named by a claim are part of a repetition.
 fn has_rows(claim: &spec::Claim, table: &Table) -> bool {
     let cells = claim.of.iter().chain(&claim.to);
     cells.filter_map(|cell| cell.row.as_ref()).all(|row| table.row(row.get()).is_some())
 }
 
-/// Whether the columns that a claim names are part of a repetition: of workloads, some may not be.
+/// True if all columns named by a claim are part of a repetition; workload columns may be absent.
 fn has_columns(plan: &Plan, claim: &spec::Claim, change: &Change) -> bool {
     let ran = plan.workloads_of(change);
     let is_part = |column: &Text| ran.iter().any(|index| plan.workloads[*index].label == column.get());

@@ -1,4 +1,4 @@
-//! Samples in place of whole programs: what their points share, and how far the numbers of a figure may be off.
+//! Samples in place of whole programs: data shared between sampled points, and error ranges for figures.
 
 use crate::error::PointError;
 use crate::figure::Table;
@@ -11,15 +11,15 @@ use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::{Demands, RunRecord, TimeChoice, Told};
 
-/// What the ranges of a figure are over, where its runs are sampled.
+/// Description of the ranges in a figure with sampled runs.
 pub const SAMPLES: &str = "the errors of samples, 95 % sure";
 
-/// What the kernels of one program ask of machines: each found once.
+/// Resource demands of a program's kernels per machine, each computed once.
 #[derive(Default)]
 pub(crate) struct Asked(Vec<(Arc<MachineConfig>, Arc<Demands>)>);
 
 impl Asked {
-    /// Those of a sampled point of `source`; `None` of others.
+    /// Returns the demands for a sampled point of `source`, or `None` for an unsampled point.
     pub(crate) fn of(&mut self, point: &Point, source: &Source) -> Result<Option<Arc<Demands>>, PointError> {
         if !point.is_sampled() {
             return Ok(None);
@@ -35,12 +35,13 @@ impl Asked {
 }
 
 impl Plan {
-    /// Whether the runs of a metric may be sampled: it is the time of a run, and no counter, for those are of what ran.
+    /// True if the runs for a metric may be sampled. The metric must be a run time, because counters cover only the
+    /// launches that ran.
     pub(crate) fn samples(&self, metric: &Metric) -> bool {
         self.sampled && self.timed_path(metric).is_some()
     }
 
-    /// The path of the time that a metric is, where it is one.
+    /// Returns the path of the metric's time, if the metric is a run time.
     fn timed_path<'a>(&self, metric: &'a Metric) -> Option<&'a str> {
         let [path] = &metric.value[..] else { return None };
         let path = self.path(metric, path.get());
@@ -48,9 +49,9 @@ impl Plan {
         (is_time && metric.per.is_empty() && metric.to_value.is_empty()).then_some(path)
     }
 
-    /// The least and the greatest that a number of `table` may be by the errors of the samples that it is from; `None` where
-    /// it is from none. A mean is off as far as the number that is off most: no mean of positive numbers moves further than
-    /// all of them do.
+    /// Returns the range of a number in `table` due to sampling errors, or `None` if the number uses no samples. A mean
+    /// gets the largest relative error among its numbers. No mean over positive numbers can move further than all its
+    /// numbers do.
     pub(crate) fn sampled_range(
         &self,
         table: &Table,
@@ -67,7 +68,7 @@ impl Plan {
         Some([value * least, value * greatest])
     }
 
-    /// The runs of a cell: that of each workload where it is a mean of them.
+    /// Returns the runs behind a cell: one run per workload if the cell is a mean over workloads.
     fn each_run(&self, cell: Coordinate) -> Vec<Coordinate> {
         if !self.is_mean_of_workloads() {
             return vec![cell];
@@ -76,7 +77,7 @@ impl Plan {
         all.into_iter().map(|workload| Coordinate { workload, ..cell }).collect()
     }
 
-    /// The least and the greatest that the number of one run may be, over what it is.
+    /// Returns the range of a single run's number, relative to its value.
     fn spread(&self, at: Coordinate, numbers: &Numbers<'_>) -> Option<[f64; 2]> {
         let metric = self.metric(at.metric);
         let path = self.timed_path(metric)?;
@@ -89,7 +90,7 @@ impl Plan {
         };
         let base = self.record(self.base(at), numbers)?;
         if std::ptr::eq(run, base) {
-            // It is as fast as itself.
+            // A run has speed-up 1 over itself, without error.
             return None;
         }
         let (above, below) = match relative {
@@ -101,5 +102,5 @@ impl Plan {
     }
 }
 
-/// Path of the time of a whole run.
+/// Path of the whole run's time.
 const TIME: &str = "time_s";

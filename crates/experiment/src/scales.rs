@@ -1,7 +1,8 @@
-//! The smallest scale at which designs compare as at the next larger one: what a quick scale is chosen by.
+//! Finds the smallest scale with the same design comparison as the next larger scale, and thereby chooses quick scales.
 //!
-//! A workload runs at its smallest scale, at twice that and so on, until no design's speed-up differs by more than a bound
-//! between two scales. Sizes of differences decide, never which design is ahead.
+//! A workload runs at its smallest scale, then at twice this scale, and continues to double. The search ends when no
+//! design's speed-up differs between two scales by more than a bound. Only the size of differences decides, never the
+//! ranking between designs.
 
 use crate::campaign::{Results, Watcher, run_points};
 use crate::error::{PointError, SpecError, StoreError};
@@ -17,99 +18,99 @@ use tombolo_design::DesignConfig;
 use tombolo_machine::{ConfigError, MachineConfig, Scale};
 use tombolo_system::TimeChoice;
 
-/// What is asked of each workload.
+/// Parameters of a scale search.
 pub struct Search<'a> {
     /// The machine at scale 1.
     pub machine: &'a MachineConfig,
-    /// The designs.
+    /// Designs to compare.
     pub designs: &'a [Arc<DesignConfig>],
-    /// The index of that which speed-ups are over.
+    /// Index of the baseline design for speed-ups.
     pub baseline: usize,
-    /// The time that is compared.
+    /// Run time to compare.
     pub time: TimeChoice,
-    /// Largest difference of speed-ups that counts as none, as a share.
+    /// Largest relative difference between speed-ups that counts as agreement.
     pub within: f64,
-    /// Seconds of one core that a run at the chosen scale may take.
+    /// Limit on the core seconds for a run at the chosen scale.
     pub limit_s: f64,
-    /// Seconds of one core that a run may take that only tells how far smaller scales are off.
+    /// Limit on the core seconds for a run that only measures the error at smaller scales.
     pub compare_limit_s: f64,
-    /// At most so many threads.
+    /// Maximum number of threads.
     pub threads: usize,
 }
 
-/// A workload whose scale is wanted.
+/// A workload in need of a scale.
 #[derive(Clone)]
 pub struct Wanted {
-    /// What it is called.
+    /// Label in reports.
     pub label: String,
-    /// With its parameters.
+    /// The workload, with its parameters.
     pub workload: Arc<WorkloadChoice>,
-    /// The smallest scale to be tried.
+    /// Smallest scale to try.
     pub least: Scale,
 }
 
-/// What came of the runs at a scale.
+/// Results from the runs at a scale.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tried {
     /// The scale.
     pub scale: String,
-    /// By design, in order: time under the baseline over time.
+    /// Speed-up per design, in order: time under the baseline divided by time.
     pub speedups: Vec<f64>,
-    /// Seconds of one core that the longest run took.
+    /// Core seconds used by the longest run.
     pub seconds: f64,
-    /// From the next larger scale that was tried, if any.
+    /// Difference from the next larger scale tried, if any.
     pub difference: Option<Difference>,
 }
 
-/// By how much speed-ups at a scale differ from those at the next larger one.
+/// Difference between the speed-ups at a scale and at the next larger scale.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// Share of the larger scale's speed-up, of the design that differs most.
+    /// Largest relative difference over all designs, as a share of the larger scale's speed-up.
     pub share: f64,
-    /// That design.
+    /// Design with the largest difference.
     pub design: String,
 }
 
-/// Why no larger scale was chosen.
+/// Reason for not choosing a larger scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Ended {
-    /// Speed-ups at the chosen scale are those of the next larger one.
+    /// Speed-ups at the chosen scale agree with the next larger scale.
     #[serde(rename = "alike")]
     Alike,
-    /// There is none: the chosen one is 1.
+    /// No larger scale exists: the chosen scale is 1.
     #[serde(rename = "whole")]
     Whole,
-    /// Its runs take longer than the limit.
+    /// Runs at the next scale exceed the time limit.
     #[serde(rename = "long")]
     Long,
 }
 
-/// What came of a workload.
+/// Outcome of the search for a workload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Found {
-    /// The workload.
+    /// Workload name.
     pub workload: String,
-    /// The scale to run it at.
+    /// Chosen scale.
     pub scale: String,
-    /// How far speed-ups at that scale may be off: their difference from the next larger scale, or from the next smaller
-    /// where no larger one was tried. None where there is one scale.
+    /// Error bound on speed-ups at the chosen scale: the difference from the next larger scale, or from the next
+    /// smaller if no larger scale was tried. `None` if only one scale was tried.
     pub error: Option<f64>,
-    /// Why no larger one was chosen.
+    /// Reason for not choosing a larger scale.
     pub ended: Ended,
-    /// All scales that were tried, smallest first.
+    /// All scales tried, smallest first.
     pub tried: Vec<Tried>,
 }
 
-/// Why a search gave nothing.
+/// Reason for a failed search.
 #[derive(Debug, thiserror::Error)]
 pub enum ScalesError {
-    /// Results cannot be kept.
+    /// Results cannot be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A workload does not take its parameters.
+    /// A workload does not accept its parameters.
     #[error(transparent)]
     Point(#[from] PointError),
-    /// The machine cannot be that small.
+    /// The machine cannot be scaled down far enough.
     #[error(transparent)]
     Machine(#[from] ConfigError),
     /// A run failed, or took no time.
@@ -119,25 +120,25 @@ pub enum ScalesError {
         workload: String,
         /// The scale.
         scale: String,
-        /// Why.
+        /// Reason for the failure.
         reason: String,
     },
 }
 
-/// The workloads of a suite that ships, each with the parameters of its quick scale and the smallest scale that the reading
-/// of its paper allows.
+/// Returns the workloads in a shipped suite. Each has the parameters for quick scale, and the smallest scale allowed by
+/// the reading of its paper.
 ///
 /// # Errors
-/// No such suite ships.
+/// Returns an error if no such suite ships.
 pub fn of_suite(name: &str) -> Result<Vec<Wanted>, SpecError> {
     plan::wanted(name)
 }
 
 impl Search<'_> {
-    /// Runs `wanted` at one scale after the other. Results that `folder` has are not made again.
+    /// Runs `wanted` at increasing scales. Results already present in `folder` are reused.
     ///
     /// # Errors
-    /// A run fails, or its result cannot be kept.
+    /// Returns an error if a run fails, or if its result cannot be stored.
     pub fn run(&self, wanted: &Wanted, folder: &Path, watcher: &dyn Watcher) -> Result<Found, ScalesError> {
         let store = Store::open(folder)?;
         let mut tried: Vec<Tried> = Vec::new();
@@ -206,18 +207,19 @@ impl Search<'_> {
     }
 }
 
-/// The next larger scale, at most 1.
+/// Returns the next larger scale, at most 1.
 fn twice(scale: Scale) -> Option<Scale> {
     (scale != Scale::FULL).then(|| Scale::new(2 * scale.numerator(), scale.denominator()).unwrap_or(Scale::FULL))
 }
 
-/// Whether the last two scales agree.
+/// True if the last two scales agree.
 fn is_alike(tried: &[Tried], within: f64) -> bool {
     let before = tried.len().checked_sub(2).and_then(|at| tried[at].difference.as_ref());
     before.is_some_and(|difference| difference.share <= within)
 }
 
-/// Seconds of the longest run at the next larger scale: more than the last by as much as that by its own, at least twice.
+/// Estimates the seconds for the longest run at the next larger scale. Growth continues at the rate between the last
+/// two scales, and is at least a factor 2.
 fn expected(tried: &[Tried]) -> f64 {
     let last = tried.last().map_or(0.0, |one| one.seconds);
     let before = tried.len().checked_sub(2).map_or(0.0, |at| tried[at].seconds);
@@ -225,8 +227,8 @@ fn expected(tried: &[Tried]) -> f64 {
     last * growth.max(2.0)
 }
 
-/// What came of the scales `tried`. Where runs at the wanted one take longer than `limit_s`, the largest below whose runs do
-/// not is taken, or the smallest where none is.
+/// Summarises the scales in `tried`. If runs at the desired scale exceed `limit_s`, the largest scale below with runs
+/// inside the limit is chosen, or the smallest scale if none qualifies.
 fn found(workload: &str, tried: Vec<Tried>, ended: Ended, limit_s: f64) -> Found {
     let wanted = match ended {
         Ended::Alike => tried.len() - 2,

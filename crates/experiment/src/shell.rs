@@ -1,6 +1,6 @@
-//! Words of a command line, so that a shell reads them as they were given.
+//! Quotes command-line words, so that a shell passes them on unchanged.
 
-/// A word for a shell.
+/// Returns a word quoted for a shell.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

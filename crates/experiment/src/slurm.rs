@@ -1,19 +1,19 @@
-//! A script for clusters that run Slurm: an array of jobs, each a part of the points, into one shared folder.
+//! Script for Slurm clusters: an array of jobs, each running a part of the points, with a shared results folder.
 
 use crate::error::StoreError;
 use crate::shell::quoted;
 use crate::store::write_whole;
 use std::path::{Path, PathBuf};
 
-/// Largest number of tasks in one array. Source: Slurm's default `MaxArraySize=1001` (slurm.conf manual), which refuses
+/// Maximum number of tasks in an array. Source: Slurm's default `MaxArraySize=1001` (slurm.conf manual), which refuses
 /// indices above 1000.
 pub const LARGEST_ARRAY: usize = 1000;
 
-/// Writes the script beside the results. `command`: the words of a sweep without engine and shard. `jobs`: parts of the points,
-/// at least 1; beyond [`LARGEST_ARRAY`] a task of the array runs several parts, one after the other.
+/// Writes the script next to the results. `command`: words of a sweep command without engine and shard. `jobs`: number
+/// of parts for the points, at least 1; beyond [`LARGEST_ARRAY`], an array task runs several parts in sequence.
 ///
 /// # Errors
-/// The folder cannot be made or written.
+/// Returns an error if the folder cannot be created or written.
 pub fn script(out: &Path, command: &[String], jobs: usize, threads: usize) -> Result<PathBuf, StoreError> {
     std::fs::create_dir_all(out).map_err(|error| StoreError {
         path: out.to_owned(),
@@ -29,7 +29,7 @@ pub fn script(out: &Path, command: &[String], jobs: usize, threads: usize) -> Re
     let body = if tasks == jobs {
         format!("exec {run} \"$SLURM_ARRAY_TASK_ID/{jobs}\"\n")
     } else {
-        // A part that fails does not keep the next ones from running; the task fails at its end.
+        // A failing part does not stop the following parts; the task fails at its end.
         format!(
             "status=0\n\
              for ((part = SLURM_ARRAY_TASK_ID; part < {jobs}; part += {tasks})); do\n    \
@@ -38,7 +38,7 @@ pub fn script(out: &Path, command: &[String], jobs: usize, threads: usize) -> Re
              exit $status\n"
         )
     };
-    // Files that the experiment names are looked for from here.
+    // Relative file names in the experiment are resolved from this directory.
     let here = std::env::current_dir().map_or_else(|_| ".".to_owned(), |path| path.display().to_string());
     let here = quoted(&here);
     let text = format!(

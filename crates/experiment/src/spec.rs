@@ -1,122 +1,125 @@
-//! What an experiment file holds. The doc comments are also the descriptions of the editor schema.
+//! Format of an experiment file. The doc comments are also the descriptions in the editor schema.
 
 use serde::{Deserialize, Serialize};
 
-/// Text that knows where in its file it stands.
+/// Text with its position in the file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Text(toml::Spanned<String>);
 
 impl Text {
-    /// `text` at the place of another.
+    /// Returns `text` with the position of `place`.
     pub(crate) fn at(place: &Text, text: String) -> Text {
         Text(toml::Spanned::new(place.0.span(), text))
     }
 
-    /// `text` that stands in no file.
+    /// Returns `text` without a position, for text not present in any file.
     pub(crate) fn assumed(text: &str) -> Text {
         Text(toml::Spanned::new(0..0, text.to_owned()))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn get(&self) -> &str {
         self.0.get_ref()
     }
 
-    /// Offset of its first byte in the file.
+    /// Returns the byte offset of the text in the file.
     pub fn offset(&self) -> usize {
         self.0.span().start
     }
 }
 
-/// One figure: what to run, how to normalise it, how to draw it, what the paper states, and what is claimed.
+/// One figure: what to run, how to normalise and draw the results, the paper's published values, and the claims.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
-    /// Short name, such as `figure-8`.
+    /// Short name, for example `figure-8`.
     pub id: String,
-    /// Heading of the figure; made of what is measured, where and over what, where absent.
+    /// Heading of the figure; if absent, a heading made from metrics, machines and axes.
     #[serde(default)]
     pub title: String,
-    /// What is shown, how it is normalised, how to read it.
+    /// Caption: contents, normalisation, and reading advice.
     #[serde(default)]
     pub caption: String,
-    /// Machines: names of `list machines`, or paths of .toml files.
+    /// Machines: names from `list machines`, or paths to .toml files.
     pub machines: Vec<Text>,
-    /// Designs: names of `list designs`, or paths of .toml files.
+    /// Designs: names from `list designs`, or paths to .toml files.
     #[serde(default)]
     pub designs: Vec<Text>,
-    /// Workloads as on the command line, such as `triad,elements=4096`.
+    /// Workloads spelled for the command line, for example `triad,elements=4096`.
     #[serde(default)]
     pub workloads: Vec<Text>,
-    /// Name of a suite that ships, whose workloads follow `workloads`.
+    /// Name of a shipped suite, whose workloads follow `workloads`.
     #[serde(default)]
     pub suite: Option<Text>,
-    /// Workloads of the suite that are left out, by label. The caption says why.
+    /// Labels of suite workloads to leave out. The caption says why.
     #[serde(default)]
     pub except: Vec<Text>,
-    /// Settings of every point, such as `l2.bytes=6MB`.
+    /// Settings for every point, for example `l2.bytes=6MB`.
     #[serde(default)]
     pub set: Vec<Text>,
-    /// Parameters of workloads in place of their own.
+    /// Workload parameters that replace a workload's own.
     #[serde(default)]
     pub inputs: Vec<WorkloadInputs>,
-    /// Fraction of machine and input to run, for workloads whose suite states none; 1 where nothing is stated.
+    /// Fraction of machine and input to run, for workloads without a scale from a suite; default 1.
     #[serde(default)]
     pub scale: Option<Text>,
-    /// Seed of generated inputs.
+    /// Seed for generated inputs.
     #[serde(default = "one")]
     pub seed: u64,
-    /// Whether a whole paper at quick scale leaves it out: it runs where it is asked for by name, and at other scales. Its
-    /// claims are shown until then.
+    /// Set if a whole paper at quick scale leaves the experiment out. The experiment then runs only on request by name,
+    /// or at larger scales. Its claims are shown until then.
     #[serde(default)]
     pub on_request: bool,
-    /// What is different at quick scale.
+    /// Differences at quick scale.
     #[serde(default)]
     pub quick: Quick,
-    /// Swept settings, each an axis of its name: short for `axis` where a step is one value of one path.
+    /// Swept settings, each an axis with its own name: short form of `axis` for steps that are single values of a
+    /// single path.
     #[serde(default)]
     pub vary: Vec<Vary>,
-    /// Swept values: every combination of a step of each axis is run.
+    /// Swept values: every combination of one step per axis is run.
     #[serde(default)]
     pub axis: Vec<Axis>,
-    /// What the rows of the figure are: `workload`, `design`, `machine`, `metric`, `axis:NAME`, or `step` for the
-    /// combinations of steps of all axes. Where absent: the first axis, or workloads where nothing is swept.
+    /// Dimension of the figure's rows: `workload`, `design`, `machine`, `metric`, `axis:NAME`, or `step` for the step
+    /// combinations of all axes. Default: the first axis, or workloads without a sweep.
     #[serde(default)]
     pub rows: Option<Text>,
-    /// What its columns are, likewise. Where absent: the second axis, or designs; workloads of one design.
+    /// Dimension of the columns, like `rows`. Default: the second axis, or designs; workloads if there is a single
+    /// design.
     #[serde(default)]
     pub columns: Option<Text>,
-    /// What has a figure for each of its values, likewise. Where `rows` and `columns` are absent too: the rest.
+    /// Dimensions with a separate figure per value, like `rows`. Default if `rows` and `columns` are also absent: the
+    /// remaining dimensions.
     #[serde(default)]
     pub panels: Vec<Text>,
-    /// How workloads are summed up: in a last row, or in every cell where neither rows nor columns are workloads.
+    /// Mean over workloads: in a last row, or in every cell if neither rows nor columns are workloads.
     #[serde(default)]
     pub mean: Option<Mean>,
-    /// A second mean over workloads, in a row below the first.
+    /// Second mean over workloads, in a row below the first.
     #[serde(default)]
     pub mean_beside: Option<Mean>,
-    /// Workloads that means leave out, told by a number of each: those of any of these. Their rows stay.
+    /// Workloads left out from means, selected by a metric per workload: the union over all lists. Their rows remain.
     #[serde(default)]
     pub left_out: Vec<LeftOut>,
-    /// What is measured: one, or as many as there are rows or columns of metrics. Where absent: the speed-up over the
-    /// first design, without any step of an axis.
+    /// Metrics: one, or as many as there are metric rows or columns. Default: the speed-up over the first design,
+    /// without any axis step.
     #[serde(default)]
     pub metric: Vec<Metric>,
-    /// How to draw it: where absent, lines over an axis and bars over all else.
+    /// Chart: by default lines over an axis, and bars otherwise.
     #[serde(default)]
     pub chart: Option<Chart>,
-    /// Values that the paper's text or tables state.
+    /// Values stated in the paper's text or tables.
     #[serde(default)]
     pub published: Vec<Published>,
-    /// Reading or clock of all claims, where it is not the paper's default: see `claim.reading`.
+    /// Reading or clock for all claims, if not the paper's default: see `claim.reading`.
     #[serde(default)]
     pub reading: Option<Text>,
     /// Claims about this figure.
     #[serde(default)]
     pub claim: Vec<Claim>,
-    /// How its directions are repeated before they are called robust.
+    /// Repetitions of the directions, required before a direction is called robust.
     #[serde(default)]
     pub repeat: Vec<Repeat>,
 }
@@ -126,96 +129,96 @@ fn one() -> u64 {
 }
 
 impl Experiment {
-    /// The reading of a claim: its own, else the file's; `None` for the paper's default.
+    /// Returns the reading for a claim: its own, or the file's; `None` for the paper's default.
     pub(crate) fn reading_of<'a>(&'a self, claim: &'a Claim) -> Option<&'a Text> {
         claim.reading.as_ref().or(self.reading.as_ref())
     }
 }
 
-/// Parameters of one workload in place of its own.
+/// Workload parameters that replace the workload's own.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadInputs {
-    /// Its label.
+    /// Label of the workload.
     pub workload: Text,
-    /// Parameters such as `iterations=20`, which replace those of the same name at every scale.
+    /// Parameters, for example `iterations=20`, which replace parameters with equal names at every scale.
     pub parameters: Text,
 }
 
-/// What is different at quick scale.
+/// Differences at quick scale.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Quick {
-    /// Replaces the scale of every workload.
+    /// Replaces the scale for every workload.
     #[serde(default)]
     pub scale: Option<Text>,
-    /// Runs these workloads alone: labels.
+    /// Labels of the only workloads to run.
     #[serde(default)]
     pub only: Vec<Text>,
-    /// Runs these steps of the axis alone: labels.
+    /// Labels of the only axis steps to run.
     #[serde(default)]
     pub steps: Vec<Text>,
-    /// Why these. A report shows it.
+    /// Reason for the selection, shown in reports.
     #[serde(default)]
     pub reason: String,
 }
 
-/// A list of workloads with the scale of each.
+/// A list of workloads, each with a scale.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
-    /// One line.
+    /// Description on a single line.
     pub description: String,
-    /// The smallest scale that the reading of the paper allows.
+    /// Smallest scale allowed by the reading of the paper.
     pub least: Text,
-    /// The workloads, in order.
+    /// Workloads, in order.
     pub workload: Vec<SuiteWorkload>,
-    /// What the paper states of its workloads, by label: all of them, also any that is not here.
+    /// The paper's statements about its workloads, by label: all workloads, including workloads absent from this suite.
     #[serde(default)]
     pub stated: Vec<StatedWorkload>,
 }
 
-/// What a paper states of a workload.
+/// A paper's statements about a workload.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct StatedWorkload {
-    /// What the paper calls it.
+    /// Workload name in the paper.
     pub label: String,
-    /// CTAs of its kernels, averaged over time.
+    /// CTAs in its kernels, averaged over time.
     pub ctas: u64,
     /// Footprint, in MB.
     pub footprint_mb: u64,
 }
 
-/// A workload of a suite.
+/// A workload in a suite.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SuiteWorkload {
-    /// As on the command line, such as `nw,length=4096`.
+    /// Workload spelled for the command line, for example `nw,length=4096`.
     pub workload: Text,
-    /// What figures call it; its name where absent.
+    /// Label in figures; defaults to its name.
     #[serde(default)]
     pub label: Option<String>,
-    /// Its quick scale.
+    /// Quick scale of the workload.
     pub scale: Text,
-    /// Its smallest scale, where that is not the suite's.
+    /// Smallest scale, if different from the suite's.
     #[serde(default)]
     pub least: Option<Text>,
-    /// By what share speed-ups at its quick scale may differ from those of larger ones, as `tombolo scale` measures it.
+    /// Relative error of speed-ups at quick scale from larger scales, measured with `tombolo scale`.
     #[serde(default)]
     pub error: Option<f64>,
-    /// Parameters of the quick scale alone, such as `sweeps=1`: less of the same kind.
+    /// Parameters for quick scale only, for example `sweeps=1`: a smaller amount of equal work.
     #[serde(default)]
     pub quick: Option<Text>,
-    /// Parameters of a second size of the quick scale, which replace those of the first: directions are repeated at it.
+    /// Parameters for a second size at quick scale, which replace the first: directions are repeated with them.
     #[serde(default)]
     pub second: Option<Text>,
-    /// Why this scale and these parameters. A report shows it.
+    /// Reason for the scale and the parameters, shown in reports.
     #[serde(default)]
     pub reason: String,
 }
@@ -225,9 +228,9 @@ pub struct SuiteWorkload {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// What is swept.
+    /// Name of the swept quantity.
     pub name: String,
-    /// Its values, in order.
+    /// Values, in order.
     pub step: Vec<Step>,
 }
 
@@ -236,31 +239,31 @@ pub struct Axis {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Vary {
-    /// Path of a machine or a design, such as `l2.bytes`.
+    /// Path in a machine or a design, for example `l2.bytes`.
     pub set: Text,
-    /// Its values, in order.
+    /// Values, in order.
     pub to: Vec<Text>,
 }
 
-/// One value of an axis.
+/// A value on an axis.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What the figure calls it.
+    /// Label in the figure.
     pub label: String,
-    /// Another machine than the figure's.
+    /// Machine that replaces the figure's.
     #[serde(default)]
     pub machine: Option<Text>,
-    /// Another design than the figure's.
+    /// Design that replaces the figure's.
     #[serde(default)]
     pub design: Option<Text>,
-    /// Settings, such as `gpu_link.rate=100GB/s`.
+    /// Settings, for example `gpu_link.rate=100GB/s`.
     #[serde(default)]
     pub set: Vec<Text>,
 }
 
-/// What rows, columns or panels may be.
+/// Dimension of rows, columns or panels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dimension {
     /// Workloads.
@@ -269,11 +272,11 @@ pub(crate) enum Dimension {
     Design,
     /// Machines.
     Machine,
-    /// Combinations of steps of the axes.
+    /// Combinations of axis steps.
     Step,
     /// Metrics.
     Metric,
-    /// Steps of one axis, by its place in the file.
+    /// Steps on an axis, by the axis's position in the file.
     Axis(usize),
 }
 
@@ -281,48 +284,48 @@ pub(crate) enum Dimension {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Mean {
-    /// Of ratios.
+    /// For ratios.
     #[serde(rename = "geometric")]
     Geometric,
-    /// Of counts and shares.
+    /// For counts and shares.
     #[serde(rename = "arithmetic")]
     Arithmetic,
 }
 
-/// Workloads that are told by a number: left out of means, and of what is claimed of all rows. Repetitions leave out
-/// those that the figure itself does.
+/// Workloads selected by a number: excluded from means, and from claims over all rows. Repetitions exclude the
+/// workloads excluded in the figure itself.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
-    /// What they are called, such as `the grey set`.
+    /// Name of the selection, for example `the grey set`.
     pub name: String,
-    /// The point whose number tells: what is absent is the figure's first machine or design, or no step.
+    /// Point for the deciding number. Absent fields mean the figure's first machine or design, or no step.
     #[serde(default)]
     pub at: Baseline,
-    /// The number.
+    /// Metric of the deciding number.
     pub metric: Metric,
-    /// They are those whose number is this or more.
+    /// Lower bound: a workload is selected if its number is at least this value.
     pub at_least: f64,
 }
 
-/// What is measured: `factor × sum of value ÷ sum of per`, then normalised.
+/// A metric: `factor × sum of value ÷ sum of per`, then normalised.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
-    /// What the figure calls it.
+    /// Label in the figure.
     pub name: String,
-    /// Counters of a run's record by path (`time_s`, `coherence.stores_on_shared`), of the sharing pass
-    /// (`sharing.inter_gpu_loads`), of the pass of arrays (`arrays.written_bytes`) or of the machine
-    /// (`hardware.directory_bits_per_entry`); summed. Where the metric is
-    /// normalised, `time_s` is the time that `--time` chooses, by default that of the region from the first kernel to the
-    /// end of the last; `time.region_s`, `time.kernels_s` and `time.whole_s` are the same whatever is chosen.
+    /// Counter paths, summed: from a run's record (`time_s`, `coherence.stores_on_shared`), the sharing pass
+    /// (`sharing.inter_gpu_loads`), the array pass (`arrays.written_bytes`) or the machine
+    /// (`hardware.directory_bits_per_entry`). In a normalised metric, `time_s` is the time chosen with `--time`. By
+    /// default this is the region from the first kernel to the end of the last. `time.region_s`, `time.kernels_s` and
+    /// `time.whole_s` do not depend on the choice.
     pub value: Vec<Text>,
     /// Counters to divide by; summed.
     #[serde(default)]
     pub per: Vec<Text>,
-    /// The value where the divisor is zero; none where absent.
+    /// Value for a zero divisor; none if absent.
     #[serde(default)]
     pub empty: Option<f64>,
     /// Factor, for units.
@@ -331,22 +334,22 @@ pub struct Metric {
     /// Divides by the scale: for absolute rates.
     #[serde(default)]
     pub per_scale: bool,
-    /// How it is normalised; as measured where absent.
+    /// Normalisation; measured values if absent.
     #[serde(default)]
     pub relative: Option<Relative>,
-    /// To what it is normalised.
+    /// Baseline of the normalisation.
     #[serde(default)]
     pub to: Option<Baseline>,
-    /// Counters of the point that it is normalised to, where they are not those of `value`; summed.
+    /// Counters for the baseline point, if different from `value`; summed.
     #[serde(default)]
     pub to_value: Vec<Text>,
 }
 
-/// How a value is normalised.
+/// Normalisation of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Relative {
-    /// Baseline ÷ value: of times.
+    /// Baseline ÷ value: for times.
     #[serde(rename = "speed-up")]
     SpeedUp,
     /// Value ÷ baseline.
@@ -355,7 +358,7 @@ pub enum Relative {
 }
 
 impl Relative {
-    /// A value by its baseline.
+    /// Normalises a value by its baseline.
     pub(crate) fn of(self, value: f64, baseline: f64) -> f64 {
         match self {
             Relative::SpeedUp => baseline / value,
@@ -364,43 +367,43 @@ impl Relative {
     }
 }
 
-/// A point beside that of a value, such as the one it is normalised to: what is absent is as in the value's own.
+/// A point relative to a value's point, for example its baseline: absent fields keep the value's own choice.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Baseline {
-    /// Its machine, which need not be one of `machines`.
+    /// Machine of the point, not necessarily in `machines`.
     #[serde(default)]
     pub machine: Option<Text>,
-    /// Its design, which need not be one of `designs`.
+    /// Design of the point, not necessarily in `designs`.
     #[serde(default)]
     pub design: Option<Text>,
-    /// Its step of the axes: the label of one, or `none` for a point without any of their settings.
+    /// Label of the point's step, or `none` for a point without any axis setting.
     #[serde(default)]
     pub step: Option<Text>,
 }
 
-/// How a figure is drawn.
+/// Drawing of a figure.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Chart {
-    /// Shape: where absent, lines over an axis and bars over all else.
+    /// Shape: by default lines over an axis, and bars otherwise.
     #[serde(default)]
     pub kind: Option<Shape>,
-    /// What the horizontal axis shows.
+    /// Quantity on the horizontal axis.
     #[serde(default)]
     pub x: String,
-    /// What the vertical axis shows.
+    /// Quantity on the vertical axis.
     #[serde(default)]
     pub y: String,
-    /// Unit of the vertical axis; empty for a ratio.
+    /// Unit on the vertical axis; empty for a ratio.
     #[serde(default)]
     pub unit: String,
-    /// Whether the vertical axis is logarithmic.
+    /// True for a logarithmic vertical axis.
     #[serde(default)]
     pub log_y: bool,
-    /// Value of the vertical axis to mark with a line.
+    /// Value marked with a line on the vertical axis.
     #[serde(default)]
     pub reference: Option<f64>,
 }
@@ -409,19 +412,19 @@ pub struct Chart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Shape {
-    /// A group of bars a row.
+    /// A group of bars per row.
     #[serde(rename = "bars")]
     Bars,
-    /// A line a column.
+    /// A line per column.
     #[serde(rename = "lines")]
     Lines,
-    /// A bar a row, a part a column.
+    /// A bar per row, with a segment per column.
     #[serde(rename = "stacked")]
     Stacked,
-    /// A point a row.
+    /// A point per row.
     #[serde(rename = "scatter")]
     Scatter,
-    /// A cell a row and column, coloured by its value.
+    /// A cell per row and column, coloured by its value.
     #[serde(rename = "heat")]
     Heat,
     /// No drawing.
@@ -429,223 +432,227 @@ pub enum Shape {
     Table,
 }
 
-/// A value that the paper states.
+/// A value stated in the paper.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Published {
-    /// Row of the figure.
+    /// Row in the figure.
     pub row: Text,
-    /// Column of the figure.
+    /// Column in the figure.
     pub column: Text,
     /// The value, in the figure's unit.
     pub value: f64,
-    /// Where the paper states it.
+    /// Place in the paper.
     pub source: String,
 }
 
-/// The four kinds of claims.
+/// Kinds of claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Kind {
-    /// Arithmetic of the paper: measured must equal `paper`, or else `predicted`, as precisely as that is stated.
+    /// Arithmetic from the paper: the measured value must equal `paper`, or otherwise `predicted`, to the stated
+    /// precision.
     #[serde(rename = "identity")]
     Identity,
-    /// A closed-form prediction of a directed program: must pass.
+    /// A closed-form prediction for a directed program: must pass.
     #[serde(rename = "mechanism")]
     Mechanism,
-    /// One ahead of another, or a trend; repeated before it is called robust.
+    /// An ordering between two values, or a trend; repeated before it is called robust.
     #[serde(rename = "direction")]
     Direction,
-    /// Shown beside the paper's value, never judged.
+    /// Shown next to the paper's value, never judged.
     #[serde(rename = "magnitude")]
     Magnitude,
 }
 
-/// A claim: `product of the cells in of ÷ product of the cells in to`, 1 where there are none, and what it must be.
+/// A claim: `product of the cells in of ÷ product of the cells in to`, 1 for an empty list, and the required result.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Short name, unique among the claims of a paper. That of another reading or clock is `STATEMENT@READING`, with the
-    /// statement of the default claim where there is one.
+    /// Short name, unique in the paper. A claim under an alternative reading or clock is called `STATEMENT@READING`,
+    /// with the statement of the default claim if present.
     pub id: Text,
-    /// Reading or clock that it is measured under, where it is not the paper's default; several are joined by `+`. Such a
-    /// claim is shown and never judged, for the default alone decides a verdict.
+    /// Reading or clock for the measurement, if not the paper's default; several are joined by `+`. Such a claim is
+    /// shown and never judged, because only the default decides a verdict.
     #[serde(default)]
     pub reading: Option<Text>,
-    /// Its kind.
+    /// Kind of the claim.
     pub kind: Kind,
-    /// In words.
+    /// Statement in words.
     pub text: String,
-    /// What the paper states, where it states a number.
+    /// Number stated in the paper, if any.
     #[serde(default)]
     pub paper: Option<f64>,
-    /// What follows from other numbers of the paper, where it does not state this one.
+    /// Number derived from different numbers in the paper, if the paper does not state this number.
     #[serde(default)]
     pub predicted: Option<f64>,
-    /// Unit of all three.
+    /// Unit of all three numbers.
     #[serde(default)]
     pub unit: String,
-    /// The directed program that measures a mechanism.
+    /// Directed program that measures a mechanism.
     #[serde(default)]
     pub mechanism: Option<Text>,
-    /// Cells above the line.
+    /// Cells in the numerator.
     #[serde(default)]
     pub of: Vec<Cell>,
-    /// Cells below the line.
+    /// Cells in the denominator.
     #[serde(default)]
     pub to: Vec<Cell>,
-    /// For every row but the summary and those left out: cells name no row, and the results are taken together this way.
+    /// Evaluates every row except the summary and excluded rows: cells name no row, and this function combines the
+    /// results.
     #[serde(default)]
     pub each_row: Option<Take>,
-    /// It must be above this.
+    /// Lower bound: the value must be above.
     #[serde(default)]
     pub above: Option<f64>,
-    /// It must be below this.
+    /// Upper bound: the value must be below.
     #[serde(default)]
     pub below: Option<f64>,
-    /// An identity may differ by this: half a unit of the last digit that the paper states.
+    /// Allowed deviation for an identity: half a unit in the last digit stated by the paper.
     #[serde(default)]
     pub tolerance: f64,
-    /// Whether it was said before the first run that it may fail.
+    /// True if a possible failure was announced before the first run.
     #[serde(default)]
     pub foretold: bool,
-    /// Why, if it does not hold. Of an experiment that ships it is told at quick scale alone, where it was found.
+    /// Reason for a failure. For a shipped experiment the reason is reported only at quick scale, the scale of its
+    /// investigation.
     #[serde(default)]
     pub cause: Option<String>,
 }
 
-/// A cell of the figure, or several of one row taken together.
+/// A cell in the figure, or several cells in a row combined.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
-    /// Label of its row; `mean` for the summary row, `mean-beside` for the second one, `mean-of-all` for that with the
-    /// workloads that means leave out, `first` and `last` for the ends of the others.
+    /// Label of the row; `mean` for the summary row, `mean-beside` for the second summary, `mean-of-all` for the mean
+    /// that includes left-out workloads, `first` and `last` for the ends of the remaining rows.
     #[serde(default)]
     pub row: Option<Text>,
-    /// Labels of its columns.
+    /// Labels of the columns.
     pub columns: Vec<Text>,
-    /// How several columns are taken together.
+    /// Function that combines several columns.
     #[serde(default)]
     pub take: Option<Take>,
 }
 
-/// How several numbers become one.
+/// Function that combines several numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Take {
-    /// The least.
+    /// The least number.
     #[serde(rename = "least")]
     Least,
-    /// The one below which a tenth of them lie.
+    /// The lowest tenth: a tenth of the numbers lie below.
     #[serde(rename = "lowest-tenth")]
     LowestTenth,
-    /// The greatest.
+    /// The greatest number.
     #[serde(rename = "greatest")]
     Greatest,
-    /// The one in the middle; of two in the middle their mean.
+    /// The number in the middle; the mean if two are in the middle.
     #[serde(rename = "median")]
     Median,
 }
 
-/// Repetitions of the directions of a figure, each under one change.
+/// Repetitions of a figure's directions, each under a single change.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
-    /// Runs only where it is asked for (`--robust`), because it takes long. At paper scale every repetition does.
+    /// Runs only on request (`--robust`), because the repetition takes long. At paper scale this applies to every
+    /// repetition.
     #[serde(default)]
     pub on_request: bool,
-    /// Other seeds.
+    /// Alternative seeds.
     #[serde(default)]
     pub seeds: Vec<u64>,
-    /// Other scales.
+    /// Alternative scales.
     #[serde(default)]
     pub scales: Vec<Text>,
-    /// The inputs of scale 1, where quick scale has smaller ones: for machines that are never scaled.
+    /// Inputs from scale 1, if quick scale has smaller inputs: for machines that are never scaled.
     #[serde(default)]
     pub whole_inputs: bool,
-    /// The second inputs of quick scale: for machines that are never scaled.
+    /// Second inputs from quick scale: for machines that are never scaled.
     #[serde(default)]
     pub second_inputs: bool,
-    /// Values of the machine that are assumed: each is halved and doubled.
+    /// Assumed machine values: each is halved and doubled.
     #[serde(default)]
     pub assumed: Vec<Text>,
-    /// Workloads, by label; all of the figure where absent. Named in the caption.
+    /// Labels of the workloads; all workloads in the figure if absent. Named in the caption.
     #[serde(default)]
     pub only: Vec<Text>,
 }
 
-/// What a paper's folder says of the paper.
+/// Description of a paper, from the paper's folder.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Paper {
     /// Heading of the report.
     pub title: String,
-    /// One line.
+    /// Description on a single line.
     pub description: String,
-    /// Remarks on the whole.
+    /// Remarks on the whole report.
     #[serde(default)]
     pub notes: Vec<String>,
 }
 
-/// The readings of a paper beside its default one.
+/// Alternative readings of a paper.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Readings {
-    /// The readings, in order.
+    /// Readings, in order.
     pub reading: Vec<Reading>,
 }
 
-/// Another reading of a paper, or another clock: a set of settings that `reproduce --readings` applies to every figure,
-/// or a figure of its own.
+/// An alternative reading of a paper, or a different clock: a set of settings that `reproduce --readings` applies to
+/// every figure, or a separate figure.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
-    /// Name, such as `artifact`.
+    /// Name, for example `artifact`.
     pub name: Text,
-    /// What is read otherwise, in one line.
+    /// The difference from the default reading, in one line.
     pub description: String,
-    /// The figure that draws it, where no settings can.
+    /// Figure that shows the reading, if settings cannot express it.
     #[serde(default)]
     pub figure: Option<Text>,
-    /// Time that speed-ups are of, where it is not the default: `region`, `kernels` or `whole`.
+    /// Time used for speed-ups, if not the default: `region`, `kernels` or `whole`.
     #[serde(default)]
     pub time: Option<Text>,
-    /// Settings of machines and designs. A figure takes those that a machine or a design of it reads.
+    /// Settings for machines and designs. A figure applies the settings that its machines or designs read.
     #[serde(default)]
     pub setting: Vec<ReadingSetting>,
-    /// Parameters of workloads. A figure takes those of the workloads that it has.
+    /// Workload parameters. A figure applies the parameters for its own workloads.
     #[serde(default)]
     pub inputs: Vec<ReadingInputs>,
 }
 
-/// A setting of a reading.
+/// A setting in a reading.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReadingSetting {
-    /// Setting, such as `gpu_link.rate=200GB/s`.
+    /// Setting, for example `gpu_link.rate=200GB/s`.
     pub set: Text,
-    /// Sentence or artifact that supports it.
+    /// Supporting sentence or artifact.
     pub source: String,
 }
 
-/// Parameters of one workload under a reading.
+/// Workload parameters under a reading.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReadingInputs {
     /// Label of the workload.
     pub workload: Text,
-    /// Parameters, which replace those of the same name.
+    /// Parameters, which replace parameters with equal names.
     pub parameters: Text,
-    /// Sentence or artifact that supports them.
+    /// Supporting sentence or artifact.
     pub source: String,
 }
 
@@ -669,7 +676,7 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    /// The schema that editors read must be that of the types. `UPDATE_SCHEMA=1 cargo test` writes it.
+    /// Checks that the editor schema matches the types. `UPDATE_SCHEMA=1 cargo test` writes the schema.
     #[test]
     fn the_editor_schemas_are_up_to_date() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema");

@@ -1,5 +1,5 @@
-//! Stacks under speed-ups: the time of runs by class of warp-slot cycles, over that of their baselines. The same of the
-//! cells of a claim, as the cause of one that does not hold.
+//! Stacked bars under speed-ups: run time by class of warp-slot cycles, relative to the baseline's time. Also compares
+//! the cells in a claim, to give the cause for a claim that does not hold.
 
 use crate::compared::is_of_time;
 use crate::evidence::Register;
@@ -13,16 +13,16 @@ use tombolo_report::evidence::{Cell, Evidence};
 use tombolo_system::RunRecord;
 use tombolo_system::stalls::SHOWN;
 
-/// Stacks of a figure, at most. Source: assumed, what can be told apart across a page.
+/// Maximum number of stacks in a figure. Source: assumed, the number of stacks distinguishable across a page.
 const MOST_STACKS: usize = 48;
 
-/// Differences that are told of a claim, at most. Source: assumed, a sentence's worth.
+/// Maximum number of differences reported for a claim. Source: assumed, a sentence's worth.
 const MOST_TOLD: usize = 3;
 
-/// Classes in the order of a record, each with its share of the baseline's time, 0 to 1 or above.
+/// Classes in record order, each with its share of the baseline's time; a share may exceed 1.
 type Stack = Vec<(&'static str, f64)>;
 
-/// A stack to draw: its label, the coordinates of the runs that it is the mean of, and whether it sums up others.
+/// A stack to draw: its label, the coordinates of its runs, over which it is the mean, and a flag for summaries.
 struct Bar {
     label: String,
     runs: Vec<Coordinate>,
@@ -30,7 +30,8 @@ struct Bar {
 }
 
 impl Plan {
-    /// The stacks under a figure that compares times; `None` under another, and where no run has a result.
+    /// Builds the stacks under a figure that compares times; `None` for any different figure, and if no run has a
+    /// result.
     pub(crate) fn stacks(&self, numbers: &mut Numbers<'_>, register: &mut Register) -> Option<Figure> {
         let bars = self.bars(self.time_metric()?, numbers)?;
         let stacks: Vec<(Bar, Option<Stack>)> = bars
@@ -84,20 +85,20 @@ impl Plan {
         })
     }
 
-    /// The metric that compares times with those of baselines, by its index.
+    /// Returns the index of the metric that compares times with baseline times.
     fn time_metric(&self) -> Option<usize> {
         let is_plain = |metric: &Metric| metric.value.len() <= 1 && metric.per.len() <= 1 && metric.to_value.is_empty();
         self.spec.metric.iter().position(|metric| is_plain(metric) && is_of_time(metric))
     }
 
-    /// The workloads that means do not leave out; `None` where that is not known.
+    /// Returns the workloads included in means, or `None` if the selection is unknown.
     fn kept(&self, numbers: &mut Numbers<'_>) -> Option<Vec<usize>> {
         let left_out = self.left_out(numbers)?;
         Some(self.workloads_of(&Change::default()).into_iter().filter(|index| !left_out.contains(index)).collect())
     }
 
-    /// What has a stack: each workload under each design, step and machine of the figure, and the means; the means alone
-    /// where those are too many or the figure has means alone. `None` where they are too many too.
+    /// Returns the stacks to draw: each workload under each design, step and machine in the figure, and the means. If
+    /// too many, or if the figure only has means, only the means are drawn. `None` if even the means are too many.
     fn bars(&self, metric: usize, numbers: &mut Numbers<'_>) -> Option<Vec<Bar>> {
         let kept = self.kept(numbers)?;
         let places = self.with_baseline(self.places(metric), *kept.first()?, numbers);
@@ -122,7 +123,7 @@ impl Plan {
         (bars.len() <= MOST_STACKS).then_some(bars)
     }
 
-    /// Every value of the rows, columns and panels that are no workloads and no metrics.
+    /// Returns every combination of values in rows, columns and panels, except for workloads and metrics.
     fn places(&self, metric: usize) -> Vec<(String, Coordinate)> {
         let first = Coordinate { step: Some(0), metric, ..Coordinate::default() };
         let mut places = vec![(String::new(), first)];
@@ -144,7 +145,7 @@ impl Plan {
         places
     }
 
-    /// The places, after the one that all are normalised to where that is none of them.
+    /// Adds the common baseline in front of the combinations, if the combinations lack it.
     fn with_baseline(
         &self,
         mut places: Vec<(String, Coordinate)>,
@@ -163,7 +164,7 @@ impl Plan {
         places
     }
 
-    /// The mean of the stacks of runs; `None` where one has no result.
+    /// Returns the mean stack over runs; `None` if a run has no result.
     fn mean_stack(&self, runs: &[Coordinate], numbers: &Numbers<'_>) -> Option<Stack> {
         let stack = |at: &Coordinate| {
             let (run, base) = (self.timed(*at, numbers)?, self.timed(self.base(*at), numbers)?);
@@ -176,13 +177,13 @@ impl Plan {
         Some(stacks.first()?.iter().enumerate().map(mean).collect())
     }
 
-    /// The record of the run at a coordinate, where it has one that took time.
+    /// Returns the record of the run at a coordinate, if present and with a positive time.
     fn timed<'r>(&self, at: Coordinate, numbers: &Numbers<'r>) -> Option<&'r RunRecord> {
         self.record(at, numbers).filter(|run| run.time.of(self.time) > 0.0)
     }
 
-    /// What differs most between the two cells of a claim that compares times, or between its cell and the baseline, in
-    /// words; `None` of another claim.
+    /// Describes the largest differences between a claim's two cells, or between its cell and the baseline. `None` for
+    /// a claim that does not compare times.
     pub(crate) fn explanation(&self, claim: &spec::Claim, numbers: &mut Numbers<'_>) -> Option<String> {
         let metric = self.time_metric()?;
         let ([of], [] | [_]) = (&claim.of[..], &claim.to[..]) else { return None };
@@ -205,7 +206,8 @@ impl Plan {
         (!told.is_empty()).then(|| format!("of the time of {from}, {from} -> {to}{workloads}: {}", told.join("; ")))
     }
 
-    /// The runs of a cell, one a workload. `None` of a cell of several columns, of another metric or of no run.
+    /// Returns the runs behind a cell, one per workload. `None` for a cell with several columns, for a different
+    /// metric, or without a run.
     fn runs_of(&self, cell: &spec::Cell, metric: usize, numbers: &mut Numbers<'_>) -> Option<Vec<Coordinate>> {
         let [column] = &cell.columns[..] else { return None };
         let column = self.labels(self.layout.columns).iter().position(|label| label == column.get())?;
@@ -214,7 +216,7 @@ impl Plan {
         let row = match cell.row.as_ref().map(Text::get) {
             Some("first") => Some(0),
             Some("last") => Some(labels.len().checked_sub(1)?),
-            // Means, and claims of each row.
+            // Means, and claims over each row.
             None | Some("mean" | "mean-beside" | "mean-of-all") if of_rows => None,
             Some(row) => Some(labels.iter().position(|label| label == row)?),
             None => return None,
@@ -232,7 +234,7 @@ impl Plan {
     }
 }
 
-/// What a caption says of all stacks.
+/// Caption for all stacks.
 const CAPTION: &str = "A stack is as high as its time over that of its baseline, cut by class: outside kernels (idle), at \
                        kernel boundaries, and the rest by the cycles of warp slots that held a warp. Means are arithmetic.";
 
@@ -240,7 +242,7 @@ fn column(cell: &spec::Cell) -> String {
     cell.columns.first().map(|column| column.get().to_owned()).unwrap_or_default()
 }
 
-/// What two cells differ in: their columns, or else their rows.
+/// Returns the distinguishing names of two cells: their columns, or their rows if the columns are equal.
 fn names(one: &spec::Cell, other: &spec::Cell) -> [String; 2] {
     let row = |cell: &spec::Cell| cell.row.as_ref().map_or(String::new(), |row| row.get().to_owned());
     if column(one) == column(other) { [row(one), row(other)] } else { [column(one), column(other)] }

@@ -1,8 +1,8 @@
-//! A folder of finished results: one file each, named after what decides it, whole or not there.
+//! A folder with finished results: a file per result, named by the result's key, and either complete or absent.
 //!
-//! A result is written to a file of its own, synced, and renamed into place, so that a process that is killed at any
-//! moment leaves whole results and at most a part that nothing reads. Any number of processes may share a folder.
-//! A file that was damaged is noticed by its checksum and its point runs again.
+//! A result is written to a separate file, synced, and renamed into place. A process killed at any moment leaves
+//! complete results, and at most a partial file that no reader opens. Any number of processes may share a folder. The
+//! checksum reveals a damaged file, and its point then runs again.
 
 use crate::error::StoreError;
 use crate::launches::Launches;
@@ -16,41 +16,41 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Age at which a part that was not finished belongs to nobody. Source: assumed; writing one takes milliseconds.
+/// Age beyond which a partial file is abandoned. Source: assumed; writing a result takes milliseconds.
 const STALE: Duration = Duration::from_secs(600);
-/// Beginning and ending of a part's name.
+/// Prefix and extension of a partial file's name.
 const HIDDEN: &str = ".tombolo-";
 const PART: &str = "part";
 
-/// What a file holds: the text of a [`Kept`], and its checksum.
+/// File contents: the text of a [`Kept`], and its checksum.
 #[derive(Serialize, Deserialize)]
 struct Sealed {
     blake3: String,
     kept: Box<RawValue>,
 }
 
-/// A result and what it is of.
+/// A result with the identity of its point.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     point: Identity,
     outcome: PointResult,
-    /// Of a simulation.
+    /// Launches of a simulation.
     #[serde(default)]
     launches: Launches,
 }
 
-/// What the folder has of a point.
+/// Outcome of a lookup in the folder.
 #[derive(Debug)]
 pub enum Found {
-    /// Its result.
+    /// A stored result.
     Result(Box<PointResult>),
-    /// Nothing.
+    /// No file.
     Nothing,
-    /// A file that is damaged: why. It counts as nothing.
+    /// A damaged file, with the reason; treated like a missing file.
     Damaged(String),
 }
 
-/// The folder.
+/// The results folder.
 #[derive(Debug)]
 pub struct Store {
     folder: PathBuf,
@@ -58,10 +58,10 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens or makes the folder.
+    /// Opens the folder, or creates it.
     ///
     /// # Errors
-    /// It cannot be made or written.
+    /// Returns an error if the folder cannot be created or written.
     pub fn open(folder: &Path) -> Result<Store, StoreError> {
         let points = folder.join("points");
         fs::create_dir_all(&points).map_err(|error| failed(&points, "make the folder", error))?;
@@ -73,18 +73,18 @@ impl Store {
         Ok(store)
     }
 
-    /// The folder's path.
+    /// Returns the folder's path.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Removes old parts of processes that were killed, of points and of what stands beside them. What cannot be removed
-    /// does no harm.
+    /// Removes old partial files left by killed processes, in the folder and among the points. Files that cannot be
+    /// removed do no harm.
     fn sweep(&self) {
         let folders = [&self.points, &self.folder].into_iter().filter_map(|folder| fs::read_dir(folder).ok());
         for entry in folders.flatten().flatten() {
             let old = || entry.metadata().ok()?.modified().ok()?.elapsed().ok();
-            // What begins otherwise is the user's.
+            // Files with a different prefix belong to the user.
             let ours = entry.file_name().to_string_lossy().starts_with(HIDDEN);
             let is_part = ours && entry.path().extension().is_some_and(|end| end == PART);
             if is_part && old().is_some_and(|age| age > STALE) {
@@ -93,15 +93,15 @@ impl Store {
         }
     }
 
-    /// The file of a point.
+    /// Returns the path of a point's file.
     pub fn file(&self, key: &Key) -> PathBuf {
         self.points.join(format!("{key}.json"))
     }
 
-    /// What there is of a point.
+    /// Looks up the result of a point.
     ///
     /// # Errors
-    /// The file is there and cannot be read.
+    /// Returns an error if the file exists and cannot be read.
     pub fn load(&self, key: &Key) -> Result<Found, StoreError> {
         let path = self.file(key);
         let bytes = match fs::read(&path) {
@@ -115,10 +115,10 @@ impl Store {
         })
     }
 
-    /// Keeps the result of a point.
+    /// Stores the result of a point.
     ///
     /// # Errors
-    /// It cannot be written; nothing is left under its name then.
+    /// Returns an error if the file cannot be written; no file remains under its name in this case.
     pub fn save(&self, point: &Point, outcome: &PointResult) -> Result<(), StoreError> {
         let launches = match outcome {
             PointResult::Simulation(record) => Launches::of(&record.kernels),
@@ -131,20 +131,20 @@ impl Store {
         write_whole(&self.file(point.key()), &bytes)
     }
 
-    /// Seconds that points of each recording took when they last ran: advice for order and estimates.
+    /// Returns the seconds taken by points of each recording in their last run: a hint for ordering and estimates.
     pub(crate) fn costs(&self) -> BTreeMap<String, f64> {
         let text = fs::read(self.folder.join("costs.json")).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
     }
 
-    /// Keeps [`Store::costs`].
+    /// Stores [`Store::costs`].
     pub(crate) fn save_costs(&self, costs: &BTreeMap<String, f64>) -> Result<(), StoreError> {
         let bytes = serde_json::to_vec_pretty(costs).expect("its keys are strings");
         write_whole(&self.folder.join("costs.json"), &bytes)
     }
 }
 
-/// The outcome in a file, or what is wrong with it.
+/// Parses the outcome in a file, or describes the damage.
 fn open(bytes: &[u8], key: &Key) -> Result<PointResult, String> {
     let sealed: Sealed = serde_json::from_slice(bytes).map_err(|error| format!("not a result: {error}"))?;
     if blake3::hash(sealed.kept.get().as_bytes()).to_hex().as_str() != sealed.blake3 {
@@ -165,32 +165,32 @@ fn failed(path: &Path, action: &'static str, error: io::Error) -> StoreError {
     StoreError { path: path.to_owned(), action, error }
 }
 
-/// Makes files for parts.
+/// Returns a builder for partial files.
 fn part() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(HIDDEN).suffix(".part");
     builder
 }
 
-/// Writes `bytes` to `path`: readers see the old file or the new one, never a part.
+/// Writes `bytes` to `path` atomically: readers see the old file or the new file, never a partial file.
 ///
 /// # Errors
-/// It cannot be written; the old file stays.
+/// Returns an error if the file cannot be written; the old file stays.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let folder = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
     let mut builder = part();
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // What any program's new file gets: the process's mask takes its part of it.
+        // Permissions for a new file from any program, before the process's umask applies.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let mut part = builder.tempfile_in(folder).map_err(|error| failed(path, "create the file", error))?;
     let written = part.write_all(bytes).and_then(|()| part.as_file().sync_all());
     written.map_err(|error| failed(path, "write the file", error))?;
     part.persist(path).map_err(|error| failed(path, "put the file in place", error.error))?;
-    // The name is only safe from a loss of power when the folder is synced; where a system cannot, it is as safe as
-    // that system makes it.
+    // The name survives a power loss only after the folder is synced. On systems without folder sync, durability
+    // depends on the system.
     drop(fs::File::open(folder).and_then(|folder| folder.sync_all()));
     Ok(())
 }

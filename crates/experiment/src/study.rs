@@ -1,4 +1,4 @@
-//! What `reproduce` and `sweep` run: the points of several experiments, once each, and the document they make.
+//! Runs `reproduce` and `sweep`: the points in several experiments, each once, and the resulting document.
 
 use crate::ask::Ask;
 use crate::campaign::{Results, Watcher, run_points};
@@ -21,102 +21,102 @@ use tombolo_report::Document;
 use tombolo_report::document::{Failure, Figure, Provenance, SourceFile};
 use tombolo_system::TimeChoice;
 
-/// Experiments that make one report.
+/// Experiments combined in a report.
 pub struct Study {
     title: String,
     paper: String,
-    /// Of a paper, where it is not the whole.
+    /// Figure id, if the study covers a single figure of a paper.
     figure: Option<String>,
-    /// Set of the paper's readings that is applied; empty for the default.
+    /// Applied set of the paper's readings; empty for the default.
     readings: String,
     notes: Vec<String>,
     plans: Vec<Plan>,
-    /// Figures that are left out.
+    /// Figures left out from the study.
     undrawn: Vec<Plan>,
     choice: ScaleChoice,
 }
 
-/// One of several equal parts of the points, for machines that share a folder.
+/// Part of the points, for several machines that share a folder; all parts are equally large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// From 0.
+    /// Index from 0.
     pub index: usize,
-    /// Of how many, at least 1.
+    /// Number of parts, at least 1.
     pub of: usize,
 }
 
 impl Shard {
-    /// Which of so many points it has.
+    /// Returns the range of points in this part, among `points` points.
     fn part(self, points: usize) -> Range<usize> {
         let cut = |index: usize| (points as u128 * index as u128 / self.of as u128) as usize;
         cut(self.index)..cut(self.index + 1)
     }
 }
 
-/// What page and document are called.
+/// File name of page and document.
 const REPORT: &str = "report";
-/// What the tables are called.
+/// File names of the tables.
 const TABLES: [&str; 5] = ["results", "kernels", "gpus", "modules", "links"];
 
-/// How to run a study.
+/// Options for running a study.
 pub struct Options<'a> {
-    /// Where results, tables and the report go.
+    /// Output folder for results, tables and the report.
     pub out: &'a Path,
-    /// At most so many threads.
+    /// Maximum number of threads.
     pub threads: usize,
-    /// Whether repetitions that take long run too.
+    /// True to also run long repetitions.
     pub robust: bool,
-    /// Runs a part of the points and makes no document.
+    /// Runs only a part of the points, and writes no document.
     pub shard: Option<Shard>,
-    /// What makes the document, and where; seeds and experiments are added.
+    /// Program and host for the document's provenance; seeds and experiments are added.
     pub provenance: Provenance,
-    /// Who is told what is under way.
+    /// Receiver of progress reports.
     pub watcher: &'a dyn Watcher,
 }
 
-/// Why a study gave no document.
+/// Reason for a missing document.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// An experiment is wrong.
+    /// An experiment is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// Results cannot be kept.
+    /// Results cannot be stored.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// What the figures of a study need.
+/// Points required for the figures in a study.
 struct Needed {
     /// Points to run, each once.
     points: Vec<Point>,
-    /// Rows of tables: a point once under each name that cells have for it, and each that is no cell's.
+    /// Table rows: each point once per name used by cells, plus points used by no cell.
     rows: Vec<Point>,
-    /// Points that cannot be.
+    /// Impossible points, with reasons.
     failures: Vec<Failure>,
 }
 
-/// What a run of a study leaves.
+/// Result of running a study.
 #[derive(Clone, Debug)]
 pub enum Finished {
     /// The report.
     Whole(Box<Document>),
-    /// Of a shard: the points that gave no result.
+    /// Points without a result, for a shard.
     Shard(Vec<Failure>),
 }
 
 impl Study {
-    /// The experiments of a paper, or the one called `figure`.
+    /// Loads the experiments in a paper, or the experiment called `figure`.
     ///
     /// # Errors
-    /// No such paper or figure ships.
+    /// Returns an error if no such paper or figure ships.
     pub fn of_paper(name: &str, figure: Option<&str>, choice: ScaleChoice) -> Result<Study, SpecError> {
         Study::of_paper_under(name, figure, DEFAULT, choice)
     }
 
-    /// The same under the set of the paper's readings called `readings`.
+    /// Like [`Study::of_paper`], under the set of the paper's readings called `readings`.
     ///
     /// # Errors
-    /// No such paper, figure or set ships.
+    /// Returns an error if no such paper, figure or set ships.
     pub fn of_paper_under(
         name: &str,
         figure: Option<&str>,
@@ -127,7 +127,7 @@ impl Study {
         let reading = preset::set(name, readings)?;
         if let Some(id) = figure {
             let known: Vec<String> = experiments.iter().map(|(_, spec)| spec.id.clone()).collect();
-            // As `list experiments` has it, as the report has it, or its number.
+            // Accepts the name from `list experiments`, the name from the report, or the figure number.
             let short = id.strip_prefix(name).and_then(|rest| rest.strip_prefix('/')).unwrap_or(id);
             let wanted = match short.chars().all(|c| c.is_ascii_digit()) {
                 true => format!("figure-{short}"),
@@ -168,18 +168,18 @@ impl Study {
         Ok(Study { title: about.title, paper: name.to_owned(), figure, readings, notes, plans, undrawn, choice })
     }
 
-    /// A user's own experiment.
+    /// Loads a user's own experiment.
     ///
     /// # Errors
-    /// The file cannot be read, or names what does not exist or does not fit.
+    /// Returns an error if the file cannot be read, or contains an unknown name or an unsuitable value.
     pub fn of_file(path: &Path, choice: ScaleChoice) -> Result<Study, SpecError> {
         Ok(Study::of_plan(Plan::open(path, choice)?))
     }
 
-    /// What a command line asks for.
+    /// Builds the experiment described by command-line arguments.
     ///
     /// # Errors
-    /// It names what does not exist or does not fit; messages name the key of [`Ask::file`].
+    /// Returns an error for an unknown name or an unsuitable value; messages name the key from [`Ask::file`].
     pub fn of_ask(ask: &Ask, choice: ScaleChoice) -> Result<Study, SpecError> {
         let file = ask.file();
         let spec = file.read()?;
@@ -193,37 +193,37 @@ impl Study {
         Study { title, paper, figure, readings, notes, plans: vec![plan], undrawn, choice }
     }
 
-    /// The same, whose speed-ups are of this time of each run.
+    /// Selects the run time for speed-ups.
     pub fn with_time(mut self, time: TimeChoice) -> Study {
         self.plans.iter_mut().for_each(|plan| plan.time = time);
         self
     }
 
-    /// The same, whose runs are sampled where a number of a figure is a time, and a sample applies.
+    /// Enables sampling for runs whose number in a figure is a time, where sampling applies.
     pub fn sampled(mut self, sampled: bool) -> Study {
         self.plans.iter_mut().for_each(|plan| plan.sampled = sampled);
         self
     }
 
-    /// Short name: the paper's, or the experiment's.
+    /// Returns the short name: the paper's, or the experiment's.
     pub fn name(&self) -> &str {
         &self.paper
     }
 
-    /// The page of a run.
+    /// Returns the file name of the page.
     pub fn page(&self) -> String {
         format!("{}.html", self.file(REPORT))
     }
 
-    /// The files that a run leaves, in words: page, document, and tables.
+    /// Describes the files left by a run: page, document, and tables.
     pub fn files(&self) -> String {
         let report = self.file(REPORT);
         let tables: Vec<String> = TABLES.iter().map(|name| self.file(name)).collect();
         format!("{report}.html, {report}.json; {} as .csv and .parquet", tables.join(", "))
     }
 
-    /// The name of a file of a run, without its ending. Those of one figure have its name, so that they stand beside the
-    /// report of the whole paper.
+    /// Returns a file's name without extension. Files for a single figure have the figure's name, to be stored next to
+    /// the report on the whole paper.
     fn file(&self, name: &str) -> String {
         match &self.figure {
             Some(figure) if [REPORT, TABLES[0]].contains(&name) => figure.clone(),
@@ -232,42 +232,42 @@ impl Study {
         }
     }
 
-    /// How many points there are to run.
+    /// Returns the number of points to run.
     ///
     /// # Errors
-    /// A repetition is not possible.
+    /// Returns an error if a repetition is not possible.
     pub fn count(&self, robust: bool) -> Result<usize, SpecError> {
         Ok(self.points(robust)?.points.len())
     }
 
-    /// The points that cannot be, each with the reason.
+    /// Describes the impossible points, each with the reason.
     ///
     /// # Errors
-    /// A repetition is not possible.
+    /// Returns an error if a repetition is not possible.
     pub fn impossible(&self, robust: bool) -> Result<Vec<String>, SpecError> {
         let failures = self.points(robust)?.failures.into_iter();
         Ok(failures.map(|failure| format!("{}: {}", failure.point, failure.error)).collect())
     }
 
-    /// Runs what is not finished and writes the tables and the document into the folder; of a shard, runs it alone.
+    /// Runs the unfinished points, and writes tables and document into the folder. For a shard, only runs its points.
     ///
     /// # Errors
-    /// Results cannot be kept. What was finished is kept and not run again.
+    /// Returns an error if results cannot be stored. Finished results are kept and not computed again.
     pub fn run(&self, options: &Options<'_>) -> Result<Finished, StudyError> {
         self.run_and_keep(options).map(|(finished, _)| finished)
     }
 
-    /// The same, with the result of each point.
+    /// Like [`Study::run`], and also returns the result of each point.
     ///
     /// # Errors
-    /// As [`Study::run`].
+    /// Returns the errors of [`Study::run`].
     pub fn run_and_keep(&self, options: &Options<'_>) -> Result<(Finished, Results), StudyError> {
         let Needed { points, rows, mut failures } = self.points(options.robust)?;
         let store = Store::open(options.out)?;
         let part = options.shard.map_or(0..points.len(), |shard| shard.part(points.len()));
         let results = run_points(&points[part], Some(&store), options.threads, options.watcher)?;
         if options.shard.is_some_and(|shard| shard.index > 0) {
-            // The first shard tells what cannot be run at all.
+            // Only the first shard reports impossible points.
             failures.clear();
         }
         failures.extend(points.iter().filter_map(|point| {
@@ -289,13 +289,13 @@ impl Study {
         let json = serde_json::to_vec_pretty(&document).expect("its keys are strings");
         let report = self.file(REPORT);
         write_whole(&options.out.join(format!("{report}.json")), &json)?;
-        // The page last: where it is, the rest is.
+        // The page is written last: a page implies complete results.
         let html = tombolo_report::html(&document);
         write_whole(&options.out.join(format!("{report}.html")), html.as_bytes())?;
         Ok((Finished::Whole(Box::new(document)), results))
     }
 
-    /// What the figures need: points of one recording together.
+    /// Returns the points required for the figures; points with a common recording are adjacent.
     fn points(&self, robust: bool) -> Result<Needed, SpecError> {
         let mut asked: Vec<(Asked, bool)> = Vec::new();
         for plan in &self.plans {
@@ -381,7 +381,7 @@ impl Study {
         }
     }
 
-    /// Where repetitions at a second scale were left out.
+    /// Returns notes about repetitions omitted because the second scale is the run's own scale.
     fn own_scales(&self, robust: bool) -> Result<BTreeSet<String>, SpecError> {
         let mut notes = BTreeSet::new();
         for plan in &self.plans {
@@ -392,7 +392,7 @@ impl Study {
         Ok(notes)
     }
 
-    /// The scale asked for, and what it was.
+    /// Returns the requested scale, and the scales actually run.
     fn scale(&self) -> String {
         let all = self.plans.iter().filter(|plan| plan.is_run()).flat_map(|plan| &plan.workloads);
         let mut scales: Vec<_> = all.map(|one| (one.scale.numerator(), one.scale.denominator())).collect();
@@ -410,7 +410,7 @@ impl Study {
     }
 }
 
-/// The notes of all results, each once.
+/// Returns the distinct notes over all results.
 fn noted(results: &Results) -> BTreeSet<String> {
     results.values().flatten().flat_map(|outcome| outcome.notes().iter().cloned()).collect()
 }
@@ -420,8 +420,8 @@ mod tests {
     use super::*;
     use crate::claim::cause;
 
-    /// The cause that the file of HMG's figure 8 has of a claim, and what is told of two claims if they do not hold: of that
-    /// one, and of one whose cause is not known.
+    /// Returns the cause in the file for a claim about HMG's figure 8, and the reported causes for two failing claims:
+    /// this claim, and a claim without a known cause.
     fn causes(study: &Study) -> (Option<String>, [Option<String>; 2]) {
         let plan = study.plans.iter().find(|plan| plan.spec.id == "figure-8").unwrap();
         let claims = ["fig8-mst-loses-to-false-sharing", "fig8-hmg-ahead-of-nhcc"]
@@ -456,7 +456,7 @@ mod tests {
         }
     }
 
-    /// Settings and workload of every point of a figure under a set of readings.
+    /// Returns the study, and the settings and workload for every point in a figure under a set of readings.
     fn under(paper: &str, figure: &str, readings: &str) -> (Study, Vec<(String, String)>) {
         let study = Study::of_paper_under(paper, Some(figure), readings, ScaleChoice::Quick).unwrap();
         let plan = &study.plans[0];

@@ -1,4 +1,5 @@
-//! Machines and designs of points, each built once: points of one plan differ in their workload more often than in these.
+//! Machines and designs of points, each built once: points in a plan differ in their workload more often than in their
+//! system.
 
 use crate::error::PointError;
 use std::collections::BTreeMap;
@@ -6,21 +7,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tombolo_design::DesignConfig;
 use tombolo_machine::{MachineConfig, Scale};
 
-/// A machine, scaled, and a design.
+/// A scaled machine, and a design.
 pub(crate) type System = (Arc<MachineConfig>, Arc<DesignConfig>);
 
-/// Indices of a machine and a design of a plan, settings, and a scale.
+/// Plan indices of a machine and a design, the settings, and the scale.
 type Key = ((usize, usize), Vec<String>, String);
 
-/// Systems built so far.
+/// Systems built up to now.
 #[derive(Default)]
 pub(crate) struct Systems(Mutex<BTreeMap<Key, System>>);
 
 impl Systems {
-    /// System of a machine and a design, by index, with settings at a scale. `build` makes it the first time.
+    /// Returns the system for a machine and a design, by index, with settings and at a scale. `build` creates the
+    /// system on first use.
     ///
     /// # Errors
-    /// Those of `build`, which are not kept.
+    /// Returns the errors of `build`, which are not cached.
     pub(crate) fn get_or_build(
         &self,
         at: (usize, usize),

@@ -1,23 +1,23 @@
-//! Words of the command line and of experiment files that name several things, separated by commas.
+//! Command-line words and experiment-file words that name several items, separated by commas.
 
-/// One of the things that a word names.
+/// An item named in a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part<'a> {
-    /// As written.
+    /// Original spelling, including quotes.
     pub(crate) written: &'a str,
-    /// Without the quotes.
+    /// Text without the quotes.
     pub(crate) text: String,
-    /// Where in `text` the first equals sign outside quotes is.
+    /// Index in `text` of the first equals sign outside quotes.
     pub(crate) equals: Option<usize>,
 }
 
-/// The parts of a word, without the blanks around them: a comma outside double quotes separates, two double quotes within
-/// quotes are one. `None` where a quote is not closed.
+/// Splits a word into its trimmed parts. A comma outside double quotes separates; two double quotes within quotes
+/// represent a single quote. `None` if a quote is not closed.
 pub(crate) fn parts(word: &str) -> Option<Vec<Part<'_>>> {
     let (mut found, mut start, mut is_quoted) = (Vec::new(), 0, false);
     for (at, c) in word.char_indices() {
         match c {
-            // Of two quotes within quotes the first closes and the second opens again.
+            // For two quotes within quotes, the first closes and the second opens again.
             '"' => is_quoted = !is_quoted,
             ',' if !is_quoted => {
                 found.push(part(word[start..at].trim()));
@@ -51,7 +51,7 @@ fn part(written: &str) -> Part<'_> {
     Part { written, text, equals }
 }
 
-/// `text` as a part or the end of one, in quotes where it needs them.
+/// Returns `text` in quotes, if required for a part or for the end of a part.
 pub(crate) fn quoted(text: &str) -> String {
     let is_plain = !text.contains([',', '"']) && text.trim() == text;
     if is_plain { text.to_owned() } else { format!("\"{}\"", text.replace('"', "\"\"")) }

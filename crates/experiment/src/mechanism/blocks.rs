@@ -1,5 +1,5 @@
-//! Blocks of host memory in the memories of GPUs, and copies between host and GPUs: UMH's machine of four GPUs with one CU
-//! each. CTA `i` of four runs on GPU `i`; a block has 64 lines.
+//! Host-memory blocks in GPU memories, and copies between host and GPUs, on UMH's machine with four GPUs and one CU
+//! each. CTA `i` among four runs on GPU `i`; a block has 64 lines.
 
 use super::{Measured, one_sm};
 use std::ops::Range;
@@ -11,18 +11,18 @@ use tombolo_system::{RunRecord, run_checked};
 use tombolo_types::{HostPhase, Mask, Order};
 
 const GPUS: u64 = 4;
-/// Bytes of a line.
+/// Bytes in a line.
 const LINE: u64 = 64;
-/// Lines of a block.
+/// Lines in a block.
 const BLOCK: u64 = 64;
 const BLOCK_BYTES: u64 = BLOCK * LINE;
-/// Blocks that a program uses: any number.
+/// Blocks used by a program: any number.
 const BLOCKS: u64 = 8;
 
-/// What the host does: lines, before the kernel of a number.
+/// Host accesses: the lines accessed before the kernel with the given number.
 type Host<'a> = &'a [(u32, HostLines)];
 
-/// A kernel of four CTAs of which those of `active` run one warp each.
+/// Builds a kernel with four CTAs; the CTAs in `active` run one warp each, and the rest are empty.
 fn kernel(active: Range<u64>, write: impl Fn(u64, &mut Warp<'_>)) -> Vec<Cta> {
     let cta = |gpu| if active.contains(&gpu) { Cta::new().warp(|warp| write(gpu, warp)) } else { Cta::new() };
     (0..GPUS).map(cta).collect()
@@ -36,12 +36,12 @@ fn writes(gpu: u64, lines: Range<u64>) -> Vec<Cta> {
     kernel(gpu..gpu + 1, |_, warp| lines.clone().for_each(|line| _ = warp.write([line])))
 }
 
-/// Every GPU in turn reads these lines.
+/// Builds a kernel per GPU: each GPU in turn reads the given lines.
 fn shared(lines: Range<u64>) -> Vec<Vec<Cta>> {
     (0..GPUS).map(|gpu| reads(gpu, lines.clone())).collect()
 }
 
-/// A run in which every load returned what it must.
+/// Runs a checked simulation and returns an error if any load returned a forbidden value.
 fn simulate(
     design: &str,
     settings: &[&str],
@@ -55,7 +55,7 @@ fn simulate(
     }
 }
 
-/// Kernels that use one array of sixteen times as many blocks as [`BLOCKS`].
+/// Runs kernels on a single array with sixteen times [`BLOCKS`] blocks.
 fn ran(design: &str, settings: &[&str], kernels: Vec<Vec<Cta>>, host: Host<'_>) -> Result<RunRecord, String> {
     let arrays = [("data", 0..16 * BLOCKS * BLOCK)];
     let program = Directed::of_arrays(line_size()?, kernels, &arrays, host);
@@ -70,47 +70,50 @@ fn blocks(record: &RunRecord) -> Result<&BlocksRecord, String> {
     record.blocks.as_ref().ok_or_else(|| "its slices answer for lines".to_owned())
 }
 
-/// Bytes of memory that crossed a link.
+/// Returns the memory bytes that crossed a link.
 fn data(record: &RunRecord, link: &str) -> u64 {
     record.links.iter().find(|one| one.name == link).map_or(0, |one| one.data_bytes)
 }
 
-/// Bytes from the host where a GPU reads one line of each block, in two kernels: of each block, so many.
+/// Bytes from the host if a GPU reads one line in each block, in two kernels: `of_each` bytes per block.
 pub(super) fn one_line_of_each(design: &str, of_each: u64) -> Result<Measured, String> {
     let pass = || kernel(0..1, |_, warp| (0..BLOCKS).for_each(|block| _ = warp.read([block * BLOCK])));
     let record = ran(design, &[], vec![pass(), pass()], &[])?;
     Ok(Measured::bytes(BLOCKS * of_each, data(&record, "host.out")))
 }
 
-/// Bytes from the host where all GPUs read a block one after the other: an owner alone sends it on, and no longer owns it.
+/// Bytes from the host if all GPUs read a block in turn. Only an owner forwards the block, and gives up ownership by
+/// forwarding.
 pub(super) fn clean_block(peers: bool) -> Result<Measured, String> {
     let peer_transfer = format!("coherence.peer_transfer={peers}");
     let record = ran("umh", &[&peer_transfer], shared(0..BLOCK), &[])?;
     Ok(Measured::bytes((GPUS - u64::from(peers)) * BLOCK_BYTES, data(&record, "host.out")))
 }
 
-/// Bytes from the host where a GPU writes a block and all others read it in one kernel: the block once, for its writer.
+/// Bytes from the host if a GPU writes a block and the remaining GPUs read the block in one kernel: the block crosses
+/// once, for its writer.
 pub(super) fn dirty_block() -> Result<Measured, String> {
     let others = kernel(1..GPUS, |_, warp| (0..BLOCK).for_each(|line| _ = warp.read([line])));
     let record = ran("umh", &[], vec![writes(0, 0..BLOCK), others], &[])?;
     Ok(Measured::bytes(BLOCK_BYTES, data(&record, "host.out")))
 }
 
-/// Bytes sent home where one GPU alone writes blocks in three kernels.
+/// Bytes written back to the home if a single GPU writes blocks in three kernels.
 pub(super) fn lone_writer(kernel_end: &str, times: u64) -> Result<Measured, String> {
     let kernels = (0..3).map(|_| writes(1, 0..BLOCKS * BLOCK)).collect();
     let record = ran("umh", &[&format!("coherence.kernel_end={kernel_end}")], kernels, &[])?;
     Ok(Measured::bytes(times * BLOCKS * BLOCK_BYTES, blocks(&record)?.written_back_bytes))
 }
 
-/// Blocks fetched where kernels only write them.
+/// Blocks fetched by kernels that only write them.
 pub(super) fn write_allocate() -> Result<Measured, String> {
     let record = ran("umh", &[], vec![writes(2, 0..BLOCKS * BLOCK)], &[])?;
     Ok(Measured::count(BLOCKS, blocks(&record)?.fetched))
 }
 
-/// Bytes sent home where every GPU writes a word of its own of a line that all share, and all read it: each word, and those
-/// of all but the first once more, since all merge at once.
+/// Bytes written back to the home if every GPU writes its own word in a line shared by all, and all GPUs then read the
+/// line. Each word is written back once. All words but the first are written back once more, since all GPUs merge at
+/// once.
 pub(super) fn words_of_one_line() -> Result<Measured, String> {
     const WORD: u64 = 4;
     let grains = LINE / u64::from(Mask::ALL.grains());
@@ -121,7 +124,8 @@ pub(super) fn words_of_one_line() -> Result<Measured, String> {
     Ok(Measured::bytes((2 * GPUS - 1) * WORD, blocks(&record)?.written_back_bytes))
 }
 
-/// Blocks fetched where groups of 1 KB in turn read an array once: neighbours of a turn share blocks.
+/// Blocks fetched if groups read an array once, 1 KB each and scheduled in turn: groups adjacent in a turn share
+/// blocks.
 pub(super) fn groups_in_turn(chunk: u64) -> Result<Measured, String> {
     const SHARE: u64 = BLOCK / 4;
     let group = |cta: u64| Cta::sharing(SHARE * cta..SHARE * (cta + 1), 1, |warp, line| _ = warp.read([line]));
@@ -130,18 +134,19 @@ pub(super) fn groups_in_turn(chunk: u64) -> Result<Measured, String> {
     Ok(Measured::count(BLOCKS * GPUS * (4 / chunk), blocks(&record)?.fetched))
 }
 
-/// A host that reads one line of blocks that a GPU wrote.
+/// A host that reads one line after a GPU wrote whole blocks.
 fn synchronised(written: u64) -> Result<RunRecord, String> {
     ran("umh", &[], vec![writes(0, 0..written * BLOCK)], &[(1, HostLines::Read(3..4))])
 }
 
-/// Bytes sent home for a line that the host reads, of eight blocks that one GPU wrote: those of its block.
+/// Bytes written back to the home for a line read by the host, after one GPU wrote eight blocks: the bytes of the
+/// line's block.
 pub(super) fn one_value() -> Result<Measured, String> {
     Ok(Measured::bytes(BLOCK_BYTES, blocks(&synchronised(BLOCKS)?)?.written_back_bytes))
 }
 
-/// Time that the host takes for a line where a GPU wrote sixteen times as many blocks, over that where it wrote fewer: about
-/// one, for writes to the stack that are under way may delay the line.
+/// Host read time for a line if a GPU wrote sixteen times as many blocks, relative to the time with fewer blocks. The
+/// ratio is about one, because stack writes in flight may delay the line.
 pub(super) fn time_of_one_value() -> Result<Measured, String> {
     let time = |written| {
         let record = synchronised(written)?;
@@ -151,7 +156,8 @@ pub(super) fn time_of_one_value() -> Result<Measured, String> {
     Ok(Measured { predicted: None, measured: ratio, unit: "" })
 }
 
-/// Bytes sent home for a line that the host reads, of a block of which every GPU wrote a quarter: all four quarters.
+/// Bytes written back to the home for a line read by the host, if every GPU wrote a quarter of the line's block: all
+/// four quarters.
 pub(super) fn one_value_of_all() -> Result<Measured, String> {
     let part = BLOCK / GPUS;
     let write = kernel(0..GPUS, |gpu, warp| (gpu * part..(gpu + 1) * part).for_each(|line| _ = warp.write([line])));
@@ -161,21 +167,21 @@ pub(super) fn one_value_of_all() -> Result<Measured, String> {
     Ok(Measured::bytes(BLOCK_BYTES, blocks(&record)?.written_back_bytes))
 }
 
-/// Blocks fetched where all GPUs read a block, the host stores to one line of it, and all read it again.
+/// Blocks fetched if all GPUs read a block, the host stores to one line, and all GPUs read the block again.
 pub(super) fn line_stored_by_the_host() -> Result<Measured, String> {
     let kernels = [shared(0..BLOCK), shared(0..BLOCK)].concat();
     let record = ran("umh", &[], kernels, &[(GPUS as u32, HostLines::Written(7..8))])?;
     Ok(Measured::count(2 * GPUS, blocks(&record)?.fetched))
 }
 
-/// Bytes of messages without data where one GPU reads blocks once: the requests.
+/// Bytes in messages without data if one GPU reads blocks once: the requests.
 pub(super) fn requests_of_a_stream() -> Result<Measured, String> {
     let program = Directed::of_arrays(line_size()?, vec![reads(0, 0..BLOCKS * BLOCK)], &[], &[]);
     let (record, machine) = simulate("umh", &[], program)?;
     Ok(Measured::bytes(BLOCKS * machine.messages.control_bytes.0, blocks(&record)?.control_bytes))
 }
 
-/// Arrays of these lines, all of which the host writes at first and reads in the end.
+/// Runs a kernel on the given arrays; the host writes all lines at the start and reads them at the end.
 fn copied(
     design: &str,
     settings: &[&str],
@@ -190,7 +196,7 @@ fn copied(
     simulate(design, settings, program).map(|(record, _)| record)
 }
 
-/// Lines that come from other GPUs where groups in turn read an array in even ranges: all but a GPU's own.
+/// Lines received from remote GPUs if groups in turn read an array in even ranges: all except a GPU's own share.
 pub(super) fn even_ranges() -> Result<Measured, String> {
     const GROUPS: u64 = 128;
     let pages = GPUS * (64 << 10) / LINE;
@@ -202,7 +208,7 @@ pub(super) fn even_ranges() -> Result<Measured, String> {
     Ok(Measured::count(pages * (GPUS - 1) / GPUS, (came - copies) / LINE))
 }
 
-/// Bytes that an array of 160 pages adds to what GPU 0 sends and gets, where no kernel touches it.
+/// Bytes added to GPU 0's traffic by an array with 160 pages that no kernel touches.
 pub(super) fn untouched_array(design: &str, transfers: u64) -> Result<Measured, String> {
     const PAGES: u64 = 160;
     const PAGE_BYTES: u64 = 4096;

@@ -1,4 +1,4 @@
-//! Kernel boundaries that CPElide elides, on its machine of four chiplets with one CU each.
+//! Kernel boundaries elided by CPElide, on its machine with four chiplets and one CU each.
 
 use super::Measured;
 use std::ops::Range;
@@ -9,12 +9,12 @@ use tombolo_system::elision::ElisionRecord;
 use tombolo_system::{RunSpec, run_checked};
 
 const CHIPLETS: u64 = 4;
-/// Lines of a page, which is homed where it is first touched.
+/// Lines in a page. The first touch decides the page's home.
 const PAGE: u64 = 64;
 
 type Arrays<'a> = &'a [(&'a str, Range<u64>)];
 
-/// A kernel of four CTAs, one a chiplet.
+/// Builds a kernel with four CTAs, one per chiplet.
 fn kernel(each: impl Fn(u64, &mut Warp<'_>)) -> Vec<Cta> {
     (0..CHIPLETS).map(|chiplet| Cta::new().warp(|warp| each(chiplet, warp))).collect()
 }
@@ -27,12 +27,12 @@ fn write(warp: &mut Warp<'_>, lines: Range<u64>) {
     lines.for_each(|line| _ = warp.write([line]));
 }
 
-/// A chiplet's page of the array that begins at line `array`.
+/// Returns a chiplet's page in the array that begins at line `array`.
 fn page(array: u64, chiplet: u64) -> Range<u64> {
     array + chiplet * PAGE..array + (chiplet + 1) * PAGE
 }
 
-/// What was done at boundaries, and loads that returned what they must not.
+/// Returns the boundary actions, and the number of loads that returned a forbidden value.
 fn ran(
     name: &str,
     settings: &[&str],
@@ -53,14 +53,14 @@ fn ran(
     Ok((record.elision.unwrap_or_default(), wrong))
 }
 
-/// Chiplets that read and write their own pages in every kernel: dirty lines go to memory once, at the end.
+/// Chiplets read and write their own pages in every kernel: dirty lines are written to memory once, at the end.
 pub(super) fn own_ranges() -> Result<Measured, String> {
     let step = || kernel(|chiplet, warp| _ = (read(warp, page(0, chiplet)), write(warp, page(0, chiplet))));
     let (elision, _) = ran("cpelide", &[], (0..5).map(|_| step()).collect(), &[("a", 0..4 * PAGE)])?;
     Ok(Measured::count(CHIPLETS * PAGE, elision.flushed_lines + elision.dropped_lines))
 }
 
-/// What one chiplet writes and another reads: one flush, no invalidation, and none at the end.
+/// One chiplet writes data and a second chiplet reads the data: one flush, no invalidation, and none at the end.
 pub(super) fn producer() -> Result<Measured, String> {
     let on = |active: u64, work: fn(&mut Warp<'_>, Range<u64>)| {
         kernel(move |chiplet, warp| {
@@ -74,8 +74,9 @@ pub(super) fn producer() -> Result<Measured, String> {
     Ok(Measured::count(1, elision.flushes + elision.invalidations))
 }
 
-/// Two arrays written in turn, each chiplet its pages, which reads of the other a line of each neighbour's: invalidations of
-/// six steps. A hull says that the neighbours may hold the line, so every second step invalidates; homes say that they do not.
+/// Two arrays are written in turn. Each chiplet writes its own pages, and also reads a line in each neighbour's page of
+/// the second array. The result is the number of invalidations in six steps. A hull range suggests that the neighbours
+/// may hold the line, and every second step invalidates. Exact homes rule this out.
 pub(super) fn halos(design: &str) -> Result<Measured, String> {
     let all = 4 * PAGE;
     let step = |at: u64| {
@@ -96,7 +97,7 @@ pub(super) fn halos(design: &str) -> Result<Measured, String> {
     Ok(Measured::count(predicted, elision.invalidations))
 }
 
-/// A kernel that reads an array which its label lacks: loads that return what the kernel before has overwritten.
+/// A kernel reads an array missing from its label: loads that return data overwritten by the previous kernel.
 pub(super) fn wrong_labels() -> Result<Measured, String> {
     let kernels = vec![
         kernel(|chiplet, warp| write(warp, page(0, chiplet))),

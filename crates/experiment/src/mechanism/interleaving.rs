@@ -1,13 +1,14 @@
-//! Lines interleaved over sockets: where accesses go under the policies of a single GPU. Source: NUMA-GPU, section 3.
+//! Lines interleaved over sockets: destination of accesses under the policies of a single GPU. Source: NUMA-GPU,
+//! section 3.
 
 use super::{Measured, simulate};
 use std::sync::Arc;
 use tombolo_system::directed::Cta;
 
-/// Lines that a socket reads, each once.
+/// Lines read by a socket, each once.
 const LINES: u64 = 256;
 
-/// The share of lines that cross where each socket reads lines of its own: three of four lie at other sockets.
+/// Share of lines that cross if each socket reads its own lines: three in four are homed at remote sockets.
 pub(super) fn remote_share() -> Result<Measured, String> {
     let mut machine = tombolo_machine::machine("numa-4").map_err(|error| error.to_string())?;
     let settings = ["topology.sms_per_module=1", "l1.sector_bytes=128"];

@@ -1,4 +1,4 @@
-//! Pages that GPS publishes to their subscribers, on its machine of four GPUs with one SM each.
+//! Pages published by GPS to their subscribers, on its machine with four GPUs and one SM each.
 
 use super::Measured;
 use super::sharing::{GPUS, PAGE, kernel, over, part, ran, read_from_afar, reads, sent, writes};
@@ -11,21 +11,21 @@ use tombolo_system::publication::PublicationRecord;
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope, Semantics};
 
-/// The order of plain accesses.
+/// Memory order for plain accesses.
 const RELAXED: Order = Order { semantics: Semantics::Relaxed, scope: Scope::Gpu };
-/// One slice, so that stores reach the queue in their order, and room for all that is under way.
+/// A single slice keeps stores to the queue in order, and the posted-store limit leaves room for all stores in flight.
 const IN_ORDER: [&str; 2] = ["l2.slices=1", "l2.posted_stores=16384"];
-/// Lines that a program stores: below the watermark, and no part of a page.
+/// Lines stored by a program: below the watermark, and not a fraction of a page.
 const LINES: u64 = 300;
 
 type Ran = Result<(RunRecord, Arc<MachineConfig>), String>;
 
-/// A kernel in which only GPU `gpu` does anything.
+/// Builds a kernel in which only GPU `gpu` has work.
 fn only(gpu: u64, cta: impl Fn() -> Cta) -> Vec<Cta> {
     kernel(|other| if other == gpu { cta() } else { Cta::new() })
 }
 
-/// A warp that stores lines in order.
+/// Builds a warp that stores lines in order.
 fn stores(lines: Range<u64>) -> Cta {
     Cta::new().warp(|warp| lines.for_each(|line| _ = warp.write([line])))
 }
@@ -38,18 +38,18 @@ fn published(record: &RunRecord) -> Result<&PublicationRecord, String> {
     record.publication.as_ref().ok_or_else(|| "nothing is published".to_owned())
 }
 
-/// Bytes of a packet with a line.
+/// Returns the bytes in a packet that carries a line.
 fn packet(machine: &MachineConfig) -> u64 {
     machine.messages.header_bytes.0 + machine.line.bytes()
 }
 
-/// Lines that one GPU stores cross once to each of the others.
+/// Lines stored by one GPU cross once to each remote GPU.
 pub(super) fn lines_cross_once() -> Result<Measured, String> {
     let (record, machine) = to_all(&[], || stores(0..LINES))?;
     Ok(Measured::bytes(LINES * (GPUS - 1) * packet(&machine), sent(&record)))
 }
 
-/// Four parts of a line join one entry: three of four stores hit.
+/// Four parts of a line are coalesced in one entry: three in four stores hit.
 pub(super) fn parts_join() -> Result<Measured, String> {
     const PARTS: u64 = 4;
     let quarters = || {
@@ -63,21 +63,22 @@ pub(super) fn parts_join() -> Result<Measured, String> {
     Ok(Measured::count(LINES * (PARTS - 1), published(&record)?.queue_hits))
 }
 
-/// Two sweeps over as many lines as the watermark: each store from the last of the first sweep on drains the oldest.
+/// Two sweeps over exactly the watermark's number of lines: from the last store in the first sweep on, each store
+/// drains the oldest entry.
 pub(super) fn watermark() -> Result<Measured, String> {
-    /// Of the machine's queue: one less than it holds.
+    /// Watermark of the machine's queue: the capacity minus one.
     const WATERMARK: u64 = 511;
     let sweep = |warp: &mut Warp<'_>| (0..WATERMARK).for_each(|line| _ = warp.write([line]));
     let (record, _) = to_all(&IN_ORDER, || Cta::new().warp(|warp| (0..2).for_each(|_| sweep(warp))))?;
     let found = published(&record)?;
     match found.queue_hits {
-        // The first that leaves is the next to be stored.
+        // The first line to drain is the next line to be stored.
         0 => Ok(Measured::count(2 * WATERMARK - (WATERMARK - 1), found.drains.watermark)),
         hits => Err(format!("{hits} stores hit")),
     }
 }
 
-/// A release inside the GPU drains nothing: the second sweep joins the entries of the first.
+/// A release with GPU scope drains nothing: stores in the second sweep hit the entries from the first sweep.
 pub(super) fn release_inside() -> Result<Measured, String> {
     let inside = Order { semantics: Semantics::AcquireRelease, scope: Scope::Gpu };
     let sweeps = || {
@@ -92,7 +93,7 @@ pub(super) fn release_inside() -> Result<Measured, String> {
     Ok(Measured::count(LINES, published(&record)?.queue_hits))
 }
 
-/// Atomics of one line cross one by one, and never join.
+/// Atomics on one line cross separately, and are never coalesced.
 pub(super) fn atomics() -> Result<Measured, String> {
     const ATOMICS: u64 = 20;
     let cta =
@@ -105,31 +106,31 @@ pub(super) fn atomics() -> Result<Measured, String> {
     }
 }
 
-/// Two iterations in which each GPU writes its page and reads the next one's.
+/// Two iterations in which each GPU writes its page and reads the page of the next GPU.
 fn ring() -> Arc<Directed> {
     let next = |gpu: u64| part((gpu + 1) % GPUS);
     over(vec![kernel(|gpu| writes(part(gpu))), kernel(|gpu| reads(next(gpu)))]).launched(&[0, 1, 0, 1])
 }
 
-/// In the profiling iteration all get what is stored, in the next one who read the page.
+/// In the profiling iteration all GPUs receive each store; in the next iteration only GPUs that read the page.
 pub(super) fn subscribers() -> Result<Measured, String> {
     let (record, _) = ran("gps", &[], ring())?;
     Ok(Measured::count(GPUS * PAGE * (GPUS - 1) + GPUS * PAGE, published(&record)?.published_lines))
 }
 
-/// Bytes published in the profiling iteration that nobody reads: two of three copies.
+/// Bytes published in the profiling iteration without any reader: two copies in three.
 pub(super) fn useless() -> Result<Measured, String> {
     let (record, machine) = ran("gps", &[], ring())?;
     Ok(Measured::bytes(GPUS * PAGE * (GPUS - 2) * machine.line.bytes(), published(&record)?.useless_bytes))
 }
 
-/// Pages that one GPU alone has accessed are published in the profiling iteration alone.
+/// Pages accessed by a single GPU are published in the profiling iteration only.
 pub(super) fn conventional() -> Result<Measured, String> {
     let (record, _) = ran("gps", &[], over(vec![kernel(|gpu| writes(part(gpu)))]).launched(&[0, 0, 0]))?;
     Ok(Measured::count(GPUS * PAGE * (GPUS - 1), published(&record)?.published_lines))
 }
 
-/// Loads of a GPU that does not subscribe cost a request and an answer a line.
+/// Loads by a GPU without a subscription cost a request and a reply per line.
 pub(super) fn without_replica() -> Result<Measured, String> {
     let first = || {
         kernel(|gpu| match gpu {
@@ -146,7 +147,7 @@ pub(super) fn without_replica() -> Result<Measured, String> {
     Ok(Measured::bytes(LINES * read_from_afar(&machine), sent(&after) - sent(&before)))
 }
 
-/// A store of the system leaves one copy: what others store afterwards goes there alone.
+/// A store with system scope leaves one copy: later stores from remote GPUs cross to this copy only.
 pub(super) fn collapse() -> Result<Measured, String> {
     let system = Order { semantics: Semantics::Relaxed, scope: Scope::Sys };
     let store = only(2, || Cta::new().warp(|warp| _ = warp.store([9], Mask(1), system)));

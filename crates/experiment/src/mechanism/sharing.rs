@@ -1,4 +1,4 @@
-//! Ways to share memory that GPS compares itself with, on its machine of four GPUs with one SM each.
+//! Sharing policies in the evaluation of GPS, on its machine with four GPUs and one SM each.
 
 use super::{Measured, one_sm};
 use std::ops::Range;
@@ -9,17 +9,17 @@ use tombolo_system::{RunRecord, run};
 use tombolo_types::LineSize;
 
 pub(super) const GPUS: u64 = 4;
-/// Lines of a page of 64 KB, which is also a GPU's part of the array.
+/// Lines in a page with 64 KB, which is also a GPU's part of the array.
 pub(super) const PAGE: u64 = 512;
-/// Lines of a neighbour's part that a GPU reads.
+/// Lines in a neighbour's part read by a GPU.
 const HALO: u64 = 3;
 
-/// Kernels that use an array of a page for each GPU.
+/// Builds a program for kernels on an array with a page per GPU.
 pub(super) fn over(kernels: Vec<Vec<Cta>>) -> Arc<Directed> {
     Directed::of_arrays(LineSize::B128, kernels, &[("x", 0..GPUS * PAGE)], &[])
 }
 
-/// A directed program under a design.
+/// Runs a directed program under a design.
 pub(super) fn ran(
     design: &str,
     settings: &[&str],
@@ -29,12 +29,12 @@ pub(super) fn ran(
     run(&spec).map(|record| (record, Arc::clone(&spec.machine))).map_err(|error| error.to_string())
 }
 
-/// A kernel of one CTA a GPU.
+/// Builds a kernel with one CTA per GPU.
 pub(super) fn kernel(each: impl Fn(u64) -> Cta) -> Vec<Cta> {
     (0..GPUS).map(each).collect()
 }
 
-/// The part of the array that is a GPU's.
+/// Returns a GPU's part of the array.
 pub(super) fn part(gpu: u64) -> Range<u64> {
     gpu * PAGE..(gpu + 1) * PAGE
 }
@@ -47,26 +47,26 @@ pub(super) fn reads(lines: Range<u64>) -> Cta {
     Cta::sharing(lines, 8, |warp, line| _ = warp.read([line]))
 }
 
-/// Each GPU writes its part; then it reads it, with a halo of its neighbours'.
+/// Each GPU writes its part, then reads the part with a halo from its neighbours.
 fn exchange() -> Vec<Vec<Cta>> {
     let own = |gpu| part(gpu).start.saturating_sub(HALO)..(part(gpu).end + HALO).min(GPUS * PAGE);
     let reads = |gpu| Cta::new().warp(|warp| own(gpu).for_each(|line| _ = warp.read([line])));
     vec![kernel(|gpu| writes(part(gpu))), kernel(reads)]
 }
 
-/// Bytes out of all GPUs, headers included.
+/// Returns the bytes sent by all GPUs, including headers.
 pub(super) fn sent(record: &RunRecord) -> u64 {
     let is_out = |name: &str| name.starts_with("gpu") && name.ends_with("out");
     record.links.iter().filter(|link| is_out(&link.name)).map(|link| link.bytes).sum()
 }
 
-/// Bytes on a link for a line that is read from afar: the request, and the line with its header.
+/// Returns the link bytes for a remote line read: the request, and the line with its header.
 pub(super) fn read_from_afar(machine: &MachineConfig) -> u64 {
     let messages = &machine.messages;
     messages.request_bytes.0 + messages.header_bytes.0 + machine.line.bytes()
 }
 
-/// What every GPU has written goes to all others, in packets of a payload each.
+/// Data written by each GPU is copied to all remote GPUs, in packets with a full payload each.
 pub(super) fn copies() -> Result<Measured, String> {
     let (record, machine) =
         ran("memcpy", &[], over(vec![kernel(|gpu| writes(part(gpu))), kernel(|gpu| reads(part(gpu)))]))?;
@@ -75,14 +75,14 @@ pub(super) fn copies() -> Result<Measured, String> {
     Ok(Measured::bytes(packets * (payload + machine.messages.header_bytes.0), sent(&record)))
 }
 
-/// Copies of halos: each GPU has two neighbours but for the first and the last.
+/// Copies of halos: each GPU has two neighbours, except the first and the last.
 pub(super) fn halos() -> Result<Measured, String> {
     let (record, machine) = ran("memcpy-needed", &[], over(exchange()))?;
     let copied = record.copies.ok_or("it makes no copies")?.bytes;
     Ok(Measured::bytes(2 * (GPUS - 1) * HALO * machine.line.bytes(), copied))
 }
 
-/// Two GPUs that read a page in turn: it moves before every turn but the first.
+/// Two GPUs read a page in turn: the page migrates before every turn except the first.
 pub(super) fn turns() -> Result<Measured, String> {
     const TURNS: u64 = 9;
     let turn = |turn: u64| {
@@ -93,7 +93,8 @@ pub(super) fn turns() -> Result<Measured, String> {
     Ok(Measured::bytes((TURNS - 1) * machine.page_bytes, moved))
 }
 
-/// Pages with advice: what several GPUs read stays at its writer, and costs a request and an answer a line, and no fault.
+/// Pages with advice: data read by several GPUs stays at its writer. A remote read costs a request and a reply per
+/// line, and no fault.
 pub(super) fn from_afar() -> Result<Measured, String> {
     let (record, machine) = ran("unified-memory-hints", &[], over(exchange()))?;
     match record.paging.ok_or("no page may move")?.faults {
@@ -102,7 +103,8 @@ pub(super) fn from_afar() -> Result<Measured, String> {
     }
 }
 
-/// The last GPU writes the first page, which the first GPU has touched first; then all read it. Only others' loads cross.
+/// The last GPU writes the first page, which the first GPU has touched first; then all GPUs read the page. Only loads
+/// from remote GPUs cross.
 pub(super) fn latest_writer() -> Result<Measured, String> {
     let on = |active: u64, work: fn(Range<u64>) -> Cta| {
         kernel(move |gpu| if gpu == active { work(part(0)) } else { Cta::new() })
@@ -112,7 +114,7 @@ pub(super) fn latest_writer() -> Result<Measured, String> {
     Ok(Measured::bytes((GPUS - 1) * PAGE * read_from_afar(&machine), sent(&record)))
 }
 
-/// The bound of memcpy sends nothing.
+/// The infinite-bandwidth bound for memcpy sends no bytes.
 pub(super) fn bound() -> Result<Measured, String> {
     let all = || kernel(|_| reads(0..GPUS * PAGE));
     let (record, _) = ran("infinite-bandwidth", &[], over(vec![kernel(|gpu| writes(part(gpu))), all()]))?;

@@ -1,7 +1,8 @@
-//! Links whose lanes turn: three senders and a receiver, and pairs that exchange. Source: NUMA-GPU, section 4.
+//! Links with lanes that change direction: three senders with one receiver, and pairs that exchange data. Source:
+//! NUMA-GPU, section 4.
 //!
-//! NUMA-GPU's machine of four sockets with one SM each and links an eighth as fast, so that a short program fills
-//! them. The first kernel places each GPU's pages by touching them, the second writes.
+//! The machine is NUMA-GPU's with four sockets and one SM each. Its links run at an eighth of the rate, and even a
+//! short program saturates them. The first kernel places each GPU's pages by touching them; the second kernel writes.
 
 use super::Measured;
 use std::sync::Arc;
@@ -10,15 +11,15 @@ use tombolo_system::timeline::Timeline;
 use tombolo_system::{RunRecord, RunSpec, run_timed};
 use tombolo_types::Ps;
 
-/// Lines that a GPU writes: a quarter of a millisecond of one way of a link, fifty samples and more at the receiver.
+/// Lines written by a GPU: a quarter of a millisecond in one link direction, at least fifty samples at the receiver.
 const LINES: u64 = 9600;
-/// Warps of a CTA.
+/// Warps in a CTA.
 const WARPS: u64 = 32;
 
 const TO_ONE: [(u64, u64); 3] = [(1, 0), (2, 0), (3, 0)];
 const EXCHANGE: [(u64, u64); 4] = [(0, 1), (1, 0), (2, 3), (3, 2)];
 
-/// The receiver's lanes inward when the run ends: all but one of both ways' eight.
+/// Ingress lanes at the receiver when the run ends: all but one lane, with eight lanes per direction.
 pub(super) fn lanes_of_one_receiver() -> Result<Measured, String> {
     let (_, timeline) = writes("turning", &TO_ONE)?;
     let last = |name: &str| {
@@ -31,12 +32,12 @@ pub(super) fn lanes_of_one_receiver() -> Result<Measured, String> {
     }
 }
 
-/// Time of the kernel that writes with static links, over that with lanes that turn.
+/// Time of the writing kernel with static links, relative to links whose lanes change direction.
 pub(super) fn gain_of_one_receiver() -> Result<Measured, String> {
     gain(&TO_ONE)
 }
 
-/// The same where GPUs exchange in pairs.
+/// Like `gain_of_one_receiver`, but the GPUs exchange data in pairs.
 pub(super) fn gain_of_an_exchange() -> Result<Measured, String> {
     gain(&EXCHANGE)
 }
@@ -50,7 +51,7 @@ fn gain(pairs: &[(u64, u64)]) -> Result<Measured, String> {
     Ok(Measured { predicted: None, measured: time("static")? / time("turning")?, unit: "" })
 }
 
-/// Every GPU touches its array; then each first of a pair writes its own part of the second's array.
+/// Every GPU touches its array. Then the first GPU in each pair writes its own part of the second GPU's array.
 fn writes(links: &str, pairs: &[(u64, u64)]) -> Result<(RunRecord, Timeline), String> {
     let mut machine = tombolo_machine::machine("numa-4").map_err(|error| error.to_string())?;
     let mut designs = [tombolo_design::design("numa-turning-links").map_err(|error| error.to_string())?];

@@ -1,28 +1,28 @@
-//! Ways that shift between local and remote lines: a set of remote lines larger than half of an L2, and programs that
-//! keep to their own memory. Source: NUMA-GPU, section 5.
+//! Cache ways that shift between local and remote lines: a set of remote lines larger than half an L2, and programs
+//! that access only local memory. Source: NUMA-GPU, section 5.
 //!
-//! NUMA-GPU's machine of four sockets with one SM each and caches of one slice: an L2 of 32 sets of 16 ways, an L1 of
-//! one set of four, and a link that what an SM may have on its way fills.
+//! The machine is NUMA-GPU's with four sockets, one SM each and caches with one slice: an L2 with 32 sets and 16 ways,
+//! an L1 with a single set and four ways, and a link saturated by the requests that an SM may have in flight.
 
 use super::{Measured, received, simulate};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Warp};
 
-/// Sets of an L2: so many lines take one way of it.
+/// Sets in an L2, and therefore the lines per way.
 const WAY: u64 = 32;
-/// Remote lines that are read again and again: one way more than half of an L2.
+/// Remote lines that are read repeatedly: one way more than half an L2.
 const JUST_OVER_HALF: u64 = 9 * WAY;
-/// Times that they are read: many windows of 5K cycles.
+/// Repeated reads: many windows with 5K cycles each.
 const PASSES: u64 = 40;
-/// Lines of 144 B that cross in a window of 5 us at 2.5 GB/s.
+/// Lines with 144 B each that cross in a window of 5 us at 2.5 GB/s.
 const WINDOW: u64 = 87;
 
-/// Lines that cross in further passes once ways have shifted: none.
+/// Lines that cross in additional passes after the ways have shifted: none.
 pub(super) fn crossing_after_ways_have_shifted() -> Result<Measured, String> {
     let (some, ways) = read_again("numa-aware-cache", PASSES)?;
     let (more, _) = read_again("numa-aware-cache", 2 * PASSES)?;
-    // A way goes with every window until nothing crosses: at most three until it has gone, then all lines once.
+    // Each window shifts a way until no lines cross: at most three windows of traffic, then all lines once.
     if some > 3 * WINDOW + JUST_OVER_HALF {
         return Err(format!("{some} lines crossed before ways had shifted"));
     }
@@ -32,15 +32,15 @@ pub(super) fn crossing_after_ways_have_shifted() -> Result<Measured, String> {
     }
 }
 
-/// Of the lines read in each pass, the share that crosses where half of the L2 is all that remote lines may have.
+/// Share of the lines read in each pass that crosses the link, if remote lines may occupy only half the L2.
 pub(super) fn crossing_under_static_halves() -> Result<Measured, String> {
     let (crossed, _) = read_again("numa-static-halves", PASSES)?;
     Ok(Measured { predicted: None, measured: crossed as f64 / (PASSES * JUST_OVER_HALF) as f64, unit: "" })
 }
 
-/// Local ways of the L2s when a program without remote accesses ends: all but one of sixteen.
+/// Local ways in the L2s at the end of a program without remote accesses: all but one among sixteen.
 pub(super) fn ways_of_a_local_program() -> Result<Measured, String> {
-    // Memory that one SM saturates, and lines of which each socket has whole pages.
+    // A single SM saturates this memory, and each socket's lines cover whole pages.
     let machine = machine(&["dram.rate=10GB/s", "dram.channels=1", "l1.mshrs=512"])?;
     let lines = 1024;
     let own = |socket: u64| Cta::new().warp(|warp| _ = warp.sweep(socket * lines..(socket + 1) * lines, 10));
@@ -56,7 +56,8 @@ pub(super) fn ways_of_a_local_program() -> Result<Measured, String> {
     }
 }
 
-/// Lines that cross while socket 1 reads the same lines of socket 0 so many times, and the local ways of its L1 and L2.
+/// Returns the lines that cross while socket 1 reads the lines on socket 0 `passes` times, and the local ways of its L1
+/// and L2.
 fn read_again(design: &str, passes: u64) -> Result<(u64, Vec<(u32, u32)>), String> {
     let machine = machine(&["gpu_link.rate=2.5GB/s", "l1.mshrs=24"])?;
     let touch = of_one(0, |warp| (0..JUST_OVER_HALF).for_each(|line| _ = warp.read([line])));
@@ -66,7 +67,7 @@ fn read_again(design: &str, passes: u64) -> Result<(u64, Vec<(u32, u32)>), Strin
     Ok((received(&record) / machine.line.bytes(), ways.collect()))
 }
 
-/// A kernel of four CTAs of which that of `socket` runs one warp.
+/// Builds a kernel with four CTAs; the CTA on `socket` runs one warp, and the rest are empty.
 fn of_one(socket: usize, write: impl FnOnce(&mut Warp<'_>)) -> Vec<Cta> {
     let mut ctas = vec![Cta::new(); 4];
     ctas[socket] = Cta::new().warp(write);
