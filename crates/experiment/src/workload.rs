@@ -1,4 +1,4 @@
-//! Workloads and traces as users name them, and the programs they become.
+//! Workloads and traces by user-visible name, and the programs built from them.
 
 use crate::error::PointError;
 use crate::words::{Part, parts, quoted};
@@ -19,29 +19,29 @@ use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::{ArrayInfo, Scaling};
 use tombolo_workload::trace;
 
-/// Seed of generated inputs where none is asked for: any number, the same for everyone.
+/// Default seed for generated inputs: any number, equal for everyone.
 pub const SEED: u64 = 1;
 
-/// Begins the name of a trace.
+/// Prefix in the name of a trace.
 const TRACE: &str = "trace:";
 
 /// A program, ready to run.
 #[derive(Clone)]
 pub struct Source {
-    /// As the user named it.
+    /// Name given by the user.
     pub label: String,
-    /// What runs.
+    /// The recorded program.
     pub program: Arc<dyn Program>,
-    /// What a reader of the result should know.
+    /// Notes for readers of the result.
     pub notes: Vec<String>,
-    /// Parameters that are taken at other values than asked for, with these: `kib=144`.
+    /// Parameters adjusted to a value different from the request, with the adjusted value: `kib=144`.
     pub adjusted: Vec<String>,
-    /// Bytes of its arrays; 0 where they are not known.
+    /// Total bytes in its arrays; 0 if unknown.
     pub bytes: u64,
 }
 
 impl Source {
-    /// A note where `machine` does not hold its arrays.
+    /// Returns a note if the arrays exceed the memory of `machine`.
     pub(crate) fn too_large(&self, machine: &MachineConfig) -> Option<String> {
         let has = machine.dram.bytes.saturating_mul(machine.topology.modules() as u64);
         let Source { label, bytes: needs, .. } = self;
@@ -55,32 +55,33 @@ impl Source {
 #[derive(Clone)]
 pub struct WorkloadChoice {
     chosen: Chosen,
-    /// As given.
+    /// Spelling given by the user.
     pub label: String,
-    /// Of generated inputs.
+    /// Seed for generated inputs.
     pub seed: u64,
-    /// [`WorkloadChoice::parameters`] as they were when they were first asked for.
+    /// Cached result from the first call to [`WorkloadChoice::parameters`].
     known: OnceLock<Vec<(&'static str, String)>>,
 }
 
 #[derive(Clone)]
 enum Chosen {
-    /// One that ships, with its parameters: key and value, in the order given.
+    /// A shipped workload with its parameters: key and value, in the given order.
     Shipped { workload: &'static dyn Workload, given: Vec<(String, String)> },
     /// The trace at a path.
     Trace(PathBuf),
 }
 
-/// Reads `W[,key=value…]` and `trace:PATH`, several of them separated by commas or as several words: a part without `=`
-/// begins the next workload. Within double quotes a comma, an equals sign and a blank are text, and two quotes are one:
-/// `trace:"a, b"`.
+/// Parses `W[,key=value…]` and `trace:PATH`. Several items are separated by commas, or given in several words: a part
+/// without `=` begins the next workload. Within double quotes, commas, equals signs and blanks are plain text, and two
+/// quotes represent a single quote: `trace:"a, b"`.
 ///
 /// # Errors
-/// A workload that does not exist, a parameter before any workload or of a trace, or a quote that is not closed.
+/// Returns an error for an unknown workload, a parameter before any workload or after a trace, or a quote that is not
+/// closed.
 pub fn workloads(words: &[String]) -> Result<Vec<WorkloadChoice>, PointError> {
     let mut choices: Vec<WorkloadChoice> = Vec::new();
     for word in words {
-        // A parameter belongs to a workload of its own word.
+        // A parameter belongs to a workload in its own word.
         let first = choices.len();
         let parts = parts(word).ok_or_else(|| refused(word, "a double quote is not closed"))?;
         for Part { written, text, equals } in parts {
@@ -108,10 +109,10 @@ pub fn workloads(words: &[String]) -> Result<Vec<WorkloadChoice>, PointError> {
     Ok(choices)
 }
 
-/// Reads one workload; several are an error.
+/// Parses a word with exactly one workload.
 ///
 /// # Errors
-/// As [`workloads`], or several.
+/// Returns the errors of [`workloads`], and an error for several workloads.
 pub fn only(word: &str) -> Result<WorkloadChoice, PointError> {
     let mut chosen = workloads(&[word.to_owned()])?;
     match (chosen.pop(), chosen.is_empty()) {
@@ -132,36 +133,37 @@ fn find(name: &str) -> Result<&'static dyn Workload, PointError> {
     })
 }
 
-/// For what a program is recorded.
+/// Machine properties that a program is recorded for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
     line: LineSize,
     warp_width: u32,
     scale: Scale,
-    /// GPUs, which programs for several cut their work by.
+    /// GPU count, used by multi-GPU programs to divide their work.
     gpus: u8,
 }
 
 impl Target {
-    /// For machines with lines, warps and GPUs like those of `machine`; the input at `scale`.
+    /// Target for machines with the line size, warp width and GPU count of `machine`, and the input at `scale`.
     pub fn new(machine: &MachineConfig, scale: tombolo_machine::Scale) -> Target {
         let input = Scale::new(scale.numerator(), scale.denominator()).expect("its parts have 16 bits");
         Target { line: machine.line, warp_width: machine.sm.warp_width, scale: input, gpus: machine.topology.gpus }
     }
 
-    /// For `machine`, whose own scale the input takes, so that footprint to capacity stays.
+    /// Target for `machine`. The input uses the machine's own scale, which keeps the ratio between footprint and
+    /// capacity.
     pub fn of(machine: &MachineConfig) -> Target {
         Target::new(machine, machine.scale)
     }
 
-    /// Scale of the input.
+    /// Returns the scale of the input.
     pub fn scale(&self) -> Scale {
         self.scale
     }
 }
 
 impl WorkloadChoice {
-    /// The trace at `path`.
+    /// Returns the trace at `path`.
     pub fn trace(path: &Path) -> WorkloadChoice {
         let label = format!("{TRACE}{}", quoted(&path.display().to_string()));
         WorkloadChoice { chosen: Chosen::Trace(path.to_owned()), label, seed: SEED, known: OnceLock::new() }
@@ -176,7 +178,7 @@ impl WorkloadChoice {
         }
     }
 
-    /// Name of the workload, without parameters; `trace` of a trace.
+    /// Returns the workload name without parameters; `trace` for a trace.
     pub fn name(&self) -> &'static str {
         match &self.chosen {
             Chosen::Shipped { workload, .. } => workload.name(),
@@ -184,12 +186,12 @@ impl WorkloadChoice {
         }
     }
 
-    /// Whether it is a trace.
+    /// True for a trace.
     pub fn is_trace(&self) -> bool {
         matches!(self.chosen, Chosen::Trace(_))
     }
 
-    /// The workload, if it is one that ships.
+    /// Returns the workload, if it ships with the program.
     pub fn shipped(&self) -> Option<&'static dyn Workload> {
         match &self.chosen {
             Chosen::Shipped { workload, .. } => Some(*workload),
@@ -197,21 +199,21 @@ impl WorkloadChoice {
         }
     }
 
-    /// Whether parameters were given.
+    /// True if parameters were given.
     pub fn has_parameters(&self) -> bool {
         matches!(&self.chosen, Chosen::Shipped { given, .. } if !given.is_empty())
     }
 
-    /// Whether a recording is of a number of GPUs: see [`Workload::cut_by_gpus`].
+    /// True if a recording depends on the number of GPUs: see [`Workload::cut_by_gpus`].
     pub fn cut_by_gpus(&self) -> bool {
         self.shipped().is_some_and(Workload::cut_by_gpus)
     }
 
-    /// Its arrays at a scale of its input on so many GPUs, and how each follows the scale, without running it; none of a
-    /// trace.
+    /// Returns the arrays at an input scale on `gpus` GPUs, each with its scaling rule, without running the workload.
+    /// Empty for a trace.
     ///
     /// # Errors
-    /// Parameters that the workload does not take, or not at this scale.
+    /// Returns an error if the workload does not accept its parameters, or not at this scale.
     pub fn arrays(&self, scale: Scale, gpus: u8) -> Result<Vec<(ArrayInfo, Scaling)>, PointError> {
         match &self.chosen {
             Chosen::Shipped { workload, given } => {
@@ -223,10 +225,11 @@ impl WorkloadChoice {
         }
     }
 
-    /// Its launches in order, planned where no address depends on data, else from a recording.
+    /// Returns the launches in order. They are planned if no address depends on data, and otherwise taken from a
+    /// recording.
     ///
     /// # Errors
-    /// As [`WorkloadChoice::record`].
+    /// Returns the errors of [`WorkloadChoice::record`].
     pub fn launches(&self, target: Target) -> Result<Vec<KernelInfo>, PointError> {
         if let Chosen::Shipped { workload, given } = &self.chosen
             && workload.address_only()
@@ -242,7 +245,7 @@ impl WorkloadChoice {
         Ok(program.commands().iter().filter_map(kernel).collect())
     }
 
-    /// The files that it reads.
+    /// Returns the input files.
     pub fn files(&self) -> Vec<PathBuf> {
         match &self.chosen {
             Chosen::Shipped { workload, given } => {
@@ -256,10 +259,11 @@ impl WorkloadChoice {
         }
     }
 
-    /// An error where it cannot be laid out, before anything large is done.
+    /// Checks that the workload can be laid out, before any large amount of work.
     ///
     /// # Errors
-    /// Parameters that the workload does not take, or not at this scale; a trace that is not there.
+    /// Returns an error if the workload does not accept its parameters, or not at this scale, or if the trace does not
+    /// exist.
     pub fn check(&self, target: Target) -> Result<(), PointError> {
         match &self.chosen {
             Chosen::Shipped { .. } => self.arrays(target.scale, target.gpus).map(drop),
@@ -267,10 +271,10 @@ impl WorkloadChoice {
         }
     }
 
-    /// An error where a parameter is not what the workload takes. Lays nothing out.
+    /// Checks that the parameters are acceptable to the workload, without laying out any arrays.
     ///
     /// # Errors
-    /// Parameters that the workload does not take; a trace that is not there.
+    /// Returns an error for unacceptable parameters, or for a trace that does not exist.
     pub fn check_parameters(&self) -> Result<(), PointError> {
         match &self.chosen {
             Chosen::Shipped { workload, given } => {
@@ -280,11 +284,11 @@ impl WorkloadChoice {
         }
     }
 
-    /// Every parameter with its value, given or not, in the order of the workload; of a file or a trace, a hash of what
-    /// it held when this was first asked: a point keeps its key, whatever becomes of its files.
+    /// Returns every parameter with its value, explicit or default, in the workload's order. A file or trace is
+    /// represented by a hash over its contents at the first call: a point keeps its key even if its files change later.
     ///
     /// # Errors
-    /// Parameters that the workload does not take, or a file that cannot be read.
+    /// Returns an error if the workload does not accept its parameters, or if a file cannot be read.
     pub fn parameters(&self) -> Result<Vec<(&'static str, String)>, PointError> {
         if let Some(known) = self.known.get() {
             return Ok(known.clone());
@@ -310,11 +314,11 @@ impl WorkloadChoice {
         workload.parameters().iter().map(of).collect()
     }
 
-    /// Runs it once with up to `threads` threads, and keeps its streams; opens a trace.
+    /// Runs the program once with up to `threads` threads, and stores its streams. A trace is opened instead.
     ///
     /// # Errors
-    /// Parameters that do not fit, a trace that cannot be read, a program that breaks a rule of the language, or a file that is no longer what
-    /// [`WorkloadChoice::parameters`] says.
+    /// Returns an error for unsuitable parameters, an unreadable trace, a program that breaks a rule of the language,
+    /// or a file changed since the first call to [`WorkloadChoice::parameters`].
     pub fn record(&self, target: Target, threads: usize) -> Result<Source, PointError> {
         let (workload, given) = match &self.chosen {
             Chosen::Shipped { workload, given } => (*workload, given),
@@ -346,7 +350,7 @@ impl WorkloadChoice {
         Ok(Source { label, program: Arc::from(program), notes, adjusted, bytes: 0 })
     }
 
-    /// An error where a file is no longer what it was when the parameters were asked for: a trace is read while it runs.
+    /// Returns an error if a file has changed since the parameters were read; a trace is read during the run.
     pub(crate) fn refuse_changes(&self) -> Result<(), PointError> {
         let Some(known) = self.known.get() else { return Ok(()) };
         if self.parameters_now()? == *known {
@@ -360,7 +364,7 @@ impl WorkloadChoice {
         Err(PointError::File { path: paths.join(", "), error })
     }
 
-    /// What its layout says, and what scaling does to it beyond making it smaller.
+    /// Returns notes about the layout, and about effects of scaling beyond a smaller size.
     fn notes(&self, target: Target, workload: &dyn Workload, recording: &Recording) -> Vec<String> {
         let (label, scale) = (&self.label, target.scale);
         let mut notes: Vec<_> = recording.notes().iter().map(|note| format!("{label}: {note}")).collect();
@@ -377,17 +381,19 @@ impl WorkloadChoice {
     }
 }
 
-/// Hash of what a trace holds: of its list, or of its one file, and of each kernel of the list in order.
+/// Returns a hash over the contents of a trace: its list or its single file, and each kernel file in the list, in
+/// order.
 fn trace_hash(path: &Path) -> Result<String, PointError> {
     let hashes: Result<Vec<String>, _> = trace::files(path).iter().map(|file| file_hash(file)).collect();
     match hashes {
         Ok(hashes) => Ok(blake3::hash(hashes.concat().as_bytes()).to_hex().to_string()),
-        // What is no trace says better why.
+        // For an invalid trace, the trace reader gives a better error message.
         Err(error) => Err(trace::info(path).err().map_or(error, PointError::from)),
     }
 }
 
-/// Hash of a file's bytes, which many points ask for: a file is read again only where its length or its time is another.
+/// Returns a hash over a file's bytes. Hashes are cached for the many points that need them: a file is read again only
+/// if its length or modification time changes.
 fn file_hash(path: &Path) -> Result<String, PointError> {
     hashed(path).map_err(|error| PointError::File { path: path.display().to_string(), error })
 }

@@ -1,4 +1,5 @@
-//! Pairs of designs whose difference is known: the class of warp-slot cycles that it shows in, and the counter behind it.
+//! Checks pairs of designs with a known difference: the class of warp-slot cycles with the difference, and the counter
+//! behind it.
 
 use std::sync::Arc;
 use tombolo_experiment::explain::{Difference, differences, shares};
@@ -14,12 +15,12 @@ fn machine(name: &str, settings: &[&str]) -> Arc<MachineConfig> {
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
-/// HMG's machine with an SM a module: CTA `i` of sixteen runs on module `i`.
+/// HMG's machine with one SM per module: CTA `i` among sixteen runs on module `i`.
 fn modules(settings: &[&str]) -> Arc<MachineConfig> {
     machine("hmg-4x4", &[&["topology.sms_per_module=1", "l1.sector_bytes=128"], settings].concat())
 }
 
-/// Four GPUs of one module each, with an SM: CTA `i` of four runs on GPU `i`.
+/// Four GPUs with one module and one SM each: CTA `i` among four runs on GPU `i`.
 fn gpus(settings: &[&str]) -> Arc<MachineConfig> {
     machine("gps-4-pcie3", &[&["topology.sms_per_module=1", "page_bytes=64KB"], settings].concat())
 }
@@ -35,7 +36,8 @@ fn record(machine: &Arc<MachineConfig>, design: &str, settings: &[&str], program
     run(&spec).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What the second differs in from the first, the most first; shares of either add up to its time over the first one's.
+/// Returns the differences between the first run and the second, largest first. Checks that each run's shares add up to
+/// its time relative to the first run.
 fn explained(first: &RunRecord, other: &RunRecord) -> Vec<Difference> {
     let time = TimeChoice::Region;
     for run in [first, other] {
@@ -52,20 +54,21 @@ fn explained(first: &RunRecord, other: &RunRecord) -> Vec<Difference> {
     differences
 }
 
-/// The class that grew most, and the counter behind it.
+/// Returns the class with the largest growth, and the counter behind it.
 fn grown(first: &RunRecord, other: &RunRecord) -> (&'static str, &'static str) {
     let mut grown = explained(first, other).into_iter().filter(|one| one.growth() > 0.0);
     let Difference { class, counter, .. } = grown.next().expect("a class grew");
     (class, counter.map_or("", |change| change.path))
 }
 
-/// The class of the largest difference, whether it grew, and the counter behind it.
+/// Returns the class with the largest difference, a flag set if the class grew, and the counter behind it.
 fn leading(first: &RunRecord, other: &RunRecord) -> (&'static str, bool, &'static str) {
     let Difference { class, from, to, counter } = explained(first, other).remove(0);
     (class, to > from, counter.map_or("", |change| change.path))
 }
 
-/// A kernel of `ctas` CTAs of which that of `at` does `each` with its share of lines, in sixteen warps.
+/// Builds a kernel with `ctas` CTAs; CTA `at` executes `each` on its share of lines, in sixteen warps, and the rest are
+/// empty.
 fn on(at: usize, ctas: usize, lines: std::ops::Range<u64>, each: impl Fn(&mut Warp<'_>, u64)) -> Vec<Cta> {
     let mut all = vec![Cta::new(); ctas];
     all[at] = Cta::sharing(lines, 16, each);
@@ -80,12 +83,12 @@ fn write(warp: &mut Warp<'_>, line: u64) {
     warp.write([line]);
 }
 
-/// Every CTA writes lines of its own.
+/// Every CTA writes its own lines.
 fn writes(ctas: u64, lines: u64) -> Vec<Cta> {
     (0..ctas).map(|cta| Cta::sharing(cta * lines..(cta + 1) * lines, 16, write)).collect()
 }
 
-/// Module 4 reads lines of GPU 0, each warp its own four times over: more than its L1 holds.
+/// Module 4 reads lines homed on GPU 0. Each warp reads its own lines four times, and the lines exceed the L1.
 fn shared_by_readers() -> Arc<Directed> {
     let reader = (0..16).fold(Cta::new(), |cta, index| {
         let own = index * 128..(index + 1) * 128;
@@ -137,7 +140,7 @@ fn copies_before_kernels_take_the_place_of_loads_from_other_gpus() {
 
 #[test]
 fn an_l2_that_writes_through_has_stores_wait_for_memory() {
-    // No store waits in memory for another of its line.
+    // No store waits in memory for an earlier store to the same line.
     let machine = modules(&["sm.posted_stores=16", "dram.rate=4GB/s", "dram.write_queue=2"]);
     let again = |warp: &mut Warp<'_>, line: u64| (0..8).for_each(|_| _ = warp.write([line]));
     let program = Directed::new(vec![on(0, 16, 0..1024, again)]);

@@ -1,4 +1,4 @@
-//! Damaged files are errors and never panics; a damaged result is never taken for a result.
+//! Damaged files cause errors and never panics; a damaged result is never accepted.
 
 use proptest::prelude::*;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tombolo_system::sharing::SharingRecord;
 
 const TEXT: &str = include_str!("../presets/hmg/figure-12.toml");
 
-/// `text` with some bytes replaced, removed or doubled.
+/// Returns `text` with some bytes replaced, removed or inserted.
 fn damaged(text: &[u8], hits: &[(usize, u8, u8)]) -> Vec<u8> {
     let mut bytes = text.to_vec();
     for (at, kind, byte) in hits {

@@ -1,12 +1,12 @@
-//! Everything that ships resolves: machines, designs, workloads, rows and columns of claims, repetitions.
+//! Checks that every shipped file resolves: machines, designs, workloads, rows and columns in claims, repetitions.
 
 use std::collections::BTreeSet;
 use tombolo_experiment::preset::{list, paper, papers};
 use tombolo_experiment::spec::{Claim, Kind, Repeat, Take};
 use tombolo_experiment::{Plan, ScaleChoice, Study};
 
-/// The scales at which an experiment of a paper must resolve: modules of CPElide's machine have 60 SMs, those of GPS's 80,
-/// those of UMH's 16.
+/// Scales at which a paper's experiments must resolve. Modules in CPElide's machine have 60 SMs, in GPS's 80, and in
+/// UMH's 16.
 fn choices(paper: &str) -> [ScaleChoice; 3] {
     let small = match paper {
         "cpelide" => "1/30",
@@ -32,7 +32,7 @@ fn every_experiment_resolves_at_every_scale() {
     }
 }
 
-/// Statements that no default claim makes, though claims of other readings do, and why.
+/// Statements without a default claim, although alternative readings have claims, with the reason.
 const WITHOUT_DEFAULT: [(&str, &str); 18] = [
     ("faster-l3-gains-less", "it is of a value that the paper leaves open"),
     ("hmg-behind", "the paper has it of single programs"),
@@ -87,7 +87,7 @@ fn ids_are_given_once_and_every_kind_of_claim_is_made() {
 fn every_direction_measured_by_simulation_is_repeated() {
     for name in papers() {
         for (_, spec) in paper(name).expect("readable").1 {
-            // Counters alone have no rival to flip to, nor has it that there is one such row.
+            // Counters alone have no rival to compare with, and neither has a claim that such a row exists.
             let compares = spec.metric.iter().any(|metric| metric.relative.is_some());
             let mut directions = spec.claim.iter().filter(|claim| claim.kind == Kind::Direction);
             let exists = |claim: &Claim| matches!(claim.each_row, Some(Take::Greatest));
@@ -95,7 +95,7 @@ fn every_direction_measured_by_simulation_is_repeated() {
             let repeats = |has: fn(&Repeat) -> bool| spec.repeat.iter().any(has);
             let repeated = repeats(|repeat| !repeat.seeds.is_empty())
                 && repeats(|repeat| !repeat.scales.is_empty() || repeat.whole_inputs || repeat.second_inputs);
-            // What is drawn on request alone has been repeated in the figure that it varies.
+            // A figure drawn only on request varies a figure whose directions are already repeated.
             assert!(
                 !judged || repeated || spec.on_request,
                 "{name}/{}: directions are repeated by seed and by scale",
@@ -128,7 +128,7 @@ fn what_is_halved_and_doubled_is_marked_assumed_where_it_stands() {
     }
 }
 
-/// Assumed values that no experiment halves and doubles, and why.
+/// Assumed values that no experiment halves and doubles, with the reason.
 const NOT_REPEATED: [(&str, &str); 34] = [
     ("hmg-4x4 host.dispatch_interval", "times are whole cycles: it is one"),
     ("numa-4 host.dispatch_interval", "times are whole cycles: it is one"),

@@ -1,27 +1,27 @@
-//! The counters of a run record: the name, the unit and the meaning of each, one table for axes, heads of columns
-//! and tooltips. A test holds the table to what a run really records.
+//! Counters in a run record: name, unit and meaning, in one table for axes, column headers and tooltips. A test
+//! compares the table with the contents of a real run record.
 
-/// A counter of a run record.
+/// A counter in a run record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
-    /// Where it is in the record, such as `l2.hits`; `*` stands for each member of a list.
+    /// Path in the record, for example `l2.hits`; `*` represents each member in a list.
     pub path: &'static str,
-    /// What people call it, such as `L2 hits`.
+    /// Name for people, for example `L2 hits`.
     pub name: &'static str,
     /// Unit; empty for a plain count.
     pub unit: &'static str,
-    /// What is counted, in one sentence.
+    /// Meaning of the counter, in a single sentence.
     pub about: &'static str,
 }
 
 impl Counter {
-    /// Name with its unit, for an axis or the head of a column: `simulated time (s)`.
+    /// Returns the name with its unit, for an axis or a column header: `simulated time (s)`.
     pub fn label(&self) -> String {
         if self.unit.is_empty() { self.name.to_owned() } else { format!("{} ({})", self.name, self.unit) }
     }
 }
 
-/// The counter at `path`; members of lists by index or by `*`.
+/// Returns the counter at `path`; list members are given by index or by `*`.
 pub fn find(path: &str) -> Option<&'static Counter> {
     COUNTERS.iter().find(|counter| matches(counter.path, path))
 }
@@ -40,7 +40,7 @@ const fn counter(path: &'static str, name: &'static str, unit: &'static str, abo
     Counter { path, name, unit, about }
 }
 
-/// Every number of a run record.
+/// Every number in a run record.
 #[rustfmt::skip]
 pub const COUNTERS: &[Counter] = &[
     counter("time_s", "simulated time", "s", "Time from the start of the program to the end of its last kernel's release or last copy."),

@@ -1,91 +1,91 @@
-//! The outcome of an experiment as data: what a report shows, and what `report` reads back from a folder.
+//! Outcome of an experiment as data: the contents of a report, and the format that `report` reads back from a folder.
 
 use crate::drawing::LOOKS;
 use crate::evidence::{Evidence, Runs};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Everything one report shows.
+/// Contents of a report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Document {
-    /// Heading, such as `HMG, HPCA 2020`.
+    /// Heading, for example `HMG, HPCA 2020`.
     pub title: String,
-    /// Paper's short name as on the command line, or the sweep's name.
+    /// Short name of the paper on the command line, or the name of the sweep.
     pub paper: String,
-    /// Set of the paper's readings that was applied; empty for the default.
+    /// Applied set of the paper's readings; empty for the default.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub readings: String,
-    /// Scale that was realised, in words, such as `1/16`.
+    /// Realised scale in words, for example `1/16`.
     pub scale: String,
-    /// Which time of runs speed-ups are of: `region`, `kernels` or `whole`; empty where none is compared.
+    /// Run time used for speed-ups: `region`, `kernels` or `whole`; empty if no times are compared.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub time: String,
     /// Version of the simulator.
     pub tombolo: String,
-    /// Command that makes this document again.
+    /// Command that reproduces this document.
     pub command: String,
     /// Claims, in the order of the paper.
     pub claims: Vec<Claim>,
     /// Figures, in the order of the paper.
     pub figures: Vec<Figure>,
-    /// Machines and designs as used, one table each, and the workloads as run.
+    /// Machines and designs used, one table each, and the workloads run.
     pub configurations: Vec<Configuration>,
-    /// Points that failed: what was to run, and why it did not.
+    /// Failed points, with reasons.
     #[serde(default)]
     pub failures: Vec<Failure>,
-    /// Remarks on the whole: approximations, what was left out.
+    /// Remarks on the whole report: approximations, omissions.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// What made the document, and where; `None` of one that an earlier version wrote.
+    /// Program and host that made the document; `None` for a document from an earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<Provenance>,
-    /// The runs behind its figures.
+    /// Runs behind the figures.
     #[serde(default, skip_serializing_if = "Runs::is_empty")]
     pub runs: Runs,
 }
 
-/// What made a document, and where. Differs from run to run.
+/// Program and host that made a document. Differs from run to run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
     /// Version of the simulator.
     pub tombolo: String,
-    /// Commit that it is built from; `unknown` where it is not built from a repository.
+    /// Commit of the build; `unknown` if the build has no repository.
     pub commit: String,
-    /// Day of that commit.
+    /// Date of the commit.
     pub commit_date: String,
-    /// Hash of the sources that decide what a run gives.
+    /// Hash over the sources that decide the result of a run.
     pub model: String,
-    /// Day on which the document was made, in UTC.
+    /// Creation date of the document, in UTC.
     pub date: String,
     /// Operating system of the host.
     pub os: String,
-    /// Its processors.
+    /// Processor architecture of the host.
     pub architecture: String,
-    /// Cores that it offered.
+    /// Cores available on the host.
     pub cores: usize,
-    /// Threads, at most. No result depends on them.
+    /// Maximum number of threads. No result depends on the number.
     pub threads: usize,
-    /// Seeds of generated inputs; empty where nothing is generated.
+    /// Seeds for generated inputs; empty if no inputs are generated.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seeds: Vec<u64>,
-    /// The command as given.
+    /// Command line given by the user.
     pub command: String,
-    /// The experiments, as files.
+    /// Experiment files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub experiments: Vec<SourceFile>,
 }
 
-/// A file as read.
+/// A file with its contents.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceFile {
-    /// What messages call it.
+    /// File name in messages.
     pub name: String,
-    /// All of it.
+    /// Complete text.
     pub text: String,
 }
 
 impl Provenance {
-    /// What is told of it beside version and command: what, and its value.
+    /// Returns facts to show next to version and command: label and value.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
         let seeds = self.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         let host = format!("{} on {}, {} cores", self.os, self.architecture, self.cores);
@@ -101,93 +101,95 @@ impl Provenance {
     }
 }
 
-/// A figure: a table of numbers, how to draw it, and what the paper states of it.
+/// A figure: a table with numbers, its drawing, and the paper's values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// Such as `figure-8`.
+    /// Id, for example `figure-8`.
     pub id: String,
-    /// Such as `Figure 8: performance of five configurations`.
+    /// Title, for example `Figure 8: performance of five configurations`.
     pub title: String,
-    /// What is shown, how it is normalised, and how to read it.
+    /// Caption: contents, normalisation, and reading advice.
     pub caption: String,
-    /// Which rows its means leave out, and why; empty where they leave out none.
+    /// Rows left out from its means, with the reason; empty if means cover all rows.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub left_out: String,
-    /// How to draw it.
+    /// Drawing of the figure.
     pub chart: Chart,
-    /// Heads of the columns; the first names the rows (workload, or the swept value).
+    /// Column headers; the first describes the row labels (workload, or the swept value).
     pub columns: Vec<String>,
-    /// One row a workload or swept value: its label, then a number for each further column; `None` where the point
+    /// Rows, one per workload or swept value: a label, then a number for each further column; `None` if the point
     /// failed.
     pub rows: Vec<Row>,
-    /// The paper's values where its text states them.
+    /// Values stated in the paper's text.
     #[serde(default)]
     pub published: Vec<Published>,
-    /// The runs, ranges and remarks behind its numbers.
+    /// Runs, ranges and remarks behind the numbers.
     #[serde(default, skip_serializing_if = "Evidence::is_empty")]
     pub evidence: Evidence,
 }
 
-/// A row of a figure.
+/// A row in a figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// Workload or swept value.
     pub label: String,
-    /// One number for each column after the first.
+    /// Numbers, one for each column after the first.
     pub values: Vec<Option<f64>>,
-    /// Whether this row sums up the others (a mean), and is drawn apart.
+    /// True if this row summarises the remaining rows (a mean), and is drawn apart.
     #[serde(default)]
     pub summary: bool,
-    /// Number that the row is of, in its base unit, such as a swept rate in bytes a second. Lines have it in its place along
-    /// their horizontal axis. None: rows stand side by side.
+    /// Number that the row represents, in base units, for example a swept rate in bytes per second. Line charts place
+    /// the row at this number on their horizontal axis. `None`: rows are placed side by side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<f64>,
 }
 
-/// How a figure is drawn.
+/// Drawing of a figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
     /// Shape.
     pub kind: ChartKind,
-    /// What the horizontal axis shows.
+    /// Quantity on the horizontal axis.
     pub x: String,
-    /// What the vertical axis shows; of a heat map, what its cells do.
+    /// Quantity on the vertical axis; for a heat map, the quantity in its cells.
     pub y: String,
-    /// What the columns are where their heads do not say: the second axis of a sweep, or the vertical axis of a heat map.
+    /// Quantity that distinguishes the columns, if the headers do not say: the second axis of a sweep, or the vertical
+    /// axis of a heat map.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub series: String,
-    /// Unit of the vertical axis; empty for a ratio.
+    /// Unit on the vertical axis; empty for a ratio.
     #[serde(default)]
     pub unit: String,
-    /// Whether the vertical axis is logarithmic.
+    /// True for a logarithmic vertical axis.
     #[serde(default)]
     pub log_y: bool,
-    /// Value of the vertical axis to mark with a line, such as 1 for a speed-up; of a heat map, where its colours turn.
+    /// Value marked with a line on the vertical axis, for example 1 for a speed-up. In a heat map, the value at which
+    /// colours change sides.
     #[serde(default)]
     pub reference: Option<f64>,
-    /// By series, which colour and hatch it has, counted from 0, so that series of one name look alike in several figures.
-    /// Empty: as they stand in order.
+    /// Look per series (colour and hatch), counted from 0, so that series with equal names look alike in several
+    /// figures. Empty: looks follow the series order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub looks: Vec<usize>,
 }
 
-/// Shapes a figure may take.
+/// Shapes of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChartKind {
-    /// One group of bars a row, one bar a column; points in their place on a logarithmic axis.
+    /// A group of bars per row, with one bar per column; points replace bars on a logarithmic axis.
     #[default]
     #[serde(rename = "bars")]
     Bars,
-    /// One line a column, over the rows in order.
+    /// A line per column, over the rows in order.
     #[serde(rename = "lines")]
     Lines,
-    /// One bar a row, one part a column.
+    /// A bar per row, with a segment per column.
     #[serde(rename = "stacked")]
     Stacked,
-    /// One point a row: the second column over the first number, on equal scales.
+    /// A point per row: the second column over the first number, on equal scales.
     #[serde(rename = "scatter")]
     Scatter,
-    /// One cell a row and column, coloured by its value: rows along the horizontal axis, columns along the vertical.
+    /// A cell per row and column, coloured by its value: rows along the horizontal axis, columns along the vertical.
     #[serde(rename = "heat")]
     Heat,
     /// No drawing.
@@ -195,131 +197,131 @@ pub enum ChartKind {
     Table,
 }
 
-/// A value that the paper's text or tables state.
+/// A value stated in the paper's text or tables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Published {
-    /// Row it belongs to.
+    /// Row label.
     pub row: String,
-    /// Column it belongs to.
+    /// Column header.
     pub column: String,
     /// The value, in the figure's unit.
     pub value: f64,
-    /// Where the paper states it.
+    /// Place in the paper.
     pub source: String,
 }
 
-/// A claim of a paper and what came out.
+/// A claim from a paper, with its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// Such as `fig8-hmg-over-nhcc`.
+    /// Id, for example `fig8-hmg-over-nhcc`.
     pub id: String,
-    /// What kind of claim it is, which decides what its verdict means.
+    /// Kind of the claim, which decides the meaning of its verdict.
     pub kind: ClaimKind,
     /// The claim in words.
     pub text: String,
-    /// What the paper states; `None` where it states a direction alone.
+    /// Number stated in the paper; `None` if the paper states only a direction.
     pub paper: Option<f64>,
-    /// What a closed form predicts of a directed program, or what follows from other numbers of the paper; `None` where
-    /// nothing is predicted.
+    /// Closed-form prediction for a directed program, or a number derived from different numbers in the paper; `None`
+    /// without a prediction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted: Option<f64>,
-    /// What was measured; `None` where a point it needs failed.
+    /// Measured number; `None` if a required point failed.
     pub measured: Option<f64>,
-    /// Unit of all three; empty for a ratio or a count.
+    /// Unit of all three numbers; empty for a ratio or a count.
     pub unit: String,
-    /// What came of it.
+    /// Verdict on the claim.
     pub verdict: Verdict,
-    /// For a claim that fails, why, from the counters.
+    /// Reason for a failing claim, from the counters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// The repetitions of a direction: other seeds, another scale, assumed parameters halved and doubled.
+    /// Repetitions of a direction: alternative seeds, a second scale, assumed parameters halved and doubled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub repetitions: Vec<Repetition>,
-    /// Whether it was said before the first run that it may fail.
+    /// True if a possible failure was announced before the first run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub foretold: bool,
-    /// Reading or clock that it was measured under, several joined by `+`: such a claim is shown and never judged, and its
-    /// id ends in `@` and the reading. Empty for the paper's default, which alone decides a verdict.
+    /// Reading or clock for the measurement, several joined by `+`. Such a claim is shown and never judged, and its id
+    /// ends in `@` and the reading. Empty for the paper's default, the only reading that decides a verdict.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reading: String,
 }
 
-/// Mark between the statement and the reading of a claim's id.
+/// Separator between the statement and the reading in a claim's id.
 pub const AT: char = '@';
 
-/// Mark between readings that a claim is measured under together.
+/// Separator between readings combined in a claim.
 pub const AND: &str = "+";
 
-/// What is said of a claim that was foretold to fail.
+/// Remark on a claim whose possible failure was announced.
 pub const FORETOLD: &str = "said before the first run: this may fail";
 
-/// The four kinds of claims.
+/// Kinds of claims.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ClaimKind {
-    /// Arithmetic of the paper: must match exactly.
+    /// Arithmetic from the paper: must match exactly.
     #[serde(rename = "identity")]
     Identity,
-    /// A closed-form prediction of a directed workload: must pass.
+    /// A closed-form prediction for a directed workload: must pass.
     #[serde(rename = "mechanism")]
     Mechanism,
-    /// One ahead of another, or a trend.
+    /// An ordering between two values, or a trend.
     #[serde(rename = "direction")]
     Direction,
-    /// A ratio, printed beside ours.
+    /// A ratio, printed next to ours.
     #[serde(rename = "magnitude")]
     Magnitude,
 }
 
-/// What came of a claim.
+/// Outcome of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Verdict {
-    /// It came out.
+    /// The claim holds.
     #[serde(rename = "holds")]
     Holds,
-    /// It did not.
+    /// The claim does not hold.
     #[serde(rename = "fails")]
     Fails,
-    /// Its sign flips between repetitions.
+    /// The sign flips between repetitions.
     #[serde(rename = "not robust")]
     NotRobust,
-    /// A magnitude, or a claim of another reading: shown, never judged.
+    /// A magnitude, or a claim under an alternative reading: shown, never judged.
     #[serde(rename = "shown")]
     Shown,
 }
 
-/// A direction measured once more under a change.
+/// A direction measured again under a change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Repetition {
-    /// What was changed, such as `seed 2` or `fabric.latency × 2`.
+    /// Description of the change, for example `seed 2` or `fabric.latency × 2`.
     pub change: String,
-    /// What was measured.
+    /// Measured number under the change.
     pub measured: Option<f64>,
-    /// Whether the direction came out.
+    /// True if the direction holds under the change.
     pub holds: bool,
-    /// What the same workloads give without the change.
+    /// Number measured on these workloads without the change.
     pub unchanged: Option<f64>,
-    /// Whether the direction came out, or not, as it does without the change. `None` where it does not come out on these
-    /// workloads either way though it does on all: they say nothing of it.
+    /// True if the direction has the same outcome with and without the change. `None` if these workloads do not show
+    /// the direction either way, although all workloads together do: the repetition gives no information.
     pub agrees: Option<bool>,
 }
 
-/// A machine or a design as used.
+/// A machine or a design used in the report.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Configuration {
-    /// Such as `machine hmg-4x4`.
+    /// Title, for example `machine hmg-4x4`.
     pub title: String,
-    /// Its values in full.
+    /// All values.
     pub entries: Vec<Entry>,
 }
 
-/// A value of a machine or design.
+/// A value in a machine or design.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Path, such as `module.l2.size`.
+    /// Path, for example `module.l2.size`.
     pub key: String,
     /// Value with its unit.
     pub value: String,
-    /// Where it comes from; empty where the description gives no source.
+    /// Source of the value; empty if the description gives no source.
     #[serde(default)]
     pub source: String,
 }
@@ -327,18 +329,19 @@ pub struct Entry {
 /// A point that could not be run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Machine, design, workload, and what was set.
+    /// Machine, design, workload and settings.
     pub point: String,
-    /// Why.
+    /// Reason.
     pub error: String,
 }
 
-/// The claims of each kind, the strictest first. One of another reading stands behind the default claim of its statement.
+/// Groups claims by kind, strictest kind first. A claim under an alternative reading follows the default claim with its
+/// statement.
 pub(crate) fn by_kind(claims: &[Claim]) -> Vec<(ClaimKind, Vec<&Claim>)> {
     let mut first = BTreeMap::new();
     for (at, claim) in claims.iter().enumerate() {
         let place = first.entry((claim.kind, claim.statement())).or_insert((at, claim.is_default()));
-        // Another reading may stand in an earlier figure than the default one.
+        // An alternative reading may appear in an earlier figure than the default reading.
         if claim.is_default() && !place.1 {
             *place = (at, true);
         }
@@ -356,7 +359,7 @@ impl Document {
     ///
     /// # Errors
     ///
-    /// What the text lacks or has wrong, with its line, or the row of a figure whose numbers do not match its columns.
+    /// Describes a missing or invalid value with its line, or a figure's row whose numbers do not match its columns.
     pub fn from_json(text: &str) -> Result<Document, Malformed> {
         let document: Document = serde_json::from_str(text)?;
         document.figures.iter().try_for_each(Figure::check)?;
@@ -364,13 +367,13 @@ impl Document {
     }
 }
 
-/// Why a text is not a document.
+/// Reason for rejecting a text as a document.
 #[derive(Debug, thiserror::Error)]
 pub enum Malformed {
-    /// It is not JSON, or a key is missing or has a value of another type.
+    /// The text is not JSON, or a key is missing or has a value with a wrong type.
     #[error("not a report's document: {0}")]
     Json(#[from] serde_json::Error),
-    /// A row does not fit its figure.
+    /// A row does not match its figure.
     #[error(
         "figure {figure:?}, row {row:?}: {values} numbers, but its {columns} columns after the first want one each"
     )]
@@ -379,43 +382,43 @@ pub enum Malformed {
         figure: String,
         /// Label of the row.
         row: String,
-        /// Numbers it has.
+        /// Count of numbers in the row.
         values: usize,
-        /// Columns that want one.
+        /// Count of columns that need a number.
         columns: usize,
     },
-    /// A scatter has nothing to put on one of its axes.
+    /// A scatter plot lacks the numbers for an axis.
     #[error("figure {figure:?}: a scatter wants two columns of numbers, and has {columns}")]
     Scatter {
         /// Id of the figure.
         figure: String,
-        /// Columns of numbers it has.
+        /// Count of columns with numbers.
         columns: usize,
     },
 }
 
 impl Figure {
-    /// Columns that hold numbers: all but the first.
+    /// Returns the columns with numbers: all except the first.
     pub fn series(&self) -> &[String] {
         self.columns.get(1..).unwrap_or(&[])
     }
 
-    /// The look of a series, counted from 0 over those that are drawn.
+    /// Returns the look of a series, counted from 0 over the drawn series.
     pub(crate) fn look(&self, series: usize) -> usize {
         self.chart.looks.get(series).copied().unwrap_or(series) % LOOKS
     }
 
-    /// All looks that its drawing needs.
+    /// Returns all looks used by the drawing.
     pub(crate) fn looks(&self) -> BTreeSet<usize> {
         (0..self.series().len()).map(|series| self.look(series)).collect()
     }
 
-    /// Whether there is a number to show.
+    /// True if at least one number can be shown.
     pub fn has_numbers(&self) -> bool {
         self.rows.iter().any(|row| (0..self.series().len()).any(|column| row.value(column).is_some()))
     }
 
-    /// What the paper states of a row and a column, by their names.
+    /// Returns the paper's values for a row and a column, by name.
     pub fn published_at<'a>(&'a self, row: &'a str, column: &'a str) -> impl Iterator<Item = &'a Published> {
         self.published.iter().filter(move |published| published.row == row && published.column == column)
     }
@@ -433,24 +436,24 @@ impl Figure {
 }
 
 impl Row {
-    /// The number in a column of numbers, counted from zero; `None` where there is none.
+    /// Returns the number in a numeric column, counted from zero; `None` if absent.
     pub fn value(&self, column: usize) -> Option<f64> {
         self.values.get(column).copied().flatten().filter(|value| value.is_finite())
     }
 }
 
 impl Claim {
-    /// Whether its verdict counts: it is of the paper's default reading and clock.
+    /// True if the verdict counts: the claim uses the paper's default reading and clock.
     pub fn is_default(&self) -> bool {
         self.reading.is_empty()
     }
 
-    /// Its id without the reading.
+    /// Returns the id without the reading.
     pub fn statement(&self) -> &str {
         self.id.split(AT).next().unwrap_or_default()
     }
 
-    /// What was measured as a multiple of what the paper states.
+    /// Returns the measured number relative to the paper's number.
     pub fn measured_over_paper(&self) -> Option<f64> {
         let (measured, paper) = (self.measured?, self.paper?);
         Some(measured / paper).filter(|ratio| ratio.is_finite())
@@ -458,11 +461,11 @@ impl Claim {
 }
 
 impl ClaimKind {
-    /// All kinds, the strictest first.
+    /// All kinds, strictest first.
     pub const ALL: [ClaimKind; 4] =
         [ClaimKind::Identity, ClaimKind::Mechanism, ClaimKind::Direction, ClaimKind::Magnitude];
 
-    /// Its name.
+    /// Returns the name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             ClaimKind::Identity => "Identity",
@@ -472,7 +475,7 @@ impl ClaimKind {
         }
     }
 
-    /// What a claim of this kind is, and what its verdict means.
+    /// Describes claims with this kind, and the meaning of their verdicts.
     pub fn meaning(self) -> &'static str {
         match self {
             ClaimKind::Identity => "Arithmetic of the paper: must match exactly.",
@@ -489,7 +492,7 @@ impl Verdict {
     /// All verdicts.
     pub const ALL: [Verdict; 4] = [Verdict::Holds, Verdict::Fails, Verdict::NotRobust, Verdict::Shown];
 
-    /// Its name.
+    /// Returns the name of the verdict.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",
@@ -499,7 +502,7 @@ impl Verdict {
         }
     }
 
-    /// Its name after a number of claims: `1 holds`, `2 hold`.
+    /// Returns the name after a number of claims: `1 holds`, `2 hold`.
     pub fn name_of(self, count: usize) -> &'static str {
         match self {
             Verdict::Holds if count != 1 => "hold",

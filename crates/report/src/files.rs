@@ -1,32 +1,32 @@
-//! Figures as files for papers: a drawing, its numbers, and the source of a drawing that LaTeX makes.
+//! Figures as files for papers: a drawing, its numbers, and the source of a drawing made with LaTeX.
 
 use crate::document::{Document, Figure};
 use crate::drawing::{self, Surface};
 use crate::page;
 use crate::tex;
 
-/// What stands where there is no number: spreadsheets, `pandas` and `pgfplots` know it as none.
+/// Marker for a missing number, recognised by spreadsheets, `pandas` and `pgfplots`.
 const MISSING: &str = "nan";
 
-/// A figure as files.
+/// A figure as a set of files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FigureFiles {
-    /// Name of each file, without its ending.
+    /// File name without extension, common to all files.
     pub name: String,
-    /// The drawing, at the width of a column (3.3 inches) or of both (7 inches), with text of 8 points.
+    /// SVG drawing, with the width of a column (3.3 inches) or of both columns (7 inches), and text with 8 points.
     pub svg: String,
-    /// Its numbers: see [`csv`].
+    /// Numbers in CSV: see [`csv`].
     pub csv: String,
-    /// Source for `pgfplots`, which reads the numbers from the `.csv` beside it.
+    /// Source for `pgfplots`, which reads the numbers from the adjacent `.csv` file.
     pub tex: String,
 }
 
-/// The short name of a document as the name of a folder.
+/// Returns the short name of a document, usable as a folder name.
 pub fn folder_name(document: &Document) -> String {
     page::anchor(&document.paper)
 }
 
-/// The figures of a document that are drawn, in its order. No two have the same name.
+/// Returns the files for the drawn figures in a document, in order. File names are unique.
 pub fn figures(document: &Document) -> Vec<FigureFiles> {
     let mut taken: Vec<String> = Vec::new();
     let files = |figure: &Figure| {
@@ -46,9 +46,10 @@ pub fn figures(document: &Document) -> Vec<FigureFiles> {
     document.figures.iter().filter_map(files).collect()
 }
 
-/// The numbers of a figure with every digit. A line a row: its label, one number a column, then for each column that has
-/// them the ends of its ranges and what the paper states, and the remarks on the row. What is missing is `nan`. No cell
-/// holds a comma or a quote, so that every reader takes it: a semicolon and an apostrophe stand for them.
+/// Formats the numbers in a figure with full precision, a line per row. A line holds the row's label and a number per
+/// column. For each column with ranges or paper values, the ends of the ranges and the paper's value follow, and
+/// finally the remarks on the row. Missing numbers are `nan`. Cells contain no commas or quotes, and every reader
+/// accepts them: semicolons and apostrophes replace them.
 pub fn csv(figure: &Figure) -> String {
     let mut columns = figure.columns.iter().map(|head| cell(&page::column(head))).collect::<Vec<_>>();
     let mut lines: Vec<Vec<String>> = figure.rows.iter().map(|row| vec![cell(&row.label)]).collect();
@@ -75,27 +76,27 @@ pub fn csv(figure: &Figure) -> String {
     all.map(|line| format!("{}\r\n", line.join(","))).collect()
 }
 
-/// What a column beside those of the figure holds.
+/// Contents of an additional column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Beside {
     /// Lower ends of ranges.
     Least,
     /// Upper ends of ranges.
     Greatest,
-    /// What the paper states.
+    /// Values stated by the paper.
     Stated,
 }
 
-/// A column beside those of the figure.
+/// An additional column next to a figure's own columns.
 pub(crate) struct Column {
     pub(crate) series: usize,
     pub(crate) holds: Beside,
     pub(crate) head: String,
-    /// One a row.
+    /// Values, one per row.
     pub(crate) values: Vec<Option<f64>>,
 }
 
-/// The columns beside those of a figure, in the order in which a file has them.
+/// Returns the additional columns of a figure, in file order.
 pub(crate) fn beside(figure: &Figure) -> Vec<Column> {
     let mut columns = Vec::new();
     for (series, head) in figure.series().iter().enumerate() {
@@ -121,7 +122,7 @@ pub(crate) fn beside(figure: &Figure) -> Vec<Column> {
     columns
 }
 
-/// Text in a cell that every reader takes.
+/// Replaces characters in a cell that some readers do not accept.
 fn cell(text: &str) -> String {
     let plain = |c: char| match c {
         ',' => ';',

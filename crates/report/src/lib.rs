@@ -1,13 +1,14 @@
 //! Renders the outcome of experiments.
 //!
-//! - [`document`]: what there is to show: figures as tables of numbers, the published values beside them, claims
-//!   with their verdicts, machines and designs as used. Knows no experiment, no machine and no design.
-//! - [`html()`], [`html_all`], [`interactive`]: one HTML file with charts that needs no network. [`text()`]: the same for a
-//!   terminal. [`figures`]: figures as SVG, CSV and source for LaTeX. `drawing`: the charts of pages and papers.
-//! - [`evidence`]: the runs, ranges and remarks behind the numbers of a figure.
-//! - [`counter`]: names, units and meanings of the counters of a run record.
+//! - [`document`]: contents to show: figures as tables of numbers with the published values, claims with their
+//!   verdicts, machines and designs used. Independent of experiments, machines and designs.
+//! - [`html()`], [`html_all`], [`interactive`]: a single HTML file with charts, without network access. [`text()`]:
+//!   output for a terminal. [`figures`]: figures as SVG, CSV and source for LaTeX. `drawing`: the charts for pages and
+//!   papers.
+//! - [`evidence`]: runs, ranges and remarks behind the numbers in a figure.
+//! - [`counter`]: names, units and meanings of the counters in a run record.
 //!
-//! Not rendered: when each kernel ran.
+//! Not rendered: the start and end of each kernel.
 //!
 //! Read [`document`] next.
 
@@ -26,27 +27,27 @@ pub use files::{FigureFiles, csv, figures, folder_name};
 pub use number::{bytes, count};
 pub use text::clean;
 
-/// One self-contained HTML file that shows `document`.
+/// Returns a single self-contained HTML file that shows `document`.
 ///
-/// It loads nothing from anywhere and runs no script; its charts are drawings, and every number is in its tables
-/// too. Whatever the strings of `document` contain is shown as text.
+/// The file loads no external resources and runs no script. Its charts are drawings, and every number also appears in
+/// its tables. All strings in `document` are shown as text, whatever their contents.
 pub fn html(document: &Document) -> String {
     html_all(std::slice::from_ref(document))
 }
 
-/// One self-contained HTML file that shows `documents` one after the other.
+/// Returns a single self-contained HTML file that shows `documents` in sequence.
 pub fn html_all(documents: &[Document]) -> String {
     page::page(documents, page::Charts::Still)
 }
 
-/// The same with charts that answer to the pointer and to keys: a script and a chart library draw them, which are in the
-/// file and make it some 700 KB larger.
+/// Like [`html_all`], with charts that react to the pointer and to keys. They are drawn by a script and a chart library
+/// inside the file, which make the file about 700 KB larger.
 pub fn interactive(documents: &[Document]) -> String {
     page::page(documents, page::Charts::Live)
 }
 
-/// `document` as plain text in lines of at most `width` columns (at least 40): claims, then figures, as aligned
-/// tables.
+/// Formats `document` in plain text with lines of at most `width` columns (at least 40): claims, then figures, in
+/// aligned tables.
 pub fn text(document: &Document, width: usize) -> String {
     text::text(document, width)
 }

@@ -1,9 +1,9 @@
-//! Numbers for people.
+//! Formats numbers for people.
 
-/// What stands where there is no number.
+/// Text in place of a missing number.
 pub(crate) const MISSING: &str = "–";
 
-/// Four digits or so: `1.260`, `84.5`, `12,345`, `1.2e-7`; a dash where there is no number.
+/// Formats a number with about four digits: `1.260`, `84.5`, `12,345`, `1.2e-7`; a dash for a missing number.
 pub(crate) fn number(value: Option<f64>) -> String {
     match value.filter(|value| value.is_finite()) {
         None => MISSING.to_owned(),
@@ -11,7 +11,7 @@ pub(crate) fn number(value: Option<f64>) -> String {
     }
 }
 
-/// Three digits or so, for a place beside a bar: `1.26`, `84.5`, `12.3 M`.
+/// Formats a number with about three digits, for the space next to a bar: `1.26`, `84.5`, `12.3 M`.
 pub(crate) fn brief(value: f64) -> String {
     let size = value.abs();
     let text = match size {
@@ -27,7 +27,7 @@ pub(crate) fn brief(value: f64) -> String {
     text.replace('-', "\u{2212}")
 }
 
-/// A number with its unit.
+/// Formats a number with its unit.
 pub(crate) fn quantity(value: Option<f64>, unit: &str) -> String {
     match value {
         Some(_) if !unit.is_empty() => format!("{} {unit}", number(value)),
@@ -50,7 +50,7 @@ fn finite(value: f64) -> String {
     text.replace('-', "\u{2212}")
 }
 
-/// `value` with a decimal prefix, three or four digits: `12.3 M`.
+/// Formats `value` with a decimal prefix, three or four digits: `12.3 M`.
 fn si(value: f64) -> String {
     const PREFIXES: [(f64, &str); 4] = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e3, " k")];
     match PREFIXES.iter().find(|(unit, _)| value >= *unit) {
@@ -67,18 +67,18 @@ fn short(value: f64) -> String {
     }
 }
 
-/// A count.
+/// Formats a count.
 pub fn count(value: u64) -> String {
     si(value as f64)
 }
 
-/// Bytes, in decimal units as links and memories are sold: `1.23 GB`.
+/// Formats bytes in decimal units, the customary units for links and memories: `1.23 GB`.
 pub fn bytes(value: u64) -> String {
     let text = si(value as f64);
     if text.contains(' ') { format!("{text}B") } else { format!("{text} B") }
 }
 
-/// A whole number with its thousands apart.
+/// Formats a whole number with thousands separators.
 fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::from(if value < 0.0 { "-" } else { "" });

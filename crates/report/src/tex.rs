@@ -1,5 +1,5 @@
-//! A figure as source for LaTeX with `pgfplots`. It reads its numbers from the file of [`csv`](crate::files::csv) beside it,
-//! by the index of their columns, so that a change of a number needs no other.
+//! LaTeX source for a figure, with `pgfplots`. The source reads its numbers from the adjacent file written by
+//! [`csv`](crate::files::csv), by column index: a changed number needs no change in the source.
 
 use crate::document::{ChartKind, Figure};
 use crate::drawing::{COLOURS, KINDS, Layout, SHADES, hue, layout, mark};
@@ -8,10 +8,10 @@ use crate::number::brief;
 use crate::page::column;
 use std::fmt::Write;
 
-/// Points of a CSS pixel in TeX, whose inch has 72.27.
+/// Points per CSS pixel in TeX, with 72.27 points per inch.
 const POINTS: f64 = 72.27 / 96.0;
 
-/// What a preamble needs, and how the source is used.
+/// Required preamble, and instructions for use.
 const HEAD: &str = "\
 % Needs in the preamble:
 %   \\usepackage[T1]{fontenc}\\usepackage{pgfplots,pgfplotstable,xcolor}\\pgfplotsset{compat=1.17}
@@ -20,7 +20,7 @@ const HEAD: &str = "\
 \\providecommand\\figures{}
 ";
 
-/// Hatches of bars, by look; empty for none.
+/// Hatches for bars, by look; empty for none.
 const PATTERNS: [&str; KINDS] = [
     "",
     "north east lines",
@@ -32,17 +32,17 @@ const PATTERNS: [&str; KINDS] = [
     "crosshatch",
 ];
 
-/// Symbols of points, by look.
+/// Symbols for points, by look.
 const MARKS: [&str; KINDS] = ["*", "square*", "triangle*", "pentagon*", "+", "o", "square", "triangle"];
 
-/// Dashes of lines, by look.
+/// Dashes for lines, by look.
 const DASHES: [&str; KINDS] =
     ["solid", "dashed", "dotted", "dashdotted", "loosely dashed", "densely dashed", "dashdotdotted", "loosely dotted"];
 
-/// A figure that is drawn, reading `file`.
+/// Returns the source for a drawn figure that reads `file`.
 pub(crate) fn source(figure: &Figure, file: &str) -> String {
     let mut tex = format!("% {}\n{HEAD}", one_line(&figure.title));
-    // What a label may hold is no command while the file is read.
+    // Special characters in labels are plain characters while the file is read.
     let catcodes = |codes: [u8; 7]| {
         let set = |(sign, code): (char, u8)| format!("\\catcode`\\{sign}={code} ");
         ['%', '#', '_', '&', '$', '^', '~'].into_iter().zip(codes).map(set).collect::<String>()
@@ -70,10 +70,10 @@ pub(crate) fn source(figure: &Figure, file: &str) -> String {
     tex
 }
 
-/// Why writing cannot fail.
+/// Reason why writing cannot fail.
 const GROWS: &str = "a string takes all";
 
-/// A chart whose rows stand side by side, in one panel or several.
+/// A chart with rows side by side, in one or more panels.
 struct Rows<'a> {
     figure: &'a Figure,
     layout: Layout,
@@ -106,7 +106,7 @@ impl Rows<'_> {
         }
     }
 
-    /// Bars begin at zero; a logarithmic axis has none.
+    /// Returns the axis options: bars begin at zero; a logarithmic axis has no zero.
     fn ends(&self) -> String {
         match (self.figure.chart.log_y, self.figure.chart.kind) {
             (true, _) => "ymode=log,".to_owned(),
@@ -121,7 +121,7 @@ impl Rows<'_> {
         values.into_iter().any(|value| *value < 0.0)
     }
 
-    /// Rows from the first to the last of a panel, in the order of the file.
+    /// Writes the rows of a panel, from first to last, in file order.
     fn panel(&self, tex: &mut String, panel: &[usize], is_first: bool, is_last: bool) {
         let figure = self.figure;
         let (Some(first), Some(last)) = (panel.iter().min(), panel.iter().max()) else { return };
@@ -157,7 +157,7 @@ impl Rows<'_> {
         self.numbers(tex, panel);
     }
 
-    /// Points by which a series stands beside the middle of its row.
+    /// Returns the offset in points between a series and the middle of its row.
     fn shift(&self, series: usize) -> f64 {
         match self.figure.chart.kind {
             ChartKind::Bars => {
@@ -192,7 +192,7 @@ impl Rows<'_> {
             .expect(GROWS);
     }
 
-    /// Ranges, as whiskers.
+    /// Writes ranges as whiskers.
     fn ranges(&self, tex: &mut String, panel: &[usize]) {
         let (figure, series) = (self.figure, 0..self.figure.series().len());
         if figure.chart.kind == ChartKind::Stacked && !figure.chart.log_y {
@@ -205,7 +205,7 @@ impl Rows<'_> {
         }
     }
 
-    /// What the paper states, as hollow marks; in a stack where the part would end.
+    /// Writes the paper's values as hollow marks; in a stack, at the height of the segment's end.
     fn stated(&self, tex: &mut String) {
         let (figure, first) = (self.figure, self.figure.series().len() + 1);
         for (at, column) in beside(figure).iter().enumerate().filter(|(_, column)| column.holds == Beside::Stated) {
@@ -226,7 +226,7 @@ impl Rows<'_> {
         }
     }
 
-    /// The numbers on what sums up the others.
+    /// Writes the numbers above summary rows.
     fn numbers(&self, tex: &mut String, panel: &[usize]) {
         let figure = self.figure;
         if figure.chart.kind != ChartKind::Bars {
@@ -324,7 +324,7 @@ fn heat(figure: &Figure, tex: &mut String) {
     tex.push_str("\\end{axis}\n");
 }
 
-/// Title of the axis of numbers.
+/// Returns the title of the numeric axis.
 fn y(figure: &Figure) -> String {
     let name = column(&figure.chart.y);
     if figure.chart.unit.is_empty() { name } else { format!("{name} ({})", figure.chart.unit) }
@@ -334,7 +334,7 @@ fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// Text as LaTeX sets it.
+/// Escapes text for LaTeX.
 fn text(text: &str) -> String {
     let mut safe = String::new();
     for c in text.chars() {

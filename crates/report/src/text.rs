@@ -1,16 +1,16 @@
-//! Documents as plain text for a terminal.
+//! Renders documents as plain text for a terminal.
 
 use crate::document::{Claim, ClaimKind, Document, FORETOLD, Figure, Row, Verdict, by_kind};
 use crate::number::{number, quantity};
 use crate::page::column;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Fewest columns that anything can be told in.
+/// Minimum number of columns for readable output.
 const NARROWEST: usize = 40;
-/// Blanks between columns of a table.
+/// Blanks between the columns of a table.
 const GAP: usize = 2;
 
-/// `document` in lines of at most `width` columns.
+/// Formats `document` in lines with at most `width` columns.
 pub(crate) fn text(document: &Document, width: usize) -> String {
     let mut page = Page { width: width.max(NARROWEST), lines: Vec::new() };
     page.heading(&document.title, '=');
@@ -30,7 +30,7 @@ pub(crate) fn text(document: &Document, width: usize) -> String {
     page.lines.join("\n") + "\n"
 }
 
-/// Lines as they are gathered.
+/// Output lines collected for a document.
 struct Page {
     width: usize,
     lines: Vec<String>,
@@ -45,7 +45,7 @@ impl Page {
         self.lines.push(text.trim_end().to_owned());
     }
 
-    /// A heading, underlined as far as it is long.
+    /// Adds a heading with an underline as long as its longest line.
     fn heading(&mut self, text: &str, underline: char) {
         let before = self.lines.len();
         self.words("", text);
@@ -53,7 +53,7 @@ impl Page {
         self.line(&underline.to_string().repeat(longest));
     }
 
-    /// `text` broken at blanks, every line after `indent`.
+    /// Adds `text` wrapped at blanks, with `indent` before every line.
     fn words(&mut self, indent: &str, text: &str) {
         for line in wrapped(&clean(text), self.width - indent.width()) {
             self.line(&format!("{indent}{line}"));
@@ -89,7 +89,7 @@ impl Page {
         }
     }
 
-    /// A claim: its numbers, then its words beside them, or below them where there is no room; then what explains its
+    /// Adds a claim: its numbers, then its text on the right, or below if space is lacking; then the reasons for its
     /// verdict.
     fn claim(&mut self, cells: &[String; 4], widths: &[usize; 3], claim: Option<&Claim>) {
         let [verdict, paper, measured, words] = cells;
@@ -152,7 +152,7 @@ impl Page {
         }
     }
 
-    /// The table of a figure, in as many blocks side by side as the width asks for, one below the other.
+    /// Adds the table of a figure, split by width into blocks of columns; the blocks follow each other vertically.
     fn numbers(&mut self, figure: &Figure) {
         let heads: Vec<String> = figure.columns.iter().map(|head| clean(&column(head))).collect();
         let most = self.width / 3;
@@ -176,7 +176,7 @@ impl Page {
     }
 }
 
-/// Count of the claims of a kind that hold, of the default reading alone, and of those that another reading shows.
+/// Counts the claims of a kind that hold, under the default reading only, and the claims under alternative readings.
 fn tally(kind: ClaimKind, claims: &[&Claim]) -> String {
     let judged: Vec<&&Claim> = claims.iter().filter(|claim| claim.is_default()).collect();
     let held = judged.iter().filter(|claim| claim.verdict == Verdict::Holds).count();
@@ -196,7 +196,7 @@ fn cells(claim: &Claim) -> [String; 4] {
     ]
 }
 
-/// Runs of columns that fit into `room` each; a block has one at least.
+/// Groups columns into runs that fit into `room` each; a block has at least one column.
 fn blocks(widths: &[usize], room: usize) -> Vec<Vec<usize>> {
     let mut blocks: Vec<Vec<usize>> = Vec::new();
     let mut used = 0;
@@ -213,25 +213,25 @@ fn blocks(widths: &[usize], room: usize) -> Vec<Vec<usize>> {
     blocks
 }
 
-/// `text` on one line, without what would steer a terminal.
+/// Returns `text` on a single line, without terminal control characters.
 pub fn clean(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// `text` at the left of `width` columns.
+/// Returns `text` left-aligned in `width` columns.
 fn left(text: &str, width: usize) -> String {
     let text = truncated(text, width);
     format!("{text}{}", " ".repeat(width - text.width()))
 }
 
-/// `text` at the right of `width` columns, after the gap.
+/// Returns `text` right-aligned in `width` columns, after the gap.
 fn right(text: &str, width: usize) -> String {
     let text = truncated(text, width);
     format!("{}{text}", " ".repeat(GAP + width - text.width()))
 }
 
-/// As much of `text` as fits, its end marked where some is missing.
+/// Returns the longest prefix of `text` that fits, with an ellipsis if text is missing.
 fn truncated(text: &str, width: usize) -> String {
     if text.width() <= width {
         return text.to_owned();
@@ -239,7 +239,7 @@ fn truncated(text: &str, width: usize) -> String {
     let mut kept = String::new();
     for c in text.chars() {
         kept.push(c);
-        // Measured as a whole: what follows a character may widen it.
+        // The width is measured over the whole string, because a following character may widen the previous character.
         if kept.width() + 1 > width {
             kept.pop();
             break;
@@ -248,7 +248,7 @@ fn truncated(text: &str, width: usize) -> String {
     kept + "…"
 }
 
-/// `text` broken at blanks into lines of at most `width` columns; a longer word is broken where the line ends.
+/// Wraps `text` at blanks into lines with at most `width` columns; a longer word is broken at the end of the line.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -267,7 +267,7 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Adds a word that is longer than a line.
+/// Adds a word longer than a line.
 fn broken(word: &str, width: usize, lines: &mut Vec<String>) {
     if lines.last().is_some_and(|line| !line.is_empty()) {
         lines.push(String::new());

@@ -1,15 +1,15 @@
-//! An axis of numbers: its ends, its ticks, and where a number lies on it.
+//! A numeric axis: its ends, its ticks, and the position of a number on it.
 
-/// Parts that an axis is cut in, about.
+/// Approximate number of intervals on an axis.
 const PARTS: f64 = 5.0;
 
-/// Decades of a logarithmic axis that get a tick each, at most.
+/// Maximum number of decades on a logarithmic axis with a tick each.
 const DECADES: i32 = 8;
 
-/// An axis of numbers.
+/// A numeric axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Axis {
-    /// Its ends.
+    /// Ends of the axis.
     pub(super) low: f64,
     pub(super) high: f64,
     pub(super) ticks: Vec<f64>,
@@ -17,7 +17,8 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// One that holds `values`, from zero where `from_zero`; logarithmic where `log` and there are numbers above zero.
+    /// Creates an axis that covers `values`, and zero if `from_zero` is set. The axis is logarithmic if `log` is set
+    /// and positive numbers exist.
     pub(super) fn over(values: &[f64], log: bool, from_zero: bool) -> Axis {
         let finite = values.iter().copied().filter(|value| value.is_finite() && value.abs() < 1e300);
         if log {
@@ -64,7 +65,7 @@ impl Axis {
         }
     }
 
-    /// Where `value` lies between the ends, 0 to 1; `None` where a logarithmic axis has no place for it.
+    /// Returns the position of `value` between the ends, 0 to 1; `None` if a logarithmic axis cannot show the value.
     pub(super) fn share(&self, value: f64) -> Option<f64> {
         let share = match self.log {
             true if value <= 0.0 => return None,
@@ -74,26 +75,26 @@ impl Axis {
         share.is_finite().then_some(share.clamp(0.0, 1.0))
     }
 
-    /// What stands at a tick, short: `0.25`, `20 k`.
+    /// Returns the short label at a tick: `0.25`, `20 k`.
     pub(super) fn label(&self, tick: f64) -> String {
         let step = if self.log { tick } else { self.ticks[1] - self.ticks[0] };
         let (unit, name) = scale(self.high.abs().max(self.low.abs()).min(if self.log { tick } else { f64::INFINITY }));
         let digits = (-(step / unit).log10() - 1e-9).ceil().max(0.0);
-        // A step such as 2.5 or 0.25 needs a digit more.
+        // A step like 2.5 or 0.25 needs an additional digit.
         let whole = (step / unit * 10f64.powf(digits)).fract().abs();
         let digits = digits as usize + usize::from(whole > 1e-6 && whole < 1.0 - 1e-6);
         format!("{:.digits$}{name}", tick / unit).replace('-', "\u{2212}")
     }
 }
 
-/// The power of a thousand by which numbers of this size are told.
+/// Returns the power of a thousand used to label numbers with this magnitude.
 fn scale(size: f64) -> (f64, &'static str) {
     let prefixes = [(1e12, " T"), (1e9, " G"), (1e6, " M"), (1e4, " k")];
     let found = prefixes.into_iter().find(|(unit, _)| size >= *unit);
     found.map_or((1.0, ""), |(unit, name)| (if name == " k" { 1e3 } else { unit }, name))
 }
 
-/// The least of 1, 2, 2.5 and 5 times a power of ten that is not below `step`.
+/// Returns the least of 1, 2, 2.5 and 5 times a power of ten that is not below `step`.
 fn round(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
     let factor = [1.0, 2.0, 2.5, 5.0].into_iter().find(|factor| factor * power >= step * (1.0 - 1e-9));

@@ -1,4 +1,4 @@
-//! Bars, grouped or stacked, from zero; on a logarithmic axis points in their place.
+//! Bar charts, grouped or stacked, from zero; on a logarithmic axis, points replace bars.
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, rectangle, width_of};
@@ -10,19 +10,20 @@ use super::sheet::{Sheet, Surface};
 use super::{LEAST_BAR, Picture};
 use crate::document::{ChartKind, Figure};
 
-/// Width of a bar, at most.
+/// Maximum width of a bar.
 const WIDEST_BAR: f64 = 40.0;
 
-/// Bars, at most, that each have their number where none sums up the others. Source: assumed, what is not crowded.
+/// Maximum number of bars with a printed number each in a chart without summary rows. Source: assumed, a chart that is
+/// not crowded.
 const NUMBERED: usize = 24;
 
-/// How rows share the width: all in units of a bar.
+/// Division of the width between rows, in units of a bar.
 struct Shares {
-    /// Bars of a row.
+    /// Bars in a row.
     bars: f64,
     /// Gap between the bars of two rows.
     gap: f64,
-    /// Gap more before what sums up the others.
+    /// Additional gap before summary rows.
     apart: f64,
 }
 
@@ -33,7 +34,7 @@ impl Shares {
     }
 }
 
-/// Rows that stand side by side: each with its left edge in units of a bar.
+/// Rows side by side: each row with its left edge, in units of a bar.
 type Panel = Vec<(usize, f64)>;
 
 struct Bars<'a, 's> {
@@ -41,23 +42,23 @@ struct Bars<'a, 's> {
     axis: Axis,
     shares: Shares,
     stacked: bool,
-    /// Whether numbers stand as points.
+    /// True if numbers are drawn in the form of points.
     points: bool,
 }
 
-/// How the rows of a chart share a paper.
+/// Layout of a chart's rows on paper.
 pub(crate) struct Layout {
-    /// Of the drawing, in CSS pixels.
+    /// Width of the drawing, in CSS pixels.
     pub(crate) width: f64,
-    /// Of a bar, likewise.
+    /// Width of a bar, in CSS pixels.
     pub(crate) bar: f64,
-    /// Rows of each panel.
+    /// Rows in each panel.
     pub(crate) panels: Vec<Vec<usize>>,
-    /// Degrees by which names are turned, for they are wider than their place.
+    /// Rotation of names in degrees, for names wider than their slot.
     pub(crate) turn: f64,
 }
 
-/// How the rows of a figure share a paper; those of lines as one bar each.
+/// Computes the layout of a figure's rows on paper; line charts are laid out with a single bar per row.
 pub(crate) fn layout(figure: &Figure) -> Layout {
     let sheet = Sheet::new(figure, Surface::Paper, &|_| None);
     let bars = if figure.chart.kind == ChartKind::Bars { Bars::of(&sheet) } else { Bars::stacked(&sheet) };
@@ -73,7 +74,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     Bars::of(sheet).picture()
 }
 
-/// Ends of the parts of all stacks, and the other numbers that the axis has to reach.
+/// Returns the ends of all segments in all stacks, and the remaining numbers inside the axis range.
 fn ends_of_stacks(sheet: &Sheet<'_>) -> Vec<f64> {
     let mut ends: Vec<f64> = sheet.figure.chart.reference.into_iter().collect();
     for row in 0..sheet.figure.rows.len() {
@@ -85,7 +86,7 @@ fn ends_of_stacks(sheet: &Sheet<'_>) -> Vec<f64> {
     ends
 }
 
-/// The parts of a row's stack: series, where it begins and where it ends. What is below zero goes down.
+/// Returns the segments in a row's stack: series, start and end. Negative numbers extend downwards.
 fn parts(sheet: &Sheet<'_>, row: usize) -> Vec<(usize, f64, f64)> {
     let (mut up, mut down) = (0.0, 0.0);
     let mut parts = Vec::new();
@@ -145,7 +146,7 @@ impl<'a, 's> Bars<'a, 's> {
             bottom = frame.bottom() + names.height;
             top = bottom + headroom + 0.4 * font;
         }
-        // Names of a panel reach to the left of it: between two panels is no room for a title.
+        // Row names in a panel extend to its left: no room for a title remains between two panels.
         first.draw_title(&mut canvas, sheet, &sheet.y());
         let foot = &sheet.figure.chart.x;
         if !foot.is_empty() {
@@ -154,14 +155,14 @@ impl<'a, 's> Bars<'a, 's> {
         Picture { canvas, width, height: bottom + if foot.is_empty() { 0.2 * font } else { 1.4 * font } }
     }
 
-    /// Width of the drawing and of a bar, the panels, and the left edge of their plots.
+    /// Computes the width of the drawing and of a bar, the panels, and the left edge of their plots.
     fn layout(&self) -> (f64, f64, Vec<Panel>, f64) {
         let (sheet, Shares { bars, gap, apart }) = (self.sheet, &self.shares);
         let [rows, sums] = sheet.rows();
         let slot = bars + gap;
         let units = (rows.len() + sums.len()) as f64 * slot + if sums.is_empty() { 0.0 } else { *apart };
         let all: Vec<usize> = rows.iter().chain(&sums).copied().collect();
-        // Names may reach to the left of the first of a panel.
+        // Names may extend to the left of a panel's first row.
         let left = |bar: f64, panels: &[&[usize]]| {
             let names = Names::of(sheet, &all, slot * bar);
             let before = panels.iter().map(|rows| names.before(sheet, rows, slot * bar));
@@ -170,7 +171,7 @@ impl<'a, 's> Bars<'a, 's> {
         let first = &[&all[..]];
         let cautious = left(LEAST_BAR, &all.chunks(1).collect::<Vec<_>>());
         let fitting = |width: f64, left: f64, units: f64| ((width - left - 1.0) / units).min(WIDEST_BAR);
-        // Wider bars may turn names, which then take more room on the left.
+        // Wider bars may change the rotation of names, and the names then need more room on the left.
         let alone = |width: f64| {
             let bar = fitting(width, left(LEAST_BAR, first), units);
             let left = left(LEAST_BAR, first).max(left(bar, first));
@@ -189,7 +190,7 @@ impl<'a, 's> Bars<'a, 's> {
         };
         let (bar, room) = alone(width);
         if bar >= LEAST_BAR {
-            // Bars as wide as they may be leave room.
+            // Bars at their maximum width leave room.
             return (width.min(room + units * bar + 1.0).max(0.6 * widths[0]), bar, vec![lined(&rows, &sums)], room);
         }
         let across = ((widest - cautious - 1.0) / LEAST_BAR - apart) / slot;
@@ -205,7 +206,7 @@ impl<'a, 's> Bars<'a, 's> {
         (width, fitting(width, left, units).max(LEAST_BAR), all.chunks(most).map(cut).collect(), left)
     }
 
-    /// What stands in a panel.
+    /// Draws the contents of a panel.
     fn panel(&self, canvas: &mut Canvas, frame: Frame, panel: &Panel, bar: f64) {
         let sheet = self.sheet;
         for series in sheet.series() {
@@ -225,7 +226,7 @@ impl<'a, 's> Bars<'a, 's> {
         }
     }
 
-    /// What stands beside the bars of a panel: ranges, what the paper states, and numbers.
+    /// Draws annotations on a panel's bars: ranges, the paper's values, and numbers.
     fn beside(&self, canvas: &mut Canvas, frame: Frame, panel: &Panel, bar: f64) {
         let left = |x: f64| frame.left + (x + self.shares.gap / 2.0) * bar;
         for (row, x) in panel {
@@ -246,12 +247,12 @@ impl<'a, 's> Bars<'a, 's> {
         });
     }
 
-    /// Left edge of a series' bar, from that of its row.
+    /// Returns the left edge of a series' bar, relative to its row's edge.
     fn offset(&self, series: usize, bar: f64) -> f64 {
         if self.stacked { 0.0 } else { (series - self.sheet.series().start) as f64 * bar }
     }
 
-    /// Where a number begins and ends.
+    /// Returns the start and end of a number's bar or segment.
     fn ends(&self, row: usize, series: usize) -> Option<[f64; 2]> {
         match self.stacked {
             true => parts(self.sheet, row).into_iter().find(|part| part.0 == series).map(|(_, low, high)| [low, high]),
@@ -266,11 +267,11 @@ impl<'a, 's> Bars<'a, 's> {
             return Some(symbol(self.sheet.look(series), x + bar / 2.0, y, (0.35 * bar).min(0.4 * self.sheet.font)));
         }
         let zero = frame.y(&self.axis, from)?;
-        // A sliver of the card keeps neighbours apart.
+        // A thin strip in the card's colour separates adjacent bars.
         Some(rectangle(x + 0.2, y.min(zero), bar - 0.4, (zero - y).abs()))
     }
 
-    /// The range of a row's numbers, and what the paper states of them.
+    /// Draws the ranges of a row's numbers, and the paper's values.
     fn marks(&self, canvas: &mut Canvas, frame: Frame, row: usize, x: f64, bar: f64) {
         let (sheet, ink) = (self.sheet, self.sheet.surface.ink());
         for series in sheet.series() {
@@ -294,14 +295,14 @@ impl<'a, 's> Bars<'a, 's> {
         0.88 * self.sheet.font
     }
 
-    /// Whether a number is wider than its bar and the half of a gap on either side, and stands upright.
+    /// True if a number is wider than its bar plus half a gap on either side, and is therefore drawn upright.
     fn is_turned(&self, text: &str, bar: f64) -> bool {
         let room = if self.shares.bars > 1.0 { bar } else { bar * (1.0 + self.shares.gap) };
         width_of(text, self.number_font()) > room
     }
 
-    /// The numbers of a row: the middle of each, the height of its lower edge, and the text. Those of rows that sum up
-    /// others, or of all where there is none and they are few.
+    /// Returns the printed numbers in a row: the middle of each, the height of its lower edge, and the text. Summary
+    /// rows print numbers. Without summary rows, all rows do if the bars are few.
     fn told(&self, frame: Frame, row: usize, x: f64, bar: f64) -> Vec<(f64, f64, String)> {
         let sheet = self.sheet;
         let [rows, sums] = sheet.rows();
@@ -329,7 +330,7 @@ impl<'a, 's> Bars<'a, 's> {
         sheet.series().filter_map(one).collect()
     }
 
-    /// Room above a plot for the numbers that reach over it.
+    /// Returns the room above a plot for numbers that extend beyond it.
     fn headroom(&self, bar: f64, height: f64) -> f64 {
         let frame = Frame { left: 0.0, top: 0.0, width: 0.0, height };
         let rows = 0..self.sheet.figure.rows.len();

@@ -1,14 +1,14 @@
-//! SVG as text: shapes and words, in as few bytes as they need.
+//! SVG as text: shapes and words, encoded in few bytes.
 
 use std::fmt::Write;
 
-/// A coordinate in CSS pixels, to a tenth.
+/// Formats a coordinate in CSS pixels, rounded to a tenth.
 pub(super) fn at(value: f64) -> String {
     let tenths = (value * 10.0).round() / 10.0;
     if tenths == 0.0 { "0".to_owned() } else { tenths.to_string() }
 }
 
-/// Text as it may stand in an element or an attribute. Characters that XML does not allow become a space.
+/// Escapes text for an element or an attribute. Characters forbidden in XML become a space.
 pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
@@ -25,10 +25,11 @@ pub(super) fn escaped(text: &str) -> String {
     safe
 }
 
-/// Letters may be wider than those of Helvetica by this factor. Source: DejaVu Sans, which many systems have in its place.
+/// Factor by which letters may be wider than in Helvetica. Source: DejaVu Sans, the substitute on many systems.
 const WIDER: f64 = 1.12;
 
-/// Width of `text` in CSS pixels in a sans-serif of size `font`. Source: advances of Helvetica, in classes.
+/// Returns the width of `text` in CSS pixels, in a sans-serif font with size `font`. Source: advances in Helvetica, in
+/// classes.
 pub(super) fn width_of(text: &str, font: f64) -> f64 {
     let advance = |c: char| match c {
         'i' | 'j' | 'l' | '\'' | '|' | '.' | ',' | ':' | ';' | '!' | 'I' | ' ' | '/' | '(' | ')' | '[' | ']' | 'f'
@@ -42,7 +43,7 @@ pub(super) fn width_of(text: &str, font: f64) -> f64 {
     text.chars().map(advance).sum::<f64>() * font * WIDER
 }
 
-/// `text`, cut to `most` characters with an ellipsis.
+/// Returns `text`, truncated to `most` characters with an ellipsis.
 pub(super) fn cut(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
@@ -50,7 +51,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Where a word stands by its place.
+/// Alignment of a word relative to its position.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -58,21 +59,21 @@ pub(super) enum Anchor {
     End,
 }
 
-/// What a shape leads to and says when pointed at.
+/// Link target and tooltip of a shape.
 #[derive(Clone, Debug, Default)]
 pub(super) struct About {
     pub(super) href: Option<String>,
     pub(super) title: Option<String>,
 }
 
-/// Shapes and words in the order in which they are drawn.
+/// Shapes and words in drawing order.
 #[derive(Default)]
 pub(super) struct Canvas {
     text: String,
 }
 
 impl Canvas {
-    /// What was drawn.
+    /// Returns the drawn SVG text.
     pub(super) fn into_text(self) -> String {
         self.text
     }
@@ -81,7 +82,7 @@ impl Canvas {
         self.text.write_fmt(text).expect("a string takes all");
     }
 
-    /// A group of shapes that share `attributes`.
+    /// Draws a group of shapes that share `attributes`.
     pub(super) fn group(&mut self, attributes: &str, draw: impl FnOnce(&mut Canvas)) {
         let mut inside = Canvas::default();
         draw(&mut inside);
@@ -90,13 +91,13 @@ impl Canvas {
         }
     }
 
-    /// A path by its data.
+    /// Draws a path from its data.
     pub(super) fn path(&mut self, data: &str, attributes: &str) {
         let gap = if attributes.is_empty() { "" } else { " " };
         self.put(format_args!("<path d=\"{data}\"{gap}{attributes}/>"));
     }
 
-    /// A path that leads somewhere or says something.
+    /// Draws a path with a link or a tooltip.
     pub(super) fn mark(&mut self, data: &str, attributes: &str, about: &About) {
         let gap = if attributes.is_empty() { "" } else { " " };
         let end = match &about.title {
@@ -111,7 +112,8 @@ impl Canvas {
         }
     }
 
-    /// Words whose base line begins, has its middle or ends at a place, turned by `turn` degrees around it.
+    /// Draws words. The base line starts, is centred or ends at a position, rotated by `turn` degrees around the
+    /// position.
     pub(super) fn words(&mut self, (x, y): (f64, f64), anchor: Anchor, turn: f64, attributes: &str, text: &str) {
         let anchor = match anchor {
             Anchor::Start => "",
@@ -125,12 +127,12 @@ impl Canvas {
     }
 }
 
-/// Path of a rectangle.
+/// Returns the path of a rectangle.
 pub(super) fn rectangle(x: f64, y: f64, width: f64, height: f64) -> String {
     format!("M{} {}h{}v{}h{}z", at(x), at(y), at(width), at(height), at(-width))
 }
 
-/// Path of a line.
+/// Returns the path of a line.
 pub(super) fn line(from: (f64, f64), to: (f64, f64)) -> String {
     format!("M{} {}L{} {}", at(from.0), at(from.1), at(to.0), at(to.1))
 }

@@ -1,21 +1,21 @@
-//! Names of rows along the lower edge, turned where they are wider than their place.
+//! Row names along the lower edge, rotated if wider than their slot.
 
 use super::canvas::{Anchor, Canvas, width_of};
 use super::sheet::Sheet;
 
-/// A row's place along the edge: the row, and its middle.
+/// Position of a row along the edge: the row, and its middle.
 pub(super) type Place = (usize, f64);
 
-/// How the names stand.
+/// Layout of the names.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Names {
-    /// Degrees by which they are turned.
+    /// Rotation in degrees.
     pub(super) turn: f64,
-    /// Room below the edge.
+    /// Height required below the edge.
     pub(super) height: f64,
 }
 
-/// Letters of bold names are wider by this factor. Source: the two weights of DejaVu Sans.
+/// Factor by which bold names are wider. Source: the two weights of DejaVu Sans.
 const BOLD: f64 = 1.12;
 
 fn width_of_name(sheet: &Sheet<'_>, row: usize) -> f64 {
@@ -23,13 +23,13 @@ fn width_of_name(sheet: &Sheet<'_>, row: usize) -> f64 {
 }
 
 impl Names {
-    /// The names of `rows`, each in a place `width` wide.
+    /// Computes the layout of the names of `rows`, each in a slot with the given `width`.
     pub(super) fn of(sheet: &Sheet<'_>, rows: &[usize], width: f64) -> Names {
         let font = sheet.font;
         let longest = rows.iter().map(|row| width_of_name(sheet, *row)).fold(0.0, f64::max);
         let turn: f64 = match width {
             _ if longest + 0.5 * font <= width => 0.0,
-            // Turned by half a right angle, lines stand apart by less.
+            // Rotated by half a right angle, adjacent text lines are closer to each other.
             _ if width * 0.71 >= 1.05 * font => 45.0,
             _ => 90.0,
         };
@@ -37,7 +37,8 @@ impl Names {
         Names { turn, height }
     }
 
-    /// Room that the names of `rows`, each in a place `width` wide, take on the left of the first place.
+    /// Returns the room required by the names of `rows`, each in a slot with the given `width`, on the left of the
+    /// first slot.
     pub(super) fn before(self, sheet: &Sheet<'_>, rows: &[usize], width: f64) -> f64 {
         let reach = |(place, row): (usize, &usize)| {
             let name = width_of_name(sheet, *row);
@@ -47,7 +48,8 @@ impl Names {
         rows.iter().enumerate().map(reach).fold(0.0, f64::max)
     }
 
-    /// Draws the names of rows below an edge at `y`, from left to right; a name without room beside the one before is left out.
+    /// Draws the row names below an edge at `y`, from left to right; a name that would overlap the previous name is
+    /// omitted.
     pub(super) fn draw(self, canvas: &mut Canvas, sheet: &Sheet<'_>, places: &[Place], y: f64) {
         let font = sheet.font;
         let mut last = f64::NEG_INFINITY;

@@ -1,10 +1,10 @@
-//! The place of a plot: its edges, the grid and the numbers along its left edge, and the line of reference.
+//! Position of a plot: its edges, the grid with the numbers along its left edge, and the reference line.
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, line, width_of};
 use super::sheet::Sheet;
 
-/// Where a plot stands, in CSS pixels.
+/// Rectangle of a plot, in CSS pixels.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     pub(super) left: f64,
@@ -22,17 +22,17 @@ impl Frame {
         self.top + self.height
     }
 
-    /// Height of a number; `None` where the axis has no place for it.
+    /// Returns the vertical position of a number; `None` if the axis cannot show the number.
     pub(super) fn y(self, axis: &Axis, value: f64) -> Option<f64> {
         Some(self.bottom() - axis.share(value)? * self.height)
     }
 
-    /// Where a number lies across.
+    /// Returns the horizontal position of a number; `None` if the axis cannot show the number.
     pub(super) fn x(self, axis: &Axis, value: f64) -> Option<f64> {
         Some(self.left + axis.share(value)? * self.width)
     }
 
-    /// The grid, and the numbers along the left edge.
+    /// Draws the grid, and the numbers along the left edge.
     pub(super) fn draw_numbers(self, canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &Axis) {
         let heights = || axis.ticks.iter().filter_map(|tick| Some((*tick, self.y(axis, *tick)?)));
         let grid: String = heights().map(|(_, y)| line((self.left, y), (self.right(), y))).collect();
@@ -45,7 +45,7 @@ impl Frame {
         });
     }
 
-    /// The left and the lower edge, and a dashed line at the reference.
+    /// Draws the left and the lower edge, and a dashed line at the reference.
     pub(super) fn draw_edges(self, canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &Axis) {
         let ink = sheet.surface.ink();
         let zero = self.y(axis, 0.0).unwrap_or(self.bottom());
@@ -60,7 +60,7 @@ impl Frame {
         }
     }
 
-    /// The title of the axis of numbers, upwards along its middle.
+    /// Draws the title of the numeric axis, upwards along its middle.
     pub(super) fn draw_title(self, canvas: &mut Canvas, sheet: &Sheet<'_>, title: &str) {
         for (index, line) in lines(sheet, title).iter().enumerate() {
             let place = ((0.95 + 1.15 * index as f64) * sheet.font, self.top + self.height / 2.0);
@@ -68,13 +68,13 @@ impl Frame {
         }
     }
 
-    /// The title of the axis along the lower edge, its base line at `y`.
+    /// Draws the title of the axis along the lower edge, with its base line at `y`.
     pub(super) fn draw_foot(self, canvas: &mut Canvas, title: &str, y: f64) {
         canvas.words((self.left + self.width / 2.0, y), Anchor::Middle, 0.0, "", title);
     }
 }
 
-/// A title in lines that are no longer than a plot is high, but for words that are.
+/// Splits a title into lines no longer than the height of a plot, except for longer single words.
 fn lines(sheet: &Sheet<'_>, title: &str) -> Vec<String> {
     let most = sheet.surface.heights()[0];
     let mut lines: Vec<String> = vec![String::new()];
@@ -92,7 +92,7 @@ fn lines(sheet: &Sheet<'_>, title: &str) -> Vec<String> {
     lines
 }
 
-/// Room that the numbers of an axis and its title take on the left.
+/// Returns the room required on the left by the axis numbers and the axis title.
 pub(super) fn margin(sheet: &Sheet<'_>, axis: &Axis, title: &str) -> f64 {
     let labels = axis.ticks.iter().map(|tick| width_of(&axis.label(*tick), sheet.font));
     (0.35 + 1.15 * lines(sheet, title).len() as f64 + 0.6) * sheet.font + labels.fold(0.0, f64::max)

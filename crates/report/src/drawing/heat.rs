@@ -1,4 +1,4 @@
-//! A map of cells, one a row and column, each coloured by its number and with the number in it.
+//! Heat map: a cell per row and column, coloured by its number and labelled with the number.
 
 use super::Picture;
 use super::canvas::{Anchor, Canvas, rectangle, width_of};
@@ -6,12 +6,13 @@ use super::categories::{Names, Place};
 use super::frame::Frame;
 use super::sheet::Sheet;
 
-/// From the least to the greatest number. Source: cividis of Nuñez, Anderton and Renslow (PLoS ONE 2018), every quarter:
-/// its lightness rises evenly, for readers of any colour vision and in print without colour.
+/// Colours from the least to the greatest number. Source: cividis by Nuñez, Anderton and Renslow (PLoS ONE 2018),
+/// sampled at every quarter. Its lightness rises evenly, for readers with any colour vision and for prints without
+/// colour.
 pub(crate) const SHADES: [[f64; 3]; 5] =
     [[0.0, 34.0, 78.0], [65.0, 77.0, 107.0], [124.0, 123.0, 120.0], [188.0, 175.0, 111.0], [254.0, 232.0, 56.0]];
 
-/// Lightness of a shade from which on its number is dark. Source: assumed, where black and white are as far from it.
+/// Lightness threshold: cells above have dark numbers. Source: assumed, equal distance to black and white.
 const LIGHT: f64 = 120.0;
 
 /// Draws the figure.
@@ -33,7 +34,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let scale = Scale::of(sheet, &rows);
     canvas.words((0.0, font), Anchor::Start, 0.0, &format!("fill=\"{}\"", sheet.surface.soft()), &scale.key(sheet));
     for column in 0..columns {
-        // The first column lies at the foot, as the first number of an axis does.
+        // The first column lies at the bottom, like the first number on an axis.
         let y = top + (columns - 1 - column) as f64 * tall;
         let base = y + tall / 2.0 + 0.35 * font;
         canvas.words((left - 0.5 * font, base), Anchor::End, 0.0, "", &sheet.name(column));
@@ -58,14 +59,15 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     Picture { canvas, width, height: foot + 0.5 * font }
 }
 
-/// Which numbers have the darkest and the lightest shade.
+/// Numbers with the darkest and the lightest shade.
 struct Scale {
     low: f64,
     high: f64,
 }
 
 impl Scale {
-    /// From the least to the greatest number; as far on both sides of the reference, where that lies between them.
+    /// Computes the scale from the least to the greatest number; symmetric around the reference if the reference lies
+    /// between them.
     fn of(sheet: &Sheet<'_>, rows: &[usize]) -> Scale {
         let columns = 0..sheet.figure.series().len();
         let values = rows.iter().flat_map(|row| columns.clone().filter_map(move |column| sheet.value(*row, column)));
@@ -84,13 +86,13 @@ impl Scale {
         if self.high > self.low { (value - self.low) / (self.high - self.low) } else { 0.5 }
     }
 
-    /// What the shades say.
+    /// Returns the caption that explains the shades.
     fn key(&self, sheet: &Sheet<'_>) -> String {
         format!("{}: from {} (dark) to {} (light)", sheet.y(), Sheet::brief(self.low), Sheet::brief(self.high))
     }
 }
 
-/// The colour at a share of the way from the least to the greatest, and that of a number on it.
+/// Returns the colour at a position between the least and the greatest number, and the text colour on top.
 fn shade(share: f64) -> (String, &'static str) {
     let place = share.clamp(0.0, 1.0) * (SHADES.len() - 1) as f64;
     let from = (place.floor() as usize).min(SHADES.len() - 2);

@@ -1,10 +1,10 @@
-//! What stands for what, above the chart.
+//! Legend above the chart.
 
 use super::canvas::{Anchor, Canvas, line, rectangle, width_of};
 use super::looks::{colour, dashes, diamond, diamond_paint, fill, paint, symbol};
 use super::sheet::Sheet;
 
-/// What a series is drawn as.
+/// Mark used to draw a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Drawn {
     Bars,
@@ -12,10 +12,10 @@ pub(super) enum Drawn {
     Points,
 }
 
-/// Name of the mark of what a paper states.
+/// Legend entry for values from the paper.
 const STATED: &str = "stated by the paper";
 
-/// Draws it from `left` on, `width` wide at most; returns its height.
+/// Draws the legend from `left`, at most `width` wide; returns its height.
 pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet<'_>, drawn: Drawn, left: f64, width: f64) -> f64 {
     let mut names: Vec<(Option<usize>, String)> =
         sheet.series().map(|series| (Some(sheet.look(series)), sheet.name(series))).collect();
@@ -45,7 +45,8 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet<'_>, drawn: Drawn, left: f
     y + height + 0.4 * font
 }
 
-/// How a look is drawn, in a box of x, y, width and height; without a look, what the paper states.
+/// Draws a sample for a look in a box given by x, y, width and height; without a look, the mark for values from the
+/// paper.
 fn sample(canvas: &mut Canvas, sheet: &Sheet<'_>, drawn: Drawn, look: Option<usize>, [x, y, width, height]: [f64; 4]) {
     let (surface, middle) = (sheet.surface, (x + width / 2.0, y + height / 2.0));
     let r = 0.32 * sheet.font;

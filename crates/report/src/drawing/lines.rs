@@ -1,4 +1,4 @@
-//! Lines over the rows in order, one a column: of a sweep of two axes, a family of them.
+//! Line charts over the rows in order, with a line per column; a sweep over two axes becomes a family of lines.
 
 use super::Picture;
 use super::axis::Axis;
@@ -9,7 +9,7 @@ use super::legend::{self, Drawn};
 use super::looks::{colour, dashes, diamond, diamond_paint, paint, symbol, whisker};
 use super::sheet::Sheet;
 
-/// Room of a row from which on it needs no wider chart, in sizes of a letter. Source: assumed, what a short name takes.
+/// Row width above which no wider chart is needed, in letter sizes. Source: assumed, the width of a short name.
 const ROOM: f64 = 2.5;
 
 /// Draws the figure.
@@ -19,7 +19,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let [rows, sums] = sheet.rows();
     let rows: Vec<usize> = rows.into_iter().chain(sums).collect();
     let widths = sheet.surface.widths();
-    // Numbers may come in any order; a line runs from the least to the most.
+    // Numbers may come in any order; a line runs from the least to the greatest.
     let mut shares: Vec<(usize, f64)> = rows.iter().copied().zip(shares(sheet, &rows)).collect();
     shares.sort_by(|one, other| one.1.total_cmp(&other.1));
     let rows: Vec<usize> = shares.iter().map(|(row, _)| *row).collect();
@@ -47,17 +47,19 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     Picture { canvas, width, height: bottom + 1.5 * font }
 }
 
-/// Least ratio of neighbouring numbers on a logarithmic axis. Source: assumed, numbers that double and are rounded.
+/// Least ratio between neighbouring numbers on a logarithmic axis. Source: assumed, rounded numbers that double.
 const DOUBLES: f64 = 1.9;
 
-/// Where each row stands along the horizontal axis, 0 to 1: by its number where all have one, otherwise side by side.
+/// Returns the position of each row along the horizontal axis, 0 to 1. Rows are placed by number if all have a number,
+/// and otherwise at equal distances.
 fn shares(sheet: &Sheet<'_>, rows: &[usize]) -> Vec<f64> {
     let numbers = rows.iter().map(|row| sheet.figure.rows[*row].at.filter(|at| at.is_finite()));
     by_number(&numbers.collect::<Option<Vec<f64>>>().unwrap_or_default())
         .unwrap_or_else(|| (0..rows.len()).map(|row| row as f64 / (rows.len() - 1).max(1) as f64).collect())
 }
 
-/// Shares of numbers between the least and the most; `None` where two are equal or there are fewer than two.
+/// Returns the positions of numbers between the least and the greatest; `None` if two are equal, or with fewer than two
+/// numbers.
 fn by_number(numbers: &[f64]) -> Option<Vec<f64>> {
     let mut sorted = numbers.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -73,7 +75,8 @@ fn by_number(numbers: &[f64]) -> Option<Vec<f64>> {
     Some(numbers.iter().map(|number| share(*number)).collect())
 }
 
-/// Title of the axis of numbers. Lines are compared by their heights and need no zero, but a reader has to know.
+/// Returns the title of the numeric axis. Lines are compared by height and need no zero, but the title states the start
+/// of the axis.
 fn title(sheet: &Sheet<'_>, axis: &Axis) -> String {
     match sheet.figure.chart.log_y || axis.low <= 0.0 {
         true => sheet.y(),
@@ -81,13 +84,13 @@ fn title(sheet: &Sheet<'_>, axis: &Axis) -> String {
     }
 }
 
-/// A line with its symbols, ranges and what the paper states.
+/// Draws a line with its symbols, ranges and the paper's values.
 fn one(canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &Axis, frame: Frame, places: &[Place], series: usize) {
     let (surface, look, r) = (sheet.surface, sheet.look(series), 0.3 * sheet.font);
     let colour = colour(surface, look);
     let height = |row: usize| sheet.value(row, series).and_then(|value| frame.y(axis, value));
     let mut path = String::new();
-    // A missing number is a gap.
+    // A missing number leaves a gap.
     for run in places.chunk_by(|(row, _), (next, _)| height(*row).is_some() && height(*next).is_some()) {
         let points = run.iter().filter_map(|(row, x)| Some((*x, height(*row)?))).enumerate();
         let draw = |(index, (x, y))| format!("{}{} {}", if index == 0 { 'M' } else { 'L' }, at(x), at(y));

@@ -1,30 +1,30 @@
-//! How series are told apart: by colour, by hatch, by dash and by symbol, so that none of them is needed.
+//! Looks distinguish series by colour, hatch, dash and symbol, and each feature alone suffices.
 
 use super::canvas::{at, rectangle};
 use super::sheet::Surface;
 use std::fmt::Write;
 
-/// Colours, hatches, dashes and symbols: as many of each.
+/// Number of colours; equal to the number of hatches, dashes and symbols.
 pub(crate) const KINDS: usize = 8;
 
-/// Looks that there are; a series beyond them looks as one before it.
+/// Number of looks; a series beyond repeats an earlier look.
 pub(crate) const LOOKS: usize = KINDS * KINDS;
 
-/// The colour of a look, by its index. The first looks have one each.
+/// Returns the colour index of a look. The first looks have distinct colours.
 pub(crate) fn hue(look: usize) -> usize {
     look % KINDS
 }
 
-/// The hatch, dash and symbol of a look, by their index. Looks of one colour have different ones.
+/// Returns the index of a look's hatch, dash and symbol. Looks with equal colours have different marks.
 pub(crate) fn mark(look: usize) -> usize {
     (look + look / KINDS) % KINDS
 }
 
-/// Okabe and Ito's palette, which people with any colour vision tell apart; yellow, faint on white, comes last.
+/// Okabe and Ito's palette, distinguishable with any colour vision; yellow, faint on white, comes last.
 pub(crate) const COLOURS: [&str; KINDS] =
     ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#6b7280", "#d8c800"];
 
-/// The same, by the names that the style of a page gives them.
+/// The palette's colours by their names in the page style.
 const NAMED: [&str; KINDS] = [
     "var(--series-0)",
     "var(--series-1)",
@@ -39,7 +39,7 @@ const NAMED: [&str; KINDS] = [
 /// Dashes of lines, in line widths.
 const DASHES: [&str; KINDS] = ["", "6 3", "2 2", "8 3 2 3", "11 3", "4 2", "6 2 2 2 2 2", "1 3"];
 
-/// A hatch as a tile: its size, how far it is turned, and what is drawn on it.
+/// A hatch tile: its size, its rotation, and its drawing.
 struct Hatch {
     size: f64,
     turn: f64,
@@ -58,7 +58,7 @@ const HATCHES: [Hatch; KINDS] = [
     Hatch { size: 5.0, turn: 45.0, stroke: "M0 1h5M1 0v5", fill: "" },
 ];
 
-/// Colour of a look.
+/// Returns the colour of a look.
 pub(super) fn colour(surface: Surface, look: usize) -> &'static str {
     match surface {
         Surface::Paper => COLOURS[hue(look)],
@@ -66,12 +66,12 @@ pub(super) fn colour(surface: Surface, look: usize) -> &'static str {
     }
 }
 
-/// What the bars of a look are filled with.
+/// Returns the fill of a look's bars.
 pub(super) fn fill(surface: Surface, look: usize) -> String {
     if HATCHES[mark(look)].size == 0.0 { colour(surface, look).to_owned() } else { format!("url(#hatch-{look})") }
 }
 
-/// The hatches of these looks, for the `url(#hatch-…)` of a drawing.
+/// Returns the hatch patterns of these looks, referenced with `url(#hatch-…)` in a drawing.
 pub(crate) fn patterns(surface: Surface, looks: &[usize]) -> String {
     let mut defs = String::new();
     for look in looks.iter().filter(|look| HATCHES[mark(**look)].size > 0.0) {
@@ -94,12 +94,12 @@ pub(crate) fn patterns(surface: Surface, looks: &[usize]) -> String {
     if defs.is_empty() { defs } else { format!("<defs>{defs}</defs>") }
 }
 
-/// The attribute of a look's dashes.
+/// Returns the attribute for a look's dashes.
 pub(super) fn dashes(look: usize) -> String {
     if DASHES[mark(look)].is_empty() { String::new() } else { format!(" stroke-dasharray=\"{}\"", DASHES[mark(look)]) }
 }
 
-/// Path of a look's symbol around a place, of half a width of `r`.
+/// Returns the path of a look's symbol centred on a position, with half-width `r`.
 pub(super) fn symbol(look: usize, x: f64, y: f64, r: f64) -> String {
     let square = || rectangle(x - 0.9 * r, y - 0.9 * r, 1.8 * r, 1.8 * r);
     let triangle = |down: f64| {
@@ -133,7 +133,7 @@ pub(super) fn symbol(look: usize, x: f64, y: f64, r: f64) -> String {
     }
 }
 
-/// How a look's symbol is painted: filled, or hollow.
+/// Returns the paint attributes for a look's symbol: filled, or hollow.
 pub(super) fn paint(surface: Surface, look: usize) -> String {
     let colour = colour(surface, look);
     if mark(look) > 4 {
@@ -143,17 +143,17 @@ pub(super) fn paint(surface: Surface, look: usize) -> String {
     }
 }
 
-/// Path of the mark of what a paper states: a diamond.
+/// Returns the path of the mark for values from the paper: a diamond.
 pub(super) fn diamond(x: f64, y: f64, r: f64) -> String {
     format!("M{} {}l{r} {h}l-{r} {h}l-{r} -{h}z", at(x), at(y - 1.3 * r), r = at(r), h = at(1.3 * r))
 }
 
-/// How that mark is painted: hollow.
+/// Returns the paint attributes for the diamond: hollow.
 pub(super) fn diamond_paint(surface: Surface, stroke: &str) -> String {
     format!("fill=\"{}\" stroke=\"{stroke}\" stroke-width=\"1.2\"", surface.card())
 }
 
-/// Path of a whisker from `low` to `high` at `x`, with ends of half a width of `r`.
+/// Returns the path of a whisker from `low` to `high` at `x`, with end bars of half-width `r`.
 pub(super) fn whisker(x: f64, low: f64, high: f64, r: f64) -> String {
     let (left, width) = (at(x - r), at(2.0 * r));
     format!("M{left} {}h{width}M{left} {}h{width}M{} {}V{}", at(low), at(high), at(x), at(low), at(high))

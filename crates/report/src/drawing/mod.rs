@@ -1,11 +1,11 @@
-//! Figures as SVG. One drawing serves a paper, at the width of its column, and a page, in the page's colours.
+//! Figures as SVG. A common drawing code serves papers, at the width of a column, and pages, in the page's colours.
 //!
-//! - [`sheet`]: a figure with the sizes and colours of where it is drawn. [`canvas`]: shapes and words as text.
-//!   [`axis`]: numbers along an edge. [`looks`]: how series are told apart. [`categories`]: names along the other edge.
+//! - [`sheet`]: a figure with sizes and colours for its surface. [`canvas`]: shapes and words as text. [`axis`]:
+//!   numbers along an edge. [`looks`]: distinguishing features of series. [`categories`]: names along the lower edge.
 //! - [`bars`], [`lines`], [`scatter`], [`heat`]: the kinds of charts.
 //!
-//! Bars are at least [`LEAST_BAR`] wide: where they do not fit across, the rows go on in a panel below. A logarithmic axis
-//! has no zero, so that numbers stand on it as points and never as bars.
+//! Bars are at least [`LEAST_BAR`] wide; if they do not fit across, the rows continue in a panel below. A logarithmic
+//! axis has no zero. Numbers on such an axis are therefore drawn as points and never as bars.
 
 mod axis;
 mod bars;
@@ -28,22 +28,23 @@ use crate::document::{ChartKind, Figure};
 use canvas::{Canvas, at, escaped};
 use sheet::Sheet;
 
-/// Width of a bar, at least, in CSS pixels. Source: assumed, what shows a hatch on paper and on a screen.
+/// Minimum width of a bar, in CSS pixels. Source: assumed, wide enough to show a hatch on paper and on a screen.
 pub(crate) const LEAST_BAR: f64 = 8.0;
 
-/// What is drawn, and how much room it takes in CSS pixels.
+/// A drawing, and its size in CSS pixels.
 struct Picture {
     canvas: Canvas,
     width: f64,
     height: f64,
 }
 
-/// Whether a chart is drawn of `figure`.
+/// True if a chart is drawn for `figure`.
 pub(crate) fn is_drawn(figure: &Figure) -> bool {
     figure.chart.kind != ChartKind::Table && figure.has_numbers()
 }
 
-/// The chart of a figure as an SVG element; `None` of one that has no chart. `anchor` gives the address of a run.
+/// Returns the chart of a figure as an SVG element; `None` for a figure without a chart. `anchor` returns the address
+/// of a run.
 pub(crate) fn svg(figure: &Figure, surface: Surface, anchor: &dyn Fn(usize) -> Option<String>) -> Option<String> {
     if !is_drawn(figure) {
         return None;

@@ -1,4 +1,4 @@
-//! Points on two equal axes: on the diagonal both numbers are the same.
+//! Scatter plot with two equal axes: points on the diagonal have equal numbers.
 
 use super::Picture;
 use super::axis::Axis;
@@ -37,7 +37,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     Picture { canvas, width, height: frame.bottom() + 3.1 * font }
 }
 
-/// The grid of the horizontal axis and its numbers.
+/// Draws the grid and the numbers of the horizontal axis.
 fn across(canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &Axis, frame: Frame) {
     let places = || axis.ticks.iter().filter_map(|tick| Some((*tick, frame.x(axis, *tick)?)));
     let grid: String = places().map(|(_, x)| line((x, frame.top), (x, frame.bottom()))).collect();

@@ -1,27 +1,27 @@
-//! A figure with the sizes and colours of where it is drawn.
+//! A figure, with the sizes and colours of its surface.
 
 use super::canvas::{About, at, cut};
 use crate::document::{ChartKind, Figure};
 use crate::number::{brief, quantity};
 use crate::page::column;
 
-/// CSS pixels of an inch and of a point.
+/// CSS pixels in an inch and in a point.
 const INCH: f64 = 96.0;
 const POINT: f64 = INCH / 72.0;
 
-/// Characters of a label, at most.
+/// Maximum number of characters in a label.
 const LABEL: usize = 28;
 
-/// Characters of a name in a legend, at most.
+/// Maximum number of characters in a legend name.
 const LEGEND: usize = 44;
 
-/// Width from which on a drawing of a page is not made narrower. Source: assumed, letters of about 8 pixels.
+/// Width below which a drawing on a page is not shrunk. Source: assumed, letters with about 8 pixels.
 const LEGIBLE: f64 = 640.0;
 
-/// Where a figure is drawn.
+/// Surface that a figure is drawn for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Surface {
-    /// A paper of two columns: sizes in inches, text of 8 points, colours that are always the same.
+    /// A two-column paper: sizes in inches, text with 8 points, fixed colours.
     Paper,
     /// A page: sizes in CSS pixels, and the colours of the page, which follow the reader's theme.
     Page,
@@ -35,8 +35,8 @@ impl Surface {
         }
     }
 
-    /// Widths that a chart may have, the preferred one first. Source: columns of papers of ACM and IEEE, 3.3 inches, and
-    /// both of them; on a page, steps up to its column.
+    /// Returns the allowed widths of a chart, preferred width first. Source: column widths in papers of ACM and IEEE,
+    /// 3.3 inches, and both columns together; on a page, steps up to the width of its column.
     pub(super) fn widths(self) -> &'static [f64] {
         match self {
             Surface::Paper => &[3.3 * INCH, 7.0 * INCH],
@@ -44,7 +44,7 @@ impl Surface {
         }
     }
 
-    /// Width of a bar from which on a wider chart is not needed.
+    /// Returns the bar width above which no wider chart is needed.
     pub(super) fn comfortable_bar(self) -> f64 {
         match self {
             Surface::Paper => super::LEAST_BAR,
@@ -52,7 +52,7 @@ impl Surface {
         }
     }
 
-    /// Height of the plot of one panel, and of each of several.
+    /// Returns the plot height with a single panel, and with several panels.
     pub(super) fn heights(self) -> [f64; 2] {
         match self {
             Surface::Paper => [1.4 * INCH, 1.05 * INCH],
@@ -60,11 +60,11 @@ impl Surface {
         }
     }
 
-    /// Attributes that say how large the drawing is.
+    /// Returns the size attributes of the drawing.
     pub(super) fn size(self, width: f64, height: f64) -> String {
         match self {
             Surface::Paper => format!("width=\"{:.3}in\" height=\"{:.3}in\"", width / INCH, height / INCH),
-            // On a narrow screen a drawing is scrolled before its letters get too small.
+            // On a narrow screen, a drawing is scrolled before its letters get too small.
             Surface::Page => {
                 let least = at(width.min(LEGIBLE));
                 format!("width=\"{}\" height=\"{}\" style=\"min-width:{least}px\"", at(width), at(height))
@@ -72,7 +72,7 @@ impl Surface {
         }
     }
 
-    /// The attribute of the family of letters; a page has its own.
+    /// Returns the attribute for the font family; a page uses its own font.
     pub(super) fn family(self) -> &'static str {
         match self {
             Surface::Paper => " font-family=\"Helvetica, Arial, Liberation Sans, sans-serif\"",
@@ -101,7 +101,7 @@ impl Surface {
         }
     }
 
-    /// What stands behind the drawing.
+    /// Returns the background colour of the drawing.
     pub(super) fn card(self) -> &'static str {
         match self {
             Surface::Paper => "#fff",
@@ -123,18 +123,18 @@ impl<'a> Sheet<'a> {
         Sheet { figure, surface, font: surface.font(), anchor }
     }
 
-    /// Columns of numbers that are drawn; the first of a scatter is its horizontal axis.
+    /// Returns the drawn numeric columns; a scatter plot's first column is its horizontal axis.
     pub(super) fn series(&self) -> std::ops::Range<usize> {
         let first = usize::from(self.figure.chart.kind == ChartKind::Scatter);
         first..self.figure.series().len().max(first)
     }
 
-    /// How a series looks.
+    /// Returns the look of a series.
     pub(super) fn look(&self, series: usize) -> usize {
         self.figure.look(series - self.series().start)
     }
 
-    /// All looks that are needed.
+    /// Returns all looks in use.
     pub(super) fn looks(&self) -> Vec<usize> {
         self.figure.looks().into_iter().collect()
     }
@@ -143,14 +143,14 @@ impl<'a> Sheet<'a> {
         cut(&column(&self.figure.series()[series]), LEGEND)
     }
 
-    /// Rows in the order in which they are drawn: what sums up the others last, apart from them.
+    /// Returns the rows in drawing order: first ordinary rows, then summary rows, drawn apart.
     pub(super) fn rows(&self) -> [Vec<usize>; 2] {
         let rows = 0..self.figure.rows.len();
         let (apart, others): (Vec<usize>, Vec<usize>) = rows.partition(|row| self.figure.rows[*row].summary);
         if others.is_empty() { [apart, others] } else { [others, apart] }
     }
 
-    /// The label of a row, with a dagger where a remark is made on it.
+    /// Returns the label of a row, with a dagger if the row has a remark.
     pub(super) fn label(&self, row: usize) -> String {
         let label = cut(&self.figure.rows[row].label, LABEL);
         if self.figure.evidence.is_flagged(row) { format!("{label} †") } else { label }
@@ -160,14 +160,14 @@ impl<'a> Sheet<'a> {
         self.figure.rows[row].value(series)
     }
 
-    /// What the paper states of a number.
+    /// Returns the paper's values for a number.
     pub(super) fn stated(&self, row: usize, series: usize) -> Vec<f64> {
         let (row, column) = (&self.figure.rows[row].label, &self.figure.series()[series]);
         let values = self.figure.published_at(row, column).map(|stated| stated.value);
         values.filter(|value| value.is_finite()).collect()
     }
 
-    /// Whether the paper states a number of this figure.
+    /// True if the paper states a number in this figure.
     pub(super) fn is_stated(&self) -> bool {
         let rows = 0..self.figure.rows.len();
         rows.into_iter().any(|row| self.series().any(|series| !self.stated(row, series).is_empty()))
@@ -177,7 +177,7 @@ impl<'a> Sheet<'a> {
         self.figure.evidence.range(row, series)
     }
 
-    /// Every number that the axis has to reach: values, ranges, what the paper states, the reference.
+    /// Returns every number inside the axis range: values, ranges, the paper's values, the reference.
     pub(super) fn numbers(&self) -> Vec<f64> {
         let mut numbers: Vec<f64> = self.figure.chart.reference.into_iter().collect();
         for row in 0..self.figure.rows.len() {
@@ -190,13 +190,13 @@ impl<'a> Sheet<'a> {
         numbers
     }
 
-    /// Title of the axis of numbers.
+    /// Returns the title of the numeric axis.
     pub(super) fn y(&self) -> String {
         let (name, unit) = (column(&self.figure.chart.y), &self.figure.chart.unit);
         if unit.is_empty() { name } else { format!("{name} ({unit})") }
     }
 
-    /// What a number leads to and says; nothing on paper.
+    /// Returns the link target and tooltip of a number; empty on paper.
     pub(super) fn about(&self, row: usize, series: usize) -> About {
         if self.surface == Surface::Paper {
             return About::default();
@@ -207,7 +207,7 @@ impl<'a> Sheet<'a> {
         About { href: figure.evidence.run(row, series).and_then(self.anchor), title: Some(title) }
     }
 
-    /// A number beside its bar, short.
+    /// Formats a short number for the space next to a bar.
     pub(super) fn brief(value: f64) -> String {
         brief(value)
     }

@@ -1,27 +1,27 @@
-//! The files that are copied into pages, and the policy that lets only them run.
+//! Files embedded in pages, and the content security policy that admits only their scripts.
 
 use super::Charts;
 
-/// How a page looks, on screen and on paper.
+/// Style of a page, on screen and on paper.
 pub(super) const STYLE: &str = include_str!("../../assets/page.css");
 
-/// How charts that a script draws look, beside that.
+/// Additional style for charts drawn by a script.
 pub(super) const LIVE_STYLE: &str = include_str!("../../assets/live.css");
 
-/// What draws the charts of a page.
+/// Script that draws the charts of a page.
 pub(super) const SCRIPT: &str = include_str!("../../assets/page.js");
 
-/// The chart library, unchanged; `ORIGIN.md` beside it says where it comes from and under which licences.
+/// The chart library, unchanged; the adjacent `ORIGIN.md` documents its origin and its licences.
 pub(super) const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.common.min.js");
 
-/// SHA-256 of [`SCRIPT`] in base 64, as the policy wants it.
+/// SHA-256 of [`SCRIPT`] in base 64, in the format of the policy.
 const SCRIPT_DIGEST: &str = "jKiGNhiXiWBP3cDOhy65j0y0iyeDodcWwbmkNjT0zgE=";
 
-/// SHA-256 of [`ECHARTS`], likewise.
+/// SHA-256 of [`ECHARTS`] in base 64, in the format of the policy.
 const ECHARTS_DIGEST: &str = "YfEygKujFh93/IAb9fnHhvVfEEMhU6BoP8XMBwCwE9U=";
 
-/// The page's content security policy: it loads nothing, sends nothing, and runs no script, or the two above where they
-/// draw its charts. Whatever a document contains cannot run even if it were not escaped.
+/// Returns the page's content security policy. The page loads nothing and sends nothing. No script runs, except the two
+/// embedded scripts on a page with live charts. Even unescaped document contents could not run.
 pub(super) fn policy(charts: Charts) -> String {
     let scripts = match charts {
         Charts::Still => "'none'".to_owned(),
@@ -50,7 +50,7 @@ mod tests {
     fn no_file_ends_its_element_early_or_is_changed_by_a_reader() {
         for text in [STYLE, LIVE_STYLE, SCRIPT, ECHARTS] {
             let lower = text.to_ascii_lowercase();
-            // A parser of HTML turns a carriage return into a line feed, which would change the digest.
+            // An HTML parser turns a carriage return into a line feed, which would change the digest.
             for sequence in ["</script", "</style", "<!--", "\r", "\0"] {
                 assert!(!lower.contains(sequence), "{sequence:?} in {:.40}", text);
             }

@@ -1,4 +1,4 @@
-//! What the script of a page is given: the figures to draw, as JSON inside the page.
+//! Input of the page script: the figures to draw, as JSON inside the page.
 
 use super::figure::column;
 use crate::document::{ChartKind, Document, Figure};
@@ -6,15 +6,15 @@ use crate::drawing::is_drawn;
 use crate::number::quantity;
 use serde::Serialize;
 
-/// Whether the script draws `figure`: the cells of a heat map hold their numbers and need none.
+/// True if the script draws `figure`. Heat maps are excluded, because their cells already hold their numbers.
 pub(super) fn is_live(figure: &Figure) -> bool {
     is_drawn(figure) && figure.chart.kind != ChartKind::Heat
 }
 
-/// A figure for the script. Those that are not drawn are there too, for their tables can be downloaded.
+/// A figure for the script. Figures without a drawing are included, because their tables can be downloaded.
 #[derive(Serialize)]
 struct Drawing<'a> {
-    /// Name of the file that its table is downloaded as, without its ending.
+    /// Name of the downloaded table file, without extension.
     file: String,
     drawn: bool,
     kind: ChartKind,
@@ -22,37 +22,38 @@ struct Drawing<'a> {
     y: String,
     log: bool,
     reference: Option<f64>,
-    /// Heads as the document has them, for the file.
+    /// Column headers from the document, for the file.
     columns: &'a [String],
-    /// Heads of the columns of numbers, for people.
+    /// Headers of the numeric columns, for people.
     series: Vec<String>,
     labels: Vec<&'a str>,
-    /// Which rows sum up the others.
+    /// Indices of the summary rows.
     summaries: Vec<usize>,
-    /// Row by row, one number a series.
+    /// Numbers by row, one per series.
     values: Vec<Vec<Option<f64>>>,
     stated: Vec<Stated<'a>>,
-    /// Address of the run behind each number, where the page shows it.
+    /// Address of the run behind each number, if the page shows the run.
     runs: Vec<Vec<Option<String>>>,
 }
 
-/// A value of the paper that has a place among the numbers.
+/// A value from the paper with a position among the numbers.
 #[derive(Serialize)]
 struct Stated<'a> {
     row: usize,
     series: usize,
     value: f64,
-    /// The value for people.
+    /// The value, formatted for people.
     text: String,
     source: &'a str,
 }
 
-/// All figures of `documents` that have a table, in the order of the page.
+/// Returns the JSON for all figures with a table in `documents`, in page order.
 pub(super) fn data(documents: &[Document]) -> String {
     let figures = documents.iter().flat_map(|document| document.figures.iter().map(move |figure| (document, figure)));
     let drawings: Vec<_> = figures.map(|(document, figure)| drawing(document, figure)).collect();
     let json = serde_json::to_string(&drawings).expect("keys are strings and nothing else can fail");
-    // Inside a script element only this character could end it or begin a comment; in JSON it stands in strings alone.
+    // Inside a script element, only this character could end the element or begin a comment; in JSON it occurs only in
+    // strings.
     json.replace('<', "\\u003c")
 }
 
@@ -64,7 +65,7 @@ fn drawing<'a>(document: &Document, figure: &'a Figure) -> Drawing<'a> {
         file: format!("{}-{}", super::anchor(&document.paper), super::anchor(&figure.id)),
         drawn: is_live(figure),
         kind: match figure.chart.kind {
-            // A line a column shows the same numbers.
+            // A line chart shows the numbers with a line per column.
             ChartKind::Heat => ChartKind::Lines,
             kind => kind,
         },

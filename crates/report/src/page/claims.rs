@@ -1,11 +1,12 @@
-//! The claims of a document: how many came out, and each with what the paper states, what a closed form predicts and
-//! what was measured.
+//! Claims in a document: counts by verdict, and each claim with the paper's value, the closed-form prediction and the
+//! measured value.
 
 use crate::document::{Claim, FORETOLD, Repetition, Verdict, by_kind};
 use crate::number::{MISSING, number, quantity};
 use maud::{Markup, html};
 
-/// How many claims of each kind came out, of the default reading alone; those of others are counted apart.
+/// Shows the verdict counts for each kind of claim, for the default reading only; claims under alternative readings are
+/// counted separately.
 pub(super) fn tally(claims: &[Claim]) -> Markup {
     html! {
         @if !claims.is_empty() {
@@ -29,14 +30,14 @@ pub(super) fn tally(claims: &[Claim]) -> Markup {
     }
 }
 
-/// The verdicts of the default reading that `claims` have, each with how often.
+/// Counts the claims under the default reading by verdict.
 fn count(claims: &[&Claim]) -> Vec<(Verdict, usize)> {
     let default = || claims.iter().filter(|claim| claim.is_default());
     let of = |verdict| (verdict, default().filter(|claim| claim.verdict == verdict).count());
     Verdict::ALL.map(of).into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
-/// All claims, grouped by kind.
+/// Shows all claims, grouped by kind.
 pub(super) fn table(claims: &[Claim]) -> Markup {
     html! {
         table.claims {
@@ -125,7 +126,7 @@ fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A sign for each verdict, so that none is told by colour alone.
+/// Returns a sign for each verdict, so that colour is never the only distinction.
 fn sign(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Holds => "✓",

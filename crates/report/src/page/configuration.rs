@@ -1,9 +1,9 @@
-//! Machines, designs and workloads as used.
+//! Tables for the machines, designs and workloads used.
 
 use crate::document::Configuration;
 use maud::{Markup, html};
 
-/// A table for each, folded away.
+/// Shows a collapsed table for each configuration.
 pub(super) fn list(configurations: &[Configuration]) -> Markup {
     html! {
         @for configuration in configurations {

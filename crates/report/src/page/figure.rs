@@ -1,4 +1,4 @@
-//! A figure: its place for a chart, its numbers, and what the paper states of it.
+//! A figure: its chart area, its numbers, and the paper's values.
 
 use super::{Charts, chart};
 use crate::counter;
@@ -7,7 +7,7 @@ use crate::drawing::{self, Surface};
 use crate::number::{number, quantity};
 use maud::{Markup, PreEscaped, html};
 
-/// A figure of a document.
+/// Shows a figure in a document.
 pub(super) fn section(document: &Document, figure: &Figure, charts: Charts) -> Markup {
     let drawn = drawing::is_drawn(figure);
     let is_live = charts == Charts::Live && chart::is_live(figure);
@@ -42,14 +42,14 @@ pub(super) fn section(document: &Document, figure: &Figure, charts: Charts) -> M
     }
 }
 
-/// The chart as a drawing, whose marks lead to their runs.
+/// Shows the chart as a drawing, whose marks link to their runs.
 fn still(document: &Document, figure: &Figure) -> Markup {
     let anchor = |run: usize| super::run(document, run).map(|name| format!("#{name}"));
     let svg = drawing::svg(figure, Surface::Page, &anchor).unwrap_or_default();
     html! { div.scroll.still tabindex="0" role="region" aria-label={ "Chart of " (figure.title) } { (PreEscaped(svg)) } }
 }
 
-/// What whiskers and daggers stand for.
+/// Explains whiskers and daggers.
 fn remarks(figure: &Figure) -> Markup {
     let evidence = &figure.evidence;
     let label = |row: &usize| figure.rows.get(*row).map_or("", |row| row.label.as_str());
@@ -63,7 +63,7 @@ fn remarks(figure: &Figure) -> Markup {
     }
 }
 
-/// What a screen reader says of the chart.
+/// Returns the text for a screen reader about the chart.
 fn spoken(figure: &Figure) -> String {
     format!(
         "{}. {} over {}. Arrow keys read one value after another; all are in the table below.",
@@ -73,7 +73,7 @@ fn spoken(figure: &Figure) -> String {
     )
 }
 
-/// The head of a column: a counter by its name and unit, anything else as it is.
+/// Returns the header text for a column: a counter by name and unit, and any different header unchanged.
 pub(crate) fn column(head: &str) -> String {
     counter::find(head).map_or_else(|| head.to_owned(), counter::Counter::label)
 }
@@ -118,7 +118,7 @@ fn line(document: &Document, figure: &Figure, at: usize) -> Markup {
     }
 }
 
-/// What the paper states, beside ours.
+/// Shows the paper's values next to ours.
 fn published(figure: &Figure) -> Markup {
     let number_column = |name: &str| figure.series().iter().position(|column| column == name);
     let ours = |row: &str, name: &str| {

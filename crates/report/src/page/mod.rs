@@ -1,11 +1,11 @@
-//! Documents as one HTML file that needs nothing else. Its charts are drawings and no script runs; with [`Charts::Live`] a
-//! script and a chart library draw them from the same numbers, which are in tables either way.
+//! Renders documents to a single HTML file without dependencies. Its charts are drawings, and no script runs. With
+//! [`Charts::Live`], a script and a chart library draw the charts from equal numbers. Tables show the numbers in either
+//! case.
 //!
-//! - [`claims`], [`figure`], [`runs`], [`configuration`]: the parts of a page. [`chart`]: what the script is given to draw.
+//! - [`claims`], [`figure`], [`runs`], [`configuration`]: parts of a page. [`chart`]: input of the drawing script.
 //! - [`asset`]: the style, the script and the chart library, as files.
 //!
-//! Every string of a document is escaped where it is written, and the page's own policy lets no script run but
-//! the two of [`asset`].
+//! Every string in a document is escaped at output. The page's own policy admits no script except the two in [`asset`].
 
 mod asset;
 mod chart;
@@ -21,16 +21,16 @@ use crate::drawing::{self, Surface};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use std::collections::BTreeSet;
 
-/// How the charts of a page are drawn.
+/// Drawing method for the charts of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Charts {
-    /// As drawings in the page.
+    /// Static drawings inside the page.
     Still,
-    /// By a script, which answers to the pointer and to keys.
+    /// Charts drawn by a script, which reacts to the pointer and to keys.
     Live,
 }
 
-/// One self-contained page that shows `documents` in their order.
+/// Returns a self-contained page that shows `documents` in order.
 pub(crate) fn page(documents: &[Document], charts: Charts) -> String {
     let title = title(documents);
     let page = html! {
@@ -66,7 +66,7 @@ pub(crate) fn page(documents: &[Document], charts: Charts) -> String {
     page.into_string()
 }
 
-/// The hatches of bars, once for all drawings of the page.
+/// Returns the hatch patterns for bars, defined once for all drawings on the page.
 fn hatches(documents: &[Document]) -> Markup {
     let figures = documents.iter().flat_map(|document| &document.figures);
     let looks: BTreeSet<usize> = figures.flat_map(Figure::looks).collect();
@@ -81,7 +81,7 @@ fn title(documents: &[Document]) -> String {
     }
 }
 
-/// The list of links beside the page.
+/// Shows the list of links at the side of the page.
 fn contents(documents: &[Document]) -> Markup {
     html! {
         nav.contents aria-label="Contents" {
@@ -106,7 +106,7 @@ fn contents(documents: &[Document]) -> Markup {
 /// Heading of the runs.
 const RUNS: &str = "Runs";
 
-/// Headings of a document's parts and whether it has each; its figures stand after its claims.
+/// Returns the headings of a document's parts, each with a flag for its presence; figures follow the claims.
 fn parts(document: &Document) -> [(&'static str, bool); 6] {
     [
         ("Claims", !document.claims.is_empty()),
@@ -162,7 +162,7 @@ fn section(document: &Document, heading: &str, body: &Markup) -> Markup {
     }
 }
 
-/// The notes that are no remark under a figure.
+/// Returns the notes that do not already appear as a remark under a figure.
 fn notes(document: &Document) -> impl Iterator<Item = &String> {
     let remarks: BTreeSet<&str> = document
         .figures
@@ -205,17 +205,18 @@ fn repeat(document: &Document) -> Markup {
     }
 }
 
-/// The anchor of a part of a document.
+/// Returns the anchor of a part in a document.
 fn part(document: &Document, name: &str) -> String {
     format!("{}-{}", anchor(&document.paper), anchor(name))
 }
 
-/// The anchor of a run's row; `None` of one that the document does not hold.
+/// Returns the anchor of a run's row; `None` if the document lacks the run.
 fn run(document: &Document, index: usize) -> Option<String> {
     document.runs.rows.get(index).map(|_| format!("{}-r{}", anchor(&document.paper), index + 1))
 }
 
-/// `name` as it may stand in an address: lower case, and hyphens for all that is no letter or digit.
+/// Returns `name` in a form suitable for an address: lower case, with a hyphen for every character except letters and
+/// digits.
 pub(crate) fn anchor(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect()
 }

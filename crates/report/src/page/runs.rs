@@ -1,4 +1,4 @@
-//! The runs behind the figures: the command and some counters of each.
+//! Runs behind the figures: the command and selected counters for each run.
 
 use super::figure::column;
 use crate::counter;
@@ -6,7 +6,7 @@ use crate::document::Document;
 use crate::number::number;
 use maud::{Markup, html};
 
-/// A row a run, at the anchor that charts lead to.
+/// Shows a row per run, with the anchor targeted by chart links.
 pub(super) fn table(document: &Document) -> Markup {
     html! {
         p.caption { "Each command makes one run again, with all its counters." }
