@@ -1,4 +1,4 @@
-//! Host time of the arrays on the hot path, in nanoseconds an operation.
+//! Host time per operation, in nanoseconds, for the arrays on the hot path.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::collections::VecDeque;
@@ -12,12 +12,12 @@ use tombolo_model::page_table::PageTable;
 use tombolo_model::tlb::{Tlb, TlbConfig};
 use tombolo_types::{Bytes, Line, LineSize, Mask, ModuleId, Page, Ps, Rate};
 
-/// The same scattered numbers in every run.
+/// Scattered numbers, identical in every run.
 fn scatter(i: u64) -> u64 {
     (i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) ^ i
 }
 
-/// 3 MB of 128 B lines in 16 ways, as an L2.
+/// L2-sized cache: 3 MB with 128 B lines and 16 ways.
 fn l2() -> Cache<u64> {
     Cache::new(CacheConfig { sets: 1536, ways: 16, replacement: Replacement::LeastRecentlyUsed, index: Index::Hashed })
 }
@@ -55,7 +55,7 @@ fn caches(c: &mut Criterion) {
     });
 }
 
-/// Sixty-four L2s, more than the host's own caches hold.
+/// Benchmarks sixty-four L2s, more than fit in the host's own caches.
 fn many_caches(c: &mut Criterion) {
     let mut caches: Vec<_> = (0..64).map(|_| l2()).collect();
     let lines = caches[0].capacity();
@@ -99,7 +99,7 @@ fn mshrs(c: &mut Criterion) {
 }
 
 fn drams(c: &mut Criterion) {
-    // HBM2-like; the host's time hardly depends on it.
+    // HBM2-like configuration; the host's time hardly depends on it.
     let config = DramConfig {
         rate: Rate(256_000_000_000),
         channels: 8,
@@ -117,7 +117,8 @@ fn drams(c: &mut Criterion) {
         t_rfc: Ps::ZERO,
         write_queue: 64,
     };
-    // A line each 520 ps is 246 GB/s of the 256; at random the rows allow less, so half of that.
+    // A line every 520 ps is 246 GB/s of the 256 GB/s. Random rows allow less, so the scattered benchmark uses half
+    // the rate.
     let mut dram = Dram::new(config);
     let (mut i, mut now) = (0, 0);
     c.bench_function("dram/read, sequential", |b| {

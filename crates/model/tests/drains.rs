@@ -1,8 +1,9 @@
-//! The counts by which the timing model tells when a drain is over, held to the marks of `protocol::drain`: over random
-//! sends, acknowledgments and waits both say after each step that the same waits are over.
+//! Compares the drain counts in the timing model with the marks in `protocol::drain`. After each step of random sends,
+//! acknowledgements and waits, both must agree on the completed waits.
 //!
-//! A count follows what a module has sent to the end of its way, whenever the wait begins; marks that begin to be kept
-//! later find it under another sender. In a plan that sender is a member too. Here [`Item::for_others`] says so.
+//! A count follows a module's messages to the end of their path, regardless of the wait's start. Marks attached later
+//! find a forwarded message under a different sender. In a real plan this sender is a member too; here
+//! [`Item::for_others`] records it.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -16,7 +17,8 @@ use tombolo_protocol::vi::Options;
 use tombolo_protocol::{Action, Coherence, Topology};
 use tombolo_types::{GpuId, Line, ModuleId, Ps, Scope};
 
-/// Two GPUs of two modules. Line `l` lives at module `l % 4`; its GPU home elsewhere has the parity of `l / 4`.
+/// Test machine: two GPUs with two modules each. Line `l` lives at module `l % 4`; the parity of `l / 4` selects its
+/// GPU home on the remote GPU.
 struct Machine;
 
 impl Topology for Machine {
@@ -37,7 +39,8 @@ impl Topology for Machine {
     }
 }
 
-/// The line whose region is invalidated: one, since the model waits for all regions where the marks tell them apart.
+/// Line whose region is invalidated. A single line suffices, since the model waits for all regions while marks
+/// distinguish regions.
 const SHARED: Line = Line(0);
 
 const ACTIONS: [Action; 7] = [
@@ -54,11 +57,12 @@ const ACTIONS: [Action; 7] = [
 enum Step {
     /// A module stores to a line.
     Store { from: u8, line: u64 },
-    /// A home invalidates a sharer: the system home one of its GPU or the other GPU, a GPU home its other module.
+    /// A home invalidates a sharer: the system home invalidates a module in its own GPU or in the remote GPU, and a
+    /// GPU home its sibling module.
     Invalidate { by_gpu_home: bool, beyond: bool },
-    /// Something on its way is taken; of an invalidation by a GPU home that forwards it, or not.
+    /// A message in flight is accepted. `forwards`: true if a GPU home forwards an accepted invalidation.
     Take { which: usize, forwards: bool },
-    /// A module begins to wait.
+    /// A module starts to wait.
     Wait { at: u8, action: usize },
 }
 
@@ -71,14 +75,15 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Something on its way, as both sides have it.
+/// Message in flight, as seen from both models.
 #[derive(Clone, Copy)]
 struct Item {
     sent: Sent,
-    /// Waits for it, by bit.
+    /// Bit set of waits that include this message.
     waited: u64,
     origin: ModuleId,
-    /// Modules whose own sends it is the end of, by bit: a store's origin, homes whose invalidations were taken on.
+    /// Bit set of modules for which this message is the end of their own sends: a store's origin, or homes whose
+    /// invalidations were forwarded.
     for_others: u8,
     tickets: Tickets,
 }
@@ -86,10 +91,10 @@ struct Item {
 struct World<P> {
     protocol: P,
     flight: Vec<Item>,
-    /// Waits to the end, by bit.
+    /// Bit set of waits that extend to the end of each message's path.
     to_the_end: u64,
     drains: Vec<Drains>,
-    /// By wait: drains that the counts say are not over.
+    /// Number of drains that the counts still consider incomplete, per wait.
     missing: BTreeMap<u32, usize>,
 }
 
@@ -107,7 +112,7 @@ impl<P: Coherence> World<P> {
         Machine.gpu_of(from) != Machine.gpu_of(to)
     }
 
-    /// A store leaves `from`, for those in `waited`.
+    /// Sends a store from `from`, included in the waits in `waited`.
     fn store(&mut self, from: ModuleId, line: Line, origin: ModuleId, (waited, tickets): (u64, Tickets)) {
         let hierarchical = self.protocol.is_hierarchical();
         let homes = Machine.homes(from, line);
@@ -195,7 +200,7 @@ impl<P: Coherence> World<P> {
         self.settle();
     }
 
-    /// Tells those whose drains are over; a system home that is told may be the last that others wait for.
+    /// Notifies waiters whose drains have completed. A notified system home may in turn complete further waits.
     fn settle(&mut self) {
         for module in 0..4 {
             for pool in Pool::ALL {
@@ -227,7 +232,7 @@ impl<P: Coherence> World<P> {
         }
     }
 
-    /// Which waits are over, by the marks and by the counts.
+    /// Completed waits, according to the marks and according to the counts.
     fn over(&self) -> [Vec<u32>; 2] {
         let waited = self.flight.iter().fold(0, |all, item| all | item.waited);
         let by_marks = self.missing.keys().filter(|&&asker| waited >> asker & 1 == 0);

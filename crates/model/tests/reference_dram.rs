@@ -1,8 +1,8 @@
-//! DRAM against a cycle-accurate simulator, whose numbers are in `data/dram.csv`, and against bounds that follow from
-//! the timings alone.
+//! DRAM model against a cycle-accurate simulator, with its results in `data/dram.csv`, and against bounds that follow
+//! from the timings alone.
 //!
-//! What differs by intent: the reference knows bank groups and write recovery, and refuses accesses when its queues
-//! are full; the model has none of these. It has no refresh either, which the reference was run without.
+//! Intended differences: the reference models bank groups and write recovery, and rejects accesses when its queues are
+//! full; the model omits all three. It also omits refresh, which was disabled in the reference.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -14,16 +14,16 @@ use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate};
 
 const ACCESSES: u64 = 20_000;
 const BURST: Bytes = Bytes(64);
-/// Reads in flight where nothing else bounds them. Source: `trans_queue_size` of the reference.
+/// Reads in flight if no other limit applies. Source: `trans_queue_size` in the reference.
 const OUTSTANDING: usize = 32;
 
-/// The reference's channel. Source: DRAMsim3, configs/HBM2_8Gb_x128.ini.
+/// Channel configuration of the reference. Source: DRAMsim3, configs/HBM2_8Gb_x128.ini.
 const CONFIG: DramConfig = DramConfig {
     rate: Rate(32_000_000_000),
     channels: 1,
     banks: 16,
     line: LineSize::new(64).unwrap(),
-    // Accesses that the reference makes to a row it opens for a stream: 32 of 64 B.
+    // Accesses per row in the reference when a stream opens it: 32 accesses with 64 B each.
     row: Bytes(2048),
     burst: BURST,
     t_cas: Ps::from_ns(14),
@@ -31,20 +31,20 @@ const CONFIG: DramConfig = DramConfig {
     t_rp: Ps::from_ns(14),
     t_ras: Ps::from_ns(34),
     t_faw: Ps::from_ns(30),
-    // From a write's data to a read's: tWTR_L and CL; back, a cycle or two.
+    // Write data to read data: tWTR_L and CL; in the opposite direction, a cycle or two.
     t_turn: Ps::from_ns(24),
     t_refi: Ps::ZERO,
     t_rfc: Ps::ZERO,
-    // Two batches of the 32 that the reference gathers before it writes.
+    // Two batches of 32 writes: the reference gathers this many before it writes.
     write_queue: 64,
 };
 
-/// A row of the reference.
+/// Reference result: a row in the CSV file.
 struct Reference {
     order: &'static str,
     writes: u64,
     gap: u64,
-    /// Accesses done by `cycles`, in ns.
+    /// Number of accesses completed by `cycles`, in ns.
     done: u64,
     cycles: u64,
     latency: Option<f64>,
@@ -67,7 +67,7 @@ fn references() -> Vec<Reference> {
     .collect()
 }
 
-/// Bits without a pattern, the same in every run (SplitMix64).
+/// Pseudorandom bits, identical in every run (SplitMix64).
 fn mixed(index: u64) -> u64 {
     let mut z = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -75,7 +75,7 @@ fn mixed(index: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Access `index` of a trace: the burst, and whether it is written. Reads stay in the lower half of the channel.
+/// Access `index` in a trace: its burst, and true for a write. Reads stay in the lower half of the channel.
 fn access(order: &str, writes: u64, index: u64) -> (u64, bool) {
     let half = 1 << 23;
     let burst = match order {
@@ -87,7 +87,7 @@ fn access(order: &str, writes: u64, index: u64) -> (u64, bool) {
     (if written { burst + half } else { burst }, written)
 }
 
-/// Runs a trace; when each access was done, and the mean latency of the reads in ns.
+/// Runs a trace. Returns each access's completion time, and the mean read latency in ns.
 fn run(config: DramConfig, order: &str, writes: u64, gap: u64) -> (Vec<Ps>, f64) {
     let mut dram = Dram::new(config);
     let (mut now, mut waited, mut reads) = (Ps::ZERO, 0.0, 0.0);
@@ -120,7 +120,7 @@ fn saturated_channels_do_as_much_as_the_reference() {
         let (ends, _) = run(CONFIG, order, writes, gap);
         let found = ends.iter().filter(|&&end| end <= Ps::from_ns(cycles)).count() as f64;
         let ratio = found / done as f64;
-        // When the reference turns its bus depends on how many writes have gathered by chance.
+        // The reference's bus turnarounds depend on how many writes have gathered by chance.
         let allowed = if writes == 0 { 0.01 } else { 0.06 };
         assert!((ratio - 1.0).abs() < allowed, "{order}, one in {writes} written: {ratio:.3} of the reference");
     }
@@ -131,7 +131,7 @@ fn reads_below_saturation_take_as_long_as_in_the_reference() {
     for Reference { order, writes, gap, latency, .. } in references().into_iter().filter(|row| row.gap != 0) {
         let (_, found) = run(CONFIG, order, writes, gap);
         let ratio = found / latency.unwrap();
-        // The reference takes a cycle to hand a read over.
+        // The reference takes another cycle to hand a read over.
         assert!((0.93..1.02).contains(&ratio), "{order}, one in {gap} ns: {ratio:.3} of the reference");
     }
 }
@@ -150,7 +150,7 @@ fn one_bank_opens_a_row_each_row_cycle_and_no_faster() {
     let (ends, _) = run(one_bank, "random", 0, 0);
     let bound = Ps(ACCESSES * (CONFIG.t_ras + CONFIG.t_rp).0);
     let last = *ends.iter().max().unwrap();
-    // Of 20000 reads over half a million rows some fall on a row that is open or asked for.
+    // Among 20000 reads over half a million rows, a few find their row open or already requested.
     assert!(last.0 > bound.0 * 97 / 100 && last < bound + Ps::from_ns(100), "{last}, bound {bound}");
 }
 
@@ -162,7 +162,7 @@ fn a_sequential_stream_takes_the_bus_and_nothing_else() {
     assert!(last >= bus && last.0 < bus.0 * 103 / 100, "{last}, the bus needs {bus}");
 }
 
-/// Writes the reference's traces to the folder that `TRACES` names: `cargo test --test reference_dram -- --ignored`.
+/// Writes the reference's traces to the folder named in `TRACES`: `cargo test --test reference_dram -- --ignored`.
 #[test]
 #[ignore = "writes the traces that the reference was run on"]
 fn write_traces() {

@@ -1,4 +1,4 @@
-//! Links and switches against queueing theory: the values of `data/queueing.csv`, which closed forms give.
+//! Links and switches against queueing theory: the values in `data/queueing.csv` come from closed forms.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -6,20 +6,21 @@ use tombolo_model::link::{Link, LinkConfig, Traffic};
 use tombolo_model::switch::{Switch, SwitchConfig};
 use tombolo_types::{Bytes, GpuId, Ps, Rate};
 
-/// Packets of a measurement. Enough for two digits at 90 % load, where waits are correlated over hundreds.
+/// Number of packets per measurement. Enough for two digits at 90 % load, with waits correlated over hundreds of
+/// packets.
 const PACKETS: u64 = 600_000;
-/// 100 GB/s: a byte takes 10 ps.
+/// Link rate 100 GB/s: a byte takes 10 ps.
 const RATE: Rate = Rate(100_000_000_000);
 const PS_PER_BYTE: f64 = 10.0;
 
-/// Packet sizes in turn by chance: (bytes, share).
+/// Random packet sizes with their shares: (bytes, share).
 type Mix = &'static [(u64, f64)];
 
-/// A row of the reference.
+/// Reference result: a row in the CSV file.
 struct Reference {
     mix: &'static str,
     load: f64,
-    /// Mean time before the first byte leaves, in picoseconds.
+    /// Mean waiting time before the first byte departs, in picoseconds.
     wait_ps: f64,
 }
 
@@ -37,7 +38,7 @@ fn mix(name: &str) -> Mix {
     if name == "one" { &[(160, 1.0)] } else { &[(32, 0.5), (160, 0.5)] }
 }
 
-/// Uniform in (0, 1], the same in every run (SplitMix64).
+/// Uniform random numbers in (0, 1], identical in every run (SplitMix64).
 struct Uniform(u64);
 
 impl Uniform {
@@ -50,13 +51,13 @@ impl Uniform {
     }
 }
 
-/// Mean of a function of the service time in picoseconds.
+/// Mean of a function over the service time in picoseconds.
 fn mean_service(mix: Mix, of: fn(f64) -> f64) -> f64 {
     mix.iter().map(|&(bytes, share)| share * of(bytes as f64 * PS_PER_BYTE)).sum()
 }
 
-/// Sends [`PACKETS`] packets with exponential gaps that load the server to `load`; the mean of the waits that `send`
-/// returns.
+/// Sends [`PACKETS`] packets with exponential gaps that load the server to `load`. Returns the mean over the waits
+/// that `send` returns.
 fn mean_wait(mix: Mix, load: f64, mut send: impl FnMut(Ps, Bytes) -> Ps) -> f64 {
     let gap = mean_service(mix, |service| service) / load;
     let (mut random, mut now, mut waited) = (Uniform(7), 0.0, 0.0);
@@ -76,7 +77,7 @@ fn mean_wait(mix: Mix, load: f64, mut send: impl FnMut(Ps, Bytes) -> Ps) -> f64 
 
 fn assert_near(found: f64, reference: &Reference) {
     let error = (found - reference.wait_ps).abs() / reference.wait_ps;
-    // Of the estimate's own noise: the relative deviation of the mean wait grows with the load.
+    // Tolerance for the estimate's own noise: the relative deviation of the mean wait grows with the load.
     let allowed = 0.01 + 0.04 * reference.load;
     assert!(
         error < allowed,
@@ -112,7 +113,7 @@ fn a_link_under_poisson_arrivals_makes_packets_wait_as_long_as_theory_says() {
 fn a_way_out_of_a_switch_fed_by_three_ports_waits_as_long_as_theory_says() {
     for reference in references() {
         let crossing = Ps::from_ns(30);
-        // Waits are whole flits: the smallest tell most.
+        // Waits are complete flits, so the smallest flits give the best resolution.
         let mut switch = Switch::new(SwitchConfig { ports: 4, rate: RATE, flit: Bytes(1), crossing });
         let mut packet = 0_u8;
         let found = mean_wait(mix(reference.mix), reference.load, |now, bytes| {

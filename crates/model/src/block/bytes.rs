@@ -1,53 +1,53 @@
-//! Some bytes of a block, by line: which, and what they hold.
+//! Byte sets and byte contents for a block, kept as lists ordered by line.
 //!
-//! Few lines of a block are touched at a time, so both are lists of lines in order. Where lines have no contents nothing is
-//! kept of them.
+//! A transaction touches few lines in a block at a time, so both types store only the affected lines, in ascending
+//! order. Simulations without line contents (`D` is zero-sized) store no contents at all.
 
 use std::fmt::Debug;
 use tombolo_protocol::Data;
 use tombolo_protocol::block::{BlockData, ByteSet};
 use tombolo_types::Mask;
 
-/// Bytes of a block: of which of its lines, counted from its first, ascending; none of them without a byte.
+/// Byte set in a block: `(line, mask)` pairs ordered by line number within the block. Every stored mask is non-empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bytes(Vec<(u16, Mask)>);
 
 impl Bytes {
-    /// Bytes of one line.
+    /// Returns the bytes `mask` in a single line; the set is empty if the mask is empty.
     pub fn of(line: u16, mask: Mask) -> Bytes {
         if mask.is_empty() { Bytes::default() } else { Bytes(vec![(line, mask)]) }
     }
 
-    /// All of the first `lines` lines.
+    /// Returns every byte in the first `lines` lines.
     pub fn whole(lines: u16) -> Bytes {
         Bytes((0..lines).map(|line| (line, Mask::ALL)).collect())
     }
 
-    /// Those of one line.
+    /// Returns the bytes that belong to one line.
     #[inline]
     pub fn of_line(&self, line: u16) -> Mask {
         self.place(line).map_or(Mask::NONE, |at| self.0[at].1)
     }
 
-    /// Line by line.
+    /// Iterates over the set line by line.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u16, Mask)> + '_ {
         self.0.iter().copied()
     }
 
-    /// Lines that have any.
+    /// Number of lines with at least one byte.
     pub fn lines(&self) -> usize {
         self.0.len()
     }
 
-    /// Grains of lines.
+    /// Number of grains (the smallest unit a mask tracks), summed over all lines.
     pub fn grains(&self) -> u32 {
         self.0.iter().map(|(_, mask)| mask.grains()).sum()
     }
 
-    /// Where a line is.
+    /// Index of a line's entry in the list, or the index at which to insert it.
     #[inline]
     fn place(&self, line: u16) -> Result<usize, usize> {
-        // Blocks are mostly whole, and a line is then at its own number.
+        // Most blocks are complete, and then a line's index equals its number.
         let guess = usize::from(line);
         if self.0.get(guess).is_some_and(|(found, _)| *found == line) {
             return Ok(guess);
@@ -96,31 +96,32 @@ impl ByteSet for Bytes {
     }
 }
 
-/// What is left of each line's bytes, where any are.
+/// Applies `left` to each line's mask and drops lines without remaining bytes.
 fn kept(lines: &[(u16, Mask)], left: impl Fn(u16, Mask) -> Mask) -> Vec<(u16, Mask)> {
     let each = lines.iter().map(|&(line, mask)| (line, left(line, mask)));
     each.filter(|(_, mask)| !mask.is_empty()).collect()
 }
 
-/// What lines of a block hold, ascending; those that are not there hold nothing yet. Empty where lines have no contents.
+/// Contents of a block's lines, in ascending line order. Absent lines hold default contents. Always empty if `D` is
+/// zero-sized.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Held<D>(Vec<(u16, D)>);
 
 impl<D: Data> Held<D> {
-    /// Of one line.
+    /// Contents for a single line.
     pub fn of(line: u16, data: D) -> Held<D> {
         let mut held = Held::default();
         held.put(line, |place| *place = data);
         held
     }
 
-    /// What a line holds.
+    /// Returns the contents held for a line.
     pub fn line(&self, line: u16) -> D {
         let place = self.0.binary_search_by_key(&line, |(found, _)| *found);
         place.map_or_else(|_| D::default(), |at| self.0[at].1)
     }
 
-    /// Changes what a line holds.
+    /// Applies a change to a line's contents, inserting the line first if it is absent.
     pub fn put(&mut self, line: u16, change: impl FnOnce(&mut D)) {
         if size_of::<D>() == 0 {
             return;
@@ -172,7 +173,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The bytes of a block of four lines, one by one.
+    /// Masks of a four-line block, indexed by line.
     fn bits(bytes: &Bytes) -> Vec<u32> {
         (0..4).map(|line| bytes.of_line(line).0).collect()
     }

@@ -1,11 +1,13 @@
-//! A client of blocks: on a GPU an L2 above a stack, on the host a last-level cache above host memory.
+//! Client side of the block protocol: on a GPU an L2 above a DRAM stack, on the host a last-level cache above host
+//! memory.
 //!
-//! A request whose block has a transaction under way waits for its end, and so do those of the block behind it, in order. One
-//! whose block is not here asks the home for it as soon as it has a place (`room`) and fewer blocks than the slice's miss
-//! registers are asked for; those that lack one wait in one queue (`turn`).
+//! A request waits while its block has a transaction in flight, and later requests to that block queue behind it in
+//! order. If the block is absent, the client requests it from the home. For this it needs a frame in the memory below
+//! (`room`) and a free MSHR: at most as many blocks are outstanding as the slice has MSHRs. Requests without either
+//! resource wait in one queue (`turn`).
 //!
-//! On the host the memory below the cache is host memory itself: a block that it is granted moves no bytes, its lines are read
-//! when they are wanted, and what it evicts is in host memory before the home learns of it.
+//! On the host the memory below the cache is host memory itself. A granted block therefore moves no bytes, its lines
+//! are read on demand, and evicted bytes reach host memory before the home is notified.
 
 use super::did::Did;
 use super::merge::Merging;
@@ -27,69 +29,69 @@ use tombolo_protocol::host::Backlog;
 use tombolo_protocol::nodes::{self, Answer, Carried, Event, Node, Nodes};
 use tombolo_types::{Interval, Line, Mask, ModuleId, Ps, Scope, Serializer};
 
-/// A line in the cache above.
+/// State for a line in the SRAM cache above the block memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Above {
-    /// When its bytes are there.
+    /// Arrival time of the line's bytes.
     ready: Ps,
-    /// Bytes that the memory below lacks.
+    /// Bytes newer than the copy in the memory below.
     pub(super) written: Mask,
 }
 
-/// A block at a client.
+/// Client state for a block.
 pub(super) struct Cell<N: Nodes, D: Contents> {
     pub(super) slot: N::Slot<Held<D>>,
-    /// Requests that wait for the end of its transaction, or for a place.
+    /// Requests waiting for the end of the block's transaction, or for a frame.
     pub(super) parked: VecDeque<LineRequest<D>>,
-    /// Whether they wait for a place.
+    /// Set while the parked requests wait for a frame.
     pub(super) is_crowded_out: bool,
-    /// Whether that transaction asks for it.
+    /// Set if the current transaction requests the block from the home, and so counts against `most_asked`.
     asks: bool,
-    /// The module that has said the last of it: those who waited have it to thank.
+    /// Module that sent the latest message in the transaction. Waiting requests attribute their latency to it.
     pub(super) by: Option<ModuleId>,
-    /// Releases that wait for it.
+    /// Pending merge, if releases wait for this block to be merged.
     pub(super) merging: Option<Merging>,
-    /// Its lines that were used since it came, by bit.
+    /// Bit set: lines accessed since the block arrived.
     used: [u64; MOST_LINES / 64],
 }
 
-/// Lines of the largest block, of the shortest lines.
+/// Number of lines in the largest block with the shortest lines.
 const MOST_LINES: usize = 256;
 
-/// How many lines are used.
+/// Number of accessed lines in a use bit set.
 fn lines_used(used: &[u64; MOST_LINES / 64]) -> u64 {
     used.iter().map(|word| u64::from(word.count_ones())).sum()
 }
 
-/// The client of a slice.
+/// Client part of a slice: block states, cache above, and request queues.
 pub(super) struct Client<N: Nodes, D: Contents> {
     pub(super) node: Node,
     is_host: bool,
     pub(super) blocks: FxHashMap<Block, Cell<N, D>>,
     pub(super) places: Places,
-    /// The cache above.
+    /// SRAM cache above the block memory.
     pub(super) above: Cache<Above>,
     pub(super) port: Serializer,
-    /// What a request takes of the port, at least.
+    /// Minimum port occupancy per request.
     request: Interval,
-    /// A look-up of the directory of the memory below.
+    /// Lookup latency for the stack's block directory.
     lookup: Ps,
-    /// Looking up all lines of a block in the cache above for a home.
+    /// Time to probe every line of a block in the cache above, on a request from the home.
     probes: Ps,
-    /// Whether each access of the memory below closes the row that is open.
+    /// True if each access to the memory below closes the open row.
     closes_rows: bool,
-    /// Grains of a line that a bit of a mask stands for.
+    /// Grains per bit in a dirty mask.
     grains_together: u32,
-    /// Blocks asked for, and how many may be.
+    /// Number of blocks currently requested from the home, and its limit.
     pub(super) asked: u32,
     pub(super) most_asked: u32,
-    /// Requests that wait for one of them to come.
+    /// Requests waiting for a free MSHR, that is until a requested block arrives.
     pub(super) queue: Backlog<LineRequest<D>>,
-    /// By set of places: blocks whose requests wait for one whose transaction is over.
+    /// Crowded blocks per frame set: their requests wait until an idle block in the set can be evicted.
     pub(super) crowded: FxHashMap<u64, VecDeque<Block>>,
-    /// On the host: bytes that have been written to host memory, and that its home takes to be here alone.
+    /// On the host: bytes already written to host memory, but still dirty in this cache from the home's point of view.
     settled: FxHashMap<Block, Bytes>,
-    /// By join of the controller: blocks that it waits for.
+    /// Pending joins at the controller: join number, and number of blocks still to be merged.
     pub(super) joins: Vec<(u32, u32)>,
 }
 
@@ -121,7 +123,7 @@ impl<N: Nodes, D: Contents> Client<N, D> {
         }
     }
 
-    /// How many blocks it holds in each state.
+    /// Number of blocks held in each protocol state.
     pub(super) fn states(&self) -> Vec<(N::State, u64)> {
         let count = |state: &N::State| {
             let held = self.blocks.values().filter(|cell| N::state(&cell.slot).as_ref() == Some(state));
@@ -130,7 +132,7 @@ impl<N: Nodes, D: Contents> Client<N, D> {
         N::STATES.iter().map(count).collect()
     }
 
-    /// Lines in the cache above, and those of them that the memory below lacks bytes of.
+    /// Number of valid lines in the cache above, and number of dirty lines among them.
     pub(super) fn lines(&mut self) -> (u32, u32) {
         let (mut lines, mut written) = (0, 0);
         self.above.for_each_valid(|_, _, state| {
@@ -140,12 +142,12 @@ impl<N: Nodes, D: Contents> Client<N, D> {
         (lines, written)
     }
 
-    /// Lines used of the blocks that are here.
+    /// Number of accessed lines over all resident blocks; 0 on the host.
     pub(super) fn lines_used(&self) -> u64 {
         if self.is_host { 0 } else { self.blocks.values().map(|cell| lines_used(&cell.used)).sum() }
     }
 
-    /// What waits, and for which block.
+    /// Waiting requests for the deadlock report: the awaited resource and the block.
     pub(super) fn waiting(&self, geometry: Geometry) -> impl Iterator<Item = (&'static str, Block)> + '_ {
         let of = |what, waits: fn(&Cell<N, D>) -> bool| {
             let those = self.blocks.iter().filter(move |(_, cell)| waits(cell));
@@ -171,18 +173,19 @@ impl<N: Nodes, D: Contents> Client<N, D> {
         })
     }
 
-    /// What a client takes to answer for a block: it looks up its directory and all lines of the block above.
+    /// Latency for answering a home's request: a directory lookup plus a probe for all lines of the block above.
     pub(super) fn answers_after(&self) -> Ps {
         self.lookup + self.probes
     }
 
-    /// Bytes of a block that are in host memory although its home takes them to be here; asked for as the home takes them.
+    /// Returns and clears the bytes that are in host memory although the home considers them dirty here. Called when
+    /// the home receives the bytes.
     pub(super) fn take_settled(&mut self, block: Block) -> Bytes {
         self.settled.remove(&block).unwrap_or_default()
     }
 
-    /// The request of a core or an SM, as the protocol has it. A store that covers less than what a bit of a mask stands for
-    /// must not be merged by masks.
+    /// Converts a request from a core or an SM to the block protocol's form. A store smaller than a dirty mask's
+    /// granularity gets `.sys` scope, because a merge by masks would corrupt its neighbours.
     fn request(&self, body: &LineRequest<D>, place: u16) -> nodes::Request<Held<D>> {
         match body.request {
             coherence::Request::Read { mask, scope } => nodes::Request::Read { set: Bytes::of(place, mask), scope },
@@ -197,7 +200,7 @@ impl<N: Nodes, D: Contents> Client<N, D> {
     }
 }
 
-/// Whether a mask covers whole groups of so many grains.
+/// True if a mask consists of complete groups of `grains` grains.
 fn is_whole(mask: Mask, grains: u32) -> bool {
     let group = u32::MAX >> (u32::BITS - grains.min(u32::BITS));
     (0..u32::BITS / grains).all(|index| {
@@ -206,7 +209,7 @@ fn is_whole(mask: Mask, grains: u32) -> bool {
     })
 }
 
-/// Bytes that a request names.
+/// Returns the bytes named in a request.
 fn mask_of<D: Contents>(body: &LineRequest<D>) -> Mask {
     match body.request {
         coherence::Request::Read { mask, .. }
@@ -216,14 +219,14 @@ fn mask_of<D: Contents>(body: &LineRequest<D>) -> Mask {
 }
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
-    /// A request of this module's SMs, or of the host's core.
+    /// Accepts a request from this module's SMs, or from the host's core.
     pub(super) fn local(&mut self, mut body: LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         here.shared.traffic.l1_l2 += here.site.weights.of(Payload::of(&body.request));
         body.note_arrival(here.out.now());
         self.offer(body, here);
     }
 
-    /// Whether a request would ask the home.
+    /// True if a request would start a transaction with the home. Evaluated on a copy of the block's state.
     pub(super) fn must_ask(
         &mut self,
         block: Block,
@@ -237,7 +240,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         step.is_err() || did.parks
     }
 
-    /// A request whose block has a place here and nothing under way. `by`: the module that it has waited for.
+    /// Executes a request for a block with a frame and no transaction in flight. `by`: the module that caused the
+    /// wait.
     pub(super) fn run(&mut self, body: &LineRequest<D>, by: ModuleId, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let (block, place) = (self.geometry.block(body.line), self.geometry.place(body.line));
         let request = self.client.request(body, place);
@@ -272,7 +276,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         self.answer(body, did.answer.map(|answer| (answer, by)), ready, here);
     }
 
-    /// Has the bytes of a request in the cache above; returns when they are there.
+    /// Brings a request's bytes into the cache above; returns their arrival time.
     fn raise(
         &mut self,
         body: &LineRequest<D>,
@@ -309,7 +313,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         ready
     }
 
-    /// Reads bytes of a line in the memory below; returns when they are there.
+    /// Reads a line's bytes from the memory below; returns the arrival time.
     fn read_below(
         &mut self,
         line: Line,
@@ -323,7 +327,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         here.read_memory(line, mask, asks).done
     }
 
-    /// A line takes its place in the cache above; one that must go is written to the memory below.
+    /// Inserts a line into the cache above and writes a dirty victim back to the memory below.
     fn enter_above(&mut self, line: Line, state: Above, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let inserted = self.client.above.insert(line, BulkClass::new(0), state, Ways::ALL);
         let Some(victim) = inserted.and_then(|inserted| inserted.victim) else { return };
@@ -351,7 +355,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         here.store_memory(line, mask, leaves);
     }
 
-    /// Answers a request, with what it gets from whom.
+    /// Replies to a request. `answer`: the reply's contents, and the module to which its latency is attributed.
     fn answer(
         &mut self,
         body: &LineRequest<D>,
@@ -395,7 +399,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// Another node says something of a block.
+    /// Handles a block message from another node.
     pub(super) fn client_told(
         &mut self,
         from: Node,
@@ -420,11 +424,11 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
                 self.fill_below(block, leaves, here);
             }
             if !N::is_dirty(&self.client.cell(block).slot) {
-                // What it had written is in host memory, for its home as well.
+                // Host memory has all bytes written here, and the home knows it.
                 self.client.settled.remove(&block);
             }
         } else {
-            // It was asked, and has looked up all lines of the block.
+            // The message was a request from the home, so all lines in the block have been probed.
             leaves = leaves.after(self.client.answers_after());
         }
         self.keep_above(block, leaves, here);
@@ -432,7 +436,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         self.settle(block, here);
     }
 
-    /// Counts the lines of a block that were used until it went.
+    /// Adds the lines accessed during a block's residency to the statistics and clears the use bits.
     pub(super) fn close_use(&mut self, block: Block) {
         if let Some(cell) = self.client.blocks.get_mut(&block)
             && !self.client.is_host
@@ -441,7 +445,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// Writes a block that has come to the stack: one access, whose row stays open for it.
+    /// Writes an arriving block to the stack as a single access: its row stays open for all lines.
     fn fill_below(&mut self, block: Block, leaves: Departure, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let leaves = leaves.after(self.client.lookup);
         self.stats.filled += 1;
@@ -452,8 +456,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// Tells other nodes what a step asked for. What is sent of the block is read in the memory below; on the host, in the
-    /// cache above where that has it.
+    /// Sends the messages produced in a protocol step. A message's block bytes are read from the memory below; on the
+    /// host they come from the last-level cache if present.
     pub(super) fn tell_all(
         &mut self,
         block: Block,
@@ -476,7 +480,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// Reads a block on the host: what the last-level cache has of it there, and the rest in host memory.
+    /// Reads a block on the host: cached lines from the last-level cache, all remaining bytes from host memory.
     fn read_cached(
         &mut self,
         block: Block,
@@ -491,7 +495,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         Departure::at(done)
     }
 
-    /// Reads bytes that the host has written and sends back: those that are in host memory already stay there.
+    /// Reads the bytes that the host has written and sends back. Bytes already settled in host memory need no port
+    /// time.
     fn pass_written(
         &mut self,
         block: Block,
@@ -503,7 +508,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         self.pass_port(&cached, leaves, here)
     }
 
-    /// Bytes of the cache above pass its port, line by line; returns when the last of them leaves.
+    /// Passes bytes from the cache above through its port, line by line; returns the departure of the last line.
     fn pass_port(&mut self, set: &Bytes, leaves: Departure, here: &SliceContext<'_, '_, Blocks<N>, D>) -> Departure {
         let (now, grain) = (here.out.now(), here.site.machine.line.grain());
         let mut passed = leaves;
@@ -514,7 +519,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         if set.is_empty() { leaves } else { passed.after(here.site.machine.l2.hit_latency) }
     }
 
-    /// Reads bytes of a block in the stack, as one access.
+    /// Reads bytes from a block in the stack as a single access.
     fn read_out(
         &mut self,
         block: Block,
@@ -533,8 +538,9 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         Departure::at(done)
     }
 
-    /// Lines of a block that the protocol has taken from the cache above leave it; those that it has brought to the memory
-    /// below are written there, where the block stays. On the host that memory lacks them until they leave the cache.
+    /// Synchronizes the cache above with the protocol's state for a block. Lines revoked by the protocol are removed.
+    /// Bytes moved to the memory below are written there if the block stays resident; on the host, that memory lacks
+    /// them until the lines leave the cache.
     pub(super) fn keep_above(
         &mut self,
         block: Block,
@@ -560,7 +566,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// What follows from a block whose transaction may be over: those who wait run.
+    /// Continues after a possible end of a block's transaction: releases its request slot and reruns waiting requests.
     pub(super) fn settle(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let cell = self.client.cell(block);
         if !N::is_busy(&cell.slot) {
@@ -574,7 +580,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         self.serve(here);
     }
 
-    /// A step of the client that is not refused.
+    /// Performs a protocol step at the client. The step must not be refused.
     pub(super) fn step(
         &mut self,
         block: Block,

@@ -1,19 +1,19 @@
-//! What one step of a block asked for.
+//! Effects collected from one protocol step for a block.
 
 use super::{Held, MessageOf};
 use crate::watch::Contents;
 use tombolo_protocol::node::Effects;
 use tombolo_protocol::nodes::{Access, Answer, Hold, Node, Nodes, Of};
 
-/// The effects of one step, in order.
+/// Effects that a single protocol step has produced, each list in issue order.
 pub(super) struct Did<N: Nodes, D: Contents> {
-    /// What other nodes are told.
+    /// Messages to other nodes.
     pub(super) told: Vec<(Node, MessageOf<N, D>)>,
-    /// What the request at hand is answered.
+    /// Reply to the current request, if any.
     pub(super) answer: Option<Answer<Held<D>>>,
-    /// What is wanted of memory.
+    /// Memory accesses requested in this step.
     pub(super) memory: Vec<Access<Held<D>>>,
-    /// Whether the request at hand waits for a transaction that it has started.
+    /// Set if the current request has started a transaction and waits for it.
     pub(super) parks: bool,
 }
 

@@ -1,26 +1,27 @@
-//! Which line is of which block.
+//! Mapping between lines and blocks.
 //!
-//! Neighbouring lines of a slice may be fewer than a block (`stack.interleave_bytes` below `stack.block_bytes`). Then each slice
-//! that a block is spread over has a part of it. A part has an entry of its own in the stack's directory and in the host's. It is
-//! what moves and what has a state, and a `Block` is such a part.
+//! A slice may own fewer consecutive lines than a block has (`stack.interleave_bytes` below `stack.block_bytes`). The
+//! block is then split into parts, one per slice, and each part has a separate entry in the stack's directory and in
+//! the host's directory. Parts are the unit for transfers and for coherence state: a `Block` in this module names a
+//! part.
 
 use super::Block;
 use tombolo_machine::coherent_host::StackConfig;
 use tombolo_types::{Line, LineSize};
 
-/// Which block, or which part of one, a line is of.
+/// Address arithmetic between a line number and a block, or between a line number and a part if blocks are split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Geometry {
-    /// Binary logarithm of the lines of a block of the machine.
+    /// Binary logarithm of a machine block's size in lines.
     whole: u32,
-    /// Binary logarithm of neighbouring lines of a slice, at most those of a block.
+    /// Binary logarithm of the consecutive lines per slice, at most a block's size.
     run: u32,
-    /// Binary logarithm of the parts of a block.
+    /// Binary logarithm of the number of parts per block.
     parts: u32,
 }
 
 impl Geometry {
-    /// Of a machine with lines of `line`, of whose modules none has more than `slices` slices.
+    /// Geometry for a machine with lines of size `line` and at most `slices` slices per module.
     pub(super) fn new(stack: &StackConfig, line: LineSize, slices: u16) -> Geometry {
         let lines = |bytes: u64| (bytes / line.bytes()).trailing_zeros();
         let whole = lines(stack.block_bytes);
@@ -32,18 +33,18 @@ impl Geometry {
         Block((line.0 >> self.whole) << self.parts | line.0 >> self.run & self.most_part())
     }
 
-    /// The place of a line in its block.
+    /// Returns a line's index within its block.
     pub(super) fn place(self, line: Line) -> u16 {
         let within = line.0 & ((1 << self.whole) - 1);
         (within >> (self.run + self.parts) << self.run | within & ((1 << self.run) - 1)) as u16
     }
 
-    /// Lines of a block.
+    /// Number of lines in a block.
     pub(super) fn lines(self) -> u16 {
         1 << (self.whole - self.parts)
     }
 
-    /// A line of a block.
+    /// Returns the line at index `place` in a block.
     pub(super) fn line(self, block: Block, place: u16) -> Line {
         let (place, part) = (u64::from(place), block.0 & self.most_part());
         let (turn, within) = (place >> self.run, place & ((1 << self.run) - 1));
@@ -51,7 +52,7 @@ impl Geometry {
         Line(whole | turn << (self.run + self.parts) | part << self.run | within)
     }
 
-    /// Parts that a block of the machine has: 1 where it lies in one slice.
+    /// Number of parts per machine block: 1 if a block lies in one slice.
     pub(super) fn parts(self) -> u64 {
         1 << self.parts
     }

@@ -1,5 +1,7 @@
-//! The home of blocks: the directory beside host memory. Requests of a block with a transaction under way wait in order; what
-//! is said within a transaction is taken at once.
+//! Home side of the block protocol: the directory beside host memory.
+//!
+//! Requests wait in order while their block has a transaction in flight. Messages within a transaction are processed
+//! immediately.
 
 use super::did::Did;
 use super::{Block, BlockSlice, Blocks, Bytes, Held, MessageOf, taken};
@@ -16,17 +18,17 @@ use tombolo_protocol::nodes::{Access, Class, Event, Node, Nodes};
 use tombolo_protocol::topology::ModuleSet;
 use tombolo_types::{Mask, ModuleId, Ps};
 
-/// A block at its home.
+/// Directory entry for a block.
 struct Kept<N: Nodes, D: Contents> {
     slot: N::Slot<Held<D>>,
-    /// Whose request the transaction under way is about.
+    /// Client whose request started the current transaction.
     asker: ModuleId,
-    /// The GPUs that have asked for it.
+    /// GPUs that have requested this block.
     wanting: ModuleSet,
     waiting: VecDeque<(Node, MessageOf<N, D>)>,
 }
 
-/// The home of a slice's blocks.
+/// Home part of a slice: directory entries and lookup latency.
 pub(super) struct Home<N: Nodes, D: Contents> {
     blocks: FxHashMap<Block, Kept<N, D>>,
     lookup: Ps,
@@ -39,12 +41,12 @@ impl<N: Nodes, D: Contents> Home<N, D> {
         Home { blocks: FxHashMap::default(), lookup }
     }
 
-    /// Blocks whose requests wait.
+    /// Returns blocks with waiting requests.
     pub(super) fn waiting(&self) -> impl Iterator<Item = Block> + '_ {
         self.blocks.iter().filter(|(_, kept)| !kept.waiting.is_empty()).map(|(block, _)| *block)
     }
 
-    /// Blocks that a GPU has asked for, and over these the sum of the GPUs that have.
+    /// Returns the number of blocks requested by any GPU, and the sum over these blocks of their requesting GPUs.
     pub(super) fn wanted(&self) -> (u64, u64) {
         let counts = self.blocks.values().map(|kept| u64::from(kept.wanting.count())).filter(|count| *count > 0);
         counts.fold((0, 0), |(blocks, all), count| (blocks + 1, all + count))
@@ -66,7 +68,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         self.home.as_mut().expect("what homes are told goes to the host")
     }
 
-    /// A client says something.
+    /// Handles a message from a client.
     pub(super) fn home_told(
         &mut self,
         from: Node,
@@ -86,7 +88,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         self.go_on(block, ready, here);
     }
 
-    /// Memory has a block that was asked for.
+    /// Handles a completed memory read for a block.
     pub(super) fn home_read(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let mut held = Held::default();
         if size_of::<D>() != 0 {
@@ -100,7 +102,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         self.go_on(block, now, here);
     }
 
-    /// Requests that have waited run, until one starts a transaction.
+    /// Runs waiting requests until a request starts a transaction.
     fn go_on(&mut self, block: Block, ready: Ps, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         loop {
             let kept = self.home().block(block);
@@ -141,7 +143,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// Reads or writes host memory. The last-level cache reads its lines there when it wants them, and not with the block.
+    /// Reads or writes host memory. A block granted to the host's own last-level cache is not read here: the cache
+    /// reads lines on demand.
     fn home_memory(
         &mut self,
         block: Block,
@@ -169,7 +172,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// Writes bytes of a block to host memory; what the last-level cache has written there already takes no time again.
+    /// Writes a block's bytes to host memory. Bytes already written there by the last-level cache take no additional
+    /// time.
     fn home_write(
         &mut self,
         block: Block,

@@ -1,5 +1,5 @@
-//! Merges: what a release, or a launch in its place, asks of a client. Each block whose bytes others may lack is merged; the
-//! controller hears when all are.
+//! Merges at a client, as required by a release, or by a kernel launch instead. Each block with bytes that another
+//! sharer may lack is merged, and the controller is notified when all merges have completed.
 
 use super::did::Did;
 use super::{Block, BlockSlice, Blocks};
@@ -10,17 +10,17 @@ use crate::watch::Contents;
 use tombolo_protocol::nodes::{Event, Nodes};
 use tombolo_types::Ps;
 
-/// Who waits for a block to be merged.
+/// Pending merge of a block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Merging {
-    /// Whether what no other holds goes back too.
+    /// Set if exclusively held dirty bytes must be written back too.
     all: bool,
-    /// Joins of the controller.
+    /// Join numbers at the controller that wait for this merge.
     joins: Vec<u32>,
 }
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
-    /// Merges what is owed, in the order of addresses.
+    /// Merges all blocks that owe a merge, in address order.
     pub(super) fn merge_all(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let protocol = here.site.protocol.0;
         let owed =
@@ -44,7 +44,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// Goes on with the merge of a block that has nothing under way.
+    /// Continues the merge of a block when it has no transaction in flight.
     pub(super) fn merge_on(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let protocol = here.site.protocol.0;
         let cell = self.client.cell(block);
@@ -72,7 +72,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// Tells the controller that all that a join waits for is merged.
+    /// Notifies the controller that all merges for a join have completed.
     fn merged(&mut self, join: u32, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let controller = here.site.layout.controller(here.site.module);
         here.out.send(here.out.now() + Ps(1), self.id, controller, Message::Written { join });

@@ -1,18 +1,20 @@
-//! A slice of a protocol of clients and homes: it answers for blocks of host memory.
+//! L2 slice for a protocol with clients and homes: it serves requests at block granularity, for host memory.
 //!
-//! On a GPU a slice is a client: its part of the L2 above a stack of DRAM, with a directory of the stack's blocks (UMH's SMD).
-//! On the host it is a client too, the last-level cache above host memory, and the home of blocks (UMH's HMD). What a block
-//! is to either the protocol keeps, in a slot for each; rules of values are all there.
+//! On a GPU a slice is a client: its share of the L2 above a DRAM stack, with a directory for the stack's blocks
+//! (UMH's SMD). On the host it is a client as well, the last-level cache above host memory, and also the home for its
+//! blocks (UMH's HMD). The protocol keeps each block's state in a slot per node; all rules for values live in the
+//! protocol.
 //!
-//! - `geometry`: which line is of which block. `bytes`: some bytes of a block. `post`: what slices tell each other, on its way.
-//! - `client`: requests from their arrival to their answer, and what a home asks. `turn`: the order in which they run. `room`:
-//!   what must go for others.
-//!   `merge`: what releases and launches ask. `home`: the directory beside host memory.
+//! - `geometry`: mapping between lines and blocks. `bytes`: byte sets and contents. `post`: messages in flight between
+//!   slices.
+//! - `client`: requests from arrival to reply, and requests from the home. `turn`: the order in which requests run.
+//!   `room`: frame allocation and eviction.
+//! - `merge`: merges for releases and launches. `home`: the directory beside host memory.
 //!
-//! Times: a request occupies the slice's port and takes its access time; one that finds its bytes in the stack alone looks
-//! them up there (`stack.lookup_latency`) and reads them from DRAM. A block is usable when it is whole here. What a home asks
-//! of a client looks up every line of the block in the L2, beside its accesses. Not modelled: limits of the queues between
-//! slices, energy of directories.
+//! Timing: a request occupies the slice's port and takes its access latency. If its bytes are only in the stack, the
+//! request pays a directory lookup (`stack.lookup_latency`) and a DRAM read. A block is usable after it has arrived
+//! completely. A home's request probes every line of the block in the L2, in parallel with regular accesses. Not
+//! modelled: queue capacity between slices, and directory energy.
 
 mod bytes;
 mod client;
@@ -49,7 +51,7 @@ use tombolo_protocol::plan::{Phase, Sync};
 use tombolo_protocol::{Action, Protocol, Refusal};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps};
 
-/// A protocol of clients and homes, with slices that answer for blocks.
+/// Protocol adapter for clients and homes, served by slices at block granularity.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocks<N>(pub N);
 
@@ -72,7 +74,7 @@ impl<N: Nodes> Protocol for Blocks<N> {
     }
 }
 
-/// What slices tell each other of a block, and the flags that its bytes show.
+/// Block message between slices, and the flags visible in its bytes.
 #[derive(Clone, Debug)]
 pub struct Envelope<M> {
     message: M,
@@ -90,11 +92,11 @@ impl<N: Nodes, D: Contents> Below<D> for Blocks<N> {
     }
 }
 
-/// A block, or a part of one that is spread over slices: its number in the address space.
+/// Block number in the address space. If blocks are split over slices, the number of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Block(u64);
 
-/// A step that must not be refused: a host asks before whether anything is under way.
+/// Checks that a protocol step was accepted. The caller must first ensure that no transaction is in flight.
 fn taken(step: Result<(), Refusal>, node: Node, block: Block) {
     match step {
         Ok(()) => {}
@@ -103,23 +105,23 @@ fn taken(step: Result<(), Refusal>, node: Node, block: Block) {
     }
 }
 
-/// A slice that answers for blocks.
+/// L2 slice that serves requests at block granularity.
 pub struct BlockSlice<N: Nodes, D: Contents> {
     id: ComponentId,
     geometry: Geometry,
     client: Client<N, D>,
-    /// On the host.
+    /// Home directory; present on the host only.
     home: Option<Home<N, D>>,
     post: Post<Envelope<MessageOf<N, D>>>,
-    /// Letters sent.
+    /// Number of letters sent.
     sent: u32,
-    /// When the latest of what it has told itself is heard.
+    /// Latest arrival time among messages to this slice itself.
     heard: Ps,
     stats: BlockStats,
 }
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
-    /// Tells another node of a block what a step asked for, as it departs.
+    /// Sends a message that a protocol step produced to another node, at its departure time.
     fn tell(
         &mut self,
         to: Node,
@@ -152,7 +154,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// Grains of lines and bytes of masks that a message carries.
+    /// Returns the payload of a message: grains of line data, and mask bytes.
     fn weigh(&self, message: &MessageOf<N, D>, here: &SliceContext<'_, '_, Blocks<N>, D>) -> (u32, u16) {
         match N::carries(message) {
             Carried::Nothing => (0, 0),
@@ -164,7 +166,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// The flags that lines of a block show here.
+    /// Returns the flags visible in a block's lines at this slice.
     fn flags(&self, block: Block, here: &SliceContext<'_, '_, Blocks<N>, D>) -> Vec<Shown> {
         let flags = here.flags();
         if flags.is_empty() {
@@ -174,7 +176,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         lines.flat_map(|line| flags.shown(line)).collect()
     }
 
-    /// What another slice, or this one, says of a block has come.
+    /// Handles a block message from another slice, or from this slice itself.
     fn told(
         &mut self,
         source: ModuleId,
@@ -242,7 +244,7 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
     }
 
     fn has_queued(&self) -> bool {
-        // None waits for what comes back to the controller.
+        // The controller never waits for a reply that depends on queued requests.
         false
     }
 
@@ -255,7 +257,7 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
     }
 
     fn act(&mut self, _: Action, _: Option<&LineSet>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) -> Ps {
-        // Caches are coherent but for what a merge brings together: nothing is dropped, and nothing posted is under way.
+        // Caches are coherent except for unmerged bytes: nothing is invalidated, and no posted store is in flight.
         here.out.now()
     }
 

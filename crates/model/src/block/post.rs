@@ -1,20 +1,20 @@
-//! What slices tell each other of blocks, while it is on its way. A packet on the links carries its weight and the name of a
-//! letter here: what a block holds is too much for an event.
+//! Block messages in flight between slices. A packet on the links carries only its size and the name of a letter
+//! stored here, because a block's contents are too large for an event.
 
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use tombolo_types::ComponentId;
 
-/// The name of a letter: its sender, and which of that sender's it is.
+/// Letter name: the sender, and a sequence number from this sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Letter {
-    /// Who has sent it.
+    /// Component that sent the letter.
     pub from: ComponentId,
-    /// Its number, modulo 2^32.
+    /// Sequence number, modulo 2^32.
     pub number: u32,
 }
 
-/// All letters on their way. Names alone find them, so partitions that run side by side change nothing.
+/// Store for all letters in flight. Letters are found by name only, so concurrent partitions cannot affect the result.
 #[derive(Debug)]
 pub struct Post<M>(Arc<Mutex<FxHashMap<Letter, M>>>);
 
@@ -31,16 +31,16 @@ impl<M> Clone for Post<M> {
 }
 
 impl<M> Post<M> {
-    /// Sends a letter.
+    /// Stores a letter under its name until the packet arrives.
     pub fn send(&self, letter: Letter, message: M) {
         let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(letter, message);
         debug_assert!(before.is_none(), "{letter:?} was on its way");
     }
 
-    /// Takes a letter that has come.
+    /// Removes and returns an arrived letter.
     ///
     /// # Panics
-    /// Where nobody has sent it.
+    /// If no such letter was sent.
     pub fn take(&self, letter: Letter) -> M {
         let message = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&letter);
         message.unwrap_or_else(|| panic!("{letter:?} came, and nobody had sent it"))

@@ -1,5 +1,7 @@
-//! Places of blocks in the memory below a client. A block that needs one has another leave that was used longest ago and has
-//! nothing under way; what that sends back is on its way while the place is already another's.
+//! Frame allocation for blocks in the memory below a client.
+//!
+//! A block without a frame evicts the least recently used block in its set that has no transaction in flight. The
+//! frame is reused immediately, while the victim's write-back is still in flight.
 
 use super::did::Did;
 use super::{Block, BlockSlice, Blocks, Geometry};
@@ -10,21 +12,21 @@ use crate::watch::Contents;
 use rustc_hash::FxHashMap;
 use tombolo_protocol::nodes::{Event, Nodes};
 
-/// Whether a block has a place.
+/// Result of a frame allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Placed {
-    /// It has.
+    /// The block has a frame.
     Here,
-    /// Every block of its set has something under way.
+    /// Every block in the given set has a transaction in flight or parked requests.
     Crowded(u64),
 }
 
-/// Which blocks have places: sets of so many ways, the least recently used first to go. Only sets in use are kept.
+/// Set-associative frame directory with `ways` ways per set and LRU replacement. Only sets in use are stored.
 #[derive(Debug)]
 pub(super) struct Places {
     sets: u64,
     ways: usize,
-    /// Slices that blocks are spread over, and the binary logarithm of neighbouring blocks of one.
+    /// Number of slices over which blocks are interleaved, and the binary logarithm of consecutive blocks per slice.
     slices: u64,
     together: u32,
     used: FxHashMap<u64, Vec<(Block, u64)>>,
@@ -40,7 +42,7 @@ impl Places {
             (true, Some(llc)) => (u64::from(llc.directory_blocks), llc.ways),
             (true, None) | (false, _) => (stack.capacity(machine.dram.bytes) / stack.block_bytes, stack.ways),
         };
-        // What is spread has as many entries as parts, for as many bytes.
+        // A split block has one entry per part, for the same number of bytes.
         let blocks = blocks * geometry.parts();
         let together = (stack.interleave() / stack.block_bytes).max(1).trailing_zeros();
         Places {
@@ -53,13 +55,13 @@ impl Places {
         }
     }
 
-    /// The set of a block: blocks of a slice, counted one after the other, modulo the sets.
+    /// Returns a block's set: the slice's blocks, numbered consecutively, modulo the number of sets.
     pub(super) fn set(&self, block: Block) -> u64 {
         let group = (block.0 >> self.together) / self.slices;
         (group << self.together | block.0 & ((1 << self.together) - 1)) % self.sets
     }
 
-    /// Whether a block has a place, which it then uses.
+    /// True if a block has a frame. Marks the frame as most recently used.
     fn touch(&mut self, set: u64, block: Block) -> bool {
         self.clock += 1;
         let found = self.used.get_mut(&set).and_then(|ways| ways.iter_mut().find(|(there, _)| *there == block));
@@ -89,7 +91,7 @@ impl Places {
         self.used.get(&set).is_some_and(|ways| ways.len() >= self.ways)
     }
 
-    /// The blocks of a set, the one used longest ago first.
+    /// Returns a set's blocks in LRU order, least recently used first.
     fn oldest_first(&self, set: u64) -> Vec<Block> {
         let mut ways = self.used.get(&set).cloned().unwrap_or_default();
         ways.sort_unstable_by_key(|(_, used)| *used);
@@ -98,7 +100,7 @@ impl Places {
 }
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
-    /// Gives a block a place, or tells why it has none.
+    /// Allocates a frame for a block, evicting another block if necessary, or reports that the set is crowded.
     pub(super) fn place(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) -> Placed {
         let set = self.client.places.set(block);
         if self.client.places.touch(set, block) {
@@ -130,7 +132,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         self.forget_if_gone(block, here);
     }
 
-    /// A client that has nothing of a block, and waits for nothing, forgets it. Those that waited for a place run.
+    /// Drops the client's state for a block without contents and without waiting requests, then retries requests that
+    /// wait for a frame in its set.
     pub(super) fn forget_if_gone(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let Some(cell) = self.client.blocks.get(&block) else { return };
         if N::is_busy(&cell.slot) {

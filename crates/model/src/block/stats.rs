@@ -1,38 +1,38 @@
-//! What happened to blocks at a slice.
+//! Block statistics for a slice.
 
 use tombolo_protocol::nodes::Class;
 
-/// Counters of one slice's blocks.
+/// Block counters for a single slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockStats {
-    /// Times that a client asked for a block, or to have it alone.
+    /// Requests from a client to the home, for a block or for exclusive ownership.
     pub asked: u64,
-    /// Blocks that came and were written to a stack.
+    /// Blocks received and written to a stack.
     pub filled: u64,
-    /// Lines of blocks in stacks that were used there, once for each time that the block came.
+    /// Lines accessed during their block's residency in a stack, counted once per residency.
     pub used_lines: u64,
-    /// Blocks that had to go for others.
+    /// Blocks evicted to free a frame.
     pub evicted: u64,
-    /// Requests whose set had no block that could go.
+    /// Requests whose set had no evictable block.
     pub crowded: u64,
-    /// Blocks that a release or a launch had merged.
+    /// Blocks merged for a release or a launch.
     pub merged: u64,
-    /// Requests that waited at a home for the transaction before them.
+    /// Requests delayed at a home until an earlier transaction ended.
     pub home_waits: u64,
-    /// Blocks that a GPU asked for, on the host.
+    /// Blocks requested by a GPU, counted on the host.
     pub wanted: u64,
-    /// GPUs that asked for a block, summed over these.
+    /// Requesting GPUs per block, summed over `wanted` blocks.
     pub wanting: u64,
     /// Messages without data.
     empty: u64,
-    /// Messages between modules without data, and bytes of data in the others.
+    /// Inter-module traffic: number of messages without data, and data bytes in messages with data.
     between: (u64, u64),
-    /// By [`Class`]: messages, and bytes of data in them.
+    /// Number of messages and data bytes, indexed by [`Class`].
     classes: [(u64, u64); 4],
 }
 
 impl BlockStats {
-    /// Counts a message and the data in it, and whether it leaves its module.
+    /// Counts a message and its data bytes. `leaves`: true if the message leaves its module.
     pub(super) fn count(&mut self, class: Class, data: u64, leaves: bool) {
         let (messages, bytes) = &mut self.classes[class as usize];
         *messages += 1;
@@ -42,22 +42,22 @@ impl BlockStats {
         self.between.1 += if leaves { data } else { 0 };
     }
 
-    /// Messages without data.
+    /// Number of messages without data.
     pub fn empty(&self) -> u64 {
         self.empty
     }
 
-    /// Messages between modules without data, and bytes of data in the others.
+    /// Inter-module traffic: number of messages without data, and data bytes in messages with data.
     pub fn between(&self) -> (u64, u64) {
         self.between
     }
 
-    /// Messages of a class, and bytes of data in them.
+    /// Number of messages in a class, and their data bytes.
     pub fn class(&self, class: Class) -> (u64, u64) {
         self.classes[class as usize]
     }
 
-    /// Adds another slice's.
+    /// Adds the counters from another slice.
     pub fn merge(&mut self, other: &BlockStats) {
         self.asked += other.asked;
         self.filled += other.filled;

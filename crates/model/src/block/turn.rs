@@ -1,5 +1,5 @@
-//! Requests of a client in their turn, as [`tombolo_protocol::host`] sees them: those that run, that wait for a transaction
-//! of their block, and that lack a miss register or a place for it.
+//! Request scheduling at a client, implemented on [`tombolo_protocol::host`]: requests run, wait for a transaction on
+//! their block, or queue for an MSHR or a frame.
 
 use super::room::Placed;
 use super::{Block, BlockSlice, Blocks};
@@ -12,16 +12,16 @@ use tombolo_protocol::host::{self, Arrival, Backlog, Backlogged, Resuming, Taken
 use tombolo_protocol::nodes::Nodes;
 use tombolo_types::ModuleId;
 
-/// A resource that a request lacks.
+/// Resource that a request needs before it can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lack {
-    /// A miss register.
+    /// An MSHR.
     Register,
-    /// A place in this set, whose blocks all have something under way.
+    /// A frame in this set: every block in it has a transaction in flight or parked requests.
     Place(u64),
 }
 
-/// A slice, and the context of the event at hand.
+/// Slice together with the current event's context.
 struct AtClient<'s, 'a, 'o, N: Nodes, D: Contents> {
     slice: &'s mut BlockSlice<N, D>,
     context: &'s mut SliceContext<'a, 'o, Blocks<N>, D>,
@@ -47,12 +47,12 @@ impl<N: Nodes, D: Contents> Backlogged for AtClient<'_, '_, '_, N, D> {
     }
 }
 
-/// A request that arrives, or runs again.
+/// Request that arrives at the client, or is retried after a wait.
 struct Arriving<'s, 'a, 'o, N: Nodes, D: Contents> {
     at: AtClient<'s, 'a, 'o, N, D>,
     block: Block,
     body: &'s LineRequest<D>,
-    /// The module that one that runs again has waited for.
+    /// On a retry: the module that caused the wait.
     by: Option<ModuleId>,
 }
 
@@ -63,7 +63,7 @@ impl<N: Nodes, D: Contents> Arrival for Arriving<'_, '_, '_, N, D> {
         matches!(self.body.request, coherence::Request::Read { .. })
     }
 
-    // A client's stores go nowhere: none needs a credit.
+    // Client stores are not forwarded, so they need no credit.
     fn follows_waiting(&self) -> bool {
         false
     }
@@ -73,7 +73,7 @@ impl<N: Nodes, D: Contents> Arrival for Arriving<'_, '_, '_, N, D> {
     }
 
     fn has_parked(&self) -> bool {
-        // Those that are parked while one runs again came after it.
+        // During a retry, parked requests are younger than the current request.
         self.by.is_none() && self.at.slice.client.blocks.get(&self.block).is_some_and(|cell| !cell.parked.is_empty())
     }
 
@@ -99,15 +99,15 @@ impl<N: Nodes, D: Contents> Arrival for Arriving<'_, '_, '_, N, D> {
     }
 }
 
-/// A block with nothing under way, whose parked requests run again.
+/// Block without a transaction in flight, whose parked requests are retried.
 struct Idle<'s, 'a, 'o, N: Nodes, D: Contents> {
     at: AtClient<'s, 'a, 'o, N, D>,
     block: Block,
-    /// The module that they have waited for.
+    /// Module that caused the wait.
     by: ModuleId,
-    /// What the first that could not run lacks.
+    /// Resource missing for the first request that could not run.
     lack: Option<Lack>,
-    /// Requests that lack a register.
+    /// Requests that could not run for lack of an MSHR, to be queued after the retry.
     queue: &'s mut VecDeque<LineRequest<D>>,
 }
 
@@ -115,10 +115,11 @@ impl<N: Nodes, D: Contents> Resuming for Idle<'_, '_, '_, N, D> {
     type Held = ();
     type Item = LineRequest<D>;
 
-    // A merge waits until the block's requests have run.
+    // A merge waits until the block's parked requests have run.
     fn flush(&mut self, (): &mut ()) {}
 
-    /// The first of the block; behind one that has started a transaction the others stay as they are.
+    /// Oldest parked request; none if an earlier retry has started a transaction, so that younger requests stay
+    /// parked.
     fn next_parked(&mut self, (): &mut ()) -> Option<LineRequest<D>> {
         let cell = self.at.slice.client.cell(self.block);
         if N::is_busy(&cell.slot) { None } else { cell.parked.pop_front() }
@@ -152,19 +153,19 @@ impl<N: Nodes, D: Contents> Resuming for Idle<'_, '_, '_, N, D> {
 }
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
-    /// A request of this module's SMs, or of the host's core, arrives.
+    /// Accepts a request from this module's SMs, or from the host's core.
     pub(super) fn offer(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         if host::offer(&mut AtClient { slice: self, context: here }, body) {
             here.shared.stats.queued += 1;
         }
     }
 
-    /// Requests that lacked a miss register run.
+    /// Retries the queued requests, in order, while an MSHR is free.
     pub(super) fn serve(&mut self, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         host::serve(&mut AtClient { slice: self, context: here });
     }
 
-    /// Runs a request, or has it wait for its block. `by`: the module that one that runs again has waited for.
+    /// Runs a request, or parks it at its block. `by`: on a retry, the module that caused the wait.
     fn take(
         &mut self,
         block: Block,
@@ -180,7 +181,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// Requests of a block, all that wait for it, wait for a place.
+    /// Parks all waiting requests for a block until a frame in `set` is free.
     fn await_place(&mut self, block: Block, set: u64, requests: VecDeque<LineRequest<D>>) {
         let cell = self.client.cell(block);
         cell.parked.extend(requests);
@@ -188,7 +189,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         self.client.crowded.entry(set).or_default().push_back(block);
     }
 
-    /// The parked requests of a block that is not busy run again. Of those of a block that waits for a place none does.
+    /// Retries the parked requests of an idle block. Requests of a block that waits for a frame stay parked.
     pub(super) fn resume(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         if !self.client.cell(block).is_crowded_out {
             let mut queue = VecDeque::new();
@@ -197,7 +198,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// A place of a set may have come free: blocks that wait for one try again, in their order.
+    /// Retries blocks that wait for a frame in `set`, in arrival order, after a frame may have become free.
     pub(super) fn resume_crowded(&mut self, set: u64, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let Some(crowded) = self.client.crowded.remove(&set) else { return };
         let mut queue = VecDeque::new();

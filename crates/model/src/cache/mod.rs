@@ -1,7 +1,7 @@
-//! A set-associative tag array: lookup, insertion, eviction, bulk invalidation by class.
+//! Set-associative tag array: lookup, insertion, eviction, and bulk invalidation by class.
 //!
 //! Modelled: tags, replacement, way partitions, pinned lines. Not modelled here: time, data, misses (see
-//! [`crate::mshr`]), what a state means. The state of a line is whatever the owner stores.
+//! [`crate::mshr`]), and the meaning of a line's state, which is defined by the owner.
 
 mod set;
 
@@ -11,105 +11,106 @@ use std::cell::Cell;
 use tombolo_engine::{HOST_LINE, prefetch};
 use tombolo_types::Line;
 
-/// Most ways of a set.
+/// Maximum associativity.
 pub const MAX_WAYS: u32 = 32;
 
-/// Ways of a set by bit: which of them an insertion may use.
+/// Way masks for an insertion: bit `i` stands for way `i` in the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ways {
-    /// Those whose line may go.
+    /// Ways whose line may be evicted.
     pub victims: u32,
-    /// Those that may be filled while they are empty.
+    /// Ways that may be filled while empty.
     pub empty: u32,
 }
 
 impl Ways {
-    /// Every way there is.
+    /// Mask that allows every way.
     pub const ALL: Ways = Ways { victims: u32::MAX, empty: u32::MAX };
 
-    /// These alone: the others are another cache.
+    /// Restricts victims and empty ways to `ways`, so that the remaining ways act as a separate cache.
     pub fn only(ways: u32) -> Ways {
         Ways { victims: ways, empty: ways }
     }
 
-    /// Victims from these alone; an empty way has no victim and takes any line.
+    /// Restricts victims to `ways`, but allows any empty way.
     pub fn replacing(ways: u32) -> Ways {
         Ways { victims: ways, empty: u32::MAX }
     }
 }
 
-/// Which lines a bulk invalidation drops together: the owner's meaning, 0 to 3.
+/// Class for bulk invalidation: all lines in a class are dropped together. The owner defines each class, 0 to 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct BulkClass(u8);
 
 impl BulkClass {
-    /// How many there are.
+    /// Number of classes.
     pub const COUNT: usize = 4;
 
-    /// Class `id`. Panics unless 0 to 3.
+    /// Creates class `id`. Panics unless the number is between 0 and 3.
     pub const fn new(id: u8) -> BulkClass {
         assert!(id < 4, "a cache has four classes");
         BulkClass(id)
     }
 
-    /// Its number, 0 to 3.
+    /// Class number, 0 to 3.
     pub const fn id(self) -> u8 {
         self.0
     }
 }
 
-/// What goes when a set is full.
+/// Replacement policy for a full set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Replacement {
-    /// The line not looked up for longest.
+    /// Evicts the least recently used line.
     #[default]
     LeastRecentlyUsed,
-    /// The line inserted first, whatever was looked up since.
+    /// Evicts the line inserted first, regardless of later lookups.
     FirstIn,
 }
 
-/// How a line chooses its set.
+/// Hash function from a line number to its set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Index {
-    /// By its number modulo the sets, turned by a hash of the quotient.
+    /// Line number modulo the set count, rotated by a hash over the quotient.
     #[default]
     Hashed,
-    /// As [`Index::Hashed`], by a hash that is independent of the slice, for lines of some slices alone.
+    /// Like [`Index::Hashed`], with a hash that is independent of the slice hash, for caches that hold some slices'
+    /// lines only.
     HashedWithinSlices,
-    /// By its number modulo the sets: the low bits, for a power of two.
+    /// Line number modulo the set count: the low bits if the count is a power of two.
     LowBits,
 }
 
-/// Shape of a tag array.
+/// Shape and policies of a tag array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheConfig {
-    /// Sets: any number from 1, power of two or not (see [`SetIndex`] for which line goes where).
+    /// Number of sets: any positive number, not necessarily a power of two (see [`SetIndex`] for the mapping).
     pub sets: u32,
-    /// Ways of a set, 1 to [`MAX_WAYS`].
+    /// Associativity, 1 to [`MAX_WAYS`].
     pub ways: u32,
-    /// Which line goes when a set is full.
+    /// Replacement policy for a full set.
     pub replacement: Replacement,
-    /// How a line chooses its set.
+    /// Hash function from a line number to its set.
     pub index: Index,
 }
 
-/// A line that an insertion pushed out.
+/// Line evicted by an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim<S> {
-    /// The line.
+    /// Evicted line.
     pub line: Line,
-    /// Its class.
+    /// Class under which the line was stored.
     pub class: BulkClass,
-    /// Its state when it went.
+    /// State at the time of eviction.
     pub state: S,
 }
 
 /// Outcome of an insertion.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Inserted<'a, S> {
-    /// State of the line now in the array.
+    /// State of the inserted line.
     pub state: &'a mut S,
-    /// The valid line that had to go, if one had to.
+    /// Valid line that was evicted, if any.
     pub victim: Option<Victim<S>>,
 }
 
@@ -119,48 +120,49 @@ struct Slot<S> {
     state: S,
 }
 
-/// Slots left empty at most: an allocation begins at a multiple of 8 bytes, and 8 slots on at another place within a cache
-/// line of the host, or at the same always.
+/// Maximum number of unused slots at the start. An allocation is aligned to 8 bytes, and skipping 8 slots either
+/// covers every alignment within a host cache line, or never changes it.
 const SPARE_SLOTS: usize = 8;
 
-/// Where a line is.
+/// Location of a line.
 #[derive(Clone, Copy)]
 struct Place {
     set: usize,
     way: u32,
 }
 
-/// A tag array of `sets` × `ways` lines, each with a state of type `S`.
+/// Tag array with `sets` × `ways` lines, each with a state of type `S`.
 ///
-/// A lookup reads one host cache line of hashes and ages, and on a hit one more with the line and its state.
-/// A bulk invalidation only counts; a set forgets the dropped lines when it is next touched.
+/// A lookup reads a single host cache line with hashes and ages, and on a hit another with the line and its state. A
+/// bulk invalidation only increments a counter; each set drops the invalidated lines at its next access.
 #[derive(Clone)]
 pub struct Cache<S> {
     index: SetIndex,
     ways: u32,
     touches: bool,
-    /// Binary logarithm of groups in a set: 0, 1 or 2.
+    /// Binary logarithm of the groups per set: 0, 1 or 2.
     group_shift: u32,
-    /// Set-major.
+    /// Tags, in set-major order.
     groups: Vec<Groups>,
-    /// Shares of 2^`share_shift` ways, each set-major, and as many of them as a line has been stored in: most sets of a
-    /// large array hold few lines, and those take the first ways. See [`Cache::slot`].
+    /// Lines and states, divided into shares with 2^`share_shift` ways each, and set-major within a share. Shares are
+    /// allocated when a line is first stored in their ways: most sets in a large array hold few lines, and use their
+    /// first ways. See [`Cache::slot`].
     slots: Vec<Slot<S>>,
-    /// Slots left empty so that the first set begins with a cache line of the host.
+    /// Number of unused slots at the start, which align the first set to a host cache line.
     first_slot: usize,
-    /// Binary logarithm of the ways of a set that lie together: those that fill a cache line of the host.
+    /// Binary logarithm of the adjacent ways per set: as many as fit in a host cache line.
     share_shift: u32,
-    /// Bulk invalidations so far.
+    /// Number of bulk invalidations so far.
     sweeps: u32,
-    /// The number of the latest bulk invalidation of each class, 0 before the first.
+    /// Number of the latest bulk invalidation per class, 0 before the first.
     swept: [u32; BulkClass::COUNT],
-    /// By set: bulk invalidations that it has taken into account.
+    /// Number of bulk invalidations already applied, per set.
     seen: Vec<u32>,
-    /// One event looks its line up several times.
+    /// Cached result of the last search, because a single event looks its line up several times.
     last: Cell<Found>,
 }
 
-/// What the last search found. What changes a set keeps it true.
+/// Result of the last search. Kept consistent by every operation that changes a set.
 #[derive(Clone, Copy)]
 struct Found {
     line: Line,
@@ -168,10 +170,10 @@ struct Found {
     way: Option<u32>,
 }
 
-/// No line has this number.
+/// Empty search result: no line has this number.
 const NOTHING: Found = Found { line: Line(u64::MAX), set: 0, way: None };
 
-/// Calls a function of [`set`] on set `$set` of `$cache`, as the array of groups that it is.
+/// Calls a function from [`set`] on set `$set` in `$cache`, viewed as its array of groups.
 macro_rules! in_set {
     ($cache:ident, $set:expr, $function:ident($($argument:expr),*)) => {{
         let first = $set << $cache.group_shift;
@@ -194,7 +196,7 @@ macro_rules! in_set {
 }
 
 impl<S: Copy + Default> Cache<S> {
-    /// An empty array. Panics on a shape outside what [`CacheConfig`] allows.
+    /// Creates an empty array. Panics on a shape outside the limits in [`CacheConfig`].
     pub fn new(config: CacheConfig) -> Cache<S> {
         assert!((1..=MAX_WAYS).contains(&config.ways), "{} ways: 1 to {MAX_WAYS} are possible", config.ways);
         let index = match config.index {
@@ -219,7 +221,7 @@ impl<S: Copy + Default> Cache<S> {
             seen: vec![0; sets],
             last: Cell::new(NOTHING),
         };
-        // Ages of a set are always a permutation of 0..ways; bytes beyond the ways are never looked at.
+        // Ages in a set always form a permutation of 0..ways; bytes beyond the ways are never read.
         for set in 0..sets {
             for way in 0..config.ways {
                 let (group, shift) = cache.way_mut(Place { set, way });
@@ -229,12 +231,12 @@ impl<S: Copy + Default> Cache<S> {
         cache
     }
 
-    /// Lines it can hold.
+    /// Capacity in lines.
     pub fn capacity(&self) -> u64 {
         u64::from(self.index.sets()) * u64::from(self.ways)
     }
 
-    /// Starts to load what a lookup of `line` will read first into the host's caches.
+    /// Prefetches the data that a lookup for `line` reads first into the host's caches.
     #[inline]
     pub fn prefetch(&self, line: Line) {
         self.prefetch_set(self.index.index(line.0));
@@ -248,7 +250,7 @@ impl<S: Copy + Default> Cache<S> {
         }
     }
 
-    /// Starts to load the slot of `line`, or the one that it would take.
+    /// Prefetches the slot that holds `line`, or the slot it would be inserted into.
     #[inline]
     pub fn prefetch_slot(&self, line: Line) {
         let set = self.index.index(line.0);
@@ -259,7 +261,7 @@ impl<S: Copy + Default> Cache<S> {
         }
     }
 
-    /// Starts to load the slot of a way, where it has one.
+    /// Prefetches a way's slot, if allocated.
     #[inline]
     fn prefetch_place(&self, place: Place) {
         if let Some(slot) = self.slots.get(self.slot(place)) {
@@ -267,8 +269,8 @@ impl<S: Copy + Default> Cache<S> {
         }
     }
 
-    /// Starts to load what a fill of `line` that is not held will change into the host's caches: its set, and its slot
-    /// where those of a set lie together.
+    /// Prefetches the data that a fill for an absent `line` will change into the host's caches: its set, and its slot
+    /// if the set's slots are adjacent.
     #[inline]
     pub fn prefetch_fill(&self, line: Line) {
         let set = self.index.index(line.0);
@@ -278,14 +280,14 @@ impl<S: Copy + Default> Cache<S> {
         }
     }
 
-    /// Whether all slots of a set share a cache line of the host.
+    /// True if all slots in a set share a host cache line.
     #[inline]
     fn slots_lie_together(&self) -> bool {
         self.ways <= 1 << self.share_shift && size_of::<Slot<S>>() <= HOST_LINE
     }
 
-    /// Starts to load what a lookup of `line` will read into the host's caches: its set, and its slot where it is held.
-    /// Returns whether it may be.
+    /// Prefetches the data that a lookup for `line` will read into the host's caches: its set, and its slot if
+    /// present. Returns true if the line may be present.
     #[inline]
     pub fn prefetch_held(&self, line: Line) -> bool {
         let set = self.index.index(line.0);
@@ -301,7 +303,7 @@ impl<S: Copy + Default> Cache<S> {
         equal != 0
     }
 
-    /// The state of `line`, which becomes the newest of its set.
+    /// Returns the state of `line` and marks the line as most recently used.
     #[inline]
     pub fn lookup(&mut self, line: Line) -> Option<&mut S> {
         let set = self.set_of(line);
@@ -313,26 +315,26 @@ impl<S: Copy + Default> Cache<S> {
         Some(self.state_mut(place))
     }
 
-    /// The state of `line`; the replacement order stays.
+    /// Returns the state of `line` without a change to the replacement order.
     #[inline]
     pub fn peek(&self, line: Line) -> Option<&S> {
         self.find_fresh(line).map(|place| &self.slots[self.slot(place)].state)
     }
 
-    /// The state of `line`, to change; the replacement order stays.
+    /// Returns the mutable state of `line` without a change to the replacement order.
     #[inline]
     pub fn peek_mut(&mut self, line: Line) -> Option<&mut S> {
         self.find_fresh(line).map(|place| self.state_mut(place))
     }
 
-    /// The class that `line` is stored under.
+    /// Returns the class under which `line` is stored.
     pub fn class_of(&self, line: Line) -> Option<BulkClass> {
         self.find_fresh(line).map(|place| self.class(place))
     }
 
-    /// Stores `line`, as the newest of its set, in an empty one of `ways` or else in place of the oldest of
-    /// them that is not pinned. A line that is there already stays in its way and takes the new class and
-    /// state. `None`, and nothing changes, where every way of `ways` is pinned.
+    /// Inserts `line` as most recently used, into an empty way from `ways`, or else in place of the oldest line there
+    /// that is not pinned. A line already present keeps its way and receives the new class and state. Returns `None`
+    /// without any change if every way in `ways` is pinned.
     #[inline]
     pub fn insert(&mut self, line: Line, class: BulkClass, state: S, ways: Ways) -> Option<Inserted<'_, S>> {
         let (slot, held) = self.place(line, class, ways)?;
@@ -342,7 +344,7 @@ impl<S: Copy + Default> Cache<S> {
         Some(Inserted { state: &mut self.slots[slot].state, victim })
     }
 
-    /// Does what [`Cache::insert`] does for a caller that does not ask what had to go. Returns whether there was a way.
+    /// Like [`Cache::insert`], for callers without interest in the victim. Returns true if a way was available.
     #[inline]
     pub fn store(&mut self, line: Line, class: BulkClass, state: S, ways: Ways) -> bool {
         let Some((slot, _)) = self.place(line, class, ways) else { return false };
@@ -350,8 +352,8 @@ impl<S: Copy + Default> Cache<S> {
         true
     }
 
-    /// Gives `line` a way, the one that it is in or another; returns its slot, and the class of another line that has to
-    /// go.
+    /// Allocates a way for `line`, either its present way or a new way. Returns its slot, and the class of the evicted
+    /// line, if any.
     #[inline]
     fn place(&mut self, line: Line, class: BulkClass, ways: Ways) -> Option<(usize, Option<BulkClass>)> {
         let set = self.set_of(line);
@@ -374,7 +376,7 @@ impl<S: Copy + Default> Cache<S> {
         Some((slot, held))
     }
 
-    /// Adds slots up to the share of a way.
+    /// Allocates slots up to and including a way's share.
     #[cold]
     #[inline(never)]
     fn add_slots(&mut self, way: u32) {
@@ -389,15 +391,15 @@ impl<S: Copy + Default> Cache<S> {
         (self.slots, self.first_slot) = (slots, first_slot);
     }
 
-    /// Drops `line` and returns its state.
+    /// Removes `line` and returns its state.
     #[inline]
     pub fn remove(&mut self, line: Line) -> Option<S> {
         let place = self.find_fresh(line)?;
         self.evict(place).map(|victim| victim.state)
     }
 
-    /// Protects `line` from eviction (not from removal or invalidation), or ends that. Returns whether the
-    /// line is there.
+    /// Protects `line` from eviction (not from removal or invalidation), or ends the protection. Returns true if the
+    /// line is present.
     #[inline]
     pub fn set_pinned(&mut self, line: Line, pinned: bool) -> bool {
         let Some(place) = self.find_fresh(line) else { return false };
@@ -406,7 +408,7 @@ impl<S: Copy + Default> Cache<S> {
         true
     }
 
-    /// Drops every line of `class`, at the cost of a counter. Dropped lines are not reported as victims.
+    /// Invalidates every line in `class` at constant cost. Invalidated lines are not reported as victims.
     pub fn invalidate_class(&mut self, class: BulkClass) {
         if self.sweeps == u32::MAX {
             self.sweep();
@@ -415,7 +417,7 @@ impl<S: Copy + Default> Cache<S> {
         self.swept[class.0 as usize] = self.sweeps;
     }
 
-    /// Visits every valid line, set by set and way by way.
+    /// Visits every valid line, in set-major order.
     pub fn for_each_valid(&mut self, mut visit: impl FnMut(Line, BulkClass, &mut S)) {
         self.retain(|line, class, state| {
             visit(line, class, state);
@@ -423,7 +425,7 @@ impl<S: Copy + Default> Cache<S> {
         });
     }
 
-    /// Visits every valid line, set by set and way by way, and drops those for which `keep` says no.
+    /// Visits every valid line, in set-major order, and drops each line for which `keep` returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(Line, BulkClass, &mut S) -> bool) {
         for set in 0..self.seen.len() {
             self.refresh(set);
@@ -442,13 +444,13 @@ impl<S: Copy + Default> Cache<S> {
         }
     }
 
-    /// How many valid lines it holds; counts them.
+    /// Number of valid lines, computed by a scan.
     pub fn count_valid(&self) -> u64 {
         let places = (0..self.seen.len()).flat_map(|set| (0..self.ways).map(move |way| Place { set, way }));
         places.filter(|&place| !self.is_empty(place) && self.is_fresh(place)).count() as u64
     }
 
-    /// The group of a way and the shift of its byte.
+    /// Group that contains a way, and the bit shift to its byte.
     #[inline]
     fn way(&self, place: Place) -> (&Group, u32) {
         let first = place.set << self.group_shift;
@@ -472,7 +474,7 @@ impl<S: Copy + Default> Cache<S> {
         group.class(shift)
     }
 
-    /// The index of a way's slot.
+    /// Index of a way's slot.
     #[inline]
     fn slot(&self, place: Place) -> usize {
         let (share, within) = (place.way >> self.share_shift, place.way & ((1 << self.share_shift) - 1));
@@ -486,14 +488,14 @@ impl<S: Copy + Default> Cache<S> {
         &mut self.slots[slot].state
     }
 
-    /// The set of `line`.
+    /// Set index for `line`.
     #[inline]
     fn set_of(&self, line: Line) -> usize {
         let last = self.last.get();
         if last.line == line { last.set } else { self.index.index(line.0) }
     }
 
-    /// The way of `set` that holds `line`, dropped in bulk or not.
+    /// Way in `set` that holds `line`, including lines already invalidated in bulk.
     #[inline]
     fn find(&self, set: usize, line: Line) -> Option<Place> {
         let last = self.last.get();
@@ -517,7 +519,7 @@ impl<S: Copy + Default> Cache<S> {
         way
     }
 
-    /// Where `line` is, unless dropped in bulk.
+    /// Location of `line`, unless it was invalidated in bulk.
     #[inline(always)]
     fn find_fresh(&self, line: Line) -> Option<Place> {
         self.find(self.set_of(line), line).filter(|&place| self.is_fresh(place))
@@ -528,7 +530,7 @@ impl<S: Copy + Default> Cache<S> {
         self.sweeps == 0 || self.swept[self.class(place).0 as usize] <= self.seen[place.set]
     }
 
-    /// Makes `set` forget the lines dropped in bulk since it was last touched.
+    /// Drops all lines in `set` invalidated in bulk since its last access.
     #[inline]
     fn refresh(&mut self, set: usize) {
         if self.sweeps != 0 && self.seen[set] != self.sweeps {
@@ -546,7 +548,7 @@ impl<S: Copy + Default> Cache<S> {
         self.last.set(NOTHING);
     }
 
-    /// Refreshes every set and starts counting bulk invalidations anew.
+    /// Applies pending bulk invalidations to every set and restarts their count.
     #[cold]
     fn sweep(&mut self) {
         (0..self.seen.len()).for_each(|set| self.refresh(set));
@@ -555,7 +557,7 @@ impl<S: Copy + Default> Cache<S> {
         self.sweeps = 0;
     }
 
-    /// Makes a way the newest of its set.
+    /// Marks a way as the most recently used in its set.
     #[inline]
     fn touch(&mut self, place: Place) {
         let (group, shift) = self.way(place);
@@ -568,7 +570,7 @@ impl<S: Copy + Default> Cache<S> {
         group.set_age(shift, 0);
     }
 
-    /// Empties a way and returns what it held.
+    /// Clears a way and returns its former line.
     #[inline]
     fn evict(&mut self, place: Place) -> Option<Victim<S>> {
         let slot = self.slot(place);
@@ -583,7 +585,7 @@ impl<S: Copy + Default> Cache<S> {
         Some(Victim { line, class, state })
     }
 
-    /// The way an insertion takes.
+    /// Selects the way for an insertion.
     #[inline]
     fn choose(&self, set: usize, ways: Ways) -> Option<u32> {
         in_set!(self, set, choose(self.ways, ways))

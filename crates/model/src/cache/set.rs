@@ -1,33 +1,33 @@
-//! The packed tags of one set: a byte of hash and a byte of age, class and pin for each way, eight ways to a pair of
-//! words. Everything here works on all ways at once.
+//! Packed tags of a set: a hash byte per way, and a byte with age, class and pin bit per way. Eight ways share a pair
+//! of words, and every operation here works on all ways in parallel.
 
 use super::{BulkClass, MAX_WAYS, Ways};
 use crate::bytes::{HIGH, LOW, equal_bytes, zero_bytes};
 use crate::set_index::scatter;
 use tombolo_types::Line;
 
-/// Eight ways of a set, one byte each.
+/// Eight ways in a set, with a byte each.
 #[derive(Clone, Copy)]
 pub(super) struct Group {
-    /// A hash of the line, never 0; 0 where the way is empty.
+    /// Line hash per way, never 0; 0 marks an empty way.
     prints: u64,
-    /// Pinned (1 bit), class (2), age (5).
+    /// Metadata byte per way: pin bit (1 bit), class (2), age (5).
     meta: u64,
 }
 
-/// Four groups in one host cache line: four, two or one set, so that no set straddles two.
+/// Four groups in a single host cache line. They form four, two or one set, so that no set straddles two host lines.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Groups([Group; 4]);
 
-/// In [`Group::meta`], whether each way is pinned.
+/// Pin bits within [`Group::meta`].
 const PINNED: u64 = HIGH;
-/// In [`Group::meta`], the age of each way: 0 for the newest.
+/// Age fields within [`Group::meta`]: 0 for the most recently used way.
 const AGE: u64 = LOW * 31;
-/// In [`Group::meta`], the class of each way.
+/// Class fields within [`Group::meta`].
 const CLASS_SHIFT: u32 = 5;
 
-/// Which bytes of the words are `byte`: bit `i` for byte `i`, of the first word the lowest.
+/// Bit set of the bytes equal to `byte`: bit `i` for byte `i`, starting with the first word's lowest byte.
 #[inline]
 fn equal<const N: usize>(words: [u64; N], byte: u8) -> u32 {
     let mut found = 0;
@@ -50,7 +50,7 @@ fn fingerprint(line: Line) -> u64 {
 impl Groups {
     pub(super) const EMPTY: Groups = Groups([Group { prints: 0, meta: 0 }; 4]);
 
-    /// The set of `N` groups (1, 2 or 4) that begins with group `first`, a multiple of `N`.
+    /// Returns the set with `N` groups (1, 2 or 4) that starts at group `first`, a multiple of `N`.
     #[inline]
     pub(super) fn set<const N: usize>(&self, first: usize) -> &[Group; N] {
         &self.0.as_chunks::<N>().0[first % 4 / N]
@@ -61,7 +61,7 @@ impl Groups {
         &mut self.0.as_chunks_mut::<N>().0[first % 4 / N]
     }
 
-    /// The group of a way of the set that begins with group `first`, and the shift of the way's byte.
+    /// Returns the group that contains a way, and the bit shift to its byte. The set starts at group `first`.
     #[inline]
     pub(super) fn way(&self, first: usize, way: u32) -> (&Group, u32) {
         (&self.0[(first + way as usize / 8) % 4], way % 8 * 8)
@@ -97,27 +97,28 @@ impl Group {
         self.meta = (self.meta & !(0x80 << shift)) | u64::from(pinned) << (shift + 7);
     }
 
-    /// Empties a way; its age stays.
+    /// Empties a way and keeps its age.
     #[inline]
     pub(super) fn clear(&mut self, shift: u32) {
         self.prints &= !(0xff << shift);
         self.meta &= !(0x80 << shift);
     }
 
-    /// Gives the line of a way another class.
+    /// Changes the class of a way's line.
     #[inline]
     pub(super) fn set_class(&mut self, shift: u32, class: BulkClass) {
         self.meta = (self.meta & !(0x60 << shift)) | u64::from(class.0) << (shift + CLASS_SHIFT);
     }
 }
 
-/// The ways of a set by bit whose hash is that of `line`.
+/// Bit set of the ways whose hash equals the hash for `line`.
 #[inline]
 pub(super) fn alike<const N: usize>(set: &[Group; N], line: Line) -> u32 {
     equal(set.map(|group| group.prints), fingerprint(line) as u8)
 }
 
-/// Makes a way of age `age` the newest: what was newer grows one older. The way's own age is left to the caller.
+/// Ages all ways newer than `age` by one step, so that a way with this age can become the newest. The caller updates
+/// the way's own age.
 #[inline]
 pub(super) fn grow_older<const N: usize>(set: &mut [Group; N], age: u64) {
     for group in set {
@@ -126,7 +127,7 @@ pub(super) fn grow_older<const N: usize>(set: &mut [Group; N], age: u64) {
     }
 }
 
-/// Empties the ways of the classes by bit in `classes`.
+/// Empties all ways in the classes given as the bit set `classes`.
 pub(super) fn clear_classes<const N: usize>(set: &mut [Group; N], classes: u32) {
     for group in set {
         for class in (0..BulkClass::COUNT as u64).filter(|class| classes >> class & 1 != 0) {
@@ -137,8 +138,8 @@ pub(super) fn clear_classes<const N: usize>(set: &mut [Group; N], classes: u32) 
     }
 }
 
-/// The way that an insertion takes: the first empty one whose line might go, else the first empty one, else the oldest
-/// whose line may go and is not pinned. `ways`: how many the set has.
+/// Selects the way for an insertion: the first empty way that also permits eviction, else the first empty way, else
+/// the oldest evictable way without a pin. `ways`: the associativity.
 #[inline(always)]
 pub(super) fn choose<const N: usize>(set: &[Group; N], ways: u32, allowed: Ways) -> Option<u32> {
     let all = u32::MAX >> (MAX_WAYS - ways);
@@ -148,7 +149,7 @@ pub(super) fn choose<const N: usize>(set: &[Group; N], ways: u32, allowed: Ways)
         let own = empty & allowed;
         return Some(if own != 0 { own.trailing_zeros() } else { empty.trailing_zeros() });
     }
-    // A pinned way is no match.
+    // A pinned way never matches.
     let oldest = equal(set.map(|group| group.meta & (AGE | PINNED)), (ways - 1) as u8) & allowed;
     if oldest != 0 {
         return Some(oldest.trailing_zeros());
@@ -158,7 +159,8 @@ pub(super) fn choose<const N: usize>(set: &[Group; N], ways: u32, allowed: Ways)
     (0..ways).filter(free).max_by_key(|&way| of(way).age(way % 8 * 8))
 }
 
-/// Gives `line` the way that [`choose`] says and makes it the newest; returns the way, and the class of what it held.
+/// Stores `line` in the way selected by [`choose`] and marks it as newest. Returns the way, and the class of the
+/// evicted line, if any.
 #[inline]
 pub(super) fn claim<const N: usize>(
     set: &mut [Group; N],

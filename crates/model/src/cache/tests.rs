@@ -37,7 +37,7 @@ fn ways_take_memory_as_lines_come_to_them() {
         put(&mut cache, line, OWN);
         slots(&cache)
     });
-    // Four slots of 16 bytes fill a cache line of the host.
+    // Four slots at 16 bytes fill a host cache line.
     assert_eq!(counts.collect::<Vec<usize>>(), [4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 16, 16, 16, 16]);
     assert!((0..16).all(|line| cache.peek(Line(line)) == Some(&line)), "lines keep their states");
     assert_eq!(put(&mut cache, 16, OWN), Some(0));
@@ -164,7 +164,7 @@ fn lines_of_48_bits_are_told_apart() {
     }
 }
 
-/// What a tag array should do, one step at a time and with nothing packed.
+/// Reference tag array: sequential and without packing.
 struct Naive {
     index: SetIndex,
     sets: Vec<Vec<Option<NaiveLine>>>,
@@ -195,7 +195,7 @@ impl Naive {
         })
     }
 
-    /// Outer `None`: no way could be used; inner: no line had to go.
+    /// Outer `None`: no way was usable; inner `None`: no line was evicted.
     fn insert(&mut self, line: u64, class: BulkClass, state: u64, ways: Ways) -> Option<Option<(u64, u64)>> {
         self.clock += 1;
         let used = self.clock;

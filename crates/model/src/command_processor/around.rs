@@ -1,4 +1,4 @@
-//! What the schedule puts around a command: the driver does it, and the command waits.
+//! Driver operations scheduled before or after a command, and the command's wait for them.
 
 use super::{CommandProcessor, Launch, Stage, Stretch, What, Work, stretch};
 use crate::kernel_slot::KernelSlot;
@@ -6,30 +6,31 @@ use crate::message::{Message, Out};
 use crate::watch::Contents;
 use tombolo_types::{ModuleId, Ps};
 
-/// What a command waited for.
+/// Driver operation that a command waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Awaited {
-    /// Before a kernel: pages that move.
+    /// Before a kernel: page migrations.
     Pages,
     /// Before a kernel: copies from the host.
     FromHost,
-    /// Before the host works, or at the end of the program: copies to the host.
+    /// Before host work, or at the program's end: copies to the host.
     ToHost,
-    /// Behind a kernel: what GPUs send each other, and what the driver reads of them.
+    /// After a kernel: transfers between GPUs, and reads by the driver.
     Behind,
 }
 
-/// When a command waited for what the schedule puts before it or behind it.
+/// Interval in which a command waited for a driver operation scheduled before or after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
-    /// For what.
+    /// Reason for the wait.
     pub awaited: Awaited,
-    /// From when to when.
+    /// Start and end of the wait.
     pub time: Stretch,
 }
 
 impl CommandProcessor {
-    /// A module's part of a kernel has ended: where copies overlap it sends what it is to send behind.
+    /// Handles the end of a module's part in a kernel: if copies overlap with kernels, the driver starts the module's
+    /// transfers.
     pub(super) fn part_ended<D: Contents>(&mut self, slot: KernelSlot, module: ModuleId, out: &mut Out<'_, D>) {
         let What::Launch(launch) = self.slots.get(slot).what else { return };
         let around = self.schedule.around(launch.command).filter(|around| !around.copies.is_empty());
@@ -40,14 +41,15 @@ impl CommandProcessor {
         }
     }
 
-    /// The operations that a command needs have run: has the driver do what the schedule puts before it. Returns whether there
-    /// is nothing.
+    /// Starts the driver operations scheduled before a command, after the command's boundary operations have
+    /// completed. Returns true if nothing is scheduled.
     pub(super) fn before<D: Contents>(&mut self, slot: KernelSlot, out: &mut Out<'_, D>) -> bool {
         let Work { what, started, .. } = *self.slots.get(slot);
         let operated = stretch(started, out.now());
         let command = match what {
             What::Launch(Launch { command, .. }) => {
-                // Its own operations are told of with it, unless the host's copies stand between.
+                // A kernel's boundary operations are reported together with the kernel, unless host copies lie in
+                // between.
                 if self.is_copied_ahead(command) {
                     self.hosted.extend(operated);
                 }
@@ -66,7 +68,7 @@ impl CommandProcessor {
         self.around(slot, command, false, out)
     }
 
-    /// Has the driver do what the schedule puts before or behind a command; returns whether there is nothing.
+    /// Starts the driver operations scheduled before or after a command; returns true if nothing is scheduled.
     pub(super) fn around<D: Contents>(
         &mut self,
         slot: KernelSlot,
@@ -85,13 +87,13 @@ impl CommandProcessor {
         !has
     }
 
-    /// The driver has done it.
+    /// Records the end of a command's driver operations.
     pub(super) fn around_done(&mut self, slot: KernelSlot, now: Ps) {
         let Work { what, stage, around, .. } = *self.slots.get(slot);
         let awaited = match what {
             What::Launch(_) if stage == Stage::Behind => Awaited::Behind,
             What::Launch(Launch { command, .. }) if self.is_copied_ahead(command) => {
-                // The host launches the kernel when its copies are over.
+                // The host launches the kernel after its copies have completed.
                 self.slots.get(slot).started = now;
                 Awaited::FromHost
             }
@@ -101,7 +103,7 @@ impl CommandProcessor {
         self.around.push(Wait { awaited, time: Stretch { start: around, end: now } });
     }
 
-    /// Whether the host copies before a command.
+    /// True if host copies are scheduled before a command.
     fn is_copied_ahead(&self, command: usize) -> bool {
         self.schedule.around(command).is_some_and(|around| !around.ahead.is_empty())
     }

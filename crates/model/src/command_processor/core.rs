@@ -1,4 +1,4 @@
-//! The host's core beside the command processor: what it is told to do, and when it worked.
+//! Host core attached to the command processor: its commands and its busy intervals.
 
 use super::{Beside, CommandProcessor, Stage, Stretch, What, Work};
 use crate::below::Below;
@@ -9,27 +9,27 @@ use crate::watch::Contents;
 use tombolo_protocol::Topology;
 use tombolo_types::{ComponentId, Ps};
 
-/// How far the host program is, where a core runs it.
+/// Progress of the host program on a modelled core.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HostProgram {
-    /// Its core sets arrays up.
+    /// The core initializes arrays.
     Setup {
-        /// The core.
+        /// Host core.
         core: ComponentId,
-        /// Whether it has been told to.
+        /// True if initialization has started.
         began: bool,
     },
-    /// Its commands run.
+    /// The program's commands run.
     Commands {
-        /// The core.
+        /// Host core.
         core: ComponentId,
     },
-    /// Its core has read results, or reads them.
+    /// The core reads results, or has read all of them.
     Results,
 }
 
 impl CommandProcessor {
-    /// Whether the host still sets arrays up, before the first command. It is told to where it has not been.
+    /// True while the host initializes arrays, before the first command. Starts the initialization on the first call.
     pub(super) fn sets_up<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         here: &mut Beside<'_, '_, C, T, D>,
@@ -42,7 +42,7 @@ impl CommandProcessor {
         true
     }
 
-    /// What a command waited for is over; of one that the host's core worked for, its work.
+    /// Ends a command's wait; records the work interval if the host core worked for this command.
     pub(super) fn core_worked(&mut self, slot: KernelSlot, now: Ps) {
         let Work { what, stage, .. } = *self.slots.get(slot);
         let works = self.host_program.is_some() && stage == Stage::Run;
@@ -51,7 +51,7 @@ impl CommandProcessor {
         }
     }
 
-    /// Has the core of the host work, where there is one; returns whether that is over at once.
+    /// Starts work on the host core if a core is modelled; returns true if the work completes immediately.
     pub(super) fn work_of_core<D: Contents>(&mut self, slot: KernelSlot, work: HostWork, out: &mut Out<'_, D>) -> bool {
         let Some(HostProgram::Setup { core, .. } | HostProgram::Commands { core }) = self.host_program else {
             return true;

@@ -1,21 +1,22 @@
-//! The command processor: runs the program's commands, and the protocol's plans at the boundaries of kernels.
+//! Command processor: executes the program's commands, and the protocol's plans at kernel boundaries.
 //!
-//! Commands of one stream run in order, those of different streams side by side; what the host waits for comes behind all
-//! and holds up all (`streams`). A command under way has a slot, which messages name (`slots`), and passes through the
-//! `Stage`s, each begun when the one before is over.
+//! Commands in a stream run in order, and streams run concurrently; host synchronization waits for all streams and
+//! blocks all streams (`streams`). A running command has a slot, which messages name (`slots`), and passes through the
+//! `Stage`s. Each stage starts when the previous stage has completed.
 //!
-//! What is done at a boundary [`Boundaries`] decides: without elision a kernel's start is an acquire and its end a release,
-//! at the modules that it runs on, once per cache (`side`). Where a decision rests on those before it, one boundary runs at
-//! a time. Where a host takes part its core does what the program says of its host, before the first command and behind the last,
-//! too (`core`). Elsewhere that takes no time but that of the operations which it needs; modules are
-//! told what it reads and writes (`transfers`).
+//! [`Boundaries`] decides the operations at each boundary. Without elision, a kernel's start is an acquire and its end
+//! a release, on the kernel's modules, once per cache (`side`). If a decision depends on earlier decisions, boundaries
+//! run serially. If a host core is modelled, it executes the program's host phases, including initialization before
+//! the first command and result reads after the last (`core`). Otherwise host phases take no time beyond their
+//! boundary operations, and modules are notified of the host's reads and writes (`transfers`).
 //!
-//! A packet of the program is read before anything of its boundary begins (`host.packet_latency`), one at a time. Where a
-//! table decides, its work comes on top (`host.table_latency`). It is hidden where the packet is queued while the kernel
-//! before runs: where nothing of the host's lies between.
+//! The command processor reads a kernel's packet before any boundary operation starts (`host.packet_latency`),
+//! serially. If an elision table decides, its lookup adds `host.table_latency`. The lookup is hidden if the packet was
+//! queued while the previous kernel ran, that is without host work in between.
 //!
-//! The launch latency is the host's: the whole for the first launch of a stream. The acquire runs beside it; what of the
-//! acquire is left when the latency is over delays the kernel and is part of the kernel's time, as its release is.
+//! Launch latency is the host's: the full latency for the first launch in a stream. The acquire runs in parallel with
+//! it. Any part of the acquire left after this latency delays the kernel and counts as kernel time, as does its
+//! release.
 
 mod around;
 mod core;
@@ -51,51 +52,51 @@ use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Bytes, ModuleId, Ps, Serializer, SmId};
 use ways::Ways;
 
-/// A command under way.
+/// Command in flight.
 struct Work {
     what: What,
     stage: Stage,
-    /// As [`Boundaries`] numbers its packet.
+    /// Packet number in [`Boundaries`].
     packet: KernelId,
-    /// When it began, or its packet had been read.
+    /// Start time of the command, or the time at which its packet had been read.
     started: Ps,
-    /// When what the schedule puts around it began.
+    /// Start time of the driver operations scheduled before or after this command.
     around: Ps,
-    /// The side of its boundary that runs.
+    /// Boundary side in progress.
     side: Option<Side>,
-    /// Modules that still run the kernel.
+    /// Number of modules that still run the kernel.
     running: u8,
 }
 
-/// What is under way.
+/// Kind of a command in flight.
 #[derive(Clone, Copy, Debug)]
 enum What {
-    /// A kernel.
+    /// Kernel launch.
     Launch(Launch),
-    /// What the host does, by the number of its command, and the bytes that it copies; `None` where it works on memory itself.
+    /// Host command: its index, and the number of bytes it copies; `None` if the host works on memory directly.
     Host(usize, Option<u64>),
-    /// What the host's core does before the first command, or behind the last.
+    /// Host core work before the first command, or after the last.
     Core(HostWork),
-    /// The end of the program.
+    /// Program end.
     ProgramEnds,
 }
 
-/// The stages of a command, in order. One that has nothing to do is over at once.
+/// Stages of a command, in order. A stage without work completes immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Its packet is read, and the table asked.
+    /// Reads the packet and queries the elision table.
     Read,
-    /// The steps of the boundary before it.
+    /// Runs the boundary operations before the command.
     Acquire,
-    /// What the schedule puts before it: pages that move, copies of the host.
+    /// Runs the driver operations scheduled before the command: page migrations, host copies.
     Before,
-    /// It runs: CTAs of a kernel, a copy.
+    /// Executes the command: a kernel's CTAs, or a copy.
     Run,
-    /// The steps of the boundary behind it.
+    /// Runs the boundary operations after the command.
     Release,
-    /// What the schedule puts behind it.
+    /// Runs the driver operations scheduled after the command.
     Behind,
-    /// It has ended.
+    /// The command has ended.
     End,
 }
 
@@ -112,56 +113,57 @@ impl Stage {
     }
 }
 
-/// The command processor.
+/// Command processor state.
 pub struct CommandProcessor {
     layout: Layout,
     program: Arc<dyn Program>,
     streams: Streams,
     slots: Slots,
     boundaries: Boundaries,
-    /// The command whose boundary runs, where one runs at a time, and those that wait for it.
+    /// Command whose boundary is running, if boundaries run serially, and commands queued for their boundary.
     operating: Option<KernelSlot>,
     waiting: VecDeque<KernelSlot>,
     packet_latency: Ps,
     table_latency: Ps,
-    /// When the latest packet has been read.
+    /// Time at which the latest packet has been read.
     read: Ps,
-    /// Whether next commands may begin in this event.
+    /// Set if further commands may begin in this event.
     goes_on: bool,
-    /// Whether the program's last release has begun.
+    /// Set when the program's final release has begun.
     released: bool,
-    /// The host program, where a core runs it.
+    /// Progress of the host program, if a host core is modelled.
     host_program: Option<HostProgram>,
-    /// When that core worked.
+    /// Busy intervals of this core.
     core: Vec<Stretch>,
-    /// Operations for what the host does.
+    /// Intervals of boundary operations for host commands.
     hosted: Vec<Stretch>,
-    /// Operations at the end of the program.
+    /// Interval of the boundary operations at the program's end.
     ending: Option<Stretch>,
     ways: Ways,
-    /// Transfers of the host that modules have been told of.
+    /// Number of host transfers announced to modules so far.
     transfers: u32,
     launch_latency: Ps,
     dependent_launch_latency: Ps,
     copy_latency: Ps,
     copies: Serializer,
-    /// Whether the links are told of kernels.
+    /// True if links are notified of kernels.
     links_turn: bool,
-    /// Kernels that have been sent and have not ended.
+    /// Number of kernels launched and not yet ended.
     open: u32,
     copied: Vec<Stretch>,
-    /// By launch of the program.
+    /// Kernel intervals, indexed by launch number.
     kernels: Vec<KernelTime>,
-    /// The modules of a GPU.
+    /// Number of modules per GPU.
     modules_per_gpu: u8,
-    /// What is done around commands.
+    /// Driver operations scheduled before and after commands.
     schedule: Arc<Schedule>,
-    /// When commands waited for that.
+    /// Intervals in which commands waited for scheduled driver operations.
     around: Vec<Wait>,
 }
 
 impl CommandProcessor {
-    /// A command processor about to run `program`; links whose lanes turn are told of its kernels.
+    /// Creates a command processor that will run `program`. `links_turn`: true if links reverse lanes and need kernel
+    /// notifications.
     pub fn new(
         machine: &MachineConfig,
         layout: Layout,
@@ -244,48 +246,48 @@ impl CommandProcessor {
         }
     }
 
-    /// Whether every command has been run, and the release at the end.
+    /// True if every command and the final release have completed.
     pub fn is_done(&self) -> bool {
         let reads_results = matches!(self.host_program, Some(HostProgram::Setup { .. } | HostProgram::Commands { .. }));
         self.released && self.slots.is_idle() && !reads_results
     }
 
-    /// What was decided at boundaries.
+    /// Decisions made at boundaries.
     pub fn boundaries(&self) -> &Boundaries {
         &self.boundaries
     }
 
-    /// When the host's core worked, in order; never where nobody models it.
+    /// Busy intervals of the host core, in order; empty if no core is modelled.
     pub fn core(&self) -> &[Stretch] {
         &self.core
     }
 
-    /// When operations ran for what the host does, in order.
+    /// Intervals of boundary operations for host commands, in order.
     pub fn hosted(&self) -> &[Stretch] {
         &self.hosted
     }
 
-    /// When operations ran at the end of the program.
+    /// Interval of the boundary operations at the program's end.
     pub fn ending(&self) -> Option<&Stretch> {
         self.ending.as_ref()
     }
 
-    /// When each kernel was open, by launch of the program.
+    /// Kernel intervals, indexed by launch number.
     pub fn kernels(&self) -> &[KernelTime] {
         &self.kernels
     }
 
-    /// When commands waited for what the schedule puts around them, in the order of the ends.
+    /// Intervals in which commands waited for scheduled driver operations, ordered by end time.
     pub fn around_commands(&self) -> &[Wait] {
         &self.around
     }
 
-    /// When each copy ran, in order.
+    /// Copy intervals, in order.
     pub fn copies(&self) -> &[Stretch] {
         &self.copied
     }
 
-    /// When the last command ended: a kernel with its release, a copy, or the release at the end.
+    /// End time of the last command: a kernel including its release, a copy, or the final release.
     pub fn ended(&self) -> Ps {
         let kernels = self.kernels.iter().map(|kernel| kernel.end);
         let around = self.around.last().map(|wait| &wait.time);
@@ -294,7 +296,7 @@ impl CommandProcessor {
         waits.map(|wait| wait.end).chain(kernels).max().unwrap_or_default()
     }
 
-    /// What it waits for, for a report of who waits for whom.
+    /// Describes the awaited conditions for the deadlock report.
     pub fn waiting(&self) -> String {
         let told: Vec<String> = self.slots.iter().map(Work::waiting).collect();
         if told.is_empty() {
@@ -303,7 +305,7 @@ impl CommandProcessor {
         told.join("\n")
     }
 
-    /// Begins all commands that may.
+    /// Starts all commands that may begin.
     fn begin_next<C: Below<D>, T: Topology, D: Contents>(&mut self, here: &mut Beside<'_, '_, C, T, D>) {
         if self.sets_up(here) {
             return;
@@ -314,7 +316,7 @@ impl CommandProcessor {
                 Next::Launch(launch) => What::Launch(launch),
                 Next::Host(index) => {
                     let copies = match self.program.commands()[index] {
-                        // Where a core runs the program, what its memory system copies is in the schedule.
+                        // If a host core runs the program, its memory system's copies are in the schedule.
                         Command::Copy { .. } if self.host_program.is_some() => None,
                         Command::Copy { bytes, .. } => Some(bytes),
                         Command::Host { .. } => None,
@@ -340,7 +342,8 @@ impl CommandProcessor {
         }
     }
 
-    /// A stage of a command is over: begins the next, and those behind it as long as each is over at once.
+    /// Advances a command whose stage has completed: starts the next stage, and further stages while each completes
+    /// immediately.
     fn go_through<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
@@ -358,7 +361,7 @@ impl CommandProcessor {
         }
     }
 
-    /// Begins the stage that a command is at; returns whether it is over at once.
+    /// Starts a command's current stage; returns true if it completes immediately.
     fn begin_stage<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
@@ -390,7 +393,7 @@ impl CommandProcessor {
         }
     }
 
-    /// Reads the packet of a launch, when those before it have been read.
+    /// Reads a launch's packet, after all earlier packets have been read.
     fn read<D: Contents>(&mut self, slot: KernelSlot, launch: Launch, out: &mut Out<'_, D>) -> bool {
         let begins = out.now().max(self.read);
         self.read = begins + self.packet_latency + if launch.is_queued { Ps::ZERO } else { self.table_latency };
@@ -401,7 +404,8 @@ impl CommandProcessor {
         is_over
     }
 
-    /// Decides what a side of a boundary does and begins that, when it is its turn.
+    /// Decides the operations for a boundary side and starts them, or queues the command if another boundary is
+    /// running.
     fn operate<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
@@ -422,7 +426,7 @@ impl CommandProcessor {
         is_over
     }
 
-    /// Decides what the side of a boundary that a command is at does.
+    /// Decides the operations for the boundary side that a command has reached.
     fn decide<C: Below<D>, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &Beside<'_, '_, C, T, D>) {
         let now = here.out.now();
         let work = self.slots.get(slot);
@@ -446,7 +450,7 @@ impl CommandProcessor {
         work.side = Some(Side::new(decision, here.protocol));
     }
 
-    /// Starts the next phase of the side at hand; returns whether all have run.
+    /// Starts the next phase of a boundary side; returns true if all phases have run.
     fn phase<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
@@ -472,7 +476,7 @@ impl CommandProcessor {
         !more
     }
 
-    /// The operations of a boundary have run: its command goes on, and those begin that waited for their turn.
+    /// Continues a command after its boundary operations, and starts queued commands' boundaries.
     fn operated<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
@@ -524,7 +528,8 @@ impl CommandProcessor {
         false
     }
 
-    /// What the host does, once the operations that it needs have run. Nothing is owed behind it: it leaves no copies.
+    /// Executes a host command, after its boundary operations. The host leaves no copies in caches, so nothing is owed
+    /// afterwards.
     fn host<D: Contents>(
         &mut self,
         slot: KernelSlot,
@@ -546,7 +551,7 @@ impl CommandProcessor {
         false
     }
 
-    /// A command has ended.
+    /// Handles the end of a command.
     fn end<C: Below<D>, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
         let now = here.out.now();
         let what = self.slots.remove(slot).what;
@@ -580,7 +585,7 @@ impl CommandProcessor {
         }
     }
 
-    /// What a command waits for is over at `at`.
+    /// Schedules the end of a command's current stage at `at`.
     fn due<D: Contents>(&self, slot: KernelSlot, at: Ps, out: &mut Out<'_, D>) {
         let id = self.layout.command_processor();
         out.send(at.max(out.now() + Ps(1)), id, id, Message::Due { slot });
@@ -593,7 +598,7 @@ impl CommandProcessor {
     }
 }
 
-/// What an event finds beside the command processor.
+/// References that an event needs in addition to the command processor.
 struct Beside<'a, 'o, C, T, D: Contents> {
     protocol: &'a C,
     topology: &'a T,

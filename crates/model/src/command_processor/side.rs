@@ -1,11 +1,11 @@
-//! One side of a boundary being run: its steps, plan by plan and phase by phase.
+//! Execution of a boundary side: its steps, plan by plan and phase by phase.
 
 use crate::boundaries::Decision;
 use tombolo_protocol::boundary::Steps;
 use tombolo_protocol::{Action, Collector, Protocol, Topology};
 use tombolo_types::ModuleId;
 
-/// One side of a boundary being run: what was decided, the plan at hand and its place among them.
+/// Boundary side in progress: the decision, the index of the current plan, and its acknowledgement collector.
 #[derive(Clone, Debug)]
 pub(super) struct Side {
     pub(super) decision: Decision,
@@ -19,8 +19,8 @@ impl Side {
         Side { decision, index: 0, collector }
     }
 
-    /// Starts the next phase, of the plan at hand or of one after it: calls `send` for each member and returns true; false
-    /// when all have run.
+    /// Starts the next phase in the current plan or a later plan: calls `send` for each member and returns true.
+    /// Returns false if all phases have run.
     pub(super) fn begin_phase(
         &mut self,
         protocol: &impl Protocol,
@@ -37,18 +37,18 @@ impl Side {
         false
     }
 
-    /// Takes one acknowledgment; true when the phase is complete.
+    /// Records an acknowledgement; returns true if the phase is complete.
     pub(super) fn acknowledge(&mut self) -> bool {
         self.collector.as_mut().expect("an acknowledgment of a phase").acknowledge()
     }
 
-    /// Acknowledgments that it lacks.
+    /// Number of outstanding acknowledgements.
     pub(super) fn missing(&self) -> u8 {
         self.collector.map_or(0, |collector| collector.missing())
     }
 }
 
-/// The plan at `index` of `steps`, about to run.
+/// Collector for the plan at `index` in `steps`, before its first phase.
 fn collector(steps: Steps, index: u8, protocol: &impl Protocol) -> Option<Collector> {
     steps.plan(protocol, index).map(|plan| Collector::new(plan, ModuleId(0)))
 }

@@ -1,10 +1,10 @@
-//! Commands under way, by the slot that messages name them by.
+//! Commands in flight, indexed by the slot that messages name.
 
 use super::streams::Launch;
 use super::{Stage, What, Work};
 use crate::kernel_slot::KernelSlot;
 
-/// Commands under way.
+/// Slots of the commands in flight.
 #[derive(Default)]
 pub(super) struct Slots {
     works: Vec<Option<Work>>,
@@ -12,18 +12,19 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// Whether one more may be under way.
+    /// True if another command can be in flight.
     pub(super) fn has_room(&self) -> bool {
         self.works.len() < usize::from(KernelSlot::MOST) || self.works.iter().any(Option::is_none)
     }
 
-    /// Whether nothing is under way.
+    /// True if no command is in flight.
     pub(super) fn is_idle(&self) -> bool {
         self.works.iter().all(Option::is_none)
     }
 
-    /// Gives a command a slot: the first where nothing else is under way; else the next in turn that is free. A flag on its
-    /// way with a line that kernels share may outlive its own kernel, so its slot comes up again as late as can be.
+    /// Allocates a slot for a command: slot 0 if no other command is in flight, else the next free slot in round-robin
+    /// order. A flag in flight with a line shared between kernels may outlive its own kernel, so slots are reused as
+    /// late as possible.
     pub(super) fn add(&mut self, work: Work) -> KernelSlot {
         let most = KernelSlot::MOST;
         let place = if self.is_idle() {
@@ -38,25 +39,25 @@ impl Slots {
         self.latest
     }
 
-    /// The command in a slot.
+    /// Returns the command in a slot.
     pub(super) fn get(&mut self, slot: KernelSlot) -> &mut Work {
         let work = self.works.get_mut(slot.index()).and_then(Option::as_mut);
         work.expect("messages name commands that are under way")
     }
 
-    /// A command has ended.
+    /// Removes a command that has ended.
     pub(super) fn remove(&mut self, slot: KernelSlot) -> Work {
         self.works[slot.index()].take().expect("a command ends once")
     }
 
-    /// All, in the order of slots.
+    /// Iterates over all commands in slot order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Work> {
         self.works.iter().flatten()
     }
 }
 
 impl Work {
-    /// What it waits for.
+    /// Describes the awaited condition for the deadlock report.
     pub(super) fn waiting(&self) -> String {
         let whose = match self.what {
             What::Launch(Launch { kernel, launch, .. }) => format!("launch {launch}, of kernel {kernel},"),

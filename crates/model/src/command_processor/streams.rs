@@ -1,74 +1,74 @@
-//! Which commands may begin: of each stream one after the other, streams side by side, up to the next command that the
-//! host waits for.
+//! Stream scheduling: selects commands that may begin. Commands in a stream run serially, streams run concurrently, up
+//! to the next command that the host waits for.
 
 use std::collections::VecDeque;
 use tombolo_types::On;
 use tombolo_types::stream::Command;
 
-/// A launch of the program.
+/// Kernel launch in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Launch {
-    /// Its command.
+    /// Command index.
     pub(super) command: usize,
-    /// Its number among the program's launches.
+    /// Launch number within the program.
     pub(super) launch: u32,
-    /// Which kernel.
+    /// Kernel index.
     pub(super) kernel: u32,
-    /// Where it runs.
+    /// GPUs that run the kernel.
     pub(super) on: On,
-    /// Stream of the host program.
+    /// Stream in the host program.
     pub(super) stream: u32,
-    /// Whether it is the first of its stream.
+    /// True for the first launch in its stream.
     pub(super) is_first: bool,
-    /// Whether its packet was there while the kernel before it in its stream ran.
+    /// True if the launch packet was queued while the previous kernel in its stream ran.
     pub(super) is_queued: bool,
 }
 
-/// What may begin.
+/// Command that may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// A launch.
+    /// Kernel launch.
     Launch(Launch),
-    /// A command of the host, for which all before it have ended.
+    /// Host command, after all earlier commands have ended.
     Host(usize),
-    /// All commands have ended.
+    /// Program end: all commands have ended.
     End,
 }
 
-/// A stream of the host program.
+/// Stream in the host program.
 #[derive(Clone, Debug)]
 struct Stream {
     number: u32,
-    /// Commands that the host has issued and that have not begun, with the number of each launch.
+    /// Commands issued by the host but not yet started, with their launch numbers.
     queue: VecDeque<(usize, u32)>,
-    /// Whether a launch of it is under way.
+    /// True while a launch in this stream is running.
     is_busy: bool,
     has_launched: bool,
-    /// Whether the host has issued the next launch by the time the latest has begun.
+    /// True if the host has issued the next launch by the time the latest launch has begun.
     is_queued: bool,
 }
 
-/// The streams of a program.
+/// All streams in a program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Streams {
-    /// The first command that the host has not issued.
+    /// Index of the first command that the host has not issued.
     next: usize,
     launches: u32,
-    /// In the order of their first launches.
+    /// Streams in the order of their first launches.
     streams: Vec<Stream>,
-    /// Launches under way.
+    /// Number of launches in flight.
     under_way: u32,
-    /// Whether the host waits for a command of its own.
+    /// True while the host waits for its own command.
     host_waits: bool,
 }
 
 impl Streams {
-    /// The first command not yet issued by the host.
+    /// Index of the first command not yet issued by the host.
     pub(super) fn next_command(&self) -> usize {
         self.next
     }
 
-    /// What may begin now and thereby begins: the earliest of the program. `None` where all that is left has to wait.
+    /// Starts the earliest command that may begin, and returns it. `None` if all remaining commands must wait.
     pub(super) fn begin(&mut self, commands: &[Command]) -> Option<Next> {
         while !self.host_waits {
             self.issue(commands);
@@ -98,19 +98,19 @@ impl Streams {
         None
     }
 
-    /// A launch of a stream has ended.
+    /// Records the end of a launch in stream `number`.
     pub(super) fn ended(&mut self, number: u32) {
         self.under_way -= 1;
         let stream = self.streams.iter_mut().find(|stream| stream.number == number);
         stream.expect("a stream that has launched").is_busy = false;
     }
 
-    /// A command of the host has ended.
+    /// Records the end of a host command.
     pub(super) fn host_ended(&mut self) {
         self.host_waits = false;
     }
 
-    /// Launches up to the next command that the host waits for go to their streams.
+    /// Issues launches to their streams, up to the next command that the host waits for.
     fn issue(&mut self, commands: &[Command]) {
         while let Some(Command::Launch { stream: number, .. }) = commands.get(self.next) {
             let place = self.streams.iter().position(|stream| stream.number == *number).unwrap_or_else(|| {
@@ -123,7 +123,7 @@ impl Streams {
         }
     }
 
-    /// The host has waited for all: no packet is there while a kernel runs.
+    /// Records a host synchronization: afterwards no packet is queued while a kernel runs.
     fn host_waited(&mut self) {
         self.streams.iter_mut().for_each(|stream| stream.is_queued = false);
     }

@@ -1,32 +1,32 @@
-//! When kernels were open, and when something ran outside any.
+//! Time intervals: kernels, and operations outside any kernel.
 
 use tombolo_types::{On, Ps};
 
-/// When one kernel was open.
+/// Interval in which a kernel was open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelTime {
-    /// Index of the kernel.
+    /// Kernel index.
     pub kernel: u32,
-    /// Stream of the host program.
+    /// Stream in the host program.
     pub stream: u32,
-    /// Where it ran.
+    /// GPUs that ran the kernel.
     pub on: On,
-    /// End of its launch latency.
+    /// End time of the launch latency.
     pub start: Ps,
-    /// End of its release.
+    /// End time of the release.
     pub end: Ps,
 }
 
-/// When something ran outside any kernel: a copy between host and device memory, or operations of a boundary.
+/// Interval of an operation outside any kernel: a copy between host and device memory, or boundary operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Its start.
+    /// Start time.
     pub start: Ps,
-    /// Its end.
+    /// End time.
     pub end: Ps,
 }
 
-/// A wait, where there was one.
+/// Returns the interval, or `None` if it is empty.
 pub(super) fn stretch(start: Ps, end: Ps) -> Option<Stretch> {
     (end > start).then_some(Stretch { start, end })
 }

@@ -1,7 +1,7 @@
-//! The host's reads and writes between kernels where none of its cores is modelled: modules are told of them.
+//! Host reads and writes between kernels, without a modelled host core: modules are notified of each.
 //!
-//! It takes no time: each module has them before the next kernel's first request. Before the first launch nobody is told, for
-//! no kernel has seen what memory held before.
+//! The notification takes no simulated time: each module receives it before the next kernel's first request. Before
+//! the first launch no module is notified, because no kernel has seen memory's previous contents.
 
 use super::{Beside, CommandProcessor};
 use crate::below::Below;
@@ -13,7 +13,7 @@ use tombolo_protocol::Topology;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{HostPhase, ModuleId};
 
-/// Addresses that the host reads and writes as a command says.
+/// Addresses that the host reads and writes in a command.
 fn touched(program: &dyn Program, command: usize) -> HostPhase {
     match program.commands()[command] {
         Command::Copy { address, bytes, to_device } => {
@@ -28,7 +28,7 @@ fn touched(program: &dyn Program, command: usize) -> HostPhase {
 }
 
 impl CommandProcessor {
-    /// Tells the modules what the host reads and then writes as a command says.
+    /// Notifies modules of the host's reads, and then its writes, in a command.
     pub(super) fn transfer<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         command: usize,

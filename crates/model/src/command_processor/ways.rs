@@ -1,23 +1,23 @@
-//! How far the command processor is from what it commands.
+//! Latencies from the command processor to the modules.
 
 use tombolo_machine::MachineConfig;
 use tombolo_types::Ps;
 
-/// Latencies from the command processor.
+/// Command latencies from the command processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ways {
-    /// Modules that a command may go to.
+    /// Number of modules that can receive commands.
     modules: u8,
-    /// To one of them.
+    /// Latency to a single module.
     pub(super) one: Ps,
-    /// To all at once.
+    /// Latency of a broadcast to all modules.
     all: Ps,
-    /// Of these, from a module's controller to its SMs and slices.
+    /// Crossbar share of these latencies: from a module's controller to its SMs and slices.
     crossbar: Ps,
 }
 
 impl Ways {
-    /// Those of a machine whose kernels run on so many modules.
+    /// Latencies in a machine with `modules` modules that run kernels.
     pub(super) fn new(machine: &MachineConfig, modules: u8) -> Ways {
         Ways {
             modules,
@@ -27,12 +27,12 @@ impl Ways {
         }
     }
 
-    /// To so many modules.
+    /// Latency to `members` modules.
     pub(super) fn to(&self, members: usize) -> Ps {
         if members == usize::from(self.modules) { self.all } else { self.one }
     }
 
-    /// When a controller is to have, later than `now`, what its SMs or slices are to have at `at`.
+    /// Arrival time at a controller, later than `now`, for a message that must reach its SMs or slices at `at`.
     pub(super) fn at_controller(&self, at: Ps, now: Ps) -> Ps {
         at.saturating_sub(self.crossbar).max(now + Ps(1))
     }

@@ -1,28 +1,31 @@
-//! The DRAM of one module, or of one group of its slices ([`crate::group`]): channels of banks with open rows behind a shared
-//! bus each.
+//! DRAM model for a module, or for a slice group ([`crate::group`]): channels with banks, open rows, and a shared bus
+//! per channel.
 //!
-//! Lines of a group are interleaved over its channels. All channels of the module have one row each of a stretch of lines that is
-//! as long as these rows together. A stream so opens a row of each channel once a stretch, in groups as without.
+//! A group's lines are interleaved over its channels. The module's channels each contribute a row to a stretch of
+//! lines as long as these rows together. A stream therefore opens a row in each channel once per stretch, with or
+//! without groups.
 //!
-//! An access computes when it is done as it is asked for, in the event at `now`, although it may be `ready` only later;
-//! nothing is queued as an event. What FR-FCFS scheduling
-//! (first-ready, first-come first-served) gains is kept like this:
-//! - A bank remembers the last eight times a row was or will be open. A request whose row is open, or will be
-//!   opened for one that asked before, joins it as a row hit, ahead of older requests for other rows.
-//! - Otherwise its row is opened after everything scheduled in the bank, while other banks work.
-//! - The bus is a [`Calendar`] of bursts: data goes when it is ready, whoever asked first.
-//! - Writes wait in a queue for each channel. When it is half full that half goes in one batch, sorted by bank
-//!   and row, and the bus turns round once there and back where it has read since the batch before.
-//! - A write of a line that waits in the half that gathers joins it: both take one place, and their bytes go together. Source:
-//!   the write queues of gem5 (`mergedWrBursts`) and DRAMsim3, which do the same.
-//! - All banks of a channel are refreshed together, which closes their rows. A refresh that is due is postponed until the
-//!   channel is idle for as long as it takes. Of those that do not fit eight stay postponed, and one more holds the channel up.
+//! An access computes its completion time when it is issued, in the event at `now`, although it may become `ready`
+//! later; nothing is queued as an event. The gains from FR-FCFS scheduling (first-ready, first-come first-served) are
+//! modelled as follows:
+//! - A bank remembers the last eight intervals in which a row was or will be open. A request to an open row, or to a
+//!   row that will be opened for an earlier request, joins this interval as a row hit, ahead of older requests for
+//!   different rows.
+//! - Otherwise the row is opened after everything scheduled in the bank, while the remaining banks work.
+//! - The bus is a [`Calendar`] of bursts: data is transferred when ready, independent of request order.
+//! - Writes wait in a queue per channel. When the queue is half full, this half drains in a batch sorted by bank and
+//!   row. The bus turns around once in each direction if it has read since the previous batch.
+//! - A write to a line that already waits in the gathering half merges with it: both use a single entry, and their
+//!   bytes are written together. Source: the write queues in gem5 (`mergedWrBursts`) and DRAMsim3.
+//! - All banks in a channel are refreshed together, and this closes their rows. A due refresh is postponed until the
+//!   channel is idle for the refresh time. Up to eight refreshes stay postponed; any further refresh blocks the
+//!   channel.
 //!
 //! Approximations: a request that joins a row takes its share of the bus but does not keep the row open past a
-//! precharge already scheduled. Reads pass between the writes of a batch. A read of a line in the write queue goes to
-//! the bank. A row in a group has as many lines of its stretch as the hash over slices gives it: `row` on average.
-//! Writes take the timings of reads. An access that comes while an idle channel is refreshed does not wait. Not modelled: bank
-//! groups, write recovery, ECC, power states, closing idle rows, refreshes of single banks.
+//! precharge already scheduled. Reads pass between the writes in a batch. A read to a line in the write queue accesses
+//! the bank. A row in a group has as many lines from its stretch as the hash over slices assigns to it: `row` on
+//! average. Writes use read timings. An access that arrives while an idle channel is refreshed does not wait. Not
+//! modelled: bank groups, write recovery, ECC, power states, closing idle rows, refreshes per bank.
 
 use crate::calendar::{Calendar, FRACTION};
 use crate::group::GroupIndex;
@@ -30,66 +33,67 @@ use crate::set_index::SetIndex;
 use tombolo_engine::prefetch;
 use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate};
 
-/// Shape and timings of one module's DRAM. Times are spans.
+/// Shape and timings of a module's DRAM. All times are spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DramConfig {
-    /// Bandwidth of all channels together.
+    /// Total bandwidth over all channels.
     pub rate: Rate,
-    /// Channels of the module, at least 1.
+    /// Number of channels in the module, at least 1.
     pub channels: u32,
-    /// Banks of a channel, at least 1.
+    /// Number of banks per channel, at least 1.
     pub banks: u32,
     /// Line size.
     pub line: LineSize,
-    /// Row of one bank: a power of two of lines.
+    /// Row size per bank: a power of two, in lines.
     pub row: Bytes,
-    /// Smallest transfer; an access is rounded up to whole bursts.
+    /// Smallest transfer; accesses are rounded up to complete bursts.
     pub burst: Bytes,
-    /// Column access: from a read command to its first data.
+    /// Column access latency (CL): from a read command to its first data.
     pub t_cas: Ps,
-    /// From opening a row to its first column access.
+    /// Activate to column access (tRCD): from opening a row to its first column access.
     pub t_rcd: Ps,
-    /// From closing a row to opening the next.
+    /// Precharge (tRP): from closing a row to opening the next.
     pub t_rp: Ps,
-    /// From opening a row to closing it, at least. `t_ras + t_rp` is tRC, between two rows of a bank.
+    /// Minimum time from opening a row to closing it (tRAS). `t_ras + t_rp` is tRC, the distance between two rows in a
+    /// bank.
     pub t_ras: Ps,
-    /// A channel opens four rows in this span, kept as one in each quarter of it; zero for no such limit.
+    /// Window for four activations per channel (tFAW), modelled as a single activation per quarter; zero for no limit.
     pub t_faw: Ps,
-    /// The bus idles for this span for each batch of writes behind reads, both turns together; rounded up to bursts.
+    /// Bus idle time per write batch after reads, both turnarounds together; rounded up to bursts.
     pub t_turn: Ps,
-    /// From one refresh of a channel to its next (tREFI); zero where there is none.
+    /// Refresh interval per channel (tREFI); zero disables refresh.
     pub t_refi: Ps,
-    /// What a refresh takes (tRFC).
+    /// Refresh time (tRFC).
     pub t_rfc: Ps,
-    /// Writes that a channel can hold, at least 2: half of them gather while the other half drain.
+    /// Write queue capacity per channel, at least 2: half of the writes gather while the other half drain.
     pub write_queue: u32,
 }
 
-/// Counters of one module's DRAM.
+/// DRAM counters for a module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DramStats {
     /// Read accesses.
     pub reads: u64,
-    /// Write accesses, without those that joined one that waited.
+    /// Write accesses, excluding writes merged with a waiting write.
     pub writes: u64,
-    /// Bytes read, in whole bursts.
+    /// Bytes read, in complete bursts.
     pub read_bytes: u64,
-    /// Bytes written, in whole bursts.
+    /// Bytes written, in complete bursts.
     pub write_bytes: u64,
-    /// Accesses to a row that is open or about to be.
+    /// Row hits: accesses to a row that is open or about to be opened.
     pub row_hits: u64,
-    /// Accesses to a bank with no row open.
+    /// Row misses: accesses to a bank without an open row.
     pub row_misses: u64,
-    /// Accesses to a bank with another row open.
+    /// Row conflicts: accesses to a bank with another row open.
     pub row_conflicts: u64,
-    /// Time the buses were in use, turns included, summed over channels.
+    /// Bus busy time, turnarounds included, summed over channels.
     pub busy: Ps,
-    /// Time reads took beyond what their row's state costs on idle memory, summed.
+    /// Queueing time: read latency beyond the latency on idle memory with an equal row state, summed.
     pub queueing: Ps,
 }
 
 impl DramStats {
-    /// Adds the counters of another module.
+    /// Adds another module's counters.
     pub fn merge(&mut self, other: &DramStats) {
         self.reads += other.reads;
         self.writes += other.writes;
@@ -103,46 +107,46 @@ impl DramStats {
     }
 }
 
-/// How many openings of rows a bank remembers.
+/// Number of row intervals that a bank remembers.
 const OPENINGS: usize = 8;
 
-/// When an access is asked for, and when it reaches memory.
+/// Issue time and memory arrival time of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// The time of the event: nobody will ask for anything earlier.
+    /// Event time: no later call has an earlier time.
     pub now: Ps,
-    /// When the access is there, `now` or later.
+    /// Arrival time at memory, `now` or later.
     pub ready: Ps,
 }
 
 impl Asked {
-    /// An access that is there as it is asked for.
+    /// Creates an access that is ready when issued.
     pub fn at(now: Ps) -> Asked {
         Asked { now, ready: now }
     }
 }
 
-/// One bank: when rows were, are and will be open. Index [`Bank::newest`] is the row open last; it stays open
-/// until another is needed.
+/// Bank state: past, current and scheduled row intervals. Index [`Bank::newest`] is the last row opened; it stays open
+/// until another row is needed.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Bank {
-    /// [`Bank::NONE`] where nothing is remembered.
+    /// Row numbers; [`Bank::NONE`] marks an unused entry.
     rows: [u64; OPENINGS],
-    /// First column access of each.
+    /// First possible column access per interval.
     opens: [Ps; OPENINGS],
-    /// Precharge of each.
+    /// Precharge time per interval.
     closes: [Ps; OPENINGS],
     newest: usize,
-    /// When the newest row was or will be opened.
+    /// Activation time of the newest row.
     activated: Ps,
-    /// When the column accesses scheduled on the newest row are over.
+    /// End time of all column accesses scheduled on the newest row.
     busy: Ps,
-    /// Refreshes of its channel that it has seen.
+    /// Number of channel refreshes already applied to this bank.
     refreshes: u64,
 }
 
-/// What an access meets in its bank.
+/// Row state that an access finds in its bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowState {
     Hit,
@@ -150,7 +154,7 @@ enum RowState {
     Conflict,
 }
 
-/// A row that an access can use: its index in the bank, what it was, and the first column access possible.
+/// Row interval that an access can use: its index in the bank, the row state found, and the earliest column access.
 #[derive(Clone, Copy, Debug)]
 struct Opened {
     at: usize,
@@ -160,7 +164,7 @@ struct Opened {
 
 impl Bank {
     const NONE: u64 = u64::MAX;
-    /// No line is in this row.
+    /// Row number without any line.
     const USELESS: u64 = u64::MAX - 1;
 
     fn new() -> Bank {
@@ -175,7 +179,7 @@ impl Bank {
         }
     }
 
-    /// Its channel has been refreshed since, so many times in all: its rows are closed.
+    /// Applies channel refreshes, `refreshes` in total so far: all rows are closed.
     #[inline]
     fn refresh(&mut self, refreshes: u64) {
         if self.refreshes != refreshes {
@@ -184,14 +188,14 @@ impl Bank {
         }
     }
 
-    /// No request joins a row that has been opened so far.
+    /// Prevents requests from joining any row opened so far.
     fn forget_rows(&mut self) {
         for row in self.rows.iter_mut().filter(|row| **row != Bank::NONE) {
             *row = Bank::USELESS;
         }
     }
 
-    /// The opening of `row` that a request at `ready` can join.
+    /// Open interval of `row` that a request at `ready` can join.
     #[inline]
     fn joinable(&self, row: u64, ready: Ps) -> Option<Opened> {
         let open = |at: &usize| self.rows[*at] == row && ready < self.closes[*at];
@@ -199,7 +203,7 @@ impl Bank {
         Some(Opened { at, state: RowState::Hit, column: self.opens[at].max(ready) })
     }
 
-    /// Opens `row` after everything scheduled, for an access of the event at `asked.now`.
+    /// Opens `row` after everything scheduled in the bank, for an access in the event at `asked.now`.
     #[inline]
     fn open(&mut self, row: u64, asked: Asked, config: &DramConfig, activations: &mut Calendar) -> Opened {
         let closed = self.rows[self.newest] == Bank::NONE;
@@ -217,14 +221,14 @@ impl Bank {
     }
 }
 
-/// The times at which somebody waited, one wait after the other added by when it began or nearly so.
+/// Accumulated wait intervals, added approximately in order of start time; overlapping intervals count once.
 #[derive(Clone, Copy, Debug, Default)]
 struct Waits {
-    /// Together, without what overlaps.
+    /// Total time, without overlaps.
     total: Ps,
-    /// Since when there was no gap up to `until`.
+    /// Start of the gap-free interval that ends at `until`.
     since: Ps,
-    /// End of the latest.
+    /// End time of the latest wait.
     until: Ps,
 }
 
@@ -240,13 +244,13 @@ impl Waits {
         }
     }
 
-    /// What lies before `at`, but for gaps after `at`. Never falls as time goes on.
+    /// Waiting time before `at`, ignoring gaps after `at`. Monotonic in time.
     fn before(&self, at: Ps) -> Ps {
         self.total - self.until.saturating_sub(at.max(self.since))
     }
 }
 
-/// What an access needs. Ordered by bank, then row.
+/// Resources for an access. Ordered by bank, then row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Access {
     bank: usize,
@@ -254,11 +258,11 @@ struct Access {
     bursts: u64,
 }
 
-/// A write in the batch that gathers.
+/// Queued write in the gathering batch.
 #[derive(Clone, Copy, Debug)]
 struct QueuedWrite {
     line: Line,
-    /// Bytes of all writes of the line that joined.
+    /// Union of the bytes from every write merged into this entry.
     mask: Mask,
     access: Access,
 }
@@ -266,41 +270,41 @@ struct QueuedWrite {
 #[derive(Clone, Debug)]
 struct Channel {
     bus: Calendar,
-    /// How long it was in use, turns included.
+    /// Bus busy time, turnarounds included.
     busy: Ps,
     activations: Calendar,
-    /// When accesses waited for others.
+    /// Intervals in which accesses waited for earlier accesses.
     waits: Waits,
-    /// The batch that gathers.
+    /// Gathering batch of writes.
     writes: Vec<QueuedWrite>,
-    /// When the last batch of writes is done.
+    /// Completion time of the last write batch.
     written: Ps,
-    /// Whether bytes were read since.
+    /// True if bytes were read since the last write batch.
     has_read: bool,
-    /// When the batch that gathers has room.
+    /// Time at which the gathering batch has space.
     room_at: Ps,
     refresh: Refresh,
 }
 
-/// Refreshes that a channel may owe. Source: JESD79-3 and JESD79-4, refresh command: at most eight may be postponed; assumed of HBM2
-/// likewise.
+/// Maximum number of postponed refreshes per channel. Source: JESD79-3 and JESD79-4, refresh command: at most eight
+/// may be postponed; assumed for HBM2 as well.
 const POSTPONED: u64 = 8;
 
-/// Refreshes of a channel, up to the latest access.
+/// Refresh state of a channel, up to its latest access.
 #[derive(Clone, Copy, Debug)]
 struct Refresh {
-    /// When the next is due.
+    /// Time at which the next refresh is due.
     due: Ps,
-    /// How many are due and not done.
+    /// Number of refreshes due but not done.
     owed: u64,
-    /// How many are done.
+    /// Number of refreshes done.
     done: u64,
-    /// When all that was asked for is over.
+    /// End time of all issued accesses.
     idle: Ps,
 }
 
 impl Refresh {
-    /// Of the channel `index` of `count`: all have their first within one interval.
+    /// Refresh state for channel `index` out of `count`: the first refreshes are spread over an interval.
     fn new(config: &DramConfig, index: u32, count: u32) -> Refresh {
         let due = match config.t_refi {
             Ps::ZERO => Ps::NEVER,
@@ -309,8 +313,8 @@ impl Refresh {
         Refresh { due, owed: 0, done: 0, idle: Ps::ZERO }
     }
 
-    /// What has become due when an access is ready is done in the time since the one before it, as far as it fits; the bus
-    /// gives time for what must not be postponed any more. Returns when the access may begin.
+    /// Performs due refreshes in the idle time since the previous access, as far as they fit; refreshes that can no
+    /// longer be postponed occupy the bus. Returns the time at which the access may start.
     #[inline]
     fn advance(&mut self, asked: Asked, config: &DramConfig, bus: &mut Calendar) -> Ps {
         if asked.ready >= self.due {
@@ -336,37 +340,38 @@ impl Refresh {
     }
 }
 
-/// The DRAM of one module, or of one group of its slices.
+/// DRAM state for a module, or for a slice group.
 #[derive(Clone, Debug)]
 pub struct Dram {
     config: DramConfig,
-    /// Over the channels of the module: the quotient tells the row.
+    /// Interleaving over the module's channels: the quotient determines the row.
     over_module: SetIndex,
-    /// Over the channels that are here.
+    /// Interleaving over this instance's channels.
     over_channels: SetIndex,
     over_banks: SetIndex,
-    /// Binary logarithm of lines in a row.
+    /// Binary logarithm of lines per row.
     row_shift: u32,
-    /// Binary logarithm of the burst where it is a power of two, as it must be.
+    /// Binary logarithm of the burst size, which must be a power of two.
     burst_shift: u32,
-    /// Turning the bus there and back, in bursts.
+    /// Bus turnaround in both directions, in bursts.
     turn: u64,
-    /// Writes of a batch.
+    /// Number of writes per batch.
     batch: usize,
     channels: Vec<Channel>,
-    /// Channel-major: bank `b` of channel `c` is `c * banks + b`.
+    /// Banks in channel-major order: bank `b` in channel `c` is `c * banks + b`.
     banks: Vec<Bank>,
     stats: DramStats,
 }
 
 impl Dram {
-    /// Idle memory with every row closed, all channels. Panics on a shape outside what [`DramConfig`] allows.
+    /// Creates idle memory with every row closed, for all channels. Panics on a shape outside the limits in
+    /// [`DramConfig`].
     pub fn new(config: DramConfig) -> Dram {
         Dram::of_group(config, GroupIndex::ONLY)
     }
 
-    /// The channels of one group of a module's slices; `config`: those of all groups, which have as many each. Panics on a
-    /// shape outside what [`DramConfig`] allows.
+    /// Creates the channels for one slice group. `config` describes all groups together, with equal channel counts.
+    /// Panics on a shape outside the limits in [`DramConfig`].
     pub fn of_group(config: DramConfig, group: GroupIndex) -> Dram {
         assert!(
             config.channels.is_multiple_of(group.groups),
@@ -415,13 +420,13 @@ impl Dram {
         }
     }
 
-    /// Reads `bytes` (at most a line) of `line`; returns when the last byte is there.
+    /// Reads `bytes` (at most a line) from `line`; returns the arrival time of the last byte.
     #[inline]
     pub fn read(&mut self, asked: Asked, line: Line, bytes: Bytes) -> Ps {
         self.read_behind(asked, line, bytes).0
     }
 
-    /// [`Dram::read`]; returns also how long it waited for other accesses.
+    /// Like [`Dram::read`]; also returns the time spent waiting for earlier accesses.
     #[inline]
     pub fn read_behind(&mut self, asked: Asked, line: Line, bytes: Bytes) -> (Ps, Ps) {
         let (channel, bank, row) = self.locate(line);
@@ -434,8 +439,8 @@ impl Dram {
         (done, waited)
     }
 
-    /// Writes bytes of `line`; returns when the write queue has taken them: as they are there, or later where both halves of it
-    /// are full.
+    /// Writes bytes of `line`. Returns the time at which the write queue has accepted the write: immediately when
+    /// ready, or later if both halves are full.
     #[inline]
     pub fn write(&mut self, asked: Asked, line: Line, mask: Mask) -> Ps {
         let (channel, bank, row) = self.locate(line);
@@ -456,20 +461,20 @@ impl Dram {
         self.stats.writes += 1;
         queue.writes.push(QueuedWrite { line, mask, access: Access { bank, row, bursts: more } });
         if queue.writes.len() == self.batch {
-            // The next batch gathers in the half that the one ahead leaves.
+            // The next batch gathers in the half released by the previous batch.
             queue.room_at = queue.written;
             self.drain(channel, Asked { ready: accepted, ..asked });
         }
         accepted
     }
 
-    /// The row that is open in the bank of `line` is of no use to whoever comes next, whatever row that wants.
+    /// Makes the open row in the bank of `line` useless for later accesses, whichever row they need.
     pub fn close_row(&mut self, line: Line) {
         let (_, bank, _) = self.locate(line);
         self.banks[bank].forget_rows();
     }
 
-    /// Starts to load what an access to `line` will read into the host's caches.
+    /// Prefetches the data that an access to `line` will read into the host's caches.
     #[inline]
     pub fn prefetch(&self, line: Line) {
         let bank = &self.banks[self.locate(line).1];
@@ -479,12 +484,12 @@ impl Dram {
         prefetch(&bank.newest);
     }
 
-    /// How long, up to `at`, channels had an access waiting for others: the sum over channels.
+    /// Time until `at` during which channels had a waiting access, summed over channels.
     pub fn waited_until(&self, at: Ps) -> Ps {
         Ps(self.channels.iter().map(|channel| channel.waits.before(at).0).sum())
     }
 
-    /// How long the bus of each channel was in use, turns included.
+    /// Bus busy time per channel, turnarounds included.
     pub fn busy(&self) -> impl Iterator<Item = Ps> {
         self.channels.iter().map(|channel| channel.busy)
     }
@@ -494,7 +499,7 @@ impl Dram {
         &self.stats
     }
 
-    /// Channel, bank (over all channels that are here) and row of `line`.
+    /// Channel, bank (numbered over all channels in this instance) and row of `line`.
     #[inline]
     fn locate(&self, line: Line) -> (usize, usize, u64) {
         let channel = self.over_channels.index(line.0);
@@ -508,7 +513,7 @@ impl Dram {
         (bytes.0 + self.config.burst.0 - 1) >> self.burst_shift
     }
 
-    /// Schedules one access; returns its end, and how long it waited for others.
+    /// Schedules an access; returns its end time, and its wait for earlier accesses.
     #[inline]
     fn access(&mut self, channel: usize, asked: Asked, access: Access) -> (Ps, Ps) {
         let channel = &mut self.channels[channel];
@@ -547,12 +552,12 @@ impl Dram {
         (done, starts.saturating_sub(ready))
     }
 
-    /// Schedules the gathered writes of a channel as one batch. Their rows may open while the batch ahead is
-    /// still on the bus.
+    /// Schedules a channel's gathered writes as a batch. Their rows may open while the previous batch still occupies
+    /// the bus.
     fn drain(&mut self, channel: usize, asked: Asked) {
         let mut writes = std::mem::take(&mut self.channels[channel].writes);
         writes.sort_unstable_by_key(|write| write.access);
-        // Batches that follow each other go the same way.
+        // Consecutive batches need no bus turnaround in between.
         let turn = if std::mem::take(&mut self.channels[channel].has_read) { self.turn } else { 0 };
         let Channel { bus, busy, .. } = &mut self.channels[channel];
         let turned = bus.reserve(asked.now, asked.ready, turn);

@@ -1,4 +1,4 @@
-//! Bandwidth, latency, rows and turnarounds of a channel, each predicted.
+//! DRAM channel tests with predicted results: bandwidth, latency, rows and turnarounds.
 
 use super::*;
 use crate::map::Map;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 const LINE: Bytes = Bytes(128);
 
-/// Timings of the order of HBM2's, rounded: tests need closed forms, not a part.
+/// Timings similar to HBM2's, rounded: tests need closed forms rather than a real part.
 const CONFIG: DramConfig = DramConfig {
     rate: Rate(256_000_000_000),
     channels: 8,
@@ -28,11 +28,11 @@ const CONFIG: DramConfig = DramConfig {
     write_queue: 64,
 };
 
-/// A line on one of the channels: 32 GB/s.
+/// Transfer time for a line on a channel: 32 GB/s.
 const LINE_TIME: Ps = Ps::from_ns(4);
 const ROW_CYCLE: Ps = Ps::from_ns(33 + 16);
 
-/// The first `count` rows of the first bank, each with its lines.
+/// Returns the first `count` rows in the first bank, each with its lines.
 fn rows_of_one_bank(count: usize) -> Vec<Vec<Line>> {
     let dram = Dram::new(CONFIG);
     let places = (0..).map(|line| (Line(line), dram.locate(Line(line))));
@@ -43,12 +43,12 @@ fn rows_of_one_bank(count: usize) -> Vec<Vec<Line>> {
     rows.into_iter().map(|row| row.into_iter().map(|(line, _)| line).collect()).collect()
 }
 
-/// A line of each of the first `count` rows of the first bank.
+/// Returns a line from each of the first `count` rows in the first bank.
 fn one_bank(count: usize) -> impl Iterator<Item = Line> {
     rows_of_one_bank(count).into_iter().map(|row| row[0])
 }
 
-/// Runs `accesses` with at most `outstanding` at a time, and returns when the last is done.
+/// Runs `accesses` with at most `outstanding` in flight, and returns the last completion time.
 fn run(
     dram: &mut Dram,
     outstanding: usize,
@@ -68,7 +68,7 @@ fn run(
     last
 }
 
-/// The mean time of all channels that somebody waited.
+/// Mean time per channel during which any access waited.
 fn queued(dram: &Dram, until: Ps) -> Ps {
     Ps(dram.waited_until(until).0 / u64::from(CONFIG.channels))
 }
@@ -81,7 +81,7 @@ fn percent_of_rate(lines: u64, time: Ps) -> u64 {
     lines * LINE.0 * 100 * 1_000_000 / (CONFIG.rate.0 / 1_000_000 * time.0)
 }
 
-/// The same scattered lines in every run.
+/// Scattered lines, identical in every run.
 fn scattered(count: u64) -> impl Iterator<Item = Line> {
     (0..count).map(|i| Line((i + 1).wrapping_mul(0xd134_2543_de82_ef95) >> 30))
 }
@@ -216,8 +216,8 @@ fn a_batch_of_writes_opens_each_row_once() {
     assert_eq!(dram.stats().row_hits, 16, "32 writes to 16 rows, asked for in turn");
 }
 
-/// A stream of lines takes as long as its bytes and `turns` of the bus, by the number of batches. One of so many lines of each
-/// channel is read, and the others are written.
+/// Checks the time for a line stream: its bytes plus `turns` bus turnarounds, as a function of the batch count. In
+/// each channel every `reads_each`-th line is read, and all remaining lines are written.
 fn written(reads_each: u64, turns: impl Fn(u64) -> u64) {
     let mut dram = Dram::new(CONFIG);
     let (count, channels) = (16_000_u64, u64::from(CONFIG.channels));
@@ -243,7 +243,7 @@ fn batches_of_writes_that_follow_each_other_do_not_turn_the_bus() {
     written(u64::MAX, |_| 1);
 }
 
-/// A refresh of 400 ns every 4 us: a tenth of the time.
+/// Refresh configuration: 400 ns every 4 us, that is a tenth of the time.
 const REFRESHED: DramConfig = DramConfig { t_refi: Ps::from_ns(4000), t_rfc: Ps::from_ns(400), ..CONFIG };
 
 #[test]
@@ -274,7 +274,7 @@ fn a_refresh_in_idle_time_closes_rows_and_holds_up_nobody() {
 
 #[test]
 fn a_refresh_that_idle_time_is_too_short_for_is_postponed() {
-    // A read each 300 ns: no refresh fits between. The row is open until one more than eight is due.
+    // A read every 300 ns: no refresh fits in between. The row stays open until a ninth refresh is due.
     let mut dram = Dram::new(DramConfig { channels: 1, ..REFRESHED });
     let latency = |dram: &mut Dram, at: u64| read(dram, Ps::from_ns(at), Line(0)) - Ps::from_ns(at);
     let waits: Vec<(u64, Ps)> = (0..140).map(|index| (index * 300, latency(&mut dram, index * 300))).collect();
@@ -349,7 +349,7 @@ fn what_is_there_later_holds_up_nobody_who_is_there_before() {
     assert_eq!(read(&mut dram, Ps::from_ns(10), second), Ps::from_ns(10) + alone);
 }
 
-/// A module with so many slices and channels, and where its lines are.
+/// Module with given numbers of slices and channels, and its line mapping.
 struct Grouped {
     map: Map,
     slices: u32,
@@ -373,7 +373,7 @@ impl Grouped {
         }
     }
 
-    /// Reads lines one after the other; returns how many from each channel.
+    /// Reads lines serially; returns the number of reads per channel.
     fn read(&mut self, lines: impl Iterator<Item = Line>) -> Vec<u64> {
         let each = (self.channels / self.groups) as usize;
         let mut counts = vec![0; self.channels as usize];
@@ -385,7 +385,7 @@ impl Grouped {
         counts
     }
 
-    /// Row hits among a thousand accesses.
+    /// Row hits per thousand accesses.
     fn row_hits(&self) -> u64 {
         let mut sum = DramStats::default();
         self.drams.iter().for_each(|dram| sum.merge(dram.stats()));
@@ -393,7 +393,7 @@ impl Grouped {
     }
 }
 
-/// Slices and channels: as many of both, multiples of each other, neither, and with no common divisor.
+/// Test shapes as (slices, channels): equal numbers, multiples, neither, and without a common divisor.
 const SHAPES: [(u16, u16); 8] = [(64, 64), (32, 64), (4, 64), (64, 16), (6, 4), (4, 6), (112, 64), (16, 21)];
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the driver does around commands of the program: moves of pages, copies, and the end of tracking.
+//! Driver errands scheduled before or after program commands: page migrations, copies, and the end of access tracking.
 
 use super::{Cause, Driver, Errand};
 use crate::kernel_slot::KernelSlot;
@@ -12,7 +12,7 @@ use tombolo_protocol::topology::ModuleSet;
 use tombolo_types::{ModuleId, Page, Ps};
 
 impl Driver {
-    /// Does what comes before or behind a command, one errand after the other.
+    /// Starts the next errand if none is in progress. Errands run serially.
     pub(super) fn begin_errand<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         if self.errand.is_some() {
             return;
@@ -42,7 +42,7 @@ impl Driver {
         self.errand_part_done(out);
     }
 
-    /// Has every module tell what it has accessed since the program began.
+    /// Requests from every module the pages accessed since the program began.
     pub(super) fn ask_accesses<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         self.untold = self.layout.modules;
         for module in (0..self.layout.modules).map(ModuleId) {
@@ -51,7 +51,7 @@ impl Driver {
         }
     }
 
-    /// A module has told all: when the last one has, the driver begins to read.
+    /// Handles a module's completed access report; after the last report, the driver starts reading the results.
     pub(super) fn accesses_told<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         self.untold -= 1;
         if self.untold == 0 {
@@ -60,7 +60,8 @@ impl Driver {
         }
     }
 
-    /// The driver has read what was accessed: whoever has not accessed a page leaves it.
+    /// Ends access tracking after the driver has read all accesses: each module is removed from pages that it has not
+    /// accessed.
     pub(super) fn end_tracking<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         let pages: Vec<Page> = self.table.placed().map(|(page, _)| page).collect();
         for page in pages {
@@ -74,8 +75,8 @@ impl Driver {
         self.errand_part_done(out);
     }
 
-    /// A module sends what it is to send behind a command, while others may still run it. Kernels run one after the other
-    /// there, so the errand at hand is that command's.
+    /// Starts a module's transfers after a command, while other modules may still run the command. Kernels run
+    /// serially in this mode, so the current errand belongs to the same command.
     pub(super) fn send_part<D: Contents>(
         &mut self,
         (slot, command): (KernelSlot, u32),

@@ -1,5 +1,8 @@
-//! Orders that the driver gives while it handles one event. Those for pages that follow each other, and that are alike, go to
-//! a module as one: a program has as many pages as a gigabyte has, and all change at the end of tracking.
+//! Paging orders issued by the driver in a single event.
+//!
+//! Identical orders for consecutive pages are merged into a single message per module. Otherwise the end of tracking,
+//! which changes all pages simultaneously, would send a message per page, and a program has as many pages as fit in
+//! its gigabytes.
 
 use crate::layout::Layout;
 use crate::message::{Message, Out, PagingOrder};
@@ -7,7 +10,7 @@ use crate::page_run::PageRun;
 use crate::watch::Contents;
 use tombolo_types::{ModuleId, Page, Ps};
 
-/// An order to a module.
+/// Order for a module.
 #[derive(Clone, Copy, Debug)]
 struct Given {
     module: ModuleId,
@@ -15,24 +18,24 @@ struct Given {
     order: PagingOrder,
 }
 
-/// Orders that are given and not sent.
+/// Orders issued but not sent.
 #[derive(Clone, Debug)]
 pub(super) struct Orders {
-    /// In the order in which they were given.
+    /// Orders in issue order.
     given: Vec<Given>,
-    /// By module: the latest in `given`.
+    /// Index of the latest order in `given`, per module.
     latest: Vec<Option<usize>>,
-    /// Pages whose shootdown begins.
+    /// Pages whose shootdown starts.
     shot_down: Vec<PageRun>,
 }
 
 impl Orders {
-    /// None, to so many modules.
+    /// Creates an empty set of orders for `modules` modules.
     pub(super) fn new(modules: u8) -> Orders {
         Orders { given: Vec::new(), latest: vec![None; usize::from(modules)], shot_down: Vec::new() }
     }
 
-    /// Gives a module an order about a page.
+    /// Issues an order about a page to a module, merged with the module's latest order if possible.
     pub(super) fn give(&mut self, module: ModuleId, page: Page, order: PagingOrder) {
         let latest = &mut self.latest[usize::from(module.0)];
         if let Some(Given { pages, order: before, .. }) = latest.map(|index| &mut self.given[index])
@@ -45,14 +48,14 @@ impl Orders {
         self.given.push(Given { module, pages: PageRun::of(page), order });
     }
 
-    /// Begins the shootdown of a page.
+    /// Starts the shootdown for a page.
     pub(super) fn shoot_down(&mut self, page: Page) {
         if !self.shot_down.last_mut().is_some_and(|pages| pages.extend(page)) {
             self.shot_down.push(PageRun::of(page));
         }
     }
 
-    /// Sends all: modules have their orders at `heard`, and shootdowns have been prepared at `prepared`.
+    /// Sends all orders: modules receive them at `heard`, and shootdowns are prepared at `prepared`.
     pub(super) fn send<D: Contents>(&mut self, (heard, prepared): (Ps, Ps), layout: Layout, out: &mut Out<'_, D>) {
         let driver = layout.driver();
         for Given { module, pages, order } in self.given.drain(..) {
@@ -69,7 +72,7 @@ impl Orders {
 mod tests {
     use super::*;
 
-    /// What was given, as module, pages and whether it unmaps.
+    /// Issued orders as module, pages, and true for an unmap.
     fn given(orders: &Orders) -> Vec<(u8, Vec<u64>, bool)> {
         let told = |one: &Given| {
             (one.module.0, one.pages.pages().map(|page| page.0).collect(), one.order == PagingOrder::Unmap)

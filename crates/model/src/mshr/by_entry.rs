@@ -1,14 +1,14 @@
-//! Values that others keep by miss register.
+//! Side table with values indexed by MSHR.
 
 use super::EntryId;
 
-/// A value for each entry of a table, as many as have been set: tables give their entries out from the first on, and few
-/// are ever full.
+/// Value per MSHR in a table, stored up to the highest index set so far. Tables allocate their entries in ascending
+/// order, and few tables are ever full, so the list stays short.
 #[derive(Clone, Debug, Default)]
 pub struct ByEntry<T>(Vec<T>);
 
 impl<T: Copy + Default> ByEntry<T> {
-    /// The value of an entry; the default where none was set.
+    /// Returns an entry's value, or the default if none was set.
     #[inline]
     pub fn get(&self, id: EntryId) -> T {
         self.0.get(id.index()).copied().unwrap_or_default()

@@ -1,24 +1,28 @@
-//! Which entry holds a line: a hash table of buckets, each one cache line of the host, whose places are all compared at
-//! once, so that a search mostly looks at one bucket and seldom takes a turn that the host has to guess.
+//! Hash index from lines to MSHR entries.
+//!
+//! The table consists of buckets, each in a single host cache line, and compares all places in a bucket in parallel. A
+//! search usually reads a single bucket and rarely takes a branch that the host mispredicts.
 
 use crate::bytes::equal_bytes;
 use tombolo_engine::prefetch;
 
-/// Places of a bucket: the bytes that are compared at once.
+/// Number of places per bucket: the bytes compared in parallel.
 const PLACES: usize = 16;
 
-/// Entries for which a bucket is made: half of its places, so that few buckets overflow. Assumed: no other was tried.
+/// Number of entries planned per bucket: half of its places, so that few buckets overflow. Assumed: no alternative was
+/// tried.
 const FILL: u32 = 8;
 
-/// Some entries, by a hash of their lines. What finds no place in its own bucket stands in one after it.
+/// Bucket of entries with similar line hashes. An entry without space in its own bucket is stored in a later bucket.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Bucket {
-    /// A byte of the hash of each place, never 0; 0 where the place is empty.
+    /// Hash byte per place, never 0; 0 marks an empty place.
     prints: [u64; 2],
-    /// The entry of each place.
+    /// Entry number per place.
     entries: [u16; PLACES],
-    /// Entries that belong here or before and stand in a later bucket.
+    /// Number of entries that overflowed this bucket: stored in a later bucket, but hashed to this or an earlier
+    /// bucket.
     passed: u32,
 }
 
@@ -27,7 +31,7 @@ const _: () = assert!(size_of::<Bucket>() == 64);
 impl Bucket {
     const EMPTY: Bucket = Bucket { prints: [0; 2], entries: [0; PLACES], passed: 0 };
 
-    /// The places of this byte of hash, or the empty ones for 0, by bit.
+    /// Bit set of places with the hash byte `print`; for 0, bit set of empty places.
     #[inline]
     fn places(&self, print: u8) -> u32 {
         equal_bytes(self.prints[0], self.prints[1], print)
@@ -40,7 +44,7 @@ impl Bucket {
     }
 }
 
-/// The places by bit in a set.
+/// Iterates over the places in a bit set.
 #[inline]
 fn each(mut places: u32) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
@@ -50,34 +54,35 @@ fn each(mut places: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The entries of a table by the hashes of their lines: numbers below 2^16, each held once.
+/// Index over a table's entries, keyed by line hash. Entry numbers are below 2^16 and each occurs at most once.
 #[derive(Clone, Debug)]
 pub(super) struct Index {
-    /// At least two, as many as a power of two.
+    /// Buckets: a power of two, at least two.
     buckets: Vec<Bucket>,
-    /// 64 minus the binary logarithm of their count.
+    /// 64 minus the binary logarithm of the bucket count.
     shift: u32,
 }
 
 impl Index {
-    /// An empty index, for as many entries at once. It has a place for twice as many, so a search ends.
+    /// Creates an empty index for up to `entries` entries. It has places for twice this number, so that every search
+    /// terminates.
     pub(super) fn new(entries: u32) -> Index {
         let buckets = entries.div_ceil(FILL).next_power_of_two().max(2) as usize;
         Index { buckets: vec![Bucket::EMPTY; buckets], shift: 64 - buckets.trailing_zeros() }
     }
 
-    /// Entries that it is made for.
+    /// Number of entries the index is sized for.
     pub(super) fn room(&self) -> u32 {
         self.buckets.len() as u32 * FILL
     }
 
-    /// Starts to load what a search for this hash reads into the host's caches.
+    /// Prefetches the bucket that a search for this hash reads first into the host's caches.
     #[inline]
     pub(super) fn prefetch(&self, hash: u64) {
         prefetch(&self.buckets[self.own(hash)]);
     }
 
-    /// The entry of this hash that `is` the one wanted.
+    /// Returns the entry with this hash for which `is` returns true.
     #[inline]
     pub(super) fn find(&self, hash: u64, mut is: impl FnMut(u16) -> bool) -> Option<u16> {
         let mut at = self.own(hash);
@@ -95,7 +100,7 @@ impl Index {
         }
     }
 
-    /// Adds an entry, which must not be held.
+    /// Inserts an entry, which must be absent.
     #[inline]
     pub(super) fn insert(&mut self, hash: u64, entry: u16) {
         let print = self.print(hash);
@@ -114,7 +119,7 @@ impl Index {
         }
     }
 
-    /// Takes out an entry, which must be held.
+    /// Removes an entry, which must be present.
     #[inline]
     pub(super) fn remove(&mut self, hash: u64, entry: u16) {
         let print = self.print(hash);
@@ -130,13 +135,13 @@ impl Index {
         }
     }
 
-    /// The bucket that a hash belongs to.
+    /// Home bucket for a hash.
     #[inline]
     fn own(&self, hash: u64) -> usize {
         (hash >> self.shift) as usize
     }
 
-    /// The byte of a hash that is compared.
+    /// Hash byte stored and compared within a bucket.
     #[inline]
     fn print(&self, hash: u64) -> u8 {
         ((hash >> (self.shift - 8)) as u8).max(1)
@@ -157,7 +162,7 @@ mod tests {
         #[test]
         fn it_holds_what_a_list_holds(
             entries in 1..80_u32,
-            // Few buckets and few bytes of hash: many collide, and buckets overflow.
+            // Few buckets and few hash bytes, so that many entries collide and buckets overflow.
             steps in prop::collection::vec((any::<prop::sample::Index>(), 0..4_u64, 0..2_u64), 1..400),
         ) {
             let mut index = Index::new(entries);

@@ -1,11 +1,11 @@
-//! Queues of values in one slab: what waits on each miss, without an allocation for each.
+//! Queues stored in a shared slab: waiters for each miss, without an allocation per queue.
 
 use tombolo_engine::prefetch;
 
-/// End of a list, in [`Node::next`] and [`List`].
+/// End marker in [`Node::next`] and [`List`].
 pub(super) const NIL: u32 = u32::MAX;
 
-/// A queue of nodes of one slab.
+/// Queue of nodes in a slab.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List {
     pub(super) head: u32,
@@ -22,7 +22,7 @@ struct Node<T> {
     value: T,
 }
 
-/// Nodes of many queues. Grows to the most that ever waited, then allocates no more.
+/// Node storage for many queues. It grows to the maximum number of queued values, then allocates no more.
 #[derive(Clone, Debug)]
 pub(crate) struct Slab<T> {
     nodes: Vec<Node<T>>,
@@ -74,7 +74,7 @@ impl<T: Copy> Slab<T> {
         Some(value)
     }
 
-    /// Starts to load the first node of a queue into the host's caches.
+    /// Prefetches a queue's first node into the host's caches.
     #[inline]
     pub(super) fn prefetch(&self, list: List) {
         if let Some(node) = self.nodes.get(list.head as usize) {

@@ -1,10 +1,10 @@
-//! Miss status holding registers: one entry per outstanding line, with the requests that wait for it.
+//! Miss status holding registers (MSHRs): an entry per outstanding line, with the requests that wait for this line.
 //!
-//! A refused request is parked here and woken by what frees its place: behind the entry of its line, or, where
-//! the table is full, in one queue for the whole table. Nothing is retried on a timer.
+//! A refused request is parked here and woken when space becomes free: behind its line's entry, or, if the table is
+//! full, in a single queue for the entire table. No request is retried on a timer.
 //!
-//! Not modelled here: what a request is, what may merge, when a fill comes. The owner decides; waiters,
-//! parked requests and entry state are its own types.
+//! Not modelled here: a request's meaning, merge rules, and fill times. The owner decides these, and also defines the
+//! types for waiters, parked requests and entry state.
 
 mod by_entry;
 mod index;
@@ -18,68 +18,68 @@ use std::collections::VecDeque;
 use tombolo_engine::prefetch;
 use tombolo_types::Line;
 
-/// The most entries of a table, and the most requests that may wait on one.
+/// Maximum number of entries in a table, and maximum number of requests that may wait on an entry.
 pub const MAX_ENTRIES: u32 = u16::MAX as u32;
 
 /// Shape of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MshrConfig {
-    /// Lines outstanding at once, 1 to [`MAX_ENTRIES`].
+    /// Maximum number of outstanding lines, 1 to [`MAX_ENTRIES`].
     pub entries: u32,
-    /// Requests that may wait on one line, at most [`MAX_ENTRIES`].
+    /// Maximum number of requests waiting on a line, at most [`MAX_ENTRIES`].
     pub merges: u32,
 }
 
-/// An entry, from its allocation until it is freed. Names are used again afterwards.
+/// Entry identifier, valid from allocation until release. Identifiers are reused afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EntryId(u16);
 
 impl EntryId {
-    /// A name for who has no table of entries.
+    /// Creates an identifier from a number, for owners without an entry table.
     pub fn numbered(number: u8) -> EntryId {
         EntryId(number.into())
     }
 
-    /// As an index, below the entries of its table.
+    /// Index below the table's entry count.
     #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 
-    /// That name.
+    /// Number passed to [`EntryId::numbered`].
     pub fn number(self) -> u8 {
         self.0 as u8
     }
 }
 
-/// Counters of a table.
+/// Table counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MshrStats {
     /// Entries allocated.
     pub allocations: u64,
-    /// Requests that joined an entry, the first of each included.
+    /// Requests that waited on an entry, including the first request for each entry.
     pub waiters: u64,
-    /// Requests parked, behind a line or a full table.
+    /// Requests parked, either behind a line or because the table was full.
     pub parks: u64,
-    /// Parked requests handed back to run again.
+    /// Parked requests woken to run again.
     pub wakes: u64,
-    /// Most entries in use at once.
+    /// Maximum number of entries in use simultaneously.
     pub peak: u32,
 }
 
-/// Entries that a table begins with room for; it grows to the most that were ever in use, which are few in most tables of
-/// a large machine. Assumed: a fraction of any table.
+/// Initial capacity of a table. It grows to the maximum number of entries ever in use, which is small for most tables
+/// in a large machine. Assumed: a fraction of any table.
 const FIRST_ENTRIES: u32 = 16;
 
-/// No line has this number.
+/// Marker for a free entry: no line has this number.
 const FREE: Line = Line(u64::MAX);
 
-/// One outstanding line, or a link of the free list (through `later.head`). In one cache line of the host where
-/// what it holds is small enough, with the first of its waiters: most lines have no other.
+/// Outstanding line, or a free-list link (through `later.head`). If the payload is small enough, an entry fits in a
+/// single host cache line together with its first waiter: most lines have no further waiter.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Entry<P, W> {
-    /// [`FREE`] where it is in the free list.
+    /// Line number, or [`FREE`] if the entry is in the free list.
     line: Line,
     payload: P,
     first: Option<W>,
@@ -89,43 +89,43 @@ struct Entry<P, W> {
     waiting: u16,
 }
 
-/// An entry that was freed, or its waiters alone: its state, and the requests that are now to be served or run again.
+/// Freed entry, or the detached waiters from a live entry: its state, and the requests that must be served or retried.
 ///
-/// Empty it with [`Mshr::next_waiter`] and then [`Mshr::next_parked`]; what is left in it is lost.
+/// Empty it with [`Mshr::next_waiter`] and then [`Mshr::next_parked`]; requests left inside are lost.
 #[derive(Debug)]
 #[must_use]
 pub struct Freed<P, W> {
-    /// The line it was for.
+    /// Line that the entry was allocated for.
     pub line: Line,
-    /// The state it had.
+    /// Entry state at its release.
     pub payload: P,
     first: Option<W>,
     later: List,
     parked: List,
 }
 
-/// A table of outstanding lines. `P`: state of an entry; `W`: a request that waits for the line; `R`: a
-/// request that could not even wait and must run again.
+/// Table of outstanding lines. `P`: entry state; `W`: a request that waits for the line; `R`: a request that could not
+/// even wait and must be retried.
 #[derive(Clone, Debug)]
 pub struct Mshr<P, W, R> {
     config: MshrConfig,
-    /// Entries in use, by line.
+    /// Index of the entries in use, by line.
     index: Index,
     entries: Vec<Entry<P, W>>,
     free: u32,
     used: u32,
     waiters: Slab<W>,
     parked: Slab<R>,
-    /// What waits for room, oldest first.
+    /// Requests that wait for a free entry, oldest first.
     backlog: VecDeque<R>,
     stats: MshrStats,
 }
 
 impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
-    /// Bytes of the host that an entry takes.
+    /// Host memory per entry in bytes.
     pub const ENTRY_BYTES: usize = size_of::<Entry<P, W>>();
 
-    /// An empty table. Panics on a shape outside what [`MshrConfig`] allows.
+    /// Creates an empty table. Panics on a shape outside the limits in [`MshrConfig`].
     pub fn new(config: MshrConfig) -> Mshr<P, W, R> {
         assert!(config.merges <= MAX_ENTRIES, "{} merges: at most {MAX_ENTRIES} are possible", config.merges);
         assert!(
@@ -146,21 +146,21 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         }
     }
 
-    /// Starts to load what [`Mshr::find`] will read first into the host's caches.
+    /// Prefetches the data that [`Mshr::find`] will read first into the host's caches.
     #[inline]
     pub fn prefetch(&self, line: Line) {
         self.index.prefetch(hash(line));
     }
 
-    /// Starts to load what a new entry for `line` will be written to, and what [`Mshr::find`] will read first, into the
-    /// host's caches.
+    /// Prefetches the data that [`Mshr::find`] will read first, and the memory for a new `line` entry, into the host's
+    /// caches.
     #[inline]
     pub fn prefetch_new(&self, line: Line) {
         self.prefetch(line);
         self.prefetch_free();
     }
 
-    /// Starts to load the entry that the next allocation takes.
+    /// Prefetches the entry that the next allocation will use.
     #[inline]
     fn prefetch_free(&self) {
         if let Some(entry) = self.entries.get(self.free as usize) {
@@ -168,13 +168,13 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         }
     }
 
-    /// Starts to load an entry into the host's caches.
+    /// Prefetches an entry into the host's caches.
     #[inline]
     pub fn prefetch_entry(&self, id: EntryId) {
         prefetch(&self.entries[id.0 as usize]);
     }
 
-    /// The first that waits on an entry, in use or not.
+    /// First waiter on an entry, whether in use or not.
     #[inline]
     pub fn first_waiter(&self, id: EntryId) -> Option<&W> {
         self.entries[id.0 as usize].first.as_ref()
@@ -188,43 +188,43 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         self.parked.prefetch(*parked);
     }
 
-    /// Whether an entry is in use for `line`.
+    /// True if the entry is in use for `line`.
     #[inline]
     pub fn holds(&self, id: EntryId, line: Line) -> bool {
         self.entries[id.0 as usize].line == line
     }
 
-    /// The entry of `line`.
+    /// Returns the entry for `line`, if any.
     #[inline]
     pub fn find(&self, line: Line) -> Option<EntryId> {
         self.index.find(hash(line), |id| self.entries[usize::from(id)].line == line).map(EntryId)
     }
 
-    /// State of an entry.
+    /// Entry state.
     #[inline]
     pub fn get(&self, id: EntryId) -> &P {
         &self.entry(id).payload
     }
 
-    /// State of an entry, to change.
+    /// Mutable entry state.
     #[inline]
     pub fn get_mut(&mut self, id: EntryId) -> &mut P {
         &mut self.entry_mut(id).payload
     }
 
-    /// The line of an entry.
+    /// Line for which an entry is in use.
     pub fn line(&self, id: EntryId) -> Line {
         self.entry(id).line
     }
 
-    /// Gives `line`, which must have no entry, one with no waiters. `None` where the table is full: park
-    /// the request with [`Mshr::park_for_room`].
+    /// Allocates an entry without waiters for `line`, which must have none yet. Returns `None` if the table is full:
+    /// park the request with [`Mshr::park_for_room`].
     #[inline]
     pub fn allocate(&mut self, line: Line, payload: P) -> Option<EntryId> {
         self.enter(line, payload, None)
     }
 
-    /// Does what [`Mshr::allocate`] does for a line that `waiter` is the first to wait for.
+    /// Like [`Mshr::allocate`], with `waiter` as the line's first waiter.
     #[inline]
     pub fn allocate_for(&mut self, line: Line, payload: P, waiter: W) -> Option<EntryId> {
         assert!(self.config.merges > 0, "a miss takes at least the request that caused it");
@@ -261,7 +261,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         Some(EntryId(id as u16))
     }
 
-    /// Makes the index larger where one entry more would be too many for it.
+    /// Enlarges the index if a further entry would exceed its capacity.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) {
@@ -275,8 +275,8 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         }
     }
 
-    /// Lets `waiter` wait on an entry, behind the others. `false` where as many wait as may: park the
-    /// request with [`Mshr::park`].
+    /// Appends `waiter` to an entry's waiters. Returns `false` if the entry has its maximum number of waiters: park
+    /// the request with [`Mshr::park`].
     #[inline]
     pub fn push_waiter(&mut self, id: EntryId, waiter: W) -> bool {
         let merges = self.config.merges;
@@ -289,41 +289,41 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         true
     }
 
-    /// Requests that wait on an entry.
+    /// Number of requests waiting on an entry.
     #[inline]
     pub fn waiting(&self, id: EntryId) -> u32 {
         u32::from(self.entry(id).waiting)
     }
 
-    /// Parks `request` until the entry is freed; then it must run again, behind those parked before it.
+    /// Parks `request` until the entry is freed; it must be retried then, after all requests parked earlier.
     #[inline]
     pub fn park(&mut self, id: EntryId, request: R) {
         self.parked.push(&mut live(&mut self.entries, id).parked, request);
         self.stats.parks += 1;
     }
 
-    /// Whether requests are parked behind the entry. A new request for the line that must not overtake them
-    /// parks behind them.
+    /// True if requests are parked behind the entry. A new request for the line that must not overtake them should
+    /// park behind them.
     #[inline]
     pub fn has_parked(&self, id: EntryId) -> bool {
         self.entry(id).parked.head != NIL
     }
 
-    /// Parks `request` until the table has room; see [`Mshr::wake`].
+    /// Parks `request` until the table has a free entry; see [`Mshr::wake`].
     #[inline]
     pub fn park_for_room(&mut self, request: R) {
         self.backlog.push_back(request);
         self.stats.parks += 1;
     }
 
-    /// Whether requests wait for room. A new request that must not overtake them parks behind them.
+    /// True if requests wait for a free entry. A new request that must not overtake them should park behind them.
     #[inline]
     pub fn has_backlog(&self) -> bool {
         !self.backlog.is_empty()
     }
 
-    /// The first request that waits for room, if there is room for it. It must run now; where it needs no
-    /// entry after all, ask again.
+    /// Wakes the oldest request that waits for a free entry, if an entry is free. The request must run immediately; if
+    /// it needs no entry after all, call again.
     #[inline]
     pub fn wake(&mut self) -> Option<R> {
         if self.is_full() {
@@ -334,7 +334,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         Some(request)
     }
 
-    /// Ends an entry: its line may be allocated anew, and its requests come out of what is returned.
+    /// Frees an entry. Its line may be allocated again, and its requests can be taken from the returned value.
     #[inline]
     pub fn free(&mut self, id: EntryId) -> Freed<P, W> {
         let Entry { line, payload, first, later, parked, .. } = *live(&mut self.entries, id);
@@ -347,13 +347,13 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         Freed { line, payload, first, later, parked }
     }
 
-    /// The next waiter of a freed entry, in the order they came.
+    /// Next waiter of a freed entry, in arrival order.
     #[inline]
     pub fn next_waiter(&mut self, freed: &mut Freed<P, W>) -> Option<W> {
         freed.first.take().or_else(|| self.waiters.pop(&mut freed.later))
     }
 
-    /// Takes the waiters of an entry that stays, and nothing that is parked: some of its bytes have come.
+    /// Detaches the waiters from a live entry after a partial fill; parked requests stay.
     pub fn detach(&mut self, id: EntryId) -> Freed<P, W> {
         let entry = live(&mut self.entries, id);
         entry.waiting = 0;
@@ -361,7 +361,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         Freed { line: entry.line, payload: entry.payload, first: entry.first.take(), later, parked: List::EMPTY }
     }
 
-    /// Lets a waiter that was taken wait again, behind those that do.
+    /// Appends a detached waiter to an entry's waiters again.
     pub fn attach(&mut self, id: EntryId, waiter: W) {
         let entry = live(&mut self.entries, id);
         entry.waiting += 1;
@@ -371,7 +371,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         }
     }
 
-    /// The next request parked behind a freed entry, in the order they came.
+    /// Next request parked behind a freed entry, in arrival order.
     #[inline]
     pub fn next_parked(&mut self, freed: &mut Freed<P, W>) -> Option<R> {
         let request = self.parked.pop(&mut freed.parked)?;
@@ -379,39 +379,38 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         Some(request)
     }
 
-    /// Entries in use.
+    /// Number of entries in use.
     pub fn used(&self) -> u32 {
         self.used
     }
 
-    /// Entries in all.
+    /// Total number of entries.
     pub fn capacity(&self) -> u32 {
         self.config.entries
     }
 
-    /// Whether every entry is in use.
+    /// True if every entry is in use.
     pub fn is_full(&self) -> bool {
         self.used == self.config.entries
     }
 
-    /// Entries in use, for a report of who waits for whom; the order means nothing but is the same in every
-    /// run.
+    /// Entries in use, for the deadlock report. Their order has no meaning but is reproducible between runs.
     pub fn entries(&self) -> impl Iterator<Item = EntryId> {
         (0..).zip(&self.entries).filter(|(_, entry)| entry.line != FREE).map(|(id, _)| EntryId(id))
     }
 
-    /// Requests that wait on an entry, first come first.
+    /// Requests waiting on an entry, in arrival order.
     pub fn waiters(&self, id: EntryId) -> impl Iterator<Item = &W> {
         let entry = self.entry(id);
         entry.first.iter().chain(self.waiters.values(entry.later))
     }
 
-    /// Requests parked behind an entry, first come first.
+    /// Requests parked behind an entry, in arrival order.
     pub fn parked(&self, id: EntryId) -> impl Iterator<Item = &R> {
         self.parked.values(self.entry(id).parked)
     }
 
-    /// Requests that wait for room, first come first.
+    /// Requests waiting for a free entry, in arrival order.
     pub fn backlog(&self) -> &VecDeque<R> {
         &self.backlog
     }

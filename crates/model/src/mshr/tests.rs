@@ -1,4 +1,4 @@
-//! Miss registers against a plain table of queues.
+//! MSHR tests against a plain reference table with queues.
 
 use super::*;
 use proptest::prelude::*;
@@ -35,7 +35,7 @@ fn a_table_grows_to_its_most_entries_and_finds_them_all() {
     for line in 0..450 {
         let id = table.allocate(Line(line), line as u32).expect("there is room");
         held.insert(line, id);
-        // Every third is over before the table grows again.
+        // Every third entry is freed before the table grows again.
         if line % 3 == 0 {
             let (waiters, parked) = served(&mut table, held.remove(&line).expect("it is held"));
             assert!(waiters.is_empty() && parked.is_empty());
@@ -111,7 +111,7 @@ enum Step {
     Wake,
 }
 
-/// Lines that collide often: few, and many of them neighbours in the table.
+/// Test steps on lines that collide often: few lines, many of them adjacent in the table.
 fn step() -> impl Strategy<Value = Step> {
     let line = prop_oneof![0..24_u64, (0..24_u64).prop_map(|i| i << 40)];
     prop_oneof![

@@ -1,4 +1,4 @@
-//! Fills at a slice: install, serve those who waited, run what parked.
+//! Fills at a slice: install the bytes, serve the waiting reads, and retry the parked requests.
 
 use super::host::{Ended, FillingSlice, Here};
 use super::request::Answer;
@@ -15,23 +15,24 @@ use tombolo_protocol::host::{fill, resume};
 use tombolo_protocol::{Class, Coherence, Event, Pending, Reply, Requester, Slot};
 use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps, Scope};
 
-/// Bytes that have come, and the line they are of.
+/// Arrived bytes, together with the protocol's view of their line.
 pub(super) struct Filled<D: Contents> {
     pub(super) slot: Slot<D>,
     pub(super) mask: Mask,
     pub(super) data: D,
-    /// The module that has answered.
+    /// Module that replied.
     pub(super) by: ModuleId,
-    /// When they go on.
+    /// Departure time of data that this fill serves.
     pub(super) leaves: Departure,
-    /// When they were wholly here, and what passed since they were asked for; of that, what an idle link takes.
+    /// Arrival time of the complete fill. `below`: latency since the request was sent; `wire`: its unloaded link
+    /// latency.
     pub(super) ready: Ps,
     pub(super) below: Below,
     pub(super) wire: u32,
 }
 
 impl<D: Contents> Slice<D> {
-    /// Bytes of a miss have come. `entry`: the register that waits for them.
+    /// Handles a fill for a pending miss. `entry`: the MSHR that waits for the bytes.
     pub(super) fn fill<C: Coherence>(
         &mut self,
         bytes: Arrived<D>,
@@ -43,7 +44,7 @@ impl<D: Contents> Slice<D> {
         assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", here.site.module);
         let weight = u64::from(mask.grains()) * here.site.machine.line.grain();
         here.shared.stats.fill_bytes += weight;
-        // The lookup was the request's: what has come goes on as it is written.
+        // The request already paid for the lookup: arriving bytes continue as soon as they are written.
         let leaves = Departure::at(ready).through(here.out.now(), &mut self.port, Bytes(weight));
         let slot = self.slot(line, self.mshr.get(entry).homes, Some(entry));
         let filled = Filled { slot, mask, data, by, leaves, ready, below, wire };
@@ -58,8 +59,8 @@ impl<D: Contents> Slice<D> {
         slice.serve_queues(context);
     }
 
-    /// Bytes of a line of this module's memory are here before time zero, clean: what the protocol makes of a fill that nobody
-    /// waits for.
+    /// Preloads a line from this module's memory as clean, before time zero. The protocol handles it like a fill
+    /// without waiting reads.
     pub fn warm<C: Coherence>(&mut self, line: Line, mask: Mask, here: SliceView<'_, C, D>) {
         let site = here.site;
         let pending = Pending { mask, stale: Mask::NONE, scope: Scope::Cta };
@@ -70,12 +71,12 @@ impl<D: Contents> Slice<D> {
         assert_eq!(stepped, Ok(()), "{}, {line}: a fill of what is pending", site.module);
         if let Some(state) = slot.line {
             let class = Class::of(&site.map, site.module, slot.homes);
-            // What has to go for it is as clean.
+            // Victims are clean too, because only clean lines were preloaded.
             self.cache.store(line, BulkClass::new(class as u8), state, here.uncore.ways.l2().local);
         }
     }
 
-    /// When bytes that have come pass the slice's port once more, behind what passed before.
+    /// Reserves the slice's port for another read of arrived bytes, after `passed`; returns the departure time.
     pub(super) fn read_on<C: Coherence>(
         &mut self,
         passed: Departure,
@@ -86,8 +87,8 @@ impl<D: Contents> Slice<D> {
         passed.through_for(here.out.now(), &mut self.port, Bytes(bytes), self.request)
     }
 
-    /// Requests of a line miss again, and the register that came free is kept for a higher level: they wait for one of theirs,
-    /// ahead of what came to the slice after them, and of those of their channels that wait for a credit.
+    /// Queues requests to a line that must miss again while the freed MSHR is reserved for a higher level. They wait for an
+    /// MSHR at their own level, ahead of younger requests and of credit-starved requests in their lanes.
     pub(super) fn queue_first<C: Coherence>(
         &mut self,
         items: &VecDeque<Item<D>>,
@@ -106,7 +107,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Answers one who waited with those of its bytes that have come.
+    /// Replies to a waiting read with the bytes that have arrived.
     pub(super) fn serve<C: Coherence>(
         &mut self,
         waiter: Waiter,

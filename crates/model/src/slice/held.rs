@@ -1,4 +1,5 @@
-//! How long a slice holds reads, and what passes below it: what it says of an answer. It decides nothing.
+//! Latency accounting at a slice: queueing and service time here, and latency below, for the latency record in a
+//! reply. Purely observational: it influences no simulated time.
 
 use super::{Item, Slice, Waiter};
 use crate::context::SliceContext;
@@ -8,19 +9,20 @@ use crate::watch::Contents;
 use tombolo_types::{Bytes, Mask, ModuleId, Ps};
 
 impl<D: Contents> Item<D> {
-    /// What slices that have passed it on took.
+    /// Time spent in slices that forwarded this read.
     pub(super) fn held(&self) -> Inside {
         if self.is_read() { self.body.tickets.held() } else { Inside::default() }
     }
 }
 
 impl<D: Contents> Slice<D> {
-    /// What a request that is looked up takes on an idle slice, with the bytes that it moves.
+    /// Service time of a lookup on an idle slice, including the transfer of `bytes`.
     fn look_up_time<C>(&self, bytes: u64, here: &SliceContext<'_, '_, C, D>) -> Ps {
         self.port.span(Bytes(bytes)).max(self.request.time()) + here.site.machine.l2.hit_latency
     }
 
-    /// What a request that leaves at `leaves` took here, having moved `bytes`, and before.
+    /// Time that a request departing at `leaves` spent here, including the transfer of `bytes`, plus its time in
+    /// earlier slices.
     pub(super) fn held_until<C>(
         &self,
         leaves: Ps,
@@ -35,7 +37,8 @@ impl<D: Contents> Slice<D> {
         Inside::slice(time, self.look_up_time(bytes, here)).and(item.held())
     }
 
-    /// What a waiter waited for whose bytes came at `ready`, `below` after they were asked for, and leave at `leaves`.
+    /// Latency record for a waiting read. Its bytes arrived at `ready`, `below` after the request was sent, and depart
+    /// at `leaves`.
     pub(super) fn waited<C>(
         &self,
         waiter: &Waiter,
@@ -59,15 +62,15 @@ impl<D: Contents> Slice<D> {
         Below { inside: below.inside.and(here), ..below }
     }
 
-    /// A read has left for another module at `leaves`, on account of a miss register.
+    /// Records the departure time of a read sent to another module for an MSHR.
     pub(super) fn note_sent<C>(&mut self, register: EntryId, leaves: Ps, here: &SliceContext<'_, '_, C, D>) {
         if here.site.follows_loads() {
             self.sent.set(register, Stamp::of(leaves));
         }
     }
 
-    /// What passed since the last read of a miss left, of which the answer of `source`, wholly here at `ready`, tells `time`;
-    /// and what of that an idle link takes. `by`: the module that has answered first.
+    /// Splits the latency since a miss's last read departed: the reply from `source`, complete at `ready`, already
+    /// explains `time`. Also returns its unloaded link latency. `by`: the module that served the read.
     pub(super) fn passed<C>(
         &self,
         (source, by): (ModuleId, ModuleId),

@@ -1,4 +1,4 @@
-//! What a slice keeps of its lines, as [`tombolo_protocol::host`] sees it.
+//! Implementation of the protocol's host interface ([`tombolo_protocol::host`]) on a slice's lines, misses and queues.
 
 use super::fill::Filled;
 use super::{Item, Miss, Slice, Waiter};
@@ -18,25 +18,25 @@ use tombolo_protocol::host::{
 use tombolo_protocol::{Class, ClassSet, Coherence, Event, Pending, Sharers, Slot};
 use tombolo_types::{Line, Mask, Ps};
 
-/// A slice, and what it may touch beside itself.
+/// Slice together with the current event's context.
 pub(super) struct Here<'s, 'a, 'o, C, D: Contents> {
     pub(super) slice: &'s mut Slice<D>,
     pub(super) context: &'s mut SliceContext<'a, 'o, C, D>,
 }
 
-/// A request that arrives.
+/// Arriving or retried request.
 pub(super) struct Arriving<'s, 'a, 'o, C, D: Contents> {
     pub(super) here: Here<'s, 'a, 'o, C, D>,
     pub(super) item: &'s Item<D>,
-    /// When it is wholly here.
+    /// Arrival time of the complete request.
     pub(super) ready: Ps,
-    /// Its line's miss.
+    /// MSHR with a pending miss on the request's line, if any.
     pub(super) entry: Option<EntryId>,
-    /// Of one that runs again: whether a store waits for a credit that came before it on its channel.
+    /// On a retry: true if an older store in the request's lane still waits for a credit. `None` on arrival.
     pub(super) follows: Option<bool>,
 }
 
-/// The slice has no miss register for it.
+/// Refusal: no MSHR is available for the request.
 pub(super) struct NoRoom;
 
 impl<C: Coherence, D: Contents> Arrival for Arriving<'_, '_, '_, C, D> {
@@ -83,7 +83,7 @@ impl<C: Coherence, D: Contents> Arrival for Arriving<'_, '_, '_, C, D> {
     }
 }
 
-/// The input queue of a level, at which requests arrive that are wholly here at `ready`.
+/// Input queue of a level, offered requests that are complete at `ready`.
 pub(super) struct InputQueue<'s, 'a, 'o, C, D: Contents> {
     pub(super) here: Here<'s, 'a, 'o, C, D>,
     pub(super) level: usize,
@@ -116,18 +116,18 @@ impl Waits for Waiter {
     }
 }
 
-/// Bytes of a miss that have come.
+/// Fill in progress: bytes that have arrived for a pending miss.
 pub(super) struct FillingSlice<'s, 'a, 'o, C, D: Contents> {
     pub(super) here: Here<'s, 'a, 'o, C, D>,
-    /// The miss.
+    /// MSHR with the pending miss.
     pub(super) entry: EntryId,
-    /// The line, as it is before they install and then as it is after that.
+    /// Line and arrived bytes; the slot is updated when the bytes are installed.
     pub(super) filled: Filled<D>,
-    /// Whether one who waited has its answer.
+    /// Set after the first waiting read has been served.
     pub(super) served: bool,
 }
 
-/// Those who waited on a miss.
+/// Detached waiters of a miss.
 pub(super) type Held = Freed<Miss, Waiter>;
 
 impl<C: Coherence, D: Contents> Filling for FillingSlice<'_, '_, '_, C, D> {
@@ -174,7 +174,7 @@ impl<C: Coherence, D: Contents> Filling for FillingSlice<'_, '_, '_, C, D> {
     fn serve(&mut self, waiter: Waiter, _: bool) {
         let Here { slice, context } = &mut self.here;
         if std::mem::replace(&mut self.served, true) {
-            // The first got what came as it was written. Others' answers are read, one after the other.
+            // The first reply uses the bytes as they are written. Each further reply reads them again, serially.
             self.filled.leaves = slice.read_on(self.filled.leaves, waiter.mask, context);
         }
         slice.serve(waiter, &self.filled, context);
@@ -185,7 +185,7 @@ impl<C: Coherence, D: Contents> Filling for FillingSlice<'_, '_, '_, C, D> {
     }
 }
 
-/// A miss that is over.
+/// Completed miss, whose parked requests are retried.
 pub(super) struct Ended<'s, 'a, 'o, C, D: Contents> {
     pub(super) here: Here<'s, 'a, 'o, C, D>,
     pub(super) line: Line,
@@ -209,7 +209,7 @@ impl<C: Coherence, D: Contents> Resuming for Ended<'_, '_, '_, C, D> {
         self.here.slice.mshr.next_parked(held)
     }
 
-    // They are of one line.
+    // All parked requests belong to the same line, so only levels matter.
     #[inline]
     fn keep_order(&self, one: &Item<D>, other: &Item<D>) -> bool {
         one.level() == other.level()
@@ -228,11 +228,11 @@ impl<C: Coherence, D: Contents> Resuming for Ended<'_, '_, '_, C, D> {
     }
 }
 
-/// A region that its home invalidates.
+/// Region invalidated by its home.
 pub(super) struct Invalidated<'s, 'a, 'o, C, D: Contents> {
     pub(super) here: Here<'s, 'a, 'o, C, D>,
     pub(super) line: Line,
-    /// Why it was first sent.
+    /// Original cause for the invalidation.
     pub(super) cause: Cause,
     pub(super) leaves: Departure,
 }
@@ -266,11 +266,11 @@ impl<C: Coherence, D: Contents> Region for Invalidated<'_, '_, '_, C, D> {
     }
 }
 
-/// A region whose directory entry has made room for another.
+/// Region whose directory entry was evicted.
 pub(super) struct Replaced<'s, 'a, 'o, C, D: Contents> {
     pub(super) here: Here<'s, 'a, 'o, C, D>,
     pub(super) line: Line,
-    /// What the entry said.
+    /// Sharers recorded in the evicted entry.
     pub(super) sharers: Sharers,
     pub(super) leaves: Departure,
 }
@@ -290,13 +290,13 @@ impl<C: Coherence, D: Contents> Region for Replaced<'_, '_, '_, C, D> {
     }
 }
 
-/// Lines of some classes.
+/// Bulk invalidation of line classes.
 pub(super) struct Classes<'s, 'a, 'o, C, D: Contents> {
     pub(super) here: Here<'s, 'a, 'o, C, D>,
     pub(super) classes: ClassSet,
-    /// `None` for every line.
+    /// Affected lines; `None` for every line.
     pub(super) extent: Option<&'s LineSet>,
-    /// When memory has taken what was written to it.
+    /// Time at which memory has accepted all written-back bytes.
     pub(super) taken: Ps,
 }
 
@@ -305,7 +305,7 @@ impl<C: Coherence, D: Contents> Bulk for Classes<'_, '_, '_, C, D> {
         let Here { slice, context } = &mut self.here;
         let (classes, extent) = (self.classes, self.extent);
         if extent.is_some() || slice.has_dirty(classes) {
-            // One by one, for dirty bytes must not be lost, nor what the extent lacks.
+            // Invalidate line by line: dirty bytes must be written back, and lines outside the extent must stay.
             let mut lines = slice.lines_where(|class, _| classes.contains(class));
             lines.retain(|line| reaches(extent, *line));
             for line in lines {
@@ -313,7 +313,7 @@ impl<C: Coherence, D: Contents> Bulk for Classes<'_, '_, '_, C, D> {
             }
             return;
         }
-        // The step of a clean line drops it and asks for nothing, under every protocol.
+        // Under every protocol, the step for a clean line drops it without further action.
         for class in Class::ALL.into_iter().filter(|class| classes.contains(*class)) {
             slice.cache.invalidate_class(BulkClass::new(class as u8));
         }
@@ -333,11 +333,11 @@ impl<C: Coherence, D: Contents> Bulk for Classes<'_, '_, '_, C, D> {
     }
 }
 
-/// A dirty line that a release writes back.
+/// Dirty line written back for a release.
 pub(super) struct Flushing<'s, 'a, 'o, C, D: Contents> {
     pub(super) here: Here<'s, 'a, 'o, C, D>,
     pub(super) line: Line,
-    /// When memory has taken what was written to it.
+    /// Time at which memory has accepted all written-back bytes.
     pub(super) taken: Ps,
 }
 

@@ -1,4 +1,4 @@
-//! Invalidations at a slice: in bulk, of a region by its home, and by directory entries that are replaced.
+//! Invalidations at a slice: in bulk, per region by its home, and after directory evictions.
 
 use super::Slice;
 use super::host::{Classes, Here, Invalidated, Replaced};
@@ -13,8 +13,8 @@ use tombolo_protocol::{ClassSet, Coherence, Sharers, Slot, host};
 use tombolo_types::{Line, Ps};
 
 impl<D: Contents> Slice<D> {
-    /// Drops the lines of some classes and of this extent; their misses on the way become stale. Returns when memory has taken what
-    /// was written to it.
+    /// Invalidates all lines in the given classes and extent; pending misses become stale. Returns the time at which
+    /// memory has accepted all written-back bytes.
     pub fn invalidate_classes<C: Coherence>(
         &mut self,
         classes: ClassSet,
@@ -27,7 +27,7 @@ impl<D: Contents> Slice<D> {
         lines.taken
     }
 
-    /// Sends the invalidations of a step.
+    /// Sends the invalidations produced in a protocol step.
     #[inline]
     pub(super) fn send_invalidations<C: Coherence>(
         &mut self,
@@ -66,7 +66,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// A home has invalidated a region.
+    /// Handles a home's invalidation for a region.
     pub(super) fn invalidate<C: Coherence>(
         &mut self,
         line: Line,
@@ -80,7 +80,7 @@ impl<D: Contents> Slice<D> {
         host::invalidate_region(&site.protocol, &mut region, line, site.map.region_lines(line));
     }
 
-    /// Stores what became of the directory entry.
+    /// Stores a changed directory entry after a protocol step.
     #[inline]
     pub(super) fn keep_entry<C: Coherence>(
         &mut self,

@@ -1,19 +1,19 @@
-//! One slice of a module's L2 with its part of the coherence directory: the host of the protocol.
+//! L2 slice with its part of the coherence directory: the protocol's host in the timing model.
 //!
-//! State changes when a request arrives; what it causes is delayed by the slice's port and access time, what a fill
-//! causes by the port alone. A request that lacks a miss register waits in the input queue of its level, and requests
-//! behind it wait with it. A store that lacks a credit waits with those of its line that come after it. A request whose
-//! line has a miss pending parks on that miss. All run again when what they lack is freed, inside the event that frees it.
+//! State changes when a request arrives. Its effects are delayed by the slice's port and access latency, a fill's
+//! effects by the port alone. A request without an MSHR waits in the input queue for its level, and younger requests
+//! wait behind it. A store without a credit waits together with younger requests to its line. A request to a line with
+//! a pending miss parks on this miss. All are retried as soon as the resource is freed, in the same event.
 //!
-//! Levels keep the machine free of deadlock: a request depends only on resources that higher levels may
-//! still take. Level 0 comes from this module's SMs, level 1 from another module to this GPU home, level 2
-//! to this system home, where memory always answers.
+//! Levels (virtual channels) keep the machine free of deadlock: a request depends only on resources that higher levels
+//! can still allocate. Level 0 carries requests from this module's SMs, level 1 from another module to this GPU home,
+//! and level 2 from another module to this system home, with memory as an unconditional responder.
 //!
-//! - `held`: what requests wait for here. `publish`: pages published to their subscribers.
-//! - `request`: requests, from their arrival to what they cause. `past`: those that memory takes in place of the L2. `registers`: which of them may miss.
-//!   `uncredited`: stores that wait for a credit. `fill`: answers. `transfer`: what the host reads and writes between kernels.
-//!   `invalidate`: invalidations and the directory. `write_back`: lines stored and evicted. `prefetch`: hints for the
-//!   host's caches.
+//! - `held`: latency accounting. `publish`: publication of written data to subscribed pages.
+//! - `request`: requests, from arrival to their effects. `past`: requests that memory serves while bypassing the L2.
+//!   `registers`: MSHR allocation between levels. `uncredited`: stores without credit.
+//! - `fill`: fills and replies. `transfer`: host reads and writes between kernels. `invalidate`: invalidations and the
+//!   directory. `write_back`: line installation, eviction and write-back. `prefetch`: hints for the host's caches.
 
 mod fill;
 mod held;
@@ -51,39 +51,39 @@ use tombolo_protocol::{
 use tombolo_types::{ComponentId, Interval, Line, Mask, ModuleId, Ps, Scope, Serializer, SmId};
 
 const _: () = assert!(Mshr::<Miss, Waiter, ()>::ENTRY_BYTES <= 64);
-// A machine that passes its checks has no more miss registers than there are names.
+// A checked machine has no more MSHRs than entry identifiers.
 const _: () = assert!(MISS_LIMIT == MAX_ENTRIES as u64);
 
-/// Levels of requests, least first.
+/// Number of request levels; the lowest comes first.
 const LEVELS: usize = MISS_LEVELS as usize;
 
-/// From where a request has come to a slice, least level first.
+/// Request source, ordered by level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// An SM of the slice's module.
+    /// An SM in this slice's module.
     Local,
-    /// Another module, to this GPU home.
+    /// A remote module, addressing this slice as GPU home.
     ToGpuHome(ModuleId),
-    /// Another module, to this system home.
+    /// A remote module, addressing this slice as system home.
     ToSystemHome(ModuleId),
 }
 
-/// A request at a slice.
+/// Request at a slice.
 #[derive(Clone, Copy, Debug)]
 struct Item<D: Contents> {
     source: Source,
-    /// Of its line, as this module sees them.
+    /// Homes of the request's line, from this module's point of view.
     homes: Homes,
-    /// When it was wholly here.
+    /// Arrival time of the complete request.
     arrived: Stamp,
     body: LineRequest<D>,
 }
 
-// As long as without the time: those that wait are many.
+// The size must not grow with the timestamp, because many items can wait.
 const _: () = assert!(size_of::<Item<()>>() <= 48);
 
 impl<D: Contents> Item<D> {
-    /// The request of `from`, wholly here at `ready`.
+    /// Creates an item for a request from `from`, complete at `ready`.
     #[inline]
     fn new<C: Coherence>(
         from: Requester,
@@ -100,7 +100,7 @@ impl<D: Contents> Item<D> {
         Item { source, homes, arrived: Stamp::of(ready), body }
     }
 
-    /// Who has sent it.
+    /// Requester that sent this item.
     #[inline]
     fn from(&self) -> Requester {
         match self.source {
@@ -109,7 +109,7 @@ impl<D: Contents> Item<D> {
         }
     }
 
-    /// Its level.
+    /// Level (virtual channel) of this request.
     #[inline]
     fn level(&self) -> usize {
         match self.source {
@@ -124,19 +124,20 @@ impl<D: Contents> Item<D> {
         matches!(self.body.request, Request::Read { .. })
     }
 
-    /// Whether it passes this L2 without looking into it.
+    /// True if the request bypasses this L2.
     #[inline]
     fn passes_l2<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
         coherence::passes_l2(&here.site.protocol, here.site.module, self.homes, self.from())
     }
 
-    /// Whether it is a read of another module, which this module's memory answers where the L2 does not.
+    /// True for another module's read that this module's memory serves after an L2 miss.
     fn reads_at_memory<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
         let is_met_here = self.homes.system == here.site.module && self.from() != Requester::Local;
         is_met_here && here.site.protocol.ordering_point().is_memory()
     }
 
-    /// Whether a store that may have to travel on finds a credit.
+    /// True if a credit is available for a store that may be forwarded; also true for requests without need for a
+    /// credit.
     #[inline]
     fn credit_left<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> bool {
         if here.uncore.publisher.is_some()
@@ -149,24 +150,24 @@ impl<D: Contents> Item<D> {
             || here.uncore.drains.has_room(Self::forwards(self.level()))
     }
 
-    /// Whether a store of a level that travels on is another module's.
+    /// True if a forwarded store at this level originates from another module.
     fn forwards(level: usize) -> bool {
         level > 0
     }
 }
 
-/// A pending miss: [`Pending`], flat, for its register is one cache line of the host.
+/// Pending miss: a flattened [`Pending`], so that an MSHR fits into a single host cache line.
 #[derive(Clone, Copy, Debug)]
 struct Miss {
     mask: Mask,
     stale: Mask,
     scope: Scope,
-    /// Of the line, as this module sees them.
+    /// Homes of the line, from this module's point of view.
     homes: Homes,
     class: Class,
-    /// Whether a release waits for the line's dirty bytes, which leave after the fill.
+    /// Set if a release waits for the line's dirty bytes, to be written back after the fill.
     flushes: bool,
-    /// Of the request that caused it.
+    /// Level of the request that caused this miss.
     level: u8,
 }
 
@@ -180,48 +181,49 @@ impl Miss {
     }
 }
 
-/// A read that waits for a miss.
+/// Read waiting for a miss.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     from: Requester,
-    /// Of the SM that has asked first.
+    /// Module that contains the requesting SM.
     module: ModuleId,
     sm: SmId,
-    /// The miss register that waits for the answer: that of the SM, or of the L2 before this one where that has one.
+    /// MSHR that waits for the reply: in the requesting SM, or in the L2 that forwarded the read, if it allocated an
+    /// MSHR.
     register: EntryId,
     mask: Mask,
     flag: Flag,
-    /// When its request was wholly here.
+    /// Arrival time of the complete request.
     arrived: Stamp,
 }
 
-/// Bytes of a line that a miss has memory read.
+/// DRAM fetch for a miss.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
-    /// The line.
+    /// Fetched line.
     pub line: Line,
-    /// Its bytes.
+    /// Bytes to fetch.
     pub mask: Mask,
-    /// The miss register that waits for them.
+    /// MSHR that waits for the bytes.
     pub register: EntryId,
-    /// What memory took for them, once it has them.
+    /// DRAM latency breakdown, known after the fetch.
     pub time: Inside,
 }
 
-/// The bytes of a line that answer a read.
+/// Line bytes that have arrived in reply to a read.
 #[derive(Clone, Copy, Debug)]
 struct Arrived<D> {
     line: Line,
     mask: Mask,
     data: D,
-    /// The module that has answered it.
+    /// Module that served the read.
     by: ModuleId,
-    /// What passed from the request's departure to their arrival here, and how much of it an idle link takes.
+    /// Latency from the request's departure to the reply's arrival here, and its unloaded link part.
     below: Below,
     wire: u32,
 }
 
-/// What a step of the protocol made of a slot.
+/// Protocol step result: the slot before and after it, and the resulting actions.
 #[derive(Clone, Copy)]
 struct Step<'s, D: Contents> {
     before: &'s Slot<D>,
@@ -229,43 +231,43 @@ struct Step<'s, D: Contents> {
     actions: &'s Actions<D>,
 }
 
-/// Whether a request could be taken.
+/// Result of a request's attempt to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taken {
     Yes,
     NoRoom,
 }
 
-/// One L2 slice.
+/// L2 slice state.
 pub struct Slice<D: Contents> {
     id: ComponentId,
-    /// Its index in the module.
+    /// Slice index within the module.
     index: usize,
     cache: Cache<LineState<D>>,
-    /// By class: lines in it with dirty bytes.
+    /// Number of lines with dirty bytes, per class.
     dirty: [u32; Class::ALL.len()],
     directory: Directory<Sharers>,
     mshr: Mshr<Miss, Waiter, Item<D>>,
     registers: Registers,
     queues: [Backlog<Item<D>>; LEVELS],
-    /// Requests in its input queues.
+    /// Total number of requests in the input queues.
     queued: u32,
-    /// By level: stores that wait for a credit, with those behind them.
+    /// Stores waiting for a credit, with the requests behind them, per level.
     uncredited: [Uncredited<Item<D>>; LEVELS],
-    /// By level: the line of the first request of its queue, where that is a read that waits for a miss register: it is
-    /// looked at again when there is one, or when its line has a miss pending or is here.
+    /// Line of a head-of-queue read stalled for an MSHR, per level. The read is retried when an MSHR frees, or when
+    /// its line becomes present or pending.
     starved: [Option<Line>; LEVELS],
-    /// By line with a miss pending whose dirty bytes a release waits for: the credits of that store.
+    /// Credits held by releases, keyed by line: each such line has dirty bytes and a pending miss.
     flushes: FxHashMap<Line, Tickets>,
     port: Serializer,
-    /// What a request takes of the port, at least.
+    /// Minimum port occupancy per request.
     request: Interval,
-    /// By miss register: when its last request left for another module.
+    /// Departure time of the latest request to another module, per MSHR.
     sent: ByEntry<Stamp>,
 }
 
 impl<D: Contents> Slice<D> {
-    /// An empty slice.
+    /// Creates an empty slice.
     pub fn new<C: Coherence>(id: ComponentId, site: &Site<C, D>) -> Slice<D> {
         let machine = &site.machine;
         Slice {
@@ -287,24 +289,24 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Its id.
+    /// Component id.
     pub fn id(&self) -> ComponentId {
         self.id
     }
 
-    /// How long its port was in use.
+    /// Busy time of the slice's port.
     pub fn busy(&self) -> Ps {
         self.port.busy()
     }
 
-    /// A request of an SM of this module.
+    /// Accepts a request from an SM in this module.
     pub fn local<C: Coherence>(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, C, D>) {
         here.shared.traffic.l1_l2 += here.site.weights.of(Payload::of(&body.request));
         let now = here.out.now();
         self.offer(Item::new(Requester::Local, body, now, here), now, here);
     }
 
-    /// What came over the links, wholly inside at `ready`.
+    /// Handles a packet from another module, complete at `ready`.
     pub fn arrive<C: Coherence>(
         &mut self,
         source: ModuleId,
@@ -343,13 +345,13 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// A fetch that waited for the slice's port goes to memory.
+    /// Starts a DRAM fetch that waited for the slice's port.
     pub fn fetch_later<C: Coherence>(&mut self, wanted: Wanted, here: &mut SliceContext<'_, '_, C, D>) {
         let leaves = Departure::at(here.out.now()).after(here.site.machine.l2.hit_latency);
         self.fetch(wanted, leaves, here);
     }
 
-    /// Memory has answered a fetch.
+    /// Handles a completed DRAM fetch.
     pub fn memory<C: Coherence>(&mut self, wanted: Wanted, here: &mut SliceContext<'_, '_, C, D>) {
         let Wanted { line, mask, register, time } = wanted;
         let data = here.shared.memory.read(line);
@@ -358,12 +360,12 @@ impl<D: Contents> Slice<D> {
         self.fill(arrived, register, here.out.now(), here);
     }
 
-    /// Whether requests wait in its input queues.
+    /// True if requests wait in the input queues.
     pub fn has_queued(&self) -> bool {
         self.queued > 0
     }
 
-    /// Runs what waits for a store credit, and then what waits in the input queues.
+    /// Retries requests that wait for a store credit, then requests in the input queues.
     pub fn serve_queues<C: Coherence>(&mut self, here: &mut SliceContext<'_, '_, C, D>) {
         if self.queued == 0 {
             return;
@@ -392,7 +394,8 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// A request that waits for a miss register of its own need not have one for this line any more.
+    /// Clears the stall on a line for queued reads: the line became present or pending, so they can run without an
+    /// MSHR.
     fn feed(&mut self, line: Line) {
         for starved in &mut self.starved {
             if *starved == Some(line) {
@@ -401,7 +404,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Requests that wait for a resource, for a report of who waits for whom.
+    /// Requests that wait for a resource, for the deadlock report.
     pub fn waiting(&self) -> impl Iterator<Item = (&'static str, Line)> + '_ {
         let queued = self.queues.iter().flat_map(Backlog::iter).map(|item| ("an input queue", item.body.line));
         let uncredited = self.uncredited.iter().flat_map(Uncredited::requests);
@@ -418,7 +421,7 @@ impl<D: Contents> Slice<D> {
         slot
     }
 
-    /// Looks up the slot's directory entry.
+    /// Looks up the slot's directory entry, if this module is a home for the line.
     #[inline]
     fn view_entry<C: Coherence>(&mut self, slot: &mut Slot<D>, here: &SliceContext<'_, '_, C, D>) {
         let is_home = slot.homes.system == here.site.module || slot.homes.gpu == here.site.module;
@@ -427,14 +430,14 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// The slot without its directory entry: for fills, and for reads of this module's SMs unless entries stand for what is
-    /// here.
+    /// Returns the slot without its directory entry. Sufficient for fills, and for reads by this module's SMs unless
+    /// the directory tracks local copies.
     #[inline(never)]
     fn view_line(&mut self, line: Line, homes: Homes, miss: Option<EntryId>) -> Slot<D> {
         self.slot(line, homes, miss)
     }
 
-    /// [`Slice::view_line`], for each request and each fill.
+    /// Inlined [`Slice::view_line`], for the hot paths: every request and every fill.
     #[inline(always)]
     fn slot(&mut self, line: Line, homes: Homes, miss: Option<EntryId>) -> Slot<D> {
         Slot {
@@ -446,7 +449,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// A step that must not be refused.
+    /// Performs a protocol step that must not be refused.
     #[inline]
     fn step<C: Coherence>(
         &mut self,
@@ -463,7 +466,7 @@ impl<D: Contents> Slice<D> {
     }
 }
 
-/// Whether what a step sends goes to whom the protocol says that it may.
+/// True if a step sends messages only along edges that the protocol declares.
 fn keeps_to_edges<C: Coherence, D: Contents>(
     before: &Slot<D>,
     actions: &Actions<D>,

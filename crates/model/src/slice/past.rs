@@ -1,5 +1,5 @@
-//! What a module's memory takes in the place of its L2, where memory is the ordering point. A request takes effect as it is
-//! handed over, in the order of the events; its answer leaves when memory has it.
+//! Requests that bypass the L2 and are served by the module's memory, if memory is the ordering point. A request takes
+//! effect when it is handed over, in event order; its reply departs when memory has completed the access.
 
 use super::request::waiter;
 use super::{Item, Slice};
@@ -13,7 +13,7 @@ use tombolo_protocol::{Coherence, Request, Requester};
 use tombolo_types::{Mask, ModuleId, Ps};
 
 impl<D: Contents> Slice<D> {
-    /// Hands `request`, which `item` has become, to memory; returns when it is taken there.
+    /// Passes `request`, derived from `item`, to memory; returns its completion time.
     pub(super) fn pass_to_memory<C: Coherence>(
         &mut self,
         item: &Item<D>,
@@ -37,14 +37,14 @@ impl<D: Contents> Slice<D> {
                 if returns {
                     self.old_at(done, item, data, here);
                 }
-                // Read and write are asked for together: the update itself takes no time.
+                // Read and write are issued together: the update itself takes no time.
                 let written = here.store_memory(line, mask, leaves);
                 done.max(written)
             }
         }
     }
 
-    /// Has an answer to a read leave at `done`, with its bytes and what it took here.
+    /// Schedules a read's reply to depart at `done`, with its bytes and latency record.
     fn answer_at<C: Coherence>(
         &mut self,
         done: Ps,
@@ -67,7 +67,7 @@ impl<D: Contents> Slice<D> {
         here.out.send(done, self.id, self.id, Message::Past { target, packet });
     }
 
-    /// Has the result of an atomic leave at `done`.
+    /// Schedules an atomic's reply to depart at `done`.
     fn old_at<C: Coherence>(&mut self, done: Ps, item: &Item<D>, data: D, here: &mut SliceContext<'_, '_, C, D>) {
         let (line, origin, by) = (item.body.line, item.body.origin, here.site.module);
         let target = if origin.module == by { by } else { here.site.next_back(line, origin.module) };
@@ -75,8 +75,8 @@ impl<D: Contents> Slice<D> {
         here.out.send(done, self.id, self.id, Message::Past { target, packet });
     }
 
-    /// Memory has answered what passed the L2. A fill has a miss register of `target` waiting, behind which its module's
-    /// stores wait too: what it carries, and which flags, is what memory holds now.
+    /// Sends the reply for an access that bypassed the L2. A fill answers an MSHR in `target`, and its module's stores
+    /// queue behind this MSHR. The reply therefore carries memory's current contents and flags.
     pub fn answer_past<C: Coherence>(
         &mut self,
         target: ModuleId,

@@ -1,4 +1,5 @@
-//! Hints for the host's caches: what a slice is about to look at. They change nothing that is simulated.
+//! Cache hints for the simulation host: prefetches of data that a slice will read soon. No effect on simulated
+//! results.
 
 use super::Slice;
 use crate::context::SliceView;
@@ -10,11 +11,11 @@ use tombolo_protocol::host::Backlog;
 use tombolo_protocol::{Coherence, Request, Requester};
 use tombolo_types::Line;
 
-/// How many requests a queue lets run between the load of what one looks up and its own turn. Assumed.
+/// Distance in the queue, in requests, between a prefetch for a request's lookup and its own turn. Assumed.
 const NEXT: usize = 2;
 
 impl<D: Contents> Slice<D> {
-    /// Starts to load what an event will look at first into the host's caches.
+    /// Prefetches the data that an event reads first into the host's caches.
     #[inline]
     pub fn prefetch<C: Coherence>(&self, message: &Message<D>, view: SliceView<'_, C, D>) {
         if let Some((line, register)) = message.slice_fill() {
@@ -26,7 +27,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Starts to load what an event finds by what [`Slice::prefetch`] has loaded.
+    /// Prefetches the data reached through the data that [`Slice::prefetch`] has loaded.
     #[inline]
     pub fn prefetch_found<C: Coherence>(&self, message: &Message<D>, view: SliceView<'_, C, D>) {
         if let Some((line, register)) = message.slice_fill() {
@@ -38,7 +39,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Starts to load what a fill of `line`, for which a miss register waits, looks at first.
+    /// Prefetches the data that a fill of `line` reads first. `register`: the MSHR that waits for the fill.
     #[inline]
     fn prefetch_fill<C: Coherence>(&self, line: Line, register: EntryId, view: SliceView<'_, C, D>) {
         self.mshr.prefetch(line);
@@ -49,8 +50,8 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Starts to load the place that a fill of `line` takes, and what its first waiter's answer changes; reads what
-    /// [`Slice::prefetch_fill`] has loaded.
+    /// Prefetches the cache slot that a fill of `line` will use, and the state that its first waiter's reply will
+    /// change. Reads the data that [`Slice::prefetch_fill`] has loaded.
     #[inline]
     fn prefetch_place<C: Coherence>(&self, line: Line, register: EntryId, view: SliceView<'_, C, D>) {
         self.cache.prefetch_slot(line);
@@ -60,8 +61,8 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Starts to load what the requests near the front of a queue look up when they run, each once: the front one has just
-    /// gone.
+    /// Prefetches the lookups for requests near the front of a queue, each once, after the front request has been
+    /// removed.
     #[inline]
     pub(super) fn prefetch_queue<C: Coherence>(&self, level: usize, view: SliceView<'_, C, D>) {
         if !view.site.hints {
@@ -80,7 +81,8 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Starts to load what a request for `line`, of this module's or (not `local`) of another, looks up.
+    /// Prefetches the lookup for a request to `line`. `local`: true if this module's SMs sent it, false for another
+    /// module.
     #[inline]
     fn prefetch_look_up<C: Coherence>(&self, line: Line, local: bool, view: SliceView<'_, C, D>) {
         self.mshr.prefetch_new(line);
@@ -90,7 +92,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Starts to load what a request finds by what [`Slice::prefetch_look_up`] has loaded.
+    /// Prefetches the data that a request reaches through the data that [`Slice::prefetch_look_up`] has loaded.
     #[inline]
     fn prefetch_answer<C: Coherence>(&self, request: &LineRequest<D>, local: bool, view: SliceView<'_, C, D>) {
         let line = request.line;
@@ -109,7 +111,8 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Starts to load what the answer to a peer's request for `line` changes: its directory entry and the channels.
+    /// Prefetches the state that a reply to a remote request changes: the directory entry for `line`, and the
+    /// channels.
     #[inline]
     fn prefetch_peer<C: Coherence>(&self, line: Line, view: SliceView<'_, C, D>) {
         if view.site.protocol.has_directory() {
@@ -118,7 +121,8 @@ impl<D: Contents> Slice<D> {
         view.uncore.port.prefetch(self.index);
     }
 
-    /// Whether a request, of this module's or (not `local`) of another, runs as it arrives, for no others wait.
+    /// True if a request would run on arrival because no older request waits. `local`: true if this module's SMs sent
+    /// it.
     #[inline]
     fn runs(&self, local: bool) -> bool {
         let levels = if local { &self.queues[..1] } else { &self.queues[1..] };

@@ -1,6 +1,8 @@
-//! Published pages at a slice: what the write queue does ahead of the L2 and behind it, and what others publish here.
+//! Publication of written data at a slice: the write queue before and behind the L2, and publications received from
+//! other modules.
 //!
-//! Decided by [`tombolo_protocol::publication`]; the queue with what is under way is the module's, in [`crate::publisher`].
+//! The rules are in [`tombolo_protocol::publication`]. The queue and its publications in flight belong to the module,
+//! in [`crate::publisher`].
 
 use super::request::{Answer, bytes_of, waiter};
 use super::{Item, Slice, Step};
@@ -21,7 +23,8 @@ use tombolo_protocol::{Coherence, Event, Request, Requester, Slot};
 use tombolo_types::{Line, Mask, ModuleId, Ps, Scope, SmId};
 
 impl<D: Contents> Item<D> {
-    /// To whom a request is published: one of an SM of this module, or of another module on its way to the page's home.
+    /// Subscribers to which this request is published. Applies to requests from this module's SMs, and to requests
+    /// from other modules on their path to the page's home. `None` if the request is not published.
     fn subscribers<C>(&self, here: &SliceContext<'_, '_, C, D>) -> Option<Subscribers> {
         if self.body.is_published {
             return None;
@@ -29,7 +32,8 @@ impl<D: Contents> Item<D> {
         here.subscribers(self.body.line)
     }
 
-    /// Whether a store or an atomic of this module's SMs that is published may be taken; `None`: it is not published.
+    /// True if the write queue can accept a published store or atomic from this module's SMs; `None` if it is not
+    /// published.
     pub(super) fn publication_has_room<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> Option<bool> {
         if self.from() != Requester::Local || self.is_read() {
             return None;
@@ -46,7 +50,8 @@ impl<D: Contents> Item<D> {
 }
 
 impl<D: Contents> Slice<D> {
-    /// What the queue does with a request of this module's SMs before the L2 sees it; `None`: the L2 takes it.
+    /// Handles a request from this module's SMs in the write queue before the L2 sees it; `None`: the L2 must handle
+    /// it.
     pub(super) fn before_l2<C: Coherence>(
         &mut self,
         item: &Item<D>,
@@ -106,7 +111,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// A store or an atomic ends in the queue: its SM hears that it has been taken.
+    /// Completes a store or an atomic in the write queue and acknowledges it to its SM.
     fn take_past<C: Coherence>(&mut self, item: &Item<D>, ready: Ps, here: &mut SliceContext<'_, '_, C, D>) {
         let mask = bytes_of(item);
         let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
@@ -119,7 +124,8 @@ impl<D: Contents> Slice<D> {
         self.acknowledge(item, true, leaves.time(), here);
     }
 
-    /// What was published goes to memory and takes no place in this L2: as it is stored here its line is evicted at once.
+    /// Writes a received publication to memory without allocating it in this L2: its line is evicted as soon as it is
+    /// stored.
     pub(super) fn write_past<C: Coherence>(
         &mut self,
         item: &Item<D>,
@@ -143,7 +149,8 @@ impl<D: Contents> Slice<D> {
         self.acknowledge(item, true, taken, here);
     }
 
-    /// What is published of a request that this L2 has taken. Returns whether its answer waits for that.
+    /// Publishes the effects of a request that this L2 has accepted. Returns true if its reply must wait for the
+    /// publication.
     pub(super) fn behind_l2<C: Coherence>(&mut self, item: &Item<D>, here: &mut SliceContext<'_, '_, C, D>) -> bool {
         let (line, at) = (item.body.line, here.site.module);
         let Some(subscribers) = item.subscribers(here).filter(|subscribers| subscribers.contains(at)) else {
@@ -162,7 +169,7 @@ impl<D: Contents> Slice<D> {
                     here.at_uncore().publish_entry(line, Drained::Atomic);
                 }
                 let Request::Atomic { mask, scope, returns, .. } = item.body.request else { return false };
-                // An atomic that leaves there what it has left here.
+                // Publish an exchange that stores the atomic's result at every subscriber.
                 let update = self.contents(line, here).exchange(mask);
                 let request = Request::Atomic { mask, scope, update, returns: false };
                 here.at_uncore().publish_atomic(subscribers, &LineRequest { request, ..item.body });
@@ -171,7 +178,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Holds the result of an atomic of another module back until all have the value that it left.
+    /// Delays the result of another module's atomic until all subscribers have received the new value.
     pub(super) fn hold_answer<C: Coherence>(&mut self, item: &Item<D>, data: D, here: &mut SliceContext<'_, '_, C, D>) {
         let LineRequest { line, origin, .. } = item.body;
         if let Some(publisher) = &mut here.uncore.publisher {
@@ -179,7 +186,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// What this module has of a line.
+    /// Contents of a line in this module: memory, overlaid with valid L2 bytes.
     fn contents<C: Coherence>(&self, line: Line, here: &SliceContext<'_, '_, C, D>) -> D {
         let mut data = here.shared.memory.read(line);
         if let Some(state) = self.cache.peek(line) {
@@ -188,7 +195,7 @@ impl<D: Contents> Slice<D> {
         data
     }
 
-    /// Has the entry leave that an atomic of its line waits for.
+    /// Publishes a line's queue entry early if an atomic to this line waits for it.
     pub(super) fn hurry<C: Coherence>(&mut self, item: &Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
         let is_atomic = matches!(item.body.request, Request::Atomic { .. });
         if is_atomic && item.from() == Requester::Local && item.subscribers(here).is_some() {
@@ -198,14 +205,14 @@ impl<D: Contents> Slice<D> {
 }
 
 impl<C, D: Contents> SliceContext<'_, '_, C, D> {
-    /// The subscribers of a line to whom this module publishes: several, or none.
+    /// Subscribers to which this module publishes a line; `None` unless there are several.
     #[inline]
     pub fn subscribers(&self, line: Line) -> Option<Subscribers> {
         self.uncore.publisher.as_ref()?;
         self.site.map.subscribers(line).filter(|subscribers| subscribers.are_several())
     }
 
-    /// What another module has published is here.
+    /// Records the arrival of a publication from another module.
     pub(super) fn note_received(&mut self, body: &LineRequest<D>) {
         let grain = self.site.machine.line.grain();
         if let (Some(publisher), Request::Write { mask, .. }) = (&mut self.uncore.publisher, body.request) {
@@ -213,7 +220,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         }
     }
 
-    /// Tells a publisher that what it has published has been taken here at `at`.
+    /// Acknowledges a publication, accepted here at `at`, to its publisher.
     pub(super) fn acknowledge_publication(&mut self, body: &LineRequest<D>, from: ModuleId, at: Ps) {
         let back = at + self.site.notice_latency(from);
         let delivered = Message::Delivered { ticket: body.tickets.hop, line: body.line };
@@ -222,7 +229,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
 }
 
 impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
-    /// Adds a store to the queue. What is at its watermark makes room, as long as it may send.
+    /// Adds a store to the write queue. A queue at its watermark drains while sending is possible.
     fn add_to_queue(&mut self, line: Line, request: &Request<D>) {
         let (Some(publisher), Request::Write { mask, data, .. }) = (&mut self.uncore.publisher, *request) else {
             return;
@@ -232,7 +239,8 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
         self.drain_to_watermark();
     }
 
-    /// The least recently added entries leave while the queue is at its watermark and one more store may be under way.
+    /// Publishes the least recently added entries while the queue is at its watermark and another store credit is
+    /// available.
     pub fn drain_to_watermark(&mut self) {
         while let Some(publisher) = &mut self.uncore.publisher
             && publisher.queue.is_at_watermark()
@@ -243,7 +251,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
         }
     }
 
-    /// A member of a release's phase acts: all of the queue leaves where the rules say so.
+    /// Performs a release phase's action at this module: drains the complete queue if the rules require it.
     pub fn empty_queue(&mut self, action: Action) {
         if !self.uncore.publisher.as_ref().is_some_and(|publisher| publisher.rules.empties_queue(action)) {
             return;
@@ -256,7 +264,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
         }
     }
 
-    /// Sends what the queue has of a line to every other subscriber, if anything.
+    /// Publishes a line's queue entry, if any, to every other subscriber.
     fn publish_entry(&mut self, line: Line, cause: Drained) {
         let Some(publisher) = &mut self.uncore.publisher else { return };
         let Some(entry) = publisher.queue.remove(line) else { return };
@@ -270,7 +278,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
         publisher.entry_left(line, cause, sent);
     }
 
-    /// Sends an atomic, or the value that it left, to every other subscriber.
+    /// Publishes an atomic, or its resulting value, to every other subscriber.
     fn publish_atomic(&mut self, subscribers: Subscribers, body: &LineRequest<D>) {
         let Some(publisher) = &mut self.uncore.publisher else { return };
         publisher.stats.atomics += 1;
@@ -283,7 +291,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
         self.publish(rules, subscribers, &body);
     }
 
-    /// A request of this module's own account.
+    /// Builds a request on this module's own behalf.
     fn publication(&self, line: Line, request: Request<D>) -> LineRequest<D> {
         let nobody = EntryId::default();
         let origin = Origin { module: self.site.module, sm: SmId(0), warp: 0, result: 0, register: nobody };
@@ -298,8 +306,8 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
         }
     }
 
-    /// Sends a copy to each of those whom it is for, as soon as they are looked up; returns to how many. What is sent of a
-    /// line goes the way of its slice, and so in order.
+    /// Sends a copy to each target after the subscriber lookup, and returns the number of copies. All publications for
+    /// a line use its slice's path, and so stay in order.
     fn publish(&mut self, rules: Publication, subscribers: Subscribers, body: &LineRequest<D>) -> u32 {
         let (line, now, from) = (body.line, self.out.now(), self.site.module);
         let Some(publisher) = &mut self.uncore.publisher else { return 0 };
@@ -320,7 +328,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
         targets.count()
     }
 
-    /// Flags of a line that a copy for `target` brings there for the first time.
+    /// Returns the flags on a line that `target` receives for the first time with this copy.
     fn news(&mut self, line: Line, target: ModuleId) -> Vec<Flag> {
         self.uncore.publisher.as_mut().map(|publisher| publisher.flags.news(line, target)).unwrap_or_default()
     }
@@ -337,7 +345,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
         }
     }
 
-    /// A subscriber has taken what was published of a line: results that wait for it go.
+    /// Handles a subscriber's acknowledgement for a line, and releases delayed results.
     pub fn publication_taken(&mut self, line: Line) {
         let Some(publisher) = &mut self.uncore.publisher else { return };
         if !publisher.taken(line) {

@@ -1,30 +1,31 @@
-//! The miss registers of a slice, shared by the levels of requests.
+//! MSHR allocation in a slice, shared by all request levels.
 //!
-//! What a miss of one level waits for may need a register of a higher level elsewhere, never of a lower one. So each
-//! higher level keeps some that no lower one may take: requests of this module's SMs never fill the slice against those
-//! of other modules, and no two slices wait for each other. A level that no request of the machine has keeps none. A
-//! level may use what those below leave. Which requests hold the registers counts, not how many are free: what a home
-//! has under way for others takes nothing from the share of its own SMs until the slice is full.
+//! A miss at some level may depend on an MSHR at a higher level in another slice, never at a lower level. Each higher
+//! level therefore has a reserve that lower levels cannot use. Requests from this module's SMs thus never exhaust the
+//! slice at the expense of other modules, and no two slices wait for each other. A level without requests in this
+//! machine has no reserve. A level may use MSHRs that lower levels leave free. Admission counts the MSHRs held per
+//! level, not the free MSHRs: misses that a home handles for other modules take nothing from its own SMs' share until
+//! the slice is full.
 
 use super::LEVELS;
 
-/// One of so many registers is kept for each higher level, at least one. Assumed: hardware's virtual channels are not
-/// published; an eighth of HMG's 192 lets 24 requests of other modules miss beside a slice full of its own.
+/// Each higher level reserves `1 / KEPT_SHARE` of the MSHRs, at least 1. Assumed: hardware's virtual channels are not
+/// published. An eighth of HMG's 192 lets 24 requests from other modules miss in a slice full of its own requests.
 const KEPT_SHARE: u32 = 8;
 
-/// Who holds a slice's miss registers.
+/// MSHR occupancy of a slice, by level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Registers {
-    /// By level: registers that its misses hold.
+    /// Number of MSHRs held, per level.
     held: [u32; LEVELS],
-    /// By level: how many it and those below may hold together.
+    /// Limit per level on the MSHRs held at this level and all lower levels together.
     most: [u32; LEVELS],
-    /// By level, by bit: whether a request of it finds one.
+    /// Bit `i`: a request at level `i` can allocate an MSHR.
     room: u8,
 }
 
 impl Registers {
-    /// All of `count` free; at least one for each level that there is.
+    /// Creates `count` free MSHRs; each existing level can use at least 1.
     pub(super) fn new(count: u32, levels: [bool; LEVELS]) -> Registers {
         let kept = (count / KEPT_SHARE).max(1);
         let there = |level: usize| u32::from(levels[level]);
@@ -38,27 +39,27 @@ impl Registers {
         registers
     }
 
-    /// Whether a request of `level` finds one.
+    /// True if a request at `level` can allocate an MSHR.
     #[inline]
     pub(super) fn has_room(&self, level: usize) -> bool {
         self.room >> level & 1 != 0
     }
 
-    /// A miss of `level` takes one.
+    /// Allocates an MSHR for a miss at `level`.
     #[inline]
     pub(super) fn take(&mut self, level: usize) {
         self.held[level] += 1;
         self.find_room();
     }
 
-    /// A miss of `level` has ended.
+    /// Frees an MSHR after a miss at `level` has ended.
     #[inline]
     pub(super) fn give_back(&mut self, level: usize) {
         self.held[level] -= 1;
         self.find_room();
     }
 
-    /// Finds the levels with room: those up to which, and up to each above, fewer are held than may be.
+    /// Recomputes the levels with room: at such a level and at each higher level, the occupancy is below its limit.
     #[inline]
     fn find_room(&mut self) {
         let mut held = 0;
@@ -66,7 +67,7 @@ impl Registers {
         for level in 0..LEVELS {
             held += self.held[level];
             if held >= self.most[level] {
-                // Neither this level nor one below has any.
+                // Neither this level nor any lower level has room.
                 self.room &= !0 << (level + 1);
             }
         }
@@ -79,7 +80,7 @@ mod tests {
 
     const ALL: [bool; LEVELS] = [true; LEVELS];
 
-    /// Takes what there is for `level`; returns how many.
+    /// Allocates all MSHRs available at `level`; returns their number.
     fn fill(registers: &mut Registers, level: usize) -> u32 {
         let mut taken = 0;
         while registers.has_room(level) {

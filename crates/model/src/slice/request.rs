@@ -1,4 +1,4 @@
-//! Requests at a slice: taken, parked or queued, stepped through the protocol, sent on and answered.
+//! Requests at a slice: accepted, parked or queued, stepped through the protocol, forwarded and answered.
 
 use super::host::{Arriving, Here, InputQueue, NoRoom};
 use super::{Item, Miss, Slice, Step, Taken, Waiter, Wanted, keeps_to_edges};
@@ -15,15 +15,15 @@ use tombolo_protocol::host::{self, Tried};
 use tombolo_protocol::{Class, Coherence, Event, Pending, Refusal, Reply, Request, Requester, Slot};
 use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps};
 
-/// An answer to a read.
+/// Reply to a read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Answer<D> {
     pub(super) line: Line,
     pub(super) mask: Mask,
     pub(super) data: D,
-    /// The module that has answered.
+    /// Module that served the read.
     pub(super) by: ModuleId,
-    /// What it took, from the read's arrival here, and how much of that an idle link takes.
+    /// Latency since the read's arrival here, and its unloaded link part.
     pub(super) time: Below,
     pub(super) wire: u32,
 }
@@ -37,7 +37,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Takes a request, parks it on its line's miss, or finds that it lacks a resource.
+    /// Accepts a request, parks it on its line's miss, or reports that it lacks an MSHR.
     pub(super) fn take<C: Coherence>(
         &mut self,
         item: &Item<D>,
@@ -54,8 +54,8 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// The same, but that one which is to wait for a credit does not yet. `follows`: of one that runs again, whether a store
-    /// waits for a credit that came before it on its channel.
+    /// Like `take`, but leaves a request that lacks a store credit unqueued. `follows`: on a retry, true if an older
+    /// store in the request's lane still waits for a credit.
     #[inline]
     pub(super) fn arrive_at_l2<C: Coherence>(
         &mut self,
@@ -75,7 +75,7 @@ impl<D: Contents> Slice<D> {
         self.mshr.park(entry, item);
     }
 
-    /// One step of the protocol for a request.
+    /// Performs the protocol step for a request.
     pub(super) fn run<C: Coherence>(
         &mut self,
         item: &Item<D>,
@@ -113,8 +113,8 @@ impl<D: Contents> Slice<D> {
         Ok(Tried::Taken)
     }
 
-    /// Whether a request without a pending miss is a read that must miss and finds no register: a line that is not
-    /// here is always read from above.
+    /// True if a request without a pending miss is a read that must miss while no MSHR is available. An absent line is
+    /// always read from the level above.
     pub(super) fn lacks_register<C: Coherence>(&self, item: &Item<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
         item.is_read()
             && !self.registers.has_room(item.level())
@@ -123,12 +123,13 @@ impl<D: Contents> Slice<D> {
             && !item.reads_at_memory(here)
     }
 
-    /// Has a read wait for a miss; false where as many wait as may. Reads of other sectors let the miss grow.
+    /// Adds a read to a pending miss; returns false if the miss has its maximum number of waiters. Reads to further
+    /// sectors extend the miss.
     pub(super) fn merge(&mut self, entry: Option<EntryId>, waiter: Waiter) -> bool {
         entry.is_some_and(|entry| self.mshr.push_waiter(entry, waiter))
     }
 
-    /// Does what a step asked for.
+    /// Carries out the actions of a protocol step.
     pub(super) fn commit<C: Coherence>(
         &mut self,
         item: &Item<D>,
@@ -151,19 +152,20 @@ impl<D: Contents> Slice<D> {
         let room = self.keep_line(before, after, leaves, here);
         self.keep_entry(before, after, leaves, here);
         let register = self.keep_pending(item, step, here);
-        // What it wrote has a place when the line that was there has left.
+        // Written bytes have space only after the evicted line has departed.
         let mut accepted = leaves.time().max(room);
         let mut goes_on = false;
         let [first, second] = actions.forwards;
         if let Some((target, request)) = first {
             let (mut origin, mut flag) = (item.body.origin, item.body.flag);
             if second.is_some() {
-                // Bytes written back ahead of what the request causes: of this module's own account, and no flag of its.
+                // Bytes written back ahead of the request: they are sent on this module's own behalf, without the
+                // request's flag.
                 (origin.module, flag) = (here.site.module, Flag::NONE);
             }
             goes_on |= !matches!(request, Request::Read { .. });
             let asker = register.unwrap_or_default();
-            // Of a read without a register, for whoever answers it.
+            // Time spent here by a read without an MSHR, reported to the module that will reply.
             let held =
                 if register.is_none() { self.held_until(leaves.time(), item, 0, here) } else { Inside::default() };
             let body = LineRequest { asker, origin, flag, ..item.body };
@@ -201,8 +203,8 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// The slice's port takes a request and passes its `bytes`, which are there at `ready`, in the event at `now`; returns
-    /// when what they cause leaves after its lookup.
+    /// Occupies the slice's port with a request and its `bytes`, available at `ready`, in the event at `now`. Returns
+    /// the departure time after the lookup.
     pub(super) fn occupy<C: Coherence>(
         &mut self,
         now: Ps,
@@ -214,7 +216,7 @@ impl<D: Contents> Slice<D> {
         Departure::at(ready).through_for(now, &mut self.port, Bytes(bytes), self.request).after(latency)
     }
 
-    /// Stores what became of the line's miss; returns its register.
+    /// Stores the changed pending miss after a protocol step; returns its MSHR.
     fn keep_pending<C: Coherence>(
         &mut self,
         item: &Item<D>,
@@ -225,7 +227,7 @@ impl<D: Contents> Slice<D> {
         if step.before.pending.is_none() {
             let entry = self.start_miss(item, pending, step.actions, here);
             if step.after.line.is_some() {
-                // A line whose own miss is pending must not make room.
+                // A line with a pending miss must not be evicted.
                 self.cache.set_pinned(item.body.line, true);
             }
             return Some(entry);
@@ -259,7 +261,7 @@ impl<D: Contents> Slice<D> {
         entry
     }
 
-    /// Sends a request on to `target`, which `body` has caused. `held`: of a read that no miss register waits for, its time here.
+    /// Forwards a request caused by `body` to `target`. `held`: the time spent here, for a read without an MSHR.
     fn forward<C: Coherence>(
         &mut self,
         mut body: LineRequest<D>,
@@ -269,7 +271,7 @@ impl<D: Contents> Slice<D> {
     ) {
         let is_read = |request: &Request<D>| matches!(request, Request::Read { .. });
         if is_read(&request) != is_read(&body.request) {
-            // Bytes written back, or the read of an atomic's line. What an atomic wrote leaves its flag further up, too.
+            // Written-back bytes, or the line read for an atomic. An atomic's flag travels only with its own store.
             body.flag = Flag::NONE;
         }
         body.request = request;
@@ -287,7 +289,7 @@ impl<D: Contents> Slice<D> {
         here.send(leaves, target, Packet::Request(body));
     }
 
-    /// Has memory read bytes of a line, as soon as the slice's port lets the request pass.
+    /// Fetches bytes from memory as soon as the slice's port lets the request pass.
     pub(super) fn fetch<C: Coherence>(
         &mut self,
         wanted: Wanted,
@@ -303,7 +305,7 @@ impl<D: Contents> Slice<D> {
         here.out.send(read.done, self.id, self.id, Message::Memory { line, mask, register, time });
     }
 
-    /// Writes to memory; returns when its queue has taken the bytes.
+    /// Writes to memory; returns the time at which the memory queue has accepted the bytes.
     pub(super) fn write_memory<C: Coherence>(
         &mut self,
         line: Line,
@@ -315,8 +317,8 @@ impl<D: Contents> Slice<D> {
         here.store_memory(line, mask, leaves)
     }
 
-    /// Answers a waiter. What leaves for an SM says whether the flag it looked for is known; what leaves for another module
-    /// brings all flags of the line.
+    /// Replies to a waiting read. A reply to an SM reports the flag that its read polled; a reply to another module is
+    /// preceded by all flags on the line.
     pub(super) fn reply<C: Coherence>(
         &mut self,
         to: Waiter,
@@ -336,7 +338,7 @@ impl<D: Contents> Slice<D> {
                 });
             }
             Requester::Module(_) if here.site.protocol.passes_reads() => {
-                // No L2 on the way keeps it: a GPU home passed the read, and the answer goes past it.
+                // No L2 on the return path keeps the line: a GPU home forwarded the read, and the reply bypasses it.
                 let seen = here.flags().seen(line, to.flag) != Flag::NONE;
                 let inside = D::Note::of(time.inside.into());
                 let answer = Packet::Answer { sm: to.sm, register, line, mask, data, seen, by, inside };
@@ -352,7 +354,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Answers an atomic with what a line held before it.
+    /// Replies to an atomic with the line's previous contents.
     fn reply_old<C: Coherence>(
         &mut self,
         origin: Origin,
@@ -370,7 +372,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Tells the sender of a store that it has been taken, in effect at `at`; `ends`: and that it goes no further.
+    /// Acknowledges a store to its sender, effective at `at`. `ends`: true if the store is not forwarded any further.
     pub(super) fn acknowledge<C: Coherence>(
         &mut self,
         item: &Item<D>,
@@ -386,13 +388,13 @@ impl<D: Contents> Slice<D> {
     }
 }
 
-/// Whether what was published takes no place here: its line neither is here nor on its way.
+/// True if a received publication is not allocated here: its line is neither present nor pending.
 fn passes_by<C: Coherence, D: Contents>(before: &Slot<D>, after: &Slot<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
     let allocates = here.uncore.publisher.as_ref().is_none_or(|publisher| publisher.allocates);
     !allocates && before.line.is_none() && before.pending.is_none() && after.line.is_some() && after.pending.is_none()
 }
 
-/// Who waits for the bytes of a read.
+/// Waiter record for a read, including the MSHR that will receive its bytes.
 pub(super) fn waiter<C: Coherence, D: Contents>(item: &Item<D>, here: &SliceContext<'_, '_, C, D>) -> Waiter {
     let Item { arrived, body: LineRequest { origin, flag, asker, .. }, .. } = *item;
     let from = item.from();
@@ -401,14 +403,14 @@ pub(super) fn waiter<C: Coherence, D: Contents>(item: &Item<D>, here: &SliceCont
     Waiter { from, module: origin.module, sm: origin.sm, register, mask: bytes_of(item), flag, arrived }
 }
 
-/// The bytes that a request is for.
+/// Bytes addressed in a request.
 pub(super) fn bytes_of<D: Contents>(item: &Item<D>) -> Mask {
     match item.body.request {
         Request::Read { mask, .. } | Request::Write { mask, .. } | Request::Atomic { mask, .. } => mask,
     }
 }
 
-/// Bytes that a request moves through the slice.
+/// Number of bytes that a request moves through the slice's port.
 fn moved<C: Coherence, D: Contents>(item: &Item<D>, actions: &Actions<D>, here: &SliceContext<'_, '_, C, D>) -> u64 {
     let mask = match (item.body.request, actions.reply) {
         (_, Some(Reply::Fill { mask, .. })) => mask,

@@ -1,4 +1,4 @@
-//! What a slice makes of transfers of the host.
+//! Host transfers at a slice: reads and writes by the host between kernels.
 
 use super::Slice;
 use crate::context::SliceContext;
@@ -11,11 +11,12 @@ use tombolo_protocol::{Coherence, transfer};
 use tombolo_types::Line;
 use tombolo_types::host::mask_within;
 
-/// Lines of a transfer up to which each is looked up; of more, the slice's own lines are walked. Changes no result.
+/// Up to this transfer size, each line is looked up individually; larger transfers walk the slice's lines. No effect
+/// on results.
 const FEW: u64 = 1024;
 
 impl<D: Contents> Slice<D> {
-    /// The host has written these addresses: ranges that ascend and do not overlap.
+    /// Handles host writes to these address ranges, ascending and without overlap.
     pub fn host_wrote<C: Coherence>(&mut self, ranges: &[Range<u64>], here: &mut SliceContext<'_, '_, C, D>) {
         let (size, protocol) = (here.site.machine.line, &here.site.protocol);
         for line in self.lines_within(ranges, here) {
@@ -30,7 +31,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Lines present or on their way here that have a byte in some range, ascending.
+    /// Present or pending lines in this slice with a byte in some range, in ascending order.
     fn lines_within<C: Coherence>(&mut self, ranges: &[Range<u64>], here: &SliceContext<'_, '_, C, D>) -> Vec<Line> {
         let size = here.site.machine.line;
         let lines = |range: &Range<u64>| size.line_of(range.start).0..size.line_of(range.end - 1).0 + 1;
@@ -50,7 +51,7 @@ impl<D: Contents> Slice<D> {
         found
     }
 
-    /// The contents of a line of its module's memory, as the host reads them.
+    /// Line contents as the host reads them, for a line in this module's memory.
     pub fn host_reads<C: Coherence>(&self, line: Line, memory: &Memory<D>, site: &Site<C, D>) -> D {
         transfer::read(&site.protocol, memory.read(line), self.cache.peek(line))
     }

@@ -1,4 +1,4 @@
-//! Stores that found no credit, and what came behind them: requests of other lines pass.
+//! Stores without a credit, and the requests queued behind them. Requests to different lanes may overtake.
 
 use super::{Item, Slice, Taken};
 use crate::context::SliceContext;
@@ -10,18 +10,18 @@ use tombolo_protocol::Coherence;
 use tombolo_protocol::node::Delivery;
 use tombolo_types::Line;
 
-/// Requests of one level that wait for a store credit or behind who does, by lane: the line or the region whose requests
-/// keep their order on the channels between modules.
+/// Requests at a level that wait for a store credit, or behind such a store, grouped into lanes. A lane is the line or
+/// the region whose requests stay in order on the channels between modules.
 #[derive(Clone, Debug)]
 pub(super) struct Uncredited<R> {
-    /// In each, the first is a store.
+    /// Waiting requests per lane; each lane starts with a store.
     lanes: FxHashMap<Line, List>,
     requests: Slab<R>,
-    /// The lane of each store, the oldest first.
+    /// Lane of each waiting store, oldest store first.
     stores: VecDeque<Line>,
 }
 
-/// A lane whose first store has found a credit.
+/// Lane whose first store has obtained a credit.
 struct Turn {
     lane: Line,
     list: List,
@@ -29,23 +29,23 @@ struct Turn {
 }
 
 impl<R: Copy> Uncredited<R> {
-    /// None waits.
+    /// Creates an empty structure.
     pub(super) fn new() -> Uncredited<R> {
         Uncredited { lanes: FxHashMap::default(), requests: Slab::new(), stores: VecDeque::new() }
     }
 
-    /// Whether none waits.
+    /// True if no request waits.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.stores.is_empty()
     }
 
-    /// Whether a store of `lane` waits.
+    /// True if a store in `lane` waits.
     pub(super) fn holds(&self, lane: Line) -> bool {
         self.lanes.contains_key(&lane)
     }
 
-    /// Has a request wait, behind all of its lane.
+    /// Appends a request to its lane.
     pub(super) fn push(&mut self, lane: Line, request: R, is_store: bool) {
         if is_store {
             self.stores.push_back(lane);
@@ -54,7 +54,7 @@ impl<R: Copy> Uncredited<R> {
         self.requests.push(list, request);
     }
 
-    /// Has requests wait ahead of all of their lane: the first is a store. Their stores are the oldest.
+    /// Inserts requests ahead of their lane, starting with a store. Their stores count as the oldest.
     fn push_first(&mut self, lane: Line, requests: impl IntoIterator<Item = R>, is_store: impl Fn(&R) -> bool) {
         let mut list = List::EMPTY;
         for request in requests {
@@ -70,27 +70,28 @@ impl<R: Copy> Uncredited<R> {
         self.lanes.insert(lane, list);
     }
 
-    /// Takes all of a lane: none of it waits here any more.
+    /// Removes and returns all requests in a lane.
     pub(super) fn take_lane(&mut self, lane: Line) -> VecDeque<R> {
         let mut list = self.lanes.remove(&lane).unwrap_or(List::EMPTY);
         self.stores.retain(|&other| other != lane);
         std::iter::from_fn(|| self.requests.pop(&mut list)).collect()
     }
 
-    /// The first request of the lane of the oldest store.
+    /// First request in the lane with the oldest store.
     fn oldest(&self) -> Option<&R> {
         let lane = self.stores.front()?;
         self.requests.values(self.lanes[lane]).next()
     }
 
-    /// The oldest store has found a credit: its lane has a turn.
+    /// Starts the turn for the oldest store's lane, after the store has obtained a credit.
     fn begin(&mut self) -> Option<Turn> {
         let lane = self.stores.pop_front()?;
         let list = self.lanes.remove(&lane).expect("a lane is kept as long as a store of it waits");
         Some(Turn { lane, list, is_first: true })
     }
 
-    /// The next request of a turn: its store, then those behind that need no credit. What is left goes on waiting.
+    /// Returns the turn's next request: first its store, then the following requests without need for a credit. The
+    /// remainder of the lane continues to wait.
     fn next(&mut self, turn: &mut Turn, is_store: impl Fn(&R) -> bool) -> Option<R> {
         let next = self.requests.values(turn.list).next()?;
         if !turn.is_first && is_store(next) {
@@ -101,7 +102,7 @@ impl<R: Copy> Uncredited<R> {
         self.requests.pop(&mut turn.list)
     }
 
-    /// Ends a turn at `request`, which cannot run: neither it nor the rest of its lane waits here any more.
+    /// Ends a turn at `request`, which cannot run: removes and returns it together with the remainder of its lane.
     fn give_up(&mut self, mut turn: Turn, request: R) -> VecDeque<R> {
         let mut rest = VecDeque::from([request]);
         while let Some(request) = self.requests.pop(&mut turn.list) {
@@ -111,7 +112,7 @@ impl<R: Copy> Uncredited<R> {
         rest
     }
 
-    /// All that wait, lane by lane, the oldest store's first.
+    /// All waiting requests, lane by lane, starting with the oldest store's lane.
     pub(super) fn requests(&self) -> impl Iterator<Item = &R> {
         let is_first = |&(index, lane): &(usize, &Line)| !self.stores.iter().take(index).any(|other| other == lane);
         let lanes = self.stores.iter().enumerate().filter(is_first).map(|(_, lane)| lane);
@@ -120,7 +121,7 @@ impl<R: Copy> Uncredited<R> {
 }
 
 impl<D: Contents> Slice<D> {
-    /// What keeps its order with a line, as the channels between modules do.
+    /// Ordering lane of a line: requests in the same lane stay in order on the channels between modules.
     pub(super) fn lane<C: Coherence>(&self, line: Line, here: &SliceContext<'_, '_, C, D>) -> Line {
         match here.site.protocol.channels().up {
             Delivery::FifoPerLine => line,
@@ -129,14 +130,14 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Whether a store waits that a request must follow.
+    /// True if a waiting store must stay ahead of this request.
     #[inline]
     pub(super) fn follows_waiting<C: Coherence>(&self, item: &Item<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
         let waiting = &self.uncredited[item.level()];
         !waiting.is_empty() && waiting.holds(self.lane(item.body.line, here))
     }
 
-    /// Has a request wait for a store credit, or behind who does.
+    /// Queues a request until a store credit is available, or behind an older store without credit.
     pub(super) fn wait_for_credit<C: Coherence>(&mut self, item: Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
         let lane = self.lane(item.body.line, here);
         self.uncredited[item.level()].push(lane, item, !item.is_read());
@@ -147,7 +148,7 @@ impl<D: Contents> Slice<D> {
         self.queued += 1;
     }
 
-    /// Has requests of a line that came before all of their lanes wait for a credit, or behind who does.
+    /// Queues requests to a line ahead of their lanes, because they arrived earlier.
     pub(super) fn wait_first<C: Coherence>(
         &mut self,
         mut waiting: VecDeque<Item<D>>,
@@ -167,7 +168,8 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Runs stores of a level that find a credit now, the oldest first, each with those behind it that need none.
+    /// Retries a level's stores that can obtain a credit, oldest first, each with the following requests that need
+    /// none.
     pub(super) fn serve_uncredited<C: Coherence>(&mut self, level: usize, here: &mut SliceContext<'_, '_, C, D>) {
         for _ in 0..self.uncredited[level].stores.len() {
             let Some(&first) = self.uncredited[level].oldest() else { return };
@@ -175,16 +177,16 @@ impl<D: Contents> Slice<D> {
                 if here.uncore.publisher.is_none() {
                     return;
                 }
-                // A store of its lane may have been queued since it came: an atomic waits for that to be published.
+                // A store in this lane may have been queued since: an atomic must wait until it is published.
                 self.hurry(&first, here);
-                // It lacks what one of another line may find: a place in the queue, or an answer.
+                // This store's missing resource, a queue slot or a reply, may be available to a store in another lane.
                 self.uncredited[level].stores.rotate_left(1);
                 continue;
             }
             let Some(mut turn) = self.uncredited[level].begin() else { return };
             while let Some(item) = self.uncredited[level].next(&mut turn, |item| !item.is_read()) {
                 if self.take(&item, here.out.now(), here) == Taken::NoRoom {
-                    // It lacks a miss register, and those behind it in its lane wait for that too.
+                    // The request lacks an MSHR, so the rest of its lane must wait for an MSHR as well.
                     let rest = self.uncredited[level].give_up(turn, item);
                     self.queued -= rest.len() as u32;
                     self.queue_first(&rest, here);
@@ -201,14 +203,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A request: its lane, its number in order of arrival, whether it is a store.
+    /// Test request: its lane, its arrival number, and true for a store.
     type Numbered = (u64, usize, bool);
 
     fn push(waiting: &mut Uncredited<Numbered>, request: Numbered) {
         waiting.push(Line(request.0), request, request.2);
     }
 
-    /// What a credit lets run.
+    /// Requests that run after a single credit.
     fn turn(waiting: &mut Uncredited<Numbered>) -> Vec<Numbered> {
         let Some(mut turn) = waiting.begin() else { return Vec::new() };
         std::iter::from_fn(|| waiting.next(&mut turn, |request| request.2)).collect()
@@ -255,8 +257,8 @@ mod tests {
     }
 
     proptest! {
-        /// Arrivals and credits in any order: the order of each lane is that of arrival, as the explorer takes it to be,
-        /// stores have their turns in order of arrival, and a request waits only behind a store of its lane.
+        /// Arrivals and credits in arbitrary order. Each lane keeps its arrival order, as the explorer assumes; stores
+        /// run in arrival order, and a request waits only behind a store in its own lane.
         #[test]
         fn each_lane_keeps_its_order_of_arrival(steps in prop::collection::vec((0..4_u64, any::<bool>(), 0..3_u8), 0..200)) {
             let mut waiting = Uncredited::new();

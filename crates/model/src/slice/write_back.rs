@@ -1,4 +1,4 @@
-//! What becomes of a slice's lines: stored, evicted, and their dirty bytes written back.
+//! Line changes at a slice: installation, eviction, and write-back of dirty bytes.
 
 use super::host::{Flushing, Here};
 use super::{Slice, keeps_to_edges};
@@ -18,8 +18,8 @@ use tombolo_protocol::{Class, ClassSet, Coherence, Event, Homes, LineState, Refu
 use tombolo_types::{Line, Mask, Ps, SmId};
 
 impl<D: Contents> Slice<D> {
-    /// Writes dirty lines of these classes and this extent back one level up. Returns when memory has taken what was written
-    /// to it.
+    /// Writes all dirty lines in the given classes and extent back to the next level. Returns the time at which memory
+    /// has accepted the written bytes.
     pub fn flush<C: Coherence>(
         &mut self,
         classes: ClassSet,
@@ -41,17 +41,17 @@ impl<D: Contents> Slice<D> {
         taken
     }
 
-    /// Lines that it holds, and those of them that are dirty.
+    /// Number of valid lines, and number of dirty lines among them.
     pub fn held(&mut self) -> (u32, u32) {
         (self.lines_where(|_, _| true).len() as u32, self.dirty.iter().sum())
     }
 
-    /// Whether a line of these classes is dirty.
+    /// True if a line in these classes is dirty.
     pub(super) fn has_dirty(&self, classes: ClassSet) -> bool {
         Class::ALL.into_iter().any(|class| classes.contains(class) && self.dirty[class as usize] > 0)
     }
 
-    /// Its lines that `wanted` says yes to.
+    /// Valid lines for which `wanted` returns true.
     pub(super) fn lines_where(&mut self, wanted: impl Fn(Class, &LineState<D>) -> bool) -> Vec<Line> {
         let mut lines = Vec::new();
         self.cache.for_each_valid(|line, class, state| {
@@ -62,8 +62,8 @@ impl<D: Contents> Slice<D> {
         lines
     }
 
-    /// Writes one line back, unless its miss is pending; returns also when memory has taken what was written to it.
-    /// `tickets`: credits taken for it before, which come back in any case.
+    /// Writes a line back unless its miss is pending. Also returns the time at which memory has accepted the bytes.
+    /// `tickets`: credits acquired earlier for this write-back; they are returned in any case.
     pub(super) fn flush_line<C: Coherence>(
         &mut self,
         line: Line,
@@ -85,13 +85,15 @@ impl<D: Contents> Slice<D> {
         let (unused, left) = self.send_written_back((line, tickets), &actions, leaves, here);
         let taken = if actions.write.is_some() { left } else { now };
         if let Some(tickets) = unused {
-            // The fill's waiters left nothing to send: the release goes on when memory has taken what it has.
+            // The fill's waiters left nothing to write back: the release continues when memory has accepted earlier
+            // bytes.
             here.withdraw(line, tickets, taken);
         }
         (Tried::Taken, taken)
     }
 
-    /// Invalidates one line in bulk; returns when what it wrote back has left, taken by memory or the port.
+    /// Invalidates a line during a bulk invalidation. Returns the time at which memory or the port has accepted its
+    /// dirty bytes.
     pub(super) fn invalidate_line<C: Coherence>(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Ps {
         let miss = self.mshr.find(line);
         let before = self.view_line(line, here.site.homes(line), miss);
@@ -102,7 +104,8 @@ impl<D: Contents> Slice<D> {
         self.send_written_back((line, None), &actions, leaves, here).1
     }
 
-    /// The page of a line goes elsewhere: its dirty bytes go to memory, and it is dropped. Returns when memory has taken them.
+    /// Releases a line whose page moves away: its dirty bytes are written to memory, and the line is dropped. Returns
+    /// the time at which memory has accepted the bytes.
     pub fn give_up<C: Coherence>(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Ps {
         let rules = here.site.paging;
         if self.cache.peek(line).is_none() {
@@ -123,7 +126,7 @@ impl<D: Contents> Slice<D> {
         left
     }
 
-    /// What a copy finds of a line here, and when that leaves; `None` where the line is not here.
+    /// Reads a line for a copy: valid bytes, contents and departure time; `None` if the line is absent.
     pub fn copied_from<C: Coherence>(
         &mut self,
         line: Line,
@@ -134,14 +137,14 @@ impl<D: Contents> Slice<D> {
         Some((state.valid, state.data, self.occupy(now, now, bytes, here)))
     }
 
-    /// A copy writes the line to memory: what is here of it is old.
+    /// Invalidates a line that a copy overwrites in memory, because its cached bytes are outdated.
     pub fn copied_to<C: Coherence>(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) {
         if self.cache.peek(line).is_some() {
             self.invalidate_line(line, here);
         }
     }
 
-    /// The slice's port is busy with the bytes that a step writes back; returns when they leave.
+    /// Occupies the slice's port with a step's written-back bytes; returns their departure time.
     fn read_out<C: Coherence>(&mut self, actions: &Actions<D>, here: &SliceContext<'_, '_, C, D>) -> Departure {
         let bytes = written_back(actions, here);
         if bytes == 0 {
@@ -150,7 +153,8 @@ impl<D: Contents> Slice<D> {
         self.occupy(here.out.now(), here.out.now(), bytes, here)
     }
 
-    /// Stores what became of the line; returns when what had to make room for it has left, taken by memory or the port.
+    /// Stores a changed line after a protocol step. Returns the time at which memory or the port has accepted the
+    /// victim's dirty bytes.
     #[inline]
     pub(super) fn keep_line<C: Coherence>(
         &mut self,
@@ -186,7 +190,7 @@ impl<D: Contents> Slice<D> {
                 self.feed(line);
                 let class = Class::of(&here.site.map, here.site.module, after.homes);
                 let inserted = self.cache.insert(line, BulkClass::new(class as u8), new, here.l2_ways(class));
-                // Where misses of their own pin every line of the set, the new one is the one that goes.
+                // If pending misses pin every line in the set, the new line itself is the victim.
                 let victim = inserted
                     .map_or(Some((line, new)), |inserted| inserted.victim.map(|victim| (victim.line, victim.state)));
                 victim.map_or(Ps::ZERO, |(victim, state)| self.evict(victim, state, leaves, here))
@@ -194,7 +198,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Keeps count of dirty lines.
+    /// Updates the number of dirty lines per class.
     #[inline]
     fn count_dirty<C: Coherence>(
         &mut self,
@@ -215,7 +219,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Evicts a line whose directory entry has been replaced, if it is here, unless its miss is pending.
+    /// Evicts a line after its directory entry was replaced, if present and without a pending miss.
     pub(super) fn evict_with_entry<C: Coherence>(
         &mut self,
         line: Line,
@@ -240,7 +244,7 @@ impl<D: Contents> Slice<D> {
         self.send_evicted(line, &actions, leaves, here);
     }
 
-    /// Evicts a line; returns when its dirty bytes have left.
+    /// Evicts a line; returns the time at which its dirty bytes have departed.
     pub(super) fn evict<C: Coherence>(
         &mut self,
         line: Line,
@@ -249,7 +253,7 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Ps {
         here.shared.stats.evictions += 1;
-        // Its step would ask for nothing.
+        // The protocol step would have no effect.
         if state.dirty.is_empty() && !here.site.protocol.downgrades() {
             return Ps::ZERO;
         }
@@ -263,12 +267,12 @@ impl<D: Contents> Slice<D> {
         self.send_evicted(line, &actions, leaves, here)
     }
 
-    /// Whether a line is here or on its way here.
+    /// True if a line is present or pending.
     fn is_in_use(&self, line: Line) -> bool {
         self.cache.peek(line).is_some() || self.mshr.find(line).is_some()
     }
 
-    /// Sends what the eviction of a line asks for; returns when its dirty bytes have left.
+    /// Sends the messages for a line's eviction; returns the time at which its dirty bytes have departed.
     fn send_evicted<C: Coherence>(
         &mut self,
         line: Line,
@@ -283,8 +287,8 @@ impl<D: Contents> Slice<D> {
         left
     }
 
-    /// Sends dirty bytes up on this module's own account. `tickets`: credits taken for them before; returned
-    /// where nothing was sent with them. Returns also when the bytes have left, taken by memory or the port.
+    /// Writes dirty bytes back on this module's own behalf. `tickets`: credits acquired earlier; returned if no
+    /// request used them. Also returns the time at which memory or the port has accepted the bytes.
     pub(super) fn send_written_back<C: Coherence>(
         &mut self,
         (line, mut tickets): (Line, Option<Tickets>),
@@ -312,7 +316,7 @@ impl<D: Contents> Slice<D> {
     }
 }
 
-/// Dirty bytes that a step sends up or to memory.
+/// Number of dirty bytes that a step forwards or writes to memory.
 fn written_back<C: Coherence, D: Contents>(actions: &Actions<D>, here: &SliceContext<'_, '_, C, D>) -> u64 {
     let sent = actions.forwards.iter().flatten().filter_map(|(_, request)| match *request {
         Request::Write { mask, .. } => Some(mask),

@@ -1,4 +1,4 @@
-//! Loads, stores and atomics on their way through the L1.
+//! Loads, stores and atomics in an SM, from issue through the L1.
 
 use super::issue::Progress;
 use super::latency::{Asked, Departs};
@@ -18,11 +18,12 @@ use tombolo_protocol::{Protocol, Request};
 use tombolo_types::stream::{Access, Accesses, AtomicResult, Op};
 use tombolo_types::{Bytes, Line, Mask, Ps, Scope};
 
-/// How many transactions before its own one's lookup is loaded into the host's caches. Assumed: a transaction takes some
-/// hundred nanoseconds of the host, and its memory answers in as many; no other value was tried.
+/// Prefetch distance in transactions: a line's lookup data is loaded into the host's caches this many transactions
+/// ahead. Assumed: a transaction takes about a hundred nanoseconds on the host, similar to its memory latency; no
+/// other value was tried.
 const AHEAD: usize = 4;
 
-/// One line transaction of the instruction at hand.
+/// Line transaction issued by the current instruction.
 #[derive(Clone, Copy)]
 struct Transaction {
     slot: usize,
@@ -30,22 +31,22 @@ struct Transaction {
     mask: Mask,
     scope: Scope,
     flag: Flag,
-    /// Whether a result comes back.
+    /// True if the transaction returns a result.
     returns: bool,
-    /// The result slot that it comes to.
+    /// Result slot that receives the data.
     result: u8,
-    /// Whether that result is made of other than one transaction, which are counted.
+    /// True if the result is not made from exactly one transaction, so that outstanding transactions must be counted.
     several: bool,
 }
 
-/// Outcome of issuing one transaction.
+/// Outcome of an attempt to issue a transaction.
 enum Sent {
     Yes,
-    /// The warp waits for this and repeats the transaction.
+    /// Not issued: the warp waits for this event, then repeats the transaction.
     Waits(Wait),
 }
 
-/// The transactions of a memory instruction, and whether their result comes back; `None` for what has none.
+/// Returns a memory instruction's transactions, and true if it returns a result; `None` for other instructions.
 fn accesses(op: Op) -> Option<(Accesses, bool)> {
     match op {
         Op::Load { accesses, .. } => Some((accesses, true)),
@@ -62,7 +63,7 @@ fn accesses(op: Op) -> Option<(Accesses, bool)> {
 }
 
 impl<D: Contents> Sm<D> {
-    /// The access of the instruction at hand, `op`: issues its transactions from where it left off.
+    /// Issues the transactions of the current memory instruction `op`, from the first transaction not yet issued.
     pub(super) fn access<C: Protocol>(
         &mut self,
         slot: usize,
@@ -82,7 +83,7 @@ impl<D: Contents> Sm<D> {
         let several = accesses.len != 1;
         let mut issued = self.warps[slot].issued;
         self.banks.begin();
-        // What comes back after a wait has given its addresses.
+        // Addresses were generated before a wait, so a resumed instruction does not occupy the address unit again.
         let addressed = if issued == 0 { here.out.now().max(self.l1_free) + self.costs.instruction } else { Ps::ZERO };
         if self.hints && issued == 0 && several {
             for access in self.cta(slot).stream.accesses[accesses.range()].iter().take(AHEAD).skip(1) {
@@ -110,10 +111,10 @@ impl<D: Contents> Sm<D> {
             }
             self.stats.transactions += 1;
             issued += 1;
-            // What was freed for it is used, or not needed: its next transaction queues behind the others.
+            // The freed resource has been used or was not needed: the next transaction queues behind waiting warps.
             self.warps[slot].called = false;
-            // Not before it is sent: one that waits comes back, and would load it twice. Nor where others wait for registers:
-            // what it looks up is loaded as its turn comes.
+            // Prefetch only after a successful send: a blocked transaction is repeated and would prefetch twice. Warps
+            // that wait for an MSHR prefetch when they reach the head of the queue.
             if let Some(later) = later
                 && !self.mshr.has_backlog()
             {
@@ -121,7 +122,7 @@ impl<D: Contents> Sm<D> {
             }
         }
         if matches!(op, Op::Store { .. } | Op::Atomic { .. }) {
-            // Of all its lines at once: a poll may hit one that the store has not come to.
+            // Publish the flag for all lines at once: a poll may hit a line whose store has not been issued yet.
             self.flags.add(flag);
         }
         self.l1_free = self.l1_free.max(addressed);
@@ -130,7 +131,7 @@ impl<D: Contents> Sm<D> {
         Progress::Done
     }
 
-    /// Takes the result slot of the instruction at hand; false where none is free and the warp now waits.
+    /// Allocates the current instruction's result slot. Returns false if none is free; the warp then waits.
     fn take_slot<C: Protocol>(&mut self, slot: usize, transactions: u8, here: &SmContext<'_, '_, C, D>) -> bool {
         let limit = here.site.machine.sm.pending_loads;
         let warp = &mut self.warps[slot];
@@ -146,20 +147,21 @@ impl<D: Contents> Sm<D> {
         warp.several &= !(1 << result);
         if transactions != 1 {
             warp.several |= 1 << result;
-            // One more than the transactions, until all are issued.
+            // Counts one above the issued transactions until all have been issued.
             self.outstanding[slot][usize::from(result)] = 1;
         }
         true
     }
 
-    /// The result of a transaction is on its way.
+    /// Registers an outstanding transaction for its result slot.
     fn expect(&mut self, transaction: Transaction) {
         if transaction.several {
             self.outstanding[transaction.slot][usize::from(transaction.result)] += 1;
         }
     }
 
-    /// All transactions are issued. `counted`: those of its result are counted.
+    /// Completes an instruction after its last transaction. `counted`: true if outstanding transactions are counted
+    /// for its result.
     fn finish_access(&mut self, slot: usize, result: u8, counted: bool) {
         let warp = &mut self.warps[slot];
         warp.issued = 0;
@@ -173,7 +175,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// The flag that the instruction at hand, `op`, leaves or looks for.
+    /// Returns the flag that the current instruction `op` sets or polls.
     #[inline]
     pub(super) fn flag(&self, slot: usize, op: Op) -> Flag {
         let next = self.warps[slot].pc + 1;
@@ -190,7 +192,7 @@ impl<D: Contents> Sm<D> {
         Flag::of(self.warps[slot].kernel, self.cta(slot).stream.tokens[usize::from(token)])
     }
 
-    /// A transaction leaves the L1 for the slices with so many bytes, and the L1 takes another.
+    /// Schedules a transaction's departure to the slices with `bytes` of data, and occupies the L1's lookup.
     fn depart<C: Protocol>(
         &mut self,
         line: Line,
@@ -204,7 +206,7 @@ impl<D: Contents> Sm<D> {
         (Departs { found, sent, translated, crossing: here.site.machine.crossbar.latency }, translation)
     }
 
-    /// The time of the next lookup, one transaction after the other.
+    /// Reserves the next L1 lookup and returns its time. Lookups are serial.
     fn look_up(&mut self, now: Ps) -> Ps {
         let at = now.max(self.l1_free);
         self.l1_free = at + self.costs.transaction;
@@ -240,18 +242,19 @@ impl<D: Contents> Sm<D> {
         Sent::Yes
     }
 
-    /// Parks a warp until its line's miss is over.
+    /// Parks a warp until the pending miss on its line completes.
     fn stall(&mut self, slot: usize, entry: Option<EntryId>) -> Sent {
         self.mshr.park(entry.expect("a load stalls on a pending miss"), slot as u8);
         Sent::Waits(Wait::Line)
     }
 
-    /// Whether a poll meets a miss that looks for no flag, or for another: an answer tells of the one that it was asked for.
+    /// True if a poll meets a pending miss for no flag or for another flag. A reply reports only the flag named in its
+    /// request.
     fn is_another_poll(&self, Transaction { flag, .. }: Transaction, entry: Option<EntryId>) -> bool {
         flag != Flag::NONE && entry.is_some_and(|entry| self.mshr.get(entry).flag != flag)
     }
 
-    /// A load finds all its bytes.
+    /// Completes a load whose bytes are all present.
     fn hit<C: Protocol>(&mut self, transaction: Transaction, data: D, here: &mut SmContext<'_, '_, C, D>) {
         let Transaction { slot, line, mask, flag, result, several, .. } = transaction;
         self.tell_loaded(transaction, mask, data, here);
@@ -278,7 +281,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// A load finds those of its bytes that are `present`.
+    /// Reports the bytes found in the L1 (`present`) to the value probe.
     fn tell_loaded<C: Protocol>(
         &self,
         transaction: Transaction,
@@ -293,8 +296,8 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Has a load wait for its line's miss, which begins or grows by `asked`: for its bytes that are not `present`. Says
-    /// what the warp waits for instead where there is no room.
+    /// Adds a load to its line's pending miss, or starts a miss. `asked`: bytes newly requested; `present`: bytes
+    /// found in the L1. Returns the resource to wait for if the load does not fit.
     #[inline]
     fn join<C: Protocol>(
         &mut self,
@@ -328,7 +331,7 @@ impl<D: Contents> Sm<D> {
         Ok(entry)
     }
 
-    /// Whether as many wait on one of these bytes' sectors as may.
+    /// True if a sector needed for these bytes already has the maximum number of waiting loads.
     fn is_crowded(&self, entry: EntryId, mask: Mask) -> bool {
         let most = self.costs.merges;
         if self.mshr.waiting(entry) < most {
@@ -346,7 +349,7 @@ impl<D: Contents> Sm<D> {
         false
     }
 
-    /// Whether a miss register is there for a warp; parks it where not.
+    /// True if an MSHR is available to a warp; parks the warp otherwise.
     fn register(&mut self, slot: usize) -> bool {
         let called = std::mem::take(&mut self.warps[slot].called);
         let free = !self.mshr.is_full() && (called || !self.mshr.has_backlog());
@@ -357,7 +360,8 @@ impl<D: Contents> Sm<D> {
         free
     }
 
-    /// Sends for bytes that a load waits for, where any are not on their way.
+    /// Sends a read for the bytes not yet in flight, if there are any. A load without such bytes merges into the
+    /// pending miss.
     #[inline]
     fn send_for<C: Protocol>(
         &mut self,
@@ -383,7 +387,8 @@ impl<D: Contents> Sm<D> {
         self.send_translated(body, (departs, translation), (Some(now), Some(transaction.slot)), here);
     }
 
-    /// The request of a transaction. `ticket`: of a store or an atomic; `register`: of a read.
+    /// Builds a transaction's request. `ticket`: the store credit, for a store or an atomic; `register`: the MSHR, for
+    /// a read.
     fn body(
         &self,
         transaction: Transaction,
@@ -440,7 +445,7 @@ impl<D: Contents> Sm<D> {
         u64::from(mask.grains()) * here.site.machine.line.grain()
     }
 
-    /// Applies what a store or atomic does to its line and to the miss pending on it.
+    /// Applies a store's or an atomic's effect to its line and to the pending miss on this line.
     fn change_line<C: Protocol>(
         &mut self,
         line: Line,
@@ -458,7 +463,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Takes a store credit for a warp; queues the warp where none is left.
+    /// Takes a store credit for a warp, or queues the warp if no credit is left.
     fn credit(&mut self, slot: usize) -> Option<Generation> {
         let called = std::mem::take(&mut self.warps[slot].called);
         if (called || self.credit_queue.is_empty())
@@ -471,7 +476,7 @@ impl<D: Contents> Sm<D> {
         None
     }
 
-    /// A store has been taken, and its credit is back: the warps that have waited longest for one go on.
+    /// Returns a store credit after an acknowledged store, then resumes the longest-waiting warps in the credit queue.
     pub fn store_taken<C: Protocol>(&mut self, credit: Generation, here: &mut SmContext<'_, '_, C, D>) {
         self.posted.give_back(credit);
         while self.posted.has_room()
@@ -483,7 +488,7 @@ impl<D: Contents> Sm<D> {
         self.finish_drains(here);
     }
 
-    /// Has a warp whose poll failed poll again.
+    /// Schedules another poll after a failed poll. A warp that has polled too often is blocked for good.
     pub(super) fn poll_again(&mut self, slot: usize, out: &Out<'_, D>) {
         self.stats.failed_polls += 1;
         self.warps[slot].polls += 1;

@@ -1,46 +1,47 @@
-//! Dependent arithmetic: when a warp's path has its result, and when the warp's next instruction may issue.
+//! Dependent arithmetic: the time when a warp's result is available, and when its next instruction may issue.
 //!
-//! A run occupies its pipeline for the issue cycles of its instructions. Its chain takes the latency of each, and the last
-//! instruction of a run its own. Times of a path
-//! are those of a warp that has its sub-core for itself from when it is ready. A sub-core interleaves its ready warps, but is
-//! simulated one run at a time; so a warp goes on at the later of its path's time and its sub-core's.
+//! A run of instructions occupies its pipeline for the issue cycles of each instruction. A dependent chain takes the
+//! latency of each instruction in it, and the last instruction in a run adds its own latency. A path's times assume a
+//! warp with exclusive use of its sub-core from the moment it is ready. A sub-core interleaves its ready warps, but is
+//! simulated run by run. A warp therefore continues at the later of the path's time and the sub-core's time.
 
 use tombolo_types::Ps;
 use tombolo_types::stream::Links;
 
-/// The path of one warp: its longest chain of dependent arithmetic.
+/// Critical path for a warp, that is the longest chain formed by dependent arithmetic.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Path {
-    /// When its result is there.
+    /// Time at which the path's result is available.
     pub(super) result: Ps,
-    /// When the warp's next instruction may issue: in order, and behind the result where that is needed.
+    /// Earliest issue time of the warp's next instruction: in program order, and after the result if the instruction
+    /// awaits it.
     pub(super) next: Ps,
 }
 
-/// Times of one instruction of a class, in 1024ths of a picosecond.
+/// Issue and result timing for an instruction class, in 1024ths of a picosecond.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
-    /// Occupation of its pipeline.
+    /// Pipeline occupancy per instruction.
     pub(super) issue: u64,
-    /// From its issue to that of an instruction that needs its result.
+    /// Latency from issue to the issue of a dependent instruction.
     pub(super) latency: u64,
 }
 
-/// A run of arithmetic.
+/// Run of consecutive arithmetic instructions in the same class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    /// When its first instruction could issue, had its warp the sub-core for itself.
+    /// Earliest issue time of the first instruction if the warp had exclusive use of its sub-core.
     pub(super) from: Ps,
-    /// Its instructions.
+    /// Number of instructions in the run.
     pub(super) count: u16,
-    /// Those by which it lengthens the path.
+    /// Number of dependent instructions that lengthen the path.
     pub(super) chain: u16,
-    /// To its neighbours.
+    /// Dependences between this run and its neighbours.
     pub(super) links: Links,
 }
 
 impl Path {
-    /// The warp issues a run.
+    /// Advances the path over a run that the warp issues.
     #[inline]
     pub(super) fn run(&mut self, pace: Pace, run: Run) {
         let start = run.from.max(self.next);
@@ -63,7 +64,7 @@ impl Path {
 mod tests {
     use super::*;
 
-    /// Two units a step to issue, four to a result.
+    /// Test timing: two units per issue slot, four to a result.
     const PACE: Pace = Pace { issue: 2048, latency: 4096 };
     const JOINS: Links = Links { joins: true, awaited: false };
 
@@ -89,7 +90,7 @@ mod tests {
             202,
             "two chains: issue bounds them, and the last instruction takes four"
         );
-        assert_eq!(after(&[run(0, 100, 25)]).1, 202, "four chains: likewise");
+        assert_eq!(after(&[run(0, 100, 25)]).1, 202, "four chains: issue bounds them as well");
         assert_eq!(after(&[run(0, 90, 60)]).1, 240, "a longer chain among shorter ones");
     }
 

@@ -1,41 +1,41 @@
-//! Banks of an L1's data: of the loads of one instruction that hit, words of one bank are read one after the other.
+//! Data banks in the L1: if loads in a single instruction hit several words in a bank, these words are read serially.
 //!
-//! A bank reads a word of 4 bytes a cycle. An instruction takes as many cycles as the bank with most of its words, and begins
-//! when the one before it is over. Not modelled: banks that fills and stores take.
+//! A bank reads a 4-byte word per cycle. An instruction takes as many cycles as the most heavily used bank has words,
+//! and starts after the previous instruction has finished. Not modelled: bank conflicts with fills and stores.
 
 use tombolo_machine::MachineConfig;
 use tombolo_types::{Line, Mask, Ps};
 
-/// Banks, at most.
+/// Maximum number of banks.
 const MOST: usize = 64;
 
-/// Bytes of a word.
+/// Word size in bytes.
 const WORD: u64 = 4;
 
-/// When the data of an L1 are free, and what the instruction at hand takes of them.
+/// Bank state in an L1: availability, and the current instruction's word count per bank.
 #[derive(Clone, Debug)]
 pub(super) struct Banks {
-    /// How many, less one; `None` where lookups alone bound what is read.
+    /// Number of banks less one; `None` if only the lookup rate limits reads.
     mask: Option<u8>,
-    /// Words of a line.
+    /// Words per line.
     words: u64,
-    /// Grains of a word and words of a grain, one of which is 1: binary logarithm of the first, less that of the second.
+    /// Binary logarithm of grains per word, less the binary logarithm of words per grain. At least one count is 1.
     grains_of_word: i8,
     cycle: Ps,
-    /// When the next instruction may begin.
+    /// Earliest start time of the next instruction.
     free: Ps,
-    /// When the instruction at hand has begun; `None` before its first hit.
+    /// Start time of the current instruction; `None` before its first hit.
     begun: Option<Ps>,
-    /// Words of it that a bank has, of those of whole lines.
+    /// Words that each bank reads for complete lines in the current instruction.
     of_lines: u32,
-    /// By bank: words of it in other lines.
+    /// Words per bank that the current instruction reads from partial lines.
     words_read: [u8; MOST],
-    /// The most of them.
+    /// Maximum over `words_read`.
     most: u8,
 }
 
 impl Banks {
-    /// Idle banks.
+    /// Creates idle banks for an L1 as described in `machine`.
     pub(super) fn new(machine: &MachineConfig) -> Banks {
         let log = |bytes: u64| bytes.trailing_zeros() as i8;
         Banks {
@@ -51,13 +51,13 @@ impl Banks {
         }
     }
 
-    /// When the next instruction may begin.
+    /// Earliest start time of the next instruction.
     #[inline]
     pub(super) fn free(&self) -> Ps {
         self.free
     }
 
-    /// An instruction begins, or goes on after a wait.
+    /// Starts an instruction, or resumes an instruction after a wait.
     #[inline]
     pub(super) fn begin(&mut self) {
         if self.begun.take().is_some() {
@@ -67,8 +67,8 @@ impl Banks {
         }
     }
 
-    /// Reads bytes of a line that was looked up at `at`, for the instruction at hand; returns when they are read, but for the
-    /// latency of a hit.
+    /// Reads bytes of a line looked up at `at`, for the current instruction. Returns the completion time, without the
+    /// hit latency.
     #[inline]
     pub(super) fn read(&mut self, at: Ps, line: Line, mask: Mask) -> Ps {
         let Some(banks) = self.mask else { return at };
@@ -84,7 +84,7 @@ impl Banks {
         at.max(self.free.saturating_sub(self.cycle))
     }
 
-    /// Counts the words of part of a line.
+    /// Counts the words for an incompletely read line.
     fn count(&mut self, line: Line, mask: Mask, banks: u8) {
         let first = line.0.wrapping_mul(self.words);
         let mut left = mask.0;
@@ -112,14 +112,14 @@ impl Banks {
 mod tests {
     use super::*;
 
-    /// 32 banks, lines of 128 bytes, a cycle of a nanosecond.
+    /// Test banks: 32 banks, lines of 128 bytes, and a cycle time of a nanosecond.
     fn banks() -> Banks {
         let mut machine = tombolo_machine::machine("hmg-4x4").expect("a preset");
         tombolo_design::apply(&["l1.banks=32", "sm.clock=1GHz"], &mut machine, &mut []).expect("keys of a machine");
         Banks::new(&machine.check().expect("a machine that fits"))
     }
 
-    /// When loads of one instruction are read that are looked up at once.
+    /// Completion time, in nanoseconds, of an instruction whose loads are looked up simultaneously.
     fn read(banks: &mut Banks, words: &[(u64, u32)]) -> u64 {
         banks.begin();
         words.iter().fold(0, |_, &(line, mask)| banks.read(Ps::ZERO, Line(line), Mask(mask)).0 / 1000)
@@ -137,7 +137,7 @@ mod tests {
     fn a_whole_line_takes_a_cycle_and_instructions_follow_each_other() {
         let mut banks = banks();
         assert_eq!(read(&mut banks, &[(0, u32::MAX), (1, u32::MAX)]), 1);
-        assert_eq!(read(&mut banks, &[(0, u32::MAX)]), 2, "the one before it has taken two cycles");
+        assert_eq!(read(&mut banks, &[(0, u32::MAX)]), 2, "the previous instruction took two cycles");
         assert_eq!(banks.free(), Ps(3000));
     }
 }

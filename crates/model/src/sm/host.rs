@@ -1,4 +1,4 @@
-//! What an SM keeps of its L1, as [`tombolo_protocol::host`] sees it.
+//! Implementation of the protocol's host interface ([`tombolo_protocol::host`]) on an SM's L1 and MSHRs.
 
 use super::latency::Way;
 use super::stalls::Waited;
@@ -25,16 +25,16 @@ impl Waits for Waiter {
     }
 }
 
-/// Bytes of a miss that have come.
+/// Fill in progress: bytes that have arrived for a pending miss.
 pub(super) struct FillingSm<'s, 'a, 'o, C, D: Contents> {
     pub(super) sm: &'s mut Sm<D>,
     pub(super) here: &'s mut SmContext<'a, 'o, C, D>,
     pub(super) fill: FillMessage<D>,
-    /// What a wait for it counts as.
+    /// Stall category for waits that this fill ends.
     pub(super) answered: Waited,
-    /// What its request took.
+    /// Latency record for the fill's request.
     pub(super) way: Way,
-    /// Times of the loads that it has completed, in picoseconds.
+    /// Total latency of the completed loads, in picoseconds.
     pub(super) waited: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The issue loop: one event a memory instruction; arithmetic only moves time on.
+//! Issue loop: each memory instruction is a simulation event, while arithmetic only advances the sub-core's time.
 
 use super::arithmetic::Run;
 use super::ready::SLOTS;
@@ -15,27 +15,27 @@ use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_types::stream::{ComputeClass, Links, Op};
 use tombolo_types::{Order, Ps};
 
-/// What became of an instruction that needs the event's own time.
+/// Outcome of an instruction that must execute at the event's own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
-    /// Issued; the next may follow.
+    /// Issued; the next instruction may follow.
     Done,
-    /// The warp waits and will come back to the same instruction.
+    /// The warp waits and will retry the instruction.
     Blocked,
 }
 
-/// What the issue loop does next.
+/// Next action in the issue loop.
 enum Next {
-    /// Go on with the same warp.
+    /// Continue with the current warp.
     Continue,
-    /// The warp has to wait or has ended.
+    /// Switch to another warp: this warp waits or has ended.
     Switch,
-    /// The warp's next instruction must happen at the time of its own event.
+    /// Stop: the warp's next instruction must execute in an event at its own time.
     Later,
 }
 
 impl<D: Contents> Sm<D> {
-    /// A sub-core's issue event.
+    /// Handles a sub-core's issue event.
     pub fn issue<C: Protocol>(&mut self, sub_core: u8, here: &mut SmContext<'_, '_, C, D>) {
         let index = usize::from(sub_core);
         let now = here.out.now();
@@ -61,7 +61,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Runs instructions of a warp from `at` on, until it or its sub-core has to wait.
+    /// Runs a warp's instructions from `at` on, until the warp or its sub-core has to wait.
     fn run<C: Protocol>(&mut self, slot: usize, index: usize, at: &mut Ps, here: &mut SmContext<'_, '_, C, D>) {
         self.counts.turn_to(self.warps[slot].kernel, &self.stats, &self.stalls.times);
         let ready = self.ready.at(slot);
@@ -77,7 +77,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Runs one instruction of a warp at `at`, which moves on by its issue time.
+    /// Runs a warp's next instruction at `at`, and advances `at` by the issue time.
     fn instruction<C: Protocol>(
         &mut self,
         slot: usize,
@@ -141,7 +141,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// A warp issues a run of arithmetic from `at` on; returns when its sub-core takes the next instruction.
+    /// Issues a run of arithmetic from `at` on. Returns the time at which the sub-core accepts the next instruction.
     #[inline]
     fn compute(
         &mut self,
@@ -161,7 +161,7 @@ impl<D: Contents> Sm<D> {
         end
     }
 
-    /// Whether a warp whose arithmetic is under way at `at` has to wait for it before `op`, which is in order.
+    /// True if a warp with unfinished arithmetic at `at` must wait before it issues `op`, in program order.
     fn awaits_arithmetic(&mut self, slot: usize, op: Op, at: Ps) -> bool {
         let path = &mut self.paths[slot % SLOTS];
         match op {
@@ -185,8 +185,8 @@ impl<D: Contents> Sm<D> {
         false
     }
 
-    /// A memory instruction that began to issue at `at` has issued all its transactions; returns when its sub-core
-    /// takes the next.
+    /// Completes a memory instruction that began to issue at `at`. Returns the time at which its sub-core accepts the
+    /// next instruction.
     fn finish_memory_instruction(&mut self, slot: usize, index: usize, at: Ps, op: Op) -> Ps {
         self.warps[slot].pc += 1;
         self.stats.warp_instructions += 1;
@@ -197,7 +197,8 @@ impl<D: Contents> Sm<D> {
         next
     }
 
-    /// A sub-core spends a cost on instructions, so many and each that much, from `at` on; returns when it is free.
+    /// Occupies a sub-core from `at` on for `count` instructions at a cost of `cost` each. Returns the time at which
+    /// it is free.
     #[inline]
     fn spend(&mut self, index: usize, at: Ps, (cost, count): (u64, u64), stall: Stall) -> Ps {
         let free = self.sub_cores[index].spend(at, cost, count);
@@ -205,8 +206,8 @@ impl<D: Contents> Sm<D> {
         free
     }
 
-    /// What a warp's memory instruction lacked has come: it goes on at once, where it left off. Its sub-core has
-    /// issued it already, so it does not wait for that. `waited`: what its wait counts as.
+    /// Resumes a warp whose memory instruction lacked a resource that is now available. The instruction continues
+    /// immediately because its sub-core has already issued it. `waited`: the stall category for this wait.
     pub(super) fn resume<C: Protocol>(&mut self, slot: usize, waited: Waited, here: &mut SmContext<'_, '_, C, D>) {
         self.counts.turn_to(self.warps[slot].kernel, &self.stats, &self.stalls.times);
         let now = here.out.now();
@@ -236,7 +237,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// The instruction that a warp is at.
+    /// Returns a warp's current instruction.
     pub(super) fn op(&self, slot: usize) -> Op {
         let warp = &self.warps[slot];
         self.cta(slot).stream.ops[warp.pc as usize]
@@ -252,7 +253,7 @@ impl<D: Contents> Sm<D> {
         Next::Continue
     }
 
-    /// The next instruction needs a result.
+    /// Waits for a result that the next instruction needs, or advances if it is available.
     fn use_result(&mut self, slot: usize, distance: u8, at: Ps) -> Next {
         let warp = &self.warps[slot];
         let result = warp.slot(distance);
@@ -264,12 +265,12 @@ impl<D: Contents> Sm<D> {
             self.pause(slot, warp.hit_at, Stall::L1);
             return Next::Switch;
         }
-        // What needs the hit could not issue before it was there.
+        // A dependent instruction could not issue before the hit's data was available.
         self.lag = self.lag.min(at - warp.hit_at);
         self.advance(slot)
     }
 
-    /// Whether a warp at a barrier waits for loads before it arrives.
+    /// True if a warp must wait for its loads before it arrives at a barrier.
     fn barrier_awaits(&self, slot: usize, protocol: &impl Protocol) -> bool {
         let first = front::stages(protocol, Operation::Barrier, Order::WEAK).get(0);
         first == Some(Stage::AwaitLoads) && self.warps[slot].pending != 0
@@ -281,7 +282,7 @@ impl<D: Contents> Sm<D> {
         let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
         cta.latest = cta.latest.max((*at).max(self.warps[slot].shared_at));
         if cta.at_barrier + 1 == cta.alive {
-            // The last to come goes on once its own scratchpad accesses and the others' are over.
+            // The last warp to arrive continues after all scratchpad accesses in its CTA have finished.
             let latest = cta.latest;
             self.open_barrier(index, Some(slot), here);
             if latest <= *at {
@@ -295,7 +296,7 @@ impl<D: Contents> Sm<D> {
         Next::Switch
     }
 
-    /// Lets the warps of a CTA that are at the barrier go on. `last`: the warp that came last and never waited.
+    /// Releases a CTA's warps from the barrier. `last`: the warp that arrived last and never waited.
     fn open_barrier<C: Protocol>(&mut self, index: usize, last: Option<usize>, here: &mut SmContext<'_, '_, C, D>) {
         let cta = self.ctas[index].as_mut().expect("a barrier belongs to a resident CTA");
         if std::mem::take(&mut cta.at_barrier) == 0 {
@@ -316,7 +317,7 @@ impl<D: Contents> Sm<D> {
     fn end_warp<C: Protocol>(&mut self, slot: usize, at: Ps, here: &mut SmContext<'_, '_, C, D>) {
         let warp = &self.warps[slot];
         if warp.pending != 0 {
-            // Results nobody uses still come: the slot stays until they have.
+            // The slot stays allocated until unused results have arrived too.
             self.block(slot, Wait::AllResults);
             return;
         }
@@ -336,7 +337,8 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Frees a CTA's slot, or does so when the last of its arithmetic is over; the controller asks for it.
+    /// Frees a CTA's slot and notifies the controller. If arithmetic is unfinished, schedules another attempt at its
+    /// end.
     pub fn end_cta<C: Protocol>(&mut self, index: u8, here: &mut SmContext<'_, '_, C, D>) {
         let place = &mut self.ctas[usize::from(index)];
         let end = place.as_ref().expect("a CTA ends once").latest;

@@ -1,4 +1,4 @@
-//! What the loads of an SM take, leg by leg. It decides nothing.
+//! Latency breakdown for an SM's loads, by leg. Purely observational: it influences no simulated time.
 
 use super::stalls::Waited;
 use super::{FillMessage, Sm};
@@ -8,32 +8,32 @@ use crate::stall::Stall;
 use crate::watch::Contents;
 use tombolo_types::Ps;
 
-/// When a transaction leaves the L1.
+/// Departure times of a transaction that leaves the L1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departs {
-    /// It is looked up.
+    /// Completion time of the L1 lookup.
     pub(super) found: Ps,
-    /// The port has passed it.
+    /// Completion time at the port.
     pub(super) sent: Ps,
-    /// Its translation is there, for which it waits.
+    /// Completion time of the translation that the transaction needs.
     pub(super) translated: Ps,
-    /// The latency of the crossbar.
+    /// Crossbar latency.
     pub(super) crossing: Ps,
 }
 
 impl Departs {
-    /// When it reaches its slice.
+    /// Arrival time at the slice.
     pub(super) fn reaches(self) -> Ps {
         self.sent.max(self.translated) + self.crossing
     }
 
-    /// When it would go on, and when its translation is there.
+    /// Departure time without translation, and completion time of the translation.
     pub(super) fn translation(self) -> (Ps, Ps) {
         (self.sent, self.translated)
     }
 }
 
-/// What a read took from its event to its slice.
+/// Request side of a read's latency: time spent per leg, from its event to its slice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Asked {
     since: Stamp,
@@ -43,7 +43,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// A read of the event at `now`.
+    /// Record for a read issued in the event at `now`.
     #[inline]
     pub(super) fn new(now: Ps, departs: Departs) -> Asked {
         let Departs { found, sent, translated, crossing } = departs;
@@ -56,18 +56,18 @@ impl Asked {
     }
 }
 
-/// What a read took that is answered.
+/// Complete latency record for an answered read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
     pub(super) served: Served,
     stall: Stall,
     legs: Legs,
-    /// From its event to now: the sum of the legs.
+    /// Total latency from the issue event to the reply: the sum over all legs.
     whole: u32,
 }
 
 impl Way {
-    /// What a wait for it counts as.
+    /// Stall category for waits on this read, with its queueing share.
     #[inline]
     pub(super) fn answered(&self) -> Waited {
         let queues = [Leg::LinkQueue, Leg::SliceQueue, Leg::DramQueue].map(|leg| self.legs[leg as usize]);
@@ -75,7 +75,7 @@ impl Way {
         Waited { stall: self.stall, queues, whole }
     }
 
-    /// The legs of loads that waited for it for `waited` together, in picoseconds.
+    /// Splits `waited`, the summed wait of all loads merged into this read, over the legs, in picoseconds.
     #[inline]
     pub(super) fn share(&self, waited: u64) -> [u64; Leg::ALL.len()] {
         share(self.legs, waited, self.whole)
@@ -83,8 +83,8 @@ impl Way {
 }
 
 impl<D: Contents> Sm<D> {
-    /// What the read took that an answer is to. What nobody else tells of is the crossbar's, or the links' where another
-    /// module has answered. Nothing where loads are not followed.
+    /// Builds the latency record for a reply. Time not attributed to any component counts as crossbar latency, or as
+    /// link latency if another module has replied. Returns an empty record if loads are not followed.
     #[inline]
     pub(super) fn way<C>(&self, fill: &FillMessage<D>, here: &SmContext<'_, '_, C, D>) -> Way {
         let FillMessage { register, mask, by, time, .. } = *fill;
@@ -115,7 +115,7 @@ impl<D: Contents> Sm<D> {
         };
         let mut legs = [tlb, l1, crossbar, slice_queue, slice, link_queue, link_wire, dram_queue, bank];
         if known > whole.into() {
-            // Of a miss that has grown, whose earlier request knows more than the last.
+            // Extended miss: the earlier request recorded more time than the latest request took.
             legs = share(legs, whole.into(), u32::try_from(known).unwrap_or(u32::MAX)).map(|leg| leg as u32);
         }
         Way { served, stall, legs, whole }

@@ -1,15 +1,17 @@
-//! A streaming multiprocessor: warps that issue in order, their loads and posted stores, and the L1.
+//! Streaming multiprocessor (SM): in-order warps, their loads and posted stores, and the L1.
 //!
 //! Modelled: issue slots by instruction class, chains of dependent arithmetic, load-use waits, coalesced line
-//! transactions, bounded misses and posted stores, barriers, acquire and release by the protocol's front end.
-//! Not modelled: instruction fetch, register banks, the pipeline below issue.
+//! transactions, bounded misses and posted stores, barriers, acquire and release by the protocol's front end. Not
+//! modelled: instruction fetch, register banks, the pipeline below issue.
 //!
-//! - `warp`: one warp's state. `ready`: which warp issues next. `sub_core`: a scheduler. `issue`: the issue loop.
-//! - `arithmetic`: dependent arithmetic.
+//! - `warp`: state for a single warp. `ready`: choice of the next warp. `sub_core`: a scheduler. `issue`: the issue
+//!   loop.
+//! - `arithmetic`: dependent arithmetic. `banks`: bank conflicts in the L1's data array.
 //! - `access`: loads, stores and atomics at the L1. `synchronize`: the stages of acquire and release.
-//! - `translate`: translations, and what waits for them. `paging`: pages that its module may not use.
-//! - `stalls`: what its warps spend their time on. `latency`: what its loads take.
-//! - `host`: what an SM keeps of its L1, as the protocol's host sees it. `prefetch`: hints for the host's caches, which change nothing.
+//! - `translate`: address translation and its waiters. `paging`: faults on pages that the module must not access.
+//! - `stalls`: stall accounting for warps. `latency`: latency accounting for loads.
+//! - `host`: the L1 as the protocol's host interface. `prefetch`: hints for the host's caches, without effect on
+//!   results.
 
 mod access;
 mod arithmetic;
@@ -59,75 +61,77 @@ use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, Scope, Sectors, Seria
 use translate::Awaited;
 use warp::{RESULTS, Wait, Warp};
 
-/// A miss of the L1.
+/// MSHR payload for an L1 miss.
 #[derive(Clone, Copy, Debug)]
 struct Miss {
     pending: L1Pending,
-    /// The flag that its polls look for: one at a time.
+    /// Flag requested by polls in this miss; at most one flag per miss.
     flag: Flag,
 }
 
 const _: () = assert!(Mshr::<Miss, Waiter, u8>::ENTRY_BYTES <= 64);
 
-/// A load that waits for a miss.
+/// Load waiting for a miss.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     warp: u8,
     result: u8,
-    /// Whether it looks for the flag of the miss.
+    /// True if the load polls the miss's flag.
     polls: bool,
-    /// The bytes that it waits for, not rounded to sectors.
+    /// Bytes the load waits for, not rounded to sectors.
     mask: Mask,
-    /// When it began to.
+    /// Start time of the wait.
     since: Stamp,
 }
 
-/// A resident CTA.
+/// Resident CTA.
 struct Cta {
     stream: CtaStream,
-    /// Of which kernel.
+    /// Slot for the CTA's kernel.
     kernel: KernelSlot,
-    /// Bit `i`: warp slot `i` is one of its.
+    /// Bit `i`: warp slot `i` belongs to this CTA.
     slots: u64,
-    /// Warps that have not ended.
+    /// Number of warps that have not ended.
     alive: u32,
-    /// Of these, at the barrier.
+    /// Number of live warps waiting at the barrier.
     at_barrier: u32,
-    /// When the last of them came, or a warp ended.
+    /// Latest time at which a warp reached the barrier or ended.
     latest: Ps,
 }
 
-/// Constants of an SM, resolved once.
+/// SM timing constants, resolved once from the machine description.
 #[derive(Clone, Debug)]
 struct Costs {
-    /// Of one instruction of each [`ComputeClass`].
+    /// Timing per [`ComputeClass`].
     compute: [Pace; 6],
-    /// One issue slot, in 1024ths of a picosecond.
+    /// Length of an issue slot, in 1024ths of a picosecond.
     slot: u64,
-    /// From one instruction of a warp to its next, at least, likewise; 0 where its sub-core never has to wait for a turn.
+    /// Minimum distance between instructions of the same warp, in 1024ths of a picosecond; 0 if a sub-core never waits
+    /// for a turn.
     turn: u64,
-    /// The lookup of one coalesced transaction.
+    /// Lookup time per coalesced transaction.
     transaction: Ps,
-    /// The addresses of one memory instruction: from its first lookup until the next instruction's.
+    /// Address generation time per memory instruction: minimum distance between the first lookups of successive
+    /// instructions.
     instruction: Ps,
-    /// Transactions that may queue before the L1.
+    /// Maximum backlog of queued transactions before the L1, as time.
     backlog: Ps,
-    /// Of an L1 line.
+    /// Sector layout of an L1 line.
     sectors: Sectors,
-    /// Requests that wait on one outstanding sector, at most.
+    /// Maximum number of requests waiting on an outstanding sector.
     merges: u32,
     lines_per_page_shift: u32,
 }
 
-/// Transactions that may queue between the coalescer and the L1 before issue stalls. Assumed: one warp's
-/// worth of fully divergent lanes.
+/// Maximum number of transactions queued between the coalescer and the L1 before issue stalls. Assumed: a full warp
+/// with divergent lanes.
 const BACKLOG_TRANSACTIONS: u64 = 32;
 
-/// From a failed poll of a flag to the next. Assumed: a branch and a load's issue in a spin loop.
+/// Interval between a failed poll and the next poll. Assumed: a branch and a load's issue in a spin loop.
 const POLL_INTERVAL: Ps = Ps::from_ns(20);
 
-/// Failed polls after which a flag is given up and the run ends with a report. Assumed: 20 ms of simulated
-/// time, longer than any kernel that is worth simulating.
+/// Number of failed polls after which a warp gives up on a flag and the run ends with a report. Assumed: 20 ms of
+/// simulated time, longer than any kernel worth simulating.
 const MOST_POLLS: u32 = 1_000_000;
 
 impl Costs {
@@ -155,69 +159,70 @@ impl Costs {
     }
 }
 
-/// One scratchpad pass, in the fractions of a picosecond that calendars count in.
+/// Length of a scratchpad pass, in the calendar's fractions of a picosecond.
 fn pass_length(machine: &MachineConfig) -> u64 {
     let pass = machine.sm.shared_pass_cycles;
     let period = u128::from(machine.sm.clock.span(1 << 20).0);
     (((period * u128::from(pass.numerator)) << FRACTION) / (u128::from(pass.denominator) << 20)) as u64
 }
 
-/// One SM.
+/// Streaming multiprocessor state.
 pub struct Sm<D: Contents> {
     id: ComponentId,
     module: ModuleId,
     sm: SmId,
     costs: Costs,
-    /// Whether hints for the host's caches are worth their work.
+    /// True if host cache hints are enabled for this run.
     hints: bool,
-    /// By warp slot; the slots of a sub-core are neighbours.
+    /// Resident warps by warp slot; a sub-core's slots are contiguous.
     warps: Vec<Warp>,
-    /// When they may issue.
+    /// Ready times for all warps.
     ready: Ready,
-    /// By warp slot modulo [`SLOTS`]: its arithmetic.
+    /// Arithmetic path by warp slot modulo [`SLOTS`].
     paths: [Path; SLOTS],
-    /// How long the warp whose instructions run has waited for its sub-core.
+    /// Time that the currently issuing warp has waited for its sub-core.
     lag: Ps,
-    /// By warp slot and result slot: transactions outstanding.
+    /// Outstanding transactions by warp slot and result slot.
     outstanding: Vec<[u8; RESULTS as usize]>,
-    /// Bit `i`: warp slot `i` is taken, until all of its CTA is over.
+    /// Bit `i`: warp slot `i` is allocated, until its complete CTA has ended.
     taken: u64,
     /// Bit `i`: the warp in slot `i` has not ended.
     alive: u64,
     sub_cores: Vec<SubCore>,
     ctas: Vec<Option<Cta>>,
-    /// Streams of CTAs that have ended, to be used again.
+    /// Stream buffers from ended CTAs, kept for reuse.
     spare: Vec<CtaStream>,
     l1: Cache<L1Line<D>>,
     mshr: Mshr<Miss, Waiter, u8>,
-    /// Stores and atomics on their way.
+    /// Stores and atomics in flight.
     posted: Posted,
-    /// Warps that wait for a store credit, oldest first.
+    /// Warps waiting for a store credit, oldest first.
     credit_queue: VecDeque<u8>,
-    /// Flags that this SM has left.
+    /// Flags set by this SM.
     flags: FlagSet,
     tlb: Tlb,
-    /// Pages whose translation is asked for, and what waits for it.
+    /// Pages with a translation request in flight, and their waiters.
     awaited: Vec<Awaited<D>>,
     /// Port toward the slices.
     port: Serializer,
-    /// When the L1 looks up the next transaction.
+    /// Earliest time of the next L1 lookup.
     l1_free: Ps,
-    /// What the L1's data give to loads that hit.
+    /// Data banks that limit reads on L1 hits.
     banks: Banks,
-    /// When the scratchpad is taken: sub-cores reach it at times that are not the order they are simulated in.
+    /// Scratchpad reservations. A calendar is needed because sub-cores reserve at times that differ from their
+    /// simulation order.
     scratchpad: Calendar,
-    /// Of which kernels the counters count.
+    /// Kernel attribution of the counters.
     counts: KernelCounts,
     stalls: Stalls,
-    /// By miss register: what its last request took up to the slice.
+    /// Latency record of the request side, by MSHR: time from issue to the slice for its latest request.
     asked: ByEntry<Asked>,
-    /// Counters.
+    /// Event counters.
     pub stats: SmStats,
 }
 
 impl<D: Contents> Sm<D> {
-    /// An idle SM.
+    /// Creates an idle SM.
     pub fn new<C>(sm: SmId, site: &Site<C, D>) -> Sm<D> {
         let Site { module, machine, layout, .. } = site;
         let slots = machine.sm.warps as usize;
@@ -256,7 +261,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// A kernel's launch begins in a slot, whose flags are new. The L1 drops what it holds, where the protocol says so.
+    /// Starts a kernel launch in a slot and clears the slot's flags. Invalidates the L1 if the protocol requires it.
     pub fn begin<C: Protocol>(&mut self, slot: KernelSlot, launch: u32, here: &mut SmContext<'_, '_, C, D>) {
         here.shared.begin(slot, launch);
         self.flags.forget(slot);
@@ -265,9 +270,9 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Starts CTA `cta` of kernel `index` of the program, which is under way in slot `kernel`.
+    /// Starts CTA `cta` of kernel `index` in the program, which runs in slot `kernel`.
     ///
-    /// Panics where no CTA slot or too few warp slots are free: its controller knows what fits.
+    /// Panics if no CTA slot or too few warp slots are free: the controller must track the SM's capacity.
     pub fn start_cta<C: Protocol>(
         &mut self,
         (kernel, index, cta): (KernelSlot, u32, u32),
@@ -303,8 +308,8 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Tells the controller of a CTA that has ended, or (`failed`) could not be decoded, and once more when all that the SM has
-    /// posted so far has been taken.
+    /// Notifies the controller that a CTA has ended or (`failed`) could not be decoded. Notifies it again when all
+    /// stores posted so far by this SM have been acknowledged.
     fn cta_ended<C: Protocol>(&mut self, slot: KernelSlot, failed: bool, here: &mut SmContext<'_, '_, C, D>) {
         let at = here.out.now() + crate::convert::to_controller(&here.site.machine);
         let controller = here.site.layout.controller(here.site.module);
@@ -312,17 +317,17 @@ impl<D: Contents> Sm<D> {
         self.drain(Drainer::Cta(slot), here);
     }
 
-    /// Its id.
+    /// Component id.
     pub fn id(&self) -> ComponentId {
         self.id
     }
 
-    /// Its TLB is this one from now on.
+    /// Replaces the TLB's contents with a copy of `tlb`.
     pub fn set_tlb(&mut self, tlb: &Tlb) {
         self.tlb = tlb.clone();
     }
 
-    /// A free warp slot, of the sub-core that has the most, and which that is.
+    /// Returns a free warp slot and its sub-core: the sub-core with the most free slots.
     fn free_slot(&self) -> (u8, usize) {
         let free = |(_, sub_core): &(usize, &SubCore)| sub_core.count(!self.taken);
         let (index, most) = self.sub_cores.iter().enumerate().rev().max_by_key(free).expect("an SM has a sub-core");
@@ -331,34 +336,34 @@ impl<D: Contents> Sm<D> {
         (index as u8, slots.trailing_zeros() as usize)
     }
 
-    /// The warp in `slot` has come, or has ended.
+    /// Marks the warp in `slot` as live or ended, and updates its sub-core's minimum issue interval.
     fn set_alive(&mut self, slot: usize, alive: bool) {
         self.alive = self.alive & !(1 << slot) | u64::from(alive) << slot;
         let sub_core = &mut self.sub_cores[usize::from(self.warps[slot].sub_core)];
         sub_core.least = self.costs.turn / u64::from(sub_core.count(self.alive).max(1));
     }
 
-    /// What its warps have spent their time on.
+    /// Accumulated stall times of all warps.
     pub fn stalls(&self) -> &StallTimes {
         &self.stalls.times
     }
 
-    /// Warps that have not ended.
+    /// Number of warps that have not ended.
     pub fn alive(&self) -> u32 {
         self.alive.count_ones()
     }
 
-    /// Misses of its L1 under way.
+    /// Number of L1 misses in flight.
     pub fn misses(&self) -> u32 {
         self.mshr.used()
     }
 
-    /// How long its port toward the slices was in use.
+    /// Busy time of the port toward the slices.
     pub fn busy(&self) -> Ps {
         self.port.busy()
     }
 
-    /// Warp slots.
+    /// Number of warp slots.
     pub fn slots(&self) -> usize {
         self.warps.len()
     }
@@ -369,8 +374,8 @@ impl<D: Contents> Sm<D> {
         invalidate_bulk(self);
     }
 
-    /// The answer to a read has come: installs it and gives it to who waits. Where nothing of the line is on its way any
-    /// more, its register is free.
+    /// Handles the reply to a read: installs the bytes and serves the waiting loads. Frees the MSHR when no bytes of
+    /// the line remain in flight, and then resumes parked warps.
     pub fn fill<C: Protocol>(&mut self, message: FillMessage<D>, here: &mut SmContext<'_, '_, C, D>) {
         let FillMessage { register, line, mask, .. } = message;
         assert!(self.mshr.holds(register, line), "{}: a fill of {line} nobody asked for", self.sm);
@@ -396,19 +401,19 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// The result of an atomic has come from a module.
+    /// Handles the result of an atomic, returned from module `by`.
     pub fn old<C: Protocol>(&mut self, warp: u8, result: u8, by: ModuleId, here: &mut SmContext<'_, '_, C, D>) {
         let stall = here.shared.stall_of(by);
         self.result(usize::from(warp), (result, stall.into()), false, here.out);
     }
 
-    /// What each waiting warp waits for, for a report of who waits for whom.
+    /// Describes each waiting warp's condition for the deadlock report.
     pub fn waiting(&self) -> impl Iterator<Item = String> + '_ {
         let alive = (0..self.warps.len()).filter(|slot| self.alive >> slot & 1 != 0);
         alive.map(|slot| format!("{} warp {slot} waits for {:?}", self.sm, self.warps[slot].wait))
     }
 
-    /// One transaction of a result has come, and what a wait for it counts as.
+    /// Completes a transaction that contributes to a result. `answered`: the stall category for a wait on it.
     fn result(&mut self, slot: usize, (result, answered): (u8, Waited), flag_seen: bool, out: &mut Out<'_, D>) {
         let warp = &mut self.warps[slot];
         if warp.several >> result & 1 != 0 {
@@ -443,7 +448,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Makes a warp ready at `at` and has its sub-core issue then.
+    /// Makes a warp ready at `at` and schedules its sub-core.
     fn wake(&mut self, slot: usize, at: Ps, out: &mut Out<'_, D>) {
         self.warps[slot].wait = Wait::Nothing;
         self.ready.set(slot, at);
@@ -452,7 +457,7 @@ impl<D: Contents> Sm<D> {
         self.schedule(index, slot, due, out);
     }
 
-    /// Has a sub-core issue at `due`, for a warp, unless it does so earlier anyway.
+    /// Schedules a sub-core's issue event at `due` for a warp, unless an earlier event is already scheduled.
     fn schedule(&mut self, index: usize, slot: usize, due: Ps, out: &mut Out<'_, D>) {
         self.prefetch_stream(slot);
         if due < self.sub_cores[index].next {
@@ -461,14 +466,14 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Blocks a warp until somebody wakes it.
+    /// Blocks a warp until an event wakes it.
     fn block(&mut self, slot: usize, wait: Wait) {
         self.warps[slot].wait = wait;
         self.warps[slot].stall = wait.stall();
         self.ready.set(slot, Ps::NEVER);
     }
 
-    /// Makes a warp ready at `at`, until when its time counts as `stall`.
+    /// Makes a warp ready at `at`; the time until then counts as `stall`.
     fn pause(&mut self, slot: usize, at: Ps, stall: Stall) {
         self.warps[slot].stall = stall;
         self.ready.set(slot, at);
@@ -500,29 +505,29 @@ impl<D: Contents> Sm<D> {
     }
 }
 
-/// Idle sub-cores that share `slots` warp slots. Before its first instruction, one that takes warps in turn begins with
-/// the second of its slots, but the first sub-core with the first.
+/// Creates idle sub-cores that share `slots` warp slots. With a round-robin scheduler, the first instruction comes
+/// from the second slot in each sub-core, except in the first sub-core, whose first slot issues first.
 fn sub_cores(slots: usize, count: usize, scheduler: Scheduler) -> Vec<SubCore> {
     let each = slots / count;
     let skipped = |index: usize| usize::from(index > 0 && scheduler == Scheduler::GreedyRoundRobin) % each;
     (0..count).map(|index| SubCore::new(index * each, each, index * each + skipped(index))).collect()
 }
 
-/// The content of [`Message::Fill`].
+/// Contents of a [`Message::Fill`].
 #[derive(Clone, Copy, Debug)]
 pub struct FillMessage<D> {
-    /// The miss register that waits for it.
+    /// MSHR that waits for the fill.
     pub register: EntryId,
-    /// The line.
+    /// Filled line.
     pub line: Line,
-    /// Bytes carried.
+    /// Bytes in this fill.
     pub mask: Mask,
-    /// Contents.
+    /// Line contents.
     pub data: D,
-    /// Whether the flag that the read looked for was seen.
+    /// True if the flag polled in the read was set.
     pub seen: bool,
-    /// The module that has answered.
+    /// Module that replied.
     pub by: ModuleId,
-    /// What it took, from the request's arrival at a slice of the module.
+    /// Latency record, from the request's arrival at a slice in the module.
     pub time: Answered,
 }

@@ -1,4 +1,4 @@
-//! Pages that move, as an SM meets them: an access that its module may not make waits until the driver has mapped the page.
+//! Page faults at an SM: an access that its module must not make waits until the driver has mapped the page.
 
 use super::Sm;
 use crate::context::SmContext;
@@ -12,9 +12,9 @@ use tombolo_types::stream::{Accesses, Op, PackedOrder};
 use tombolo_types::{Line, Page, Ps, Scope, Semantics};
 
 impl<D: Contents> Sm<D> {
-    /// Whether the module may not make the next access of a warp's instruction `op`, number `issued` of `accesses`. Then the
-    /// warp is called when the page is mapped. The driver is told of every page of the instruction that is missing, once a
-    /// page: the walks have found no mapping.
+    /// True if the next access by a warp's instruction `op` faults: access number `issued` in `accesses`. The warp is
+    /// resumed when the page is mapped. Each missing page in the instruction is reported to the driver once, after its
+    /// walk found no mapping.
     pub(super) fn faults<C: Protocol>(
         &mut self,
         slot: usize,
@@ -49,18 +49,18 @@ impl<D: Contents> Sm<D> {
         here.out.send(at, self.id, bank, Message::Walk { page, wanted });
     }
 
-    /// The module may use a page: a warp that has waited for it tries again.
+    /// Resumes a warp after its page has been mapped for this module.
     pub fn page_mapped<C: Protocol>(&mut self, warp: u8, here: &mut SmContext<'_, '_, C, D>) {
         self.resume(usize::from(warp), Stall::Page.into(), here);
     }
 
-    /// The module is not to use a page as it did.
+    /// Removes a page's translation from the TLB and invalidates the L1, after the module lost its mapping.
     pub fn forget_page(&mut self, page: Page) {
         self.tlb.invalidate(page);
         self.invalidate_l1();
     }
 
-    /// The miss of a line is over.
+    /// Ends a miss on a line whose page can move; notifies the controller when the page has no misses left.
     pub(super) fn miss_ends<C: Protocol>(&mut self, line: Line, here: &mut SmContext<'_, '_, C, D>) {
         let page = here.site.map.page(line);
         if here.shared.pages.load_ends(page) {
@@ -70,7 +70,7 @@ impl<D: Contents> Sm<D> {
     }
 }
 
-/// What an instruction asks of the pages that it accesses.
+/// Returns the access right that an instruction requires on its pages.
 fn wanted(op: Op) -> Wanted {
     match op {
         Op::Store { order, .. } | Op::Atomic { order, .. } if is_of_the_system(order) => Wanted::SystemStore,

@@ -1,4 +1,4 @@
-//! Hints for the host's caches: what an SM is about to look at. They change nothing that is simulated.
+//! Cache hints for the simulation host: prefetches of data that an SM will read soon. No effect on simulated results.
 
 use super::{Cta, Sm};
 use crate::message::Message;
@@ -9,7 +9,7 @@ use tombolo_engine::prefetch;
 use tombolo_types::Line;
 
 impl<D: Contents> Sm<D> {
-    /// Starts to load what an event will look at first into the host's caches.
+    /// Prefetches the data that an event reads first into the host's caches.
     #[inline]
     pub fn prefetch(&self, message: &Message<D>) {
         match message {
@@ -19,7 +19,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Starts to load what an event finds by what [`Sm::prefetch`] has loaded.
+    /// Prefetches the data reached through the data that [`Sm::prefetch`] has loaded.
     #[inline]
     pub fn prefetch_found(&self, message: &Message<D>) {
         match message {
@@ -29,17 +29,17 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Starts to load what a fill of `line` will read.
+    /// Prefetches the data that a fill of `line` will read.
     #[inline]
     fn prefetch_fill(&self, register: EntryId, line: Line) {
-        // Few fills find their line held: its slot is not worth a search.
+        // Few fills find their line present: searching for its slot is not worthwhile.
         self.l1.prefetch_fill(line);
         self.mshr.prefetch(line);
         self.mshr.prefetch_entry(register);
     }
 
-    /// Starts to load the place of `line` and the warp that waits for its miss register; reads what [`Sm::prefetch_fill`]
-    /// has loaded.
+    /// Prefetches `line`'s cache slot and the warp waiting in its MSHR. Reads the data that [`Sm::prefetch_fill`] has
+    /// loaded.
     #[inline]
     fn prefetch_waiter(&self, register: EntryId, line: Line) {
         self.l1.prefetch_held(line);
@@ -51,8 +51,8 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Starts to load what the warps of a queue will look up when they are called up, step by step: the front one has just
-    /// been. A step for each load whose place the one before has to bring: the warp, its instruction, what that looks up.
+    /// Prefetches the lookups of queued warps in stages, after the front warp has been resumed. Each stage depends on
+    /// data loaded in the previous stage: first the warp, then its instruction, then the line it looks up.
     #[inline]
     pub(super) fn prefetch_queue(&self, queue: &VecDeque<u8>) {
         if !self.hints {
@@ -69,7 +69,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Starts to load what a warp will issue next.
+    /// Prefetches a warp's next instruction and accesses.
     #[inline]
     pub(super) fn prefetch_stream(&self, slot: usize) {
         if !self.hints {
@@ -81,22 +81,22 @@ impl<D: Contents> Sm<D> {
                 prefetch(op);
             }
             let next = warp.next_access as usize + usize::from(warp.issued);
-            // The one that it waits with, and the one after.
+            // The access that the warp waits for, and the following access.
             for access in stream.accesses.get(next..).unwrap_or_default().iter().take(2) {
                 prefetch(access);
             }
         }
     }
 
-    /// Starts to load a sub-core and the warp that it is likely to issue.
+    /// Prefetches a sub-core and the warp that it is likely to issue.
     #[inline]
     fn prefetch_warp(&self, sub_core: u8, likely: u8) {
         prefetch(&self.sub_cores[usize::from(sub_core)]);
         prefetch(&self.warps[usize::from(likely)]);
     }
 
-    /// Starts to load what the warp that is likely to issue does next, and what its next transaction will look up; reads
-    /// what [`Sm::prefetch_warp`] has loaded.
+    /// Prefetches the likely warp's next instruction and the lookup for its next transaction. Reads the data that
+    /// [`Sm::prefetch_warp`] has loaded.
     #[inline]
     fn prefetch_issue(&self, likely: u8) {
         let slot = usize::from(likely);
@@ -104,7 +104,7 @@ impl<D: Contents> Sm<D> {
         self.prefetch_lookup(slot);
     }
 
-    /// Starts to load what the next transaction of a warp will look up.
+    /// Prefetches the lookup for a warp's next transaction.
     #[inline]
     fn prefetch_lookup(&self, slot: usize) {
         let warp = &self.warps[slot];
@@ -116,8 +116,8 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Starts to load what the transaction that a warp waits with will look up, and the one after, which it will wait with
-    /// then.
+    /// Prefetches the lookups for the transaction that a warp waits with, and for the transaction after it, with which
+    /// the warp will wait next.
     #[inline]
     fn prefetch_waiting(&self, slot: usize) {
         let warp = &self.warps[slot];
@@ -129,7 +129,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Starts to load what a transaction for `line` will look up first.
+    /// Prefetches the first lookup for a transaction to `line`.
     #[inline]
     pub(super) fn prefetch_access(&self, line: Line) {
         if !self.hints {

@@ -1,42 +1,42 @@
-//! Which warp issues next: when each is ready, and in what order the machine's scheduler takes them.
+//! Warp selection: each warp's ready time, and the scheduler's choice among ready warps.
 
 use tombolo_machine::machine::Scheduler;
 use tombolo_types::Ps;
 
-/// Warp slots of an SM at most: one bit each.
+/// Maximum number of warp slots per SM: each slot is a bit in a word.
 pub(super) const SLOTS: usize = 64;
 
-/// When the warps of an SM may issue. Slots stand for themselves modulo [`SLOTS`].
+/// Ready times and ages for the warps in an SM. Slot numbers are taken modulo [`SLOTS`].
 pub(super) struct Ready {
     scheduler: Scheduler,
-    /// By warp slot; [`Ps::NEVER`] while it waits or where there is no warp.
+    /// Ready time by warp slot; [`Ps::NEVER`] for a waiting warp or an empty slot.
     at: [Ps; SLOTS],
-    /// Bit `i`: slot `i` has a time.
+    /// Bit `i`: slot `i` has a ready time.
     timed: u64,
-    /// By warp slot: order of arrival at the SM.
+    /// Arrival order at the SM, by warp slot.
     age: [u32; SLOTS],
     next_age: u32,
 }
 
 impl Ready {
-    /// No warp is there.
+    /// Creates the state for an SM without warps.
     pub(super) fn new(scheduler: Scheduler) -> Ready {
         Ready { scheduler, at: [Ps::NEVER; SLOTS], timed: 0, age: [0; SLOTS], next_age: 0 }
     }
 
-    /// A warp has come into `slot`, younger than all others.
+    /// Records the arrival of a warp in `slot`; it is younger than every resident warp.
     pub(super) fn arrive(&mut self, slot: usize) {
         self.age[slot % SLOTS] = self.next_age;
         self.next_age = self.next_age.wrapping_add(1);
     }
 
-    /// When the warp in `slot` may issue.
+    /// Returns the ready time for the warp in `slot`.
     #[inline]
     pub(super) fn at(&self, slot: usize) -> Ps {
         self.at[slot % SLOTS]
     }
 
-    /// The warp in `slot` may issue from `at` on.
+    /// Sets the ready time for the warp in `slot`.
     #[inline]
     pub(super) fn set(&mut self, slot: usize, at: Ps) {
         self.at[slot % SLOTS] = at;
@@ -44,8 +44,9 @@ impl Ready {
         self.timed = self.timed & !(1 << (slot % SLOTS)) | timed << (slot % SLOTS);
     }
 
-    /// Which of `slots` issues first from `at` on, and when: of those that are ready then the one that issued last,
-    /// `current`; then, by the machine's scheduler, the one resident longest or the next in turn. `None`: all wait.
+    /// Selects the first warp among `slots` to issue from `at` on, with its issue time. A ready `current` warp, which
+    /// issued last, is preferred; then the scheduler picks the oldest resident warp or the next in round-robin order.
+    /// `None`: all warps wait.
     #[inline]
     pub(super) fn next(&self, slots: u64, current: usize, at: Ps) -> Option<(Ps, usize)> {
         if self.at(current) <= at && slots >> (current % SLOTS) & 1 != 0 {
@@ -96,7 +97,7 @@ mod tests {
 
     const SECOND_HALF: u64 = 0xf0;
 
-    /// Warps in slots 4 to 7, the later slots older, ready at these times.
+    /// Warps in slots 4 to 7, where later slots are older, with the given ready times.
     fn ready(scheduler: Scheduler, times: [u64; 4]) -> Ready {
         let mut ready = Ready::new(scheduler);
         (4..8).rev().for_each(|slot| ready.arrive(slot));

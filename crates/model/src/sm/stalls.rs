@@ -1,7 +1,8 @@
-//! What the warps of an SM spend their time on. It observes, and decides nothing.
+//! Stall accounting for an SM's warps. Purely observational: it influences no simulated time.
 //!
-//! A warp is told of as it leaves its sub-core, with what it waits for, and as it comes back: then the time between counts.
-//! Of that, what lies behind its wake counts as [`Stall::Issue`]. What a load waits for its module says as it answers.
+//! Accounting starts when a warp leaves its sub-core, with the reason for its wait, and ends when the warp returns.
+//! The elapsed time is then added to the reason's category; time after the wake-up counts as [`Stall::Issue`]. A
+//! load's category is known when its reply names the responding module.
 
 use super::Sm;
 use super::ready::SLOTS;
@@ -12,27 +13,27 @@ use crate::stall::{Queue, Stall, StallTimes};
 use crate::watch::Contents;
 use tombolo_types::Ps;
 
-/// Times of the warps of an SM.
+/// Accumulated stall times and their open intervals.
 pub(super) struct Stalls {
-    /// So far.
+    /// Stall times accumulated so far.
     pub(super) times: StallTimes,
-    /// By warp slot modulo [`SLOTS`]: from when on its time does not count yet.
+    /// Start of the uncounted interval, by warp slot modulo [`SLOTS`].
     since: [Ps; SLOTS],
-    /// By warp slot, where its warp `translates`: from when to when an access of its waits for a translation.
+    /// Translation wait by warp slot, valid while the warp's `translates` flag is set.
     of_warps: Vec<Translates>,
-    /// By miss register: the same of its read. What is left of earlier reads is over.
+    /// Translation wait by MSHR, for its read. Entries left by earlier reads lie in the past.
     of_misses: ByEntry<Translates>,
-    /// When the last of these is.
+    /// Latest end time among the translation waits in `of_misses`.
     latest: Ps,
 }
 
-/// What the wait for an access that is over counts as.
+/// Stall category for a finished wait on an access.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waited {
     pub(super) stall: Stall,
-    /// By [`Queue`]: what of the access was spent there, in picoseconds.
+    /// Time that the access spent in each [`Queue`], in picoseconds.
     pub(super) queues: [u32; Queue::ALL.len()],
-    /// What the access took; 0 where it met no queue, or none is known of.
+    /// Total access latency; 0 if the access met no queue or its latency is unknown.
     pub(super) whole: u32,
 }
 
@@ -42,17 +43,17 @@ impl From<Stall> for Waited {
     }
 }
 
-/// A wait for a translation.
+/// Time interval spent waiting for a translation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Translates {
-    /// When the access would go on without it.
+    /// Time at which the access would have continued without the wait.
     from: Ps,
-    /// When it is there.
+    /// Completion time of the translation.
     until: Ps,
 }
 
 impl Stalls {
-    /// None, of so many warp slots.
+    /// Creates empty statistics for `slots` warp slots.
     pub(super) fn new(slots: usize) -> Stalls {
         Stalls {
             times: StallTimes::default(),
@@ -63,7 +64,7 @@ impl Stalls {
         }
     }
 
-    /// The time of the warp in `slot` counts from `at` on.
+    /// Starts the uncounted interval for the warp in `slot` at `at`.
     #[inline]
     pub(super) fn count_from(&mut self, slot: usize, at: Ps) {
         self.since[slot % SLOTS] = at;
@@ -71,7 +72,7 @@ impl Stalls {
 }
 
 impl Wait {
-    /// What it counts as; of a load, until it is known who answers.
+    /// Stall category for a wait. A load counts as [`Stall::OwnL2`] until its responder is known.
     pub(super) fn stall(self) -> Stall {
         match self {
             Wait::Nothing => Stall::Issue,
@@ -86,7 +87,7 @@ impl Wait {
 }
 
 impl<D: Contents> Sm<D> {
-    /// A warp comes back to its sub-core at `at`, and has been ready since `ready`.
+    /// Accounts for a warp that returns to its sub-core at `at` after becoming ready at `ready`.
     #[inline]
     pub(super) fn count_stall(&mut self, slot: usize, ready: Ps, at: Ps) {
         let since = self.stalls.since[slot % SLOTS];
@@ -99,8 +100,8 @@ impl<D: Contents> Sm<D> {
         self.stalls.times.add(Stall::Issue, at - ready);
     }
 
-    /// A warp ends at `end`, having issued its last instruction at `at`: it waits for its last hit, scratchpad access or
-    /// arithmetic.
+    /// Accounts for a warp that ends at `end` and issued its last instruction at `at`. The wait is for its last hit,
+    /// scratchpad access or arithmetic.
     pub(super) fn count_end(&mut self, slot: usize, at: Ps, end: Ps) {
         let warp = &self.warps[slot];
         self.warps[slot].stall = match end {
@@ -112,7 +113,7 @@ impl<D: Contents> Sm<D> {
         self.count_stall(slot, end, end);
     }
 
-    /// Counts the time from `since` to `ready` of a warp whose accesses waited for a translation.
+    /// Splits the interval from `since` to `ready` between translation and the warp's stall category.
     #[cold]
     fn count_translation(&mut self, slot: usize, since: Ps, ready: Ps) {
         let stall = self.warps[slot].stall;
@@ -122,14 +123,15 @@ impl<D: Contents> Sm<D> {
         self.warps[slot].translates = self.stalls.of_warps[slot].until > ready;
     }
 
-    /// What of the time from `since` to `ready` a warp waited for translations of accesses.
+    /// Time between `since` and `ready` that a warp waited for translations of its accesses.
     fn translation(&self, slot: usize, since: Ps, ready: Ps) -> Ps {
         let (stall, Translates { from, until }) = (self.warps[slot].stall, self.stalls.of_warps[slot]);
         let awaits = matches!(stall, Stall::L1 | Stall::OwnL2 | Stall::Module | Stall::Gpu | Stall::Host);
         if awaits { until.min(ready).saturating_sub(from.max(since)) } else { Ps::ZERO }
     }
 
-    /// A warp's wait for an access ends at `now`: of that, in the proportion of the access, what was spent in queues.
+    /// Accounts for queueing when a warp's wait for an access ends at `now`: the wait is split in proportion to the
+    /// access's time in queues.
     #[inline]
     pub(super) fn count_queued(&mut self, slot: usize, waited: Waited, now: Ps) {
         if waited.whole > 0 {
@@ -148,7 +150,8 @@ impl<D: Contents> Sm<D> {
         self.stalls.times.add_queued(stall, share(queues, wait.0.min(whole.into()), whole));
     }
 
-    /// A warp's access that would go on at `at` does so at `translated`, when its translation is there. `entry`: of a read.
+    /// Records a translation wait: a warp's access that could continue at `at` continues at `translated`. `entry`: the
+    /// MSHR, for a read.
     #[inline]
     pub(super) fn await_translation(&mut self, slot: usize, entry: Option<EntryId>, (at, translated): (Ps, Ps)) {
         if translated > at {
@@ -169,7 +172,7 @@ impl<D: Contents> Sm<D> {
         warp.translates = true;
     }
 
-    /// The translation that a miss waits for is there at `ready`: those who have joined the miss wait as long.
+    /// Extends the translation waits of all warps merged into a miss to `ready`, when its translation completes.
     pub(super) fn prolong_translation(&mut self, entry: EntryId, ready: Ps) {
         let Sm { mshr, warps, stalls, .. } = self;
         for waiter in mshr.waiters(entry) {
@@ -180,7 +183,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// A warp joins a miss at `now`: it waits for its translation, too.
+    /// Records the shared translation wait of a warp that joins a miss at `now`.
     #[inline]
     pub(super) fn share_translation(&mut self, slot: usize, entry: EntryId, now: Ps) {
         if self.stalls.latest > now {

@@ -1,4 +1,4 @@
-//! The stages of memory instructions: what the protocol's front end says they do and wait for, in order.
+//! Stages of memory instructions: the actions and waits defined in the protocol's front end, in order.
 
 use super::Sm;
 use super::issue::Progress;
@@ -15,7 +15,7 @@ use tombolo_types::stream::{AtomicResult, Op};
 use tombolo_types::{Order, Ps, Scope};
 
 impl<D: Contents> Sm<D> {
-    /// Runs the instruction at hand, `op`, as far as it goes.
+    /// Runs the current instruction `op` until it completes or blocks.
     #[inline]
     pub(super) fn memory_instruction<C: Protocol>(
         &mut self,
@@ -30,7 +30,7 @@ impl<D: Contents> Sm<D> {
         self.run_stages(slot, op, here)
     }
 
-    /// Runs those stages of an instruction that are left, as far as it goes.
+    /// Runs an instruction's remaining stages until it completes or blocks.
     #[inline(never)]
     fn run_stages<C: Protocol>(&mut self, slot: usize, op: Op, here: &mut SmContext<'_, '_, C, D>) -> Progress {
         let (operation, order) = describe(op);
@@ -86,10 +86,10 @@ impl<D: Contents> Sm<D> {
             return Progress::Blocked;
         }
         if polls {
-            // A poll's result has been looked at here: later instructions count past it.
+            // The poll's result has been consumed: later instructions do not count it.
             self.warps[slot].forget_latest_result();
             if !self.warps[slot].flag_seen {
-                // Back to the access itself: the poll failed.
+                // The poll failed: return to the access stage.
                 if l1::failed_poll_invalidates(&here.site.protocol, describe(op).1) {
                     self.invalidate_l1();
                 }
@@ -113,13 +113,13 @@ impl<D: Contents> Sm<D> {
         Progress::Blocked
     }
 
-    /// Tells a drainer when all that this SM has posted so far has been taken.
+    /// Notifies `drainer` when all stores posted so far by this SM have been acknowledged.
     pub fn drain<C: Protocol>(&mut self, drainer: Drainer, here: &mut SmContext<'_, '_, C, D>) {
         self.posted.drain(drainer);
         self.finish_drains(here);
     }
 
-    /// Tells those whose drain is over.
+    /// Notifies every drainer whose drain has completed.
     pub(super) fn finish_drains<C: Protocol>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
         while let Some(drainer) = self.posted.pop_drained() {
             let controller = here.site.layout.controller(here.site.module);
@@ -136,7 +136,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// What was posted before a release has been taken: now its plan runs.
+    /// Continues a release whose earlier stores have all been acknowledged: runs the release plan.
     pub fn drained<C: Protocol>(&mut self, warp: u8, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
         let slot = usize::from(warp);
         if here.site.protocol.release(Sync::Thread(scope)).is_empty() {
@@ -159,7 +159,7 @@ impl<D: Contents> Sm<D> {
         Progress::Done
     }
 
-    /// Has the controller run a plan for a warp.
+    /// Requests an acquire or release plan from the controller, on behalf of a warp.
     fn ask<C: Protocol>(&mut self, slot: usize, kind: SyncKind, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
         self.block(slot, Wait::Sync);
         self.warps[slot].stall = match kind {
@@ -171,7 +171,7 @@ impl<D: Contents> Sm<D> {
         here.out.send(at, self.id, to, Message::Sync { sm: self.sm, warp: slot as u8, kind, scope });
     }
 
-    /// The controller has run the plan.
+    /// Resumes a warp after the controller has completed its plan.
     pub fn synced(&mut self, warp: u8, out: &mut Out<'_, D>) {
         let slot = usize::from(warp);
         self.warps[slot].synced = true;
@@ -179,7 +179,7 @@ impl<D: Contents> Sm<D> {
     }
 }
 
-/// What kind of operation an instruction is for the front end.
+/// Classifies an instruction for the front end.
 fn describe(op: Op) -> (Operation, Order) {
     match op {
         Op::Load { order, .. } => (Operation::Load, order.order()),

@@ -1,7 +1,8 @@
-//! Translations of an SM: its TLB, and what waits for those that its module's L2 TLB has been asked for.
+//! Address translation in an SM: its TLB, and accesses that wait for a reply from the module's L2 TLB.
 //!
-//! Only a transaction waits for its translation: others of its warp and of the SM go on (hit under miss). A request leaves, and
-//! a hit is read, as the translation comes. Requests of one page keep their order.
+//! Only the affected transaction waits for its translation; other transactions in the warp and in the SM continue (hit
+//! under miss). Waiting requests depart, and waiting hits are read, when the translation arrives. Requests to the same
+//! page stay in order.
 
 use super::Sm;
 use super::latency::{Asked, Departs};
@@ -13,49 +14,49 @@ use crate::watch::Contents;
 use tombolo_protocol::Protocol;
 use tombolo_types::{Line, Page, Ps};
 
-/// A page whose translation is asked for.
+/// Page with a translation request in flight.
 pub(super) struct Awaited<D: Contents> {
     page: Page,
-    /// When the L2 TLB answers.
+    /// Earliest reply time from the L2 TLB.
     earliest: Ps,
-    /// What waits for it, in order.
+    /// Waiting accesses, in order.
     held: Vec<Held<D>>,
 }
 
-/// What waits for a translation.
+/// Access that waits for a translation.
 enum Held<D: Contents> {
-    /// A request to the slices.
+    /// Request to the slices.
     Request {
         body: LineRequest<D>,
         departs: Departs,
-        /// Of a read: when its load was made.
+        /// Issue time, for a read.
         since: Option<Ps>,
-        /// The warp that counts the wait as its own.
+        /// Warp whose stall time includes this wait.
         warp: Option<usize>,
     },
-    /// A load that has hit.
+    /// Load that hit in the L1.
     Hit {
         warp: usize,
         result: u8,
-        /// When its bytes are read.
+        /// Time at which the data banks deliver the bytes.
         read: Ps,
         since: Ps,
-        /// Whether it is a poll that has seen its flag.
+        /// True for a poll that saw its flag.
         seen: bool,
     },
 }
 
-/// When a translation is there.
+/// Result of a translation lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Translation {
-    /// Then.
+    /// Available at this time.
     At(Ps),
-    /// The L2 TLB has been asked, and says so no earlier than then.
+    /// Requested from the L2 TLB, which replies no earlier than this time.
     Awaited(Ps),
 }
 
 impl Translation {
-    /// When it is there, at the earliest.
+    /// Earliest time at which the translation is available.
     #[inline]
     pub(super) fn earliest(self) -> Ps {
         match self {
@@ -65,7 +66,7 @@ impl Translation {
 }
 
 impl<D: Contents> Sm<D> {
-    /// Translates a line's page.
+    /// Translates a line's page: looks it up in the TLB, and on a miss requests it from the L2 TLB.
     #[inline]
     pub(super) fn translate<C: Protocol>(&mut self, line: Line, here: &mut SmContext<'_, '_, C, D>) -> Translation {
         let now = here.out.now();
@@ -84,19 +85,19 @@ impl<D: Contents> Sm<D> {
         Page(line.0 >> self.costs.lines_per_page_shift)
     }
 
-    /// When the L2 TLB answers for a page that it has been asked for.
+    /// Earliest reply time for a page already requested from the L2 TLB.
     fn answered(&self, page: Page) -> Option<Ps> {
         self.awaited.iter().find(|awaited| awaited.page == page).map(|awaited| awaited.earliest)
     }
 
-    /// Asks the page's bank of the L2 TLB.
+    /// Requests a translation from the page's L2 TLB bank.
     #[cold]
     fn ask_l2_tlb<C: Protocol>(&mut self, page: Page, here: &mut SmContext<'_, '_, C, D>) -> Translation {
         let (now, machine) = (here.out.now(), &here.site.machine);
         self.stats.tlb_misses += 1;
         let asked = self.answered(page);
         let earliest = asked.unwrap_or(now + machine.tlb.l2_latency);
-        // What comes at the same time as the answer waits for it.
+        // An access at the reply's arrival time still waits for the reply.
         self.tlb.fill(page, earliest + Ps(1));
         if asked.is_none() {
             self.awaited.push(Awaited { page, earliest, held: Vec::new() });
@@ -107,8 +108,8 @@ impl<D: Contents> Sm<D> {
         Translation::Awaited(earliest)
     }
 
-    /// Sends a request as it departs, or once its translation is there. `since`: of a read, when its load was made; `warp`: who
-    /// counts the wait for the translation as its own.
+    /// Sends a request at its departure time, or after its translation arrives. `since`: the issue time, for a read;
+    /// `warp`: the warp that accounts for the translation wait.
     #[inline]
     pub(super) fn send_translated<C: Protocol>(
         &mut self,
@@ -123,7 +124,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// A hit waits for its translation.
+    /// Delays a hit until its translation arrives.
     pub(super) fn hold_hit(&mut self, line: Line, (warp, result): (usize, u8), (since, read): (Ps, Ps), seen: bool) {
         self.hold(line, Held::Hit { warp, result, read, since, seen });
     }
@@ -135,7 +136,7 @@ impl<D: Contents> Sm<D> {
         awaited.expect("the page has just been found to be awaited").held.push(held);
     }
 
-    /// The L2 TLB has answered: the translation of `page` is there at `ready`.
+    /// Handles an L2 TLB reply: the translation for `page` is available at `ready`. Releases all waiting accesses.
     pub fn translated<C: Protocol>(
         &mut self,
         (page, ready, walked): (Page, Ps, bool),
@@ -174,7 +175,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// When a hit has its bytes, which were read at `read` and are translated at `translated`.
+    /// Completion time of a hit whose bytes were read at `read` and translated at `translated`.
     #[inline]
     pub(super) fn hit_at<C: Protocol>(
         &self,

@@ -1,95 +1,96 @@
-//! The state of one resident warp.
+//! Per-warp state of a resident warp.
 
 use crate::kernel_slot::KernelSlot;
 use crate::stall::Stall;
 use tombolo_types::Ps;
 
-/// What a warp that is not ready waits for.
+/// Condition that a warp waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// Nothing: it issues when its sub-core picks it.
+    /// No condition: the warp issues when its sub-core selects it.
     Nothing,
-    /// The result in this slot.
+    /// Result in this slot.
     Result(u8),
-    /// Any result: as many are outstanding as may be.
+    /// Any result: the maximum number of results is outstanding.
     AnyResult,
-    /// All its results.
+    /// All outstanding results.
     AllResults,
-    /// A miss register.
+    /// A free MSHR.
     MissRegister,
-    /// A pending miss of a line it must not use.
+    /// Completion of a pending miss on a line that the warp must not use yet.
     Line,
     /// A store credit.
     StoreCredit,
-    /// The other warps of its CTA.
+    /// Arrival of the remaining warps in the CTA at their barrier.
     Barrier,
-    /// What its SM has posted.
+    /// Acknowledgement of all stores posted by its SM.
     Drain,
-    /// A plan that its controller runs.
+    /// Completion of a synchronization plan at the controller.
     Sync,
-    /// A page that its module may not use so.
+    /// A page mapping that permits the access.
     Page,
-    /// A flag that so many polls have not found that it will not be seen any more.
+    /// A flag that was polled so often without success that it is considered lost.
     Flag,
 }
 
-/// Results that can be outstanding: one bit each.
+/// Maximum number of outstanding results: each is a bit in a word.
 pub(super) const RESULTS: u8 = 64;
 
-/// One resident warp, in one cache line of the host. When it is ready stands apart, in an array that the scheduler scans.
+/// Resident warp, in a single host cache line. Its ready time is kept in a separate array that the scheduler scans.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Warp {
-    /// Next instruction, as an index into the CTA's stream.
+    /// Index of the next instruction in the CTA's stream.
     pub(super) pc: u32,
-    /// One past its last.
+    /// Index one past the last instruction.
     pub(super) end: u32,
     /// Bit `i`: result slot `i` is outstanding.
     pub(super) pending: u64,
-    /// Bit `i`: result slot `i` is made of other than one transaction, and its count stands apart.
+    /// Bit `i`: result slot `i` is not made from exactly one transaction; a separate counter tracks its transactions.
     pub(super) several: u64,
-    /// When the latest L1 hit has its data.
+    /// Data time of the latest L1 hit.
     pub(super) hit_at: Ps,
-    /// When the latest scratchpad access has its data.
+    /// Data time of the latest scratchpad access.
     pub(super) shared_at: Ps,
-    /// The transaction after those of its last memory instruction: the first of its next, where its stream is canonical.
+    /// Index of the transaction after the last memory instruction's transactions: the next instruction's first
+    /// transaction if the stream is canonical.
     pub(super) next_access: u32,
     /// CTA slot.
     pub(super) cta: u8,
-    /// The kernel of its CTA.
+    /// Slot for the CTA's kernel.
     pub(super) kernel: KernelSlot,
-    /// The sub-core of its slot.
+    /// Index of the warp's sub-core.
     pub(super) sub_core: u8,
-    /// The result slot that the next load takes, modulo 64.
+    /// Result slot for the next load, modulo 64.
     pub(super) next_result: u8,
-    /// Transactions of the instruction at hand already issued.
+    /// Number of transactions already issued for the current instruction.
     pub(super) issued: u8,
-    /// Polls of the instruction at hand that have failed.
+    /// Number of failed polls in the current instruction.
     pub(super) polls: u32,
-    /// Stage of the instruction at hand.
+    /// Stage of the current instruction.
     pub(super) stage: u8,
-    /// What it waits for.
+    /// Condition that the warp waits for.
     pub(super) wait: Wait,
-    /// Whether the instruction at hand has taken its result slot.
+    /// True if the current instruction has allocated its result slot.
     pub(super) has_slot: bool,
-    /// Whether it is called up by what freed its place: it takes that before those that still queue.
+    /// True while the warp is resumed by a freed resource: it may use this resource before queued warps.
     pub(super) called: bool,
-    /// Whether its latest poll found the flag set.
+    /// True if the latest poll found the flag set.
     pub(super) flag_seen: bool,
-    /// Whether the plan of the stage at hand has been run.
+    /// True if the current stage's synchronization plan has completed.
     pub(super) synced: bool,
-    /// What its time counts as until it is ready.
+    /// Stall category of the warp's time until it is ready.
     pub(super) stall: Stall,
-    /// Whether an access of its waits for a translation.
+    /// True if an access of this warp waits for a translation.
     pub(super) translates: bool,
-    /// Whether its arithmetic may hold it up.
+    /// True if unfinished arithmetic may delay the warp.
     pub(super) computes: bool,
 }
 
 const _: () = assert!(size_of::<Warp>() == 64);
 
 impl Warp {
-    /// A warp in a slot of `sub_core`, about to run instructions `pc..end` of the stream in `cta`, of a kernel.
+    /// Creates a warp in a slot of `sub_core`, ready to run instructions `pc..end` in CTA slot `cta` for a kernel.
     pub(super) fn new(sub_core: u8, (cta, kernel): (u8, KernelSlot), pc: u32, end: u32) -> Warp {
         Warp {
             pc,
@@ -117,22 +118,22 @@ impl Warp {
         }
     }
 
-    /// The slot of the result `distance` results ago (1 is the latest).
+    /// Slot of the result `distance` results ago (1 is the latest).
     pub(super) fn slot(&self, distance: u8) -> u8 {
         self.next_result.wrapping_sub(distance) % RESULTS
     }
 
-    /// The slot of the instruction at hand, once taken.
+    /// Result slot of the current instruction, after allocation.
     pub(super) fn current_slot(&self) -> u8 {
         self.slot(1)
     }
 
-    /// Takes back the number of the latest result, which has come.
+    /// Releases the latest result number after the result has been consumed.
     pub(super) fn forget_latest_result(&mut self) {
         self.next_result = self.next_result.wrapping_sub(1);
     }
 
-    /// Whether a result is outstanding.
+    /// True if the result in `slot` is outstanding.
     pub(super) fn is_pending(&self, slot: u8) -> bool {
         self.pending >> slot & 1 != 0
     }
