@@ -1,11 +1,13 @@
-//! Chains of dependent arithmetic of one warp, as its instructions are recorded.
+//! Chains of dependent arithmetic in a warp, tracked while its instructions are recorded.
 //!
-//! A stretch is arithmetic with no other instruction between. Its path is the longest chain of dependent instructions in it.
-//! Each run tells by how much it lengthens the path, so chains side by side do not add up.
+//! A stretch is arithmetic without any other instruction in between. The path of a stretch is its longest chain of
+//! dependent instructions. Each recorded run states by how much it lengthens the path, so parallel chains do not add
+//! up.
 
 use tombolo_types::stream::{ComputeClass, Links, Op};
 
-/// Place of a value in its warp's arithmetic: the stretch that computed it, and the length of its chain there.
+/// Position of a value in its warp's arithmetic: the stretch that computed the value, and the length of the value's
+/// chain within the stretch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Depth {
     stretch: u32,
@@ -13,37 +15,37 @@ pub(crate) struct Depth {
 }
 
 impl Depth {
-    /// Of what no arithmetic computed.
+    /// Depth of a value that no arithmetic computed.
     pub(crate) const NONE: Depth = Depth { stretch: 0, steps: 0 };
 }
 
-/// Arithmetic of one class to be recorded.
+/// A run of arithmetic instructions with the same class, about to be recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arithmetic {
-    /// Pipeline.
+    /// Pipeline that executes the run.
     pub(crate) class: ComputeClass,
-    /// Instructions, at least 1.
+    /// Number of instructions, at least 1.
     pub(crate) count: u16,
-    /// The longest chain among them, 1 to `count`.
+    /// Length of the longest dependent chain in the run, 1 to `count`.
     pub(crate) chain: u16,
 }
 
-/// The arithmetic of one warp so far.
+/// State of the arithmetic recorded so far for a warp.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Chains {
-    /// Number of the latest stretch, from 1.
+    /// Number of the latest stretch, counted from 1.
     stretch: u32,
-    /// Length of its path.
+    /// Path length of the latest stretch.
     steps: u32,
-    /// Results up to this stretch have been waited for.
+    /// Latest stretch whose results the warp has already waited for.
     settled: u32,
-    /// Whether something was computed that no value holds.
+    /// Set when the latest result is held by no value, so any next instruction may depend on it.
     loose: bool,
 }
 
 impl Chains {
-    /// Appends `run` to `ops`, the instructions of the warp so far, to the run before it where that is of the same class.
-    /// `operand`: the deepest of what it reads. Returns the place of its result.
+    /// Appends `run` to `ops`, the warp's instructions so far. A run is merged into the run before if both have the
+    /// same class. `operand` is the deepest operand that the run reads. Returns the depth of the run's result.
     #[inline]
     pub(crate) fn push(&mut self, run: Arithmetic, operand: Depth, ops: &mut Vec<Op>, first: usize) -> Depth {
         let Arithmetic { class, count, chain } = run;
@@ -76,12 +78,13 @@ impl Chains {
         result
     }
 
-    /// What was computed last has no value that holds it: the next instruction of another kind needs it.
+    /// Notes that no value holds the latest result: the next instruction that is not arithmetic needs this result.
     pub(crate) fn note_loose(&mut self) {
         self.loose = true;
     }
 
-    /// The instruction to be appended to `ops` is no arithmetic and reads a value.
+    /// Makes the warp wait for `operand`, because the next instruction appended to `ops` is not arithmetic and reads a
+    /// value.
     #[inline]
     pub(crate) fn wait(&mut self, operand: Depth, ops: &mut Vec<Op>, first: usize) {
         if operand.stretch <= self.settled && !self.loose {

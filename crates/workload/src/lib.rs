@@ -1,13 +1,13 @@
 //! The SIMT kernel language, its benchmarks, and readers of recorded traces.
 //!
-//! A workload is a host program that launches kernels over arrays; a kernel is Rust that reads like CUDA
-//! and really computes. Running it once gives a [`tombolo_types::stream::Program`]: the warp instructions
-//! of each CTA, coalesced into line transactions, compressed, and the same for every memory system.
+//! A workload is a host program that launches kernels over arrays. A kernel is Rust that reads like CUDA and really
+//! computes. Running a workload once gives a [`tombolo_types::stream::Program`]: the warp instructions of each CTA,
+//! coalesced into line transactions, compressed, and identical for every memory system.
 //!
-//! Not modelled: instruction fetch, registers beyond their count, lanes of a warp that run apart.
+//! Not modelled: instruction fetch, registers beyond their count, divergent lanes that run apart.
 //!
-//! Read [`simt`] (the language), then one file of [`bench`](mod@bench) (pathfinder is a good one), then
-//! [`record`] and [`encode`] (how streams are kept); [`trace`] for programs recorded elsewhere.
+//! Read [`simt`] (the language), then a file in [`bench`](mod@bench) (pathfinder is a good first choice), then
+//! [`record`] and [`encode`] (recording and byte form of the streams). [`trace`] reads programs recorded elsewhere.
 
 pub mod bench;
 mod chains;

@@ -1,9 +1,9 @@
-//! Reproducible random numbers for inputs: a hash of a seed and a position, and a sequence from it.
+//! Reproducible random numbers for inputs: a hash of a seed and a position, and a sequence derived from it.
 
 /// The increment of the SplitMix64 sequence. Source: Steele, Lea and Flood, OOPSLA 2014.
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// 64 random bits for `position` under `seed` (SplitMix64, jumped to the position).
+/// Returns 64 random bits for `position` under `seed` (SplitMix64, jumped to the position).
 pub(crate) fn noise(seed: u64, position: u64) -> u64 {
     let mut bits = seed.wrapping_add(position.wrapping_add(1).wrapping_mul(GAMMA));
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,8 +16,7 @@ pub(crate) fn below(seed: u64, position: u64, bound: u64) -> u64 {
     ((u128::from(noise(seed, position)) * u128::from(bound)) >> 64) as u64
 }
 
-/// A number from -1 to 1, a multiple of 2^-11, so that short sums of products in single precision stay
-/// accurate.
+/// A number from -1 to 1, a multiple of 2^-11, so that short sums of products in single precision stay accurate.
 pub(crate) fn unit(seed: u64, position: u64) -> f32 {
     (below(seed, position, 4097) as f32 - 2048.0) / 2048.0
 }

@@ -1,28 +1,28 @@
-//! Parameters of a workload: declared once, then checked against what the user gives.
+//! Parameters of a workload: declared once, then checked against the user's values.
 
 use crate::scale::Scale;
 use std::fmt;
 use thiserror::Error;
 
-/// What values a parameter takes.
+/// The set of values that a parameter accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A whole number from `low` to `high`.
+    /// A whole number from `low` to `high`, both included.
     Count {
-        /// Smallest allowed.
+        /// Smallest allowed number.
         low: u64,
-        /// Largest allowed.
+        /// Largest allowed number.
         high: u64,
     },
-    /// One of these words.
+    /// A word out of this fixed list.
     Choice(&'static [&'static str]),
     /// `yes` or `no`; also `true` or `false`.
     Flag,
-    /// The path of a file; empty for none.
+    /// The path of a file; empty for no file.
     File,
 }
 
-/// The values allowed.
+/// Prints the allowed values.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -34,73 +34,73 @@ impl fmt::Display for Kind {
     }
 }
 
-/// One parameter of a workload.
+/// A parameter of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Key.
+    /// Key under which the user sets the parameter.
     pub name: &'static str,
     /// Allowed values.
     pub kind: Kind,
-    /// Value where the user gives none.
+    /// Value used if the user gives none.
     pub default: &'static str,
-    /// What it is, with its unit.
+    /// Description for the user, with its unit.
     pub about: &'static str,
-    /// Where the default comes from.
+    /// Source of the default value.
     pub source: &'static str,
 }
 
-/// A parameter's default and where it comes from, for parameters that workloads share.
+/// A parameter's default and its source, for parameters shared by several workloads.
 pub(crate) type Given = (&'static str, &'static str);
 
-/// What the user gave does not fit the workload.
+/// A mismatch between the user's values and the workload's parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParameterError {
-    /// No such parameter.
+    /// The workload has no parameter with the given key.
     #[error("{workload} has no parameter `{key}`; it has {allowed}")]
     Unknown {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
-        /// The key given.
+        /// The key as given.
         key: String,
-        /// The keys there are.
+        /// All keys of the workload.
         allowed: String,
     },
-    /// A value that the parameter does not take.
+    /// A value outside the parameter's allowed values.
     #[error("{workload}: `{key}={value}`: expected {allowed}")]
     Value {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
-        /// The key.
+        /// Key of the parameter.
         key: String,
-        /// The value given.
+        /// The value as given.
         value: String,
-        /// What is allowed.
+        /// Description of the allowed values.
         allowed: String,
     },
     /// A key given twice.
     #[error("{workload}: `{key}` is given twice")]
     Twice {
-        /// The workload.
+        /// Name of the workload.
         workload: String,
-        /// The key.
+        /// The repeated key.
         key: String,
     },
 }
 
-/// A parameter that a workload takes at another value than asked for.
+/// A parameter that a workload sets to a value different from the requested value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Adjusted {
     /// Name of the parameter.
     pub parameter: &'static str,
-    /// Its value as asked for.
+    /// Requested value, before scaling.
     pub given: String,
     /// Scale of the run.
     pub scale: Scale,
-    /// What it comes to at the scale.
+    /// Requested value multiplied by the scale.
     pub wanted: f64,
-    /// What is taken.
+    /// Value used by the workload.
     pub taken: f64,
-    /// Which values there are.
+    /// Rule for admissible values, as told to the user.
     pub rule: String,
 }
 
@@ -119,12 +119,13 @@ impl fmt::Display for Adjusted {
 #[derive(Clone, Debug)]
 pub struct Values {
     values: Vec<(&'static str, String)>,
-    /// Those that are not defaults.
+    /// Names of the parameters that the user set.
     given: Vec<&'static str>,
 }
 
 impl Values {
-    /// The values of `parameters` of `workload`, where `given` (key, value) replaces defaults.
+    /// Checks `given` (key, value) against `parameters` and returns all values; parameters absent from `given` keep
+    /// their defaults.
     pub fn check(
         workload: &str,
         parameters: &'static [Parameter],
@@ -156,29 +157,29 @@ impl Values {
         Ok(Values { values, given: parameters.iter().map(|parameter| parameter.name).filter(is_given).collect() })
     }
 
-    /// Whether the user gave a value for a parameter.
+    /// True if the user gave a value for the parameter.
     pub fn is_given(&self, name: &str) -> bool {
         self.given.contains(&name)
     }
 
-    /// The value of a parameter. Panics where the workload does not declare it.
+    /// The value of a parameter. Panics if the workload does not declare the parameter.
     pub fn text(&self, name: &str) -> &str {
         let found = self.values.iter().find(|(key, _)| *key == name);
         found.map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("no parameter `{name}` is declared"))
     }
 
-    /// Whether a [`Kind::Flag`] parameter is set.
+    /// True if a [`Kind::Flag`] parameter is set.
     pub fn flag(&self, name: &str) -> bool {
         self.text(name) == "yes"
     }
 
-    /// The value of a [`Kind::Count`] parameter. Panics where the workload declares none of the name.
+    /// The value of a [`Kind::Count`] parameter. Panics if the workload declares no count with this name.
     pub fn count(&self, name: &str) -> u64 {
         self.text(name).parse().unwrap_or_else(|_| panic!("parameter `{name}` is declared as no count"))
     }
 }
 
-/// The spelling of a value that is kept: every value has one.
+/// Canonical spelling under which a value is stored: each value has exactly one.
 fn spelled(kind: Kind, value: &str) -> String {
     match (kind, value) {
         (Kind::Flag, "true") => "yes".to_owned(),
@@ -193,7 +194,7 @@ fn unknown(workload: &str, parameters: &[Parameter], key: &str) -> ParameterErro
     ParameterError::Unknown { workload: workload.to_owned(), key: key.to_owned(), allowed }
 }
 
-/// `Err` says what is allowed.
+/// Checks a value against its kind; `Err` describes the allowed values.
 fn check_value(kind: Kind, value: &str) -> Result<(), String> {
     let fits = match kind {
         Kind::Count { low, high } => value.parse::<u64>().is_ok_and(|count| (low..=high).contains(&count)),

@@ -1,4 +1,4 @@
-//! The scale of a run: an exact fraction, so that sizes do not depend on rounding of floats.
+//! The scale of a run: an exact fraction, so that sizes do not depend on floating-point rounding.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,13 +10,13 @@ pub struct Scale {
     denominator: u64,
 }
 
-/// Numerator and denominator stay below this, and F below [`LARGEST`], so that sizes fit 64 bits.
+/// Numerator and denominator stay below this limit, and F below [`LARGEST`], so that sizes fit in 64 bits.
 const LIMIT: u64 = 1 << 20;
-/// Largest F. Source: assumed; inputs 64 times a paper's no longer fit a host.
+/// Largest F. Source: assumed; inputs 64 times larger than a paper's no longer fit in a host.
 const LARGEST: u64 = 64;
 
 impl Scale {
-    /// The paper's size.
+    /// The paper's size: F = 1.
     pub const FULL: Scale = Scale { numerator: 1, denominator: 1 };
 
     /// `numerator / denominator`, or `None` unless both are 1 to 2^20 and F is at most 64.
@@ -32,13 +32,14 @@ impl Scale {
         Some(Scale { numerator, denominator })
     }
 
-    /// `size × F`, rounded to the nearest, at least 1.
+    /// `size × F`, rounded to the nearest integer, at least 1.
     pub fn of(self, size: u64) -> u64 {
         let scaled = u128::from(size) * u128::from(self.numerator) + u128::from(self.denominator / 2);
         ((scaled / u128::from(self.denominator)) as u64).max(1)
     }
 
-    /// `size × √F`, rounded to the nearest, at least 1: one side of an array that scales on two.
+    /// `size × √F`, rounded to the nearest integer, at least 1: the side length of an array that scales in two
+    /// dimensions.
     pub fn side_of(self, size: u64) -> u64 {
         let square = u128::from(size) * u128::from(size) * u128::from(self.numerator) / u128::from(self.denominator);
         let root = square.isqrt();
@@ -50,7 +51,7 @@ impl Scale {
 impl FromStr for Scale {
     type Err = String;
 
-    /// A decimal (`0.25`) or a fraction (`1/16`).
+    /// Parses a decimal (`0.25`) or a fraction (`1/16`).
     fn from_str(text: &str) -> Result<Scale, String> {
         let allowed = || format!("`{text}` is no scale: a decimal (0.25) or a fraction (1/16) above 0, at most 64");
         let (numerator, denominator) = match text.split_once('/') {

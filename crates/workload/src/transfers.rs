@@ -1,24 +1,26 @@
-//! What a program's copies say of its host: what it has set before the first launch, and what it takes behind the last.
+//! Host accesses implied by a program's copies: data set before the first launch, and results read after the last
+//! launch.
 
 use std::ops::Range;
 use tombolo_types::HostPhase;
 use tombolo_types::array::{unite, without};
 use tombolo_types::stream::Command;
 
-/// What the host copies to the device before the first launch, but for what it writes there itself: the phases before that
-/// launch say so. What is copied has contents, so the host has set it before the first command.
+/// Ranges that the host copies to the device before the first launch, except for ranges already covered by host phases
+/// before this launch. Copied data has contents, so the host must have set the ranges before the first command.
 pub(crate) fn copied_in(commands: &[Command], phases: &[HostPhase]) -> Vec<Range<u64>> {
     let first = commands.iter().position(|command| command.kernel().is_some()).unwrap_or(commands.len());
     moved(&commands[..first], phases, true)
 }
 
-/// What the host copies from the device behind the last launch, but for what phases behind it read.
+/// Ranges that the host copies from the device after the last launch, except for ranges that host phases after it read.
 pub(crate) fn copied_back(commands: &[Command], phases: &[HostPhase]) -> Vec<Range<u64>> {
     let behind = commands.iter().rposition(|command| command.kernel().is_some()).map_or(0, |last| last + 1);
     moved(&commands[behind..], phases, false)
 }
 
-/// What `commands` copy one way, less what their phases touch of it that way.
+/// Ranges that `commands` copy in a direction (`in_there`: to the device), minus the ranges that their host phases
+/// access in the same direction.
 fn moved(commands: &[Command], phases: &[HostPhase], in_there: bool) -> Vec<Range<u64>> {
     let (mut copied, mut touched) = (Vec::new(), Vec::new());
     for command in commands {

@@ -1,17 +1,18 @@
-//! Unpacking of compressed blocks, with one decompressor a thread: making one takes longer than a small block.
+//! Decompression of packed blocks with a decompressor per thread: creating a decompressor takes longer than unpacking a
+//! small block.
 
 use std::cell::RefCell;
 use zstd::bulk::Decompressor;
 
 thread_local! {
-    /// Made at the first block.
+    /// The thread's decompressor, created when the thread unpacks its first block.
     static UNPACKER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Unpacks `packed` into `into`, which is cleared before and takes at most `bytes`.
+/// Unpacks `packed` into `into`. The buffer is cleared first and receives at most `bytes` bytes.
 ///
 /// # Errors
-/// When it is no whole frame, or unpacks to more.
+/// When `packed` is not a complete frame, or unpacks to more than `bytes` bytes.
 pub(crate) fn unpack(packed: &[u8], bytes: usize, into: &mut Vec<u8>) -> std::io::Result<()> {
     into.clear();
     into.reserve_exact(bytes);

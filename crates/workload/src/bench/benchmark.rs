@@ -1,20 +1,20 @@
-//! A workload put together from its parts, for benchmarks that are little more than a kernel and its arrays.
+//! A workload assembled from its parts, for benchmarks that are little more than a kernel and its arrays.
 
 use super::workload::{Instance, Request, Workload, WorkloadError};
 use crate::parameter::Parameter;
 use crate::simt::{Lanes, Memory, Warp};
 
-/// Where the kernels that were measured on an MI300A come from.
+/// Origin of the kernels that were measured on an MI300A.
 pub(crate) const MEASURED: &str = "MGPUSim (sarchlab/mgpusim), gpu_perf_scripts: the kernels timed on an AMD MI300A";
 
-/// Instructions that form a 64-bit address from a 32-bit index. Source: LLVM AMDGPU, `global_load` with a vector
+/// Instructions for forming a 64-bit address from a 32-bit index. Source: LLVM AMDGPU, `global_load` with a vector
 /// address: extend and shift, add low, add high.
 pub(crate) const ADDRESS: u16 = 3;
-/// Instructions of a division (or modulo) of 32-bit integers by a value known at run time only. Source: LLVM
-/// AMDGPU, expansion of `udiv`: a reciprocal in floating point, two corrections; counted from its listing.
+/// Instructions for a division (or modulo) of 32-bit integers by a value known only at run time. Source: LLVM AMDGPU,
+/// expansion of `udiv`: a reciprocal in floating point, two corrections; counted from its listing.
 pub(crate) const DIVISION: u16 = 20;
 
-/// Lays out the arrays of the workload of the given name.
+/// Lays out the arrays of the workload with the given name.
 type LayOut = fn(&'static str, &mut Request, &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
 
 /// A workload given by its parts.
@@ -58,7 +58,7 @@ impl Workload for Benchmark {
     }
 }
 
-/// An error unless `holds`.
+/// Returns an error with `message` unless `holds` is true.
 pub(crate) fn demand(
     workload: &'static str,
     holds: bool,
@@ -67,19 +67,20 @@ pub(crate) fn demand(
     if holds { Ok(()) } else { Err(WorkloadError::Shape { workload, message: message() }) }
 }
 
-/// `value(lane)` in the lanes that are on, for arithmetic on what was waited for; it is accounted by
-/// [`Warp::compute`].
+/// Sets the active lanes to `value(lane)`, for arithmetic on values that have already been waited for. The cost must be
+/// stated by [`Warp::compute`].
 pub(crate) fn where_on<T: Copy + Default>(warp: &Warp<'_>, mut value: impl FnMut(u32) -> T) -> Lanes<T> {
     let active = warp.active();
     Lanes::by_lane(|lane| if active >> lane & 1 == 1 { value(lane) } else { T::default() })
 }
 
-/// Runs `body` for each lane that is on.
+/// Runs `body` for each active lane.
 pub(crate) fn each_active(warp: &Warp<'_>, body: impl FnMut(u32)) {
     (0..warp.width()).filter(|lane| warp.active() >> lane & 1 == 1).for_each(body);
 }
 
-/// `Err` names the first element of `found` that is not the one expected, within `tolerance` of its size or of 1.
+/// Compares `found` with `expected`, within `tolerance` relative to the expected magnitude or to 1. `Err` names the
+/// first differing element.
 pub(crate) fn compare(
     what: &str,
     found: impl IntoIterator<Item = f32>,

@@ -1,35 +1,35 @@
-//! A box of cells and its order in memory, which the benchmarks on structured grids share.
+//! A box of cells and its memory order, shared by the benchmarks on structured grids.
 
 use crate::simt::{ComputeClass, Lanes, Warp};
 
-/// A box of cells, x fastest.
+/// A box of cells, with x varying fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cells {
-    /// Cells along x.
+    /// Number of cells along x.
     pub(crate) x: i32,
-    /// Cells along y.
+    /// Number of cells along y.
     pub(crate) y: i32,
-    /// Cells along z.
+    /// Number of cells along z.
     pub(crate) z: i32,
 }
 
 impl Cells {
-    /// Cells in all.
+    /// Total number of cells.
     pub(crate) fn count(self) -> i32 {
         self.x * self.y * self.z
     }
 
-    /// Index of a cell.
+    /// Index of the cell at the given coordinates.
     pub(crate) fn index(self, [x, y, z]: [i32; 3]) -> i32 {
         (z * self.y + y) * self.x + x
     }
 
-    /// Coordinates of a cell.
+    /// Coordinates of the cell with the given index.
     pub(crate) fn place(self, index: i32) -> [i32; 3] {
         [index % self.x, index / self.x % self.y, index / self.x / self.y]
     }
 
-    /// Coordinates of the cell in each lane: two divisions by constants of the launch.
+    /// Coordinates of the cell in each lane: two divisions by launch constants.
     pub(crate) fn places(self, warp: &mut Warp<'_>, index: Lanes<i32>) -> [Lanes<i32>; 3] {
         let row = index / self.x;
         let place = [index - row * self.x, row % self.y, row / self.y];

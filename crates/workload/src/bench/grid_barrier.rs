@@ -3,17 +3,17 @@
 use crate::simt::{Array, Cta, Lanes, Memory, Scaling};
 use tombolo_types::{Order, Scope};
 
-/// Each CTA sets its flag, CTA 0 sees all and sets every CTA's second flag.
-/// Source: Xiao and Feng, IPDPS 2010, lock-free synchronization.
+/// Flags of a grid barrier: each CTA sets its flag, and CTA 0 sees all flags and sets every CTA's second flag. Source:
+/// Xiao and Feng, IPDPS 2010, lock-free synchronization.
 pub(crate) struct GridBarrier {
-    /// Barriers each CTA has reached, and was let go from.
+    /// Number of barriers that each CTA has reached, and (`released`) from which it was released.
     arrived: Array<u32>,
     released: Array<u32>,
     scope: Scope,
 }
 
 impl GridBarrier {
-    /// The flags of `ctas` CTAs, a number that scales.
+    /// Lays out the flags for `ctas` CTAs, a number that scales.
     pub(crate) fn lay_out(memory: &mut Memory, ctas: u64, scope: Scope) -> GridBarrier {
         GridBarrier {
             arrived: memory.flags("arrived", ctas, Scaling::Scales),
@@ -22,7 +22,8 @@ impl GridBarrier {
         }
     }
 
-    /// Waits for all CTAs. `count` is the number of this barrier, from 1 on, larger than those of all before it.
+    /// Waits for all CTAs. `count` is the number of this barrier, counted from 1; each barrier's number must exceed all
+    /// earlier numbers.
     pub(crate) async fn meet(&self, cta: &mut Cta<'_>, count: u32) {
         let (relaxed, acquire, release) =
             (Order::relaxed(self.scope), Order::acquire(self.scope), Order::release(self.scope));
@@ -37,7 +38,7 @@ impl GridBarrier {
                 let warp = other / 32 % warps;
                 cta.wait_until(warp, self.arrived, u64::from(other), relaxed, |flag| flag == count).await;
             }
-            // Each warp that polled acquires, once for all its flags.
+            // Each warp that polled acquires once for all its flags.
             (0..warps.min(grid.div_ceil(32))).for_each(|warp| cta.warp(warp, |warp| warp.fence(acquire)));
             cta.barrier();
             cta.each_warp(|warp| {
@@ -74,7 +75,7 @@ mod tests {
             .unwrap();
         let recording = host.finish("barrier");
         let mut stream = CtaStream::default();
-        // CTA 0 has two warps: one polls 32 flags and the last 16, the other 32.
+        // CTA 0 has two warps: one polls 32 flags plus the last 16, the other polls 32.
         for (cta, fences) in [(0, 2), (1, 1), (79, 1)] {
             recording.cta(0, cta, &mut stream).unwrap();
             let acquires = |op: &&Op| matches!(op, Op::WaitUntil { order, .. } if order.order().semantics.acquires());

@@ -1,4 +1,4 @@
-//! What hosts do before the first command and behind the last.
+//! Tests for host accesses before the first command and after the last.
 
 use super::small::small;
 use super::*;
@@ -11,7 +11,7 @@ fn recorded(workload: &dyn Workload) -> Recording {
     record(workload, &small(workload), &RecordOptions::default(), Mode::Auto).unwrap()
 }
 
-/// The arrays that ranges lie in, with the bytes of each where they are not all.
+/// Names of the arrays that contain the ranges, plus the byte count of a range that does not cover its whole array.
 fn told(recording: &Recording, ranges: &[Range<u64>]) -> Vec<String> {
     let array = |range: &Range<u64>| {
         let array = recording.arrays().iter().find(|array| array.addresses().contains(&range.start)).unwrap();
@@ -37,14 +37,15 @@ fn a_host_sets_inputs_and_reads_what_it_copies_back() {
         ("pathfinder", &["wall", "result0"][..], &["result1"][..]),
         ("fastwalshtransform", &["values"], &["values"]),
         ("simpleconvolution", &["input", "mask"], &["output"]),
-        // It sets the borders alone, and copies zeros with them.
+        // The host sets only the borders, and copies the remaining zeros with them.
         ("nw", &["reference", "matrix"], &["matrix"]),
         // The device clears its norms.
         ("jacobi", &["a", "a_new"], &["a_new", "l2_norm0", "l2_norm1", "l2_norm2", "l2_norm3"]),
-        // Phases write the source's level and the flag before launches, and one behind the last reads the flag.
+        // Phases write the source's level and the flag before launches, and a phase after the last launch reads the
+        // flag.
         ("bfs", &["row", "first", "degree", "target"], &["level"]),
         ("hacc", &[], &[]),
-        // It copies within device memory.
+        // The program copies within device memory.
         ("memcopy", &["from"], &[]),
     ] {
         assert_eq!(of(name), (vec![], texts(written), texts(read)), "{name}");
@@ -52,7 +53,7 @@ fn a_host_sets_inputs_and_reads_what_it_copies_back() {
     assert_eq!(of("comd").0.len(), 8, "it reads how many atoms a cell has");
 }
 
-/// Whether a phase behind the last launch reads what was copied back: then results do not name it.
+/// True if a phase after the last launch reads the data copied back: the program's results then omit it.
 fn reads_behind(recording: &Recording) -> bool {
     let behind = recording.commands().rsplit(|command| command.kernel().is_some()).next().unwrap();
     behind.iter().any(|command| match command {
@@ -61,7 +62,8 @@ fn reads_behind(recording: &Recording) -> bool {
     })
 }
 
-/// Panics where a host sets nothing up, reads nothing back or does so outside arrays; one program does each.
+/// Panics if a host sets up nothing, reads back nothing, or accesses memory outside arrays. A single known program is
+/// exempt from each rule.
 pub(super) fn assert_sets_something_up_and_reads_something_back(recording: &Recording) {
     let (setup, results) = (recording.setup(), recording.results());
     told(recording, &setup.reads);

@@ -1,17 +1,17 @@
-//! Launches of the programs of CPElide, Table II, at its inputs: how many, of which grids, over which footprint.
+//! Tests for the launches of CPElide's Table II programs at the paper's inputs: their number, grids and footprint.
 
 use super::*;
 use crate::record::RecordOptions;
 use tombolo_types::stream::{Command, KernelInfo, Program};
 
-/// Parameters as a user gives them.
+/// Parameters as given by a user.
 type Given = &'static [(&'static str, &'static str)];
 
-/// Name and parameters here, launches, CTAs of the largest launch, footprint in KiB.
+/// Workload name and parameters, number of launches, CTAs in the largest launch, footprint in KiB.
 type Row = (&'static str, Given, usize, u32, u64);
 
-/// Programs whose launches are known without running them. Source of launches: CPElide, IV-D names 510 as the most; those
-/// of the others follow from inputs and the sources that the programs name.
+/// Programs whose launches are known without running. Source of launches: CPElide, IV-D names 510 as the maximum; all
+/// other numbers follow from inputs and the sources named by the programs.
 const PLANNED: [Row; 11] = [
     ("babelstream", &[], 4, 2048, 6 << 10),
     ("backprop", &[("hidden", "16")], 2, 4096, 9 << 10),
@@ -26,10 +26,10 @@ const PLANNED: [Row; 11] = [
     ("srad", &[], 4, 16384, 96 << 10),
 ];
 
-/// Programs whose grids are held one by one: name and parameters here, `launches x kernel, CTAs x threads` of each grid, in
-/// order of their first launches, at seed 1. Source: CPElide, Table II, and the loops of the programs that its authors
-/// publish. Rounds of color-max and pannotia-sssp are those of the generated network; Alaska's own takes 10 and 12. Leaves
-/// of hacc are those of generated balls.
+/// Programs whose grids are checked individually: workload name and parameters, then `launches x kernel, CTAs x
+/// threads` for each grid, in order of first launch, at seed 1. Source: CPElide, Table II, and the loops in the
+/// programs published by its authors. Rounds for color-max and pannotia-sssp belong to the generated network; Alaska's
+/// own network takes 10 and 12. Leaves for hacc belong to generated balls.
 const GRIDS: [(&str, Given, &[&str]); 10] = [
     ("hacc", &[], &["54 x step10, 51 x 128", "69 x step10, 34 x 128", "2 x step10, 17 x 128"]),
     (
@@ -103,10 +103,10 @@ const GRIDS: [(&str, Given, &[&str]); 10] = [
     ),
 ];
 
-/// The larger input of the recurrent layers.
+/// The larger input for the recurrent layers.
 const LARGER: Given = &[("hidden", "512"), ("batch", "16"), ("steps", "4")];
 
-/// `run`: the scale and the seed.
+/// A request with the scale and seed given in the last argument.
 fn request(name: &str, given: &[(&str, &str)], (scale, seed): (&str, u64)) -> Request {
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     Request::new(find(name).unwrap(), scale.parse().unwrap(), &given, seed).unwrap()
@@ -128,7 +128,7 @@ fn programs_of_cpelide_launch_as_often_as_their_sources() {
     assert_eq!(found, PLANNED);
 }
 
-/// The kernels that a program launches, in order: planned where addresses do not depend on data, else recorded.
+/// Kernels that a program launches, in order: planned if addresses do not depend on data, else recorded.
 fn launched(name: &str, given: &[(&str, &str)], run: (&str, u64)) -> Vec<KernelInfo> {
     let (workload, request) = (find(name).unwrap(), request(name, given, run));
     if workload.address_only() {
@@ -142,7 +142,7 @@ fn launched(name: &str, given: &[(&str, &str)], run: (&str, u64)) -> Vec<KernelI
     recording.commands().iter().filter_map(kernel).collect()
 }
 
-/// Each grid with how often it is launched.
+/// Distinct grids, each with its number of launches.
 fn told(launches: &[KernelInfo]) -> Vec<String> {
     let one = |kernel: &KernelInfo| format!("{}, {} x {}", kernel.name, kernel.ctas, kernel.threads_per_cta);
     let mut counts: Vec<(String, usize)> = Vec::new();
@@ -165,7 +165,7 @@ fn grids_are_those_of_cpelides_inputs() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Name and CTAs of each launch.
+/// Kernel name and number of CTAs for each launch.
 fn names(name: &str, scale: &str) -> Vec<(String, u32)> {
     launched(name, &[], (scale, 7)).into_iter().map(|kernel| (kernel.name, kernel.ctas)).collect()
 }
@@ -182,7 +182,7 @@ fn a_level_of_rodinias_search_is_two_launches() {
     let levels = names("rodinia-bfs", "1/16");
     let pair = [("expand".to_owned(), 16), ("advance".to_owned(), 16)];
     assert!(levels.chunks(2).all(|level| level == pair), "{levels:?}");
-    // The farthest node is seven arcs away, and one more level finds nothing.
+    // The farthest node is seven arcs away, and an additional level finds nothing.
     assert_eq!(levels.len(), 2 * 8);
     assert_eq!(kibibytes("rodinia-bfs", &request("rodinia-bfs", &[], ("1", 7))), 4992);
 }

@@ -1,4 +1,4 @@
-//! The benchmarks: a folder a suite, a file each, one line in the table.
+//! The benchmarks: a folder per suite, a file per benchmark, and a line each in the table.
 
 mod amdapp;
 mod benchmark;
@@ -27,7 +27,7 @@ pub use run::{Mode, footprint, layout, plan, record};
 pub use table::{aliases, find, list, names, suite};
 pub use workload::{Instance, Request, Workload, WorkloadError};
 
-/// A workload to begin with, called `template`; a test runs it.
+/// Source text of a starting point for new workloads, named `template`; a test runs it.
 pub const TEMPLATE: &str = include_str!("template.rs");
 
 #[cfg(test)]

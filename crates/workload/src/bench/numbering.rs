@@ -1,17 +1,18 @@
-//! The numbers that a mesh gives its elements and nodes, which decide where their data lie.
+//! Numbering of a mesh's elements and nodes, which decides the location of their data.
 
 use super::cells::Cells;
 use crate::noise;
 
-/// Sides of a bin in cells. Source: assumed: Corrigan et al., AIAA 2009-4001, number Rodinia's meshes by bins and do not
-/// state their size.
+/// Side length of a bin in cells. Source: assumed: Corrigan et al., AIAA 2009-4001, number Rodinia's meshes by bins and
+/// do not state their size.
 const BIN: i32 = 4;
 
-/// Numbers of the items of a box of cells; an item's place is its cell times the items of a cell, plus its own index.
+/// Numbers for the items in a box of cells. An item's place is its cell index times the number of items per cell, plus
+/// its own index in the cell.
 pub(crate) enum Numbering {
-    /// A place is its number.
+    /// Each place equals its number.
     Regular,
-    /// As a list says.
+    /// Numbers are given by a list.
     Listed {
         /// Place of each number.
         places: Vec<i32>,
@@ -21,8 +22,8 @@ pub(crate) enum Numbering {
 }
 
 impl Numbering {
-    /// Numbers the `each` items of every cell bin by bin, in no order within a bin, as generators of unstructured meshes
-    /// leave them.
+    /// Numbers the `each` items of every cell bin by bin, in random order within a bin, as done by generators of
+    /// unstructured meshes.
     pub(crate) fn binned(cells: Cells, each: i32, seed: u64) -> Numbering {
         let [x, y, z] = [cells.x, cells.y, cells.z].map(|side| (side + BIN - 1) / BIN);
         let bins = Cells { x, y, z };
@@ -30,8 +31,9 @@ impl Numbering {
         Numbering::by(cells.count() * each, |place| (bin(place), noise::noise(seed, place as u64)))
     }
 
-    /// Numbers cells in shells around the first: those as far from it along their farthest axis. A shell begins with its
-    /// face of greatest z, itself in L-shaped rows around x = y = 0, and goes down an L-shaped row for each z.
+    /// Numbers cells in shells around the first cell: a shell has all cells at equal distance along their farthest
+    /// axis. A shell begins with its face of greatest z, in L-shaped rows around x = y = 0, then descends by an
+    /// L-shaped row for each z.
     pub(crate) fn shells(cells: Cells) -> Numbering {
         Numbering::by(cells.count(), |place| {
             let [x, y, z] = cells.place(place);
@@ -40,7 +42,7 @@ impl Numbering {
         })
     }
 
-    /// Numbers `count` places in the order of a key.
+    /// Numbers `count` places in ascending key order.
     fn by<K: Ord>(count: i32, mut key: impl FnMut(i32) -> K) -> Numbering {
         let mut places: Vec<i32> = (0..count).collect();
         places.sort_by_cached_key(|place| key(*place));
@@ -76,7 +78,7 @@ mod tests {
         let numbering = Numbering::binned(cells, 2, 7);
         let places: Vec<i32> = (0..2 * cells.count()).map(|number| numbering.place(number)).collect();
         assert!((0..).zip(&places).all(|(number, place)| numbering.number(*place) == number));
-        // The first bin holds 4 × 4 × 4 cells of two items, the second 1 × 4 × 4.
+        // The first bin holds 4 × 4 × 4 cells with two items each, the second 1 × 4 × 4.
         let first_bin = |place: &i32| cells.place(place / 2).iter().all(|at| *at < 4);
         assert!(places[..128].iter().all(first_bin) && !places[128..].iter().any(first_bin));
         assert!(places[..128].windows(2).any(|pair| pair[0] > pair[1]));

@@ -1,14 +1,15 @@
-//! Digests of the recordings of small instances: a change of what a program does shows, and is meant or is none.
+//! Digests for the recordings of small instances: a change in a program's behaviour becomes visible, and is either
+//! intended or an error.
 
 use super::*;
 use crate::record::Recording;
 use std::hash::{Hash, Hasher};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program};
 
-/// A line for each instance: its name, what is given, its digest.
+/// A line per instance: its name, the given parameters, its digest.
 const PINNED: &str = include_str!("pinned.txt");
 
-/// FNV-1a, over eight bytes at a time where there are as many.
+/// FNV-1a, over eight bytes at a time if available.
 struct Digest(u64);
 
 impl Hasher for Digest {
@@ -25,7 +26,7 @@ impl Hasher for Digest {
     }
 }
 
-/// Of kernels, commands that take time, and every CTA's stream.
+/// Digest over kernels, commands that take time, and every CTA's stream.
 fn digest(recording: &Recording) -> u64 {
     let mut digest = Digest(0xcbf2_9ce4_8422_2325);
     let mut stream = CtaStream::default();
@@ -42,12 +43,12 @@ fn digest(recording: &Recording) -> u64 {
         }
     }
     let timed = recording.commands().iter().filter(|command| !matches!(command, Command::Host { .. }));
-    // What most programs do not use changes no digest.
+    // Properties that most programs do not use must not change their digests.
     format!("{:?}", timed.collect::<Vec<_>>()).replace(", on: All", "").hash(&mut digest);
     digest.finish()
 }
 
-/// Panics where the recording of a small instance has another digest than the pinned one.
+/// Panics if the recording of a small instance has a digest different from the pinned digest.
 pub(super) fn assert_pinned(name: &str, given: &str, recording: &Recording) {
     let found = format!("{name}{given} {:016x}", digest(recording));
     assert!(PINNED.lines().any(|pinned| pinned == found), "not pinned: {found}");

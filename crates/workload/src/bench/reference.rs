@@ -1,15 +1,15 @@
-//! What plain references have in common: comparison with sums in another order, and parts of algorithms that several
-//! programs have.
+//! Common parts of plain references: comparison with sums in a different order, and algorithms shared by several
+//! programs.
 
 use crate::graph::Graph;
 use std::collections::VecDeque;
 use std::ops::Add;
 
-/// Largest difference, relative to the larger of the value and 1. Source: assumed; far above the roundings of
+/// Largest difference, relative to the larger of the value and 1. Source: assumed; far above the rounding errors of
 /// some thousand operations (2^-53 each) and far below any wrong term.
 const TOLERANCE: f64 = 1e-10;
 
-/// `Err` names the first element of `what` that differs.
+/// Compares two arrays within [`TOLERANCE`]; `Err` names the first differing element of `what`.
 pub(crate) fn agree(what: &str, found: &[f64], expected: &[f64]) -> Result<(), String> {
     if found.len() != expected.len() {
         return Err(format!("{} elements of {what}, expected {}", found.len(), expected.len()));
@@ -24,7 +24,7 @@ pub(crate) fn agree(what: &str, found: &[f64], expected: &[f64]) -> Result<(), S
     }
 }
 
-/// Compares a single-precision sum with its reference: relative to the sum of the magnitudes of the terms.
+/// Compares a single-precision sum with its reference, relative to the sum of its terms' magnitudes.
 pub(crate) fn compare(what: &str, found: f32, expected: f64, magnitude: f64) -> Result<(), String> {
     let tolerance = 1e-5 * magnitude.max(1.0);
     if (f64::from(found) - expected).abs() <= tolerance {
@@ -33,7 +33,8 @@ pub(crate) fn compare(what: &str, found: f32, expected: f64, magnitude: f64) -> 
     Err(format!("{what} is {found}, expected {expected} within {tolerance}"))
 }
 
-/// Levels of a search in breadth from `source`: arcs on the shortest way to each node, `far` where there is none.
+/// Levels of a breadth-first search from `source`: number of arcs on the shortest path to each node, `far` for an
+/// unreachable node.
 pub(crate) fn levels<T: Copy + PartialEq + Add<Output = T>>(
     graph: &Graph,
     source: u32,
@@ -53,7 +54,8 @@ pub(crate) fn levels<T: Copy + PartialEq + Add<Output = T>>(
     levels
 }
 
-/// Pass `k` of Floyd and Warshall over a square of `nodes` by `nodes` distances: notes `mark` where the way by `k` is shorter.
+/// Pass `k` of Floyd and Warshall over a matrix of `nodes` by `nodes` distances: stores `mark` if the path through `k`
+/// is shorter.
 pub(crate) fn shorten<T: Copy + PartialOrd + Add<Output = T>, M: Copy>(
     (distance, through): (&mut [T], &mut [M]),
     nodes: usize,
@@ -71,7 +73,7 @@ pub(crate) fn shorten<T: Copy + PartialOrd + Add<Output = T>, M: Copy>(
     }
 }
 
-/// `Err` names the first element of `what` that differs.
+/// Compares two arrays exactly; `Err` names the first differing element of `what`.
 pub(crate) fn equal<T: PartialEq + std::fmt::Display>(what: &str, found: &[T], expected: &[T]) -> Result<(), String> {
     match expected.iter().zip(found).position(|(expected, found)| expected != found) {
         Some(at) => Err(format!("{what} {at} is {}, expected {}", found[at], expected[at])),

@@ -1,4 +1,4 @@
-//! What is not taken as it was asked for is told.
+//! Tests that every parameter adjustment is reported.
 
 use super::*;
 use crate::parameter::Kind;
@@ -6,7 +6,7 @@ use crate::record::RecordOptions;
 use crate::simt::{Backing, Memory};
 use std::collections::HashSet;
 
-/// What a workload's recording says of parameters that it does not take as given.
+/// Notes in a workload's recording about parameters that were adjusted.
 fn adjusted(name: &str, scale: &str, given: &[(&str, &str)]) -> Vec<String> {
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     let workload = find(name).unwrap();
@@ -55,11 +55,12 @@ fn a_parameter_that_is_rounded_says_so() {
     assert!(small.iter().all(|(name, given)| adjusted(name, "1", given).is_empty()), "what fits is no note");
 }
 
-/// Workloads that take counts as given although arrays of some are as large: those of comd are of its cells, those of
-/// euler3d end with a whole CTA, and im2col has as many places in larger filters at fewer positions.
+/// Workloads that use counts exactly as given although several counts lead to equally large arrays: counts of comd are
+/// cells, arrays of euler3d end with a whole CTA, and im2col has equally many places in larger filters at fewer
+/// positions.
 const EXACT: [&str; 3] = ["comd", "euler3d", "im2col"];
 
-/// Every count that a workload does not take as it is given is told: the arrays are those of what is told to be taken.
+/// Every count that a workload adjusts must be reported: the arrays equal the arrays for the reported value.
 #[test]
 fn counts_that_lay_out_the_same_arrays_as_others_are_told() {
     let mut silent = Vec::new();

@@ -1,4 +1,4 @@
-//! What is done with a workload at a size: its footprint, its launches, its recording.
+//! Operations on a workload at a given size: its footprint, its launches, its recording.
 
 use super::workload::{Instance, Request, Workload, WorkloadError};
 use crate::record::{Host, RecordOptions, Recording, Room};
@@ -6,19 +6,19 @@ use crate::scale::Scale;
 use crate::simt::{ArrayInfo, Backing, Memory};
 use tombolo_types::stream::KernelInfo;
 
-/// Whether a recording computes values.
+/// Selects if a recording computes values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Values where they decide addresses, addresses alone elsewhere: the same streams, sooner.
+    /// Computes values only if they decide addresses, otherwise only addresses: identical streams, in less time.
     #[default]
     Auto,
-    /// Values, and the result is checked against the reference.
+    /// Computes values, and checks the result against the reference.
     Verify,
-    /// Addresses alone; refused by workloads whose addresses depend on data.
+    /// Computes only addresses; refused by workloads whose addresses depend on data.
     AddressOnly,
 }
 
-/// Lays a workload out; what does not fit is told with the scale, which may have made it so.
+/// Lays out a workload. A size error mentions the scale, which may be its cause.
 fn lay_out(
     workload: &dyn Workload,
     request: &mut Request,
@@ -33,20 +33,20 @@ fn lay_out(
     })
 }
 
-/// The arrays of a workload at a size, without allocating or running anything large.
+/// The arrays of a workload at a given size, without allocating or running anything large.
 pub fn footprint(workload: &dyn Workload, request: &Request) -> Result<Vec<ArrayInfo>, WorkloadError> {
     Ok(layout(workload, request)?.arrays().to_vec())
 }
 
-/// The same, as an address space without contents.
+/// The workload's layout as an address space without contents.
 pub fn layout(workload: &dyn Workload, request: &Request) -> Result<Memory, WorkloadError> {
     let mut memory = Memory::new(Backing::AddressOnly);
     lay_out(workload, &mut request.clone(), &mut memory)?;
     Ok(memory)
 }
 
-/// The launches of a workload at a size, in order, without running any. Refused by workloads whose addresses depend on
-/// data, for so may their launches.
+/// The launches of a workload at a given size, in order, without running any kernel. Refused by workloads whose
+/// addresses depend on data, because their launches may too.
 pub fn plan(workload: &dyn Workload, request: &Request) -> Result<Vec<KernelInfo>, WorkloadError> {
     let name = workload.name();
     if !workload.address_only() {
@@ -73,7 +73,7 @@ pub fn record(
         return Err(WorkloadError::Shape { workload: name, message });
     }
     let computes = mode == Mode::Verify || !workload.address_only();
-    // Contents come after the layout, which says how much they take.
+    // Contents are allocated after the layout, which determines their size.
     let mut memory = Memory::new(Backing::AddressOnly);
     let mut request = request.clone();
     let instance = lay_out(workload, &mut request, &mut memory)?;

@@ -3,7 +3,7 @@
 use crate::parameter::{Kind, Parameter, Values};
 use tombolo_types::Scope;
 
-/// Scope of synchronisation in a program written for one GPU.
+/// Scope of synchronisation in a program written for a single GPU.
 pub(crate) const SCOPE: Parameter = Parameter {
     name: "scope",
     kind: Kind::Choice(&["gpu", "sys"]),
@@ -12,7 +12,7 @@ pub(crate) const SCOPE: Parameter = Parameter {
     source: "HMG VI: cuSolver, namd2.10 and mst use .gpu-scoped synchronization explicitly",
 };
 
-/// The scope that a parameter of this kind names.
+/// Converts the value of a scope parameter to a scope.
 pub(crate) fn scope(values: &Values, name: &str) -> Scope {
     if values.text(name) == "gpu" { Scope::Gpu } else { Scope::Sys }
 }

@@ -3,29 +3,29 @@
 use super::{Request, Workload};
 use crate::scale::Scale;
 
-/// GPUs of a small instance that cuts its grids by them.
+/// Number of GPUs for small instances whose grids are divided among GPUs.
 const SMALL_GPUS: u8 = 4;
 
-/// A small instance of each workload.
+/// A small instance of the given workload.
 pub(super) fn small(workload: &dyn Workload) -> Request {
     request(workload, small_of(workload))
 }
 
-/// That instance with one of its parameters at another count.
+/// The small instance with a parameter replaced by another count.
 pub(super) fn small_with(workload: &dyn Workload, name: &str, count: u64) -> Request {
     let count = count.to_string();
     let kept = small_of(workload).iter().copied().filter(|(key, _)| *key != name);
     request(workload, &kept.chain([(name, count.as_str())]).collect::<Vec<_>>())
 }
 
-/// What a user asks for with these parameters.
+/// A user's request with the given parameters.
 pub(super) fn request(workload: &dyn Workload, given: &[(&str, &str)]) -> Request {
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     let gpus = if workload.cut_by_gpus() { SMALL_GPUS } else { 1 };
     Request::new(workload, Scale::FULL, &given, 7).unwrap().with_gpus(gpus)
 }
 
-/// What is given for it.
+/// Parameters of the workload's small instance.
 fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] {
     let given: &[(&str, &str)] = match workload.name() {
         "triad" => &[("elements", "10000"), ("iterations", "3")],

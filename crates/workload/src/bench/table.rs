@@ -1,9 +1,9 @@
-//! The table of the workloads, one line each.
+//! The table of all workloads, with a line each.
 
 use super::workload::{Workload, WorkloadError};
 use super::{amdapp, hip, hpc, lonestar, mgpusim, micro, multigpu, networks, other, pannotia, rodinia};
 
-/// The name of a suite, by its folder.
+/// The name of a suite, derived from its folder.
 macro_rules! suite {
     (amdapp) => {
         "amdapp"
@@ -40,13 +40,13 @@ macro_rules! suite {
     };
 }
 
-/// The table, and beside it the suite of each: the folder that its line names.
+/// Declares the table, and the suite of each workload: the folder in its line.
 macro_rules! workloads {
     ($(&$suite:ident::$module:ident::$NAME:ident),+ $(,)?) => {
-        /// Every workload that ships, in the order in which they are listed.
+        /// Every workload that ships, in listing order.
         static WORKLOADS: &[&dyn Workload] = &[$(&$suite::$module::$NAME),+];
 
-        /// The suite of each, in the same order.
+        /// The suite of each workload, in the same order.
         static SUITES: &[&str] = &[$(suite!($suite)),+];
     };
 }
@@ -152,16 +152,17 @@ workloads![
     &amdapp::sobelfilter::SOBELFILTER,
 ];
 
-/// Short names that programs of several suites have, and the workload that each means: an alias stays with its program.
+/// Short names shared by programs in several suites, with the workload that each denotes: an alias never moves to
+/// another program.
 static ALIASES: &[(&str, &str)] =
     &[("bfs", "lonestar-bfs"), ("mst", "lonestar-mst"), ("sssp", "lonestar-sssp"), ("pagerank", "mgpusim-pagerank")];
 
-/// Every workload.
+/// Every workload that ships.
 pub fn list() -> &'static [&'static dyn Workload] {
     WORKLOADS
 }
 
-/// The suite of a workload: the folder that it is in.
+/// The suite of a workload: the name of its folder.
 pub fn suite(workload: &dyn Workload) -> &'static str {
     let place = list().iter().position(|known| known.name() == workload.name());
     SUITES[place.expect("every workload is in the table")]
@@ -173,12 +174,12 @@ pub fn aliases(workload: &dyn Workload) -> impl Iterator<Item = &'static str> {
     ALIASES.iter().filter(move |(_, of)| *of == name).map(|(alias, _)| *alias)
 }
 
-/// Every name that [`find`] knows: those of the workloads, then their aliases.
+/// Every name accepted by [`find`]: the workloads' own names, then their aliases.
 pub fn names() -> impl Iterator<Item = &'static str> {
     list().iter().map(|workload| workload.name()).chain(ALIASES.iter().map(|(alias, _)| *alias))
 }
 
-/// The workload of this name or alias, or an error that lists all names.
+/// Finds the workload with this name or alias; the error lists all names.
 pub fn find(name: &str) -> Result<&'static dyn Workload, WorkloadError> {
     let meant = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, of)| *of);
     list().iter().copied().find(|workload| workload.name() == meant).ok_or_else(|| WorkloadError::Unknown {
@@ -209,7 +210,7 @@ mod tests {
         assert_eq!([of("triad"), of("bfs"), of("namd"), of("spmv")], ["micro", "lonestar", "hpc", "mgpusim"]);
     }
 
-    /// Experiments, cached results and scripts name these programs so.
+    /// Experiments, cached results and scripts use these short names.
     #[test]
     fn short_names_mean_the_programs_that_they_always_meant() {
         let suite = |alias: &str| find(alias).unwrap().source();

@@ -1,10 +1,10 @@
-//! Template: what it computes, in a line.
+//! Template: a line about the computed result.
 //!
-//! To add it: this file as `crates/workload/src/bench/SUITE/template.rs`; a line `pub(super) mod template;` in the `mod.rs`
-//! of that folder; a line `&SUITE::template::TEMPLATE,` in `crates/workload/src/bench/table.rs`; and a line with a small
-//! size in `small_of` of `crates/workload/src/bench/small.rs`; tests then hold it to its reference. The suites are
-//! amdapp, hip, hpc, lonestar, mgpusim, micro, networks, pannotia, rodinia and other. Examples to read: `micro/triad.rs`,
-//! `rodinia/pathfinder.rs`, and with waits between CTAs `lonestar/mst.rs`.
+//! To add it: save this file as `crates/workload/src/bench/SUITE/template.rs`; add a line `pub(super) mod template;` to
+//! the `mod.rs` in the same folder, a line `&SUITE::template::TEMPLATE,` to `crates/workload/src/bench/table.rs`, and a
+//! line with a small size to `small_of` in `crates/workload/src/bench/small.rs`. Tests then compare it with its
+//! reference. The suites are amdapp, hip, hpc, lonestar, mgpusim, micro, networks, pannotia, rodinia and other.
+//! Examples to read: `micro/triad.rs`, `rodinia/pathfinder.rs`, and with waits between CTAs `lonestar/mst.rs`.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -12,10 +12,10 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
-/// Threads of a CTA. Source: say which.
+/// Threads per CTA. Source: say which.
 const THREADS: u32 = 256;
 
-/// What may follow its name: each with the values that it takes, its unit and the source of its default.
+/// Parameters on the command line: each with its allowed values, its unit and the source of its default.
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "elements",
@@ -33,15 +33,15 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static TEMPLATE: Benchmark = Benchmark {
     name: "template",
     about: "what it computes, in a line for lists",
     source: "whose program it is, and where its sizes come from",
     parameters: &PARAMETERS,
-    // Whether work does not follow footprint, so that a scaled run answers another question.
+    // True if work does not follow footprint, so that a scaled run answers another question.
     nonlinear: false,
-    // Whether no address and no branch depends on data.
+    // True if no address and no branch depends on data.
     address_only: true,
     lay_out,
 };
@@ -52,7 +52,7 @@ struct Arrays {
     iterations: u64,
 }
 
-/// Adds the arrays; what follows the scale of a run says so.
+/// Adds the arrays; an array that follows the scale of a run is marked.
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let elements = request.scale.of(request.values.count("elements"));
     let mut array = |name| memory.array(name, elements, Scaling::Scales);
@@ -60,7 +60,7 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     Ok(Box::new(Arrays { input: array("input"), output: array("output"), iterations }))
 }
 
-/// The kernel, as one CTA sees it: an element a thread.
+/// The kernel from a CTA's point of view: a thread per element.
 fn twice(cta: &mut Cta<'_>, arrays: &Arrays) {
     cta.each_warp(|warp| {
         let i = warp.global_thread();
@@ -88,7 +88,7 @@ impl Instance for Arrays {
         Ok(())
     }
 
-    /// A plain reference of the result.
+    /// A plain reference for the result.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let wrong =
             (0..self.output.len()).find(|index| memory.read(self.output, *index) != (index % 1000) as f32 * 2.0);

@@ -1,4 +1,4 @@
-//! What holds for every workload that ships.
+//! Tests for properties of every workload that ships.
 
 use super::small::{request, small};
 use super::*;
@@ -21,7 +21,7 @@ fn recorded(workload: &dyn Workload, options: &RecordOptions, mode: Mode) -> Rec
     record(workload, &small(workload), options, mode).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Every kernel's every CTA.
+/// Streams of all CTAs in all kernels.
 fn streams(recording: &dyn Program) -> Vec<CtaStream> {
     let mut all = Vec::new();
     for (kernel, info) in (0..).zip(recording.kernels()) {
@@ -42,7 +42,7 @@ fn assert_same(a: &Recording, b: &Recording, what: &str) {
     assert!(streams(a) == streams(b), "{}: streams differ: {what}", a.name());
 }
 
-/// Each program is recorded once for all properties; a property of two recordings adds the second.
+/// Records each program once for all properties; a property that compares two recordings adds the second.
 #[test]
 fn every_workload_keeps_what_recordings_promise() {
     for &workload in list() {
@@ -54,7 +54,7 @@ fn every_workload_keeps_what_recordings_promise() {
         has_the_same_streams_on_disk(workload, &recording);
         is_whole_in_a_sample_too_large_to_matter(workload, &recording);
         accesses_arrays_alone_and_launches_every_kernel(&recording);
-        // Every copy and every access of the host lies in one array.
+        // Every copy and every host access lies within a single array.
         told(&recording);
         host_ends::assert_sets_something_up_and_reads_something_back(&recording);
         survives_writing(&recording);
@@ -66,7 +66,7 @@ fn computes_for_wide_warps(workload: &dyn Workload) {
     recorded(workload, &RecordOptions { warp_width: 64, line, ..options() }, Mode::Verify);
 }
 
-/// One of the runs checks that independent kernels are.
+/// The run with a single thread also checks that independent kernels are independent.
 fn is_the_same_in_every_run_and_for_every_thread_count(workload: &dyn Workload, first: &Recording) {
     for (threads, check_independence) in [(1, true), (2, false), (3, false)] {
         let again = RecordOptions { threads, check_independence, ..options() };
@@ -118,7 +118,7 @@ fn accesses_arrays_alone_and_launches_every_kernel(recording: &Recording) {
     assert_eq!(launched.len(), recording.kernels().len(), "{}", recording.name());
 }
 
-/// In the format of this project.
+/// Writes the recording in the native trace format and reads it back.
 fn survives_writing(recording: &Recording) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("program.tombolo");
@@ -130,7 +130,7 @@ fn survives_writing(recording: &Recording) {
     assert!(streams(&*read) == streams(recording), "{}: streams differ once written", recording.name());
 }
 
-/// The commands of a program: a kernel, a copy of bytes, or the arrays that the host reads and writes.
+/// Describes the commands of a program: a kernel, a copy with its bytes, or the arrays that the host reads and writes.
 fn told(recording: &Recording) -> Vec<String> {
     let name = |range: &Range<u64>| {
         let array = recording.arrays().iter().find(|array| array.addresses().contains(&range.start)).unwrap();
@@ -184,13 +184,13 @@ fn the_host_clears_the_flag_of_a_search_before_each_level_and_reads_it_behind() 
 #[test]
 fn the_host_copies_the_low_band_of_an_image_between_levels() {
     let told_of_image = told(&recorded(find("dwt2d").unwrap(), &options(), Mode::Auto));
-    // Of 70 × 41 pixels, 35 × 21 are low along both sides, and of these 18 × 11.
+    // Of 70 × 41 pixels, 35 × 21 are in the low band along both sides, and in the next level 18 × 11.
     let red = ["in source[2304]", "split", "transform", "reads red-bands[735] writes red[735]", "transform"];
     assert_eq!(told_of_image[..5], red);
     assert_eq!(told_of_image[5..8], ["reads red-bands[198] writes red[198]", "transform", "transform"]);
 }
 
-/// Other shapes of workloads that several suites share.
+/// Additional parameter sets for workloads shared by several suites.
 pub(super) const VARIANTS: &[(&str, &[(&str, &str)])] = &[
     ("kmeans", &[("points", "700"), ("features", "5"), ("program", "rodinia"), ("iterations", "3")]),
     ("nw", &[("length", "128"), ("tile", "64")]),
@@ -299,7 +299,7 @@ fn a_program_whose_launches_decide_each_others_addresses_is_not_sampled() {
     assert!(why.starts_with("mcb: the program cannot be sampled: addresses of kernel track may depend"), "{why}");
 }
 
-/// What a workload says of parameters that do not fit.
+/// The error message of a workload for parameters that do not fit.
 fn refusal(name: &str, scale: &str, given: &[(&str, &str)]) -> String {
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     let workload = find(name).unwrap();
@@ -321,7 +321,7 @@ fn arrays_that_do_not_fit_the_host_are_refused_and_others_are_not() {
         let said = refused.to_string();
         assert!(said.starts_with(&format!("{name} needs ")) && said.contains("MiB of memory for its arrays"), "{said}");
         let taken = with(needs);
-        // The streams of a cooperative kernel may be larger than its arrays, and are counted apart.
+        // The streams of a cooperative kernel may be larger than its arrays, and are counted separately.
         let fits = matches!(taken, Ok(()) | Err(WorkloadError::Record { error: RecordError::Memory { .. }, .. }));
         assert!(fits, "{name}: {taken:?}");
     }
@@ -372,7 +372,7 @@ fn every_check_fails_on_what_is_no_number() {
         let instance = workload.lay_out(&mut small(*workload), &mut memory).unwrap();
         instance.fill(&memory);
         memory.poison();
-        // Who takes indices of its inputs from the arrays may fail on these.
+        // References that use array contents as indices may panic on these values.
         let verdict = catch_unwind(AssertUnwindSafe(|| instance.verify(&memory)));
         assert!(!matches!(verdict, Ok(Ok(()))), "{}", workload.name());
     }
@@ -396,7 +396,7 @@ fn a_sample_of_a_large_grid_fills_the_machine_a_few_times() {
     assert_eq!((ctas, recording.launches(), recording.is_sampled()), (vec![400], 1, true));
 }
 
-/// The address space of a workload with its defaults.
+/// The address space of a workload with its default parameters.
 fn laid_out(workload: &dyn Workload, scale: &str) -> Memory {
     let mut request = Request::new(workload, scale.parse().unwrap(), &[], 7).unwrap();
     let mut memory = Memory::new(Backing::AddressOnly);
@@ -412,7 +412,7 @@ fn footprints_follow_the_scale_within_two() {
             let scaled = laid_out(*workload, text);
             let around = |factor: f64| factor / 2.0..=factor * 2.0;
             let right = around(factor);
-            // A mesh of a few elements is mostly surface: at 1/32 the whole is held alone.
+            // A mesh with a few elements is mostly surface: at 1/32 only the total is checked.
             let arrays = full.arrays().iter().zip(full.scalings()).zip(scaled.arrays());
             for ((array, scaling), scaled) in arrays.filter(|_| text != "1/32") {
                 let shrunk = array.bytes as f64 / scaled.bytes as f64;
@@ -423,7 +423,7 @@ fn footprints_follow_the_scale_within_two() {
                 };
                 assert!(right, "{} {} at {text} is {shrunk} times smaller", workload.name(), array.name);
             }
-            // What scales by the root is larger by that, and has its part in the whole.
+            // An array that scales by the square root shrinks less, and counts in the total accordingly.
             let wanted = full.arrays().iter().zip(full.scalings()).map(|(array, scaling)| match scaling {
                 Scaling::Root => array.bytes as f64 / factor.sqrt(),
                 Scaling::Scales | Scaling::Fixed => array.bytes as f64 / factor,
@@ -435,7 +435,7 @@ fn footprints_follow_the_scale_within_two() {
     }
 }
 
-/// Rows of HMG's Table III: the name there, ours, the footprint in MiB.
+/// Entries of HMG's Table III: name in the paper, workload name, footprint in MiB.
 const TABLE_III: [(&str, &str, u64); 20] = [
     ("cuSolver", "cusolver", 1638),
     ("HPC_CoMD-xyz49", "comd", 313),
@@ -470,8 +470,8 @@ fn footprints_at_scale_one_are_the_papers() {
     }
 }
 
-/// What stays as large while caches and directories shrink must be small beside them, or a scaled run answers another
-/// question: at 1/32 an L2 of HMG's machine has 96 KB a module, and its directory reaches 192 KB.
+/// Arrays with a fixed size must be small compared to shrinking caches and directories, or a scaled run answers another
+/// question. At 1/32 an L2 in HMG's machine has 96 KB per module, and its directory reaches 192 KB.
 #[test]
 fn what_does_not_scale_is_small_beside_a_scaled_cache() {
     for (_, name, _) in TABLE_III {
@@ -482,7 +482,7 @@ fn what_does_not_scale_is_small_beside_a_scaled_cache() {
     }
 }
 
-/// Line transactions of the loads of a kernel's first CTA.
+/// Number of line transactions for the loads of a kernel's first CTA.
 fn loaded(recording: &Recording, name: &str) -> u32 {
     let kernel = recording.kernels().iter().position(|kernel| kernel.name == name).unwrap();
     let mut stream = CtaStream::default();
@@ -494,11 +494,11 @@ fn loaded(recording: &Recording, name: &str) -> u32 {
 #[test]
 fn tiles_load_the_lines_of_their_slabs() {
     let of = |name: &str| recorded(find(name).unwrap(), &options(), Mode::Auto);
-    // 96 terms are three slabs of 32 terms, each 32 rows and 32 columns of one line.
+    // Three slabs of 32 terms cover 96 terms, with 32 rows and 32 columns of a line each.
     assert_eq!(loaded(&of("rnn-dgrad"), "state-product"), 3 * 64);
-    // The same, with a row of 32 units a term, and the sums of 32 samples to add to.
+    // Three such slabs with a row of 32 units per term, plus the sums for 32 samples to add to.
     assert_eq!(loaded(&of("rnn-forward"), "state-product"), 3 * 64 + 32);
-    // 105 samples are 14 slabs: a line of 96 gradients is three, a line of 64 inputs two.
+    // A total of 105 samples in 14 slabs: a row of 96 gradients has three lines, a row of 64 inputs two.
     assert_eq!(loaded(&of("rnn-wgrad"), "input-weights"), 105 * 5);
 }
 
@@ -506,7 +506,7 @@ fn tiles_load_the_lines_of_their_slabs() {
 fn tiles_take_their_share_of_an_sm() {
     let recording = recorded(find("googlenet-conv2").unwrap(), &options(), Mode::Auto);
     let kernel = &recording.kernels()[0];
-    // Two buffers of 8 terms of 64 weights and 128 pixels, each padded by 4 words.
+    // Two buffers of 8 terms with 64 weights and 128 pixels, each padded by 4 words.
     assert_eq!((kernel.registers, kernel.shared_bytes), (128, 4 * 2 * 8 * 200));
 }
 

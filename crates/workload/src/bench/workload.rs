@@ -1,4 +1,4 @@
-//! What a workload is, what is asked of one, and what may be wrong with that.
+//! Workloads, requests for an instance of a workload, and their errors.
 
 use crate::graph::GraphError;
 use crate::parameter::{Adjusted, Parameter, ParameterError, Values};
@@ -7,35 +7,35 @@ use crate::scale::Scale;
 use crate::simt::Memory;
 use thiserror::Error;
 
-/// A benchmark: what it is, and how it is laid out at a size.
+/// A benchmark: its description, and its layout at a given size.
 pub trait Workload: Sync {
     /// Name on the command line.
     fn name(&self) -> &'static str;
-    /// One line for a list.
+    /// Description for a list, in a single line.
     fn about(&self) -> &'static str;
-    /// Where its shape comes from.
+    /// Source of the workload's shape.
     fn source(&self) -> &'static str;
-    /// Its parameters.
+    /// Parameters of the workload.
     fn parameters(&self) -> &'static [Parameter];
-    /// Whether work does not follow footprint, so that a scaled run answers a different question.
+    /// True if work does not follow footprint, so that a scaled run answers a different question.
     fn nonlinear(&self) -> bool {
         false
     }
-    /// Whether no address and no branch depends on data, so that addresses alone give the same streams.
+    /// True if no address and no branch depends on data, so that address-only recording gives identical streams.
     fn address_only(&self) -> bool {
         false
     }
-    /// Whether it is written for several GPUs: it cuts its grids by their number ([`Request::gpus`]), so that streams are
-    /// those of a number of GPUs.
+    /// True if the workload is written for several GPUs: it divides its grids by the number of GPUs
+    /// ([`Request::gpus`]), so that its streams are specific to this number.
     fn cut_by_gpus(&self) -> bool {
         false
     }
-    /// Adds the arrays to `memory` and returns the program over them; what was asked and is not taken as asked is left
-    /// in the request ([`Request::notes`]).
+    /// Adds the arrays to `memory` and returns the program over these arrays. Every adjustment of a requested parameter
+    /// is noted in the request ([`Request::notes`]).
     fn lay_out(&self, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
 }
 
-/// Refuses more items than 32-bit signed indices, which CUDA sources use, can count.
+/// Refuses more items than 32-bit signed indices, as used in CUDA sources, can count.
 pub(crate) fn check_indices(workload: &'static str, count: u64, items: &str) -> Result<(), WorkloadError> {
     if count <= i32::MAX as u64 {
         return Ok(());
@@ -43,7 +43,7 @@ pub(crate) fn check_indices(workload: &'static str, count: u64, items: &str) -> 
     Err(WorkloadError::Shape { workload, message: format!("{count} {items} exceed 2^31 - 1") })
 }
 
-/// Size, parameters and seed of one instance of a workload.
+/// Size, parameters and seed for an instance of a workload.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// Scale of the inputs.
@@ -52,14 +52,14 @@ pub struct Request {
     pub values: Values,
     /// Seed of generated inputs.
     pub seed: u64,
-    /// GPUs of the machine, at least 1: what `cudaGetDeviceCount` returns.
+    /// Number of GPUs in the machine, at least 1: the result of `cudaGetDeviceCount`.
     gpus: u8,
     adjusted: Vec<Adjusted>,
     notes: Vec<String>,
 }
 
 impl Request {
-    /// A request for `workload`; `given` are (key, value) pairs of the user.
+    /// A request for `workload`; `given` are the user's (key, value) pairs.
     pub fn new(
         workload: &dyn Workload,
         scale: Scale,
@@ -70,44 +70,44 @@ impl Request {
         Ok(Request { scale, values, seed, gpus: 1, adjusted: Vec::new(), notes: Vec::new() })
     }
 
-    /// The same on a machine of so many GPUs; a new request is for one.
+    /// Returns the request for a machine with `gpus` GPUs; a new request is for a single GPU.
     ///
     /// # Panics
-    /// On none.
+    /// If `gpus` is 0.
     #[must_use]
     pub fn with_gpus(self, gpus: u8) -> Request {
         assert!(gpus > 0, "a machine has a GPU");
         Request { gpus, ..self }
     }
 
-    /// GPUs of the machine, by which programs for several cut their work.
+    /// Number of GPUs in the machine, by which multi-GPU programs divide their work.
     pub fn gpus(&self) -> u8 {
         self.gpus
     }
 
-    /// Parameters that the layout took at other values than asked for.
+    /// Parameters that the layout set to different values than requested.
     pub fn adjusted(&self) -> &[Adjusted] {
         &self.adjusted
     }
 
-    /// What a reader of the result should know of the layout: what was adjusted, and why, and what inputs turned out to
-    /// be.
+    /// Notes about the layout for readers of the result: adjusted parameters with the reasons, and properties found in
+    /// inputs.
     pub fn notes(&self) -> Vec<String> {
         self.adjusted.iter().map(Adjusted::to_string).chain(self.notes.iter().cloned()).collect()
     }
 
-    /// Leaves a note.
+    /// Adds a note.
     pub(crate) fn note(&mut self, note: String) {
         self.notes.push(note);
     }
 
-    /// Takes a parameter, `wanted` at the scale, at the value `fitted`, which it returns; `rule` says which values
-    /// there are.
+    /// Adjusts a parameter from `wanted`, its requested value at the scale, to `fitted`, and returns `fitted`; `rule`
+    /// describes the admissible values.
     pub(crate) fn fit(&mut self, parameter: &'static str, wanted: u64, fitted: u64, rule: &str) -> u64 {
         self.fit_parts(parameter, wanted, fitted, 1, rule)
     }
 
-    /// [`Request::fit`] for a parameter whose unit has so many `parts`, in which both values are.
+    /// Like [`Request::fit`], for a parameter whose unit is divided into `parts`; both values are given in parts.
     pub(crate) fn fit_parts(
         &mut self,
         parameter: &'static str,
@@ -124,82 +124,82 @@ impl Request {
         fitted
     }
 
-    /// [`Request::fit`] to the next multiple.
+    /// Like [`Request::fit`], rounding up to the next multiple.
     pub(crate) fn fit_multiple(&mut self, parameter: &'static str, wanted: u64, of: u64) -> u64 {
         self.fit(parameter, wanted, wanted.next_multiple_of(of), &format!("whole multiples of {of}"))
     }
 
-    /// [`Request::fit`] to at least as many.
+    /// Like [`Request::fit`], raising the value to a minimum.
     pub(crate) fn fit_least(&mut self, parameter: &'static str, wanted: u64, least: u64) -> u64 {
         self.fit(parameter, wanted, wanted.max(least), &format!("at least {least}"))
     }
 
-    /// [`Request::fit`] to at most as many.
+    /// Like [`Request::fit`], lowering the value to a maximum.
     pub(crate) fn fit_most(&mut self, parameter: &'static str, wanted: u64, most: u64) -> u64 {
         self.fit(parameter, wanted, wanted.min(most), &format!("at most {most}"))
     }
 }
 
-/// A workload over the arrays of one address space.
+/// A workload laid out over the arrays of an address space.
 pub trait Instance {
-    /// Sets the inputs, as the host does before it launches anything. Sets the same elements whether arrays have contents or
-    /// not, and is quick where they have none: see [`Memory::fill`].
+    /// Sets the inputs, like a host before its first launch. Sets the same elements with or without array contents, and
+    /// is quick without contents: see [`Memory::fill`].
     fn fill(&self, memory: &Memory);
     /// The host program.
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError>;
-    /// Compares the result with a plain reference; `Err` says where they differ.
+    /// Compares the result with a plain reference; `Err` describes the first difference.
     fn verify(&self, memory: &Memory) -> Result<(), String>;
 }
 
-/// A workload could not be recorded.
+/// Reason for which a workload could not be recorded.
 #[derive(Debug, Error)]
 pub enum WorkloadError {
-    /// No such workload.
+    /// Unknown workload name.
     #[error("no workload is named `{name}`; there are {allowed}")]
     Unknown {
-        /// The name given.
+        /// The name as given.
         name: String,
-        /// The names there are.
+        /// All known names.
         allowed: String,
     },
-    /// A parameter that does not fit.
+    /// A parameter with an unknown key or an invalid value.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
-    /// Parameters that do not fit each other or the scale.
+    /// Parameters incompatible with each other or with the scale.
     #[error("{workload}: {message}")]
     Shape {
-        /// The workload.
+        /// Name of the workload.
         workload: &'static str,
-        /// What does not fit.
+        /// Description of the mismatch.
         message: String,
     },
-    /// The arrays do not fit the host.
+    /// The arrays exceed the host's memory.
     #[error("{workload} needs {} MiB of memory for its arrays, and the host has {} MiB", mebibytes(*.needs), .has >> 20)]
     Memory {
-        /// The workload.
+        /// Name of the workload.
         workload: &'static str,
-        /// Bytes of its arrays.
+        /// Bytes needed for its arrays.
         needs: u64,
-        /// Bytes that there are.
+        /// Bytes available.
         has: u64,
     },
     /// A user's graph could not be read.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// The program broke a rule of the language, or its streams could not be kept.
+    /// The program broke a rule of the language, or its streams could not be stored.
     #[error("{workload}: {error}")]
     Record {
-        /// The workload.
+        /// Name of the workload.
         workload: &'static str,
-        /// What happened.
+        /// The recording error.
         error: RecordError,
     },
     /// The result is wrong.
     #[error("{workload} computed a wrong result: {message}")]
     Wrong {
-        /// The workload.
+        /// Name of the workload.
         workload: &'static str,
-        /// Where it differs from the reference.
+        /// Description of the first difference from the reference.
         message: String,
     },
 }

@@ -1,4 +1,4 @@
-//! From the byte form back to streams.
+//! Decoder from the byte form back to streams.
 
 use super::{AWAITED, CHAIN_SHIFT, ESCAPE, FULL, JOINS, LINKED, MASK_ALL, MASK_BITS, MASK_RUN, MAX_DISTANCE, kind};
 use tombolo_types::stream::{
@@ -10,11 +10,10 @@ fn unzigzag(value: u64) -> u64 {
     (value >> 1) ^ (value & 1).wrapping_neg()
 }
 
-/// Decodes the stream at the head of `bytes` into `into`, which is cleared first; returns how many bytes
-/// it took.
+/// Decodes the stream at the head of `bytes` into `into`, which is cleared first. Returns the number of bytes consumed.
 ///
-/// Any bytes are safe: damage gives an error with its position, and memory stays within a small multiple
-/// of `bytes.len()`. On an error `into` holds what came before it.
+/// Any input is safe: damage gives an error with its position, and memory stays within a small multiple of
+/// `bytes.len()`. After an error, `into` holds the content decoded before the damage.
 pub fn decode(bytes: &[u8], into: &mut CtaStream) -> Result<usize, StreamError> {
     into.clear();
     let mut decoder =
@@ -25,8 +24,8 @@ pub fn decode(bytes: &[u8], into: &mut CtaStream) -> Result<usize, StreamError> 
     }
 }
 
-/// The bytes are none that [`encode`] writes; the decoder knows why. Without content, so that what is decoded comes back in
-/// registers.
+/// Marker for bytes that [`encode`] never writes; the decoder keeps the reason. The type is empty, so that decoded
+/// values return in registers.
 #[derive(Clone, Copy, Debug)]
 struct Damaged;
 
@@ -34,18 +33,18 @@ struct Decoder<'a> {
     bytes: &'a [u8],
     at: usize,
     stream: &'a mut CtaStream,
-    /// First lines of the warp before, one for each memory instruction with an access.
+    /// First lines of the previous warp, a line per memory instruction with an access.
     before: Vec<u64>,
-    /// Those of this warp.
+    /// First lines of this warp, in the same form.
     lines: Vec<u64>,
-    /// The next of `before` to serve as a guess.
+    /// Index of the next line in `before` that serves as a guess.
     next: usize,
-    /// The latest line of this warp.
+    /// The most recent line of this warp.
     last: u64,
     error: Option<StreamError>,
 }
 
-/// The inlining is for speed: decoding is a fifth faster when position and guesses stay in registers.
+/// Inlining is for speed: decoding is a fifth faster when position and guesses stay in registers.
 impl Decoder<'_> {
     #[cold]
     fn error(&mut self, what: std::fmt::Arguments<'_>) -> Damaged {
@@ -58,7 +57,7 @@ impl Decoder<'_> {
         let tokens = self.count("tokens")?;
         for _ in 0..tokens {
             let token = self.number()?;
-            // Readers keep a bit for every token up to the largest.
+            // Readers keep a bit per token up to the largest token, so the largest is limited.
             if token > u64::from(Token::MAX.0) {
                 return Err(self.error(format_args!("token {token} exceeds {}", Token::MAX.0)));
             }
@@ -99,7 +98,7 @@ impl Decoder<'_> {
         Err(self.error(format_args!("a number longer than 64 bits")))
     }
 
-    /// A count of things of at least one byte each: no more than bytes are left.
+    /// Reads a number of items with at least one byte each: the remaining bytes bound it.
     fn count(&mut self, what: &str) -> Result<usize, Damaged> {
         let count = self.number()?;
         let left = self.bytes.len() - self.at;
@@ -283,7 +282,8 @@ impl Decoder<'_> {
         Ok(Accesses { start, len })
     }
 
-    /// The first line of the next memory instruction of the warp before, or the last line.
+    /// Guess for the next line: the first line of the previous warp's corresponding memory instruction, or the most
+    /// recent line.
     #[inline(always)]
     fn guess(&mut self) -> u64 {
         let guess = self.before.get(self.next).copied().unwrap_or(self.last);

@@ -1,9 +1,9 @@
-//! The compact byte form of one CTA's stream: what a recording keeps and what a trace file stores.
+//! The compact byte form of a CTA's stream, as kept by a recording and stored in a trace file.
 //!
-//! One byte leads each instruction: its kind in the low four bits, a small argument in the high four.
-//! Numbers are little-endian base-128 varints. The first line of a memory instruction is written as the
-//! difference to the first line of the memory instruction in the same place of the warp before (of the
-//! instruction before, where there is none). Further lines are the difference to the line after the last. Warps
+//! One byte leads each instruction: its kind in the low four bits, a small argument in the high four. Numbers are
+//! little-endian base-128 varints. The first line of a memory instruction is written as a difference to the first line
+//! of the corresponding memory instruction in the previous warp. If the previous warp has none, the difference is to
+//! the preceding instruction's line. Each further line is the difference to the successor of the line before. Warps
 //! that do the same on neighbouring data thereby become equal bytes, which a general compressor then folds.
 //!
 //! ```text
@@ -14,8 +14,8 @@
 //! arithmetic := lead count links?                links := varint, chain × 4 + awaited × 2 + joins
 //! ```
 //!
-//! The argument of arithmetic is its class. Bit 8 of it says that `links` follow; without them nothing waits for the
-//! instructions.
+//! The argument of arithmetic is its class. Bit 8 of the argument says that `links` follow; without links, nothing
+//! waits for the instructions.
 
 mod decoder;
 
@@ -23,26 +23,26 @@ pub use decoder::decode;
 use tombolo_types::stream::{Access, Accesses, AtomicResult, CtaStream, Op, PackedOrder};
 use tombolo_types::{Mask, Order};
 
-/// Most results a warp can wait for. Source: the definition of [`Op::Use`].
+/// Largest distance, in results, at which a warp can wait. Source: the definition of [`Op::Use`].
 const MAX_DISTANCE: u8 = 64;
-/// A count that does not fit the argument follows as its own number.
+/// Argument for a count that does not fit: the count follows as a separate number.
 const ESCAPE: u8 = 7;
 /// Argument bit: every access covers its whole line, so no masks follow.
 const FULL: u8 = 8;
-/// Argument bit of arithmetic: its chain and links follow.
+/// Argument bit for arithmetic: chain and links follow.
 const LINKED: u8 = 8;
-/// Bits of what follows: the chain lies above them.
+/// Bits of the links number: the chain length occupies the bits above them.
 const JOINS: u32 = 1;
 const AWAITED: u32 = 2;
 const CHAIN_SHIFT: u32 = 2;
-/// Largest argument of instructions that use all four bits; 0 says that the number follows.
+/// Largest argument of instructions that use all four bits; 0 means that the number follows.
 const MAX_ARGUMENT: u16 = 15;
 
 const MASK_ALL: u8 = 32;
 const MASK_RUN: u8 = 33;
 const MASK_BITS: u8 = 34;
 
-/// Kinds of instruction, the low four bits of the leading byte.
+/// Instruction kinds, in the low four bits of the leading byte.
 mod kind {
     pub(super) const COMPUTE: u8 = 0;
     pub(super) const LOAD: u8 = 1;
@@ -59,10 +59,10 @@ mod kind {
     pub(super) const SIGNAL: u8 = 12;
 }
 
-/// Appends `stream` to `out`.
+/// Appends the byte form of `stream` to `out`.
 ///
-/// The stream's warps must cover its instructions in order. Decoding gives the canonical form of the same
-/// stream: each instruction's accesses follow those of the instruction before.
+/// The stream's warps must cover its instructions in order. Decoding gives the canonical form of the stream: each
+/// instruction's accesses follow the accesses of the preceding instruction.
 pub fn encode(stream: &CtaStream, out: &mut Vec<u8>) {
     put(out, stream.warps.len() as u64);
     put(out, stream.tokens.len() as u64);
@@ -83,9 +83,9 @@ pub fn encode(stream: &CtaStream, out: &mut Vec<u8>) {
     }
 }
 
-/// Foretells the first line of the next memory instruction of a warp.
+/// Predictor for the first line of a warp's next memory instruction.
 struct Guess<'a> {
-    /// First lines of the warp before, one for each memory instruction with an access.
+    /// First lines of the previous warp, a line per memory instruction with an access.
     before: &'a [u64],
     next: usize,
     last: u64,
@@ -176,7 +176,7 @@ fn put(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// A number of which 1 to 15 fit the argument.
+/// Writes a number; values 1 to 15 fit in the argument.
 fn put_small(kind: u8, value: u16, out: &mut Vec<u8>) {
     if (1..=MAX_ARGUMENT).contains(&value) {
         out.push(kind | (value as u8) << 4);
@@ -213,7 +213,7 @@ mod tests {
     use tombolo_types::Line;
     use tombolo_types::stream::{ComputeClass, Links, Token};
 
-    /// An instruction with the accesses it owns; indices are assigned when the stream is laid out.
+    /// An instruction with its accesses; indices are assigned when the stream is laid out.
     type Draft = (Op, Vec<Access>);
 
     fn access() -> impl Strategy<Value = Access> {

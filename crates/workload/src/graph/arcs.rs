@@ -1,4 +1,4 @@
-//! A graph as compressed sparse rows, and the edges of one whose arcs all lead back.
+//! A graph in compressed sparse row form, and the undirected edges of a graph in which every arc has a reverse arc.
 
 use super::weight;
 use crate::noise;
@@ -7,9 +7,9 @@ use std::ops::Range;
 /// A directed arc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arc {
-    /// The node that it leaves.
+    /// Source node.
     pub from: u32,
-    /// The node that it leads to.
+    /// Target node.
     pub to: u32,
     /// Weight.
     pub weight: u32,
@@ -24,24 +24,24 @@ impl Arc {
 /// An undirected edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
-    /// The end with the smaller number.
+    /// The end with the smaller node number.
     pub a: u32,
-    /// The other end.
+    /// The end with the larger node number.
     pub b: u32,
     /// Weight.
     pub weight: u32,
 }
 
-/// The edges of a graph whose arcs all lead back.
+/// The undirected edges of a graph in which every arc has a reverse arc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edges {
-    /// In order of their ends, then of their weights.
+    /// Edges sorted by their ends, then by weight.
     pub list: Vec<Edge>,
-    /// Index in the list of each arc's edge.
+    /// Index into the list for each arc's edge.
     pub of_arc: Vec<u32>,
 }
 
-/// A directed graph as compressed sparse rows: the arcs of each node lie one after the other.
+/// A directed graph in compressed sparse row form: each node's arcs are contiguous.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
     first: Vec<u32>,
@@ -49,16 +49,16 @@ pub struct Graph {
     weight: Vec<u32>,
 }
 
-/// An arc as one direction of an edge: the edge, whether the arc leads to the smaller number, the arc's index.
+/// An arc as a direction of an edge: the edge, true if the arc leads to the smaller node number, and the arc's index.
 type Direction = (Edge, bool, u32);
 
 impl Graph {
-    /// The graph of `nodes` nodes with these arcs; those of a node keep their order.
+    /// The graph with `nodes` nodes and the given arcs; each node's arcs keep their order.
     pub fn new(nodes: u32, arcs: &[Arc]) -> Graph {
         Graph::collect(nodes, || arcs.iter().copied())
     }
 
-    /// The same of arcs that `arcs` gives twice, alike.
+    /// Like [`Graph::new`], for arcs from an iterator. `arcs` is called twice and must return identical iterators.
     pub(super) fn collect<I: Iterator<Item = Arc>>(nodes: u32, arcs: impl Fn() -> I) -> Graph {
         let mut first = vec![0; nodes as usize + 1];
         for arc in arcs() {
@@ -78,8 +78,8 @@ impl Graph {
         Graph { first, target, weight }
     }
 
-    /// A generated graph: undirected and simple. An edge becomes an arc each way; loops are dropped, and of parallel
-    /// edges the lightest stays.
+    /// Builds a generated graph: undirected and simple. An edge becomes an arc in each direction; loops are dropped,
+    /// and parallel edges are merged into the lightest.
     pub(super) fn undirected(nodes: u32, mut edges: Vec<Edge>) -> Graph {
         for edge in &mut edges {
             (edge.a, edge.b) = (edge.a.min(edge.b), edge.a.max(edge.b));
@@ -92,7 +92,7 @@ impl Graph {
         Graph::new(nodes, &arcs)
     }
 
-    /// The same graph with random weights in place of its own, equal in both directions.
+    /// Returns the graph with random weights instead of the original weights, equal in both directions.
     pub fn weighted(mut self, seed: u64) -> Graph {
         for node in 0..self.nodes() {
             for at in self.row(node) {
@@ -103,39 +103,39 @@ impl Graph {
         self
     }
 
-    /// Nodes, numbered from 0.
+    /// Number of nodes, numbered from 0.
     pub fn nodes(&self) -> u32 {
         self.first.len() as u32 - 1
     }
 
-    /// Index of each node's first arc, and the number of arcs behind the last: `nodes + 1` entries.
+    /// Index of each node's first arc, followed by the total number of arcs: `nodes + 1` entries.
     pub fn first(&self) -> &[u32] {
         &self.first
     }
 
-    /// The node that each arc leads to.
+    /// Target node of each arc.
     pub fn target(&self) -> &[u32] {
         &self.target
     }
 
-    /// The weight of each arc.
+    /// Weight of each arc.
     pub fn weight(&self) -> &[u32] {
         &self.weight
     }
 
-    /// Indices of a node's arcs.
+    /// Index range of a node's arcs.
     pub fn row(&self, node: u32) -> Range<usize> {
         self.first[node as usize] as usize..self.first[node as usize + 1] as usize
     }
 
-    /// The arcs in order.
+    /// All arcs in order.
     fn arcs(&self) -> impl Iterator<Item = Arc> {
         (0..self.nodes()).flat_map(move |from| {
             self.row(from).map(move |at| Arc { from, to: self.target[at], weight: self.weight[at] })
         })
     }
 
-    /// The arcs in order of their edges; of an edge, those to the larger number first.
+    /// All arcs sorted by edge; within an edge, arcs to the larger node number come first.
     fn directions(&self) -> Vec<Direction> {
         let edge = |arc: Arc| Edge { a: arc.from.min(arc.to), b: arc.from.max(arc.to), weight: arc.weight };
         let mut directions: Vec<_> =
@@ -144,8 +144,8 @@ impl Graph {
         directions
     }
 
-    /// The same graph with an arc back for each arc that has none of its weight. Behind those of a node come the arcs
-    /// that are added to it.
+    /// Returns the graph with a reverse arc added for each arc that lacks a reverse arc with equal weight. Added arcs
+    /// follow a node's original arcs.
     pub fn symmetric(&self) -> Graph {
         let directions = self.directions();
         let mut alone = vec![false; self.target.len()];
@@ -159,20 +159,20 @@ impl Graph {
         Graph::new(self.nodes(), &arcs)
     }
 
-    /// The same graph with an arc back for every arc, whether it has one or not. The arcs of a node are in the order of
-    /// those that they come from.
+    /// Returns the graph with a reverse arc added for every arc, even if a reverse arc already exists. A node's arcs
+    /// are ordered like the arcs from which they derive.
     pub fn both_ways(&self) -> Graph {
         let arcs: Vec<Arc> = self.arcs().flat_map(|arc| [arc, arc.reversed()]).collect();
         Graph::new(self.nodes(), &arcs)
     }
 
-    /// The graph whose arcs lead the other way; those of a node are in the order of the nodes that they lead to.
+    /// The graph with all arcs reversed; a node's arcs are ordered by target node.
     pub fn reversed(&self) -> Graph {
         Graph::collect(self.nodes(), || self.arcs().map(Arc::reversed))
     }
 
-    /// Its edges: an arc and one of the same weight that leads back are one edge, and so is a loop. `None` where an arc
-    /// has none that leads back.
+    /// The graph's undirected edges: an arc and a reverse arc with equal weight form an edge, and a loop alone is an
+    /// edge. `None` if an arc lacks its reverse arc.
     pub fn edges(&self) -> Option<Edges> {
         let mut edges = Edges { list: Vec::new(), of_arc: vec![0; self.target.len()] };
         for same in self.directions().chunk_by(|a, b| a.0 == b.0) {
@@ -192,7 +192,7 @@ impl Graph {
     }
 }
 
-/// The arcs of an edge in either direction; `None` for loops.
+/// Splits an edge's arcs by direction; `None` for loops.
 fn both(same: &[Direction]) -> Option<(&[Direction], &[Direction])> {
     let (edge, ..) = same[0];
     (edge.a != edge.b).then(|| same.split_at(same.partition_point(|(_, back, _)| !back)))
@@ -247,7 +247,8 @@ mod tests {
 
     #[test]
     fn a_symmetric_graph_gains_the_arcs_back_that_it_lacks_and_no_others() {
-        // One of two parallels has its way back; a loop is its own; other weights are other edges.
+        // Of two parallel arcs, only the first has a reverse arc; a loop is its own reverse; arcs with different
+        // weights are different edges.
         let lacks = graph(3, &[(1, 0, 5), (0, 1, 5), (1, 0, 5), (2, 2, 1), (1, 2, 3), (2, 1, 4)]);
         let symmetric = lacks.symmetric();
         let expected =

@@ -1,4 +1,4 @@
-//! DIMACS shortest-path graphs (`.gr`), as of the 9th DIMACS challenge.
+//! DIMACS shortest-path graphs (`.gr`), as in the 9th DIMACS challenge.
 //!
 //! ```text
 //! c a comment
@@ -6,13 +6,13 @@
 //! a FROM TO WEIGHT        nodes counted from 1
 //! ```
 //!
-//! An arc leads one way. Weights are whole numbers.
+//! Arcs are directed. Weights are whole numbers.
 
 use super::lines::Lines;
 use super::{Arc, Graph, GraphError};
 use std::io::BufRead;
 
-/// Reads a `.gr` file; `name` is for errors, `weighted` says whether its weights are used.
+/// Reads a `.gr` file. `name` is the file name for errors; `weighted` is true if the file's weights are used.
 pub fn read_dimacs(name: &str, reader: impl BufRead, weighted: bool) -> Result<Graph, GraphError> {
     let mut lines = Lines::new(name, reader, 'c');
     let mut header: Option<(u64, u64)> = None;

@@ -1,34 +1,36 @@
-//! A synthetic road network in many pieces, as Alaska's is: one mainland, hundreds of islands.
+//! A synthetic road network in many pieces, modelled on Alaska: a mainland and hundreds of islands.
 //!
-//! Source of all shares: the road network of AK in the TIGER/Line graphs of the 9th DIMACS challenge, counted. Its 69,082
-//! nodes fall into 731 pieces, and node 0 lies in one of 68 nodes: a search from there ends soon.
+//! Source of all shares: counts from the AK road network in the TIGER/Line graphs of the 9th DIMACS challenge. The
+//! network has 69,082 nodes in 731 pieces, and node 0 lies in a piece with 68 nodes: a search from node 0 ends soon.
 
 use super::road::{columns, grid_edges};
 use super::{Edge, Graph};
 use crate::noise;
 
-/// Nodes of AK.
+/// Number of nodes in AK.
 const NODES: u64 = 69_082;
-/// Its edges, two arcs each.
+/// Number of edges in AK, with two arcs each.
 const EDGES: u64 = 78_100;
-/// Nodes of its largest piece.
+/// Number of nodes in AK's largest piece.
 const MAINLAND: u64 = 48_560;
-/// Its k-th largest piece has about 1/k of so many nodes: 3,500 to 4,700 for those from the second to the hundredth.
+/// Size constant for islands: AK's k-th largest piece has about 1/k times this many nodes. Values are between 3,500 and
+/// 4,700 from the second to the hundredth piece.
 const ISLANDS: u64 = 3_900;
-/// Nodes of the piece that node 0 is in.
+/// Number of nodes in node 0's piece.
 const FIRST: u64 = 68;
 
 /// A piece of the network.
 struct Piece {
-    /// Number of each of its nodes, which form a square grid row by row.
+    /// Global number of each node; the piece's nodes form a square grid row by row.
     numbers: Vec<u32>,
-    /// Edges wanted.
+    /// Requested number of edges.
     edges: usize,
 }
 
-/// A road network like Alaska's of `nodes` nodes (at least 1). Node 0 is in the middle of an island of 68 nodes at every
-/// size, so that a search from it takes as long. All other pieces follow the size. An island's nodes are numbered one after
-/// the other, and islands lie between runs of the mainland, as counties follow each other in AK.
+/// A road network like Alaska's with `nodes` nodes (at least 1). At every size, node 0 is in the middle of an island
+/// with 68 nodes, so that a search from node 0 takes equally long. All other pieces scale with the size. An island's
+/// nodes are numbered consecutively, and islands lie between runs of mainland nodes, just as counties follow each other
+/// in AK.
 pub fn islands_graph(nodes: u32, seed: u64) -> Graph {
     let mut edges = Vec::new();
     for (index, piece) in (0..).zip(pieces(nodes, seed)) {
@@ -39,7 +41,7 @@ pub fn islands_graph(nodes: u32, seed: u64) -> Graph {
     Graph::undirected(nodes, edges)
 }
 
-/// The islands' nodes beyond node 0's, the largest first, where there are `left` nodes for them.
+/// Sizes of all islands except node 0's, largest first, if `left` nodes are available.
 fn islands(nodes: u64, mut left: u64) -> Vec<u32> {
     let mut sizes = Vec::new();
     while left > 0 {
@@ -81,7 +83,7 @@ fn pieces(nodes: u32, seed: u64) -> Vec<Piece> {
 mod tests {
     use super::*;
 
-    /// Nodes that are reached from `node`, and the steps to the farthest of them.
+    /// Number of nodes reachable from `node`, and number of steps to the farthest.
     fn reached(graph: &Graph, node: u32) -> (usize, usize) {
         let (mut seen, mut front, mut steps, mut count) = (vec![false; graph.nodes() as usize], vec![node], 0, 1);
         seen[node as usize] = true;

@@ -1,22 +1,22 @@
-//! Lines of a text file, with their numbers, bounded in length.
+//! Lines of a text file, with line numbers and bounded length.
 
 use super::{Arc, FREE_NODES, Graph, GraphError, LIMIT, NODES_PER_EDGE};
 use std::io::{BufRead, Read};
 use std::str::FromStr;
 
-/// Longest line that is no comment. Source: assumed; MatrixMarket allows 1024 characters.
+/// Length limit of a line that is not a comment. Source: assumed; MatrixMarket allows 1024 characters.
 const LONGEST: u64 = 4096;
-/// What UTF-8 files of some editors begin with.
+/// Byte order mark that some editors write at the start of UTF-8 files.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Reads a file line by line; the latest line stays inside.
+/// Line-by-line reader that keeps the latest line.
 pub(super) struct Lines<R> {
     file: String,
     reader: R,
-    /// What a comment begins with.
+    /// First character of a comment line.
     comment: char,
     bytes: Vec<u8>,
-    /// The line: UTF-8, or else Latin-1.
+    /// The latest line, decoded as UTF-8, or else as Latin-1.
     text: String,
     number: u64,
 }
@@ -26,7 +26,7 @@ impl<R: BufRead> Lines<R> {
         Lines { file: file.to_owned(), reader, comment, bytes: Vec::new(), text: String::new(), number: 0 }
     }
 
-    /// An error at the latest line.
+    /// An error located at the latest line.
     pub(super) fn error(&self, message: impl Into<String>) -> GraphError {
         GraphError { file: self.file.clone(), line: self.number, message: message.into() }
     }
@@ -36,12 +36,12 @@ impl<R: BufRead> Lines<R> {
         &self.file
     }
 
-    /// Number of the latest line, from 1.
+    /// Line number of the latest line, from 1.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Moves to the next line; false at the end of the file.
+    /// Moves to the next line; returns false at the end of the file.
     pub(super) fn advance(&mut self) -> Result<bool, GraphError> {
         self.bytes.clear();
         self.number += 1;
@@ -60,7 +60,7 @@ impl<R: BufRead> Lines<R> {
         Ok(length > 0)
     }
 
-    /// Drops the mark of UTF-8; says so of a file of another kind.
+    /// Drops a UTF-8 byte order mark, and reports a file in another encoding.
     fn strip_mark(&mut self) -> Result<(), GraphError> {
         if self.bytes.starts_with(BYTE_ORDER_MARK) {
             self.bytes.drain(..BYTE_ORDER_MARK.len());
@@ -76,7 +76,7 @@ impl<R: BufRead> Lines<R> {
         Ok(())
     }
 
-    /// Skips what is left of a line that is longer than a line may be, if it is a comment.
+    /// Skips the rest of an overlong line if the line is a comment.
     fn skip_rest(&mut self) -> Result<(), GraphError> {
         if !self.text.starts_with(self.comment) {
             return Err(self.error(format!("a line longer than {LONGEST} bytes")));
@@ -89,12 +89,12 @@ impl<R: BufRead> Lines<R> {
         &self.text
     }
 
-    /// Whether the latest line says nothing.
+    /// True if the latest line is empty or a comment.
     pub(super) fn is_comment(&self) -> bool {
         self.text.is_empty() || self.text.starts_with(self.comment)
     }
 
-    /// The latest line as exactly `N` fields, or an error that shows `expected`.
+    /// Splits the latest line into exactly `N` fields; otherwise returns an error that shows `expected`.
     pub(super) fn fields<const N: usize>(&self, expected: &str) -> Result<[&str; N], GraphError> {
         let mut words = self.text.split_ascii_whitespace();
         let mut fields = [""; N];
@@ -104,23 +104,23 @@ impl<R: BufRead> Lines<R> {
         if words.next().is_some() { Err(self.unexpected(expected)) } else { Ok(fields) }
     }
 
-    /// One field as a number.
+    /// Parses a field as an integer.
     pub(super) fn integer<T: FromStr>(&self, field: &str, expected: &str) -> Result<T, GraphError> {
         field.parse().map_err(|_| self.unexpected(expected))
     }
 
-    /// One field as a real number.
+    /// Parses a field as a real number.
     pub(super) fn real(&self, field: &str, expected: &str) -> Result<f64, GraphError> {
         real(field).ok_or_else(|| self.unexpected(expected))
     }
 
-    /// An error that shows the latest line and what was expected.
+    /// An error that shows the latest line and the expected content.
     pub(super) fn unexpected(&self, expected: &str) -> GraphError {
         let shown: String = self.text.chars().take(60).collect();
         self.error(format!("`{shown}`: expected {expected}"))
     }
 
-    /// A node number from 1 to `nodes`, counted from 0.
+    /// Parses a node number from 1 to `nodes` and returns it counted from 0.
     pub(super) fn node(&self, field: &str, nodes: u64, expected: &str) -> Result<u32, GraphError> {
         let node: u64 = self.integer(field, expected)?;
         if !(1..=nodes).contains(&node) {
@@ -129,7 +129,7 @@ impl<R: BufRead> Lines<R> {
         Ok((node - 1) as u32)
     }
 
-    /// A number of nodes or arcs that kernels can index.
+    /// Parses a number of nodes or arcs small enough for kernel indices.
     pub(super) fn size(&self, field: &str, expected: &str) -> Result<u64, GraphError> {
         let size: u64 = self.integer(field, expected)?;
         if size > LIMIT / 2 {
@@ -138,7 +138,7 @@ impl<R: BufRead> Lines<R> {
         Ok(size)
     }
 
-    /// The sizes that a header claims, where a graph may have them.
+    /// Checks the sizes claimed by a header.
     pub(super) fn sizes(&self, nodes: u64, arcs: u64) -> Result<(u64, u64), GraphError> {
         let most = FREE_NODES + NODES_PER_EDGE * arcs;
         if nodes == 0 || nodes > most {
@@ -147,7 +147,7 @@ impl<R: BufRead> Lines<R> {
         Ok((nodes, arcs))
     }
 
-    /// The graph of a whole file, whose header claimed `nodes` and `arcs`.
+    /// Builds the graph from a whole file, after checking the number of arcs against its header.
     pub(super) fn graph(&self, nodes: u64, arcs: u64, found: &[Arc]) -> Result<Graph, GraphError> {
         if found.len() as u64 != arcs {
             return Err(self.error(format!("the file has {} entries, its header says {arcs}", found.len())));
@@ -156,10 +156,10 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// A real number as C or Fortran writes it: `1.5`, `1e3`, `1.0D+00`, `1.0-100`.
+/// Parses a real number as written by C or Fortran: `1.5`, `1e3`, `1.0D+00`, `1.0-100`.
 fn real(field: &str) -> Option<f64> {
     let field = field.replace(['d', 'D'], "e");
-    // Fortran leaves the letter out before an exponent of three digits.
+    // Fortran omits the letter before an exponent with three digits.
     let sign =
         field.rfind(['+', '-']).filter(|at| field[..*at].ends_with(|last: char| last.is_ascii_digit() || last == '.'));
     match sign {

@@ -7,10 +7,10 @@
 //! ROW COLUMN [VALUE [IMAGINARY]]      counted from 1
 //! ```
 //!
-//! VALUES are `real`, `integer`, `complex` or `pattern` (none). SYMMETRY is `general`, or one of `symmetric`,
-//! `skew-symmetric` and `hermitian`, whose entries stand for their mirror images too.
+//! VALUES are `real`, `integer`, `complex` or `pattern` (no values). SYMMETRY is `general`, or `symmetric`,
+//! `skew-symmetric` or `hermitian`, for which each entry also represents its mirror image.
 //!
-//! Weights are the magnitudes of the values, rounded to whole numbers; 1 where there are none.
+//! Weights are the magnitudes of the values, rounded to whole numbers; without values, all weights are 1.
 
 use super::lines::Lines;
 use super::weights::Weights;
@@ -21,7 +21,7 @@ const BANNER: &str = "`%%MatrixMarket matrix coordinate real|integer|complex|pat
                       general|symmetric|skew-symmetric|hermitian`";
 const SIZES: &str = "`ROWS COLUMNS ENTRIES`";
 
-/// What follows the coordinates of an entry.
+/// Kind of values after the coordinates of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Values {
     Pattern,
@@ -29,7 +29,8 @@ enum Values {
     Complex,
 }
 
-/// Reads a `.mtx` file; `name` is for errors and notes, `weighted` says whether its weights are used.
+/// Reads a `.mtx` file. `name` is the file name for errors and notes; `weighted` is true if the file's weights are
+/// used.
 pub fn read_matrix_market(name: &str, reader: impl BufRead, weighted: bool) -> Result<Read, GraphError> {
     let mut lines = Lines::new(name, reader, '%');
     lines.advance()?;
@@ -55,7 +56,7 @@ pub fn read_matrix_market(name: &str, reader: impl BufRead, weighted: bool) -> R
     Ok(Read { graph: if mirrored { graph.symmetric() } else { graph }, notes })
 }
 
-/// The kind of values, and whether entries stand for their mirror images too.
+/// Parses the banner: kind of values, and true if entries also represent their mirror images.
 fn banner(lines: &Lines<impl BufRead>) -> Result<(Values, bool), GraphError> {
     let words = lines.fields::<5>(BANNER)?.map(str::to_ascii_lowercase);
     let [mark, object, format, values, symmetry] = words.each_ref().map(String::as_str);
@@ -118,7 +119,7 @@ mod tests {
         read_matrix_market("roads.mtx", text.as_bytes(), true).map(|read| read.graph).map_err(|error| error.to_string())
     }
 
-    /// The graph of a matrix of this kind with these entries, of two nodes.
+    /// The graph of a 2 by 2 matrix with the given kind and entries.
     fn of_kind(kind: &str, entries: &[&str]) -> Result<Graph, String> {
         read(&format!("%%MatrixMarket matrix coordinate {kind}\n2 2 {}\n{}\n", entries.len(), entries.join("\n")))
     }

@@ -1,9 +1,9 @@
-//! The graph of a triangle mesh: a node a triangle, an edge to each neighbour across a side.
+//! The dual graph of a triangle mesh: a node per triangle, an edge to each neighbour across a side.
 
 use super::{Edge, Graph};
 
-/// The graph of a strip-wise mesh of `nodes` triangles (at least 1), row by row: a triangle has one neighbour on
-/// each side of it in its row and one in the row above or below, three but at the border.
+/// The graph of a strip-wise mesh with `nodes` triangles (at least 1), row by row. A triangle has a neighbour on each
+/// side in its row and a neighbour in the row above or below: three neighbours except at the border.
 pub fn mesh_graph(nodes: u32) -> Graph {
     let columns = nodes.isqrt().max(1);
     let edge = |a, b| Edge { a, b, weight: 1 };

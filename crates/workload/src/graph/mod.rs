@@ -1,8 +1,9 @@
-//! Graphs: generated like a road network, a mesh or at random (evenly or as R-MAT), or read from a user's file.
+//! Graphs: generated like a road network, a mesh or at random (uniform or R-MAT), or read from a user's file.
 //!
-//! A generated graph is undirected and simple, but for R-MAT graphs, which are as they are drawn. A file's graph has the arcs that the file has, one way each, in its order:
-//! parallel arcs and loops stay, as where Galois (`graph-convert`) and Pannotia (`parseCOO`, `parseMM`) fill their rows.
-//! Where the file or the user says symmetric, an arc leads back for each that has none.
+//! A generated graph is undirected and simple, except for R-MAT graphs, which keep all arcs as drawn. A file's graph
+//! has the file's directed arcs in file order: parallel arcs and loops stay, as in Galois (`graph-convert`) and
+//! Pannotia (`parseCOO`, `parseMM`). If the file or the user requests symmetry, each arc without a reverse arc receives
+//! a reverse arc.
 
 mod arcs;
 mod dimacs;
@@ -32,65 +33,65 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use thiserror::Error;
 
-/// Most nodes of a graph for each edge read, beyond [`FREE_NODES`]: a file of a few bytes must not claim
-/// gigabytes. Source: assumed, far above any connected graph.
+/// Maximum number of nodes per edge in a file, beyond [`FREE_NODES`]: a file with a few bytes must not claim gigabytes.
+/// Source: assumed, far above any connected graph.
 const NODES_PER_EDGE: u64 = 16;
-/// Nodes that any file may claim.
+/// Number of nodes that any file may claim.
 const FREE_NODES: u64 = 1 << 16;
-/// Most nodes and arcs of a graph: kernels index them with 32-bit signed integers.
+/// Maximum number of nodes and arcs in a graph: kernels index both with 32-bit signed integers.
 const LIMIT: u64 = i32::MAX as u64;
 
-/// What a file packed by gzip begins with. Source: RFC 1952.
+/// First bytes of a file packed by gzip. Source: RFC 1952.
 const GZIP: &[u8] = b"\x1f\x8b";
 
 /// Largest weight of a generated edge. Source: assumed; travel distances in the DIMACS road graphs are mostly in the
 /// thousands.
 const HEAVIEST: u64 = 8191;
 
-/// A weight, by 64 random bits.
+/// Derives an edge weight from 64 random bits.
 fn weight(random: u64) -> u32 {
     1 + noise::below(random, 0, HEAVIEST) as u32
 }
 
-/// A graph file could not be read.
+/// Reason for which a graph file could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{file}{}: {message}", if *line == 0 { String::new() } else { format!(":{line}") })]
 pub struct GraphError {
-    /// The file.
+    /// Name of the file.
     pub file: String,
-    /// The line, from 1; 0 for the file as a whole.
+    /// Line number, from 1; 0 for the file as a whole.
     pub line: u64,
-    /// What is wrong there, and what was expected.
+    /// Description of the defect, and the expected content.
     pub message: String,
 }
 
-/// A graph as a file has it.
+/// A graph read from a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Read {
     /// The graph.
     pub graph: Graph,
-    /// What a reader of results should know of it.
+    /// Notes about the graph for readers of results.
     pub notes: Vec<String>,
 }
 
-/// How a file is read.
+/// Options for reading a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reading {
-    /// Whether every arc counts in both directions, whatever the file says.
+    /// True if every arc counts in both directions, regardless of the file's symmetry.
     pub symmetric: bool,
-    /// Whether weights are used; where not, all are 1, and values that are no whole numbers are none to refuse.
+    /// True if weights are used. Otherwise all weights are 1, and values that are not whole numbers are accepted.
     pub weighted: bool,
 }
 
-/// A format of files.
+/// File format.
 #[derive(Clone, Copy)]
 enum Format {
     Dimacs,
     MatrixMarket,
 }
 
-/// Reads a graph, in the format that the file's ending names: `.gr` (DIMACS) or `.mtx` (MatrixMarket), either of them
-/// packed by gzip or not.
+/// Reads a graph in the format indicated by the file's suffix: `.gr` (DIMACS) or `.mtx` (MatrixMarket), both with or
+/// without gzip compression.
 pub fn read_graph(path: &Path, reading: Reading) -> Result<Read, GraphError> {
     let name = path.display().to_string();
     let whole = |message| GraphError { file: name.clone(), line: 0, message };
@@ -98,7 +99,7 @@ pub fn read_graph(path: &Path, reading: Reading) -> Result<Read, GraphError> {
         whole("expected a file that ends in .gr (DIMACS) or .mtx (MatrixMarket), or in .gz behind either".to_owned())
     })?;
     let unopened = |error| whole(format!("cannot be opened: {error}"));
-    // To open a pipe is to wait for its writer.
+    // Opening a pipe would wait for its writer, so the file type is checked first.
     if !std::fs::metadata(path).map_err(unopened)?.is_file() {
         return Err(whole("not a file".to_owned()));
     }
@@ -148,7 +149,7 @@ mod tests {
         packer.finish().unwrap()
     }
 
-    /// What a file of this name and content gives.
+    /// Reads a temporary file with the given name and content.
     fn read(name: &str, content: &[u8], reading: Reading) -> Result<Read, GraphError> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);

@@ -1,30 +1,30 @@
-//! Random graphs: a random tree, so that every node is reached, and edges between random nodes.
+//! Random graphs: a random spanning tree, so that every node is reachable, plus edges between random nodes.
 
 use super::{Edge, Graph};
 
-/// Terms that the generator looks back. Source: glibc, `random_r.c`, TYPE_3.
+/// Distance of the farther earlier term that the generator adds. Source: glibc, `random_r.c`, TYPE_3.
 const LONG: usize = 31;
-/// The nearer term that it adds.
+/// Distance of the nearer earlier term that the generator adds.
 const SHORT: usize = 3;
-/// Numbers thrown away after seeding: ten for each term.
+/// Number of values discarded after seeding: ten per term.
 const WARM_UP: usize = 10 * LONG;
 
-/// The sequence of C's `rand()` in glibc, which published graphs are drawn from: each number the sum of those 3
-/// and 31 before it, without the lowest bit.
+/// The generator behind `rand()` in glibc, from which published graphs are drawn: each number is the sum of the numbers
+/// 3 and 31 positions before, without the lowest bit.
 struct Rand {
-    /// The last `LONG` sums, as a ring.
+    /// Ring buffer with the last `LONG` sums.
     sums: [u32; LONG],
     next: usize,
 }
 
 impl Rand {
-    /// As after `srand(seed)`.
+    /// A generator in the state after `srand(seed)`.
     fn new(seed: u32) -> Rand {
         let mut state = i64::from(seed.max(1));
         let mut sums = [0; LONG];
         for sum in &mut sums {
             *sum = state as u32;
-            // The minimal standard generator of Park and Miller.
+            // Park and Miller's minimal standard generator fills the initial state.
             state = state * 16_807 % 2_147_483_647;
         }
         let mut rand = Rand { sums, next: SHORT };
@@ -44,8 +44,8 @@ impl Rand {
     }
 }
 
-/// A connected graph of `nodes` nodes with `degree` arcs a node on average, before parallel edges are merged.
-/// Source: MGPUSim, gpu_perf_scripts, bfs, whose seed is 42.
+/// A connected graph with `nodes` nodes and on average `degree` arcs per node, before parallel edges are merged.
+/// Source: MGPUSim, gpu_perf_scripts, bfs, with seed 42.
 pub fn random_graph(nodes: u32, degree: u32, seed: u32) -> Graph {
     let mut rand = Rand::new(seed);
     let edge = |a, b| Edge { a, b, weight: 1 };
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!([rand.number(), rand.number()], [1_804_289_383, 846_930_886]);
     }
 
-    /// Nodes at each distance from node 0.
+    /// Number of nodes at each distance from node 0.
     fn levels(graph: &Graph) -> Vec<usize> {
         let mut reached = vec![false; graph.nodes() as usize];
         let mut front = vec![0];

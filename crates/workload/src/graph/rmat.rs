@@ -1,45 +1,46 @@
-//! R-MAT graphs: an adjacency matrix is cut into quadrants again and again, and each arc falls into one of them by chance.
+//! R-MAT graphs: an adjacency matrix is divided recursively into quadrants, and each arc falls into a quadrant at
+//! random.
 //!
-//! Arcs lead one way. Parallel arcs and loops stay, as Graph500 hands its list of edges on. Labels are permuted, for a node's
-//! degree would else follow from its label.
+//! Arcs are directed. Parallel arcs and loops stay, as in Graph500's edge list. Labels are permuted, because a node's
+//! degree would otherwise follow from its label.
 
 use super::{Arc, Graph};
 use crate::noise;
 
-/// Chances of the quadrants, in percent: upper left, upper right, lower left; the lower right one has the rest.
-/// Source: Graph500's specification, A, B, C; the method is that of Chakrabarti, Zhan and Faloutsos, SDM 2004.
+/// Quadrant probabilities in percent: upper left, upper right, lower left; the lower right quadrant has the rest.
+/// Source: Graph500's specification, A, B, C; the method is by Chakrabarti, Zhan and Faloutsos, SDM 2004.
 const QUADRANTS: [u64; 3] = [57, 19, 19];
-/// Seeds of two rounds that permute labels, beside the graph's own. Source: assumed, any two numbers; Graph500's generator has
-/// two rounds.
+/// Seeds for two rounds of label permutation, in addition to the graph's own seed. Source: assumed, any two numbers;
+/// Graph500's generator has two rounds.
 const ROUNDS: [u64; 2] = [0x6c61_6265_6c31, 0x6c61_6265_6c32];
 
-/// What an R-MAT graph is drawn by.
+/// Parameters of an R-MAT graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rmat {
     /// Logarithm to base 2 of the number of nodes, 1 to 30: Graph500's scale.
     pub log_nodes: u32,
-    /// Arcs for each node: Graph500's edge factor.
+    /// Arcs per node: Graph500's edge factor.
     pub degree: u32,
     /// Largest weight of an arc; weights are whole numbers from 1.
     pub heaviest: u32,
-    /// Whether no arc leads below the diagonal before labels are permuted: Graph500's clip and flip.
+    /// True if arcs below the diagonal are mirrored above it before labels are permuted: Graph500's clip and flip.
     pub flips: bool,
-    /// Seed.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
 impl Rmat {
-    /// Nodes.
+    /// Number of nodes.
     pub fn nodes(self) -> u32 {
         1 << self.log_nodes
     }
 
-    /// Arcs.
+    /// Number of arcs.
     pub fn arcs(self) -> u64 {
         u64::from(self.nodes()) * u64::from(self.degree)
     }
 
-    /// The ends of an arc before labels are permuted.
+    /// Source and target of arc number `arc`, before labels are permuted.
     fn ends(self, arc: u64) -> (u32, u32) {
         let first = arc * u64::from(self.log_nodes);
         let (mut from, mut to) = (0, 0);
@@ -59,7 +60,7 @@ impl Rmat {
         (from, to)
     }
 
-    /// A node's label: products with odd numbers, whose low bits, reversed, permute the labels.
+    /// A node's label: products with odd numbers, whose reversed low bits permute the labels.
     fn label(self, node: u32) -> u32 {
         ROUNDS.iter().fold(node, |label, round| {
             let key = noise::noise(self.seed, *round);
@@ -78,7 +79,7 @@ impl Rmat {
     }
 }
 
-/// The graph; arcs of a node are in the order in which they are drawn.
+/// Builds the graph; a node's arcs keep the order in which they are drawn.
 pub fn rmat_graph(rmat: Rmat) -> Graph {
     Graph::collect(rmat.nodes(), || rmat.list())
 }
@@ -106,7 +107,7 @@ mod tests {
 
     #[test]
     fn degrees_are_as_skewed_as_the_quadrants() {
-        // All levels fall into the upper half for the arcs of one node: 0.76 to the 12th of all.
+        // The arcs of a single node fall into the upper half at every level: 0.76 to the 12th of all arcs.
         let expected = 65536.0 * 0.76_f64.powi(12);
         for graph in [rmat_graph(SMALL), rmat_graph(SMALL).reversed()] {
             assert!((most(&graph) as f64 / expected - 1.0).abs() < 0.1, "{} of {expected}", most(&graph));

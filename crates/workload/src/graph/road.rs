@@ -1,20 +1,21 @@
-//! A synthetic road network: connected, nearly planar, of low degree and long diameter.
+//! A synthetic road network: connected, nearly planar, with low degree and long diameter.
 
 use super::{Edge, Graph, weight};
 use crate::noise;
 
-/// Edges for each node, as a fraction. Source: the 9th DIMACS challenge, USA-road-d.FLA: 1,070,376 nodes,
-/// 2,712,798 arcs, two an edge.
+/// Edges per node, as a fraction. Source: the 9th DIMACS challenge, USA-road-d.FLA: 1,070,376 nodes, 2,712,798 arcs,
+/// two arcs per edge.
 const EDGES: (u64, u64) = (1_356_399, 1_070_376);
 
-/// A road-like graph of `nodes` nodes (at least 1): a square grid numbered row by row, of whose edges a
-/// random spanning tree and as many others are kept as give USA-road-d.FLA's degree of 2.53.
+/// A road-like graph with `nodes` nodes (at least 1): a square grid numbered row by row. The graph keeps a random
+/// spanning tree plus enough further edges for USA-road-d.FLA's degree of 2.53.
 pub fn road_graph(nodes: u32, seed: u64) -> Graph {
     let wanted = (u64::from(nodes) * EDGES.0 / EDGES.1) as usize;
     Graph::undirected(nodes, grid_edges(nodes, wanted, seed))
 }
 
-/// Edges of a square grid of `nodes` nodes, numbered row by row: a random spanning tree, then others up to `wanted`.
+/// Edges of a square grid with `nodes` nodes, numbered row by row: a random spanning tree, then further edges up to
+/// `wanted`.
 pub(super) fn grid_edges(nodes: u32, wanted: usize, seed: u64) -> Vec<Edge> {
     let columns = columns(nodes);
     let right = (0..nodes).filter(|node| (node + 1) % columns != 0).map(|node| (node, node + 1));
@@ -32,7 +33,7 @@ pub(super) fn grid_edges(nodes: u32, wanted: usize, seed: u64) -> Vec<Edge> {
     tree.into_iter().chain(rest.into_iter().take(extra)).map(weigh).collect()
 }
 
-/// Columns of the grid of `nodes` nodes.
+/// Number of columns in a grid with `nodes` nodes.
 pub(super) fn columns(nodes: u32) -> u32 {
     nodes.isqrt().max(1)
 }
@@ -43,7 +44,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Every node alone.
+    /// Puts every node into a set of its own.
     pub(crate) fn new(nodes: u32) -> Groups {
         Groups { parent: (0..nodes).collect() }
     }
@@ -57,7 +58,7 @@ impl Groups {
         node
     }
 
-    /// Joins the sets of two nodes; false where they are one already.
+    /// Joins the sets of two nodes; returns false if both are already in the same set.
     pub(crate) fn join(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.find(a), self.find(b));
         self.parent[a.max(b) as usize] = a.min(b);

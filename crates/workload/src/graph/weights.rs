@@ -1,14 +1,14 @@
-//! Weights of a file's arcs: whole numbers, and what becomes of values that are none.
+//! Weights for a file's arcs: whole numbers, converted from the file's values.
 
 use super::GraphError;
 use super::lines::Lines;
 use std::io::BufRead;
 
-/// Values of one kind that were changed.
+/// Count and first example for a kind of changed values.
 #[derive(Default)]
 struct Changed {
     count: u64,
-    /// Line, value as written and weight of the first.
+    /// Line, value as written, and resulting weight for the first change.
     first: Option<(u64, String, u32)>,
 }
 
@@ -18,18 +18,18 @@ impl Changed {
         self.first.get_or_insert_with(|| (line, written.to_owned(), weight));
     }
 
-    /// Says what was `done` to them, and to which.
+    /// Describes the change (`done`), with the number of values and the first example.
     fn note(&self, done: &str) -> Option<String> {
         let (line, written, weight) = self.first.as_ref()?;
         Some(format!("weights {done}: {}; the first, in line {line}, {written} to {weight}", self.count))
     }
 }
 
-/// The weights of a file, read one after the other.
+/// Converts a file's values to weights in sequence.
 pub(super) struct Weights {
-    /// Whether the program uses any.
+    /// True if the program uses weights.
     used: bool,
-    /// Whether a value would be no weight as it stands.
+    /// Set when an unused value would not be a valid weight.
     odd: bool,
     rounded: Changed,
     negative: Changed,
@@ -40,8 +40,8 @@ impl Weights {
         Weights { used, odd: false, rounded: Changed::default(), negative: Changed::default() }
     }
 
-    /// The weight for a value, `written` so in the latest line: its magnitude, rounded. An error where that is too
-    /// large, or no longer above zero.
+    /// Converts a value, spelled `written` in the latest line, to a weight: its magnitude, rounded. An error if the
+    /// magnitude is too large, or rounds to zero.
     pub(super) fn of(&mut self, lines: &Lines<impl BufRead>, value: f64, written: &str) -> Result<u32, GraphError> {
         let (magnitude, rounded) = (value.abs(), value.abs().round());
         let fits = (0.0..=f64::from(u32::MAX)).contains(&rounded);
@@ -65,7 +65,7 @@ impl Weights {
         Ok(rounded as u32)
     }
 
-    /// What a reader of the result should know.
+    /// Notes about changed values for readers of the result.
     pub(super) fn notes(&self, file: &str) -> Vec<String> {
         let unused =
             self.odd.then(|| "values that are no whole numbers are not used: the program takes no weights".into());

@@ -14,27 +14,27 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tombolo_types::stream::CtaStream;
 
-/// Bytes at which a block is closed. Source: measured; larger blocks compress little better, and a
-/// simulation with hundreds of modules keeps one block open for each.
+/// Encoded size at which a block is closed, in bytes. Source: measured; larger blocks compress little better, and a
+/// simulation with hundreds of modules keeps an open block for each module.
 pub(crate) const BLOCK_BYTES: usize = 64 << 10;
-/// Compression level. Source: measured; level 3 is a third slower and a few percent smaller.
+/// Compression level. Source: measured; level 3 is a third slower and shrinks blocks by only a few percent.
 const LEVEL: i32 = 1;
 
-/// Where a block's compressed bytes are.
+/// Location of a block's compressed bytes: in memory or in the spill file.
 enum Place {
     Held(Box<[u8]>),
     /// Offset in the spill file.
     Spilled(u64),
 }
 
-/// Consecutive CTAs of one kernel.
+/// Consecutive CTAs of a kernel, packed together.
 pub(crate) struct Block {
-    /// The first CTA.
+    /// Index of the first CTA.
     pub(crate) first: u32,
-    /// How many CTAs.
+    /// Number of CTAs.
     pub(crate) ctas: u32,
     raw_bytes: usize,
-    /// Of the compressed bytes.
+    /// Hash of the compressed bytes.
     digest: u64,
     packed_bytes: usize,
     place: Place,
@@ -46,19 +46,19 @@ impl Block {
     }
 }
 
-/// Encodes CTAs one after the other and closes blocks.
+/// Encodes CTAs in order and closes blocks when they are full.
 pub(crate) struct Packer<'a> {
     store: &'a Store,
     first: u32,
     ends: Vec<u32>,
     encoded: Vec<u8>,
     blocks: Vec<Block>,
-    /// Warp instructions so far.
+    /// Warp instructions encoded so far.
     pub(crate) instructions: u64,
 }
 
 impl<'a> Packer<'a> {
-    /// A packer whose next CTA is `first`.
+    /// A packer whose first CTA has index `first`.
     pub(crate) fn new(store: &'a Store, first: u32) -> Packer<'a> {
         Packer { store, first, ends: Vec::new(), encoded: Vec::new(), blocks: Vec::new(), instructions: 0 }
     }
@@ -89,14 +89,14 @@ impl<'a> Packer<'a> {
         Ok(())
     }
 
-    /// Closes the last block and returns all, with the warp instructions in them.
+    /// Closes the last block and returns all blocks, with the number of warp instructions in them.
     pub(crate) fn finish(mut self) -> Result<(Vec<Block>, u64), RecordError> {
         self.close()?;
         Ok((self.blocks, self.instructions))
     }
 }
 
-/// Compressed bytes of all blocks: in memory up to a budget, beyond it in an unnamed temporary file.
+/// Compressed bytes of all blocks: in memory up to a budget, beyond the budget in an unnamed temporary file.
 pub(crate) struct Store {
     budget: u64,
     state: Mutex<StoreState>,
@@ -137,7 +137,8 @@ impl Store {
         Ok(Place::Spilled(at))
     }
 
-    /// Gives the space of the kernel recorded last back: to the budget, and the end of the file.
+    /// Releases the space of the most recently recorded kernel: memory returns to the budget, and the end of the spill
+    /// file moves back.
     pub(crate) fn release(&self, blocks: &[Block]) {
         let mut state = self.state();
         for block in blocks {
@@ -168,12 +169,12 @@ impl Store {
         }
     }
 
-    /// Writes the block's bytes before compression over `into`.
+    /// Overwrites `into` with the block's uncompressed bytes.
     pub(crate) fn unpack(&self, block: &Block, into: &mut Vec<u8>) -> std::io::Result<()> {
         self.packed(block, |bytes| unpack(bytes, block.raw_bytes, into))?
     }
 
-    /// Whether two kernels' blocks are the same bytes.
+    /// True if two kernels' blocks are identical byte for byte.
     pub(crate) fn same(&self, a: &[Block], b: &[Block]) -> std::io::Result<bool> {
         if a.len() != b.len() {
             return Ok(false);
@@ -188,7 +189,7 @@ impl Store {
     }
 }
 
-/// A digest of a kernel's blocks: equal blocks, equal digest.
+/// A digest of a kernel's blocks: equal blocks give equal digests.
 pub(crate) fn digest(blocks: &[Block]) -> u64 {
     let mut hasher = FxHasher::default();
     for block in blocks {
@@ -204,7 +205,7 @@ fn digest_of(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// The encoded bytes of CTA `place` of an unpacked block of `ctas` CTAs.
+/// The encoded bytes of the CTA at index `place` in an unpacked block with `ctas` CTAs.
 pub(crate) fn cta_bytes(raw: &[u8], ctas: u32, place: u32) -> Option<&[u8]> {
     let (ends, encoded) = raw.split_at_checked(4 * ctas as usize)?;
     let end = |place: u32| -> Option<usize> {

@@ -1,34 +1,34 @@
-//! What can go wrong while a program is recorded.
+//! Errors that may occur while a program is recorded.
 
 use super::room::mebibytes;
 use crate::simt::Fault;
 use thiserror::Error;
 use tombolo_types::stream::KernelInfo;
 
-/// A program could not be recorded.
+/// Reason for which a program could not be recorded.
 #[derive(Debug, Error)]
 pub enum RecordError {
-    /// A CTA broke a rule of the language.
+    /// A CTA broke a rule of the kernel language.
     #[error("kernel {kernel}, CTA {cta}: {message}")]
     Kernel {
         /// Name of the kernel.
         kernel: String,
         /// Index of the CTA in the grid.
         cta: u32,
-        /// Which rule, where.
+        /// The broken rule and its location.
         message: String,
     },
-    /// No CTA of a cooperative kernel can go on.
+    /// No CTA of a cooperative kernel can make progress.
     #[error("kernel {kernel} is deadlocked: CTA {cta} {waits}")]
     Deadlock {
         /// Name of the kernel.
         kernel: String,
-        /// The first CTA that cannot go on.
+        /// Index of the first blocked CTA.
         cta: u32,
-        /// What it waits for.
+        /// The event for which this CTA waits.
         waits: String,
     },
-    /// The streams of a cooperative kernel, which are held until all its CTAs have ended, outgrow the host.
+    /// The streams of a cooperative kernel, held until all its CTAs have ended, outgrow the host's memory.
     #[error(
         "kernel {kernel} needs more than {} MiB of memory for its streams, and the host has {} MiB", mebibytes(*.needs),
         .has >> 20
@@ -36,9 +36,9 @@ pub enum RecordError {
     Memory {
         /// Name of the kernel.
         kernel: String,
-        /// Bytes that the streams take so far.
+        /// Bytes used by the streams so far.
         needs: u64,
-        /// Bytes that there are.
+        /// Bytes available.
         has: u64,
     },
     /// A launch has a shape that no GPU accepts.
@@ -46,10 +46,10 @@ pub enum RecordError {
     Grid {
         /// Name of the kernel.
         kernel: String,
-        /// What is wrong with its grid.
+        /// Defect of the grid.
         message: String,
     },
-    /// A launch of a sampled program that may need what a launch before it would have computed.
+    /// A launch in a sampled program may need results of an earlier launch that was recorded only in part.
     #[error(
         "the program cannot be sampled: addresses of kernel {kernel} may depend on what launches before it compute, and of \
          those a part was recorded"

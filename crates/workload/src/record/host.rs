@@ -1,4 +1,4 @@
-//! The host side of a program while it is recorded: launches, copies, and what it does to arrays in between.
+//! The host side of a program during recording: launches, copies, and accesses to arrays in between.
 
 use super::RecordError;
 use super::block::{Block, Packer, Store, cta_bytes, digest};
@@ -21,32 +21,33 @@ use tombolo_types::array::unite;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo};
 use tombolo_types::{HostPhase, LineSize, On};
 
-/// Compressed streams kept in memory before the rest goes to a temporary file. Source: assumed, a quarter of
-/// the gigabyte that a run may take besides its arrays.
+/// Compressed streams kept in memory before the rest goes to a temporary file. Source: assumed, a quarter of the
+/// gigabyte that a run may use besides its arrays.
 const HELD_BYTES: u64 = 256 << 20;
-/// CTAs that one thread records at a time, at most; blocks never cross such a share, so that they do not
-/// depend on the number of threads.
+/// Maximum number of CTAs in a share, the unit of work of a recording thread. Blocks never cross a share's bounds, so
+/// blocks do not depend on the number of threads.
 const SHARE: u32 = 256;
-/// Shares of a grid, at least, where it has as many CTAs.
+/// Minimum number of shares in a grid, if the grid has at least this many CTAs.
 const SHARES: u32 = 16;
 
-/// For which machine a program is recorded, and how.
+/// Recording options: properties of the target machine, and limits of the recording itself.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
-    /// Lanes of a warp: a power of two up to 64; 32 on NVIDIA's GPUs, 64 on AMD's.
+    /// Lanes per warp: a power of two up to 64; 32 on NVIDIA GPUs, 64 on AMD GPUs.
     pub warp_width: u32,
-    /// Line size that accesses are coalesced to.
+    /// Line size to which accesses are coalesced.
     pub line: LineSize,
-    /// Threads that record independent kernels; the result does not depend on it.
+    /// Threads that record independent kernels; the result does not depend on their number.
     pub threads: u32,
-    /// Checks that independent kernels are independent. Slow.
+    /// Checks that independent kernels really are independent. Slow.
     pub check_independence: bool,
     /// Bytes of compressed streams held in memory.
     pub held_bytes: u64,
-    /// Bytes of host memory that arrays, or the streams of a cooperative kernel, may take; where none are given, what the
-    /// host has available.
+    /// Limit in bytes of host memory for arrays, or for the streams of a cooperative kernel. Without a limit, recording
+    /// may use all memory that the host has available.
     pub memory: Option<u64>,
-    /// How much to record where it is not to be all. A sampled program's results are not those of the whole.
+    /// Sampling plan, if only part of the program is recorded. The results computed by a sampled program differ from
+    /// the whole program's results.
     pub sample: Option<Sample>,
 }
 
@@ -64,7 +65,7 @@ impl Default for RecordOptions {
     }
 }
 
-/// The host program's side of the device: launches kernels, which run at once, and copies.
+/// The host program's interface to the device: launches kernels, which run at once, and copies arrays.
 pub struct Host<'a> {
     memory: &'a Memory,
     options: &'a RecordOptions,
@@ -74,35 +75,36 @@ pub struct Host<'a> {
     /// Kernels by the digest of their blocks.
     known: FxHashMap<u64, Vec<u32>>,
     commands: Vec<Command>,
-    /// What the host does to arrays before the first command.
+    /// Host accesses to arrays before the first command.
     setup: HostPhase,
-    /// What the host does to arrays between other commands, each once.
+    /// Host accesses to arrays between other commands, without duplicates.
     phases: Vec<HostPhase>,
-    /// Their indices.
+    /// Index into `phases` for each distinct phase.
     known_phases: FxHashMap<HostPhase, u32>,
-    /// By launch recorded.
+    /// Weights of the recorded launches, by launch.
     parts: Vec<Part>,
-    /// By kernel and place: its last launch, as an index of `parts`, and whether it is the first one.
+    /// The last launch by kernel and place: its index in `parts`, and true if this launch is the first with this kernel
+    /// and place.
     latest: FxHashMap<(u32, Place), (usize, bool)>,
-    /// The launch of the series under way; outside, one that stands for itself.
+    /// The current launch of the series in progress; outside a series, a launch that represents only itself.
     turn: Turn,
-    /// Launches recorded of that series; 1 outside.
+    /// Number of recorded launches in the current series; 1 outside a series.
     of_series: u64,
-    /// Series so far.
+    /// Number of series so far.
     series: u32,
-    /// Launches that were recorded, wholly or in part.
+    /// Number of launches that were recorded, completely or in part.
     recorded: u32,
     launches: f64,
     instructions: u64,
-    /// Whether arrays lack what launches of which a part was recorded would have computed.
+    /// Set when arrays lack results because an earlier launch was recorded only in part.
     torn: bool,
-    /// The launches so far, where they are listed and not run.
+    /// The launches so far, if launches are only listed and not run.
     planned: Option<Vec<KernelInfo>>,
-    /// Where the next launch goes.
+    /// Stream and devices for the next launch.
     place: Place,
 }
 
-/// Where a launch goes.
+/// Stream and devices on which a launch runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Place {
     stream: u32,
@@ -110,7 +112,7 @@ struct Place {
 }
 
 impl<'a> Host<'a> {
-    /// A host whose device memory is `memory`. Panics on a warp width that is no power of two up to 64.
+    /// A host whose device memory is `memory`. Panics if the warp width is not a power of two up to 64.
     pub fn new(memory: &'a Memory, options: &'a RecordOptions) -> Host<'a> {
         let width = options.warp_width;
         assert!(width.is_power_of_two() && width <= 64, "a warp of {width} lanes");
@@ -140,33 +142,35 @@ impl<'a> Host<'a> {
         }
     }
 
-    /// A host that runs no kernel and only lists what would be launched: [`Host::into_plan`].
+    /// A host that runs no kernel and only lists the launches: [`Host::into_plan`].
     pub(crate) fn planning(memory: &'a Memory, options: &'a RecordOptions) -> Host<'a> {
         Host { planned: Some(Vec::new()), ..Host::new(memory, options) }
     }
 
-    /// The launches of a host that only lists them, in order.
+    /// The launches of a planning host, in order.
     pub(crate) fn into_plan(self) -> Vec<KernelInfo> {
         self.planned.unwrap_or_default()
     }
 
-    /// Device memory, which the host may read and write between launches. What it does there is recorded.
+    /// Device memory, which the host may read and write between launches. These accesses are recorded.
     pub fn memory(&self) -> &'a Memory {
         self.memory
     }
 
-    /// Has `set` give the arrays what they hold before the first command: [`Program::setup`](tombolo_types::stream::Program::setup), recorded whether they have
-    /// contents or not. Comes before all else.
+    /// Lets `set` give the arrays their contents before the first command:
+    /// [`Program::setup`](tombolo_types::stream::Program::setup). The ranges are recorded even if the arrays have no
+    /// real contents. Must precede every other call.
     ///
     /// # Panics
-    /// Behind a command.
+    /// After a command.
     pub fn set_up(&mut self, set: impl FnOnce(&Memory)) {
         assert!(self.commands.is_empty(), "arrays are set up behind a command");
         set(self.memory);
         self.setup = self.memory.host().take();
     }
 
-    /// Sets the arrays to what the next launch finds, where launches before it were left out or recorded in part.
+    /// Sets the arrays to the contents that the next launch expects, if earlier launches were left out or recorded in
+    /// part.
     pub fn restore(&mut self, set: impl FnOnce(&Memory)) {
         let watched = self.memory.host().switch(false);
         set(self.memory);
@@ -174,13 +178,13 @@ impl<'a> Host<'a> {
         self.torn = false;
     }
 
-    /// Whether part of the program stands for the whole, so that results are not to be read.
+    /// True if a part of the program represents the whole, so results must not be read.
     pub fn samples(&self) -> bool {
         self.options.sample.is_some()
     }
 
-    /// `count` launches that differ in nothing but their index: calls `launch` with each index, or, where a
-    /// sample is recorded, with some that are spread evenly. `launch` launches once.
+    /// Runs `count` launches that differ only in their index: calls `launch` with each index, or, in a sample, with a
+    /// few indices that are spread evenly. Each call to `launch` launches exactly once.
     pub fn series(
         &mut self,
         count: u64,
@@ -189,9 +193,8 @@ impl<'a> Host<'a> {
         self.series_of(&vec![1; count as usize], launch)
     }
 
-    /// A series of which launch `index` stands for `stands_for[index]` launches with the same streams. Where one
-    /// stands for more than itself that is only for samples: elsewhere each launch goes on with what the one before has
-    /// computed.
+    /// A series in which launch `index` represents `stands_for[index]` launches with identical streams. Weights above 1
+    /// are for samples only: without sampling, each launch continues from the results of the launch before.
     pub fn series_of(
         &mut self,
         stands_for: &[u64],
@@ -213,12 +216,12 @@ impl<'a> Host<'a> {
         outcome
     }
 
-    /// Launches of a series of `count` that are recorded.
+    /// Number of launches recorded in a series with `count` launches.
     pub fn series_length(&self, count: u64) -> u64 {
         self.options.sample.as_ref().map_or(count, |sample| sample.kept(count))
     }
 
-    /// Copies an array from host to device. Its contents are already there: this records the transfer.
+    /// Copies an array from host to device. Its contents are already there: this call only records the transfer.
     pub fn copy_to_device<T: Element>(&mut self, array: Array<T>) {
         self.copy(array, true);
     }
@@ -228,12 +231,12 @@ impl<'a> Host<'a> {
         self.copy(array, false);
     }
 
-    /// [`Host::copy_to_device`] of the first `elements` of an array. Panics beyond its end.
+    /// Like [`Host::copy_to_device`], for the first `elements` elements of an array. Panics beyond its end.
     pub fn copy_first_to_device<T: Element>(&mut self, array: Array<T>, elements: u64) {
         self.copy_first(array, elements, true);
     }
 
-    /// [`Host::copy_to_host`] of the first `elements` of an array. Panics beyond its end.
+    /// Like [`Host::copy_to_host`], for the first `elements` elements of an array. Panics beyond its end.
     pub fn copy_first_to_host<T: Element>(&mut self, array: Array<T>, elements: u64) {
         self.copy_first(array, elements, false);
     }
@@ -242,7 +245,7 @@ impl<'a> Host<'a> {
         self.copy_first(array, array.len(), to_device);
     }
 
-    /// [`Host::copy_to_device`] of one element. Panics beyond the end.
+    /// Like [`Host::copy_to_device`], for a single element. Panics beyond the array's end.
     pub fn copy_element_to_device<T: Element>(&mut self, array: Array<T>, index: u64) {
         self.copy_part(array, index..index + 1, true);
     }
@@ -257,7 +260,7 @@ impl<'a> Host<'a> {
         self.command(Command::Copy { address, bytes, to_device });
     }
 
-    /// Appends a command, behind what the host has done since the one before.
+    /// Appends a command after the host phase that collects all host accesses since the previous command.
     fn command(&mut self, command: Command) {
         self.close_phase();
         self.commands.push(command);
@@ -276,14 +279,15 @@ impl<'a> Host<'a> {
         self.commands.push(Command::Host { phase: index });
     }
 
-    /// The next launch goes to stream `stream` instead of stream 0. Launches of one stream run in order, those of different
-    /// streams side by side: what they share, a barrier or the host must put in order. In samples all run in order.
+    /// Sends the next launch to stream `stream` instead of stream 0. Launches in the same stream run in order; launches
+    /// in different streams run concurrently. A barrier or the host must order accesses to shared data. In samples, all
+    /// launches run in order.
     pub fn stream(&mut self, stream: u32) -> &mut Host<'a> {
         self.place.stream = stream;
         self
     }
 
-    /// The next launch runs on these devices instead of the whole machine.
+    /// Runs the next launch on these devices instead of the whole machine.
     pub fn on(&mut self, on: On) -> &mut Host<'a> {
         self.place.on = on;
         self
@@ -294,8 +298,8 @@ impl<'a> Host<'a> {
         self.command(Command::Barrier);
     }
 
-    /// Launches a kernel whose CTAs do not see each other's writes: any order, several threads. Reductions on
-    /// integers may meet; nothing else may.
+    /// Launches a kernel whose CTAs do not see each other's writes: CTAs may run in any order, on several threads. Only
+    /// integer reductions may access the same element from several CTAs.
     pub fn launch<K>(&mut self, grid: Grid, kernel: K) -> Result<(), RecordError>
     where
         K: Fn(&mut Cta<'_>) + Sync,
@@ -303,7 +307,7 @@ impl<'a> Host<'a> {
         self.launch_independent(grid, &kernel)
     }
 
-    /// [`Host::launch`], compiled once for all kernels.
+    /// The body of [`Host::launch`], compiled once for all kernels.
     fn launch_independent(&mut self, grid: Grid, kernel: &SyncKernel<'_>) -> Result<(), RecordError> {
         let shadow = self.options.check_independence.then(Shadow::default);
         let threads = recording_threads(self.options, shadow.is_some());
@@ -311,8 +315,8 @@ impl<'a> Host<'a> {
         self.record(grid, Discipline::Independent, shadow.as_ref(), run)
     }
 
-    /// Launches a kernel whose CTAs race for memory without waiting for each other. Recorded in order of CTA
-    /// id: hardware could see another order, every design sees this one.
+    /// Launches a kernel whose CTAs race for memory without waiting for each other. CTAs are recorded in order of CTA
+    /// id: hardware could see another order, but every design replays this order.
     pub fn launch_ordered<K>(&mut self, grid: Grid, kernel: K) -> Result<(), RecordError>
     where
         K: Fn(&mut Cta<'_>),
@@ -322,7 +326,7 @@ impl<'a> Host<'a> {
         self.record(grid, Discipline::Ordered, None, run)
     }
 
-    /// Launches a kernel whose CTAs wait for each other, and so must all be resident at once.
+    /// Launches a kernel whose CTAs wait for each other, so all CTAs must be resident at once.
     #[expect(clippy::needless_pass_by_value, reason = "takes a closure, like the other launches")]
     pub fn launch_cooperative<K>(&mut self, grid: Grid, kernel: K) -> Result<(), RecordError>
     where
@@ -345,7 +349,8 @@ impl<'a> Host<'a> {
     ) -> Result<(), RecordError> {
         let mut place = std::mem::take(&mut self.place);
         if self.samples() {
-            // Launches side by side take other times than alone: what a part stands for would not be known.
+            // Concurrent launches take different times than launches that run alone, so a part could not represent a
+            // known share.
             place.stream = 0;
         }
         if let Some(message) = grid.defect() {
@@ -377,7 +382,8 @@ impl<'a> Host<'a> {
         };
         for piece in self.pieces(&grid, discipline, &record)? {
             if !self.turn.counts() && piece != Piece::whole(grid.ctas, grid.trips.count) {
-                // Parts lie apart: it would leave nothing that the next one looks for.
+                // Parts of different launches use different places of their grids, so this piece would leave nothing
+                // useful in the caches for the next launch.
                 continue;
             }
             let (info, blocks, instructions) = record(&self.store, &piece.ctas, piece.trips.clone())?;
@@ -388,13 +394,13 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
-    /// Whether launches compute values, which decide addresses of those after them.
+    /// True if launches compute values, on which addresses of later launches may depend.
     fn computes(&self) -> bool {
         self.memory.backing() == Backing::Real
     }
 
-    /// What to record of a launch. Where CTAs wait for each other, or later launches need what they compute in
-    /// turn, that is all.
+    /// The pieces of a launch to record. Returns the whole launch if its CTAs wait for each other, or if later launches
+    /// depend on results computed in order.
     fn pieces(
         &mut self,
         grid: &Grid,
@@ -412,8 +418,8 @@ impl<'a> Host<'a> {
         if count == 1 && grid.ctas <= (sample.at_once)(&info) {
             return Ok(vec![all]);
         }
-        // A CTA from the middle, where it has its usual neighbours, and so many trips that all is met. It runs again in its
-        // turn, and is to find what it finds here.
+        // Tries a CTA from the middle of the grid, with typical neighbours, for enough trips to meet all code. This CTA
+        // runs again in its turn and must then find the same memory, so its writes are undone.
         let (middle, tried) = (grid.ctas / 2, unit.min(count));
         let tried_out = || record(&self.store, &Picked::run(middle..middle + 1), 0..tried);
         let (_, blocks, _) = self.memory.undone(tried_out)?;
@@ -424,7 +430,7 @@ impl<'a> Host<'a> {
         Ok(pieces)
     }
 
-    /// What the first CTA of `blocks` costs to simulate.
+    /// Simulation cost of the first CTA in `blocks`.
     fn work(&self, blocks: &[Block]) -> Result<Work, RecordError> {
         let Some(block) = blocks.first() else { return Ok(Work::default()) };
         let mut raw = Vec::new();
@@ -435,8 +441,8 @@ impl<'a> Host<'a> {
         Ok(Work::of(&stream))
     }
 
-    /// Adds a launch; where part stands for the whole, one that repeats two earlier ones adds to the counts of the second,
-    /// which began as it does: with what the same launch had left.
+    /// Adds a launch. In a sample, a launch that repeats two earlier launches adds its weight to the second: both began
+    /// with the caches as the same launch left them.
     fn push(&mut self, kernel: u32, piece: &Piece, place: Place) {
         let Turn { stands_for, apart, .. } = self.turn;
         let counts = piece.counts * stands_for;
@@ -460,7 +466,7 @@ impl<'a> Host<'a> {
         self.command(Command::Launch { kernel, stream, on });
     }
 
-    /// The index of the kernel with this stream: an earlier one where it is the same, byte for byte.
+    /// Index of the kernel with this stream: an earlier kernel's index if its stream is identical byte for byte.
     fn kernel(&mut self, info: KernelInfo, blocks: Vec<Block>, instructions: u64) -> Result<u32, RecordError> {
         let digest = digest(&blocks);
         let alike = self.known.entry(digest).or_default();
@@ -479,7 +485,7 @@ impl<'a> Host<'a> {
         Ok(kernel)
     }
 
-    /// The finished recording.
+    /// Closes the last host phase and returns the finished recording.
     pub fn finish(mut self, name: &str) -> Recording {
         self.close_phase();
         self.memory.host().switch(false);
@@ -510,19 +516,20 @@ impl<'a> Host<'a> {
     }
 }
 
-/// Threads to record with; the shadow checker reports the same conflict every time only on one.
+/// Number of recording threads; with the shadow checker a single thread, so that the same conflict is reported every
+/// time.
 fn recording_threads(options: &RecordOptions, checked: bool) -> u32 {
     if checked { 1 } else { options.threads.max(1) }
 }
 
 type Recorded = Result<(Vec<Block>, u64), RecordError>;
-/// A kernel that several threads record.
+/// A kernel that several threads may record.
 type SyncKernel<'a> = dyn Fn(&mut Cta<'_>) + Sync + 'a;
-/// Records CTAs of a launch.
+/// Records the CTAs of a launch into a store.
 type RecordCtas<'a> = dyn Fn(&Launch<'_>, &Store) -> Recorded + 'a;
 type RecordedPiece = Result<(KernelInfo, Vec<Block>, u64), RecordError>;
 
-/// What a thread records a CTA into, kept from CTA to CTA for its allocations.
+/// Buffers into which a thread records a CTA, reused from CTA to CTA to avoid allocations.
 #[derive(Default)]
 struct Scratch {
     record: CtaRecord,
@@ -530,7 +537,7 @@ struct Scratch {
 }
 
 impl Scratch {
-    /// Records CTAs `range`.
+    /// Records the CTAs in `range`.
     fn record(
         &mut self,
         launch: &Launch<'_>,
@@ -549,7 +556,7 @@ impl Scratch {
     }
 }
 
-/// Records the grid in shares, which threads take in turn; shares depend on the grid alone.
+/// Records the grid in shares that threads claim in order; the division into shares depends only on the grid.
 fn record_shares(launch: &Launch<'_>, store: &Store, threads: u32, kernel: &SyncKernel<'_>) -> Recorded {
     let ctas = launch.info.ctas;
     let share = (ctas / SHARES).clamp(1, SHARE);

@@ -1,7 +1,7 @@
-//! Recording: a host program launches kernels once, and its streams are kept compressed.
+//! Recording: a host program launches its kernels once, and the streams are kept compressed.
 //!
-//! Read [`Host`] first, then [`Recording`], which replays; `block` holds how CTAs are batched, compressed
-//! and spilled to disk, `room` what memory there is for all that, `sample` how a part of a program stands for the whole.
+//! Read [`Host`] first, then [`Recording`], which replays. `block` batches, compresses and spills CTAs to disk, `room`
+//! limits host memory, and `sample` selects parts of a program that represent the whole.
 
 mod block;
 mod error;

@@ -8,88 +8,88 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program, StreamError};
 use tombolo_types::{ArrayInfo, HostPhase, LineSize};
 
-/// Shards of the cache of unpacked blocks, so that threads seldom meet at one lock.
+/// Shards of the cache for unpacked blocks, so that threads seldom contend for a lock.
 const SHARDS: usize = 64;
-/// Unpacked blocks of a shard. Source: 64 shards of 8 blocks of 64 KiB are 32 MiB and serve 512 modules that
-/// each walk through their own CTAs.
+/// Unpacked blocks per shard. Source: 64 shards with 8 blocks of 64 KiB are 32 MiB and serve 512 modules, each with its
+/// own sequence of CTAs.
 const BLOCKS_PER_SHARD: usize = 8;
-/// Storage of a block is kept for another up to so many bytes: what one of several CTAs takes, mostly.
+/// Largest capacity at which a block's storage is kept for reuse, in bytes: enough for most blocks with several CTAs.
 const SPARE_BYTES: usize = 2 * BLOCK_BYTES;
 
-/// A program whose streams were recorded: the same for every memory system, any number of times.
+/// A program whose streams were recorded. Replay is identical for every memory system, any number of times.
 pub struct Recording {
     pub(super) name: String,
     pub(super) line: LineSize,
     pub(super) width: u32,
     pub(super) kernels: Vec<KernelInfo>,
-    /// Blocks of each kernel, in order of CTA.
+    /// Blocks of each kernel, in CTA order.
     pub(super) blocks: Vec<Vec<Block>>,
     pub(super) commands: Vec<Command>,
     pub(super) setup: HostPhase,
     pub(super) phases: Vec<HostPhase>,
     pub(super) results: HostPhase,
-    /// By launch.
+    /// Weight and origin of each launch.
     pub(super) parts: Vec<Part>,
-    /// Launches of the whole program.
+    /// Number of launches in the whole program.
     pub(super) launches: f64,
     pub(super) arrays: Vec<ArrayInfo>,
-    /// Whether some array follows the scale of a run.
+    /// True if the size of some array follows the scale of a run.
     pub(super) scales: bool,
     pub(super) store: Store,
     pub(super) instructions: u64,
     pub(super) cache: Cache,
-    /// Parameters that its workload took at other values.
+    /// Parameters that the workload set to different values than requested.
     pub(super) adjusted: Vec<Adjusted>,
     pub(super) notes: Vec<String>,
 }
 
 impl Recording {
-    /// Whether some array follows the scale of a run.
+    /// True if the size of some array follows the scale of a run.
     pub fn scales(&self) -> bool {
         self.scales
     }
 
-    /// Parameters of its workload that were taken at other values than asked for.
+    /// Parameters that the workload set to different values than requested.
     pub fn adjusted(&self) -> &[Adjusted] {
         &self.adjusted
     }
 
-    /// What a reader of results should know of it; among that, every parameter adjusted.
+    /// Notes for readers of the results, including every adjusted parameter.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// The same recording with what its workload's layout says.
+    /// Returns the recording with the adjustments and notes from its workload's layout.
     pub(crate) fn with_notes(self, adjusted: Vec<Adjusted>, notes: Vec<String>) -> Recording {
         Recording { adjusted, notes, ..self }
     }
 
-    /// What each launch stands for, in order.
+    /// Weight of each launch in the whole program, in order.
     pub fn parts(&self) -> &[Part] {
         &self.parts
     }
 
-    /// Launches of the whole program, recorded or not.
+    /// Number of launches in the whole program, recorded or not.
     pub fn launches(&self) -> u64 {
         self.launches.round() as u64
     }
 
-    /// Whether less than the whole program is recorded.
+    /// True if less than the whole program is recorded.
     pub fn is_sampled(&self) -> bool {
         self.parts.iter().any(|part| part.counts != Counts { total: 1.0, second_half: 0.0 })
     }
 
-    /// Bytes of the compressed streams, in memory and on disk.
+    /// Bytes of compressed streams, in memory and on disk.
     pub fn packed_bytes(&self) -> u64 {
         self.blocks.iter().flatten().map(Block::packed_bytes).sum()
     }
 
-    /// Bytes of the compressed streams on disk.
+    /// Bytes of compressed streams on disk.
     pub fn spilled_bytes(&self) -> u64 {
         self.store.spilled()
     }
 
-    /// Warp instructions of all kernels, each counted once however often it is launched.
+    /// Warp instructions of all kernels; each kernel counts once, regardless of its number of launches.
     pub fn instructions(&self) -> u64 {
         self.instructions
     }
@@ -159,7 +159,7 @@ impl Program for Recording {
         };
         self.unpack(block, &mut raw)?;
         if block.ctas == 1 {
-            // It will hardly be asked for again soon.
+            // A block with a single CTA is unlikely to be requested again soon.
             let done = read(&raw);
             held.shard().keep_storage(raw);
             return done;
@@ -168,20 +168,20 @@ impl Program for Recording {
     }
 }
 
-/// Kernel and block.
+/// Kernel index and block index.
 type Key = (u32, u32);
 
-/// Recently unpacked blocks.
+/// Cache of recently unpacked blocks.
 pub(super) struct Cache {
     shards: Vec<Mutex<Shard>>,
 }
 
 #[derive(Default)]
 struct Shard {
-    /// The latest used first.
+    /// Cached blocks, most recently used first.
     blocks: Vec<(Key, Arc<Vec<u8>>)>,
-    /// Storage of a block that went, for the next one: blocks come and go all the time, and what an allocator gives back to
-    /// the system tears its huge pages.
+    /// Storage of an evicted block, reused for the next block. Blocks come and go all the time, and memory that an
+    /// allocator returns to the system breaks up its huge pages.
     spare: Vec<u8>,
 }
 
@@ -193,7 +193,7 @@ impl Shard {
     }
 }
 
-/// Where a block is or goes.
+/// Cache slot of a block: its shard and its key.
 struct Place<'a> {
     shard: &'a Mutex<Shard>,
     key: Key,
@@ -215,7 +215,7 @@ impl Place<'_> {
         self.shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The block, or storage for it.
+    /// Returns the cached block, or storage for unpacking it.
     fn get(&self) -> Result<Arc<Vec<u8>>, Vec<u8>> {
         let mut shard = self.shard();
         let Some(place) = shard.blocks.iter().position(|(held, _)| *held == self.key) else {
@@ -225,7 +225,7 @@ impl Place<'_> {
         Ok(Arc::clone(&shard.blocks[0].1))
     }
 
-    /// Keeps the block.
+    /// Inserts the block and evicts the least recently used block if the shard is full.
     fn put(&self, raw: Vec<u8>) -> Arc<Vec<u8>> {
         let mut shard = self.shard();
         if shard.blocks.len() >= BLOCKS_PER_SHARD

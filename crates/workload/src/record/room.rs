@@ -1,19 +1,20 @@
-//! How much host memory there is: what does not fit is refused, or the system ends the process without a word.
+//! Limits on host memory: a recording that does not fit is refused, because otherwise the operating system would end
+//! the process without a message.
 
 use super::RecordOptions;
 
-/// Bytes by which streams grow before the host is asked again what it has left.
+/// Bytes by which streams grow between two checks of the host's available memory.
 const STEP: u64 = 64 << 20;
-/// Bytes that streams leave to the rest of the process. Source: assumed; compressed streams take 256 MiB, and an
-/// allocator needs some more than what it hands out.
+/// Bytes that streams must leave for the rest of the process. Source: assumed; compressed streams take 256 MiB, and an
+/// allocator needs somewhat more than it hands out.
 const RESERVE: u64 = 512 << 20;
 
-/// The host memory of one recording.
+/// Host memory budget of a recording.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
-    /// Bytes there are, where they are given; otherwise the host is asked.
+    /// Configured limit in bytes; without a limit, the host's available memory is queried.
     given: Option<u64>,
-    /// Bytes of streams that are held uncompressed, and at which of them the host is asked again.
+    /// Bytes of uncompressed streams held so far, and (`next`) the amount at which the host is queried again.
     held: u64,
     next: u64,
 }
@@ -23,13 +24,13 @@ impl Room {
         Room { given: options.memory, held: 0, next: STEP }
     }
 
-    /// Bytes there are for arrays, if known.
+    /// Bytes available for arrays, if known.
     pub(crate) fn available(&self) -> Option<u64> {
         self.given.or_else(available)
     }
 
-    /// Streams that are held uncompressed have grown by `bytes`; `Err` is what they take and what there is, where they
-    /// have no room to grow further.
+    /// Notes that the uncompressed streams have grown by `bytes`. If no room is left, `Err` returns the bytes needed
+    /// and the bytes available.
     pub(crate) fn hold(&mut self, bytes: u64) -> Result<(), [u64; 2]> {
         self.held += bytes;
         if let Some(given) = self.given {
@@ -51,7 +52,7 @@ pub(crate) fn mebibytes(bytes: u64) -> u64 {
     bytes.div_ceil(1 << 20)
 }
 
-/// Bytes that the host can give without swapping, where it says so.
+/// Bytes that the host can provide without swapping, if the host reports a value.
 fn available() -> Option<u64> {
     parse(&std::fs::read_to_string("/proc/meminfo").ok()?)
 }

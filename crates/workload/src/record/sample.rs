@@ -1,21 +1,22 @@
-//! Recording part of a program in place of all of it.
+//! Sampling: recording part of a program in place of the whole program.
 //!
-//! - *Grids.* Once the machine is full, a CTA starts when another ends, at a pace that stays the same. So of a large
-//!   grid only a few fillings of the machine are recorded, and the pace at which their second half started is followed to
-//!   the end of the grid. Before that pace counts, caches that hold stores back are full of them. Where modules take a
-//!   block of neighbouring CTAs each, every module's are taken from its block, so that it finds what it would find.
-//! - *Loops.* A kernel with a long outer loop is recorded with the CTAs that fill the machine and a few of its trips:
-//!   some that only warm what lies outside the loop, as many others, then twice as many others. The line through
-//!   the last two times is followed to all trips; further CTAs take their turn as further trips would.
-//! - *Series.* Of launches that differ in nothing but an index some are recorded, spread evenly, each with the one before
-//!   it, which leaves in the caches what it finds there and does not count. A launch whose streams equal those of two
-//!   earlier ones is not recorded again: the first began with what came before, the second stands for the rest. Launches
-//!   of a program take their parts from different places of their grids, so that none finds in a cache what an earlier one
-//!   would have long lost.
+//! - *Grids.* Once the machine is full, a CTA starts when another ends, at a constant pace. A large grid is therefore
+//!   recorded only for a few fillings of the machine, and the pace at which their second half started is extrapolated
+//!   to the end of the grid. Before this pace counts, caches that hold back stores must be full. If each module runs a
+//!   block of neighbouring CTAs, every module's sample comes from its own block, so the module meets the same data as
+//!   in a full run.
+//! - *Loops.* A kernel with a long outer loop is recorded with the CTAs that fill the machine and a few trips: some
+//!   trips that only warm up state outside the loop, then the same number, then twice this number. The line through the
+//!   last two times is extrapolated to all trips; further CTAs follow like further trips.
+//! - *Series.* If launches differ only in an index, a few launches are recorded, spread evenly. Each is preceded by its
+//!   predecessor, which prepares the caches and does not count. A launch with the same streams as two earlier launches
+//!   is not recorded again: the first started from other cache contents, and the second represents all repetitions.
+//!   Launches of a program use parts from different places of their grids, so that no part hits in a cache on data that
+//!   would have been evicted long before.
 //!
-//! All this is a weighted sum of times: [`Part`]. What was measured in two halves also says how far the sum is to be
-//! trusted: half of what the two differ by ([`Projection::error_s`]). The halves are the pace of the third and of the
-//! fourth quarter of a grid, the shorter and the longer recording of a loop, or every other launch of a series.
+//! The projection is a weighted sum of times: [`Part`]. Measurements in two halves also give an error bound for the
+//! sum: half the difference between both halves ([`Projection::error_s`]). The halves are the pace of the third and
+//! fourth quarter of a grid, the shorter and the longer recording of a loop, or alternate launches of a series.
 
 use super::work::Work;
 use std::collections::BTreeMap;
@@ -24,22 +25,23 @@ use std::ops::{Add, AddAssign, Mul, Range};
 use std::sync::Arc;
 use tombolo_types::stream::KernelInfo;
 
-/// CTAs of a kernel that a machine holds at once.
+/// Number of CTAs of a kernel that are resident on a machine at once.
 pub type AtOnce = Arc<dyn Fn(&KernelInfo) -> u64 + Send + Sync>;
 
-/// How much of a program to record.
+/// Sampling plan: the amount of a program to record.
 #[derive(Clone)]
 pub struct Sample {
-    /// What fills the machine.
+    /// Number of CTAs that fill the machine, per kernel.
     pub at_once: AtOnce,
-    /// Blocks of neighbouring CTAs that a grid is cut into, one for each module; 1 where neighbours go to different ones.
+    /// Number of blocks of neighbouring CTAs in a grid, equal to the number of modules; 1 if neighbours run on
+    /// different modules.
     pub blocks: u64,
-    /// Instructions and line transactions in the recordings of a launch together, about. What the pace or the line
-    /// needs at least is recorded even where it is more; what is less is recorded as it is.
+    /// Approximate budget of instructions and line transactions for all recordings of a launch. The minimum needed for
+    /// the pace or the line is recorded even above the budget; a smaller launch is recorded completely.
     pub work: u64,
-    /// Launches of a series.
+    /// Recorded launches per series.
     pub launches: u64,
-    /// Lines in which caches hold stores back: as long as some are free, stores cost less than later.
+    /// Number of lines in which caches hold back stores: while some lines are free, stores cost less than later.
     pub held_back: u64,
 }
 
@@ -49,48 +51,49 @@ impl fmt::Debug for Sample {
     }
 }
 
-/// How many times the recorded CTAs of a grid fill the machine. Source: assumed: with fewer than four, CTAs that
-/// started together still load and compute together; beyond sixteen the pace has long settled.
+/// Minimum and maximum number of times that the recorded CTAs of a grid fill the machine. Source: assumed: with fewer
+/// than four, CTAs that started together still load and compute together; beyond sixteen the pace has long settled.
 const FILLS: (u64, u64) = (4, 16);
-/// Instructions and line transactions of a CTA in the shorter recording of its loop, at least. Source: assumed: the
-/// start and the end of a CTA, some dozens, weigh little beside so many.
+/// Minimum number of instructions and line transactions of a CTA in the shorter recording of its loop. Source: assumed:
+/// the start and end of a CTA, a few dozen instructions, are then negligible.
 const LEAST_WORK: u64 = 400;
-/// Instructions and line transactions of a launch. Source: assumed: some seconds of simulation.
+/// Budget of instructions and line transactions per launch. Source: assumed: some seconds of simulation.
 const WORK: u64 = 1_200_000;
-/// Launches of a sampled series. Source: assumed: enough to follow a slow change.
+/// Recorded launches per series. Source: assumed: enough to follow a slow change.
 const LAUNCHES: u64 = 6;
 
-/// The outer loop of a kernel, which every thread runs alike.
+/// The outer loop of a kernel, run alike by every thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trips {
-    /// Trips.
+    /// Number of trips.
     pub count: u64,
-    /// Trips after which accesses fall on new lines: samples are multiples of it.
+    /// Number of trips after which accesses reach new lines: samples are multiples of this unit.
     pub unit: u64,
 }
 
 impl Trips {
-    /// A loop that nobody samples.
+    /// A loop that is never sampled.
     pub(crate) const NONE: Trips = Trips { count: 1, unit: 1 };
 }
 
-/// What a launch took.
+/// Measured times of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// Seconds from its start to its end.
+    /// Seconds from the start to the end of the launch.
     pub total_s: f64,
-    /// Seconds from the mean start of the CTAs of each quarter to that of the next, from the second to the third and on
-    /// to the fourth: what it took to start the third and the fourth quarter, for stragglers weigh little in a mean.
+    /// Seconds between the mean CTA start times of consecutive quarters: from the second to the third, and from the
+    /// third to the fourth. They measure the time to start the third and fourth quarter; in a mean, stragglers have
+    /// little weight.
     pub quarters_s: [f64; 2],
 }
 
-/// How often the time of a recorded launch counts, and how often the time in which the second half of its CTAs
-/// started counts besides.
+/// Weights of a recorded launch: for its total time, and additionally for the time in which the second half of its CTAs
+/// started.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// Of the whole time. Negative for the shorter of two recordings.
+    /// Weight of the total time. Negative for the shorter of two recordings.
     pub total: f64,
-    /// Of the second half.
+    /// Weight of the second half's start time.
     pub second_half: f64,
 }
 
@@ -116,23 +119,23 @@ impl Mul<f64> for Counts {
     }
 }
 
-/// A recorded launch as a part of its program.
+/// Weight of a recorded launch in the projection of its program.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// How often it counts in the time of the program.
+    /// Weights in the program's time.
     pub counts: Counts,
-    /// The launch of the program that it is a piece of.
+    /// Index of the program's launch to which this piece belongs.
     pub launch: u32,
-    /// How often its whole time counts in half of what the two recordings of a loop differ by.
+    /// Weight of the total time in half the difference between the two recordings of a loop.
     pub apart: f64,
-    /// The series of that launch, and how often it counts in half of what every other launch of it differs by.
+    /// Index of the launch's series, which groups the `turns` that estimate an error together.
     pub series: u32,
-    /// See [`Part::series`].
+    /// Weights in half the difference between alternate launches of the series; see [`Part::series`].
     pub turns: Counts,
 }
 
 impl AddAssign for Part {
-    /// Adds the counts of a launch that repeats this one.
+    /// Adds the weights of a launch that repeats this launch.
     fn add_assign(&mut self, other: Part) {
         self.counts = self.counts + other.counts;
         self.apart += other.apart;
@@ -140,18 +143,18 @@ impl AddAssign for Part {
     }
 }
 
-/// The time of a whole program from its parts.
+/// Projected time of a whole program, computed from its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Projection {
-    /// Seconds in its launches.
+    /// Seconds in the program's launches.
     pub time_s: f64,
-    /// How far that may be off: half of what two halves of each sample differ by, summed as if all erred the same
-    /// way. 0 where nothing was sampled. It does not know of what all parts of a sample lack alike.
+    /// Error bound of the time: half the difference between two halves of each sample, summed as if all errors had the
+    /// same sign. 0 if nothing was sampled. The bound does not cover a bias common to all parts of a sample.
     pub error_s: f64,
 }
 
 impl Projection {
-    /// The projection from what each of `parts` took, in the same order.
+    /// The projection from the measured times of `parts`; both slices have the same order.
     pub fn of(parts: &[Part], spent: &[Spent]) -> Projection {
         assert_eq!(parts.len(), spent.len(), "a run has the launches that were recorded");
         let (mut launches, mut series) = (BTreeMap::<u32, f64>::new(), BTreeMap::<u32, f64>::new());
@@ -163,37 +166,37 @@ impl Projection {
                 part.apart * spent.total_s + part.counts.second_half * (third - fourth);
             *series.entry(part.series).or_default() += part.turns.of(spent);
         }
-        // Not `sum`: that of nothing is -0.0.
+        // Uses a fold because `sum` over an empty iterator gives -0.0.
         let error_s = launches.values().chain(series.values()).fold(0.0, |sum, apart| sum + apart.abs());
         Projection { time_s, error_s }
     }
 }
 
-/// A run of neighbouring CTAs of a grid that is recorded.
+/// A run of neighbouring recorded CTAs in a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Run {
-    /// Of the first among those recorded.
+    /// Index of the first CTA among the recorded CTAs.
     index: u64,
-    /// Of the first in the grid.
+    /// Index of the first CTA in the grid.
     cta: u64,
 }
 
-/// The CTAs of a grid that are recorded, in order.
+/// The recorded CTAs of a grid, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Picked {
     count: u64,
-    /// By index: the first begins with 0.
+    /// Runs in order of index: the first run begins with index 0.
     runs: Vec<Run>,
 }
 
 impl Picked {
-    /// Neighbours.
+    /// A single run of neighbouring CTAs.
     pub(crate) fn run(ctas: Range<u64>) -> Picked {
         Picked { count: ctas.end - ctas.start, runs: vec![Run { index: 0, cta: ctas.start }] }
     }
 
-    /// `count` CTAs of a grid of `ctas`, as many of each of its `blocks`, from a place in each that depends on the number
-    /// of the launch. There are `count + blocks` CTAs or more.
+    /// Picks `count` CTAs from a grid of `ctas`, the same share from each of its `blocks`, at a position within each
+    /// block that depends on the launch number. The grid has at least `count + blocks` CTAs.
     fn part(ctas: u64, count: u64, blocks: u64, launch: u32) -> Picked {
         assert!(count + blocks <= ctas, "{count} CTAs of {ctas} in {blocks} blocks");
         let cut = |of: u64, block: u64| of * block / blocks;
@@ -205,27 +208,27 @@ impl Picked {
         Picked { count, runs: (0..blocks).map(run).collect() }
     }
 
-    /// How many.
+    /// Number of picked CTAs.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
-    /// How many lie before place `cta` of the grid.
+    /// Number of picked CTAs before CTA `cta` of the grid.
     pub(crate) fn before(&self, cta: u64) -> u64 {
         let Some(last) = self.runs.partition_point(|run| run.cta < cta).checked_sub(1) else { return 0 };
         let end = self.runs.get(last + 1).map_or(self.count, |run| run.index);
         (self.runs[last].index + (cta - self.runs[last].cta)).min(end)
     }
 
-    /// The place in the grid of CTA `index` of those recorded.
+    /// Grid index of the picked CTA at index `index`.
     pub(crate) fn cta(&self, index: u64) -> u64 {
         let run = self.runs[self.runs.partition_point(|run| run.index <= index) - 1];
         run.cta + (index - run.index)
     }
 }
 
-/// One recording of a kernel: its CTAs and its trips, how it counts, and how often its time counts in half of
-/// what the two recordings of a loop differ by.
+/// A recording of a kernel: its CTAs, its trips, and its weights in the projected time and in half the difference
+/// between the two recordings of a loop (`apart`).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Piece {
     pub(crate) ctas: Picked,
@@ -235,15 +238,15 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
-    /// All of a kernel.
+    /// The piece that covers a kernel's whole grid and loop.
     pub(crate) fn whole(ctas: u64, trips: u64) -> Piece {
         let counts = Counts { total: 1.0, second_half: 0.0 };
         Piece { ctas: Picked::run(0..ctas), trips: 0..trips, counts, apart: 0.0 }
     }
 }
 
-/// A launch of a series that is recorded: which, how many it stands for, and what its time is to be multiplied by
-/// besides to find half of what every other launch of the series differs by.
+/// A recorded launch of a series: its index, the number of launches that it represents, and the factor for its time in
+/// half the difference between alternate launches of the series (`apart`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Turn {
     pub(crate) index: u64,
@@ -252,45 +255,45 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// A launch outside of any series.
+    /// A launch outside any series.
     pub(crate) const ALONE: Turn = Turn { index: 0, stands_for: 1.0, apart: 0.0 };
 
-    /// Whether it counts, and is not there for what it leaves in the caches alone.
+    /// True if the launch counts; false if it only prepares the caches for the next launch.
     pub(crate) fn counts(&self) -> bool {
         self.stands_for != 0.0
     }
 }
 
-/// Shorter recordings that the recordings of a loop make up together.
+/// Total length of a loop's recordings, in units of the shorter recording.
 const RECORDED: u64 = 4;
 
 impl Sample {
-    /// A sample for a machine that holds `at_once` CTAs of a kernel and cuts its grid into `blocks`, at least one.
+    /// A sample for a machine that holds `at_once` CTAs of a kernel and divides its grid into `blocks`, at least 1.
     pub fn new(at_once: AtOnce, blocks: u64) -> Sample {
         Sample { at_once, blocks: blocks.max(1), work: WORK, launches: LAUNCHES, held_back: 0 }
     }
 
-    /// The same on a machine whose caches hold stores back in so many lines.
+    /// Returns the sample for a machine whose caches hold back stores in `lines` lines.
     pub fn holding_back(self, lines: u64) -> Sample {
         Sample { held_back: lines, ..self }
     }
 
-    /// The recordings of launch number `launch` of a program, of `kernel`, one of `of` in its series, of which a CTA
-    /// costs `work` in all trips of its outer loop.
+    /// The pieces to record of `kernel` in launch number `launch` of a program. The launch's series has `of` recorded
+    /// launches, and a CTA costs `work` for all trips of its outer loop.
     pub(crate) fn pieces(&self, kernel: &KernelInfo, trips: Trips, work: Work, of: u64, launch: u32) -> Vec<Piece> {
         let (ctas, full) = (u64::from(kernel.ctas), (self.at_once)(kernel).max(1));
         let (budget, lines, work) = (self.work / of.max(1), work.lines.max(1), work.all.max(1));
         let grid = if ctas / FILLS.0 > full { full } else { ctas };
         let least = (LEAST_WORK * trips.count).div_ceil(work);
         let short = (budget / RECORDED).saturating_mul(trips.count) / grid.saturating_mul(work);
-        // The first recording fills the caches.
+        // The first recording must fill the caches.
         let filling = (self.held_back * trips.count).div_ceil(grid.saturating_mul(lines));
         let short = short.max(least).max(filling).max(1).next_multiple_of(trips.unit);
         if trips.count / RECORDED > short {
             return self.loops(ctas, grid, trips, short, launch);
         }
         let recorded = full.saturating_mul((budget / full.saturating_mul(work)).clamp(FILLS.0, FILLS.1));
-        // The first quarter fills the caches, and does not count.
+        // The first quarter must fill the caches, and does not count.
         let recorded = recorded.max(4 * self.held_back.div_ceil(lines));
         if ctas < recorded + self.blocks {
             return vec![Piece::whole(ctas, trips.count)];
@@ -301,7 +304,7 @@ impl Sample {
         vec![Piece { ctas: picked, trips: 0..trips.count, counts, apart: 0.0 }]
     }
 
-    /// The recordings of a loop, of `grid` CTAs of `ctas` at a time.
+    /// The recordings of a loop on `grid` of the `ctas` CTAs at a time.
     fn loops(&self, ctas: u64, grid: u64, trips: Trips, short: u64, launch: u32) -> Vec<Piece> {
         let whole = grid + self.blocks > ctas;
         let picked = if whole { Picked::run(0..grid) } else { Picked::part(ctas, grid, self.blocks, launch) };
@@ -318,13 +321,13 @@ impl Sample {
         vec![piece(0, 1, 0.0, 0.0), piece(1, 2, -beyond, -0.5 * beyond), piece(2, 4, 1.0 + beyond, 0.25 * beyond)]
     }
 
-    /// Launches that are recorded of a series of `count`.
+    /// Number of recorded launches in a series with `count` launches.
     pub(crate) fn kept(&self, count: u64) -> u64 {
         count.min(self.launches.max(1))
     }
 
-    /// Which launches to record of a series of as many as `stands_for` has, of which each stands for so many; before each
-    /// of them the one that it follows, where that is not recorded anyway.
+    /// The launches to record from a series; `stands_for` has the weight of each launch. Each recorded launch is
+    /// preceded by its predecessor in the series, unless the predecessor is recorded anyway.
     pub(crate) fn series(sample: Option<&Sample>, stands_for: &[u64]) -> Vec<Turn> {
         let count = stands_for.len();
         let kept = sample.map_or(count, |sample| sample.kept(count as u64) as usize);
@@ -334,7 +337,7 @@ impl Sample {
         let turn = |place: usize| Turn {
             index: ((2 * place + 1) * count / (2 * kept)) as u64,
             stands_for: stratum(place),
-            // A half stands for all: half of the difference of what the two find.
+            // Each half is scaled to the whole series, and the error is half the difference between both estimates.
             apart: match (kept < count && kept > 1, place % 2) {
                 (false, _) => 0.0,
                 (true, 0) => 0.5 * sum(0..count) / halves[0],
@@ -352,9 +355,9 @@ impl Sample {
     }
 }
 
-/// Where the parts of launch number `launch` begin, of `places`: steps of the golden ratio, which lie apart however
-/// many there are, within the first half, because the caches begin with the end of what a program touches. A
-/// multiple of `unit`.
+/// Start position of the parts of launch number `launch`, out of `places`, rounded down to a multiple of `unit`.
+/// Positions follow steps of the golden ratio, so they stay apart for any number of launches. All lie in the first
+/// half, because caches initially hold the end of the data that a program accesses.
 fn offset(launch: u32, places: u64, unit: u64) -> u64 {
     let fraction = 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(u64::from(launch)) >> 33;
     let place = ((u128::from(places) * u128::from(fraction)) >> 32) as u64;
@@ -370,7 +373,7 @@ mod tests {
         Sample { at_once: Arc::new(|_| 10), blocks: 1, work: 10_000, launches: 4, held_back: 0 }
     }
 
-    /// Half of it for lines.
+    /// Work with half its cost in line transactions.
     fn work(all: u64) -> Work {
         Work { all, lines: all / 2 }
     }
@@ -387,7 +390,8 @@ mod tests {
         }
     }
 
-    /// What a launch takes that needs `fixed`, and `each` for each CTA and trip once its second quarter has started.
+    /// Times of a launch that needs `fixed` seconds, and `each` seconds per CTA and trip once its second quarter has
+    /// started.
     fn spent(piece: &Piece, fixed: f64, each: f64) -> Spent {
         let trips = piece.trips.end - piece.trips.start;
         let running = each * piece.ctas.count() as f64 * trips as f64;
@@ -426,7 +430,7 @@ mod tests {
     #[test]
     fn a_pace_that_changes_is_an_error() {
         let pieces = sample().pieces(&kernel(100), Trips::NONE, work(1000), 1, 0);
-        // Ten CTAs in 30 s, ten in 10 s; 60 are left: 120 s, between 60 s and 180 s.
+        // Ten CTAs in 30 s, then ten in 10 s; 60 CTAs are left: 120 s, between 60 s and 180 s.
         let spent = Spent { total_s: 100.0, quarters_s: [30.0, 10.0] };
         assert_eq!(Projection::of(&parts(&pieces), &[spent]), Projection { time_s: 220.0, error_s: 60.0 });
     }
@@ -451,7 +455,7 @@ mod tests {
 
     #[test]
     fn what_caches_hold_back_is_in_the_first_recording_of_a_loop() {
-        // Ten CTAs at a time, of 50 lines a trip.
+        // Ten CTAs at a time, each with 50 lines per trip.
         let trips = Trips { count: 100, unit: 1 };
         let first =
             |lines| sample().holding_back(lines).pieces(&kernel(50), trips, work(10_000), 1, 0)[0].trips.clone();
@@ -471,7 +475,7 @@ mod tests {
     #[test]
     fn what_a_loop_needs_besides_its_trips_is_an_error_of_half_its_share() {
         let pieces = sample().pieces(&kernel(50), Trips { count: 100, unit: 4 }, work(10_000), 1, 0);
-        // 123 recordings of 4 trips stand for the rest; each might take 7 s more, or half of that.
+        // The 123 remaining recordings of 4 trips are extrapolated; each might take 7 s more, or half as much.
         let Projection { time_s, error_s } = projected(&pieces, 7.0, 3.0);
         assert!((time_s - (7.0 + 3.0 * 5000.0)).abs() < 1e-6, "{time_s}");
         assert!((error_s - 123.0 * 7.0 / 4.0).abs() < 1e-6, "{error_s}");
@@ -526,14 +530,15 @@ mod tests {
         };
         let spread = [1, 5, 9, 13].into_iter().flat_map(|before| [(before, false), (before + 1, true)]);
         assert_eq!(indices(16), spread.collect::<Vec<_>>());
-        // Launches 0, 1, 3 and 4 of five: that before the third is left out, those before the others are there.
+        // Launches 0, 1, 3 and 4 of five: the predecessor of the third is left out, and the other predecessors are
+        // recorded.
         assert_eq!(indices(5), [(0, true), (1, true), (2, false), (3, true), (4, true)]);
         assert_eq!(indices(3), [(0, true), (1, true), (2, true)]);
     }
 
     #[test]
     fn every_block_of_a_grid_gives_its_share_from_the_same_place() {
-        // 13 of 50 CTAs in four blocks: of 12, 13, 12 and 13 there are 3, 3, 3 and 4.
+        // Picks 13 of 50 CTAs in four blocks: from 12, 13, 12 and 13 CTAs the sample has 3, 3, 3 and 4.
         let ctas = |launch| -> Vec<u64> {
             let picked = Picked::part(50, 13, 4, launch);
             (0..picked.count()).map(|index| picked.cta(index)).collect()
@@ -573,7 +578,7 @@ mod tests {
             let spent: Vec<Spent> = Sample::series(Some(&sample()), &vec![1; count]).iter().map(spent).collect();
             Projection::of(&parts, &spent).error_s
         };
-        // Every other one says 16 s, the others 48 s.
+        // Alternate launches project 16 s and 48 s.
         assert_eq!(
             (error(16, &[1.0, 3.0, 1.0, 3.0]), error(16, &[2.0; 4]), error(3, &[1.0, 3.0, 1.0])),
             (16.0, 0.0, 0.0)

@@ -1,13 +1,13 @@
-//! What a CTA costs to simulate, by which samples are sized.
+//! Simulation cost of a CTA, used to size samples.
 
 use tombolo_types::stream::CtaStream;
 
-/// What a CTA costs to simulate.
+/// Simulation cost of a CTA, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Work {
-    /// Instructions and line transactions.
+    /// Instructions plus line transactions.
     pub(crate) all: u64,
-    /// Line transactions.
+    /// Line transactions only.
     pub(crate) lines: u64,
 }
 
@@ -17,7 +17,7 @@ impl Work {
         Work { all: stream.ops.len() as u64 + lines, lines }
     }
 
-    /// Of as much of it as `count` of `of`.
+    /// Scales the work by `count / of`.
     pub(crate) fn share(self, count: u64, of: u64) -> Work {
         Work { all: self.all * count / of, lines: self.lines * count / of }
     }

@@ -1,4 +1,4 @@
-//! Loads and stores of a warp.
+//! Loads and stores by a warp.
 
 use super::coalesce;
 use super::deps::Deps;
@@ -10,33 +10,33 @@ use std::array::from_fn;
 use tombolo_types::stream::{Accesses, AtomicResult, Op};
 use tombolo_types::{Order, Scope, Semantics};
 
-/// Loads of one line in a row, with nothing else in memory between them, after which a warp is taken to
-/// spin. Source: assumed, far beyond any loop over the 64 words of a line.
+/// Number of consecutive loads from the same line, with no other memory access in between, after which a warp is
+/// considered to be spinning. Source: assumed, far beyond any loop over the 64 words in a line.
 const SPIN_LIMIT: u32 = 1 << 20;
 
-/// Element indices of the lanes that are on, checked.
+/// Checked element indices for the active lanes.
 pub(super) struct Place {
     /// Element index in each lane.
     pub(super) elements: [u64; MAX_LANES],
-    /// Lanes 0 to `n - 1` are on and name elements side by side.
+    /// Number of lanes, if lanes 0 to `n - 1` are active and access adjacent elements.
     run: Option<u32>,
 }
 
 impl Warp<'_> {
-    /// Loads `array[index]` in each lane that is on.
+    /// Loads `array[index]` in each active lane.
     pub fn load<T: Element, I: Index>(&mut self, array: Array<T>, index: Lanes<I>) -> Lanes<T> {
         self.load_ordered(array, index, Order::WEAK)
     }
 
-    /// [`Warp::load`] with semantics and scope.
+    /// Like [`Warp::load`], with semantics and scope.
     pub fn load_ordered<T: Element, I: Index>(&mut self, array: Array<T>, index: Lanes<I>, order: Order) -> Lanes<T> {
         let place = self.place(array, index, 1);
         let deps = self.record_load(array, &place, 1, order);
         Lanes { values: self.read(array, &place, 0), deps }
     }
 
-    /// Loads the `N` elements from `array[index]` in each lane with one instruction (`float4`). `index` is a
-    /// multiple of `N`; an item of `N` elements has 8 or 16 bytes.
+    /// Loads `N` elements starting at `array[index]` in each active lane with a single instruction (`float4`). `index`
+    /// is a multiple of `N`; an item with `N` elements has 8 or 16 bytes.
     pub fn load_vector<T: Element, I: Index, const N: usize>(
         &mut self,
         array: Array<T>,
@@ -47,8 +47,8 @@ impl Warp<'_> {
         from_fn(|part| Lanes { values: self.read(array, &place, part as u64), deps })
     }
 
-    /// [`Warp::load_vector`] in the lanes in which `condition` holds, zero in the others: a predicated
-    /// instruction without a branch, issued even where no lane is left.
+    /// Like [`Warp::load_vector`], in the lanes for which `condition` holds; all other lanes receive zero. A predicated
+    /// instruction without a branch, issued even if no lane is active.
     pub fn load_vector_if<T: Element, I: Index, const N: usize>(
         &mut self,
         condition: Lanes<bool>,
@@ -58,8 +58,8 @@ impl Warp<'_> {
         self.predicated(condition, |warp| warp.load_vector(array, index))
     }
 
-    /// [`Warp::store`] in the lanes in which `condition` holds: a predicated instruction without a branch,
-    /// issued even where no lane is left.
+    /// Like [`Warp::store`], in the lanes for which `condition` holds: a predicated instruction without a branch,
+    /// issued even if no lane is active.
     pub fn store_if<T: Element, I: Index>(
         &mut self,
         condition: Lanes<bool>,
@@ -70,12 +70,13 @@ impl Warp<'_> {
         self.predicated(condition, |warp| warp.store(array, index, value));
     }
 
-    /// Stores `value` to `array[index]` in each lane that is on; where lanes meet, the highest one's stays.
+    /// Stores `value` to `array[index]` in each active lane. If several lanes store to the same element, the highest
+    /// lane wins.
     pub fn store<T: Element, I: Index>(&mut self, array: Array<T>, index: Lanes<I>, value: impl Into<Lanes<T>>) {
         self.store_ordered(array, index, value, Order::WEAK);
     }
 
-    /// [`Warp::store`] with semantics and scope.
+    /// Like [`Warp::store`], with semantics and scope.
     pub fn store_ordered<T: Element, I: Index>(
         &mut self,
         array: Array<T>,
@@ -95,8 +96,8 @@ impl Warp<'_> {
         self.note_writes(array, &place);
     }
 
-    /// Stores `N` values to the elements from `array[index]` in each lane with one instruction (`float4`); `index`
-    /// and `N` as in [`Warp::load_vector`].
+    /// Stores `N` values to the elements starting at `array[index]` in each active lane with a single instruction
+    /// (`float4`); `index` and `N` as in [`Warp::load_vector`].
     pub fn store_vector<T: Element, I: Index, const N: usize>(
         &mut self,
         array: Array<T>,
@@ -118,7 +119,7 @@ impl Warp<'_> {
         }
     }
 
-    /// The elements that `index` names, each the first of `items`; waits for the index.
+    /// Checks `index` and returns the accessed elements, each the first of `items`; waits for the index.
     pub(super) fn place<T: Element, I: Index>(&mut self, array: Array<T>, index: Lanes<I>, items: u64) -> Place {
         self.record.wait(index.deps);
         if index.deps.unknown {
@@ -163,9 +164,9 @@ impl Warp<'_> {
         Deps::of(self.record.loads.issue(), self.launch.address_only())
     }
 
-    /// Records a store. A mask has no bit for part of a grain, and caches that kept or wrote back the whole would lose what
-    /// others store beside it. So a store that leaves part of a grain as it was is widened to the grain and performed at its
-    /// system home, as an atomic whose result nobody reads.
+    /// Records a store. A mask cannot describe part of a grain, and a cache that kept or wrote back the whole grain
+    /// would overwrite concurrent stores to its other bytes. A store to part of a grain is therefore widened to the
+    /// grain and performed at its system home, as an atomic with a discarded result.
     fn record_store<T: Element>(&mut self, array: Array<T>, place: &Place, items: u64, order: Order) {
         let accesses = self.coalesce(array, place, items);
         self.record.spin = Spin::default();
@@ -178,12 +179,12 @@ impl Warp<'_> {
         });
     }
 
-    /// Whether elements of the array that lie in these grains are not among those of `place`.
+    /// True if the accessed grains contain array elements that this instruction does not write.
     fn leaves_parts<T: Element>(&self, array: Array<T>, place: &Place, items: u64, accesses: Accesses) -> bool {
         let line = self.launch.line;
         let accesses = &self.record.accesses[accesses.range()];
         let grains: u64 = accesses.iter().map(|access| u64::from(access.mask.grains())).sum();
-        // Behind the last element of an array its last grain holds nothing.
+        // The array's last grain may extend beyond its last element; the excess holds no data.
         let end = array.addresses().end;
         let behind = end.next_multiple_of(line.grain()) - end;
         let (last, grain) = (line.line_of(end - 1), line.mask(end - 1, 1));
@@ -194,7 +195,7 @@ impl Warp<'_> {
         elements.len() as u64 * items * T::BYTES + if has_last { behind } else { 0 } < grains * line.grain()
     }
 
-    /// Appends the line transactions of `place`.
+    /// Appends the line transactions for `place`.
     pub(super) fn coalesce<T: Element>(&mut self, array: Array<T>, place: &Place, items: u64) -> Accesses {
         let (line, bytes) = (self.launch.line, T::BYTES * items);
         let start = self.record.accesses.len();
@@ -211,7 +212,7 @@ impl Warp<'_> {
         Accesses { start: start as u32, len: (self.record.accesses.len() - start) as u8 }
     }
 
-    /// The values `part` elements after `place`.
+    /// Reads the values `part` elements after `place`.
     fn read<T: Element>(&self, array: Array<T>, place: &Place, part: u64) -> [T; MAX_LANES] {
         let mut values = [T::default(); MAX_LANES];
         if self.launch.address_only() {
@@ -249,7 +250,7 @@ impl Warp<'_> {
         }
     }
 
-    /// Remembers the instruction just recorded as the last writer of the flags it wrote.
+    /// Records the latest instruction as the last writer of the flags written by it.
     pub(super) fn note_writes<T: Element>(&self, array: Array<T>, place: &Place) {
         if let Some(book) = self.book
             && array.flag
@@ -259,13 +260,13 @@ impl Warp<'_> {
         }
     }
 
-    /// Whether the kernel's CTAs are recorded in the order of their ids.
+    /// True if the kernel's CTAs are recorded in CTA id order.
     pub(super) fn in_order(&self) -> bool {
         self.launch.discipline != Discipline::Independent
     }
 }
 
-/// The lanes of a mask, ascending.
+/// Iterates over the set lanes of a mask in ascending order.
 pub(super) fn lanes(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         (mask != 0).then(|| {

@@ -1,4 +1,4 @@
-//! Atomics of a warp: reductions, whose result nobody sees, and atomics that return the old value.
+//! Atomics by a warp: reductions with a discarded result, and atomics that return the old value.
 
 use super::access::{Place, lanes};
 use super::deps::Deps;
@@ -8,8 +8,8 @@ use super::warp::{Spin, Warp};
 use tombolo_types::Order;
 use tombolo_types::stream::{AtomicResult, Op};
 
-/// Bytes of the narrowest element that an atomic takes. Source: CUDA C++ Programming Guide, atomic functions: 32 bits, but
-/// for a compare and swap of 16.
+/// Size of the smallest element supported by atomics, in bytes. Source: CUDA C++ Programming Guide, atomic functions:
+/// 32 bits, except for a 16-bit compare and swap.
 const NARROWEST: u64 = 4;
 
 /// A reduction that commutes exactly: on integers only.
@@ -17,9 +17,9 @@ const NARROWEST: u64 = 4;
 pub enum Reduction {
     /// Sum, wrapping around.
     Add,
-    /// The smaller.
+    /// Minimum.
     Min,
-    /// The larger.
+    /// Maximum.
     Max,
 }
 
@@ -34,7 +34,7 @@ impl Reduction {
 }
 
 impl Warp<'_> {
-    /// Reduces `value` into `array[index]` in each lane that is on; nothing returns (`red`).
+    /// Reduces `value` into `array[index]` in each active lane; no value is returned (`red`).
     pub fn reduce<T: Integer, I: Index>(
         &mut self,
         reduction: Reduction,
@@ -58,8 +58,8 @@ impl Warp<'_> {
         self.note_writes(array, &place);
     }
 
-    /// Adds `value` to `array[index]` in each lane that is on, lanes in ascending order; nothing returns (`atomicAdd` on
-    /// floats). Not in an independent kernel: sums of floats depend on the order of CTAs.
+    /// Adds `value` to `array[index]` in each active lane, in ascending lane order; no value is returned (`atomicAdd`
+    /// on floats). Not allowed in an independent kernel: floating-point sums depend on the CTA order.
     pub fn add_in_order<T: Number, I: Index>(
         &mut self,
         array: Array<T>,
@@ -80,8 +80,8 @@ impl Warp<'_> {
         self.note_writes(array, &place);
     }
 
-    /// Reduces `value` into `array[index]` and returns the old value (`atomicAdd`, `atomicMin`, `atomicMax`).
-    /// Lanes act in ascending order. Not in an independent kernel: the result depends on the order of CTAs.
+    /// Reduces `value` into `array[index]` and returns the old value (`atomicAdd`, `atomicMin`, `atomicMax`). Lanes act
+    /// in ascending order. Not allowed in an independent kernel: the result depends on the CTA order.
     pub fn atomic<T: Integer, I: Index>(
         &mut self,
         reduction: Reduction,
@@ -94,7 +94,7 @@ impl Warp<'_> {
         self.returning(array, index, &value, order, |old, lane| reduction.apply(old, value.values[lane]))
     }
 
-    /// Puts `value` into `array[index]` and returns the old value (`atomicExch`).
+    /// Stores `value` to `array[index]` and returns the old value (`atomicExch`).
     pub fn exchange<T: Element, I: Index>(
         &mut self,
         array: Array<T>,
@@ -106,7 +106,7 @@ impl Warp<'_> {
         self.returning(array, index, &value, order, |_, lane| value.values[lane])
     }
 
-    /// Puts `value` into `array[index]` where it holds `expected`, and returns the old value (`atomicCAS`).
+    /// Stores `value` to `array[index]` if the element equals `expected`, and returns the old value (`atomicCAS`).
     pub fn compare_exchange<T: Element, I: Index>(
         &mut self,
         array: Array<T>,

@@ -1,12 +1,12 @@
-//! The coalescer: lanes' addresses become line transactions with byte masks.
+//! The coalescer: converts lane addresses to line transactions with byte masks.
 //!
-//! Lines appear in ascending order of their first lane, each once.
+//! Each line appears once, in ascending order of its first lane.
 
 use tombolo_types::stream::Access;
 use tombolo_types::{LineSize, Mask};
 
-/// Appends the lines of the `bytes`-byte items at `address(lane)` of the lanes in `active`. Items are aligned
-/// to their size, a power of two up to 32, so none crosses a line.
+/// Appends the lines accessed by the lanes in `active`, with `bytes` bytes at `address(lane)` each. Items are aligned
+/// to their size, a power of two up to 32, so no item crosses a line boundary.
 pub(crate) fn scatter(
     line_size: LineSize,
     active: u64,
@@ -21,7 +21,7 @@ pub(crate) fn scatter(
         let at = address(lanes.trailing_zeros() as usize);
         lanes &= lanes - 1;
         let (line, mask) = (line_size.line_of(at), line_size.mask(at, bytes));
-        // Neighbouring lanes mostly share a line: look at the latest hit first.
+        // Neighbouring lanes mostly share a line, so the latest line is compared first.
         match accesses.get_mut(last) {
             Some(access) if { access.line } == line => access.mask |= mask,
             _ => match accesses[first..].iter().position(|access| { access.line } == line) {
@@ -38,7 +38,8 @@ pub(crate) fn scatter(
     }
 }
 
-/// Appends the lines of the bytes `[start, start + bytes)`: what [`scatter`] gives for lanes side by side.
+/// Appends the lines covered by the bytes `[start, start + bytes)`: equal to the result of [`scatter`] for lanes with
+/// adjacent items.
 pub(crate) fn run(line_size: LineSize, start: u64, bytes: u64, accesses: &mut Vec<Access>) {
     let end = start + bytes;
     let mut at = start;

@@ -1,8 +1,8 @@
-//! Cooperative kernels: CTAs as coroutines that run in order of their ids and hand over at waits.
+//! Cooperative kernels: CTAs as coroutines that run in CTA id order and yield at waits.
 //!
-//! A coroutine is an `async` block polled by hand, so exactly one CTA runs at a time and the order is the
-//! same in every run. A wait ends with a token: the store or atomic that satisfied it, so that a replay
-//! knows the true dependency.
+//! A coroutine is an `async` block polled by hand, so exactly one CTA runs at a time and the order is identical in
+//! every run. A completed wait has a token for the store or atomic that satisfied it, so that a replay knows the true
+//! dependency.
 
 use super::cta::{Cta, CtaRecord};
 use super::fault::guarded;
@@ -25,7 +25,7 @@ struct Writer {
     op: u32,
 }
 
-/// An instruction that another CTA waits for.
+/// An instruction for which another CTA waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) warp: u32,
@@ -33,18 +33,19 @@ pub(crate) struct Mark {
     pub(crate) token: Token,
 }
 
-/// What the CTAs of one cooperative kernel know of each other's flags.
+/// Flag state shared by the CTAs of a cooperative kernel.
 pub(crate) struct FlagBook {
     /// Last writer of each flag, by array and element.
     writers: RefCell<FxHashMap<(u32, u64), Writer>>,
     tokens: RefCell<FxHashMap<Writer, Token>>,
-    /// Instructions that left a token, by CTA.
+    /// Instructions with a token, by CTA.
     marks: RefCell<Vec<Vec<Mark>>>,
-    /// What each suspended CTA waits for.
+    /// Description of the flag for which each suspended CTA waits.
     waits: RefCell<Vec<String>>,
-    /// Waits satisfied so far.
+    /// Number of waits satisfied so far.
     progress: Cell<u64>,
-    /// For the streams of all CTAs, and what they need and what there is once that is too little.
+    /// Memory budget for the streams of all CTAs; `overflow` has the bytes needed and available once the budget is
+    /// exceeded.
     room: Cell<Room>,
     overflow: Cell<Option<[u64; 2]>>,
 }
@@ -62,19 +63,19 @@ impl FlagBook {
         }
     }
 
-    /// A CTA's stream has grown by `bytes`.
+    /// Notes that a CTA's stream has grown by `bytes`.
     fn hold(&self, bytes: u64) {
         let mut room = self.room.get();
         self.overflow.set(self.overflow.get().or(room.hold(bytes).err()));
         self.room.set(room);
     }
 
-    /// Notes that instruction `op` of a warp wrote `array[element]`.
+    /// Notes that a warp's instruction `op` wrote `array[element]`.
     pub(super) fn wrote<T>(&self, array: Array<T>, element: u64, cta: u32, warp: u32, op: u32) {
         self.writers.borrow_mut().insert((array.id, element), Writer { cta, warp, op });
     }
 
-    /// The token of the last write to `array[element]` in this kernel, if there was one.
+    /// The token for the last write to `array[element]` in this kernel, if any.
     fn token<T>(&self, array: Array<T>, element: u64) -> Option<Token> {
         let writer = *self.writers.borrow().get(&(array.id, element))?;
         let mut tokens = self.tokens.borrow_mut();
@@ -88,13 +89,13 @@ impl FlagBook {
 }
 
 impl Cta<'_> {
-    /// Warp `warp` spins with loads of `order` on `flags[index]` until `ready` holds of it; other CTAs run
-    /// meanwhile. The only way to wait for another CTA, and only in a cooperative kernel. After relaxed waits one
-    /// [`Warp::fence`](super::Warp::fence) acquires for all of them.
+    /// Makes warp `warp` spin with loads of `order` on `flags[index]` until `ready` accepts the value; other CTAs run
+    /// in the meantime. This is the only method for waiting on another CTA, and only in a cooperative kernel. After
+    /// several relaxed waits, a single [`Warp::fence`](super::Warp::fence) acquires for all.
     ///
-    /// The recorded wait depends on the one store or atomic whose value satisfied it. A condition that
-    /// several writers bring about together (a counter) records only the last of them: give each its own
-    /// flag and wait for all.
+    /// The recorded wait depends on the single store or atomic whose value satisfied it. If several writers together
+    /// satisfy a condition (a counter), only the last writer is recorded: give each writer its own flag and wait for
+    /// all flags.
     pub async fn wait_until<T: Element>(
         &mut self,
         warp: u32,
@@ -112,7 +113,7 @@ impl Cta<'_> {
         let cta = self.index as usize;
         book.hold(self.record.grown());
         poll_fn(|_| match memory.get(flags, index) {
-            // The launch ends here.
+            // The launch ends because its streams exceed the memory budget.
             _ if book.overflow.get().is_some() => Poll::Pending,
             Some(value) if ready(value) => Poll::Ready(()),
             Some(value) => {
@@ -132,7 +133,7 @@ impl Cta<'_> {
         self.record_wait(warp, order, address, T::BYTES, token);
     }
 
-    /// Records the satisfied wait: on its token, or, where the flag was set before the kernel, one load.
+    /// Records the satisfied wait: on its token, or as a single load if the flag was set before the kernel.
     fn record_wait(&mut self, warp: u32, order: Order, address: u64, bytes: u64, token: Option<Token>) {
         let line: LineSize = self.launch.line;
         let token = token.map(|token| self.token_index(token));
@@ -149,9 +150,9 @@ impl Cta<'_> {
         }
     }
 
-    /// The place of `token` in the CTA's list.
+    /// Index of `token` in the CTA's list.
     fn token_index(&mut self, token: Token) -> u16 {
-        // Half of the 16-bit indices: the tokens that others wait for come behind.
+        // Waits use half of the 16-bit indices: the other half is for tokens of instructions that others wait for.
         if self.record.tokens.len() >= usize::from(u16::MAX / 2) {
             self.fault("waits more than 32767 times");
         }
@@ -160,8 +161,8 @@ impl Cta<'_> {
     }
 }
 
-/// Runs every CTA to its end and hands the finished streams, in order of CTA, to `finished`. Until then they take
-/// `room`.
+/// Runs every CTA to its end and passes the finished streams, in CTA order, to `finished`. Until then the streams count
+/// against `room`.
 pub(crate) fn run_cooperative<K>(
     launch: &Launch<'_>,
     kernel: &K,
@@ -188,14 +189,14 @@ where
 
 type Coroutine<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// Polls the unfinished CTAs in order, round after round, until all have ended or none advances.
+/// Polls the unfinished CTAs in order, round after round, until all have ended or no CTA advances.
 fn hand_over(
     launch: &Launch<'_>,
     book: &FlagBook,
     mut coroutines: Vec<Option<Coroutine<'_>>>,
 ) -> Result<(), RecordError> {
     let mut context = Context::from_waker(Waker::noop());
-    // In its first round each CTA advances to its first wait, and may set flags on the way.
+    // In the first round each CTA advances to its first wait, and may set flags before the wait.
     let mut advanced = true;
     loop {
         let before = book.progress.get();

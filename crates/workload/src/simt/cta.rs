@@ -1,4 +1,4 @@
-//! One CTA: its warps in order, its barrier, its scratchpad.
+//! A CTA: its warps in order, its barrier, its scratchpad.
 
 use super::cooperative::{FlagBook, Mark};
 use super::fault::Fault;
@@ -8,16 +8,16 @@ use super::shared::Shared;
 use super::warp::{Warp, WarpRecord};
 use tombolo_types::stream::{Accesses, CtaStream, Op, Token};
 
-/// What a CTA has recorded: kept from CTA to CTA for its allocations.
+/// Recorded content of a CTA: reused from CTA to CTA to avoid allocations.
 #[derive(Default)]
 pub(crate) struct CtaRecord {
     warps: Vec<WarpRecord>,
     pub(super) tokens: Vec<Token>,
-    /// Bytes of instructions and accesses that [`CtaRecord::grown`] has told of.
+    /// Bytes of instructions and accesses already reported by [`CtaRecord::grown`].
     told: u64,
 }
 
-/// One CTA while its kernel runs.
+/// A CTA while its kernel runs.
 pub struct Cta<'a> {
     pub(super) launch: &'a Launch<'a>,
     pub(super) record: &'a mut CtaRecord,
@@ -44,39 +44,39 @@ impl<'a> Cta<'a> {
         self.index
     }
 
-    /// CTAs of the grid: `gridDim.x`.
+    /// Number of CTAs in the grid: `gridDim.x`.
     pub fn grid(&self) -> u32 {
         self.launch.grid
     }
 
-    /// Trips of the outer loop to run: see [`Grid::trips`](super::Grid::trips).
+    /// Range of outer loop trips to run: see [`Grid::trips`](super::Grid::trips).
     pub fn trips(&self) -> std::ops::Range<u64> {
         self.launch.trips.clone()
     }
 
-    /// Threads of the CTA: `blockDim.x`.
+    /// Threads in the CTA: `blockDim.x`.
     pub fn threads(&self) -> u32 {
         self.launch.info.threads_per_cta
     }
 
-    /// Warps of the CTA.
+    /// Warps in the CTA.
     pub fn warps(&self) -> u32 {
         self.launch.warps()
     }
 
-    /// Whether values are computed: see [`Warp::computes`].
+    /// True if values are computed: see [`Warp::computes`].
     pub fn computes(&self) -> bool {
         !self.launch.address_only()
     }
 
-    /// Runs `body` in each warp, in order of index.
+    /// Runs `body` in each warp, in index order.
     pub fn each_warp(&mut self, mut body: impl FnMut(&mut Warp<'_>)) {
         for warp in 0..self.warps() {
             self.warp(warp, &mut body);
         }
     }
 
-    /// Runs `body` in warp `index` alone. Faults where the CTA has no such warp.
+    /// Runs `body` in warp `index` alone. Faults if the CTA has no such warp.
     pub fn warp<R>(&mut self, index: u32, body: impl FnOnce(&mut Warp<'_>) -> R) -> R {
         let Some(record) = self.record.warps.get_mut(index as usize) else {
             self.fault(&format!("it has no warp {index}"))
@@ -84,12 +84,12 @@ impl<'a> Cta<'a> {
         body(&mut Warp::new(self.launch, record, self.book, self.index, index))
     }
 
-    /// The CTA barrier: every warp records it. What warps did before is visible to all after it.
+    /// The CTA barrier, recorded by every warp. Writes before the barrier are visible to all warps after it.
     pub fn barrier(&mut self) {
         self.record.warps.iter_mut().for_each(|warp| warp.ops.push(Op::Barrier));
     }
 
-    /// An array of `len` zeros in the scratchpad.
+    /// An array with `len` zeros in the scratchpad.
     pub fn shared<T: Element>(&mut self, len: usize) -> Shared<T> {
         Shared { values: vec![T::default(); len] }
     }
@@ -98,21 +98,21 @@ impl<'a> Cta<'a> {
         Fault::raise(self.index, message.to_owned())
     }
 
-    /// The record of warp `index`, which exists.
+    /// The record of warp `index`, which must exist.
     pub(super) fn record_of(&mut self, index: u32) -> &mut WarpRecord {
         &mut self.record.warps[index as usize]
     }
 }
 
 impl CtaRecord {
-    /// Bytes by which instructions and accesses have grown since this was last asked.
+    /// Number of bytes by which instructions and accesses have grown since the last call.
     pub(super) fn grown(&mut self) -> u64 {
         let of = |warp: &WarpRecord| size_of_val(&*warp.ops) + size_of_val(&*warp.accesses);
         let bytes = self.warps.iter().map(of).sum::<usize>() as u64;
         bytes - std::mem::replace(&mut self.told, bytes)
     }
 
-    /// Writes the finished CTA to `into`. `marks` are the instructions that others wait for, in order.
+    /// Writes the finished CTA to `into`. `marks` are the instructions for which other CTAs wait, in order.
     pub(crate) fn finish(&mut self, marks: &[Mark], into: &mut CtaStream) {
         into.clear();
         into.tokens.append(&mut self.tokens);
@@ -132,7 +132,7 @@ impl CtaRecord {
     }
 }
 
-/// `op` with its accesses moved by `base`.
+/// Returns `op` with its access indices moved by `base`.
 fn moved(mut op: Op, base: u32) -> Op {
     match &mut op {
         Op::Load { accesses, .. } | Op::Store { accesses, .. } | Op::Atomic { accesses, .. } => {

@@ -1,32 +1,32 @@
-//! Which outstanding loads and which arithmetic of its warp a value depends on.
+//! Dependencies of a value: the outstanding loads and the arithmetic of its warp.
 
 use crate::chains::Depth;
 
-/// A set of loads (and returning atomics) of one warp, numbered from 0 in issue order.
+/// A set of a warp's loads (and returning atomics), numbered from 0 in issue order.
 ///
-/// Only the 64 loads up to the newest are named: a warp never has more outstanding.
+/// Only the 64 loads up to the newest are represented: a warp never has more outstanding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Deps {
-    /// The newest load of the set; meaningless where `mask` is zero.
+    /// Number of the newest load in the set; meaningless if `mask` is zero.
     newest: u32,
-    /// Bit `i`: the set holds load `newest - i`.
+    /// Bit `i` is set if the set contains load `newest - i`.
     mask: u64,
-    /// The value was never computed, because the run generates addresses alone.
+    /// Set if the value was never computed, because the run generates only addresses.
     pub(crate) unknown: bool,
-    /// The arithmetic that computed it.
+    /// Depth of the arithmetic that computed the value.
     pub(crate) depth: Depth,
 }
 
 impl Deps {
-    /// No load.
+    /// The empty set: no loads and no arithmetic.
     pub(crate) const NONE: Deps = Deps { newest: 0, mask: 0, unknown: false, depth: Depth::NONE };
 
-    /// Load number `load` alone.
+    /// The set with load number `load` alone.
     pub(crate) fn of(load: u32, unknown: bool) -> Deps {
         Deps { newest: load, mask: 1, unknown, depth: Depth::NONE }
     }
 
-    /// The union.
+    /// The union of two sets.
     #[inline]
     pub(crate) fn unite(self, other: Deps) -> Deps {
         let (unknown, depth) = (self.unknown || other.unknown, self.depth.max(other.depth));
@@ -41,23 +41,23 @@ impl Deps {
         Deps { newest: new.newest, mask: new.mask | older, unknown, depth }
     }
 
-    /// Forgets the loads.
+    /// Removes all loads from the set.
     pub(crate) fn settle(&mut self) {
         self.mask = 0;
     }
 
-    /// The set as distances after `issued` loads: bit `d - 1` stands for the load issued `d` loads ago.
+    /// The set as distances after `issued` loads: bit `d - 1` represents the load issued `d` loads ago.
     #[inline]
     fn distances(self, issued: u32) -> u64 {
         if self.mask == 0 { 0 } else { self.mask.checked_shl(issued - 1 - self.newest).unwrap_or(0) }
     }
 }
 
-/// The loads of one warp: how many were issued, and which it has not waited for.
+/// The loads of a warp: number of issued loads, and loads without a completed wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Outstanding {
     issued: u32,
-    /// Bit `d - 1`: the load issued `d` loads ago has not been waited for. Older ones are complete.
+    /// Bit `d - 1` is set if the load issued `d` loads ago has not been waited for. Older loads are complete.
     pending: u64,
 }
 
@@ -70,7 +70,7 @@ impl Outstanding {
         self.issued - 1
     }
 
-    /// Waits for `deps`: returns the distances (bit `d - 1`) that were still outstanding.
+    /// Waits for `deps`; returns the distances (bit `d - 1`) that were still outstanding.
     #[inline]
     pub(crate) fn wait(&mut self, deps: Deps) -> u64 {
         let waited = deps.distances(self.issued) & self.pending;

@@ -1,9 +1,9 @@
-//! Errors inside a kernel: they leave the kernel's Rust code by unwinding and become a [`Fault`] again at
-//! its launch.
+//! Errors inside a kernel: an error leaves the kernel's Rust code by unwinding and becomes a [`Fault`] again at its
+//! launch.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// What a CTA did wrong.
+/// A violation of the language's rules by a CTA.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) cta: u32,
@@ -11,7 +11,7 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// Leaves the kernel. Unlike a panic, nothing is printed: the recording reports it as an error.
+    /// Leaves the kernel. Unlike a panic, a fault prints nothing: the recording reports it as an error.
     pub(crate) fn raise(cta: u32, message: String) -> ! {
         resume_unwind(Box::new(Fault { cta, message }))
     }

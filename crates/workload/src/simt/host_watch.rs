@@ -1,6 +1,7 @@
-//! What the host program does to arrays before its first command and between two, noted while it runs.
+//! Watcher for the host program's accesses to arrays before the first command and between commands.
 //!
-//! Noted are addresses alone, whether arrays have contents or not, so that a recording names the same phases either way.
+//! Only addresses are noted, regardless of array contents, so that a recording has the same phases with or without
+//! contents.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +9,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use tombolo_types::HostPhase;
 use tombolo_types::array::unite;
 
-/// Ranges at which those noted are united, at the earliest: elements come one at a time, and mostly in order.
+/// Minimum number of ranges before noted ranges are united: elements arrive individually, and mostly in order.
 const MANY: usize = 1 << 12;
 
-/// The latest ranges that an access may go on: a host sets some arrays side by side, element by element. Source: assumed, as
-/// many as `comd` sets.
+/// Number of recent ranges that an access may extend: a host may set several arrays alternately, element by element.
+/// Source: assumed, equal to the number of arrays that `comd` sets.
 const RECENT: usize = 8;
 
-/// Notes the host's accesses while it is switched on.
+/// Notes the host's accesses while switched on.
 #[derive(Default)]
 pub(crate) struct HostWatch {
     on: AtomicBool,
@@ -23,12 +24,12 @@ pub(crate) struct HostWatch {
 }
 
 impl HostWatch {
-    /// Switches it on or off; returns whether it was on.
+    /// Switches the watcher on or off; returns the previous state.
     pub(crate) fn switch(&self, on: bool) -> bool {
         self.on.swap(on, Ordering::Relaxed)
     }
 
-    /// The host reads these addresses.
+    /// Notes a host read from the given addresses.
     #[inline]
     pub(crate) fn reads(&self, addresses: impl FnOnce() -> Range<u64>) {
         if self.on.load(Ordering::Relaxed) {
@@ -36,7 +37,7 @@ impl HostWatch {
         }
     }
 
-    /// The host writes these addresses.
+    /// Notes a host write to the given addresses.
     #[inline]
     pub(crate) fn writes(&self, addresses: impl FnOnce() -> Range<u64>) {
         if self.on.load(Ordering::Relaxed) {
@@ -44,7 +45,7 @@ impl HostWatch {
         }
     }
 
-    /// What has been noted since the last call.
+    /// Returns all accesses noted since the last call.
     pub(crate) fn take(&self) -> HostPhase {
         let mut phase = std::mem::take(&mut *self.phase());
         unite(&mut phase.reads);
@@ -63,7 +64,8 @@ fn note(ranges: &mut Vec<Range<u64>>, addresses: Range<u64>) {
         range.end = range.end.max(addresses.end);
         return;
     }
-    // Full: a push would double it. It is doubled where more than half is left, so that ranges are seldom united.
+    // The buffer is full, and a push would double it. It is doubled only if more than half remains after uniting, so
+    // that ranges are seldom united.
     if ranges.len() >= MANY && ranges.len() == ranges.capacity() {
         unite(ranges);
         ranges.reserve(ranges.len());

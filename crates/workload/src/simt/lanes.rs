@@ -1,22 +1,21 @@
-//! Values of a warp: one element a lane, and the loads they wait for.
+//! Values in a warp: an element per lane, with the loads on which the elements depend.
 
 use super::deps::Deps;
 use super::memory::Element;
 use std::array::from_fn;
 use std::ops::{Add, BitAnd, BitOr, Div, Mul, Not, Rem, Sub};
 
-/// Lanes that a value has room for: the widest warp (AMD's wavefront of 64).
+/// Number of lanes in a value: the widest warp (AMD's wavefront of 64).
 pub const MAX_LANES: usize = 64;
 
-/// One element a lane. Lanes that are off hold anything.
+/// An element per lane. Inactive lanes hold arbitrary values.
 #[derive(Clone, Copy, Debug)]
 pub struct Lanes<T> {
     pub(crate) values: [T; MAX_LANES],
     pub(crate) deps: Deps,
 }
 
-/// Numbers on which lanes compute as the hardware does: integers wrap around, division by zero gives zero
-/// instead of a trap.
+/// Numbers with the hardware's arithmetic: integers wrap around, and division by zero gives zero instead of a trap.
 pub trait Number: Element {
     /// Sum.
     fn plus(self, other: Self) -> Self;
@@ -63,7 +62,7 @@ numbers! { u8, i32, u32, i64, u64; f32, f64 }
 
 /// Conversion between element types with the meaning of Rust's `as`.
 pub trait Cast<U> {
-    /// The value as a `U`.
+    /// Converts the value to a `U`.
     fn cast(self) -> U;
 }
 
@@ -88,9 +87,9 @@ casts! {
     f64 => i32, u32, i64, u64, f32;
 }
 
-/// Types that index an array.
+/// Types that can index an array.
 pub trait Index: Copy {
-    /// The element named; a negative index names one beyond every array.
+    /// The indexed element; a negative index refers to an element beyond every array.
     fn element(self) -> u64;
 }
 
@@ -111,30 +110,30 @@ impl<T: Copy> Lanes<T> {
         Lanes { values: [value; MAX_LANES], deps: Deps::NONE }
     }
 
-    /// `value(lane)` in each lane, 0 to 63.
+    /// Sets each lane, 0 to 63, to `value(lane)`.
     pub fn by_lane(mut value: impl FnMut(u32) -> T) -> Lanes<T> {
         Lanes { values: from_fn(|lane| value(lane as u32)), deps: Deps::NONE }
     }
 
-    /// `function` of each lane's value.
+    /// Applies `function` to each lane's value.
     #[inline]
     pub fn map<U: Copy>(self, mut function: impl FnMut(T) -> U) -> Lanes<U> {
         Lanes { values: from_fn(|lane| function(self.values[lane])), deps: self.deps }
     }
 
-    /// `function` of both values, lane by lane; waits for what both wait for.
+    /// Applies `function` to both values, lane by lane; the result depends on the loads of both operands.
     #[inline]
     pub fn zip<U: Copy, V: Copy>(self, other: Lanes<U>, mut function: impl FnMut(T, U) -> V) -> Lanes<V> {
         let values = from_fn(|lane| function(self.values[lane], other.values[lane]));
         Lanes { values, deps: self.deps.unite(other.deps) }
     }
 
-    /// The value of one lane, for code that leaves the warp's instructions (a reference, a test).
+    /// The value in a single lane, for code outside the warp's instructions (a reference, a test).
     pub fn lane(&self, lane: u32) -> T {
         self.values[lane as usize]
     }
 
-    /// Converted to another element type.
+    /// Converts to another element type.
     pub fn cast<U: Copy>(self) -> Lanes<U>
     where
         T: Cast<U>,
@@ -144,62 +143,63 @@ impl<T: Copy> Lanes<T> {
 }
 
 impl<I: Index> Lanes<I> {
-    /// The entries of a table of per-CTA registers that each lane names; zero beyond its end.
+    /// Looks up each lane's index in a table of per-CTA registers; zero beyond the table's end.
     pub fn pick<T: Element>(self, table: &[T]) -> Lanes<T> {
         self.map(|index| table.get(index.element() as usize).copied().unwrap_or_default())
     }
 }
 
 impl<T: Copy + PartialOrd> Lanes<T> {
-    /// The smaller, lane by lane.
+    /// Minimum, lane by lane.
     pub fn min(self, other: Lanes<T>) -> Lanes<T> {
         self.zip(other, |a, b| if b < a { b } else { a })
     }
 
-    /// The larger, lane by lane.
+    /// Maximum, lane by lane.
     pub fn max(self, other: Lanes<T>) -> Lanes<T> {
         self.zip(other, |a, b| if b > a { b } else { a })
     }
 
-    /// `self < other`.
+    /// Compares lane by lane: `self < other`.
     pub fn lt(self, other: impl Into<Lanes<T>>) -> Lanes<bool> {
         self.zip(other.into(), |a, b| a < b)
     }
 
-    /// `self <= other`.
+    /// Compares lane by lane: `self <= other`.
     pub fn le(self, other: impl Into<Lanes<T>>) -> Lanes<bool> {
         self.zip(other.into(), |a, b| a <= b)
     }
 
-    /// `self > other`.
+    /// Compares lane by lane: `self > other`.
     pub fn gt(self, other: impl Into<Lanes<T>>) -> Lanes<bool> {
         self.zip(other.into(), |a, b| a > b)
     }
 
-    /// `self >= other`.
+    /// Compares lane by lane: `self >= other`.
     pub fn ge(self, other: impl Into<Lanes<T>>) -> Lanes<bool> {
         self.zip(other.into(), |a, b| a >= b)
     }
 
-    /// `self == other`.
+    /// Compares lane by lane: `self == other`.
     pub fn eq(self, other: impl Into<Lanes<T>>) -> Lanes<bool> {
         self.zip(other.into(), |a, b| a == b)
     }
 
-    /// `self != other`.
+    /// Compares lane by lane: `self != other`.
     pub fn ne(self, other: impl Into<Lanes<T>>) -> Lanes<bool> {
         self.zip(other.into(), |a, b| a != b)
     }
 }
 
 impl Lanes<bool> {
-    /// `yes` where true, `no` elsewhere. A select, not a branch: it waits for all three.
+    /// Selects `yes` in lanes with true, `no` in all other lanes. A select, not a branch: the result depends on all
+    /// three values.
     pub fn select<T: Copy>(self, yes: Lanes<T>, no: Lanes<T>) -> Lanes<T> {
         let either = yes.zip(no, |yes, no| (yes, no));
         self.zip(either, |choice, (yes, no)| if choice { yes } else { no })
     }
 
-    /// The lanes that hold true, bit by lane.
+    /// Bit mask of the lanes that hold true.
     pub(crate) fn bits(&self) -> u64 {
         self.values.iter().enumerate().fold(0, |bits, (lane, &value)| bits | u64::from(value) << lane)
     }
@@ -249,14 +249,14 @@ impl Not for Lanes<bool> {
     }
 }
 
-/// What an instruction may consume: lanes, nothing, several values, an array of them.
+/// Operand of an instruction: lanes, nothing, several values, or an array of values.
 pub trait Value {
-    /// Calls `visit` with the loads that each part waits for, and lets it forget them.
+    /// Calls `visit` with the loads on which each part depends, and lets `visit` clear them.
     #[doc(hidden)]
     fn visit(&mut self, visit: &mut dyn FnMut(&mut Awaited<'_>));
 }
 
-/// The loads that a value waits for, opaque outside the language.
+/// The loads on which a value depends, opaque outside the language.
 #[doc(hidden)]
 pub struct Awaited<'a>(pub(crate) &'a mut Deps);
 

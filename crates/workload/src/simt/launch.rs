@@ -1,4 +1,4 @@
-//! What every CTA of one kernel launch shares.
+//! Context shared by every CTA in a kernel launch.
 
 use super::memory::{Backing, Memory};
 use super::shadow::Shadow;
@@ -20,7 +20,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// A grid of `ctas` CTAs of `threads` threads.
+    /// A grid with `ctas` CTAs and `threads` threads per CTA.
     pub fn new(name: &str, ctas: u64, threads: u32) -> Grid {
         Grid {
             name: name.to_owned(),
@@ -33,36 +33,36 @@ impl Grid {
         }
     }
 
-    /// Scratchpad bytes of a CTA, which limit how many are resident on an SM.
+    /// Sets the scratchpad bytes per CTA, which limit the number of resident CTAs per SM.
     pub fn shared_bytes(self, shared_bytes: u32) -> Grid {
         Grid { shared_bytes, ..self }
     }
 
-    /// Registers of a thread, which limit how many CTAs are resident on an SM. A kernel that names none is
-    /// taken to need at most the 32 that leave room for every thread of NVIDIA's SMs.
+    /// Sets the registers per thread, which limit the number of resident CTAs per SM. A kernel without this value is
+    /// assumed to need at most 32, which leaves room for every thread on NVIDIA's SMs.
     pub fn registers(self, registers: u32) -> Grid {
         Grid { registers, ..self }
     }
 
-    /// The kernel's outer loop, which runs over [`Cta::trips`](super::Cta::trips): all of `trips`, or some of them
-    /// where a sample is recorded.
+    /// Sets the kernel's outer loop, which iterates over [`Cta::trips`](super::Cta::trips): all of `trips`, or a part
+    /// in a sample.
     pub fn trips(self, trips: Trips) -> Grid {
         Grid { trips, ..self }
     }
 
-    /// The first CTA of each GPU, ascending from 0: how the program cuts the grid, for designs that schedule as the program
-    /// says. On a machine of another number of GPUs these refuse it.
+    /// Sets the first CTA for each GPU, ascending from 0: the program's own division of the grid, for designs that
+    /// schedule by it. Such designs refuse the grid on a machine with a different number of GPUs.
     pub fn parts(self, parts: Vec<u32>) -> Grid {
         Grid { parts, ..self }
     }
 
-    /// The part of it that these CTAs are; each stays with its GPU.
+    /// The part of the grid formed by the CTAs in `ctas`; each CTA stays with its GPU.
     pub(crate) fn of(&self, ctas: &Picked) -> Grid {
         let parts = self.parts.iter().map(|first| ctas.before(u64::from(*first)) as u32).collect();
         Grid { ctas: ctas.count(), parts, ..self.clone() }
     }
 
-    /// What is wrong with the grid, if anything.
+    /// Describes a defect of the grid, if any.
     pub(crate) fn defect(&self) -> Option<String> {
         let threads = self.ctas.saturating_mul(u64::from(self.threads));
         if self.ctas == 0 || self.threads == 0 {
@@ -92,42 +92,42 @@ impl Grid {
     }
 }
 
-/// How far the CTAs of a kernel may see each other's writes while it is recorded.
+/// Degree to which a kernel's CTAs may see each other's writes during recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Discipline {
-    /// Not at all: any order, any thread.
+    /// No visibility: any order, any thread.
     Independent,
-    /// They race, and the order of CTA ids decides.
+    /// CTAs race, and the CTA id order decides.
     Ordered,
-    /// They wait for each other.
+    /// CTAs wait for each other.
     Cooperative,
 }
 
-/// One launch while it is recorded.
+/// A launch while it is recorded.
 pub(crate) struct Launch<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) info: &'a KernelInfo,
-    /// CTAs of the whole grid, of which those of `info` are recorded.
+    /// Number of CTAs in the whole grid, including CTAs that are not recorded.
     pub(crate) grid: u32,
-    /// Which these are.
+    /// The recorded CTAs.
     pub(crate) picked: &'a Picked,
-    /// Trips of the outer loop that are recorded.
+    /// Recorded trips of the outer loop.
     pub(crate) trips: Range<u64>,
     pub(crate) discipline: Discipline,
-    /// Lanes of a warp.
+    /// Lanes per warp.
     pub(crate) width: u32,
     pub(crate) line: LineSize,
-    /// Checks that an independent kernel is what it says.
+    /// Checker that verifies the independence of an independent kernel.
     pub(crate) shadow: Option<&'a Shadow>,
 }
 
 impl Launch<'_> {
-    /// Whether values are left out.
+    /// True if values are left out.
     pub(crate) fn address_only(&self) -> bool {
         self.memory.backing() == Backing::AddressOnly
     }
 
-    /// Warps of a CTA.
+    /// Warps per CTA.
     pub(crate) fn warps(&self) -> u32 {
         self.info.threads_per_cta.div_ceil(self.width)
     }

@@ -8,22 +8,23 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use tombolo_types::ArrayInfo;
 
-/// Where the first array lies. Source: assumed; any page-aligned address other than zero serves.
+/// Address of the first array. Source: assumed; any page-aligned address other than zero is suitable.
 const FIRST_ADDRESS: u64 = 1 << 32;
-/// Alignment of every array, so that no two share a page. Source: 2 MB, the largest GPU page.
+/// Alignment of every array, so that no two arrays share a page. Source: 2 MB, the largest GPU page.
 const ALIGNMENT: u64 = 2 << 20;
 
-/// What an array holds: numbers of 1, 4 or 8 bytes, and booleans of one.
+/// Element types of arrays: numbers with 1, 4 or 8 bytes, and booleans with a single byte.
 pub trait Element: Copy + Default + PartialEq + PartialOrd + fmt::Debug + Send + Sync + 'static {
-    /// Bytes of one element: 1, 4 or 8.
+    /// Bytes per element: 1, 4 or 8.
     const BYTES: u64;
     /// The element as raw bits, zero-extended.
     fn to_bits(self) -> u64;
-    /// The element of these bits; higher bits are ignored.
+    /// The element with the given bits; higher bits are ignored.
     fn from_bits(bits: u64) -> Self;
 }
 
-/// Elements on which reductions commute exactly. None has one byte: the hardware's atomics start at 4.
+/// Element types with exactly commuting reductions. Types with a single byte are excluded: the hardware's atomics start
+/// at 4 bytes.
 pub trait Integer: Element + Ord {
     /// Sum, wrapping around.
     fn wrapping_sum(self, other: Self) -> Self;
@@ -64,7 +65,7 @@ impl Element for u8 {
     }
 }
 
-/// CUDA's `bool`: one byte, of which the lowest bit counts.
+/// CUDA's `bool`: a byte in which only the lowest bit counts.
 impl Element for bool {
     const BYTES: u64 = 1;
     #[inline]
@@ -101,7 +102,7 @@ impl Element for f64 {
     }
 }
 
-/// A handle to an array of the address space, as cheap to copy as a CUDA pointer.
+/// A handle to an array in the address space, as cheap to copy as a CUDA pointer.
 pub struct Array<T> {
     pub(crate) id: u32,
     pub(crate) flag: bool,
@@ -119,22 +120,22 @@ impl<T> Clone for Array<T> {
 impl<T> Copy for Array<T> {}
 
 impl<T: Element> Array<T> {
-    /// Elements.
+    /// Number of elements.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether it has no element.
+    /// True if the array has no elements.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes.
+    /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         self.len * T::BYTES
     }
 
-    /// Virtual addresses of all elements.
+    /// Virtual address range of all elements.
     pub fn addresses(&self) -> Range<u64> {
         self.address(0)..self.address(self.len)
     }
@@ -146,28 +147,28 @@ impl<T: Element> Array<T> {
     }
 }
 
-/// How an array's size follows the scale of a run.
+/// Dependence of an array's size on the scale of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scaling {
-    /// In proportion to the scale, within a factor of two.
+    /// Proportional to the scale, within a factor of two.
     Scales,
-    /// In proportion to the root of the scale, within a factor of two: an array with a side that scales and one that stays,
-    /// such as a face of a mesh along the axis that is kept.
+    /// Proportional to the square root of the scale, within a factor of two: an array with a scaled side and a fixed
+    /// side, for example a mesh face along the fixed axis.
     Root,
-    /// Not at all: counters, flags, tables.
+    /// Independent of the scale: counters, flags, tables.
     Fixed,
 }
 
-/// Whether arrays have contents.
+/// Presence of array contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backing {
     /// Contents in host memory.
     Real,
-    /// Addresses only: loads give a value that no address and no condition may depend on.
+    /// Addresses only: a load returns a value on which no address and no condition may depend.
     AddressOnly,
 }
 
-/// Contents of one array; relaxed atomics, so that CTAs of an independent kernel may run side by side.
+/// Contents of an array; relaxed atomics, so that CTAs of an independent kernel may run concurrently.
 enum Cells {
     Absent,
     Bytes(Box<[AtomicU8]>),
@@ -176,7 +177,7 @@ enum Cells {
 }
 
 impl Cells {
-    /// Zeros: `bytes` in elements of `each`.
+    /// Zeros: `bytes` bytes, with `each` bytes per element.
     fn zeros(bytes: u64, each: u64) -> Cells {
         let len = bytes / each;
         match each {
@@ -187,21 +188,21 @@ impl Cells {
     }
 }
 
-/// The address space of one workload.
+/// The address space of a workload.
 pub struct Memory {
     infos: Vec<ArrayInfo>,
-    /// How each follows the scale of a run.
+    /// Dependence of each array on the scale of a run.
     scalings: Vec<Scaling>,
     cells: Vec<Cells>,
     backing: Backing,
     next: u64,
-    /// Whether changes are noted, to be undone.
+    /// Set while changes are noted for undoing.
     noting: AtomicBool,
     noted: Mutex<Vec<Noted>>,
     host: HostWatch,
 }
 
-/// An element before it was changed.
+/// An element's value before a change.
 struct Noted {
     array: u32,
     index: u64,
@@ -223,39 +224,39 @@ impl Memory {
         }
     }
 
-    /// Gives the arrays, of which there were addresses alone, zeros for contents.
+    /// Gives zero contents to arrays that had only addresses.
     pub(crate) fn back(&mut self) {
         self.backing = Backing::Real;
         self.cells =
             self.infos.iter().map(|info| Cells::zeros(info.bytes, info.element.map_or(8, u64::from))).collect();
     }
 
-    /// Whether arrays have contents.
+    /// Reports if arrays have contents.
     pub fn backing(&self) -> Backing {
         self.backing
     }
 
-    /// Its arrays in order of address, each at a multiple of 2 MiB.
+    /// All arrays in address order, each at a multiple of 2 MiB.
     pub fn arrays(&self) -> &[ArrayInfo] {
         &self.infos
     }
 
-    /// How each array follows the scale of a run, in the same order.
+    /// Dependence of each array on the scale of a run, in array order.
     pub fn scalings(&self) -> &[Scaling] {
         &self.scalings
     }
 
-    /// What the host's accesses before, between and behind commands are noted in.
+    /// Watcher for the host's accesses before, between and after commands.
     pub(crate) fn host(&self) -> &HostWatch {
         &self.host
     }
 
-    /// Bytes of all arrays.
+    /// Total bytes of all arrays.
     pub fn bytes(&self) -> u64 {
         self.infos.iter().map(|info| info.bytes).sum()
     }
 
-    /// Adds an array of `len` zeros.
+    /// Adds an array with `len` zeros.
     pub fn array<T: Element>(&mut self, name: &str, len: u64, scaling: Scaling) -> Array<T> {
         let bytes = len * T::BYTES;
         let (base, id) = (self.next, self.infos.len() as u32);
@@ -269,12 +270,12 @@ impl Memory {
         Array { id, flag: false, base, len, element: PhantomData }
     }
 
-    /// Adds an array of `len` zeros whose elements CTAs of a cooperative kernel may wait on.
+    /// Adds an array with `len` zeros whose elements can be awaited by CTAs of a cooperative kernel.
     pub fn flags<T: Element>(&mut self, name: &str, len: u64, scaling: Scaling) -> Array<T> {
         Array { flag: true, ..self.array(name, len, scaling) }
     }
 
-    /// The bits of every element of array number `index`.
+    /// Bits of every element in array number `index`.
     #[cfg(test)]
     pub(crate) fn bits(&self, index: usize) -> Vec<u64> {
         match &self.cells[index] {
@@ -285,7 +286,7 @@ impl Memory {
         }
     }
 
-    /// Element `index`; zero where the arrays have no contents. Panics beyond the end.
+    /// Reads element `index`; zero if the arrays have no contents. Panics beyond the end.
     pub fn read<T: Element>(&self, array: Array<T>, index: u64) -> T {
         assert!(index < array.len, "host reads {}[{index}] of {}", self.name(array), array.len);
         self.host.reads(|| array.address(index)..array.address(index + 1));
@@ -299,19 +300,19 @@ impl Memory {
         self.put(array, index, value);
     }
 
-    /// Sets every element to zero, as the device itself does (`cudaMemset`): not an access of the host.
+    /// Sets every element to zero on the device (`cudaMemset`): not a host access.
     pub fn clear<T: Element>(&self, array: Array<T>) {
         if self.backing == Backing::Real {
             (0..array.len).for_each(|index| self.put(array, index, T::default()));
         }
     }
 
-    /// Sets every element to `value(index)`, which is not called where the arrays have no contents.
+    /// Sets every element to `value(index)`. The function is not called if the arrays have no contents.
     pub fn fill<T: Element>(&self, array: Array<T>, value: impl FnMut(u64) -> T) {
         self.fill_part(array, 0..array.len, value);
     }
 
-    /// Sets the elements of a range to `value(index)`, likewise. Panics beyond the end.
+    /// Sets the elements in a range to `value(index)`, with the same rule as [`Memory::fill`]. Panics beyond the end.
     pub fn fill_part<T: Element>(&self, array: Array<T>, part: Range<u64>, value: impl FnMut(u64) -> T) {
         assert!(part.end <= array.len, "host fills {} elements of {} of {}", part.end, self.name(array), array.len);
         self.host.writes(|| array.address(part.start)..array.address(part.end));
@@ -320,8 +321,8 @@ impl Memory {
         }
     }
 
-    /// Has `set` write every element of these arrays' addresses, in whatever order: they are noted at once, and not again for
-    /// each element.
+    /// Lets `set` write every element in these arrays' address ranges, in any order: the ranges are noted at once, and
+    /// not again for each element.
     pub fn fill_together(&self, arrays: impl IntoIterator<Item = Range<u64>>, set: impl FnOnce()) {
         arrays.into_iter().for_each(|addresses| self.host.writes(|| addresses));
         let watched = self.host.switch(false);
@@ -329,7 +330,7 @@ impl Memory {
         self.host.switch(watched);
     }
 
-    /// Copies the first `count` elements of an array to another. Panics where one has fewer.
+    /// Copies the first `count` elements from an array to another. Panics if either array has fewer elements.
     pub fn copy<T: Element>(&self, from: Array<T>, to: Array<T>, count: u64) {
         let shorter = from.len.min(to.len);
         assert!(count <= shorter, "host copies {count} elements of {shorter}");
@@ -342,13 +343,13 @@ impl Memory {
         }
     }
 
-    /// All elements; empty where the arrays have no contents.
+    /// Returns all elements; empty if the arrays have no contents.
     pub fn to_vec<T: Element>(&self, array: Array<T>) -> Vec<T> {
         self.host.reads(|| array.address(0)..array.address(array.len));
         (0..array.len).map_while(|index| self.get(array, index)).collect()
     }
 
-    /// Does `work`, and sets every element that it has changed to what it was.
+    /// Runs `work`, then restores every element changed by it.
     pub(crate) fn undone<R>(&self, work: impl FnOnce() -> R) -> R {
         self.noting.store(true, Ordering::Relaxed);
         let result = work();
@@ -360,7 +361,7 @@ impl Memory {
         result
     }
 
-    /// An element is about to be changed.
+    /// Notes the value of an element that is about to be changed.
     #[inline]
     fn note<T: Element>(&self, array: Array<T>, index: u64) {
         if self.noting.load(Ordering::Relaxed) {
@@ -376,7 +377,7 @@ impl Memory {
         }
     }
 
-    /// Sets every bit: no float is a number any more.
+    /// Sets every bit, which turns every float into NaN.
     #[cfg(test)]
     pub(crate) fn poison(&self) {
         for cells in &self.cells {
@@ -420,7 +421,8 @@ impl Memory {
         }
     }
 
-    /// Reads `into.len()` consecutive elements from `first`; leaves `into` alone where there are no contents.
+    /// Reads `into.len()` consecutive elements starting at `first`; leaves `into` unchanged if the arrays have no
+    /// contents.
     #[inline]
     pub(crate) fn get_run<T: Element>(&self, array: Array<T>, first: u64, into: &mut [T]) {
         let range = first as usize..first as usize + into.len();
@@ -444,7 +446,7 @@ impl Memory {
         }
     }
 
-    /// Replaces element `index` by `change` of it, atomically; returns the old value.
+    /// Replaces element `index` by the result of `change`, atomically; returns the old value.
     pub(crate) fn update<T: Element>(&self, array: Array<T>, index: u64, change: impl Fn(T) -> T) -> T {
         self.note(array, index);
         let old = match &self.cells[array.id as usize] {

@@ -1,4 +1,4 @@
-//! The kernel language: arrays that really change, CTAs of warps, values of one element a lane.
+//! The kernel language: arrays that really change, CTAs with warps, and values with an element per lane.
 //!
 //! ```
 //! use tombolo_workload::simt::{Array, ComputeClass, Cta};
@@ -14,17 +14,18 @@
 //! }
 //! ```
 //!
-//! A load does not block: its value carries a token, and arithmetic unites tokens. The framework records
-//! the wait where the value is first needed: as an index, as a stored value, as a condition, or by
-//! [`Warp::compute`], which also says how many instructions the arithmetic costs. These are one chain, each the result of the
-//! one before, unless [`Warp::compute_wide`] says otherwise. Chains of different values run side by side.
+//! A load does not block: its value carries a token, and arithmetic unites tokens. The framework records the wait at
+//! the first use of the value: as an index, as a stored value, as a condition, or by [`Warp::compute`], which also
+//! states the number of arithmetic instructions. By default these instructions form a chain in which each depends on
+//! its predecessor; [`Warp::compute_wide`] sets other widths. Chains for different values run concurrently.
 //!
-//! Elements have 1, 4 or 8 bytes. A stream names bytes by a [`Mask`](tombolo_types::Mask) of 32 grains a line, and a grain of
-//! a 128-byte line has four. A store of bytes that together fill their grains is one. A store that leaves part of a grain as it
-//! was is performed at the grain's system home, like an atomic whose result nobody reads, so that nothing beside it is lost.
+//! Elements have 1, 4 or 8 bytes. A stream describes bytes by a [`Mask`](tombolo_types::Mask) with 32 grains per line;
+//! a grain in a 128-byte line has four bytes. A store that completely fills its grains is recorded as a store. A store
+//! to part of a grain is performed at the grain's system home, like an atomic with a discarded result, so that
+//! concurrent stores to neighbouring bytes are not lost.
 //!
-//! Not modelled: instruction fetch, registers, divergence beyond the mask of active lanes (both sides of a
-//! branch run one after the other and meet again at its end).
+//! Not modelled: instruction fetch, registers, divergence beyond the mask of active lanes (both sides of a branch run
+//! in sequence and reconverge at its end).
 //!
 //! Read [`memory`](Memory) first, then [`Lanes`], [`Warp`] and [`Cta`].
 

@@ -1,4 +1,4 @@
-//! The proof that a kernel declared independent is: who touched each element, and how.
+//! Checker for kernels declared independent: tracks the CTAs and kinds of access for each element.
 
 use super::atomic::Reduction;
 use super::fault::Fault;
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// The CTAs that did something to an element.
+/// The CTAs that performed a kind of access to an element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Who {
     #[default]
@@ -26,7 +26,7 @@ impl Who {
         }
     }
 
-    /// Whether someone besides `cta` is among them.
+    /// True if the set contains any CTA besides `cta`.
     fn beyond(self, cta: u32) -> bool {
         self != Who::Nobody && self != Who::One(cta)
     }
@@ -37,18 +37,18 @@ struct Touched {
     loaded: Who,
     stored: Who,
     reduced: Who,
-    /// How the CTAs in `reduced` did it.
+    /// The reduction used by the CTAs in `reduced`.
     reduction: Option<Reduction>,
 }
 
-/// What the CTAs of one kernel touched. Slow: for tests and small inputs.
+/// All accesses by the CTAs of a kernel. Slow: for tests and small inputs.
 #[derive(Default)]
 pub(crate) struct Shadow {
     touched: Mutex<FxHashMap<(u32, u64), Touched>>,
 }
 
 impl Shadow {
-    /// CTA `cta` loads an element: nobody else may write it.
+    /// Notes that CTA `cta` loads an element: no other CTA may write the element.
     pub(super) fn load<T>(&self, launch: &Launch<'_>, array: Array<T>, element: u64, cta: u32) {
         self.touch(launch, array, element, cta, &"loads", |touched| {
             touched.loaded = touched.loaded.and(cta);
@@ -56,7 +56,7 @@ impl Shadow {
         });
     }
 
-    /// CTA `cta` stores to an element: nobody else may touch it.
+    /// Notes that CTA `cta` stores to an element: no other CTA may access the element.
     pub(super) fn store<T>(&self, launch: &Launch<'_>, array: Array<T>, element: u64, cta: u32) {
         self.touch(launch, array, element, cta, &"stores to", |touched| {
             touched.stored = touched.stored.and(cta);
@@ -64,7 +64,7 @@ impl Shadow {
         });
     }
 
-    /// CTA `cta` reduces into an element: others may do the same and nothing else.
+    /// Notes that CTA `cta` reduces into an element: other CTAs may only perform the same reduction.
     pub(super) fn reduce<T>(&self, launch: &Launch<'_>, array: Array<T>, element: u64, cta: u32, reduction: Reduction) {
         self.touch(launch, array, element, cta, &"reduces into", |touched| {
             touched.reduced = touched.reduced.and(cta);

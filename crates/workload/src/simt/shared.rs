@@ -7,32 +7,32 @@ use super::warp::Warp;
 use std::array::from_fn;
 use tombolo_types::stream::Op;
 
-/// Banks of the scratchpad, each one 4-byte word wide. Source: CUDA C++ Programming Guide, shared memory of
-/// compute capability 5.x and later; AMD's LDS has 32 such banks too.
+/// Number of scratchpad banks, each 4 bytes wide. Source: CUDA C++ Programming Guide, shared memory of compute
+/// capability 5.x and later; AMD's LDS also has 32 banks.
 const BANKS: usize = 32;
-/// Most words of one lane: a 16-byte vector.
+/// Maximum number of words per lane: a 16-byte vector.
 const MAX_WORDS: usize = 4;
 
-/// An array in the scratchpad of one CTA, made by [`Cta::shared`](super::Cta::shared).
+/// An array in the scratchpad of a CTA, created by [`Cta::shared`](super::Cta::shared).
 pub struct Shared<T> {
     pub(super) values: Vec<T>,
 }
 
 impl<T: Element> Shared<T> {
-    /// The contents, for arithmetic on whole tiles that is accounted by [`Warp::compute`].
+    /// The contents, for arithmetic on whole tiles whose cost is stated by [`Warp::compute`].
     pub fn values(&self) -> &[T] {
         &self.values
     }
 }
 
 impl Warp<'_> {
-    /// Loads `shared[index]` in each lane that is on. Its latency is not tracked: the value waits for nothing.
+    /// Loads `shared[index]` in each active lane. Its latency is not tracked: the value depends on no load.
     pub fn load_shared<T: Element, I: Index>(&mut self, shared: &Shared<T>, index: Lanes<I>) -> Lanes<T> {
         let [values] = self.load_shared_vector(shared, index);
         values
     }
 
-    /// Loads the `N` elements from `shared[index]` in each lane with one instruction (`float4`).
+    /// Loads `N` elements starting at `shared[index]` in each active lane with a single instruction (`float4`).
     pub fn load_shared_vector<T: Element, I: Index, const N: usize>(
         &mut self,
         shared: &Shared<T>,
@@ -47,7 +47,7 @@ impl Warp<'_> {
         })
     }
 
-    /// Stores `value` to `shared[index]` in each lane that is on.
+    /// Stores `value` to `shared[index]` in each active lane.
     pub fn store_shared<T: Element, I: Index>(
         &mut self,
         shared: &mut Shared<T>,
@@ -57,7 +57,8 @@ impl Warp<'_> {
         self.store_shared_vector(shared, index, [value.into()]);
     }
 
-    /// Stores `N` values to the elements from `shared[index]` in each lane with one instruction (`float4`).
+    /// Stores `N` values to the elements starting at `shared[index]` in each active lane with a single instruction
+    /// (`float4`).
     pub fn store_shared_vector<T: Element, I: Index, const N: usize>(
         &mut self,
         shared: &mut Shared<T>,
@@ -100,12 +101,12 @@ impl Warp<'_> {
     }
 }
 
-/// Passes of an access in which each lane that is on touches `words` words from `word(lane)`: the most
-/// distinct words of one bank, at least 1.
+/// Number of passes for an access in which each active lane accesses `words` words starting at `word(lane)`: the
+/// largest number of distinct words in any bank, at least 1.
 fn passes(active: u64, words: u64, word: impl Fn(usize) -> u64) -> u16 {
-    /// End of a list.
+    /// End marker of a list.
     const NONE: u16 = u16::MAX;
-    // By bank, its distinct words: the latest, and from each the one before it.
+    // Linked list of distinct words per bank: `latest` has each list's head, `before` each word's predecessor.
     let (mut latest, mut counts) = ([NONE; BANKS], [0_u16; BANKS]);
     let (mut distinct, mut before) = ([0_u64; MAX_LANES * MAX_WORDS], [NONE; MAX_LANES * MAX_WORDS]);
     let mut next = 0_u16;

@@ -1,11 +1,11 @@
-//! The language as a whole: what a kernel records, and what it may not do.
+//! Tests for the language as a whole: recorded instructions, and rejected kernels.
 
 use super::*;
 use crate::record::{Host, RecordError, RecordOptions, Recording};
 use tombolo_types::stream::{AtomicResult, Command, CtaStream, KernelClass, Op, Program};
 use tombolo_types::{Order, Scope};
 
-/// Device memory of two arrays of 1024 numbers, `a[i] = i` and `b`, and eight flags.
+/// Device memory with two arrays of 1024 numbers, `a[i] = i` and `b`, and eight flags.
 struct Device {
     memory: Memory,
     a: Array<i32>,
@@ -45,7 +45,7 @@ impl Device {
         Ok(host.finish("test"))
     }
 
-    /// What one warp records.
+    /// Instructions recorded by a single warp.
     fn warp(&self, kernel: impl Fn(&mut Warp<'_>) + Sync) -> Vec<Op> {
         let recording = self.launch(1, 32, |cta| cta.each_warp(&kernel)).unwrap();
         stream(&recording, 0).ops
@@ -58,7 +58,7 @@ fn stream(recording: &Recording, cta: u32) -> CtaStream {
     stream
 }
 
-/// One letter an instruction; a digit is the distance of a wait.
+/// A letter per instruction; a digit is the distance of a wait.
 fn letters(ops: &[Op]) -> String {
     let letter = |op: &Op| match op {
         Op::Compute { .. } => 'c',
@@ -398,7 +398,7 @@ fn floats_are_added_in_the_order_of_ctas_and_lanes() {
     })
     .unwrap();
     assert_eq!(letters(&stream(&host.finish("test"), 0).ops), "R");
-    // Each 1 is lost beside 100 million, whose neighbours are 8 apart.
+    // Each 1 is lost when added to 100 million, where adjacent floats are 8 apart.
     assert_eq!(device.memory.to_vec(sums), [0.0, 2e8]);
     let result = device.launch(1, 32, |cta| {
         cta.each_warp(|warp| warp.add_in_order(sums, warp.lane() % 2, Lanes::all(1.0), RELAXED));
@@ -455,7 +455,7 @@ fn lanes_sum_over_groups_where_those_that_are_off_count_as_zero() {
     assert_eq!([0, 7, 8, 9, 10].map(|at| device.memory.read(device.b, at)), [28, 28, 17, 17, 0]);
 }
 
-/// What one warp records that stores to `marks`, of 70 elements of a byte.
+/// Instructions recorded by a single warp with stores to `marks`, an array of 70 one-byte elements.
 fn byte_stores(kernel: impl Fn(&mut Warp<'_>, Array<bool>) + Sync) -> (String, Vec<u32>, Vec<bool>) {
     let mut device = Device::new();
     let marks: Array<bool> = device.memory.array("marks", 70, Scaling::Fixed);

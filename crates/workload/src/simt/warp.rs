@@ -1,4 +1,4 @@
-//! One warp: who it is, which lanes are on, arithmetic, branches, fences.
+//! A warp: its identity, active lanes, arithmetic, branches and fences.
 
 use super::access::lanes;
 use super::cooperative::FlagBook;
@@ -13,7 +13,7 @@ use std::fmt;
 use tombolo_types::Order;
 use tombolo_types::stream::{Access, ComputeClass, Op};
 
-/// What one warp has recorded so far.
+/// Instructions recorded so far for a warp.
 #[derive(Default)]
 pub(crate) struct WarpRecord {
     pub(crate) ops: Vec<Op>,
@@ -32,14 +32,14 @@ impl WarpRecord {
         self.spin = Spin::default();
     }
 
-    /// Records the waits of an instruction that is no arithmetic for `deps`: for arithmetic, then for loads.
+    /// Records the waits for `deps` before an instruction that is not arithmetic: for arithmetic first, then for loads.
     #[inline]
     pub(crate) fn wait(&mut self, deps: Deps) {
         self.chains.wait(deps.depth, &mut self.ops, 0);
         self.wait_for_loads(deps);
     }
 
-    /// Records the waits for the loads of `deps` that are still outstanding, oldest first.
+    /// Records the waits for all loads in `deps` that are still outstanding, oldest first.
     #[inline]
     pub(crate) fn wait_for_loads(&mut self, deps: Deps) {
         let mut waited = self.loads.wait(deps);
@@ -50,20 +50,20 @@ impl WarpRecord {
         }
     }
 
-    /// Records arithmetic that reads `operand`; returns the place of its result.
+    /// Records arithmetic that reads `operand`; returns the depth of its result.
     pub(crate) fn compute(&mut self, run: Arithmetic, operand: Depth) -> Depth {
         self.chains.push(run, operand, &mut self.ops, 0)
     }
 }
 
-/// Sees a warp that loads one line over and over: Rust code that spins on memory would never end.
+/// Detects a warp that loads the same line repeatedly: Rust code that spins on memory would never end.
 #[derive(Default)]
 pub(crate) struct Spin {
     pub(crate) line: u64,
     pub(crate) loads: u32,
 }
 
-/// One warp of a CTA while its kernel runs. Instructions act on the lanes that are on.
+/// A warp in a CTA while its kernel runs. Instructions affect the active lanes.
 pub struct Warp<'a> {
     pub(super) launch: &'a Launch<'a>,
     pub(super) record: &'a mut WarpRecord,
@@ -74,7 +74,7 @@ pub struct Warp<'a> {
 }
 
 impl<'a> Warp<'a> {
-    /// Warp `index` of CTA `cta`, with the lanes that have a thread on.
+    /// Warp `index` in CTA `cta`; every lane with a thread is active.
     pub(super) fn new(
         launch: &'a Launch<'a>,
         record: &'a mut WarpRecord,
@@ -87,7 +87,7 @@ impl<'a> Warp<'a> {
         Warp { launch, record, book, cta, index, active }
     }
 
-    /// Lanes of the warp.
+    /// Lanes per warp.
     pub fn width(&self) -> u32 {
         self.launch.width
     }
@@ -97,7 +97,7 @@ impl<'a> Warp<'a> {
         self.index
     }
 
-    /// Index of its CTA in the grid: `blockIdx.x`.
+    /// Index of the warp's CTA in the grid: `blockIdx.x`.
     pub fn cta(&self) -> u32 {
         self.cta
     }
@@ -107,39 +107,39 @@ impl<'a> Warp<'a> {
         Lanes::by_lane(|lane| lane as i32)
     }
 
-    /// The index in the CTA of each lane's thread: `threadIdx.x`.
+    /// The index in the CTA for each lane's thread: `threadIdx.x`.
     pub fn thread(&self) -> Lanes<i32> {
         let first = (self.index * self.launch.width) as i32;
         Lanes::by_lane(|lane| first + lane as i32)
     }
 
-    /// The index in the grid of each lane's thread: `blockIdx.x * blockDim.x + threadIdx.x`.
+    /// The index in the grid for each lane's thread: `blockIdx.x * blockDim.x + threadIdx.x`.
     pub fn global_thread(&self) -> Lanes<i32> {
         let first = (self.cta * self.launch.info.threads_per_cta + self.index * self.launch.width) as i32;
         Lanes::by_lane(|lane| first.wrapping_add(lane as i32))
     }
 
-    /// Bit by lane: the lanes that are on.
+    /// Bit mask of the active lanes.
     pub fn active(&self) -> u64 {
         self.active
     }
 
-    /// Whether values are computed. Where not, a kernel may leave out arithmetic that decides no address.
+    /// True if values are computed. If false, a kernel may omit arithmetic that affects no address.
     pub fn computes(&self) -> bool {
         !self.launch.address_only()
     }
 
-    /// `count` arithmetic instructions of `class` that need `value`, each the result of the one before. Records the wait
-    /// for the loads behind `value`, and returns it as a value that waits for the chain instead.
+    /// Records `count` arithmetic instructions of `class` that need `value`, each dependent on its predecessor. Records
+    /// the wait for the loads behind `value`, and returns the value with a dependence on the chain instead.
     ///
-    /// The chain starts when its operands are there. Of `()` that is at once, and the next instruction that is no
-    /// arithmetic needs its result, as a load does the arithmetic of its address.
+    /// The chain starts when its operands are available. For `()` the chain starts at once, and the next instruction
+    /// that is not arithmetic needs its result, for example a load whose address is computed by the chain.
     pub fn compute<V: Value>(&mut self, class: ComputeClass, count: u16, value: V) -> V {
         self.compute_wide(class, count, 1, value)
     }
 
-    /// [`Warp::compute`] of `ilp` chains side by side, of `count / ilp` instructions each: independent operations of the
-    /// program, such as accumulators of an unrolled loop. `ilp` is at least 1.
+    /// Like [`Warp::compute`], with `ilp` concurrent chains of `count / ilp` instructions each: independent operations
+    /// in the program, for example accumulators in an unrolled loop. `ilp` is at least 1.
     pub fn compute_wide<V: Value>(&mut self, class: ComputeClass, count: u16, ilp: u16, mut value: V) -> V {
         let mut operand = None;
         value.visit(&mut |awaited| {
@@ -158,8 +158,8 @@ impl<'a> Warp<'a> {
         value
     }
 
-    /// `count` instructions of `class` that turn `N` operands into `M` results by `function`, lane by lane: a
-    /// formula too long to be written as operators. Waits for the operands; lanes that are off hold zero. They are one
+    /// Records `count` instructions of `class` that turn `N` operands into `M` results by `function`, lane by lane: a
+    /// formula too long for operators. Waits for the operands; inactive lanes hold zero. The instructions form a single
     /// chain.
     pub fn calculate<T, U, const N: usize, const M: usize>(
         &mut self,
@@ -175,7 +175,7 @@ impl<'a> Warp<'a> {
         self.calculate_wide(class, count, 1, operands, function)
     }
 
-    /// [`Warp::calculate`] of `ilp` chains side by side.
+    /// Like [`Warp::calculate`], with `ilp` concurrent chains.
     pub fn calculate_wide<T, U, const N: usize, const M: usize>(
         &mut self,
         class: ComputeClass,
@@ -200,14 +200,14 @@ impl<'a> Warp<'a> {
         results
     }
 
-    /// Runs `body` with only the lanes on in which `condition` holds; not at all where there are none.
-    /// Costs one instruction, the branch.
+    /// Runs `body` with only the lanes active for which `condition` holds; skips `body` if no lane remains. Costs a
+    /// single instruction, the branch.
     pub fn when(&mut self, condition: Lanes<bool>, body: impl FnOnce(&mut Warp<'_>)) {
         let on = self.branch(condition) & self.active;
         self.with_active(on, body);
     }
 
-    /// Both sides of a branch, one after the other.
+    /// Runs both sides of a branch in sequence.
     pub fn when_else(
         &mut self,
         condition: Lanes<bool>,
@@ -219,15 +219,15 @@ impl<'a> Warp<'a> {
         self.with_active(!taken & self.active, otherwise);
     }
 
-    /// Runs `body` in the lowest lane that is on, as `if (lane == 0)` does. Costs one instruction.
+    /// Runs `body` in the lowest active lane, like `if (lane == 0)`. Costs a single instruction.
     pub fn single(&mut self, body: impl FnOnce(&mut Warp<'_>)) {
         let branch = Arithmetic { class: ComputeClass::Other, count: 1, chain: 1 };
         self.record.compute(branch, Depth::NONE);
         self.with_active(self.active & self.active.wrapping_neg(), body);
     }
 
-    /// Runs `body(warp, 0)`, `body(warp, 1)` and so on, each with the lanes on whose `count` is larger: a loop
-    /// over a different range in each lane. Costs one instruction, the branch, before each round.
+    /// Runs `body(warp, 0)`, `body(warp, 1)` and so on, each with only the lanes active whose `count` is larger: a loop
+    /// over a different range in each lane. Costs a single instruction, the branch, before each round.
     pub fn repeat(&mut self, count: Lanes<u32>, mut body: impl FnMut(&mut Warp<'_>, u32)) {
         for round in 0.. {
             let on = self.branch(count.gt(round)) & self.active;
@@ -238,14 +238,14 @@ impl<'a> Warp<'a> {
         }
     }
 
-    /// `new` in the lanes that are on, `old` in the others: an assignment inside a branch.
+    /// Selects `new` in the active lanes and `old` in all others: an assignment inside a branch.
     pub fn update<T: Copy>(&self, old: Lanes<T>, new: Lanes<T>) -> Lanes<T> {
         let active = self.active;
         Lanes::by_lane(|lane| active >> lane & 1 == 1).select(new, old)
     }
 
-    /// The sum of `value` over each group of `group` neighbouring lanes, in all of them: a butterfly of
-    /// `__shfl_xor_sync`, a shuffle and an addition a step. Lanes that are off count as zero. `group` is a
+    /// Sums `value` over each group of `group` neighbouring lanes and returns the sum in every lane: a butterfly with
+    /// `__shfl_xor_sync`, at the cost of a shuffle and an addition per step. Inactive lanes count as zero. `group` is a
     /// power of two, at most the width.
     pub fn sum_lanes<T: Number>(&mut self, class: ComputeClass, value: Lanes<T>, group: u32) -> Lanes<T> {
         let mut sum = self.compute(class, 0, self.update(Lanes::all(T::default()), value));
@@ -259,12 +259,12 @@ impl<'a> Warp<'a> {
         sum
     }
 
-    /// Whether `condition` holds in any lane that is on: `__any_sync`. Costs one instruction.
+    /// True if `condition` holds in any active lane: `__any_sync`. Costs a single instruction.
     pub fn any(&mut self, condition: Lanes<bool>) -> bool {
         self.branch(condition) & self.active != 0
     }
 
-    /// Runs one instruction with only the lanes on in which `condition` holds.
+    /// Runs a single instruction with only the lanes active for which `condition` holds.
     pub(super) fn predicated<R>(&mut self, condition: Lanes<bool>, instruction: impl FnOnce(&mut Self) -> R) -> R {
         self.record.wait(condition.deps);
         let on = self.decided(condition) & self.active;
@@ -279,7 +279,7 @@ impl<'a> Warp<'a> {
         self.decided(condition)
     }
 
-    /// The lanes in which a condition that was waited for holds.
+    /// Bit mask of the lanes for which `condition` holds, after waiting for the condition.
     fn decided(&self, condition: Lanes<bool>) -> u64 {
         if condition.deps.unknown {
             self.fault(format_args!("a branch depends on a value that a run of addresses alone does not have"));
@@ -295,13 +295,13 @@ impl<'a> Warp<'a> {
         }
     }
 
-    /// A memory fence.
+    /// Records a memory fence.
     pub fn fence(&mut self, order: Order) {
         self.record.spin = Spin::default();
         self.record.ops.push(Op::Fence { order: order.into() });
     }
 
-    /// An access to the CTA's scratchpad of `passes` passes whose contents the kernel keeps itself.
+    /// Records a scratchpad access with `passes` passes, for contents that the kernel keeps itself.
     pub fn shared(&mut self, passes: u16) {
         if passes > 0 {
             self.record.ops.push(Op::Shared { passes });

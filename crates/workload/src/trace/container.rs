@@ -1,4 +1,4 @@
-//! A trace file as a stream of text lines, whatever it is compressed with.
+//! A trace file read as a stream of text lines, with or without compression.
 
 use super::error::{Mismatch, TraceError};
 use super::foreign::{Foreign, LOOKED_AT};
@@ -14,23 +14,23 @@ pub(super) const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 pub(super) const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 /// First bytes of a gzip member that is deflated. Source: RFC 1952, section 2.3.1.
 pub(super) const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b, 8];
-/// Endings of the names of packed files, one for each packer that is read.
+/// File name suffixes of packed files, a suffix for each supported packer.
 pub(super) const SUFFIXES: [&str; 3] = [".xz", ".gz", ".zst"];
-/// What some editors write before UTF-8.
+/// Byte order mark that some editors write before UTF-8 text.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
-/// Most memory that an xz decoder may ask for, in bytes: `xz -9` needs 65 MiB, a hostile header gigabytes.
+/// Memory limit for an xz decoder, in bytes: `xz -9` needs 65 MiB, a hostile header may request gigabytes.
 const XZ_MEMORY: u64 = 256 << 20;
 /// Bytes read at once, a multiple of the page size of any host.
 const BUFFER: usize = 256 << 10;
-/// Longest line, in bytes: kernel names of template-heavy C++ reach tens of kilobytes, a file without line
-/// ends would otherwise be read whole.
+/// Length limit for a line, in bytes: kernel names from template-heavy C++ reach tens of kilobytes, and a file without
+/// line ends would otherwise be read whole.
 const LONGEST_LINE: usize = 1 << 20;
-/// What reading a packed file is called in errors.
+/// Action named in errors while reading a packed file.
 const UNPACK: &str = "decompress or read";
 
-/// Opens a regular file: a pipe or a device would block or never end.
+/// Opens a regular file; a pipe or a device would block or never end, so both are refused.
 pub(super) fn open_file(path: &Path) -> Result<File, TraceError> {
-    // Asked by name first: to open a pipe is to wait for its writer.
+    // The file type is queried by path first, because opening a pipe would wait for its writer.
     let metadata = std::fs::metadata(path).map_err(TraceError::io(path, "open"))?;
     if !metadata.is_file() {
         return Err(TraceError::NotATrace { path: path.to_owned(), expected: "a trace is a regular file" });
@@ -38,14 +38,14 @@ pub(super) fn open_file(path: &Path) -> Result<File, TraceError> {
     File::open(path).map_err(TraceError::io(path, "open"))
 }
 
-/// The first bytes of `file`, fewer where it is shorter.
+/// Reads the first `length` bytes from `file`, or fewer if the file is shorter.
 pub(super) fn head(file: &mut impl Read, path: &Path, length: usize) -> Result<Vec<u8>, TraceError> {
     let mut head = Vec::with_capacity(length);
     file.take(length as u64).read_to_end(&mut head).map_err(TraceError::io(path, "read"))?;
     Ok(head)
 }
 
-/// The text of a file: plain, xz, gzip or zstd, told apart by content and not by name.
+/// Text from a file: plain, xz, gzip or zstd, distinguished by content and not by name.
 type Text = Box<dyn BufRead>;
 
 fn open_text(path: &Path) -> Result<Text, TraceError> {
@@ -63,7 +63,7 @@ fn open_text(path: &Path) -> Result<Text, TraceError> {
     Ok(Box::new(BufReader::with_capacity(BUFFER, start.chain(text))))
 }
 
-/// The bytes of a file behind its packer's.
+/// Returns a reader for a file's content after decompression.
 fn unpacked(path: &Path) -> Result<Box<dyn Read>, TraceError> {
     let mut file = open_file(path)?;
     let head = head(&mut file, path, XZ_MAGIC.len())?;
@@ -83,11 +83,11 @@ fn unpacked(path: &Path) -> Result<Box<dyn Read>, TraceError> {
     })
 }
 
-/// Reads a file line by line.
+/// Line-by-line reader for a file.
 pub(super) struct Lines {
     path: PathBuf,
     text: Text,
-    /// Bytes of `text`'s buffer that the line returned last occupies; dropped before the next.
+    /// Number of bytes in `text`'s buffer occupied by the last returned line; consumed before the next read.
     taken: usize,
     /// A line that straddles two buffers.
     joined: Vec<u8>,
@@ -100,7 +100,7 @@ impl Lines {
         Ok(Lines { path: path.to_owned(), text: open_text(path)?, taken: 0, joined: Vec::new(), line: 0 })
     }
 
-    /// The next line without its end, or `None` at the end of the file.
+    /// Returns the next line without its line end, or `None` at the end of the file.
     pub(super) fn next(&mut self) -> Result<Option<&[u8]>, TraceError> {
         self.text.consume(std::mem::take(&mut self.taken));
         self.joined.clear();
@@ -130,29 +130,29 @@ impl Lines {
                 return Ok(Some(trim(&self.joined)));
             }
         }
-        // The second call returns the buffer the loop saw: it is not empty, so nothing is read.
+        // The second call returns the same non-empty buffer as in the loop, so nothing is read.
         let buffer = self.text.fill_buf().map_err(TraceError::io(&self.path, "read"))?;
         Ok(Some(trim(&buffer[..self.taken - 1])))
     }
 
-    /// Number of the line returned last, from 1.
+    /// Line number of the last returned line, counted from 1.
     pub(super) fn line(&self) -> u64 {
         self.line
     }
 
-    /// The file.
+    /// Path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// An error at the line returned last.
+    /// An error located at the last returned line.
     #[cold]
     pub(super) fn error(&self, mismatch: Mismatch) -> TraceError {
         mismatch.at(&self.path, self.line)
     }
 }
 
-/// A line without the carriage return of other systems and without outer blanks.
+/// Strips outer blanks and a carriage return from a line.
 fn trim(line: &[u8]) -> &[u8] {
     line.trim_ascii()
 }

@@ -1,10 +1,10 @@
-//! What can be wrong with a trace, with the place and what was expected there.
+//! Errors in a trace, with their location and the expected content.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use tombolo_types::stream::StreamError;
 
-/// A trace could not be read or written.
+/// Reason for which a trace could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The operating system, or a decompressor, refused.
@@ -12,31 +12,31 @@ pub enum TraceError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// What was tried, as a verb with its object.
+        /// The attempted action, as a verb with its object.
         action: &'static str,
         /// The reason.
         source: io::Error,
     },
-    /// The text of a trace is not as its format says.
+    /// The text of a trace violates its format.
     #[error("{}:{line}: expected {expected}, found {found}", path.display())]
     Text {
         /// The file.
         path: PathBuf,
-        /// Line of the decompressed text, from 1.
+        /// Line number in the decompressed text, from 1.
         line: u64,
-        /// What may stand there.
+        /// Content allowed at this place.
         expected: String,
-        /// What does.
+        /// Content found at this place.
         found: String,
     },
     /// A list of kernels names a file that does not exist.
     #[error("{}:{line}: names the kernel trace `{name}`, but none of these is a file: {tried}", list.display())]
     NoKernelFile {
-        /// The list.
+        /// Path of the list.
         list: PathBuf,
-        /// Its line, from 1.
+        /// Line number in the list, from 1.
         line: u64,
-        /// The name as the list gives it.
+        /// The kernel file's name as given in the list.
         name: String,
         /// The paths tried, separated by commas.
         tried: String,
@@ -50,34 +50,34 @@ pub enum TraceError {
     MissingBlocks {
         /// The file.
         path: PathBuf,
-        /// Thread blocks in the file.
+        /// Number of thread blocks in the file.
         found: u64,
-        /// Thread blocks of the grid.
+        /// Number of thread blocks in the grid.
         expected: u64,
-        /// Thread blocks that may be absent.
+        /// Number of thread blocks that may be absent.
         most: u64,
-        /// The first few that are missing, as `x,y,z`.
+        /// The first few missing thread blocks, as `x,y,z`.
         missing: String,
     },
-    /// The path leads to nothing that is a trace.
+    /// The path does not lead to a trace.
     #[error("{}: is no trace: {expected}", path.display())]
     NotATrace {
-        /// The path.
+        /// The given path.
         path: PathBuf,
-        /// What would be one.
+        /// Description of an acceptable path.
         expected: &'static str,
     },
-    /// A file or a folder of another kind, which is known.
+    /// A file or folder in a known format that is not a supported trace.
     #[error("{}: is {what}; {remedy}", path.display())]
     Foreign {
         /// The file or folder.
         path: PathBuf,
-        /// What it is.
+        /// Description of the file or folder.
         what: &'static str,
-        /// What makes a trace of it.
+        /// Instruction for converting it into a trace.
         remedy: &'static str,
     },
-    /// A folder has several lists of kernels and none with the usual name.
+    /// A folder has several lists of kernels, and none with the usual name.
     #[error("{}: holds several lists of kernels; name one of them: {lists}", path.display())]
     SeveralLists {
         /// The folder.
@@ -90,54 +90,54 @@ pub enum TraceError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Byte of the file, from 0.
+        /// Byte offset in the file, from 0.
         offset: u64,
-        /// What is wrong there.
+        /// Description of the damage.
         message: String,
     },
-    /// A native trace of another version of the format.
+    /// A native trace in an unsupported format version.
     #[error("{}: is a native trace of version {found}; this program reads versions {oldest} to {newest}", path.display())]
     Version {
         /// The file.
         path: PathBuf,
-        /// Its version.
+        /// The file's format version.
         found: u32,
-        /// The oldest version read here.
+        /// Oldest supported version.
         oldest: u32,
-        /// The newest.
+        /// Newest supported version.
         newest: u32,
     },
-    /// The machine's warps are too narrow for the trace's.
+    /// The machine's warps are narrower than the trace's warps.
     #[error("{}: was recorded with warps of {recorded} lanes, which do not fit a machine's warps of {wanted}", path.display())]
     WarpWidth {
         /// The file.
         path: PathBuf,
-        /// Lanes of a warp of the machine.
+        /// Lanes per warp of the machine.
         wanted: u32,
-        /// Lanes of a warp of the trace.
+        /// Lanes per warp of the trace.
         recorded: u32,
     },
-    /// A program to be written could not be decoded.
+    /// A CTA could not be decoded while its program was being written.
     #[error("thread block {cta} of kernel {kernel}: {source}")]
     Stream {
         /// Index of the kernel.
         kernel: u32,
         /// Index of the CTA.
         cta: u32,
-        /// The reason.
+        /// The decoding error.
         source: StreamError,
     },
 }
 
 impl TraceError {
-    /// An [`TraceError::Io`] for `path`, to be used with `map_err`.
+    /// A [`TraceError::Io`] for `path`, for use with `map_err`.
     pub(super) fn io(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> TraceError + use<> {
         let path = path.to_owned();
         move |source| TraceError::Io { path, action, source }
     }
 }
 
-/// A piece of text is not what its place calls for. Its reader adds file and line.
+/// A piece of text that does not match its expected form. The reader adds file and line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mismatch {
     pub(super) expected: String,
@@ -145,13 +145,13 @@ pub(super) struct Mismatch {
 }
 
 impl Mismatch {
-    /// `found` is quoted, cut short and made printable.
+    /// Creates a mismatch. `found` is quoted, shortened and made printable.
     #[cold]
     pub(super) fn new(expected: impl Into<String>, found: &[u8]) -> Mismatch {
         Mismatch { expected: expected.into(), found: quoted(found) }
     }
 
-    /// The text ended where something should stand.
+    /// A mismatch for text that ends too early.
     #[cold]
     pub(super) fn end(expected: impl Into<String>) -> Mismatch {
         Mismatch { expected: expected.into(), found: "the end of the line".to_owned() }
@@ -162,7 +162,8 @@ impl Mismatch {
     }
 }
 
-/// `text` for a message: in backquotes, at most 60 characters, control characters and invalid UTF-8 escaped.
+/// Formats `text` for a message: in backquotes, at most 60 characters, with control characters and invalid UTF-8
+/// escaped.
 pub(super) fn quoted(text: &[u8]) -> String {
     const MOST: usize = 60;
     let cut = &text[..text.len().min(MOST * 4)];

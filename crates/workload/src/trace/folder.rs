@@ -1,16 +1,16 @@
-//! A folder as a trace: which of its files is the list of kernels.
+//! A folder as a trace: selection of the file that lists its kernels.
 
 use super::container::SUFFIXES;
 use super::error::TraceError;
 use super::foreign::{PER_WARP_FOLDER, RAW_FOLDER, UNLISTED};
 use std::path::{Path, PathBuf};
 
-/// Name of the list in the folder of an NVBit trace.
+/// Name of the kernel list in an NVBit trace's folder.
 const LIST: &str = "kernelslist.g";
-/// What a list's name begins with; tracers append the CUDA context.
+/// Common prefix of list names; tracers append the CUDA context.
 const LIST_STEM: &str = "kernelslist";
 
-/// The list of the folder: `kernelslist.g`, or the only one of a CUDA context.
+/// Finds the folder's list: `kernelslist.g`, or the only list of a CUDA context.
 pub(super) fn list(folder: &Path) -> Result<PathBuf, TraceError> {
     let usual = folder.join(LIST);
     if usual.is_file() {
@@ -25,7 +25,7 @@ pub(super) fn list(folder: &Path) -> Result<PathBuf, TraceError> {
     }
 }
 
-/// Names of the folder's files in order; those that are no UTF-8 have no meaning here.
+/// Sorted names of the folder's files. Names that are not valid UTF-8 are ignored.
 fn names(folder: &Path) -> Result<Vec<String>, TraceError> {
     let entries = std::fs::read_dir(folder).map_err(TraceError::io(folder, "list"))?;
     let files = entries.filter_map(|entry| entry.ok().filter(|entry| entry.path().is_file()));
@@ -38,7 +38,7 @@ fn is_list(name: &str) -> bool {
     name.starts_with(LIST_STEM) && name.ends_with(".g")
 }
 
-/// The error of a folder without a list.
+/// The error for a folder without a list, depending on the files found instead.
 fn what_else(folder: &Path, names: &[String]) -> TraceError {
     let any = |ending: &str| names.iter().any(|name| unpacked(name).ends_with(ending));
     if any(".traceg") {
@@ -53,7 +53,7 @@ fn what_else(folder: &Path, names: &[String]) -> TraceError {
     }
 }
 
-/// A file's name without its packer's ending.
+/// A file's name without the packer's suffix.
 pub(super) fn unpacked(name: &str) -> &str {
     SUFFIXES.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name)
 }

@@ -1,12 +1,12 @@
-//! The set of lines a program touches, as a bit map of the runs of lines that hold any.
+//! The set of lines that a program accesses, stored as a bit map per run of lines; empty runs are not stored.
 
 use rustc_hash::FxHashMap;
 use tombolo_types::Line;
 
-/// Lines of one run, a bit each: 512 bytes.
+/// Lines per run, with a bit for each line: 512 bytes.
 const RUN: u64 = 4096;
 
-/// A set of lines. Dense data takes a bit a line.
+/// A set of lines. Dense data costs a bit per line.
 #[derive(Default)]
 pub(super) struct Footprint {
     runs: FxHashMap<u64, Box<[u64; (RUN / 64) as usize]>>,
@@ -14,7 +14,7 @@ pub(super) struct Footprint {
 }
 
 impl Footprint {
-    /// Adds a line.
+    /// Adds a line to the set.
     pub(super) fn add(&mut self, line: Line) {
         let run = self.runs.entry(line.0 / RUN).or_insert_with(|| Box::new([0; (RUN / 64) as usize]));
         let place = line.0 % RUN;
@@ -24,7 +24,7 @@ impl Footprint {
         *word |= bit;
     }
 
-    /// Lines in the set.
+    /// Number of lines in the set.
     pub(super) fn lines(&self) -> u64 {
         self.lines
     }

@@ -1,37 +1,38 @@
-//! Files that are no trace but well known ones of the field: an error names them and says what makes a trace of them.
+//! Well-known files that are not supported traces: an error names the format and explains how to convert the file into
+//! a trace.
 
 use super::error::TraceError;
 use super::native;
 use std::path::Path;
 
-/// Bytes of the text's start that are looked at: more than any header of a kernel trace but those with names of tens of
-/// kilobytes.
+/// Number of bytes inspected at the start of the text. This covers any kernel trace header, unless its names have tens
+/// of kilobytes.
 pub(super) const LOOKED_AT: usize = 64 << 10;
-/// Longest kernel name before a binary trace is taken for something else, in bytes.
+/// Length limit for a kernel name in a binary trace, in bytes; a longer name indicates a different format.
 const LONGEST_NAME: u64 = 1 << 20;
 
-/// A kind of file, and the way from it to a trace.
+/// A foreign file format, with instructions for converting it into a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Foreign {
     what: &'static str,
     remedy: &'static str,
 }
 
-/// What Accel-Sim's post-processing does.
+/// Remedy for raw traces: Accel-Sim's post-processing.
 const POST_PROCESS: &str =
     "run Accel-Sim's post-traces-processing on its folder, which makes .traceg files and a kernelslist.g of raw traces";
 const OLDER_TEXT: &str = "the text form is read: have a post-traces-processing of Accel-Sim that writes .traceg files \
      process the raw traces";
 const UNPACK: &str = "unpack it, or pack it with xz, gzip or zstd";
 
-/// A kernel trace as the tracer leaves it: one line an instruction, those of all thread blocks in one.
+/// A kernel trace as written by the tracer: a line per instruction, with all thread blocks interleaved.
 pub(super) const RAW: Foreign =
     Foreign { what: "a raw trace, whose instructions are not sorted by thread block", remedy: POST_PROCESS };
-/// A folder of such traces.
+/// A folder of raw kernel traces.
 pub(super) const RAW_FOLDER: Foreign = Foreign { what: "a folder of raw traces", remedy: POST_PROCESS };
-/// The form of Accel-Sim 2: a text header, a zero byte, then compressed instructions warp by warp.
+/// The format of Accel-Sim 2: a text header, a zero byte, then compressed instructions warp by warp.
 pub(super) const PER_WARP: Foreign = Foreign { what: "a per-warp trace of Accel-Sim 2 (.tracez)", remedy: OLDER_TEXT };
-/// A folder of such traces.
+/// A folder of per-warp traces.
 pub(super) const PER_WARP_FOLDER: Foreign =
     Foreign { what: "a folder of per-warp traces of Accel-Sim 2 (.tracez)", remedy: OLDER_TEXT };
 /// A folder of kernel traces without a list.
@@ -39,14 +40,14 @@ pub(super) const UNLISTED: Foreign = Foreign {
     what: "a folder of kernel traces without a list",
     remedy: "write their names into a kernelslist.g, one a line in the order of their launches, or name one of them",
 };
-/// The form of Accel-Sim's binary tracer: the name's length, the name, then structures.
+/// The format of Accel-Sim's binary tracer: length and text of the name, then structures.
 const BINARY: Foreign = Foreign { what: "a binary kernel trace of Accel-Sim", remedy: OLDER_TEXT };
 const DATA: Foreign =
     Foreign { what: "binary data", remedy: "a list or a kernel trace is text, plain or packed with xz, gzip or zstd" };
 
-/// A kind of file that a few bytes tell.
+/// A foreign format recognised by a few bytes at a fixed offset.
 struct Signature {
-    /// Where they stand.
+    /// Offset of the bytes in the file.
     at: usize,
     bytes: &'static [u8],
     kind: Foreign,
@@ -76,7 +77,8 @@ const SIGNATURES: &[Signature] = &[
 ];
 
 impl Foreign {
-    /// What a file is whose text, unpacked, begins with `start`, where that is no text of a trace.
+    /// Recognises a foreign format by `start`, the beginning of the unpacked text. Returns `None` if `start` looks like
+    /// trace text.
     pub(super) fn of(start: &[u8]) -> Option<Foreign> {
         let carries =
             |signature: &&Signature| start.get(signature.at..).is_some_and(|s| s.starts_with(signature.bytes));
@@ -93,14 +95,14 @@ impl Foreign {
         })
     }
 
-    /// The error that says so of the file or folder at `path`.
+    /// The error that reports this format for the file or folder at `path`.
     #[cold]
     pub(super) fn at(self, path: &Path) -> TraceError {
         TraceError::Foreign { path: path.to_owned(), what: self.what, remedy: self.remedy }
     }
 }
 
-/// Whether `start` is the length of a name, then the name.
+/// True if `start` consists of a name's length followed by the name.
 fn names_a_kernel(start: &[u8]) -> bool {
     let Some((length, rest)) = start.split_first_chunk::<8>() else { return false };
     let length = u64::from_le_bytes(*length);

@@ -1,4 +1,4 @@
-//! What a trace holds, in numbers: for a user who wants to know before simulating it.
+//! Summary of a trace in numbers, for a user who wants to inspect a trace before simulating it.
 
 use super::error::TraceError;
 use super::footprint::Footprint;
@@ -13,7 +13,7 @@ use tombolo_types::stream::{Command, CtaStream, Op, Program};
 pub struct Spaces {
     /// Device memory.
     pub global: u64,
-    /// Stacks and spilled registers, in device memory too.
+    /// Stacks and spilled registers, also in device memory.
     pub local: u64,
     /// The scratchpad of a CTA.
     pub shared: u64,
@@ -23,17 +23,17 @@ pub struct Spaces {
     pub texture: u64,
 }
 
-/// An opcode and how often it was executed.
+/// An opcode with its execution count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpcodeCount {
-    /// The operation, without what follows its first dot.
+    /// Name of the operation, up to its first dot.
     pub name: String,
     /// Warp instructions.
     pub count: u64,
 }
 
-/// What a recorder knows of a kernel beyond its stream.
+/// A recorder's information about a kernel beyond its stream.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct KernelOrigin {
@@ -43,42 +43,42 @@ pub(super) struct KernelOrigin {
     pub(super) memory: Spaces,
 }
 
-/// What a recorder knows of a program beyond its streams. A native trace keeps it.
+/// A recorder's information about a program beyond its streams. A native trace keeps this information.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Origin {
     pub(super) format: String,
     pub(super) tracer_version: Option<u32>,
-    /// One for each kernel of the program.
+    /// Per-kernel information, in the program's kernel order.
     pub(super) kernels: Vec<KernelOrigin>,
     pub(super) unknown_opcodes: Vec<OpcodeCount>,
     pub(super) notes: Vec<String>,
 }
 
-/// What one kernel of a trace holds. Counts are of one launch.
+/// Summary of a kernel in a trace. Counts are per launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KernelSummary {
-    /// Name, mangled as the trace gives it.
+    /// Kernel name, mangled if the trace gives a mangled name.
     pub name: String,
-    /// File it was recorded in, where known.
+    /// File in which the kernel was recorded, if known.
     pub source: Option<String>,
-    /// Launches.
+    /// Number of launches.
     pub launches: u64,
     /// CTAs in x, y, z; a kernel recorded without dimensions has all its CTAs in x.
     pub grid: [u32; 3],
-    /// Threads of a CTA in x, y, z, likewise.
+    /// Threads per CTA in x, y, z; without recorded dimensions, all threads are in x.
     pub block: [u32; 3],
-    /// CTAs.
+    /// Number of CTAs.
     pub ctas: u64,
-    /// Warps of all CTAs.
+    /// Number of warps in all CTAs.
     pub warps: u64,
-    /// Scratchpad bytes of a CTA.
+    /// Scratchpad bytes per CTA.
     pub shared_bytes: u32,
-    /// Registers of a thread; 0 where unknown.
+    /// Registers per thread; 0 if unknown.
     pub registers: u32,
     /// Warp instructions.
     pub warp_instructions: u64,
-    /// Memory instructions by space. A kernel that was not traced on hardware has only global and shared ones.
+    /// Memory instructions by space. A kernel that was not traced on hardware has only global and shared accesses.
     pub memory_instructions: Spaces,
     /// Line transactions that leave the coalescers.
     pub transactions: u64,
@@ -87,40 +87,40 @@ pub struct KernelSummary {
 /// Copies between host and device in one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CopySummary {
-    /// Copies.
+    /// Number of copies.
     pub count: u64,
-    /// Bytes of all.
+    /// Total bytes of all copies.
     pub bytes: u64,
 }
 
-/// What the host does to device memory at one end of a program.
+/// Host accesses to device memory at the start or end of a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct HostSummary {
-    /// Bytes it reads, each once.
+    /// Bytes that the host reads; each byte counts once.
     pub read_bytes: u64,
-    /// Bytes it writes, each once.
+    /// Bytes that the host writes; each byte counts once.
     pub written_bytes: u64,
 }
 
 impl HostSummary {
-    /// Of a phase.
+    /// Summarises a host phase.
     pub fn of(phase: &HostPhase) -> HostSummary {
         HostSummary { read_bytes: phase.read_bytes(), written_bytes: phase.written_bytes() }
     }
 }
 
-/// What a trace holds.
+/// Summary of a whole trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TraceInfo {
     /// Name of the program.
     pub name: String,
-    /// `NVBit`, or `native` for a recording of a workload. An imported trace keeps its first format.
+    /// `NVBit`, or `native` for a recording of a workload. An imported trace keeps its original format.
     pub format: String,
-    /// Version of the tracer that recorded it.
+    /// Version of the tracer that recorded the trace.
     pub tracer_version: Option<u32>,
-    /// Line size that transactions and footprint are counted for, in bytes.
+    /// Line size for which transactions and footprint are counted, in bytes.
     pub line_bytes: u64,
-    /// Lanes of a warp.
+    /// Lanes per warp.
     pub warp_width: u32,
     /// Kernels in order of their first launch.
     pub kernels: Vec<KernelSummary>,
@@ -128,25 +128,25 @@ pub struct TraceInfo {
     pub copies_to_device: CopySummary,
     /// Copies from device to host.
     pub copies_to_host: CopySummary,
-    /// What the host does before the first command: [`Program::setup`].
+    /// Host accesses before the first command: [`Program::setup`].
     pub setup: HostSummary,
-    /// What it does behind the last: [`Program::results`].
+    /// Host accesses after the last command: [`Program::results`].
     pub results: HostSummary,
     /// Warp instructions of all launches.
     pub warp_instructions: u64,
     /// Line transactions of all launches.
     pub transactions: u64,
-    /// Distinct lines that kernels touch.
+    /// Number of distinct lines that kernels access.
     pub footprint_lines: u64,
-    /// The same in bytes.
+    /// Size of the accessed lines in bytes.
     pub footprint_bytes: u64,
-    /// Opcodes that the reader does not know: they only take an issue slot. Sorted by name.
+    /// Opcodes unknown to the reader: each takes only an issue slot. Sorted by name.
     pub unknown_opcodes: Vec<OpcodeCount>,
-    /// What a reader of results should know.
+    /// Notes for readers of results.
     pub notes: Vec<String>,
 }
 
-/// Counts what `program` holds.
+/// Summarises the contents of `program`.
 pub(super) fn summarise(program: &dyn Program, origin: Option<&Origin>) -> Result<TraceInfo, TraceError> {
     let mut footprint = Footprint::default();
     let mut kernels = Vec::with_capacity(program.kernels().len());
@@ -177,7 +177,7 @@ pub(super) fn summarise(program: &dyn Program, origin: Option<&Origin>) -> Resul
     })
 }
 
-/// What a reader of results should know: what the recorder noted, and what this version does not simulate.
+/// Notes for readers of results: remarks from the recorder, and program features that this version does not simulate.
 pub(super) fn notes(program: &dyn Program, origin: Option<&Origin>) -> Vec<String> {
     let mut notes = origin.map_or_else(Vec::new, |origin| origin.notes.clone());
     let streams: BTreeSet<u32> = program
@@ -243,7 +243,7 @@ fn summarise_kernel(
     })
 }
 
-/// Copies to the host, then to the device.
+/// Summaries of all copies: to the host first, then to the device.
 fn copies(commands: &[Command]) -> [CopySummary; 2] {
     let mut summaries = [CopySummary::default(); 2];
     for command in commands {

@@ -1,11 +1,11 @@
 //! Recorded programs: traces of real GPUs and recordings of workloads.
 //!
-//! Two formats are read: NVBit traces as Accel-Sim's tracer writes them (`nvbit`), and Tombolo's own
-//! (`native`), into which any [`Program`] can be written. Both open as a [`Program`]. Nothing of a file is
-//! trusted: what is wrong with it comes back as a [`TraceError`] that names the place.
+//! Two formats are read: NVBit traces as written by Accel-Sim's tracer (`nvbit`), and Tombolo's own format (`native`),
+//! into which any [`Program`] can be written. Both open as a [`Program`]. File contents are never trusted: a defect is
+//! returned as a [`TraceError`] with its location.
 //!
-//! Next: `nvbit/mod.rs`, `native/mod.rs`; what both share is `container` (text, compressed or not),
-//! `folder`, `foreign` (known files that are no trace), `info` and `error`.
+//! Read next: `nvbit/mod.rs`, `native/mod.rs`. Both share `container` (text, compressed or not), `folder`, `foreign`
+//! (known files in unsupported formats), `info` and `error`.
 
 mod container;
 mod error;
@@ -26,17 +26,16 @@ use std::path::{Path, PathBuf};
 use tombolo_types::LineSize;
 use tombolo_types::stream::Program;
 
-/// Opens the trace at `path`: a native trace, a folder with a `kernelslist.g`, such a list, or one kernel's
-/// trace. Content decides which, not the name.
+/// Opens the trace at `path`: a native trace, a folder with a `kernelslist.g`, a list, or a single kernel's trace. The
+/// content decides, not the name.
 ///
-/// Addresses are coalesced into lines of `line_size`. A trace keeps the warps it was recorded with
-/// ([`Program::warp_width`]); a machine whose warps of `warp_width` lanes are wider runs them with idle
-/// lanes, one whose warps are narrower is refused.
+/// Addresses are coalesced into lines of `line_size`. A trace keeps its recorded warps ([`Program::warp_width`]). A
+/// machine with wider warps of `warp_width` lanes runs them with idle lanes; a machine with narrower warps is refused.
 pub fn open(path: &Path, line_size: LineSize, warp_width: u32) -> Result<Box<dyn Program>, TraceError> {
     open_with_notes(path, line_size, warp_width).map(|(program, _)| program)
 }
 
-/// As [`open`], with what a reader of results should know ([`TraceInfo::notes`]).
+/// Like [`open`], and also returns notes for readers of results ([`TraceInfo::notes`]).
 pub fn open_with_notes(
     path: &Path,
     line_size: LineSize,
@@ -59,7 +58,7 @@ pub fn open_with_notes(
     })
 }
 
-/// The files that opening the trace at `path` reads, as far as its list says so.
+/// Files that will be read when the trace at `path` is opened, as far as its list names them.
 pub fn files(path: &Path) -> Vec<PathBuf> {
     let list = if path.is_dir() { folder::list(path).ok() } else { Some(path.to_owned()) };
     let Some(list) = list else { return Vec::new() };
@@ -71,21 +70,21 @@ pub fn files(path: &Path) -> Vec<PathBuf> {
     std::iter::once(list).chain(kernels).collect()
 }
 
-/// Counts what the trace at `path` holds, in its own line size: 128 bytes for NVBit traces.
+/// Summarises the trace at `path` in the trace's own line size: 128 bytes for NVBit traces.
 pub fn info(path: &Path) -> Result<TraceInfo, TraceError> {
     let opened = Opened::at_own_line_size(path)?;
     info::summarise(opened.program(), opened.origin().as_ref())
 }
 
-/// Writes the trace at `path` into the native format at `out`, whole or not at all. NVBit traces are
-/// coalesced into lines of 128 bytes; [`open`] adapts them to a machine with others.
+/// Converts the trace at `path` to the native format at `out`, completely or not at all. NVBit traces are coalesced
+/// into lines of 128 bytes; [`open`] adapts them to a machine with a different line size.
 pub fn import(path: &Path, out: &Path) -> Result<(), TraceError> {
     let opened = Opened::at_own_line_size(path)?;
     native::write(opened.program(), opened.origin().as_ref(), out)
 }
 
-/// Writes `program` into the native format at `out`, whole or not at all: a file that was there before stays
-/// as it was if anything fails.
+/// Writes `program` in the native format to `out`, completely or not at all: after any failure, an existing file
+/// remains unchanged.
 pub fn write(program: &dyn Program, out: &Path) -> Result<(), TraceError> {
     native::write(program, None, out)
 }
@@ -105,7 +104,7 @@ impl Opened {
         Opened::with(path, None)
     }
 
-    /// `line_size` of `None` is the trace's own.
+    /// Opens a trace; a `line_size` of `None` selects the trace's own line size.
     fn with(path: &Path, line_size: Option<LineSize>) -> Result<Opened, TraceError> {
         let metadata = std::fs::metadata(path).map_err(TraceError::io(path, "find"))?;
         let nvbit = line_size.unwrap_or(LineSize::B128);
@@ -136,7 +135,7 @@ impl Opened {
     }
 }
 
-/// The last part of a path, as a name for reports.
+/// The last component of a path, as a name for reports.
 fn name(path: &Path) -> String {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     whole.file_name().unwrap_or(whole.as_os_str()).to_string_lossy().into_owned()

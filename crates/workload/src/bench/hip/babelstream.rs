@@ -1,8 +1,8 @@
-//! BabelStream: copy, scale, add and triad over three arrays, one launch each.
+//! BabelStream: copy, scale, add and triad over three arrays, with a launch each.
 //!
-//! An iteration launches `copy` (c = a), `mul` (b = s c), `add` (c = a + b) and `triad` (a = b + s c), an element a
-//! thread. The launch that fills the arrays and the sum behind the others (`dot`) are left out, as they are in
-//! babelstream/BabelStream_lk.cpp of hal-uw/gem5-bmks-micro24: the host sends the arrays.
+//! An iteration launches `copy` (c = a), `mul` (b = s c), `add` (c = a + b) and `triad` (a = b + s c), with a thread
+//! per element. The launch that fills the arrays and the final sum (`dot`) are left out, as in
+//! babelstream/BabelStream_lk.cpp of hal-uw/gem5-bmks-micro24: the host copies the arrays to the device.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -44,7 +44,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static BABELSTREAM: Benchmark = Benchmark {
     name: "babelstream",
     about: "copy, scale, add and triad in turn: each array read by the kernels behind the one that wrote it",
@@ -64,14 +64,14 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     })
 }
 
-/// A type of elements.
+/// A floating-point element type.
 trait Real: Number + Sync {
-    /// What computes it.
+    /// Pipeline for arithmetic on this type.
     const CLASS: ComputeClass;
     /// Largest relative error of an operation.
     const ROUNDING: f64;
 
-    /// The nearest value.
+    /// The nearest representable value.
     fn nearest(value: f64) -> Self;
 
     /// The value in double precision.
@@ -119,7 +119,8 @@ impl<T: Real> Arrays<T> {
         Arrays { a: array("a"), b: array("b"), c: array("c"), iterations, threads }
     }
 
-    /// Stores what `formula` makes of each element of `inputs`; `operations` are arithmetic instructions.
+    /// Stores the result of `formula` for each element of `inputs`; `operations` is its number of arithmetic
+    /// instructions.
     fn each<const N: usize>(
         &self,
         cta: &mut Cta<'_>,
@@ -142,7 +143,7 @@ impl<T: Real> Arrays<T> {
         });
     }
 
-    /// What an array starts with: another value for each of 4096 neighbours.
+    /// Initial array contents: distinct values for any 4096 neighbours.
     fn start(index: u64) -> f64 {
         1.0 + (index % 4096) as f64 / 4096.0
     }
@@ -173,7 +174,7 @@ impl<T: Real> Instance for Arrays<T> {
         Ok(())
     }
 
-    /// An iteration makes s a + s (a + s a) of a, and leaves s a and a + s a in the others.
+    /// An iteration turns a into s a + s (a + s a), and leaves s a and a + s a in the other arrays.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let growth = 2.0 * FACTOR + FACTOR * FACTOR;
         let before = growth.powi(self.iterations as i32 - 1);

@@ -1,4 +1,4 @@
-//! HIP programs of no larger suite: BabelStream, AMD's HIP-Examples, and samples.
+//! HIP programs outside the larger suites: BabelStream, AMD's HIP-Examples, and samples.
 
 pub(super) mod babelstream;
 pub(super) mod square;

@@ -1,6 +1,7 @@
-//! HIP-Examples square: the squares of an array's elements, added to another array, launched again and again.
+//! HIP-Examples square: the squares of an array's elements, added to another array, launched repeatedly.
 //!
-//! A thread strides through the arrays by the grid: as many threads as elements take one each, as in CPElide.
+//! Threads stride through the arrays by the grid size. If the grid has as many threads as elements, each thread
+//! processes a single element, as in CPElide.
 
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -39,7 +40,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static SQUARE: Benchmark = Benchmark {
     name: "square",
     about: "squares added to an array: every launch reads what the one before wrote, at the same place",
@@ -62,7 +63,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let elements = request.scale.of(request.values.count("elements"));
     let ctas = request.scale.of(request.values.count("ctas"));
     let threads = request.values.count("threads") as u32;
-    // The last stride of the last thread is computed too.
+    // The last stride of the last thread is computed too, although it lies beyond the array.
     check_indices(name, elements + ctas * u64::from(threads), "elements, of which one stride lies beyond the array,")?;
     Ok(Box::new(Squares {
         input: memory.array("input", elements, Scaling::Scales),
@@ -88,7 +89,8 @@ impl Squares {
         });
     }
 
-    /// From the golden ratio to one more. Source: hal-uw/gem5-bmks-micro24, square/square_m.hip.cpp.
+    /// Initial values, from the golden ratio to the golden ratio plus 1. Source: hal-uw/gem5-bmks-micro24,
+    /// square/square_m.hip.cpp.
     fn start(&self, index: u64) -> f32 {
         1.618 + index as f32 / self.input.len() as f32
     }

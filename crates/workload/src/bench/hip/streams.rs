@@ -1,7 +1,7 @@
-//! HIP samples' stream: several streams, each of which transposes a matrix of its own through the scratchpad, again and
-//! again, forth and back.
+//! The stream sample of HIP: several streams, each repeatedly transposing its own matrix through the scratchpad, back
+//! and forth.
 //!
-//! A CTA moves one block of four by four. Streams share nothing; the host waits for all of them once, at the end.
+//! A CTA moves a block of four by four. Streams share nothing; the host waits for all streams once, at the end.
 
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -11,9 +11,9 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling, Shared};
 use tombolo_types::{GpuId, ModuleId, On};
 
-/// Side of a block, in threads and elements. Source: gem5-resources, hip-samples/stream (`THREADS_PER_BLOCK_X`).
+/// Side length of a block, in threads and elements. Source: gem5-resources, hip-samples/stream (`THREADS_PER_BLOCK_X`).
 const BLOCK: i32 = 4;
-/// Streams at most: what a set of devices tells apart.
+/// Maximum number of streams, limited by the size of a device set.
 const MOST_STREAMS: u64 = 64;
 
 const SAMPLE: &str = "gem5/gem5-resources, src/gpu/hip-samples/src/stream.cpp";
@@ -49,7 +49,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static STREAMS: Benchmark = Benchmark {
     name: "streams",
     about: "matrices transposed in several streams side by side, which share nothing",
@@ -60,7 +60,7 @@ pub(crate) static STREAMS: Benchmark = Benchmark {
     lay_out,
 };
 
-/// Where the stream of a number runs.
+/// Devices on which each stream runs.
 #[derive(Clone, Copy)]
 enum Devices {
     All,
@@ -69,7 +69,7 @@ enum Devices {
 }
 
 struct Matrices {
-    /// By stream: the two between which its launches go forth and back.
+    /// Per stream, the pair of matrices between which its launches alternate.
     pairs: Vec<[Array<f32>; 2]>,
     side: i32,
     launches: u64,

@@ -1,6 +1,6 @@
-//! Streams through an array by as many CTAs as there are parts of it: read, write or copy, pass after pass. What a
-//! pass takes is the bandwidth of the level that holds the array: each CTA stays on its part, which its own L1 may
-//! hold, or goes on to another's, which the L1 has not seen.
+//! Streams through an array with a CTA per part of the array: read, write or copy, pass after pass. The time per pass
+//! shows the bandwidth of the memory level that holds the array. Each CTA either stays on its part, which its own L1
+//! may hold, or moves on to another CTA's part, absent from its L1.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, compare, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -9,14 +9,14 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Threads of a CTA. Source: assumed, the most that GPUs of either maker take.
+/// Threads per CTA. Source: assumed, the maximum on GPUs from either maker.
 const THREADS: u32 = 1024;
-/// Elements of one instruction of a thread: 16 bytes, the widest there are.
+/// Elements per thread and instruction: 16 bytes, the widest access available.
 const VECTOR: usize = 4;
-/// Elements of a CTA's step through its part.
+/// Elements per CTA and step through its part.
 const STEP: u64 = THREADS as u64 * VECTOR as u64;
-/// Parts that a CTA goes on by with each pass. Source: assumed, a prime, so that the CTAs of an SM do not follow each
-/// other.
+/// Number of parts by which a CTA advances with each pass. Source: assumed, a prime, so that CTAs on an SM do not
+/// follow each other.
 const ONWARD: u64 = 37;
 
 static PARAMETERS: [Parameter; 5] = [
@@ -57,7 +57,7 @@ static PARAMETERS: [Parameter; 5] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static BANDWIDTH: Benchmark = Benchmark {
     name: "bandwidth",
     about: "streaming read, write or copy: the bandwidth of a level of the hierarchy",
@@ -77,9 +77,9 @@ enum Operation {
 
 struct Parts {
     from: Array<f32>,
-    /// The copy; a sum for each thread where only read.
+    /// Destination of the copy; for read, a sum per thread.
     to: Array<f32>,
-    /// Elements of a part.
+    /// Elements per part.
     part: u64,
     ctas: u64,
     passes: u64,
@@ -113,7 +113,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Parts {
-    /// The first element of what a CTA goes through in a pass.
+    /// First element of the part that a CTA processes in a pass.
     fn first(&self, cta: u64, pass: u64) -> u64 {
         let part = if self.stays { cta } else { (cta + ONWARD * pass) % self.ctas };
         part * self.part
@@ -130,7 +130,7 @@ impl Parts {
                     let at = warp.compute(ComputeClass::Int, ADDRESS, thread + at);
                     sum = self.step(warp, at, sum);
                 }
-                // A pass ends before the next begins: its lines are there to be found.
+                // A pass must end before the next begins, so that the next pass finds its lines in the cache.
                 sum = warp.compute(ComputeClass::Fp32, 1, sum);
             }
             if self.operation == Operation::Read {
@@ -139,8 +139,8 @@ impl Parts {
         });
     }
 
-    /// One instruction on the elements from `at`. The sum waits for its loads at the end of a pass only, as in
-    /// compiled loops that are unrolled far enough.
+    /// Executes a single instruction on the elements starting at `at`. The sum waits for its loads only at the end of a
+    /// pass, as in compiled loops with sufficient unrolling.
     fn step(&self, warp: &mut Warp<'_>, at: Lanes<i64>, sum: Lanes<f32>) -> Lanes<f32> {
         match self.operation {
             Operation::Read => {
@@ -176,7 +176,7 @@ impl Instance for Parts {
         if self.operation == Operation::Read || self.stays || self.passes == 1 {
             host.launch(grid, |cta| self.kernel(cta))?;
         } else {
-            // A part is written by another CTA in each pass, always the same: a race in time alone.
+            // In each pass, another CTA writes the part, always with the same values: a race only in time.
             host.launch_ordered(grid, |cta| self.kernel(cta))?;
         }
         host.copy_to_host(self.to);

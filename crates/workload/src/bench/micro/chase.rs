@@ -1,5 +1,5 @@
-//! A pointer chase: one thread follows a ring of lines in an order without pattern, one load at a time. What a step
-//! takes is the latency of the level of the hierarchy that holds the ring.
+//! A pointer chase: a single thread follows a ring of lines in an irregular order, one load at a time. The time per
+//! step shows the latency of the memory level that holds the ring.
 
 use crate::bench::benchmark::{Benchmark, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -8,11 +8,11 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads of the one CTA, of which one chases. Source: assumed, a warp on NVIDIA's GPUs.
+/// Threads in the single CTA, of which only the first chases. Source: assumed, a warp on NVIDIA's GPUs.
 const THREADS: u32 = 32;
-/// Bytes from one word of the ring to the next in memory: a line, so that none is met twice in a lap.
+/// Distance in bytes between consecutive ring words in memory: a line, so that no line is visited twice per lap.
 const STRIDE: u64 = 128;
-/// Elements of [`STRIDE`].
+/// The distance [`STRIDE`] in elements.
 const STEP: u64 = STRIDE / 4;
 
 static PARAMETERS: [Parameter; 2] = [
@@ -32,7 +32,7 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The benchmark. Its work is its steps, whatever its footprint.
+/// The workload's entry in the table. Its work is its number of steps, regardless of its footprint.
 pub(crate) static CHASE: Benchmark = Benchmark {
     name: "chase",
     about: "pointer chase by one thread: the latency of a level of the hierarchy",
@@ -44,9 +44,9 @@ pub(crate) static CHASE: Benchmark = Benchmark {
 };
 
 struct Ring {
-    /// The element of the next word, in the first element of each line.
+    /// Index of the next ring element, stored in the first element of each line.
     next: Array<u32>,
-    /// Where the chase ended.
+    /// Final element of the chase.
     end: Array<u32>,
     lines: u64,
     steps: u64,
@@ -69,7 +69,8 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Ring {
-    /// The line after `line`: a linear congruence of full period (Hull and Dobell 1962), so all lines are one ring.
+    /// The line after `line`: a linear congruence with full period (Hull and Dobell 1962), so all lines form a single
+    /// ring.
     fn after(&self, line: u64) -> u64 {
         let (factor, addend) = (noise::noise(self.seed, 0) << 2 | 1, noise::noise(self.seed, 1) << 1 | 1);
         line.wrapping_mul(factor).wrapping_add(addend) % self.lines

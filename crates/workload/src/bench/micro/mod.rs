@@ -1,4 +1,4 @@
-//! Kernels that show one property of a memory system: one file each.
+//! Kernels that show a single property of a memory system: a file per kernel.
 
 pub(super) mod bandwidth;
 pub(super) mod chase;

@@ -1,8 +1,8 @@
-//! Stencil over a plane, ping-pong between two arrays: five points, a thread a point, or nine points through the
-//! scratchpad, a thread a column of 16.
+//! Stencil over a plane, alternating between two arrays: five points with a thread per point, or nine points through
+//! the scratchpad with a thread per column of 16.
 //!
-//! CTAs of the first are contiguous in rows, so modules share only the rows at their borders; those of the second
-//! walk down the rows.
+//! Five-point CTAs are contiguous in rows, so modules share only the rows at their borders; nine-point CTAs are ordered
+//! down the rows.
 
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -11,9 +11,9 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
-/// Columns of a CTA's tile. Source: SHOC Stencil2D runs tiles of a warp's width; rows assumed for 256 threads.
+/// Columns in a CTA's tile. Source: SHOC Stencil2D runs tiles as wide as a warp; rows assumed for 256 threads.
 const TILE_COLUMNS: i32 = 32;
-/// Rows of a CTA's tile.
+/// Rows in a CTA's tile.
 const TILE_ROWS: i32 = 8;
 /// Weight of the centre. Source: SHOC Stencil2D (`weight-center` 0.25, `weight-cardinal` 0.15).
 const CENTRE: f32 = 0.25;
@@ -22,11 +22,11 @@ const CARDINAL: f32 = 0.15;
 
 /// Weight of each diagonal neighbour. Source: SHOC Stencil2D (`weight-diagonal` 0.05).
 const DIAGONAL: f32 = 0.05;
-/// Nine points: rows that a thread owns. Source: MGPUSim, gpu_perf_scripts.
+/// Nine points: rows per thread. Source: MGPUSim, gpu_perf_scripts.
 const OWNED: i32 = 16;
-/// Nine points: threads of a CTA, a column each. Source: MGPUSim, gpu_perf_scripts.
+/// Nine points: threads per CTA, with a column each. Source: MGPUSim, gpu_perf_scripts.
 const COLUMNS: i32 = 64;
-/// Nine points: elements by which rows are padded, the halo among them. Source: MGPUSim, gpu_perf_scripts.
+/// Nine points: padding elements per row, including the halo. Source: MGPUSim, gpu_perf_scripts.
 const PADDING: i32 = 16;
 
 static PARAMETERS: [Parameter; 4] = [
@@ -60,7 +60,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static STENCIL2D: Benchmark = Benchmark {
     name: "stencil2d",
     about: "iterated five-point stencil: rows at the borders of modules are shared between launches",
@@ -73,7 +73,7 @@ pub(crate) static STENCIL2D: Benchmark = Benchmark {
 
 struct Planes {
     planes: [Array<f32>; 2],
-    /// With the border.
+    /// Columns including the border.
     columns: i32,
     rows: i32,
     /// Elements from row to row.
@@ -106,7 +106,8 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// Nine points. A CTA of one column a thread loads 18 rows of 66 columns and owns the 16 x 64 inside.
+/// Nine-point kernel. A CTA with a column per thread loads 18 rows of 66 columns and computes the 16 x 64 points
+/// inside.
 fn sweep_nine(cta: &mut Cta<'_>, plane: &Planes, from: Array<f32>, to: Array<f32>) {
     let down = (plane.rows - 2) / OWNED;
     let (top, left) = (cta.index() as i32 % down * OWNED, cta.index() as i32 / down * COLUMNS);

@@ -1,4 +1,4 @@
-//! STREAM triad: `a[i] = b[i] + s * c[i]`, launched again and again.
+//! STREAM triad: `a[i] = b[i] + s * c[i]`, launched repeatedly.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -33,7 +33,7 @@ static PARAMETERS: [Parameter; 3] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static TRIAD: Benchmark = Benchmark {
     name: "triad",
     about: "STREAM triad over three arrays, iterated: bandwidth, no sharing",

@@ -6,34 +6,34 @@ use std::ops::Range;
 use tombolo_types::stream::{Command, KernelClass, KernelInfo, Program};
 use tombolo_types::{ArrayInfo, DeviceId, DeviceSet, HostPhase, LineSize, On};
 
-/// Widest warp of a recording, in lanes: twice what any GPU has.
+/// Largest warp width in a recording, in lanes: twice the width of any GPU.
 const WIDEST_WARP: u32 = 128;
 
-/// What a file of version 2 may use, by name.
+/// Names of all features that a version 2 file may use.
 const FEATURES: [&str; 7] = [ARRAYS, HOST, DEVICES, DEVICE_LISTS, BARRIERS, ENDS, CHAINS];
 /// Arrays have names.
 const ARRAYS: &str = "arrays";
-/// What the host does to arrays between commands.
+/// Host accesses to arrays between commands.
 const HOST: &str = "host";
-/// Launches on some of a machine's devices, and grids that the program cuts for them.
+/// Launches on a subset of a machine's devices, and grids that the program divides among devices.
 const DEVICES: &str = "devices";
-/// Launches on devices beyond number 63, which no bit stands for.
+/// Launches on devices with numbers above 63, beyond the range of the bit set.
 const DEVICE_LISTS: &str = "device-lists";
-/// The host waits for all streams.
+/// Barriers: the host waits for all streams.
 const BARRIERS: &str = "barriers";
-/// What the host does before the first command and behind the last.
+/// Host accesses before the first command and after the last.
 const ENDS: &str = "ends";
-/// Arithmetic tells its chains. In files without it nothing waits for arithmetic.
+/// Arithmetic records its dependent chains. In files without this feature nothing waits for arithmetic.
 const CHAINS: &str = "chains";
 
-/// What a program that reads the file must know. Fields beside it are left to [`Header`].
+/// Features that a reader must support. All other fields are left to [`Header`].
 #[derive(Debug, Deserialize)]
 pub(super) struct Needs {
     features: Option<Vec<String>>,
 }
 
 impl Needs {
-    /// Checks that a file of `version` has no feature that is not read here.
+    /// Checks that a file of `version` uses only supported features.
     pub(super) fn check(&self, version: u32) -> Result<(), String> {
         let features = match (version, &self.features) {
             (1, None) => return Ok(()),
@@ -48,7 +48,7 @@ impl Needs {
     }
 }
 
-/// Everything of a program but its streams.
+/// All properties of a program except its streams.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Header {
@@ -58,7 +58,7 @@ pub(super) struct Header {
     kernels: Vec<KernelEntry>,
     commands: Vec<CommandEntry>,
     origin: Option<Origin>,
-    /// Of version 2, from here on.
+    /// Fields from here on exist since version 2.
     features: Option<Vec<String>>,
     #[serde(default)]
     arrays: Vec<ArrayEntry>,
@@ -79,7 +79,7 @@ struct KernelEntry {
     shared_bytes: u32,
     registers: u32,
     cooperative: bool,
-    /// First CTA of each device.
+    /// Index of the first CTA per device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     parts: Vec<u32>,
 }
@@ -91,7 +91,7 @@ enum CommandEntry {
     Launch {
         kernel: u32,
         stream: u32,
-        /// None: on all.
+        /// Absent for a launch on all devices.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         on: Option<OnEntry>,
     },
@@ -111,13 +111,13 @@ enum OnEntry {
     Modules(SetEntry),
 }
 
-/// Devices of a launch.
+/// Set of devices on which a launch runs.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum SetEntry {
-    /// Bit `i`: on number `i`.
+    /// Bit `i` selects device number `i`.
     Bits(u64),
-    /// Their numbers.
+    /// A list of device numbers.
     List(Vec<u8>),
 }
 
@@ -161,7 +161,7 @@ struct ArrayEntry {
     element: Option<u32>,
 }
 
-/// A first address and the one behind the last.
+/// Address range: first address, and the address after the last.
 type Addresses = [u64; 2];
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -171,7 +171,7 @@ struct PhaseEntry {
     writes: Vec<Addresses>,
 }
 
-/// A header whose parts fit together.
+/// A header whose parts are consistent.
 pub(super) struct Checked {
     pub(super) name: String,
     pub(super) line_size: LineSize,
@@ -186,7 +186,7 @@ pub(super) struct Checked {
 }
 
 impl Checked {
-    /// Checks that no two arrays share a line of `size`, for streams that are given in such lines.
+    /// Checks that no two arrays share a line of `size`, for streams given in lines of this size.
     pub(super) fn arrays_apart(&self, size: LineSize) -> Result<(), String> {
         let pairs = self.arrays.iter().zip(self.arrays.iter().skip(1));
         match pairs.clone().find(|(before, after)| before.lines(size).end > after.lines(size).start) {
@@ -199,7 +199,7 @@ impl Checked {
 }
 
 impl Header {
-    /// The header of `program`.
+    /// Builds the header for `program`.
     pub(super) fn of(program: &dyn Program, origin: Option<&Origin>) -> Header {
         let kernel = |info: &KernelInfo| KernelEntry {
             name: info.name.clone(),
@@ -247,7 +247,7 @@ impl Header {
         }
     }
 
-    /// Checks that the parts fit together; else says what does not.
+    /// Checks that all parts are consistent; an error describes the first inconsistency.
     pub(super) fn check(self) -> Result<Checked, String> {
         let Some(line_size) = LineSize::new(self.line_bytes) else {
             return Err(format!("line_bytes is {}, but must be 32, 64, 128 or 256", self.line_bytes));
@@ -292,19 +292,19 @@ impl Header {
     }
 }
 
-/// Whether a program runs on some of a machine's devices or cuts grids for them.
+/// True if a program runs on a subset of a machine's devices or divides grids among them.
 fn names_devices(program: &dyn Program) -> bool {
     let names = |command: &Command| matches!(command, Command::Launch { on: On::Gpus(_) | On::Modules(_), .. });
     program.commands().iter().any(names) || program.kernels().iter().any(|kernel| !kernel.parts.is_empty())
 }
 
-/// Whether a command is a launch on a device that no bit stands for.
+/// True if a command is a launch on a device beyond the bit set's range.
 fn lists_devices(command: &Command) -> bool {
     let on = if let Command::Launch { on, .. } = command { OnEntry::of(*on) } else { None };
     matches!(on, Some(OnEntry::Gpus(SetEntry::List(_)) | OnEntry::Modules(SetEntry::List(_))))
 }
 
-/// Whether a launch runs on no device.
+/// True if a launch runs on no device.
 fn is_nowhere(on: On) -> bool {
     match on {
         On::All => false,
@@ -313,7 +313,7 @@ fn is_nowhere(on: On) -> bool {
     }
 }
 
-/// Arrays that ascend and do not overlap; else says which do not.
+/// Converts array entries, which must ascend without overlap; an error names the offending array.
 fn arrays(entries: Vec<ArrayEntry>) -> Result<Vec<ArrayInfo>, String> {
     let mut end = 0;
     let mut array = |ArrayEntry { name, base, bytes, element }: ArrayEntry| {

@@ -1,47 +1,47 @@
-//! The index of a native trace: where the CTAs of each kernel lie.
+//! The index of a native trace: locations of each kernel's CTAs in the file.
 
 use super::LARGEST_BLOCK;
 
-/// Bytes of a block's entry.
+/// Size of a block's index entry in bytes.
 const ENTRY: usize = 8 + 4 + 4 + 4 + 8;
 
 /// A compressed run of CTAs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// First byte in the file.
+    /// Offset of the first byte in the file.
     pub(super) offset: u64,
-    /// Bytes in the file.
+    /// Length in the file, in bytes.
     pub(super) length: u32,
-    /// Bytes when unpacked.
+    /// Length after unpacking, in bytes.
     pub(super) unpacked: u32,
-    /// CTAs, at least 1.
+    /// Number of CTAs, at least 1.
     pub(super) ctas: u32,
-    /// Checksum of its bytes in the file.
+    /// Checksum over the block's bytes in the file.
     pub(super) checksum: u64,
 }
 
-/// The blocks of one kernel.
+/// The blocks of a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct KernelIndex {
     pub(super) blocks: Vec<Block>,
-    /// First CTA of each block.
+    /// Index of each block's first CTA.
     first: Vec<u32>,
 }
 
 impl KernelIndex {
-    /// Appends a block of the CTAs that follow.
+    /// Appends a block with the CTAs that follow.
     pub(super) fn push(&mut self, block: Block) {
         let next = self.ctas();
         self.first.push(next);
         self.blocks.push(block);
     }
 
-    /// CTAs of all blocks.
+    /// Number of CTAs in all blocks.
     fn ctas(&self) -> u32 {
         self.first.last().copied().unwrap_or(0) + self.blocks.last().map_or(0, |block| block.ctas)
     }
 
-    /// The number of the block that holds `cta`, and the place of `cta` in it.
+    /// Finds `cta`: returns the number of its block and its position within the block.
     pub(super) fn find(&self, cta: u32) -> Option<(usize, u32)> {
         let number = self.first.partition_point(|first| *first <= cta).checked_sub(1)?;
         let place = cta - self.first[number];
@@ -49,7 +49,7 @@ impl KernelIndex {
     }
 }
 
-/// Appends the index of all kernels.
+/// Appends the index of all kernels to `out`.
 pub(super) fn write(kernels: &[KernelIndex], out: &mut Vec<u8>) {
     for kernel in kernels {
         out.extend((kernel.blocks.len() as u32).to_le_bytes());
@@ -63,8 +63,8 @@ pub(super) fn write(kernels: &[KernelIndex], out: &mut Vec<u8>) {
     }
 }
 
-/// Reads the index of kernels with so many CTAs each, whose blocks fill the file from `start` to `end`
-/// without a gap. An error comes with its position in `bytes`.
+/// Reads the index for kernels with `ctas` CTAs each. Their blocks must fill the file from `start` to `end` without a
+/// gap. An error includes its position in `bytes`.
 pub(super) fn read(
     bytes: &[u8],
     ctas: impl Iterator<Item = u32>,
@@ -102,7 +102,7 @@ pub(super) fn read(
     Ok(kernels)
 }
 
-/// Checks a block that must begin at `offset`, end by `end` and hold at most `left` CTAs.
+/// Checks a block that must begin at `offset`, end at or before `end`, and hold at most `left` CTAs.
 fn check(block: &Block, offset: u64, end: u64, left: u32) -> Result<(), String> {
     if block.offset != offset {
         return Err(format!("a block at byte {}, expected at byte {offset}", block.offset));
@@ -129,7 +129,7 @@ fn entry(bytes: &[u8], at: &mut usize) -> Option<Block> {
     })
 }
 
-/// The next bytes of a number.
+/// Reads the next `N` bytes of a number and advances `at`.
 pub(super) fn take<const N: usize>(bytes: &[u8], at: &mut usize) -> Option<[u8; N]> {
     let number = bytes.get(*at..)?.first_chunk::<N>()?;
     *at += N;

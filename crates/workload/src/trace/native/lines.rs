@@ -1,15 +1,15 @@
-//! Streams recorded for lines of one size, for a machine with lines of another.
+//! Conversion of streams recorded for a given line size to a machine with a different line size.
 //!
-//! A grain of a mask never crosses a line of any size, so the lines are those that recording for the other
-//! size would have given. Masks are as coarse as the coarser of the two.
+//! A mask grain never crosses a line boundary for any line size, so conversion gives the same lines as recording for
+//! the other size. Masks have the coarser granularity of both sizes.
 
 use tombolo_types::stream::{Access, Accesses, CtaStream, Op, StreamError};
 use tombolo_types::{Line, LineSize, Mask};
 
-/// Bits of a mask.
+/// Number of bits in a mask.
 const GRAINS: u32 = 32;
 
-/// Rewrites the accesses of `stream` from lines of `from` to lines of `to`.
+/// Converts the accesses in `stream` from lines of size `from` to lines of size `to`.
 pub(super) fn adapt(stream: &mut CtaStream, from: LineSize, to: LineSize) -> Result<(), StreamError> {
     if from == to {
         return Ok(());
@@ -51,7 +51,7 @@ pub(super) fn adapt(stream: &mut CtaStream, from: LineSize, to: LineSize) -> Res
     Ok(())
 }
 
-/// One line becomes up to `parts` shorter ones: those that some byte lies in.
+/// Splits a line into up to `parts` shorter lines, omitting lines without any accessed byte.
 fn split(access: Access, parts: u32, new: &mut Vec<Access>) {
     let first = access.line.0.wrapping_mul(u64::from(parts));
     if access.mask.is_empty() {
@@ -69,7 +69,7 @@ fn split(access: Access, parts: u32, new: &mut Vec<Access>) {
     }
 }
 
-/// A line becomes one of `parts` parts of a longer one, joined with the others since `start`.
+/// Maps a line to a part of a longer line with `parts` parts, merged with the accesses added since `start`.
 fn merge(access: Access, parts: u32, start: usize, new: &mut Vec<Access>) {
     let line = Line(access.line.0 / u64::from(parts));
     let part = (access.line.0 % u64::from(parts)) as u32;

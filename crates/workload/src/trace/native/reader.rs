@@ -15,10 +15,10 @@ use std::sync::{Mutex, PoisonError};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program, StreamError};
 use tombolo_types::{ArrayInfo, HostPhase, LineSize};
 
-/// Bytes that say where a CTA ends in its block.
+/// Size of an entry in a block's table of CTA ends, in bytes.
 const END: usize = 4;
 
-/// Where CTA `cta` of a block ends, counted from behind the table of ends.
+/// End offset of CTA `cta` in a block, counted from the end of the table.
 fn end(table: &[u8], cta: usize) -> u32 {
     let (ends, _) = table.as_chunks::<END>();
     u32::from_le_bytes(ends[cta])
@@ -29,14 +29,14 @@ pub(in crate::trace) struct NativeProgram {
     path: PathBuf,
     map: Mmap,
     header: Checked,
-    /// Line size that streams are given in.
+    /// Line size in which streams are returned.
     line_size: LineSize,
     kernels: Vec<KernelIndex>,
-    /// Unpacked blocks, one for each thread that decodes at a time: CTAs are mostly asked for in order.
+    /// Unpacked blocks, up to one per decoding thread: CTAs are mostly requested in order.
     unpacked: Mutex<Vec<Unpacked>>,
 }
 
-/// A block unpacked.
+/// An unpacked block with its kernel and block number.
 #[derive(Default)]
 struct Unpacked {
     kernel: u32,
@@ -44,7 +44,7 @@ struct Unpacked {
     bytes: Vec<u8>,
 }
 
-/// Something wrong at a byte of the file.
+/// A defect at a byte offset in the file.
 struct Damage {
     offset: u64,
     message: String,
@@ -57,8 +57,8 @@ impl Damage {
 }
 
 impl NativeProgram {
-    /// Maps `file`, which lies at `path`, and checks all of it but the blocks. Streams are given in lines of
-    /// `line_size`, or of the file's own.
+    /// Maps `file`, located at `path`, and checks everything except the blocks. Streams are returned in lines of
+    /// `line_size`, or in the file's own line size.
     pub(in crate::trace) fn open(
         path: &Path,
         file: &File,
@@ -83,12 +83,12 @@ impl NativeProgram {
         Ok(NativeProgram { path: path.to_owned(), map, line_size, header, kernels, unpacked: Mutex::default() })
     }
 
-    /// What the recorder knew beyond the streams.
+    /// Information from the recorder beyond the streams.
     pub(in crate::trace) fn origin(&self) -> Option<&Origin> {
         self.header.origin.as_ref()
     }
 
-    /// Decodes CTA `place` of an unpacked block, of a kernel whose CTAs have up to `warps`.
+    /// Decodes the CTA at position `place` of an unpacked block, for a kernel with up to `warps` warps per CTA.
     fn decode(&self, block: &Block, place: u32, warps: u32, bytes: &[u8], into: &mut CtaStream) -> Result<(), Damage> {
         let damage = |message: String| Damage::new(block.offset, format!("in the block that begins here, {message}"));
         let (table, encodings) = bytes.split_at(block.ctas as usize * END);
@@ -127,7 +127,7 @@ impl NativeProgram {
         Ok(())
     }
 
-    /// A kept block, the wanted one where some thread has just used it.
+    /// Takes an unpacked block from the pool, preferably the requested block if a thread has just used it.
     fn borrow(&self, kernel: u32, block: usize) -> Unpacked {
         let mut kept = self.unpacked.lock().unwrap_or_else(PoisonError::into_inner);
         let same = kept.iter().position(|unpacked| unpacked.kernel == kernel && unpacked.block == block);
@@ -163,7 +163,7 @@ impl Damage {
     }
 }
 
-/// Reads the header; also returns where blocks begin.
+/// Reads the header; also returns the offset of the first block.
 fn read_header(map: &[u8]) -> Result<(Checked, u64), Damage> {
     let mut at = MAGIC.len();
     let short = || Damage::new(map.len() as u64, "the file ends within its header");
@@ -176,7 +176,7 @@ fn read_header(map: &[u8]) -> Result<(Checked, u64), Damage> {
     }
     let text = |error: serde_json::Error| Damage::new((PREFIX + error.column()) as u64, format!("the header: {error}"));
     let defect = |message| Damage::new(PREFIX as u64, format!("the header: {message}"));
-    // First, for a feature may explain what else is strange there.
+    // Features are checked first, because an unknown feature may explain other anomalies in the header.
     let needs: Needs = serde_json::from_slice(bytes).map_err(text)?;
     needs.check(version).map_err(defect)?;
     let header: Header = serde_json::from_slice(bytes).map_err(text)?;
@@ -184,7 +184,7 @@ fn read_header(map: &[u8]) -> Result<(Checked, u64), Damage> {
     Ok((checked, (PREFIX + length) as u64))
 }
 
-/// Reads footer and index.
+/// Reads and checks footer and index.
 fn read_index(map: &[u8], header: &Checked, start: u64) -> Result<Vec<KernelIndex>, Damage> {
     let footer_at = map.len().checked_sub(FOOTER).filter(|at| *at as u64 >= start);
     let footer_at = footer_at.ok_or_else(|| Damage::new(map.len() as u64, "the file ends before its footer"))?;

@@ -12,12 +12,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
 
-/// Bytes of encoded CTAs that make a block: enough to compress, few enough to unpack for one CTA.
+/// Encoded bytes per block: enough to compress well, few enough to unpack for a single CTA.
 const BLOCK: usize = 32 << 10;
-/// Level of zstd: its default, beyond which traces gain little.
+/// Compression level for zstd: its default; higher levels gain little for traces.
 const LEVEL: i32 = 3;
 
-/// Writes `program` to `out`: into a file beside it that takes its name once it is whole and on the disk.
+/// Writes `program` to `out`: first into a temporary file in the same folder, renamed once it is complete and on disk.
 pub(in crate::trace) fn write(program: &dyn Program, origin: Option<&Origin>, out: &Path) -> Result<(), TraceError> {
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
@@ -25,16 +25,16 @@ pub(in crate::trace) fn write(program: &dyn Program, origin: Option<&Origin>, ou
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // What any program's new file gets: the process's mask takes its part of it.
+        // Default permissions for new files; the process's umask removes its share.
         builder.permissions(std::fs::Permissions::from_mode(0o666));
     }
-    // Dropped on any error, which removes the file.
+    // Dropping the temporary file on any error removes it from disk.
     let part = builder.tempfile_in(folder).map_err(TraceError::io(out, "create"))?;
     let sink = Sink { file: BufWriter::with_capacity(1 << 20, part.as_file()), path: out, offset: 0 };
     sink.whole(program, origin)?;
     part.persist(out).map_err(|error| TraceError::io(out, "put in place")(error.error))?;
-    // The name reaches the disk with its folder; some file systems cannot be told to, and then it does
-    // in its time: the file is whole either way.
+    // The new name reaches the disk with its folder. Some file systems do not support syncing a folder and write the
+    // name later: the file is complete either way.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
     Ok(())
 }
@@ -53,7 +53,7 @@ impl Sink<'_> {
         Ok(())
     }
 
-    /// Writes the file and waits for the disk.
+    /// Writes the whole file and waits for the disk.
     fn whole(mut self, program: &dyn Program, origin: Option<&Origin>) -> Result<(), TraceError> {
         self.program(program, origin)?;
         let file = self.file.into_inner().map_err(io::IntoInnerError::into_error);
@@ -113,7 +113,7 @@ impl Sink<'_> {
         Ok(blocks)
     }
 
-    /// Writes the CTAs collected in `encoded`, and empties both collections.
+    /// Writes the CTAs collected in `encoded` as a block, and empties both collections.
     fn block(
         &mut self,
         packer: &mut zstd::bulk::Compressor<'_>,

@@ -1,4 +1,4 @@
-//! From the addresses of lanes to line transactions and to passes over the scratchpad's banks.
+//! Conversion from lane addresses to line transactions and to passes over the scratchpad's banks.
 
 use super::opcode::LANES;
 use tombolo_types::stream::{Access, Accesses};
@@ -6,23 +6,23 @@ use tombolo_types::{Line, LineSize, Mask};
 
 /// Banks of the scratchpad. Source: CUDA C++ Programming Guide, "Shared Memory" of compute capability 5.x to 9.x.
 const BANKS: usize = 32;
-/// Bytes of a bank's word. Source: as above.
+/// Width of a bank in bytes. Source: as above.
 const WORD: u64 = 4;
-/// Bytes of the generic address windows of scratchpad and local memory, and of a thread's local addresses.
+/// Size in bytes of the generic address windows for scratchpad and local memory, and of a thread's local addresses.
 /// Source: in traces of A100 and H100 the bases are multiples of 16 MiB and the stack ends at offset 2^24.
 pub(super) const WINDOW: u64 = 1 << 24;
 
-/// Appends the line transactions of one instruction, in ascending order of lines.
+/// Appends the line transactions of an instruction, in ascending line order.
 pub(super) struct Coalescer<'a> {
     accesses: &'a mut Vec<Access>,
     start: usize,
     line_size: LineSize,
     sorted: bool,
-    /// Bytes touched but not yet added: neighbouring lanes mostly touch neighbouring bytes.
+    /// Accessed bytes not yet added: neighbouring lanes mostly access neighbouring bytes.
     run: Run,
 }
 
-/// `bytes` bytes from `address`.
+/// A run of `bytes` bytes from `address`.
 #[derive(Clone, Copy, Default)]
 struct Run {
     address: u64,
@@ -30,13 +30,13 @@ struct Run {
 }
 
 impl<'a> Coalescer<'a> {
-    /// For an instruction whose accesses will end `accesses`.
+    /// A coalescer for an instruction whose accesses are appended to `accesses`.
     pub(super) fn new(accesses: &'a mut Vec<Access>, line_size: LineSize) -> Coalescer<'a> {
         let start = accesses.len();
         Coalescer { accesses, start, line_size, sorted: true, run: Run::default() }
     }
 
-    /// A lane touches `bytes` bytes from `address`.
+    /// Notes that a lane accesses `bytes` bytes from `address`.
     #[inline]
     pub(super) fn touch(&mut self, address: u64, bytes: u64) {
         let run = &mut self.run;
@@ -78,7 +78,7 @@ impl<'a> Coalescer<'a> {
         self.accesses.push(Access { line, mask });
     }
 
-    /// The accesses, or `None` where they are more than an instruction can have.
+    /// Returns the accesses, or `None` if their number exceeds an instruction's limit.
     pub(super) fn finish(mut self) -> Option<Accesses> {
         self.add_run(self.run);
         let mine = &mut self.accesses[self.start..];
@@ -91,31 +91,31 @@ impl<'a> Coalescer<'a> {
     }
 }
 
-/// Where the local memory of a kernel's threads lies.
+/// Layout of local memory for the threads of a kernel.
 ///
-/// A thread's local address names a word of its own: word `w` of the 32 lanes of a warp is one run of 128
-/// bytes. Source: CUDA C++ Programming Guide, "Local Memory": consecutive words are accessed by consecutive
-/// thread ids. Traces do not say where the hardware put them, so they are laid out in a region of their
-/// own, in blocks of [`LocalMemory::BLOCK`] bytes a thread: that block of every warp of the grid, then the
-/// next. Pages that hold it are shared by neighbouring warps and hold nothing that no thread touches.
+/// A thread's local address names a word private to the thread: word `w` of the 32 lanes in a warp forms a run of 128
+/// bytes. Source: CUDA C++ Programming Guide, "Local Memory": consecutive words are accessed by consecutive thread ids.
+/// Traces do not record the hardware's placement, so local memory is laid out in a region of its own. The region
+/// consists of blocks with [`LocalMemory::BLOCK`] bytes per thread: a given block for every warp in the grid, then the
+/// next block. Pages in the region are shared by neighbouring warps and contain no untouched memory in between.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LocalMemory {
-    /// First byte of the region.
+    /// Address of the region's first byte.
     pub(super) region: u64,
-    /// Warps of the grid.
+    /// Number of warps in the grid.
     pub(super) warps: u64,
-    /// Generic address of local address 0.
+    /// Generic address that corresponds to local address 0.
     pub(super) base: u64,
 }
 
 impl LocalMemory {
-    /// Bytes of a thread that lie together.
+    /// Contiguous bytes per thread.
     const BLOCK: u64 = 256;
 
-    /// The byte at which lane `lane` of warp `warp` of the grid keeps the word of `address`, local or generic.
+    /// Address at which lane `lane` of warp `warp` in the grid keeps the word at `address`, local or generic.
     fn word(self, warp: u64, lane: u32, address: u64) -> u64 {
         let offset = if address < WINDOW { address } else { address.wrapping_sub(self.base) & (WINDOW - 1) };
-        // Stacks grow down from the end of the window: counted from there, all use the first blocks.
+        // Stacks grow down from the end of the window: counting from the end, all stacks use the first blocks.
         let block = (WINDOW - 1 - offset) / Self::BLOCK;
         let word = offset % Self::BLOCK / WORD;
         let lanes = u64::from(LANES);
@@ -123,7 +123,7 @@ impl LocalMemory {
         self.region.wrapping_add(warp_block).wrapping_add((word * lanes + u64::from(lane)) * WORD)
     }
 
-    /// Touches `bytes` bytes from local address `address` of each active lane of warp `warp`.
+    /// Accesses `bytes` bytes from a local address for each active lane in warp `warp`.
     pub(super) fn touch(self, warp: u64, mask: u32, addresses: &[u64], bytes: u64, into: &mut Coalescer<'_>) {
         let words = bytes.div_ceil(WORD);
         for word in 0..words {
@@ -140,8 +140,8 @@ impl LocalMemory {
     }
 }
 
-/// Passes over the scratchpad that an access of `bytes` bytes at each address takes: the most distinct words
-/// that one bank has to give, at least 1.
+/// Number of passes over the scratchpad for an access to `bytes` bytes at each address: the largest number of distinct
+/// words in a single bank, at least 1.
 pub(super) fn bank_passes(addresses: &[u64], bytes: u64) -> u16 {
     let words = bytes.div_ceil(WORD).max(1);
     let all = || addresses.iter().flat_map(|address| (0..words).map(move |place| (address / WORD).wrapping_add(place)));

@@ -1,18 +1,18 @@
-//! Commands of a list that launch no kernel: copies between host and device, and those that are known and cost nothing.
+//! List commands that launch no kernel: copies between host and device, and known commands without cost.
 //!
-//! Accel-Sim's own tracers write `MemcpyHtoD`, old ones also `cudaMalloc`; others write what they trace under the names of
-//! CUDA's driver (`cuMemcpyDtoDAsync_v2`), its runtime (`cudaMemset`) or NCCL, with or without their prefix.
+//! Accel-Sim's own tracers write `MemcpyHtoD`, old versions also `cudaMalloc`. Other tracers use the names of CUDA's
+//! driver API (`cuMemcpyDtoDAsync_v2`), its runtime API (`cudaMemset`) or NCCL, with or without the prefix.
 
 use super::cursor::{decimal, hex};
 use crate::trace::error::Mismatch;
 use std::collections::BTreeMap;
 
-/// Most bytes of a copy: more than any memory holds, and little enough for its time to be counted.
+/// Size limit of a copy in bytes: more than any memory holds, and small enough for computing its time without overflow.
 const LARGEST_COPY: u64 = 1 << 48;
-/// Most names of commands in a note.
+/// Maximum number of command names in a note.
 const MOST_NAMES: usize = 4;
 
-/// What commands of a kind do that is not simulated.
+/// Category of commands whose effect is not simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Costless {
     /// Copies other than linear ones between host and device.
@@ -21,14 +21,14 @@ pub(super) enum Costless {
     Fill,
     /// Allocation, registration and hints.
     Memory,
-    /// Waits of the host, events and streams.
+    /// Waits by the host, events and streams.
     Wait,
-    /// Calls of NCCL.
+    /// NCCL calls.
     Collective,
 }
 
 impl Costless {
-    /// The kind's name for so many, and why they cost nothing.
+    /// Plural name of the category, and the reason why its commands cost nothing.
     fn text(self) -> (&'static str, &'static str) {
         match self {
             Costless::Copy => ("copies", "only linear copies between host and device are simulated"),
@@ -52,8 +52,8 @@ impl Costless {
     }
 }
 
-/// Source: CUDA Driver API and CUDA Runtime API, "Memory Management" and "Unified Addressing"; without `cu` or `cuda`,
-/// `Async` and the number of the interface's version. So are the lists below.
+/// Copy commands. Source: CUDA Driver API and CUDA Runtime API, "Memory Management" and "Unified Addressing". Names
+/// omit `cu` or `cuda`, `Async` and the interface version number. The lists below follow the same conventions.
 const COPIES: &[&str] = &[
     "Memcpy",
     "Memcpy2D",
@@ -118,7 +118,7 @@ const MEMORY: &[&str] = &[
     "MemHostUnregister",
     "MemPrefetch",
 ];
-/// Source: as above, "Stream Management", "Event Management" and "Device Management".
+/// Commands for waits and events. Source: as above, "Stream Management", "Event Management" and "Device Management".
 const WAITS: &[&str] = &[
     "CtxSynchronize",
     "DeviceSynchronize",
@@ -134,7 +134,8 @@ const WAITS: &[&str] = &[
     "StreamWaitEvent",
     "ThreadSynchronize",
 ];
-/// Of these, those in which the host or a stream waits for others. Which it waits for is not in every list: for all.
+/// Subset of `WAITS` in which the host or a stream waits. Not every list says for which stream, so each waits for all
+/// streams.
 const HOLDS_UP: [&str; 6] = [
     "CtxSynchronize",
     "DeviceSynchronize",
@@ -145,37 +146,37 @@ const HOLDS_UP: [&str; 6] = [
 ];
 const KINDS: [Costless; 4] = [Costless::Copy, Costless::Fill, Costless::Memory, Costless::Wait];
 
-/// A command of the host that launches no kernel.
+/// A host command that launches no kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HostCommand {
     /// A linear copy between host and device.
     Copy {
         /// Device address.
         address: u64,
-        /// Bytes.
+        /// Size in bytes.
         bytes: u64,
-        /// Whether device memory is the destination.
+        /// True if device memory is the destination.
         to_device: bool,
-        /// Whether the host went on before it was done.
+        /// True if the host continued before the copy was complete.
         asynchronous: bool,
     },
-    /// One that costs nothing.
+    /// A command that costs nothing.
     Costless(Costless),
 }
 
-/// The word of a command: what stands before its first comma, parenthesis or blank.
+/// Name of a command: the text before its first comma, parenthesis or blank.
 fn word(line: &str) -> &str {
     line.split([',', '(', ' ', '\t']).next().unwrap_or(line)
 }
 
-/// Whether `word` names an operation of NCCL.
+/// True if `word` names an NCCL operation.
 fn is_nccl(word: &str) -> bool {
     let operation = word.strip_prefix("nccl").unwrap_or_default();
     operation.starts_with(|first: char| first.is_ascii_uppercase())
         && operation.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
-/// `word` without CUDA's prefix and suffixes, and whether it is asynchronous.
+/// Strips CUDA's prefix and suffixes from `word`; the second value is true for an asynchronous command.
 fn stem(word: &str) -> (&str, bool) {
     let bare = ["cuda", "cu"].iter().find_map(|prefix| word.strip_prefix(prefix)).unwrap_or(word);
     let bare = ["_ptds", "_ptsz"].iter().find_map(|suffix| bare.strip_suffix(suffix)).unwrap_or(bare);
@@ -183,12 +184,12 @@ fn stem(word: &str) -> (&str, bool) {
     bare.strip_suffix("Async").map_or((bare, false), |bare| (bare, true))
 }
 
-/// Whether the command that `line` is holds up those behind it until others have ended.
+/// True if the command in `line` holds up later commands until earlier commands have ended.
 pub(super) fn holds_up(line: &str) -> bool {
     HOLDS_UP.contains(&stem(word(line)).0)
 }
 
-/// The command that `line` is, or `None` where its word is none.
+/// Parses the command in `line`; `None` if its first word is not a known command.
 pub(super) fn parse(line: &str) -> Result<Option<HostCommand>, Mismatch> {
     let word = word(line);
     if is_nccl(word) {
@@ -209,7 +210,7 @@ pub(super) fn parse(line: &str) -> Result<Option<HostCommand>, Mismatch> {
     }
 }
 
-/// Address and bytes of `,address,bytes`, behind which an asynchronous copy may name its stream.
+/// Parses address and size from `,address,bytes`, after which an asynchronous copy may name its stream.
 fn numbers(arguments: &str, asynchronous: bool) -> Option<(u64, u64)> {
     let mut fields = arguments.strip_prefix(',')?.split(',').map(|field| field.trim_ascii().as_bytes());
     let address = hex(fields.next()?, 16)?;
@@ -221,17 +222,17 @@ fn numbers(arguments: &str, asynchronous: bool) -> Option<(u64, u64)> {
     ends.then_some((address, bytes))
 }
 
-/// The commands of a list that are simulated otherwise than they ran.
+/// Counts list commands whose simulation differs from their real execution.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// By kind, then by word: how many.
+    /// Number of commands without cost, by category, then by word.
     costless: BTreeMap<Costless, BTreeMap<String, u64>>,
-    /// Asynchronous copies.
+    /// Number of asynchronous copies.
     asynchronous: u64,
 }
 
 impl Tally {
-    /// Counts `command`, which is that of `line`.
+    /// Counts `command`, parsed from `line`.
     pub(super) fn count(&mut self, command: HostCommand, line: &str) {
         match command {
             HostCommand::Copy { asynchronous, .. } => self.asynchronous += u64::from(asynchronous),
@@ -241,7 +242,7 @@ impl Tally {
         }
     }
 
-    /// What a reader of results should know of them.
+    /// Notes about the counted commands for readers of results.
     pub(super) fn notes(&self) -> Vec<String> {
         let costless = self.costless.iter().map(|(kind, words)| {
             let (what, why) = kind.text();

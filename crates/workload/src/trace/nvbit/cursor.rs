@@ -1,8 +1,8 @@
-//! The tokens of one line of text.
+//! Tokeniser for a line of text.
 
 use crate::trace::error::Mismatch;
 
-/// Reads blank-separated tokens of a line.
+/// Reads blank-separated tokens from a line.
 #[derive(Clone, Copy)]
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
@@ -13,17 +13,17 @@ impl<'a> Cursor<'a> {
         Cursor { rest: line }
     }
 
-    /// What has not been read.
+    /// The unread rest of the line.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// Drops the first `count` bytes of the rest.
+    /// Drops the first `count` bytes from the rest.
     pub(super) fn skip(&mut self, count: usize) {
         self.rest = &self.rest[count..];
     }
 
-    /// Moves to the next token; whether there is one.
+    /// Moves to the next token; returns true if another token exists.
     #[inline]
     pub(super) fn at_token(&mut self) -> bool {
         while let [b' ' | b'\t', rest @ ..] = self.rest {
@@ -32,7 +32,7 @@ impl<'a> Cursor<'a> {
         !self.rest.is_empty()
     }
 
-    /// The next token.
+    /// Reads the next token, if any.
     #[inline]
     pub(super) fn token(&mut self) -> Option<&'a [u8]> {
         if !self.at_token() {
@@ -44,27 +44,27 @@ impl<'a> Cursor<'a> {
         Some(token)
     }
 
-    /// The next token, which must exist.
+    /// Reads the next token; a missing token is an error.
     #[inline]
     pub(super) fn expect(&mut self, what: &str) -> Result<&'a [u8], Mismatch> {
         self.token().ok_or_else(|| Mismatch::end(what))
     }
 
-    /// A hexadecimal number of at most `digits` digits, with or without `0x`.
+    /// Reads a hexadecimal number with at most `digits` digits, with or without `0x`.
     #[inline]
     pub(super) fn hex(&mut self, digits: usize, what: &str) -> Result<u64, Mismatch> {
         let token = self.expect(what)?;
         hex(token, digits).ok_or_else(|| Mismatch::new(what, token))
     }
 
-    /// A signed decimal number.
+    /// Reads a signed decimal number.
     #[inline]
     pub(super) fn signed(&mut self, what: &str) -> Result<i64, Mismatch> {
         let token = self.expect(what)?;
         signed(token).ok_or_else(|| Mismatch::new(what, token))
     }
 
-    /// An unsigned decimal number up to `most`.
+    /// Reads an unsigned decimal number up to `most`.
     #[inline]
     pub(super) fn count(&mut self, most: u64, what: &str) -> Result<u64, Mismatch> {
         let token = self.expect(what)?;
@@ -74,7 +74,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Nothing may follow.
+    /// Checks that nothing follows on the line.
     pub(super) fn end(&mut self, after: &str) -> Result<(), Mismatch> {
         match self.token() {
             None => Ok(()),
@@ -83,7 +83,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// `text` without blanks and quotes around it, nested and escaped ones too.
+/// Strips blanks and quotes around `text`, including nested and escaped quotes.
 pub(super) fn unquoted(text: &[u8]) -> &[u8] {
     let mut text = text.trim_ascii();
     while let [b'"', inner @ .., b'"']
@@ -96,7 +96,7 @@ pub(super) fn unquoted(text: &[u8]) -> &[u8] {
     text
 }
 
-/// A hexadecimal number of at most `digits` (16 or fewer) digits, with or without `0x`.
+/// Parses a hexadecimal number with at most `digits` (16 or fewer) digits, with or without `0x`.
 #[inline]
 pub(super) fn hex(token: &[u8], digits: usize) -> Option<u64> {
     let token = token.strip_prefix(b"0x").unwrap_or(token);
@@ -116,7 +116,7 @@ pub(super) fn hex(token: &[u8], digits: usize) -> Option<u64> {
     Some(value)
 }
 
-/// An unsigned decimal number.
+/// Parses an unsigned decimal number.
 #[inline]
 pub(super) fn decimal(token: &[u8]) -> Option<u64> {
     if token.is_empty() {
@@ -133,8 +133,8 @@ pub(super) fn decimal(token: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// A signed decimal number; one above `i64::MAX` is taken as the two's complement of 64 bits, as tracers
-/// print immediates either way.
+/// Parses a signed decimal number. A number above `i64::MAX` is read as a 64-bit two's complement, because tracers
+/// print immediates in either form.
 #[inline]
 pub(super) fn signed(token: &[u8]) -> Option<i64> {
     match token {

@@ -5,34 +5,34 @@ use super::opcode::LANES;
 use crate::trace::container::Lines;
 use crate::trace::error::{Mismatch, TraceError, quoted};
 
-/// Tracer versions whose text is understood.
+/// Supported tracer versions.
 const VERSIONS: std::ops::RangeInclusive<u64> = 3..=6;
-/// Largest grid, x, y, z. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
+/// Grid size limits in x, y, z. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 const LARGEST_GRID: [u64; 3] = [(1 << 31) - 1, 65535, 65535];
-/// Most threads of a block. Source: as above.
+/// Maximum number of threads per block. Source: as above.
 const MOST_THREADS: u64 = 1024;
-/// Most registers of a thread. Source: as above, 255; some tools round up.
+/// Maximum number of registers per thread. Source: as above, 255; some tools round up.
 const MOST_REGISTERS: u64 = 256;
-/// Most registers of a block. Source: as above.
+/// Maximum number of registers per block. Source: as above.
 const MOST_BLOCK_REGISTERS: u64 = 64 << 10;
-/// Most scratchpad bytes of a block. Source: as above, 227 KB and 1 KB that the system keeps.
+/// Maximum scratchpad bytes per block. Source: as above, 227 KB plus 1 KB reserved by the system.
 const MOST_SHARED: u64 = 228 << 10;
 
-/// What tells one CUDA stream from another.
+/// Identity of a CUDA stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StreamKey {
     /// A handle, or a small number.
     Handle(u64),
-    /// Any other text, which tells as well.
+    /// Any other text, equally good as an identity.
     Name(String),
 }
 
-/// A field that decides little and has a value it cannot have.
+/// A minor header field with an impossible value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Doubt {
-    /// The field.
+    /// Key of the field.
     pub(super) key: &'static str,
-    /// Its value, quoted, and what is made of it.
+    /// The field's quoted value, and its interpretation by the reader.
     pub(super) text: String,
 }
 
@@ -41,30 +41,30 @@ pub(super) struct Doubt {
 pub(super) struct Header {
     /// Mangled name, or empty.
     pub(super) name: String,
-    /// Thread blocks in x, y, z.
+    /// Number of thread blocks in x, y, z.
     pub(super) grid: [u32; 3],
-    /// Threads of a block in x, y, z.
+    /// Threads per block in x, y, z.
     pub(super) block: [u32; 3],
-    /// Scratchpad bytes of a block, 0 where unknown.
+    /// Scratchpad bytes per block, 0 if unknown.
     pub(super) shared_bytes: u32,
-    /// Registers of a thread, 0 where unknown.
+    /// Registers per thread, 0 if unknown.
     pub(super) registers: u32,
-    /// The CUDA stream.
+    /// The CUDA stream of the launch.
     pub(super) stream: StreamKey,
-    /// Where generic addresses of the scratchpad begin, 0 where unknown.
+    /// Base of the scratchpad's generic addresses, 0 if unknown.
     pub(super) shared_base: u64,
-    /// Where generic addresses of local memory begin, 0 where unknown.
+    /// Base of local memory's generic addresses, 0 if unknown.
     pub(super) local_base: u64,
-    /// Version of the tracer.
+    /// Tracer version.
     pub(super) version: u32,
-    /// Whether instruction lines begin with a line number.
+    /// True if instruction lines begin with a line number.
     pub(super) lineinfo: bool,
-    /// Fields that were not taken as they stand.
+    /// Fields whose values were not used as given.
     pub(super) doubts: Vec<Doubt>,
 }
 
 impl Default for Header {
-    /// That of a trace which says nothing.
+    /// The header of a trace without any fields.
     fn default() -> Header {
         Header {
             name: String::new(),
@@ -83,7 +83,7 @@ impl Default for Header {
 }
 
 impl Header {
-    /// Reads the header, and the line that ends it.
+    /// Reads the header, including the line that ends it.
     pub(super) fn read(lines: &mut Lines) -> Result<Header, TraceError> {
         let mut header = Header::default();
         let mut seen = Seen::default();
@@ -119,7 +119,8 @@ impl Header {
         Ok(header)
     }
 
-    /// Registers that no block of the kernel's can have were those of another kernel.
+    /// Discards a register count that is impossible for the kernel's block size; such a count belongs to a different
+    /// kernel.
     fn doubt_registers(&mut self) {
         let block = u64::from(self.registers) * u64::from(self.threads().next_multiple_of(LANES));
         if block > MOST_BLOCK_REGISTERS {
@@ -133,7 +134,7 @@ impl Header {
         self.doubts.push(Doubt { key, text: format!("{} is {what}", quoted(value)) });
     }
 
-    /// `value` as a number up to `most`; one that is none is in doubt and taken as 0, which is unknown.
+    /// Parses `value` as a number up to `most`. An invalid value is noted as a doubt and replaced by 0, for unknown.
     fn number_or_unknown(&mut self, key: &'static str, value: &[u8], most: u64) -> u32 {
         let number = decimal(value).filter(|number| *number <= most).and_then(|number| u32::try_from(number).ok());
         number.unwrap_or_else(|| {
@@ -142,7 +143,7 @@ impl Header {
         })
     }
 
-    /// `value` as an address, likewise.
+    /// Parses `value` as an address; an invalid value is noted as a doubt and replaced by 0, for unknown.
     fn base_or_unknown(&mut self, key: &'static str, value: &[u8]) -> u64 {
         hex(value, 16).unwrap_or_else(|| {
             self.doubt(key, value, "no hexadecimal address, and is taken as unknown");
@@ -150,7 +151,7 @@ impl Header {
         })
     }
 
-    /// `value` as the kernel's name: it decides nothing.
+    /// Parses `value` as the kernel's name, which affects nothing else.
     fn label(&mut self, value: &[u8]) -> String {
         if std::str::from_utf8(value).is_err() {
             self.doubt("-kernel name", value, "not UTF-8, and is shown as far as it is");
@@ -158,7 +159,7 @@ impl Header {
         String::from_utf8_lossy(value).into_owned()
     }
 
-    /// `value` as a stream: old tracers print the low half of a handle with its sign.
+    /// Parses `value` as a stream: old tracers print the low half of a handle with its sign.
     fn stream_key(&mut self, value: &[u8]) -> StreamKey {
         if let Some(handle) = decimal(value) {
             return StreamKey::Handle(handle);
@@ -201,41 +202,41 @@ impl Header {
                 seen.version = true;
             }
             b"enable lineinfo" => self.lineinfo = number(value, 1, "0 or 1")? == 1,
-            // Kernel id, binary and NVBit version, and what later tracers add, change nothing here.
+            // Kernel id, binary and NVBit version, and fields added by later tracers have no effect here.
             _ => {}
         }
         Ok(())
     }
 
-    /// Thread blocks of the grid.
+    /// Number of thread blocks in the grid.
     pub(super) fn blocks(&self) -> u32 {
         grid_size(self.grid).expect("checked when the grid was read")
     }
 
-    /// Threads of a block, at most 1024.
+    /// Threads per block, at most 1024.
     pub(super) fn threads(&self) -> u32 {
         self.block.iter().product()
     }
 
-    /// Warps of a block.
+    /// Warps per block.
     pub(super) fn warps(&self) -> u32 {
         self.threads().div_ceil(LANES)
     }
 
-    /// Index of thread block `x,y,z`, x fastest.
+    /// Index of thread block `x,y,z`, with x varying fastest.
     pub(super) fn block_index(&self, [x, y, z]: [u32; 3]) -> Option<u32> {
         let inside = x < self.grid[0] && y < self.grid[1] && z < self.grid[2];
         inside.then(|| (z * self.grid[1] + y) * self.grid[0] + x)
     }
 
-    /// `x,y,z` of thread block `index`.
+    /// Coordinates `x,y,z` of thread block `index`.
     pub(super) fn block_name(&self, index: u32) -> String {
         let [width, height, _] = self.grid;
         format!("{},{},{}", index % width, index / width % height, index / width / height)
     }
 }
 
-/// Which of the entries that must stand in a header did.
+/// Mandatory header entries seen so far.
 #[derive(Default)]
 struct Seen {
     grid: bool,
@@ -254,7 +255,7 @@ fn number(value: &[u8], most: u64, what: &str) -> Result<u64, Mismatch> {
     Ok(number)
 }
 
-/// `(x,y,z)`, each at least 1.
+/// Parses `(x,y,z)`, each at least 1.
 fn dimensions(value: &[u8], what: &str, most: [u64; 3]) -> Result<[u32; 3], Mismatch> {
     let expected = || format!("{what}, each side from 1 to {}, {} and {}", most[0], most[1], most[2]);
     let inside = value.strip_prefix(b"(").and_then(|rest| rest.strip_suffix(b")"));
@@ -264,7 +265,7 @@ fn dimensions(value: &[u8], what: &str, most: [u64; 3]) -> Result<[u32; 3], Mism
     sides.ok_or_else(|| Mismatch::new(expected(), value))
 }
 
-/// `x,y,z` in decimal.
+/// Parses `x,y,z` in decimal.
 pub(super) fn triple(text: &[u8]) -> Option<[u32; 3]> {
     let mut numbers = text
         .split(|byte| *byte == b',')

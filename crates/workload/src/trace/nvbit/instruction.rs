@@ -1,5 +1,6 @@
-//! One line of a kernel trace: `[line_num] PC mask ndst [Rd…] opcode nsrc [Rs…] mem_width [mode addresses]`, behind it from
-//! version 5 on one or two immediates, and from version 6 on `NoVal`, or `Val` and what the registers held.
+//! An instruction line in a kernel trace: `[line_num] PC mask ndst [Rd…] opcode nsrc [Rs…] mem_width [mode addresses]`.
+//! Version 5 and later append one or two immediates; version 6 and later append `NoVal`, or `Val` and register
+//! contents.
 
 use super::cursor::{Cursor, decimal, hex};
 use super::opcode::{Kind, LANES, Opcode};
@@ -7,19 +8,19 @@ use super::scoreboard::ZERO_REGISTER;
 use crate::trace::error::Mismatch;
 use rustc_hash::FxHashMap;
 
-/// Most registers on either side of an instruction; Accel-Sim's tracer writes at most 5.
+/// Maximum number of source or destination registers per instruction; Accel-Sim's tracer writes at most 5.
 const MOST_REGISTERS: u64 = 16;
-/// Most places in the code whose decoded text is kept; kernels have tens of thousands, a hostile file any
+/// Maximum number of program counters whose decoded text is cached; kernels have tens of thousands, a hostile file any
 /// number.
 const MOST_PLACES: usize = 1 << 16;
 /// First tracer version that writes immediates.
 const IMMEDIATE_SINCE: u32 = 5;
-/// Most immediates of a line: the tracers of version 5 write one or, later, two.
+/// Maximum number of immediates per line: tracers of version 5 write one, later tracers two.
 const MOST_IMMEDIATES: usize = 2;
-/// First tracer version that says whether it writes what registers held.
+/// First tracer version that states if register contents are written.
 const VALUES_SINCE: u32 = 6;
 
-/// Register numbers, in the order of the line.
+/// Register numbers, in line order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Registers {
     count: u8,
@@ -27,7 +28,7 @@ pub(super) struct Registers {
 }
 
 impl Registers {
-    /// As a slice.
+    /// The registers as a slice.
     pub(super) fn as_slice(&self) -> &[u8] {
         &self.numbers[..usize::from(self.count)]
     }
@@ -42,7 +43,7 @@ impl Registers {
         Ok(registers)
     }
 
-    /// Takes out the first, of two or more.
+    /// Removes and returns the first of at least two registers.
     fn take_first(&mut self) -> u8 {
         let first = self.numbers[0];
         self.numbers.copy_within(1.., 0);
@@ -51,11 +52,11 @@ impl Registers {
     }
 }
 
-/// What a register looks like.
+/// Description of a register for error messages.
 const REGISTER: &str = "a register, R0 to R255, or a uniform register or predicate";
 
-/// The number of a register. Nothing that is simulated loads into uniform registers and predicates: they keep their place
-/// as the zero register, which nobody waits for.
+/// Parses a register number. No simulated instruction loads into uniform registers or predicates, so both are mapped to
+/// the zero register, for which nothing waits.
 fn register(token: &[u8]) -> Option<u8> {
     let (digits, general) = match token {
         [b'R', digits @ ..] => (digits, true),
@@ -66,17 +67,17 @@ fn register(token: &[u8]) -> Option<u8> {
     Some(if general { number as u8 } else { ZERO_REGISTER })
 }
 
-/// Registers that an atomic without a destination names at least: an address and a datum. The tracer takes an instruction's
-/// first operand for its destination where that is a register. That of an atomic on device memory is a predicate, so that the
-/// register of its result stands before these, among the sources.
+/// Minimum number of registers named by an atomic without a destination: an address and a datum. The tracer reports an
+/// instruction's first operand as its destination if this operand is a register. For an atomic on device memory the
+/// first operand is a predicate, so the result register appears before the address and datum, among the sources.
 const ATOMIC_SOURCES: u8 = 2;
 
-/// What is the same each time an instruction executes.
+/// Properties of an instruction that are identical at each execution.
 #[derive(Clone, Debug)]
 pub(super) struct Code {
-    /// Its text, from the number of destinations to the last source.
+    /// Text of the instruction, from the number of destinations to the last source.
     text: Box<[u8]>,
-    /// The opcode as written.
+    /// The opcode as spelled in the trace.
     pub(super) name: Box<str>,
     pub(super) opcode: Opcode,
     pub(super) destinations: Registers,
@@ -84,7 +85,7 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// Reads the code at the head of `cursor`.
+    /// Parses the code at the head of `cursor`.
     fn parse(cursor: &mut Cursor<'_>) -> Result<Code, Mismatch> {
         cursor.at_token();
         let start = cursor.rest();
@@ -108,36 +109,36 @@ impl Code {
     }
 }
 
-/// One execution of an instruction by a warp.
+/// A single execution of an instruction by a warp.
 pub(super) struct Instruction<'a> {
     pub(super) code: &'a Code,
-    /// Lanes that execute it, bit i for lane i.
+    /// Mask of executing lanes, bit i for lane i.
     pub(super) mask: u32,
-    /// Byte addresses of the active lanes, lowest lane first, where the line gives any.
+    /// Byte addresses of the active lanes, lowest lane first, if the line has any.
     pub(super) addresses: Option<&'a [u64]>,
-    /// The immediate operand, from tracers that write one.
+    /// The immediate operand, for tracers that write immediates.
     pub(super) immediate: Option<i64>,
 }
 
-/// Parses the instruction lines of one kernel.
+/// Parser for the instruction lines of a kernel.
 pub(super) struct Parser {
     version: u32,
     lineinfo: bool,
-    /// Code seen at each program counter. A hit is confirmed by comparing the text.
+    /// Code seen at each program counter. A cache hit is confirmed by comparing the text.
     places: FxHashMap<u64, Code>,
-    /// Code that `places` has no room for.
+    /// The latest code for which `places` has no room.
     elsewhere: Option<Code>,
     addresses: [u64; LANES as usize],
 }
 
 impl Parser {
-    /// A parser for the tracer of a version, with or without a line number before each instruction.
+    /// A parser for traces of the given tracer version, with or without a line number before each instruction.
     pub(super) fn new(version: u32, lineinfo: bool) -> Parser {
         let places = FxHashMap::default();
         Parser { version, lineinfo, places, elsewhere: None, addresses: [0; LANES as usize] }
     }
 
-    /// Parses a line.
+    /// Parses an instruction line.
     pub(super) fn parse(&mut self, line: &[u8]) -> Result<Instruction<'_>, Mismatch> {
         let mut cursor = Cursor::new(line);
         if self.lineinfo {
@@ -149,7 +150,7 @@ impl Parser {
         let code = if elsewhere { self.elsewhere.as_ref() } else { self.places.get(&counter) };
         let code = code.expect("the code was just found or kept");
         let (mut traced, mut immediate) = (false, None);
-        // What bulk copies say of themselves is not simulated.
+        // Operands of bulk copies are not simulated.
         if code.opcode.kind != Kind::BulkCopy {
             traced = parse_addresses(&mut cursor, mask, &mut self.addresses)?;
             immediate = parse_tail(&mut cursor, self.version)?;
@@ -162,7 +163,7 @@ impl Parser {
         })
     }
 
-    /// Reads the code at `cursor`; whether it lies in `elsewhere` rather than in `places`.
+    /// Finds or parses the code at `cursor`; returns true if the code is in `elsewhere` rather than in `places`.
     fn find_code(&mut self, counter: u64, cursor: &mut Cursor<'_>) -> Result<bool, Mismatch> {
         cursor.at_token();
         if let Some(code) = self.places.get(&counter) {
@@ -184,7 +185,7 @@ impl Parser {
     }
 }
 
-/// Reads what follows the addresses, to the end of the line; returns the first immediate, if there is any.
+/// Parses the text after the addresses to the end of the line; returns the first immediate, if any.
 fn parse_tail(cursor: &mut Cursor<'_>, version: u32) -> Result<Option<i64>, Mismatch> {
     let (with_immediates, with_values) = (version >= IMMEDIATE_SINCE, version >= VALUES_SINCE);
     let mut immediate = None;
@@ -198,7 +199,7 @@ fn parse_tail(cursor: &mut Cursor<'_>, version: u32) -> Result<Option<i64>, Mism
     if with_values && cursor.at_token() {
         match cursor.token() {
             Some(b"NoVal") => {}
-            // What registers held decides nothing: addresses stand in the line.
+            // Register contents have no effect: the line contains the addresses.
             Some(b"Val") => return Ok(immediate),
             other => return Err(Mismatch::new("`NoVal` or `Val` behind the immediates", other.unwrap_or_default())),
         }
@@ -207,7 +208,7 @@ fn parse_tail(cursor: &mut Cursor<'_>, version: u32) -> Result<Option<i64>, Mism
     Ok(immediate)
 }
 
-/// Reads `mem_width [mode addresses…]` for the active lanes; whether there are addresses.
+/// Parses `mem_width [mode addresses…]` for the active lanes; returns true if addresses are present.
 fn parse_addresses(cursor: &mut Cursor<'_>, mask: u32, into: &mut [u64; LANES as usize]) -> Result<bool, Mismatch> {
     const ADDRESS: &str = "a hexadecimal address of an active lane";
     if cursor.count(1 << 16, "a memory width in bytes")? == 0 {

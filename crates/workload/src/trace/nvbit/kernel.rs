@@ -13,42 +13,43 @@ use std::path::Path;
 use tombolo_types::LineSize;
 use tombolo_types::stream::CtaStream;
 
-/// Most operations, and most line transactions, of a thread block: what a decoded block may take is then
-/// under a gigabyte. Real blocks have up to some millions.
+/// Maximum number of operations, and maximum number of line transactions, in a thread block: a decoded block then stays
+/// below a gigabyte. Real blocks have up to some millions.
 const LARGEST_BLOCK: usize = 1 << 25;
-/// Most thread blocks that a trace may lack: each is a CTA of the program all the same.
+/// Maximum number of thread blocks absent from a trace: each still becomes a CTA in the program.
 const MOST_ABSENT: u64 = 1 << 24;
-/// Tokens of the shortest line of a raw trace: a block, a warp, place, mask, counts and an opcode.
+/// Number of tokens in the shortest line of a raw trace: a block, a warp, program counter, mask, counts and an opcode.
 const RAW_TOKENS: usize = 9;
 
-/// Where an encoded CTA lies in the spill.
+/// Location of an encoded CTA in the spill.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) offset: u64,
     pub(super) length: u64,
 }
 
-/// A kernel trace that has been read.
+/// A completely read kernel trace.
 pub(super) struct Kernel {
     pub(super) header: Header,
     pub(super) census: Census,
-    /// Of the CTAs in the file, in order.
+    /// Locations of the CTAs in the file, in CTA order.
     places: Vec<Place>,
-    /// Which CTAs those are; empty where all of the grid are there.
+    /// Indices of the CTAs in the file; empty if the whole grid is present.
     present: Vec<u32>,
-    /// The first few CTAs that are not there, by name; empty where all are.
+    /// Names of the first few absent CTAs; empty if all are present.
     pub(super) missing: String,
-    /// Warps of CTAs in the file that are not there.
+    /// Number of warps absent from CTAs in the file.
     pub(super) absent_warps: u64,
 }
 
 impl Kernel {
-    /// Thread blocks of the grid that are not in the file. They ran without an instruction that was traced.
+    /// Number of thread blocks in the grid that are absent from the file. Absent blocks ran without any traced
+    /// instruction.
     pub(super) fn absent(&self) -> u64 {
         u64::from(self.header.blocks()) - self.places.len() as u64
     }
 
-    /// Where CTA `cta` of the grid lies, if it was in the file.
+    /// Location of CTA `cta` of the grid, if present in the file.
     pub(super) fn place(&self, cta: u32) -> Option<Place> {
         let index = match &self.present[..] {
             [] => Some(cta as usize),
@@ -58,8 +59,8 @@ impl Kernel {
     }
 }
 
-/// Reads the kernel trace at `path`; `stream_slot` numbers its CUDA stream within the program. Encoded CTAs
-/// go to `spill`.
+/// Reads the kernel trace at `path`; `stream_slot` numbers its CUDA stream within the program. Encoded CTAs are written
+/// to `spill`.
 pub(super) fn read(
     path: &Path,
     line_size: LineSize,
@@ -85,7 +86,7 @@ pub(super) fn read(
     body.finish(&lines)
 }
 
-/// Skips to the next thread block, which may be the `first`; whether there is one.
+/// Skips to the next thread block, which may be the `first`; returns true if another block exists.
 fn at_block(lines: &mut Lines, first: bool) -> Result<bool, TraceError> {
     while let Some(line) = lines.next()? {
         match line {
@@ -105,25 +106,25 @@ fn at_block(lines: &mut Lines, first: bool) -> Result<bool, TraceError> {
     Ok(false)
 }
 
-/// Whether `line` is an instruction of a raw trace: behind `x y z warp` stands what a sorted trace has alone.
+/// True if `line` is an instruction of a raw trace: `x y z warp` precedes the fields of a sorted trace.
 fn is_raw(line: &[u8]) -> bool {
     let mut cursor = Cursor::new(line);
     let prefixed = (0..4).all(|_| cursor.token().is_some_and(|token| decimal(token).is_some()));
     prefixed && (4..RAW_TOKENS).all(|_| cursor.token().is_some())
 }
 
-/// A thread block in the file.
+/// A thread block present in the file.
 struct Found {
     cta: u32,
-    /// Line that names it.
+    /// Line number at which the block is named.
     line: u64,
     place: Place,
 }
 
-/// The body as far as it has been read.
+/// Reading state of the trace body.
 struct Body {
     header: Header,
-    /// Warps of a thread block.
+    /// Warps per thread block.
     warps: u32,
     parser: Parser,
     translator: Translator,
@@ -133,18 +134,18 @@ struct Body {
     absent_warps: u64,
 }
 
-/// A warp of the block being read.
+/// A warp in the block being read.
 struct Section {
     warp: u32,
-    /// Instruction lines announced, and read so far.
+    /// Number of announced instruction lines, and (`read`) number of lines read so far.
     announced: Option<u64>,
     read: u64,
-    /// Where its operations begin.
+    /// Index of the warp's first operation.
     start: u32,
 }
 
 impl Body {
-    /// Reads one thread block, behind its `#BEGIN_TB`.
+    /// Reads a thread block, starting after its `#BEGIN_TB`.
     fn block(&mut self, lines: &mut Lines, spill: &mut Spill) -> Result<(), TraceError> {
         self.stream.clear();
         let (cta, line) = self.name(lines)?;
@@ -168,7 +169,7 @@ impl Body {
         Ok(())
     }
 
-    /// Reads `thread block = x,y,z`; returns its index and its line.
+    /// Reads `thread block = x,y,z`; returns the block's index and the line number.
     fn name(&self, lines: &mut Lines) -> Result<(u32, u64), TraceError> {
         let expected = || {
             let [x, y, z] = self.header.grid;
@@ -188,7 +189,7 @@ impl Body {
         }
     }
 
-    /// Takes one line of a block; whether the block goes on.
+    /// Processes a line in a block; returns true if the block continues.
     #[inline]
     fn line(&mut self, line: &[u8], cta: u32, sections: &mut Vec<Section>) -> Result<bool, Mismatch> {
         match sections.last_mut() {
@@ -212,7 +213,7 @@ impl Body {
                 self.add_absent_warps(sections);
                 return Ok(false);
             }
-            // Of thread blocks that are launched in clusters: which they are.
+            // Cluster coordinates of a thread block launched in a cluster are ignored.
             None if line.starts_with(b"cluster ") => {}
             _ => self.begin_warp(line, cta, sections)?,
         }
@@ -234,7 +235,7 @@ impl Body {
         Ok(())
     }
 
-    /// Warps of which the block says nothing ran without an instruction that was traced.
+    /// Adds the warps that the block does not mention: absent warps ran without any traced instruction.
     fn add_absent_warps(&mut self, sections: &mut Vec<Section>) {
         if sections.len() == self.warps as usize {
             return;
@@ -248,7 +249,7 @@ impl Body {
         }
     }
 
-    /// Fills the stream's warps, with operations in the order of warps whatever the order in the file.
+    /// Fills the stream's warps, with operations in warp order regardless of the order in the file.
     fn order_warps(&mut self, sections: &mut [Section]) {
         let ends: Vec<u32> = sections.iter().skip(1).map(|section| section.start).collect();
         let last = self.stream.ops.len() as u32;
@@ -270,7 +271,7 @@ impl Body {
         self.stream.warps.extend(ranges.into_iter().map(|(_, range)| range));
     }
 
-    /// Checks that no thread block of the grid came twice, and that enough came.
+    /// Checks that no thread block in the grid occurs twice, and that enough blocks are present.
     fn finish(mut self, lines: &Lines) -> Result<Kernel, TraceError> {
         self.found.sort_by_key(|found| found.cta);
         if let Some(pair) = self.found.windows(2).find(|pair| pair[0].cta == pair[1].cta) {
@@ -292,7 +293,7 @@ impl Body {
         Ok(Kernel { header, census: translator.census, places, present, missing, absent_warps })
     }
 
-    /// The first few thread blocks that are not there.
+    /// Names of the first few absent thread blocks.
     fn missing(&self) -> String {
         const NAMED: usize = 4;
         let mut present = self.found.iter().map(|found| found.cta).peekable();
@@ -305,7 +306,7 @@ impl Body {
     }
 }
 
-/// What stands behind `key =`.
+/// The text after `key =`.
 fn value<'a>(line: &'a [u8], key: &[u8]) -> Option<&'a [u8]> {
     let mut cursor = Cursor::new(line.strip_prefix(key)?);
     (cursor.token()? == b"=").then_some(cursor.rest().trim_ascii())

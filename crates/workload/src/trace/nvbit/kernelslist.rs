@@ -1,7 +1,7 @@
-//! The list of a trace: `kernelslist.g`, the commands of the host in order.
+//! The list of a trace: `kernelslist.g`, the host's commands in order.
 //!
-//! A line is a command of the host (module [`command`]), the path of a kernel's trace, or a comment behind `#` or `//`.
-//! Nothing else may stand there: a line that was skipped would be a part of the program that is not simulated.
+//! A line is a host command (module [`command`]), the path of a kernel's trace, or a comment after `#` or `//`.
+//! Anything else is an error: a skipped line would be a part of the program that is not simulated.
 
 use super::command::{self, HostCommand, Tally};
 use super::cursor::unquoted;
@@ -10,37 +10,37 @@ use crate::trace::error::{Mismatch, TraceError};
 use crate::trace::folder::unpacked;
 use std::path::{Path, PathBuf};
 
-/// One command of the list.
+/// A command in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Entry {
     /// A copy between host and device.
     Copy {
         /// Device address.
         address: u64,
-        /// Bytes.
+        /// Size in bytes.
         bytes: u64,
-        /// Whether device memory is the destination.
+        /// True if device memory is the destination.
         to_device: bool,
     },
-    /// The host or a stream waits for others.
+    /// The host or a stream waits for other streams.
     Wait,
     /// A kernel launch.
     Kernel {
-        /// Its trace.
+        /// Path of the kernel's trace.
         path: PathBuf,
     },
 }
 
-/// A list that has been read.
+/// A completely read list.
 #[derive(Debug, Default)]
 pub(super) struct List {
-    /// Its commands that are simulated, in order; at least one launches a kernel.
+    /// Simulated commands in order; at least one launches a kernel.
     pub(super) entries: Vec<Entry>,
-    /// What a reader of results should know of the others.
+    /// Notes about the other commands for readers of results.
     pub(super) notes: Vec<String>,
 }
 
-/// Reads the list at `path`, or makes one of a single kernel trace.
+/// Reads the list at `path`, or creates a list from a single kernel trace.
 pub(super) fn read(path: &Path) -> Result<List, TraceError> {
     let mut lines = Lines::open(path)?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -70,7 +70,7 @@ pub(super) fn read(path: &Path) -> Result<List, TraceError> {
     Ok(List { entries, notes: tally.notes() })
 }
 
-/// `line` without its comment.
+/// Strips the comment from `line`.
 fn uncommented(line: &[u8]) -> &[u8] {
     if line.starts_with(b"//") {
         return b"";
@@ -80,20 +80,20 @@ fn uncommented(line: &[u8]) -> &[u8] {
     line[..end].trim_ascii_end()
 }
 
-/// Whether `line` is of a kernel trace's header.
+/// True if `line` belongs to a kernel trace's header.
 fn is_header(line: &[u8]) -> bool {
     line.starts_with(b"-kernel") || line.starts_with(b"-") && line.contains(&b'=')
 }
 
-/// Why a line is refused.
+/// Reason for refusing a line.
 enum Refused {
-    /// It is neither a command nor a path.
+    /// The line is neither a command nor a path.
     Line(Mismatch),
-    /// It names a kernel trace that is not there.
+    /// The line names a kernel trace that does not exist.
     Missing { name: String, tried: String },
 }
 
-/// What `line`, which is not empty, has the machine do.
+/// Parses `line`, which is not empty, into a simulated command, if any.
 fn entry(line: &[u8], folder: &Path, tally: &mut Tally) -> Result<Option<Entry>, Refused> {
     let text = std::str::from_utf8(line);
     let text = text.map_err(|_| Refused::Line(Mismatch::new("a file name in UTF-8, or a command", line)))?;
@@ -115,7 +115,7 @@ fn entry(line: &[u8], folder: &Path, tally: &mut Tally) -> Result<Option<Entry>,
     }
 }
 
-/// Whether `text` is meant to be a kernel trace, though it is none.
+/// True if `text` appears to be intended as the path of a kernel trace, although no such file exists.
 fn looks_like_a_path(text: &str) -> bool {
     let name = text.rsplit('/').next().unwrap_or(text);
     text.contains('/')
@@ -124,7 +124,8 @@ fn looks_like_a_path(text: &str) -> bool {
         || SUFFIXES.iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// The file that `name` means, compressed or not whatever the name says; else the paths tried.
+/// Finds the file for `name`, with or without compression, regardless of the given suffix; an error lists the tried
+/// paths.
 fn find(folder: &Path, name: &str) -> Result<PathBuf, String> {
     let plain = unpacked(name);
     let mut names = vec![name.to_owned(), plain.to_owned()];

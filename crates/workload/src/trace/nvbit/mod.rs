@@ -1,12 +1,11 @@
 //! Traces of NVIDIA GPUs recorded with NVBit by Accel-Sim's tracer, versions 3 to 6.
 //!
-//! Each kernel file is read once, when the trace is opened; its CTAs are kept encoded and decoded when the
-//! machine asks. Reading order: [`kernelslist`] with [`command`], [`header`], [`kernel`], [`instruction`],
-//! [`opcode`], [`warp`] with [`scoreboard`] and [`coalescer`]; [`notes`] for what results should say of a trace.
+//! Each kernel file is read once, when the trace is opened. Its CTAs are kept encoded and decoded when the machine
+//! requests them. Reading order: [`kernelslist`] with [`command`], [`header`], [`kernel`], [`instruction`], [`opcode`],
+//! [`warp`] with [`scoreboard`] and [`coalescer`]; [`notes`] for remarks that results should state about a trace.
 //!
-//! Not in these traces: what one CTA waits for another to do (a spinning load is as many loads as it was on
-//! the traced machine), the addresses of texture fetches and of bulk copies, and which of its named barriers
-//! a warp waits at.
+//! Not present in these traces: waits between CTAs (a spinning load is repeated exactly as often as on the traced
+//! machine), addresses of texture fetches and bulk copies, and the identity of the named barrier at which a warp waits.
 
 mod coalescer;
 mod command;
@@ -34,10 +33,10 @@ use std::path::{Path, PathBuf};
 use tombolo_types::stream::{Command, CtaStream, KernelClass, KernelInfo, Program, StreamError};
 use tombolo_types::{HostPhase, LineSize};
 
-/// Lanes of a warp of every NVBit trace.
+/// Lanes per warp in every NVBit trace.
 pub(super) const WARP_WIDTH: u32 = opcode::LANES;
 
-/// The kernels' files that `list` names; none where it cannot be read.
+/// Kernel files named in `list`; empty if the list cannot be read.
 pub(super) fn kernel_files(list: &Path) -> Vec<PathBuf> {
     let list = kernelslist::read(list).unwrap_or_default();
     let entries = list.entries.into_iter();
@@ -55,12 +54,12 @@ pub(super) struct NvbitProgram {
     kernels: Vec<Kernel>,
     paths: Vec<PathBuf>,
     encoded: Spilled,
-    /// What the list's commands leave out.
+    /// Notes about commands that the list leaves out of simulation.
     list_notes: Vec<String>,
 }
 
 impl NvbitProgram {
-    /// Reads the trace whose list of kernels is at `list`, for lines of `line_size`.
+    /// Reads the trace whose kernel list is at `list`, for lines of `line_size`.
     pub(super) fn open(list: &Path, name: String, line_size: LineSize) -> Result<NvbitProgram, TraceError> {
         let list = kernelslist::read(list)?;
         let (entries, list_notes) = (list.entries, list.notes);
@@ -75,13 +74,13 @@ impl NvbitProgram {
         let encoded = spill.finish().map_err(TraceError::io(&std::env::temp_dir(), "store decoded CTAs"))?;
         let infos = reading.kernels.iter().zip(&reading.paths).map(|(kernel, path)| info(kernel, path)).collect();
         let Reading { kernels, paths, .. } = reading;
-        // What the host does besides copying is not known.
+        // Host accesses other than copies are unknown.
         let setup = HostPhase { reads: Vec::new(), writes: copied_in(&commands, &[]) };
         let results = HostPhase { reads: copied_back(&commands, &[]), writes: Vec::new() };
         Ok(NvbitProgram { name, line_size, infos, commands, setup, results, kernels, paths, encoded, list_notes })
     }
 
-    /// What the trace says beyond its streams.
+    /// Information in the trace beyond its streams.
     pub(super) fn origin(&self) -> Origin {
         let mut unknown: BTreeMap<&str, u64> = BTreeMap::new();
         for (name, count) in self.kernels.iter().flat_map(|kernel| &kernel.census.unknown) {
@@ -96,24 +95,24 @@ impl NvbitProgram {
     }
 }
 
-/// Kernels as they are read.
+/// State while kernels are being read.
 #[derive(Default)]
 struct Reading {
     kernels: Vec<Kernel>,
     paths: Vec<PathBuf>,
-    /// By absolute path: a list may name one file in several ways.
+    /// Kernel index by absolute path: a list may name a file by several paths.
     index: BTreeMap<PathBuf, u32>,
     /// Streams, in order of appearance.
     streams: Vec<StreamKey>,
 }
 
-/// A path by which the same file is the same, as far as its text tells.
+/// A path that is equal for equal files, as far as the text of a path can show.
 fn identity(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 impl Reading {
-    /// Reads the kernel at `path` unless it was read for an earlier launch.
+    /// Reads the kernel at `path`, unless an earlier launch has already read it.
     fn kernel(&mut self, path: &Path, line_size: LineSize, spill: &mut Spill) -> Result<(), TraceError> {
         let identity = identity(path);
         if self.index.contains_key(&identity) {
@@ -134,8 +133,8 @@ impl Reading {
         Ok(())
     }
 
-    /// The commands of the host. Streams are numbered by appearance, unless all are small numbers already. Where there is
-    /// one stream, all run in order whoever waits.
+    /// Converts the list's entries into host commands. Streams are numbered by appearance, unless all are small numbers
+    /// already. With a single stream, all commands run in order, so waits are omitted.
     fn commands(&self, entries: &[Entry]) -> Vec<Command> {
         let number = |stream: &StreamKey| match stream {
             StreamKey::Handle(handle) => u32::try_from(*handle).ok(),

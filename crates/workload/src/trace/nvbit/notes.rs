@@ -1,11 +1,11 @@
-//! What a reader of results should know of an NVBit trace: what it does not hold, and what was not taken as it stands.
+//! Notes about an NVBit trace for readers of results: missing information, and values that were not used as given.
 
 use super::file_name;
 use super::kernel::Kernel;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The notes on a trace of `kernels`, which lie at `paths`; `list` are those on its list.
+/// Notes about a trace of `kernels`, with files at `paths`; `list` has the notes about the trace's list.
 pub(super) fn of(kernels: &[Kernel], paths: &[PathBuf], list: &[String]) -> Vec<String> {
     let mut notes = vec![
         "NVBit traces record no synchronisation between CTAs: a load that spun on a flag is replayed as it was \
@@ -19,7 +19,7 @@ pub(super) fn of(kernels: &[Kernel], paths: &[PathBuf], list: &[String]) -> Vec<
     notes
 }
 
-/// Instructions that are not simulated as they ran.
+/// Notes about instructions whose simulation differs from their real execution.
 fn counts(kernels: &[Kernel]) -> impl Iterator<Item = String> {
     let mut totals = [0_u64; 4];
     for Kernel { census, .. } in kernels {
@@ -35,7 +35,7 @@ fn counts(kernels: &[Kernel]) -> impl Iterator<Item = String> {
     totals.into_iter().zip(what).filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"))
 }
 
-/// Thread blocks and warps that the traces lack.
+/// Notes about thread blocks and warps absent from the traces.
 fn absences(kernels: &[Kernel], paths: &[PathBuf]) -> Vec<String> {
     let mut notes = Vec::new();
     let partial = || kernels.iter().zip(paths).filter(|(kernel, _)| kernel.absent() > 0);
@@ -58,7 +58,7 @@ fn absences(kernels: &[Kernel], paths: &[PathBuf]) -> Vec<String> {
     notes
 }
 
-/// Fields of headers that have values they cannot have, each once.
+/// Notes about header fields with impossible values, each field once.
 fn doubts(kernels: &[Kernel], paths: &[PathBuf]) -> Vec<String> {
     let mut first: BTreeMap<&str, (&str, &Path, usize)> = BTreeMap::new();
     for (kernel, path) in kernels.iter().zip(paths) {
@@ -69,7 +69,7 @@ fn doubts(kernels: &[Kernel], paths: &[PathBuf]) -> Vec<String> {
     first.into_iter().map(|(key, (text, path, count))| format!("{}: {key} = {text}", files(path, count))).collect()
 }
 
-/// `count` files, of which the first lies at `path`.
+/// Describes `count` files, with the first at `path`.
 fn files(path: &Path, count: usize) -> String {
     match count {
         0 | 1 => file_name(path),

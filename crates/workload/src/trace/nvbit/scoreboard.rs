@@ -1,32 +1,32 @@
-//! Which registers of a warp wait for memory, and which for arithmetic: turns register numbers into waits.
+//! Scoreboard for a warp's registers: turns register numbers into waits for memory and arithmetic results.
 
 use crate::chains::Depth;
 use std::ops::Range;
 use tombolo_types::stream::Op;
 
-/// Results a warp can have outstanding. Source: the definition of [`Op::Use`].
+/// Maximum number of outstanding results per warp. Source: the definition of [`Op::Use`].
 const OUTSTANDING: u32 = 64;
-/// Registers of the widest result: 256 bits.
+/// Number of registers for the widest result: 256 bits.
 const WIDEST: u16 = 8;
-/// The register that reads as zero and swallows writes. Source: CUDA Binary Utilities, "RZ".
+/// The register that reads as zero and discards writes. Source: CUDA Binary Utilities, "RZ".
 pub(super) const ZERO_REGISTER: u8 = 255;
 
-/// The pending results of one warp.
+/// The pending results of a warp.
 pub(super) struct Scoreboard {
-    /// Number, from 1, of the load that each register waits for; 0 for none.
+    /// Number, from 1, of the load for which each register waits; 0 for none.
     pending: [u32; 256],
-    /// The arithmetic that computed each register.
+    /// Depth of the arithmetic that computed each register.
     depths: [Depth; 256],
-    /// Loads and returning atomics issued: the number of the latest.
+    /// Number of loads and returning atomics issued so far: also the number of the latest.
     issued: u32,
-    /// Copies to the scratchpad that nothing has waited for: number and group, oldest first.
+    /// Copies to the scratchpad without a completed wait: number and group, oldest first.
     copies: Vec<(u32, u32)>,
-    /// Groups of copies closed so far.
+    /// Number of copy groups closed so far.
     groups: u32,
 }
 
 impl Scoreboard {
-    /// One with nothing pending.
+    /// A scoreboard with nothing pending.
     pub(super) fn new() -> Scoreboard {
         Scoreboard { pending: [0; 256], depths: [Depth::NONE; 256], issued: 0, copies: Vec::new(), groups: 0 }
     }
@@ -40,19 +40,21 @@ impl Scoreboard {
         self.groups = 0;
     }
 
-    /// The arithmetic that `count` registers from `first` wait for: the deepest.
+    /// Depth of the arithmetic for which `count` registers from `first` wait: the deepest of all registers.
     #[inline]
     pub(super) fn depth(&self, first: u8, count: u8) -> Depth {
         self.depths[registers(first, count)].iter().copied().max().unwrap_or(Depth::NONE)
     }
 
-    /// `count` registers from `first` are written by arithmetic, or by what is none.
+    /// Records that arithmetic of depth `depth` writes `count` registers from `first`; [`Depth::NONE`] for any other
+    /// producer.
     #[inline]
     pub(super) fn compute(&mut self, first: u8, count: u8, depth: Depth) {
         self.depths[registers(first, count)].fill(depth);
     }
 
-    /// The instruction to come reads or overwrites `count` registers from `first`: waits for what they wait for.
+    /// Waits for pending loads into `count` registers from `first`, because the next instruction reads or overwrites
+    /// these registers.
     #[inline]
     pub(super) fn wait(&mut self, first: u8, count: u8, ops: &mut Vec<Op>) {
         if first == ZERO_REGISTER {
@@ -66,7 +68,7 @@ impl Scoreboard {
         }
     }
 
-    /// Waits for `load`, whose result `register` is part of.
+    /// Waits for `load`, whose result includes `register`.
     fn wait_for(&mut self, load: u32, register: u16, ops: &mut Vec<Op>) {
         let distance = self.issued - load + 1;
         if distance <= OUTSTANDING {
@@ -80,7 +82,7 @@ impl Scoreboard {
         }
     }
 
-    /// A load or returning atomic issues, into `count` registers from the given one, if any.
+    /// Issues a load or returning atomic into the destination registers (first, count), if any.
     #[inline]
     pub(super) fn issue(&mut self, destination: Option<(u8, u8)>) {
         self.issued += 1;
@@ -92,7 +94,7 @@ impl Scoreboard {
         self.compute(first, count, Depth::NONE);
     }
 
-    /// A copy to the scratchpad issues, into the open group.
+    /// Issues a copy to the scratchpad, as part of the open group.
     pub(super) fn issue_copy(&mut self) {
         self.issued += 1;
         let oldest = self.issued.saturating_sub(OUTSTANDING - 1);
@@ -105,7 +107,7 @@ impl Scoreboard {
         self.groups += 1;
     }
 
-    /// Whether a copy is outstanding that nothing has waited for.
+    /// True if a copy without a completed wait is outstanding.
     pub(super) fn has_copies(&self) -> bool {
         !self.copies.is_empty()
     }
@@ -125,7 +127,7 @@ impl Scoreboard {
     }
 }
 
-/// `count` registers from `first`, without the zero register.
+/// Index range of `count` registers from `first`, without the zero register.
 #[inline]
 fn registers(first: u8, count: u8) -> Range<usize> {
     let end = (usize::from(first) + usize::from(count)).min(usize::from(ZERO_REGISTER));

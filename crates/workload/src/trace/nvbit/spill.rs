@@ -1,12 +1,12 @@
-//! Where the encoded CTAs of an opened trace wait: in memory up to a budget, then in an unnamed file.
+//! Storage for the encoded CTAs of an opened trace: in memory up to a budget, then in an unnamed file.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-/// Bytes kept in memory.
+/// Memory budget in bytes.
 const BUDGET: usize = 256 << 20;
 
-/// Collects bytes in order.
+/// Collects bytes in order of arrival.
 pub(super) struct Spill {
     memory: Vec<u8>,
     file: Option<BufWriter<File>>,
@@ -14,11 +14,11 @@ pub(super) struct Spill {
     budget: usize,
 }
 
-/// What a [`Spill`] collected.
+/// The bytes collected by a [`Spill`].
 pub(super) enum Spilled {
-    /// All of it, in memory.
+    /// All bytes, in memory.
     Memory(Vec<u8>),
-    /// All of it, in an unnamed file.
+    /// All bytes, in an unnamed file.
     File(memmap2::Mmap),
 }
 
@@ -31,7 +31,7 @@ impl Spill {
         Spill { memory: Vec::new(), file: None, length: 0, budget }
     }
 
-    /// Appends `bytes`; returns the offset of the first.
+    /// Appends `bytes`; returns the offset of the first byte.
     pub(super) fn push(&mut self, bytes: &[u8]) -> io::Result<u64> {
         let offset = self.length;
         if self.file.is_none() && self.memory.len() + bytes.len() > self.budget {
@@ -48,14 +48,14 @@ impl Spill {
         Ok(offset)
     }
 
-    /// Ends the collection.
+    /// Ends the collection and returns the collected bytes.
     pub(super) fn finish(self) -> io::Result<Spilled> {
         match self.file {
             None => Ok(Spilled::Memory(self.memory)),
             Some(file) => {
                 let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-                // SAFETY: the file has no name and no other handle, so nobody can change or cut it while it
-                // is mapped.
+                // SAFETY: the file has no name and no other handle, so nothing can modify or truncate it while it is
+                // mapped.
                 let map = unsafe { memmap2::Mmap::map(&file)? };
                 Ok(Spilled::File(map))
             }
@@ -64,7 +64,7 @@ impl Spill {
 }
 
 impl Spilled {
-    /// The bytes.
+    /// Returns all collected bytes.
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
             Spilled::Memory(bytes) => bytes,

@@ -1,4 +1,4 @@
-//! Turns the instructions of a warp into the operations of a stream.
+//! Translation of a warp's instructions into stream operations.
 
 use super::coalescer::{Coalescer, LocalMemory, WINDOW, bank_passes};
 use super::header::Header;
@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 use tombolo_types::stream::{Accesses, AtomicResult, ComputeClass, CtaStream, Op, PackedOrder};
 use tombolo_types::{LineSize, Order, Scope, Semantics};
 
-/// Most distinct unknown operations that are counted by name.
+/// Maximum number of distinct unknown operations counted by name.
 const MOST_NAMES: usize = 256;
-/// First byte of the local memory that [`LocalMemory`] lays out: above every address of a process, which end
-/// at 2^47. Each stream has a region of that size, so that kernels that run together do not share theirs.
+/// First byte of the local memory laid out by [`LocalMemory`]: above every process address, which all lie below 2^47.
+/// Each stream has a region of this size, so that concurrent kernels do not share local memory.
 const LOCAL_REGION: u64 = 1 << 48;
-/// Streams with a region of their own.
+/// Number of streams with a separate region.
 const LOCAL_REGIONS: u64 = 1 << 12;
 
-/// What the instructions of a kernel were, besides their streams.
+/// Statistics about a kernel's instructions beyond its streams.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Census {
     /// Warp instructions.
@@ -29,37 +29,37 @@ pub(super) struct Census {
     pub(super) spaces: Spaces,
     /// Memory instructions with active lanes but no addresses: their traffic is unknown.
     pub(super) addressless: u64,
-    /// Generic accesses taken as global because the header gives no base addresses.
+    /// Generic accesses treated as global because the header lacks base addresses.
     pub(super) unresolved: u64,
-    /// Waits for copies to the scratchpad that do not say how many may be left.
+    /// Waits for copies to the scratchpad without a number of groups that may remain outstanding.
     pub(super) blind_waits: u64,
     /// Unknown operations by name.
     pub(super) unknown: BTreeMap<String, u64>,
-    /// Unknown operations whose name did not fit `unknown`.
+    /// Unknown operations whose names did not fit in `unknown`.
     pub(super) unnamed: u64,
 }
 
-/// Translates the warps of one kernel, one after the other.
+/// Translates the warps of a kernel in sequence.
 pub(super) struct Translator {
     line_size: LineSize,
     shared_base: u64,
     local_base: u64,
     local: LocalMemory,
-    /// Warp of the grid.
+    /// Index of the warp in the grid.
     warp: u64,
-    /// Where its operations begin.
+    /// Index of the warp's first operation.
     first: usize,
     board: Scoreboard,
     chains: Chains,
-    /// Scope of the latest strong access or fence of this warp.
+    /// Scope of the warp's latest strong access or fence.
     scope: Scope,
-    /// Whether the warp fenced and has loaded nothing since.
+    /// Set when the warp has fenced and not loaded anything since.
     acquired: bool,
     pub(super) census: Census,
 }
 
 impl Translator {
-    /// A translator for the kernel of `header`, whose stream is the `stream`-th of the program.
+    /// A translator for the kernel of `header` in the program's stream number `stream`.
     pub(super) fn new(header: &Header, stream: u64, line_size: LineSize) -> Translator {
         let warps = u64::from(header.blocks()) * u64::from(header.warps());
         let region = LOCAL_REGION * (1 + stream % LOCAL_REGIONS);
@@ -88,7 +88,7 @@ impl Translator {
         self.acquired = false;
     }
 
-    /// Appends one instruction to `stream`.
+    /// Appends an instruction to `stream`.
     pub(super) fn push(&mut self, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
         let code = instruction.code;
         self.census.instructions += 1;
@@ -118,7 +118,7 @@ impl Translator {
                 self.census.addressless += u64::from(!off);
                 self.compute(ComputeClass::Other, instruction, &mut stream.ops);
             }
-            // Predicated off, they do nothing.
+            // Instructions that are predicated off do nothing.
             Kind::Fence | Kind::InvalidateL1 | Kind::Barrier if off => {
                 self.compute(ComputeClass::Other, instruction, &mut stream.ops)
             }
@@ -129,8 +129,8 @@ impl Translator {
         Ok(())
     }
 
-    /// Waits for what the instruction reads or overwrites. An instruction that is predicated off waits too:
-    /// the scoreboard holds it at issue.
+    /// Waits for all registers that the instruction reads or overwrites. An instruction that is predicated off waits
+    /// too: the scoreboard stalls it at issue.
     #[inline]
     fn wait(&mut self, instruction: &Instruction<'_>, ops: &mut Vec<Op>) {
         let code = instruction.code;
@@ -145,7 +145,7 @@ impl Translator {
         }
     }
 
-    /// The deepest arithmetic that the instruction reads.
+    /// Depth of the deepest arithmetic among the instruction's sources.
     #[inline]
     fn operand(&self, instruction: &Instruction<'_>) -> Depth {
         let depths = sources(instruction).map(|(register, count)| self.board.depth(register, count));
@@ -222,8 +222,8 @@ impl Translator {
         Ok(())
     }
 
-    /// `LDGSTS` has two addresses; tracers write one line for each or only the global one. The line of the
-    /// scratchpad holds offsets below [`WINDOW`], where no global address lies.
+    /// Translates `LDGSTS`, an instruction with two addresses; tracers write a line for each or only the global
+    /// address. The line for the scratchpad has offsets below [`WINDOW`], a range without any global address.
     fn copy_to_shared(&mut self, instruction: &Instruction<'_>, stream: &mut CtaStream) -> Result<(), Mismatch> {
         let to_shared =
             instruction.addresses.is_some_and(|addresses| addresses.iter().any(|address| *address < WINDOW));
@@ -258,8 +258,9 @@ impl Translator {
         stream.ops.push(Op::Fence { order });
     }
 
-    /// `CCTL.IVALL` is how an acquire ends: `ld.acquire` is a strong load and this, a fence is `MEMBAR` and
-    /// this. Behind a fence it adds nothing; behind a load it is the acquire, at that load's scope.
+    /// Translates `CCTL.IVALL`, the end of an acquire: `ld.acquire` is a strong load plus `CCTL.IVALL`, a fence is
+    /// `MEMBAR` plus `CCTL.IVALL`. After a fence the instruction adds nothing; after a load it is the acquire, at the
+    /// load's scope.
     fn invalidate_l1(&mut self, instruction: &Instruction<'_>, stream: &mut CtaStream) {
         if self.acquired {
             self.compute(ComputeClass::Other, instruction, &mut stream.ops);
@@ -280,7 +281,7 @@ impl Translator {
         }
     }
 
-    /// The space of a generic access: that of its first active lane.
+    /// Memory space of a generic access, decided by its first active lane.
     fn resolve(&mut self, space: Space, instruction: &Instruction<'_>) -> Space {
         if space != Space::Generic {
             return space;
@@ -335,7 +336,7 @@ impl Translator {
         }
     }
 
-    /// Appends one arithmetic instruction: its registers tell which chain it lengthens.
+    /// Appends an arithmetic instruction: its registers determine the chain to lengthen.
     #[inline]
     fn compute(&mut self, class: ComputeClass, instruction: &Instruction<'_>, ops: &mut Vec<Op>) {
         let run = Arithmetic { class, count: 1, chain: 1 };
@@ -347,7 +348,7 @@ impl Translator {
     }
 }
 
-/// The registers that an instruction reads: the first of each operand, and how many.
+/// Source registers of an instruction: the first register of each operand, and the number of registers.
 #[inline]
 fn sources<'a>(instruction: &Instruction<'a>) -> impl Iterator<Item = (u8, u8)> + use<'a> {
     let code = instruction.code;

@@ -1,7 +1,7 @@
-//! What a SASS opcode does to the memory system, and which pipeline it occupies.
+//! Classification of SASS opcodes: effect on the memory system, and occupied pipeline.
 //!
-//! Operations are those of NVIDIA's "CUDA Binary Utilities", chapter "Instruction Set Reference", Maxwell
-//! to Blackwell. An operation that is not listed only takes an issue slot and is reported by name.
+//! Operations are taken from NVIDIA's "CUDA Binary Utilities", chapter "Instruction Set Reference", Maxwell to
+//! Blackwell. An operation absent from the tables only occupies an issue slot and is reported by name.
 
 mod operations;
 
@@ -9,7 +9,7 @@ use operations::{FP32, FP64, INT, MEMORY, OTHER, SPECIAL, TENSOR};
 use tombolo_types::stream::{ComputeClass, PackedOrder};
 use tombolo_types::{Order, Scope, Semantics};
 
-/// The memory an operation addresses.
+/// Memory space that an operation addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Space {
     /// Device memory.
@@ -18,7 +18,7 @@ pub(super) enum Space {
     Local,
     /// The CTA's scratchpad.
     Shared,
-    /// Global, local or shared: the address decides.
+    /// Global, local or shared, depending on the address.
     Generic,
     /// A constant bank; its cache is not modelled.
     Constant,
@@ -26,7 +26,7 @@ pub(super) enum Space {
     Texture,
 }
 
-/// What an instruction does.
+/// Effect of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Arithmetic and control.
@@ -37,54 +37,54 @@ pub(super) enum Kind {
     Store(Space),
     /// An atomic with a result.
     Atomic(Space),
-    /// An atomic without.
+    /// An atomic without a result.
     Reduction(Space),
     /// `cp.async`: loads global memory into the scratchpad, past the registers.
     CopyToShared,
-    /// Closes the group of the `CopyToShared` issued so far.
+    /// Closes the group of all `CopyToShared` issued so far.
     CommitCopies,
-    /// Waits until at most so many groups (its immediate) are outstanding.
+    /// Waits until at most the given number of groups (its immediate) is outstanding.
     WaitCopies,
     /// A memory fence.
     Fence,
-    /// Drops the SM's L1: the second half of an acquire.
+    /// Invalidates the SM's L1: the second half of an acquire.
     InvalidateL1,
-    /// A CTA barrier that waits.
+    /// A CTA barrier at which the warp waits.
     Barrier,
-    /// A bulk or tensor copy: its addresses are computed by a copy engine and never traced.
+    /// A bulk or tensor copy: a copy engine computes its addresses, so traces never contain them.
     BulkCopy,
 }
 
 /// A classified opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Opcode {
-    /// What it does.
+    /// Effect of the instruction.
     pub(super) kind: Kind,
-    /// Bytes that a lane accesses.
+    /// Bytes accessed per lane.
     pub(super) width: u8,
-    /// Semantics and scope.
+    /// Memory order: semantics and scope.
     pub(super) order: PackedOrder,
-    /// Consecutive registers that hold an address.
+    /// Number of consecutive registers that hold an address.
     pub(super) address_registers: u8,
-    /// Consecutive registers of a datum: a loaded, stored or computed value.
+    /// Number of consecutive registers per datum: a loaded, stored or computed value.
     pub(super) value_registers: u8,
-    /// Lanes whose addresses count: fewer than a warp's for matrix loads.
+    /// Number of lanes whose addresses count: fewer than a full warp for matrix loads.
     pub(super) lanes: u8,
-    /// Whether the operation is in the tables.
+    /// True if the operation is in the tables.
     pub(super) known: bool,
 }
 
-/// Lanes of an NVIDIA warp. Source: CUDA C++ Programming Guide, "SIMT Architecture".
+/// Lanes per NVIDIA warp. Source: CUDA C++ Programming Guide, "SIMT Architecture".
 pub(super) const LANES: u32 = 32;
-/// Bytes of a register.
+/// Bytes per register.
 const REGISTER: u8 = 4;
-/// Bytes of a row of `LDSM` and `STSM`. Source: PTX ISA, `ldmatrix`.
+/// Bytes per row for `LDSM` and `STSM`. Source: PTX ISA, `ldmatrix`.
 const MATRIX_ROW: u8 = 16;
-/// Rows, one address each, of one matrix of `LDSM` and `STSM`. Source: PTX ISA, `ldmatrix`.
+/// Rows per matrix for `LDSM` and `STSM`, with an address each. Source: PTX ISA, `ldmatrix`.
 const MATRIX_ROWS: u8 = 8;
 
 impl Opcode {
-    /// Classifies a dot-separated opcode such as `LDG.E.64.STRONG.GPU`.
+    /// Classifies a dot-separated opcode, for example `LDG.E.64.STRONG.GPU`.
     pub(super) fn classify(text: &str) -> Opcode {
         let operation = text.split('.').next().unwrap_or(text);
         let suffixes = Suffixes(text);
@@ -103,7 +103,7 @@ impl Opcode {
             value_registers: match kind {
                 Kind::Load(_) | Kind::Store(_) if matrix => suffixes.matrices(),
                 Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Reduction(_) => width.div_ceil(REGISTER),
-                // Pairs of an A or B fragment; the accumulators' further registers are left out.
+                // Register pairs of an A or B fragment; further registers for the accumulators are left out.
                 Kind::Compute(ComputeClass::Fp64 | ComputeClass::Tensor) => 2,
                 _ => 1,
             },
@@ -112,11 +112,11 @@ impl Opcode {
         }
     }
 
-    /// Which of its sources is the address in memory; none of an operation without one.
+    /// Index of the memory address among the sources; `None` for an operation without a memory address.
     pub(super) fn address_place(self) -> Option<usize> {
         match self.kind {
             Kind::Load(_) | Kind::Store(_) | Kind::Atomic(_) | Kind::Reduction(_) => Some(0),
-            // Behind the address in the scratchpad.
+            // The memory address follows the scratchpad address.
             Kind::CopyToShared => Some(1),
             _ => None,
         }
@@ -137,7 +137,7 @@ fn kind_of(operation: &str, suffixes: Suffixes<'_>) -> Option<Kind> {
         return Some(Kind::Compute(*class));
     }
     match operation {
-        // `bar.arrive` only announces: the warp goes on.
+        // `bar.arrive` only signals arrival: the warp continues.
         "BAR" if suffixes.has("ARV") => Some(Kind::Compute(ComputeClass::Other)),
         "BAR" => Some(Kind::Barrier),
         "CCTL" if suffixes.has("IVALL") => Some(Kind::InvalidateL1),
@@ -146,7 +146,7 @@ fn kind_of(operation: &str, suffixes: Suffixes<'_>) -> Option<Kind> {
     }
 }
 
-/// The dot-separated tokens behind the operation.
+/// The dot-separated tokens after the operation.
 #[derive(Clone, Copy)]
 struct Suffixes<'a>(&'a str);
 
@@ -159,12 +159,12 @@ impl<'a> Suffixes<'a> {
         self.iter().any(|other| other == token)
     }
 
-    /// Bytes of an access: of the first token that is a number of bits, with or without a type before it.
+    /// Bytes per access, from the first token that is a number of bits, with or without a preceding type.
     fn width(self) -> u8 {
         self.iter().find_map(bits).map_or(REGISTER, |bits| (bits / 8) as u8)
     }
 
-    /// Matrices of an `LDSM` or `STSM`: its last token where that is a number.
+    /// Number of matrices for an `LDSM` or `STSM`: its last token if this token is a number.
     fn matrices(self) -> u8 {
         match self.iter().last() {
             Some("4") => 4,
@@ -176,14 +176,14 @@ impl<'a> Suffixes<'a> {
     fn scope(self) -> Option<Scope> {
         self.iter().find_map(|token| match token {
             "CTA" | "SM" => Some(Scope::Cta),
-            // `GL` is Maxwell's and Pascal's word.
+            // `GL` is the spelling on Maxwell and Pascal.
             "GPU" | "GL" => Some(Scope::Gpu),
             "SYS" => Some(Scope::Sys),
             _ => None,
         })
     }
 
-    /// Semantics and scope. What names no scope gets the widest: too much ordering is slow, too little wrong.
+    /// Semantics and scope. Without a named scope the widest applies: too much ordering is slow, too little is wrong.
     fn order(self, kind: Kind) -> Order {
         let strong = self.has("STRONG") || self.has("MMIO");
         match kind {
@@ -193,16 +193,16 @@ impl<'a> Suffixes<'a> {
                 Order::new(semantics, self.scope().unwrap_or(Scope::Sys))
             }
             _ if strong => Order::relaxed(self.scope().unwrap_or(Scope::Sys)),
-            // CUDA's atomics are relaxed at device scope unless said otherwise, and before Volta they bear no
-            // `STRONG`. Source: CUDA C++ Programming Guide, "Atomic Functions".
+            // CUDA's atomics are relaxed at device scope by default, and before Volta their opcodes lack `STRONG`.
+            // Source: CUDA C++ Programming Guide, "Atomic Functions".
             Kind::Atomic(_) | Kind::Reduction(_) => Order::relaxed(self.scope().unwrap_or(Scope::Gpu)),
-            // Volta writes a plain access `LDG.E.SYS`: without `STRONG` the scope means nothing.
+            // Volta writes a plain access `LDG.E.SYS`: without `STRONG` the scope has no meaning.
             _ => Order::WEAK,
         }
     }
 }
 
-/// The bits that a token such as `U8`, `S16`, `64`, `F32` or `F16x2` stands for.
+/// Number of bits denoted by a token, for example `U8`, `S16`, `64`, `F32` or `F16x2`.
 fn bits(token: &str) -> Option<u32> {
     let unprefixed = token.strip_prefix("BF").or_else(|| token.strip_prefix(['U', 'S', 'F', 'B']));
     let digits = unprefixed.unwrap_or(token);

@@ -1,4 +1,4 @@
-//! The operations of SASS by class: NVIDIA's "CUDA Binary Utilities", chapter "Instruction Set Reference", Maxwell to
+//! SASS operations by class. Source: NVIDIA's "CUDA Binary Utilities", chapter "Instruction Set Reference", Maxwell to
 //! Blackwell.
 
 use super::{Kind, Space};
@@ -125,7 +125,7 @@ pub(super) const INT: &[&str] = &[
     "XMAD",
 ];
 pub(super) const FP64: &[&str] = &["DADD", "DFMA", "DMNMX", "DMUL", "DSET", "DSETP"];
-/// Transcendentals and the conversions that share their pipe.
+/// Transcendentals, and conversions in the same pipe.
 pub(super) const SPECIAL: &[&str] =
     &["F2F", "F2I", "FRND", "I2F", "I2I", "MUFU", "RRO", "UF2F", "UF2I", "UFRND", "UI2F", "UI2I"];
 pub(super) const TENSOR: &[&str] = &[
@@ -229,7 +229,7 @@ pub(super) const OTHER: &[&str] = &[
     "YIELD",
 ];
 
-/// Operations that address memory or order it.
+/// Operations that address or order memory.
 pub(super) const MEMORY: &[(&str, Kind)] = &[
     ("LD", Kind::Load(Space::Generic)),
     ("LDC", Kind::Load(Space::Constant)),
@@ -260,7 +260,7 @@ pub(super) const MEMORY: &[(&str, Kind)] = &[
     ("ATOMG", Kind::Atomic(Space::Global)),
     ("ATOMS", Kind::Atomic(Space::Shared)),
     ("SUATOM", Kind::Atomic(Space::Texture)),
-    // Barriers of the asynchronous copies live in the scratchpad.
+    // Barriers for asynchronous copies reside in the scratchpad.
     ("ARRIVES", Kind::Atomic(Space::Shared)),
     ("SYNCS", Kind::Atomic(Space::Shared)),
     ("RED", Kind::Reduction(Space::Generic)),
