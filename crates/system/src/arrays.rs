@@ -1,5 +1,5 @@
-//! How much data a program's kernels only read and how much they write, by its arrays: a pass over its streams, without
-//! simulating. Source: UMH (TACO 2016), figure 14.
+//! Counts how much data a program's kernels only read and how much they write, by array. This is a pass over the
+//! program's streams, without simulation. Source: UMH (TACO 2016), figure 14.
 
 use crate::survey::{Launch, Reader, Touch, survey, touches};
 use rustc_hash::FxHashSet;
@@ -9,18 +9,18 @@ use tombolo_design::scheduling::{CtaCut, Shape};
 use tombolo_types::stream::{CtaStream, Program, StreamError};
 use tombolo_types::{Line, ModuleId, On};
 
-/// Bytes of lines, of arrays that a program names.
+/// Bytes in named arrays, counted by whole lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArraysRecord {
-    /// Of the lines that kernels load, of arrays that no kernel writes to.
+    /// Bytes in lines that kernels load, counted for arrays that no kernel writes.
     pub read_only_bytes: u64,
-    /// Of the lines that kernels write to.
+    /// Bytes in lines that kernels write.
     pub written_bytes: u64,
-    /// Of all arrays.
+    /// Bytes in all arrays.
     pub allocated_bytes: u64,
 }
 
-/// What kernels do to the arrays of `program`.
+/// Counts the bytes that `program`'s kernels read and write in its arrays.
 ///
 /// # Errors
 /// The recording is damaged.
@@ -50,7 +50,7 @@ struct Tally {
 }
 
 impl Reader for Tally {
-    /// Launched again, a kernel touches the same lines.
+    /// Returns true for a kernel's first launch only: a repeated launch touches the same lines again.
     fn launch(&mut self, launch: Launch) -> bool {
         self.launched.insert(launch.kind())
     }

@@ -1,5 +1,5 @@
-//! Counters of a module at the end of a run, without the types of its protocol and its lines. Records are made of them by code
-//! that is compiled once, not once a protocol.
+//! A module's counters at the end of a run, independent of the types for its protocol and line contents. Records are
+//! built from these counters by code that is compiled once instead of once per protocol.
 
 use tombolo_model::activity::{Activity, Sample};
 use tombolo_model::below::{Below, L2};
@@ -24,69 +24,69 @@ use tombolo_model::watch::Contents;
 use tombolo_model::way_partition::WayPartition;
 use tombolo_types::{ModuleId, Ps};
 
-/// Counters of an SM.
+/// Counters for an SM.
 pub(crate) struct SmCounters<'a> {
     pub(crate) stats: &'a SmStats,
     pub(crate) stalls: &'a StallTimes,
-    /// Warp slots.
+    /// Number of warp slots.
     pub(crate) slots: u64,
-    /// Time in which its port sent.
+    /// Time during which the SM's port was sending.
     pub(crate) busy: Ps,
 }
 
-/// Counters of an L2 slice.
+/// Counters for an L2 slice.
 pub(crate) struct SliceCounters {
-    /// Time in which its port was in use.
+    /// Time during which the slice's port was in use.
     pub(crate) busy: Ps,
-    /// Counters of blocks, and blocks held by state; `None` of a slice of lines.
+    /// Block counters, and the number of blocks held in each state; `None` for a line-based slice.
     pub(crate) blocks: Option<(BlockStats, Vec<(String, u64)>)>,
 }
 
-/// Counters of the memory behind the slices.
+/// Counters for the memory behind the slices.
 pub(crate) struct MemoryCounters {
     pub(crate) traffic: Traffic,
-    /// Of each memory-side cache.
+    /// Counters for each memory-side cache.
     pub(crate) caches: Vec<MemoryCacheStats>,
-    /// Time in which each channel was in use.
+    /// Time during which each channel was in use.
     pub(crate) channels: Vec<Ps>,
 }
 
-/// Counters of a publisher.
+/// Counters for a publisher.
 pub(crate) struct PublicationCounters {
     pub(crate) stats: PublicationStats,
-    /// TLB of subscribers.
+    /// Counters for the subscribers' TLB.
     pub(crate) tlb: TlbStats,
     /// Bytes published and never loaded.
     pub(crate) useless_bytes: u64,
 }
 
-/// Counters of a module.
+/// Read access to a module's counters.
 pub(crate) trait ModuleCounters {
     fn id(&self) -> ModuleId;
-    /// Error of a stream that could not be read.
+    /// Error message if a stream could not be read.
     fn failure(&self) -> Option<&str>;
-    /// Core of the host; `None` of a GPU's module.
+    /// The host's core; `None` for a GPU module.
     fn cpu(&self) -> Option<&Cpu>;
     fn controller(&self) -> &Controller;
     fn copy_engine(&self) -> &CopyEngine;
     fn sm_shared(&self) -> &SmShared;
     fn ways(&self) -> &WayPartition;
     fn port(&self) -> &Port;
-    /// Samples over time; `None` of a run without a timeline.
+    /// Samples over time; `None` if the run has no timeline.
     fn activity(&self) -> Option<&Activity>;
     fn sample(&self, now: Ps) -> Sample;
-    /// Counters of one launch.
+    /// Counters for one launch.
     fn counted(&self, launch: usize) -> KernelStats;
     fn l2_stats(&self) -> L2Stats;
     fn dram(&self) -> DramStats;
     fn memory(&self) -> MemoryCounters;
     fn sms(&self) -> Vec<SmCounters<'_>>;
     fn slices(&self) -> Vec<SliceCounters>;
-    /// Time in which the crossbar sent to each SM.
+    /// Time during which the crossbar was sending to each SM.
     fn busy_to_sms(&self) -> Vec<Ps>;
-    /// Counters of the publisher; `None` of a module without one. `grain`: bytes of a grain of a line.
+    /// The publisher's counters; `None` if the module has no publisher. `grain`: bytes per grain.
     fn publication(&self, grain: u64) -> Option<PublicationCounters>;
-    /// Lines of the report of who waits for whom.
+    /// The module's lines in the deadlock report.
     fn waiting(&self) -> Vec<String>;
 }
 

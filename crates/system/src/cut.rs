@@ -1,8 +1,9 @@
-//! How the machine is cut for the engine: each module a partition, and each way of a GPU at a switch; those of a GPU are a
-//! group. What else is between GPUs and the command processor together are another, the hub; where there is one GPU module, it
-//! stands with that. On several threads SMs stand apart from
-//! their module, some in each of several partitions, and the slices of a module that is alone likewise. Where modules are so
-//! close that windows would be too short to be worth a barrier, those of a GPU, or all, share one.
+//! Cuts the machine into partitions for the engine. Each module is a partition, and so is each direction of a GPU's
+//! port at a switch; a GPU's partitions form a group. All further components between GPUs, together with the command
+//! processor, form another partition, the hub. If there is only one GPU module, the hub shares that module's partition.
+//! On several threads, SMs leave their module's partition and are spread over several partitions; a lone module's
+//! slices do the same. If modules are so close that windows would be too short to be worth a barrier, the modules in a
+//! GPU, or all modules, share one partition.
 
 use crate::partition::{Apart, Hub, Part, layout, way_index};
 use std::sync::Arc;
@@ -20,79 +21,80 @@ use tombolo_model::turning_link::Way;
 use tombolo_model::watch::Contents;
 use tombolo_types::{GpuId, ModuleId, Ps};
 
-/// Windows shorter than this cost more in barriers than they win. Assumed: a window of a few events.
+/// Windows shorter than this cost more in barriers than they gain. Assumed: a window with a few events.
 const SHORTEST_WINDOW: Ps = Ps::from_ns(4);
 
-/// Partitions of SMs, and of slices, for each thread, that shares may be dealt evenly. Measured: with one, two threads are 1.5 to
-/// 1.6 times as fast as one on the streaming case of the throughput benchmark, with two 1.75 times.
+/// Partitions for SMs, and for slices, per thread, so that work can be shared evenly. Measured: with one, two threads
+/// are 1.5 to 1.6 times as fast as one on the throughput benchmark's streaming case, with two 1.75 times.
 const PARTS_PER_THREAD: usize = 2;
 
-/// What a partition has.
+/// Contents of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seat {
-    /// Neighbouring modules, by the first.
+    /// Neighbouring modules, named by the first.
     Modules(ModuleId),
-    /// One of the parts into which a module's SMs fall.
+    /// Part number `.1` of a module's SMs, if these are split off from the module.
     Sms(ModuleId, u16),
-    /// One of the parts into which a module's slices fall.
+    /// Part number `.1` of a module's slices, if these are split off from the module.
     Slices(ModuleId, u16),
-    /// A way of a GPU.
+    /// A GPU's port in one direction.
     Way(GpuId, Way),
     /// The hub.
     Hub,
 }
 
-/// Into how many parts a module falls, or may fall.
+/// Number of parts into which a module is split, or may be split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Parts {
-    /// Its SMs; 0: they stay with it.
+    /// Parts for its SMs; 0: the SMs stay with the module.
     pub sms: u16,
-    /// Its slices, likewise.
+    /// Parts for its slices; 0: the slices stay with the module.
     pub slices: u16,
 }
 
 impl Parts {
-    /// The most into which each of these modules may fall.
+    /// Maximum number of parts into which each module in `modules` may be split.
     pub(crate) fn most<C: Below<D>, D: Contents>(modules: &[Module<C, D>], layout: Layout) -> Parts {
         let sms = if modules.iter().all(Module::may_part) { layout.sms } else { 0 };
         Parts { sms, slices: modules.iter().map(Module::apart_slices).min().unwrap_or(0) }
     }
 
-    /// No more than so many.
+    /// Limits both counts to `most`.
     fn limited(self, most: usize) -> Parts {
         let most = u16::try_from(most).unwrap_or(u16::MAX);
         Parts { sms: self.sms.min(most), slices: self.slices.min(most) }
     }
 }
 
-/// In which of `parts` about even parts of `members` one of them is.
+/// Index of the part that contains member `index`, when `members` are split into `parts` nearly equal parts.
 fn part_of(index: u16, members: u16, parts: u16) -> Option<u16> {
     let first = |part: u16| u32::from(part) * u32::from(members) / u32::from(parts);
     (0..parts).rev().find(|part| first(*part) <= index.into())
 }
 
-/// How many neighbouring modules share a partition, what stands apart, and how far apart partitions are.
+/// Number of neighbouring modules per partition, the components split off from modules, and the latencies between
+/// partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// Modules of a partition.
+    /// Modules per partition.
     pub modules: u8,
-    /// Whether ways and the hub stand with them, all in one partition.
+    /// True if GPU ports and the hub join the modules in a single partition.
     pub whole: bool,
-    /// What stands apart from each module. Then no two share a partition.
+    /// Components split off from each module. If any are, no two modules share a partition.
     pub parts: Parts,
-    /// Smallest latency between two partitions of a GPU.
+    /// Smallest latency between two partitions in a GPU.
     pub within: Ps,
-    /// Smallest latency between two partitions of different GPUs, or to the hub.
+    /// Smallest latency between two partitions in different GPUs, or to the hub.
     pub between: Ps,
 }
 
 impl Cut {
-    /// The cut of a machine whose components are numbered so, for up to so many threads; `most`: what may stand apart from a
-    /// module. A host that takes part is one more GPU of one module.
+    /// Cuts a machine with component numbering `layout`, for up to `threads` threads; `most` limits the parts split off
+    /// from a module. A coherent host counts as an extra GPU with one module.
     pub(crate) fn of(machine: &MachineConfig, layout: Layout, threads: usize, most: Parts) -> Cut {
         let topology = &machine.topology;
         let (module_link, gpu_link) = (machine.module_link.latency, machine.gpu_link.latency);
-        // What no link joins is as far apart as can be.
+        // Components without a link between them are infinitely far apart.
         let hop = if topology.modules_per_gpu > 1 { module_link } else { Ps::NEVER };
         let to_port = if topology.modules_per_gpu > 1 { module_link } else { Ps::ZERO };
         let (near, cross) = match GpuWay::apart(machine, layout) {
@@ -129,13 +131,14 @@ impl Cut {
         }
     }
 
-    /// How far apart its partitions are: those of a GPU are a group, and the hub is another.
+    /// Latencies between the partitions for the engine: a GPU's partitions form a group, and the hub forms another
+    /// group.
     pub(crate) fn lookahead(&self, machine: &MachineConfig, layout: Layout) -> Lookahead {
         let groups = self.seats(machine, layout).into_iter().map(|(group, _)| group).collect();
         Lookahead { groups, within: self.within, between: self.between }
     }
 
-    /// The partition of each component.
+    /// Partition index for each component.
     pub(crate) fn homes(&self, machine: &MachineConfig, layout: Layout) -> Vec<u16> {
         let seats = self.seats(machine, layout);
         let home = |place| {
@@ -154,7 +157,7 @@ impl Cut {
         layout.places().into_iter().map(home).collect()
     }
 
-    /// Whether a component of a module stands apart from it.
+    /// True if a module's component is in a separate partition.
     fn is_apart(&self, unit: Unit) -> bool {
         match unit {
             Unit::Sm(_) => self.parts.sms > 0,
@@ -163,7 +166,7 @@ impl Cut {
         }
     }
 
-    /// Where one is that does.
+    /// Partition contents for a component that is in a separate partition.
     fn seat_apart(&self, module: ModuleId, unit: Unit, machine: &MachineConfig, layout: Layout) -> Seat {
         let whole = Seat::Modules(module);
         match unit {
@@ -177,7 +180,7 @@ impl Cut {
         }
     }
 
-    /// What its partitions have, each behind the number of its group.
+    /// Contents of each partition, preceded by its group number.
     fn seats(&self, machine: &MachineConfig, layout: Layout) -> Vec<(u16, Seat)> {
         if self.whole {
             return vec![(0, Seat::Modules(ModuleId(0)))];
@@ -203,8 +206,8 @@ impl Cut {
         seats
     }
 
-    /// Puts the modules, the ways of the GPUs and the hub into their partitions. `hints`: whether events are to be shown to
-    /// them ahead of time.
+    /// Moves the modules, the GPU ports and the hub into their partitions. `hints`: if true, events are announced to
+    /// the partitions ahead of time.
     pub(crate) fn partitions<C: Below<D>, D: Contents>(
         &self,
         built: &Built,
@@ -246,7 +249,7 @@ impl Cut {
         parts
     }
 
-    /// What stands apart from a module, in the order of the seats.
+    /// Splits off a module's separate components, in partition order.
     fn apart<C: Below<D>, D: Contents>(&self, module: &mut Module<C, D>, built: &Built) -> Vec<Apart<C, D>> {
         let sms = module.part_sms(self.parts.sms).into_iter().map(|sms| Apart::Sms(Box::new(sms)));
         let slices = module.part_slices(self.parts.slices, built).into_iter();

@@ -8,7 +8,7 @@ use tombolo_types::stream::{
 };
 use tombolo_types::{ArrayInfo, HostPhase, Line, LineSize, Mask, On, Order};
 
-/// One CTA being written.
+/// A CTA under construction.
 #[derive(Clone, Default)]
 pub struct Cta {
     stream: CtaStream,
@@ -20,8 +20,8 @@ impl Cta {
         Cta::default()
     }
 
-    /// A CTA of `warps` warps that share `lines` in stretches of equal length: what each does with each of its lines.
-    /// Lines that do not divide by the warps are left out at the end.
+    /// A CTA with `warps` warps that divide `lines` into stretches of equal length; `each` adds a warp's instructions
+    /// for one line. Remaining lines at the end are left out if the division is uneven.
     pub fn sharing(lines: Range<u64>, warps: u64, each: impl Fn(&mut Warp<'_>, u64)) -> Cta {
         let part = (lines.end - lines.start) / warps;
         (0..warps).fold(Cta::new(), |cta, warp| {
@@ -30,7 +30,7 @@ impl Cta {
         })
     }
 
-    /// Whether it waits for a flag.
+    /// True if the CTA waits for a flag.
     fn waits(&self) -> bool {
         self.stream.ops.iter().any(|op| matches!(op, Op::WaitUntil { .. }))
     }
@@ -45,7 +45,7 @@ impl Cta {
     }
 }
 
-/// One warp being written. Its methods add one instruction each.
+/// A warp under construction. Each method adds one instruction.
 pub struct Warp<'a> {
     stream: &'a mut CtaStream,
 }
@@ -57,29 +57,29 @@ impl Warp<'_> {
         Accesses { start, len: (self.stream.accesses.len() as u32 - start) as u8 }
     }
 
-    /// A weak load of whole lines, and the use of its result.
+    /// A weak load from whole lines, and the use of its result.
     pub fn read(&mut self, lines: impl IntoIterator<Item = u64>) -> &mut Self {
         self.load(lines, Order::WEAK).use_result(1)
     }
 
-    /// A weak load of parts of lines, and the use of its result.
+    /// A weak load from parts of lines, and the use of its result.
     pub fn read_part(&mut self, lines: impl IntoIterator<Item = u64>, mask: Mask) -> &mut Self {
         self.load_part(lines, mask, Order::WEAK).use_result(1)
     }
 
-    /// A load of whole lines.
+    /// A load from whole lines.
     pub fn load(&mut self, lines: impl IntoIterator<Item = u64>, order: Order) -> &mut Self {
         self.load_part(lines, Mask::ALL, order)
     }
 
-    /// A load of part of each line.
+    /// A load from part of each line.
     pub fn load_part(&mut self, lines: impl IntoIterator<Item = u64>, mask: Mask, order: Order) -> &mut Self {
         let accesses = self.accesses(lines, mask);
         self.stream.ops.push(Op::Load { order: order.into(), accesses });
         self
     }
 
-    /// A weak load of parts of lines, each with its own mask; at most 255 lines.
+    /// A weak load from parts of lines, each with its own mask; at most 255 lines.
     pub fn load_parts(&mut self, parts: impl IntoIterator<Item = (u64, Mask)>) -> &mut Self {
         let start = self.stream.accesses.len() as u32;
         self.stream.accesses.extend(parts.into_iter().map(|(line, mask)| Access { line: Line(line), mask }));
@@ -88,7 +88,7 @@ impl Warp<'_> {
         self
     }
 
-    /// Loads `lines` so many times over, eight with an instruction, and waits for none.
+    /// Loads `lines` `passes` times, eight lines per instruction, without waiting for any result.
     pub fn sweep(&mut self, lines: Range<u64>, passes: u64) -> &mut Self {
         for _ in 0..passes {
             for first in lines.clone().step_by(8) {
@@ -104,19 +104,19 @@ impl Warp<'_> {
         self
     }
 
-    /// A weak store of whole lines.
+    /// A weak store to whole lines.
     pub fn write(&mut self, lines: impl IntoIterator<Item = u64>) -> &mut Self {
         self.store(lines, Mask::ALL, Order::WEAK)
     }
 
-    /// A store of part of each line.
+    /// A store to part of each line.
     pub fn store(&mut self, lines: impl IntoIterator<Item = u64>, mask: Mask, order: Order) -> &mut Self {
         let accesses = self.accesses(lines, mask);
         self.stream.ops.push(Op::Store { order: order.into(), accesses });
         self
     }
 
-    /// A four-byte atomic on the first word of each line.
+    /// A four-byte atomic on the first word in each line.
     pub fn atomic(&mut self, lines: impl IntoIterator<Item = u64>, order: Order, result: AtomicResult) -> &mut Self {
         let accesses = self.accesses(lines, Mask(1));
         self.stream.ops.push(Op::Atomic { order: order.into(), result, accesses });
@@ -129,14 +129,14 @@ impl Warp<'_> {
         self
     }
 
-    /// Arithmetic that nothing waits for.
+    /// Arithmetic with a result that nothing waits for.
     pub fn compute(&mut self, count: u16) -> &mut Self {
         self.stream.ops.push(Op::occupy(ComputeClass::Fp32, count));
         self
     }
 
-    /// `count` instructions of `class` in `ilp` chains side by side, whose results the next instruction that is no
-    /// arithmetic needs. `ilp` is at least 1.
+    /// `count` instructions from `class` in `ilp` parallel chains; the next non-arithmetic instruction needs the
+    /// results. `ilp` is at least 1.
     pub fn chains(&mut self, class: ComputeClass, count: u16, ilp: u16) -> &mut Self {
         let links = Links { joins: false, awaited: true };
         self.stream.ops.push(Op::Compute { class, count, chain: count.div_ceil(ilp), links });
@@ -155,7 +155,7 @@ impl Warp<'_> {
         self
     }
 
-    /// The store before leaves flag `token`.
+    /// The preceding store sets flag `token`.
     pub fn signal(&mut self, token: u32) -> &mut Self {
         let token = self.token(token);
         self.stream.ops.push(Op::Signal { token });
@@ -179,13 +179,13 @@ impl Warp<'_> {
 /// Lines that the host touches between kernels.
 #[derive(Clone, Debug)]
 pub enum HostLines {
-    /// It reads them.
+    /// The host reads these lines.
     Read(Range<u64>),
-    /// It writes them.
+    /// The host writes these lines.
     Written(Range<u64>),
 }
 
-/// A program of kernels launched in order, unless said otherwise.
+/// A program with kernels launched in order, unless specified otherwise.
 #[derive(Clone)]
 pub struct Directed {
     kernels: Vec<KernelInfo>,
@@ -199,22 +199,23 @@ pub struct Directed {
 }
 
 impl Directed {
-    /// A program whose kernels are these lists of CTAs.
+    /// A program with one kernel per list of CTAs.
     pub fn new(kernels: Vec<Vec<Cta>>) -> Arc<Directed> {
         Directed::with_copies(kernels, &[])
     }
 
-    /// The same, for a machine of other lines than 128 bytes.
+    /// Like [`Directed::new`], for a machine with a line size different from 128 bytes.
     pub fn of_lines(line: LineSize, kernels: Vec<Vec<Cta>>) -> Arc<Directed> {
         Arc::new(Directed { line, ..Directed::build(kernels, &[]) })
     }
 
-    /// The same, whose lines are those of named arrays, in order of address.
+    /// Like [`Directed::new`], with lines in named arrays, sorted by address.
     pub fn with_arrays(kernels: Vec<Vec<Cta>>, arrays: &[(&str, Range<u64>)]) -> Arc<Directed> {
         Directed::of_arrays(LineSize::B128, kernels, arrays, &[])
     }
 
-    /// The same, for a machine of other lines, with what the host reads and writes: lines, before the kernel of a number.
+    /// Like [`Directed::with_arrays`], for a given line size, with host reads and writes: each entry names lines and
+    /// the kernel before which the host touches them.
     pub fn of_arrays(
         line: LineSize,
         kernels: Vec<Vec<Cta>>,
@@ -245,28 +246,28 @@ impl Directed {
         Arc::new(Directed { arrays, line, commands, host: host.iter().map(phase).collect(), ..program })
     }
 
-    /// The same, with copies of so many bytes from the device behind its kernels.
+    /// Like [`Directed::new`], followed by copies from the device; `copies` gives the bytes per copy.
     pub fn with_copies(kernels: Vec<Vec<Cta>>, copies: &[u64]) -> Arc<Directed> {
         Arc::new(Directed::build(kernels, copies))
     }
 
-    /// The same, with these commands in place of its own.
+    /// Replaces the program's commands.
     pub fn issuing(self: Arc<Directed>, commands: Vec<Command>) -> Arc<Directed> {
         Arc::new(Directed { commands, ..Arc::unwrap_or_clone(self) })
     }
 
-    /// The same kernels, launched in this order, one behind the other.
+    /// Launches the same kernels in the given order, one after another.
     pub fn launched(self: Arc<Directed>, order: &[u32]) -> Arc<Directed> {
         let commands = order.iter().map(|&kernel| Command::Launch { kernel, stream: 0, on: On::All }).collect();
         self.issuing(commands)
     }
 
-    /// The same, whose host does this before the first command, and this behind the last.
+    /// Adds host work: `setup` before the first command, and `results` after the last.
     pub fn between(self: Arc<Directed>, setup: HostPhase, results: HostPhase) -> Arc<Directed> {
         Arc::new(Directed { setup, results, ..Arc::unwrap_or_clone(self) })
     }
 
-    /// The same, whose kernel `kernel` the program cuts: the first CTA of each GPU.
+    /// Cuts kernel `kernel` over the GPUs: `parts` holds the first CTA for each GPU.
     pub fn cut(self: Arc<Directed>, kernel: u32, parts: &[u32]) -> Arc<Directed> {
         let mut program = Arc::unwrap_or_clone(self);
         program.kernels[kernel as usize].parts = parts.to_vec();

@@ -1,6 +1,7 @@
-//! Kernel boundaries of a run: what the command processor is told, what it did and elided, what was needed.
+//! Kernel boundaries in a run: labels given to the command processor, operations performed and elided, and operations
+//! that an oracle needs.
 //!
-//! [`BoundaryRecord`] is one boundary of `run --boundaries`; [`ElisionRecord`] sums them.
+//! [`BoundaryRecord`] is one boundary in `run --boundaries`; [`ElisionRecord`] sums them.
 
 use crate::labels::{KernelLabels, LabelConfig, LabelError, Labels};
 use crate::oracle::{Needed, Oracle, Touching};
@@ -22,106 +23,106 @@ use tombolo_types::array::lines_of;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{LineSize, ModuleId};
 
-/// Boundaries of a run, by module and in all.
+/// Boundary operations in a run, summed over modules.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ElisionRecord {
-    /// What kernels are labelled with; `none` where no table reads labels.
+    /// Kind of kernel labels; `none` if no table reads labels.
     pub labels: String,
-    /// What an operation reaches.
+    /// Extent of an operation.
     pub operations: String,
-    /// What the table knows; `none` without one.
+    /// Knowledge that the table keeps; `none` without a table.
     pub table: String,
-    /// Launches, and the end of the program.
+    /// Launches, and the program's end.
     pub boundaries: u64,
-    /// Flushes of a module's L2, for the host and at the end included.
+    /// Flushes of single L2s, including flushes for the host and at the end.
     pub flushes: u64,
-    /// Invalidations of a module's L2.
+    /// Invalidations of single L2s.
     pub invalidations: u64,
-    /// Flushes fewer than one of each module at each boundary.
+    /// Flushes saved against a baseline that flushes each module at each boundary.
     pub elided_flushes: u64,
-    /// Invalidations fewer than one of each module at each launch.
+    /// Invalidations saved against a baseline that invalidates each module at each launch.
     pub elided_invalidations: u64,
-    /// Flushes that an oracle would have done; null where a kernel touches what is in no array.
+    /// Flushes that an oracle would have performed; null if a kernel touches lines outside every array.
     pub needed_flushes: Option<u64>,
-    /// Invalidations, likewise.
+    /// Invalidations that an oracle would have performed; null in the same case.
     pub needed_invalidations: Option<u64>,
-    /// Flushes that it would have elided.
+    /// Flushes that an oracle would have elided.
     pub elidable_flushes: Option<u64>,
-    /// Invalidations that it would have elided.
+    /// Invalidations that an oracle would have elided.
     pub elidable_invalidations: Option<u64>,
-    /// Dirty lines that operations at boundaries wrote to memory.
+    /// Dirty lines that boundary operations wrote to memory.
     pub flushed_lines: u64,
-    /// Lines that they dropped.
+    /// Lines that boundary operations dropped.
     pub dropped_lines: u64,
-    /// Rows of the table in use at most.
+    /// Maximum number of table rows in use.
     pub rows_peak: u64,
 }
 
-/// One boundary.
+/// A single boundary.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BoundaryRecord {
-    /// What it is before or behind: `launch`, `host`, `copy`, `kernel-end` or `program-end`.
+    /// Kind of boundary: before or after `launch`, `host`, `copy`, `kernel-end` or `program-end`.
     pub at: &'static str,
-    /// The kernel; null where none is launched or ends.
+    /// The kernel; null if none is launched or ends.
     pub kernel: Option<String>,
-    /// Seconds from the start of the run to the start of its operations.
+    /// Seconds from the start of the run to the start of the boundary's operations.
     pub start_s: f64,
-    /// And to their end: the same where there are none.
+    /// Seconds from the start of the run to the end of the operations; equal to `start_s` if there are none.
     pub end_s: f64,
-    /// Rows of the table in use behind it.
+    /// Table rows in use after the boundary.
     pub rows: u64,
-    /// What each module's L2 does.
+    /// Operations on each module's L2.
     pub modules: Vec<ModuleBoundary>,
 }
 
-/// One module at one boundary.
+/// Operations on one module at one boundary.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModuleBoundary {
-    /// Such as `module0`.
+    /// Module name, for example `module0`.
     pub module: String,
-    /// Whether it invalidates.
+    /// True if the module's L2 is invalidated.
     pub invalidate: bool,
-    /// Whether it flushes.
+    /// True if the module's L2 is flushed.
     pub flush: bool,
-    /// Whether an oracle would have invalidated; null where nobody knows.
+    /// True if an oracle would have invalidated; null if unknown.
     pub needed_invalidate: Option<bool>,
-    /// Whether an oracle would have flushed.
+    /// True if an oracle would have flushed; null if unknown.
     pub needed_flush: Option<bool>,
     /// Dirty lines written to memory.
     pub flushed_lines: u64,
     /// Lines dropped.
     pub dropped_lines: u64,
-    /// Why, by array.
+    /// Reasons, by array.
     pub why: Vec<WhyRecord>,
 }
 
-/// What the table says of one row at one module, or without one of the whole cache.
+/// The table's decision for one row at one module; without a table, the decision for the whole cache.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WhyRecord {
-    /// The arrays of the row; null of the whole cache.
+    /// The row's arrays; null for the whole cache.
     pub arrays: Option<Vec<String>>,
-    /// How the launch uses them on this module: `R`, `R/W` or null.
+    /// Access mode for the launch on this module: `R`, `R/W` or null.
     pub local: Option<&'static str>,
-    /// How others use the lines that this module holds.
+    /// Access mode by remote users for the lines that this module holds.
     pub remote: Option<&'static str>,
     /// The state before: `NP`, `V`, `D`, `S` or `B`.
     pub before: &'static str,
     /// The state after.
     pub after: &'static str,
-    /// Why it is invalidated or not.
+    /// Reason for invalidating or not.
     pub invalidate: String,
-    /// Why it is flushed or not.
+    /// Reason for flushing or not.
     pub flush: String,
 }
 
-/// What is known of a program's accesses on a machine.
+/// Array uses and page homes in a program on a machine.
 pub(crate) struct Known {
     uses: KernelUses,
     pages: Arc<PageTable>,
 }
 
 impl Known {
-    /// Finds it; the pages are placed where nobody has.
+    /// Finds uses and homes; pages are placed if the caller has not placed them.
     pub(crate) fn find(spec: &RunSpec) -> Result<Known, RunError> {
         let modules = spec.machine.topology.modules() as u8;
         let mut uses = Uses::new(&*spec.program, modules);
@@ -141,7 +142,7 @@ impl Known {
     }
 }
 
-/// The labels of a program, as its command processor reads them.
+/// A program's labels, in the form that the command processor reads.
 struct Said {
     program: Arc<dyn Program>,
     labels: Labels,
@@ -155,7 +156,7 @@ impl Packets for Said {
     }
 }
 
-/// The boundaries of a run about to begin. `known`: where somebody wants the log.
+/// The boundaries for a run that is about to begin. `known`: present if a log is requested.
 pub(crate) fn boundaries(spec: &RunSpec, built: &Built, known: Option<&Known>) -> Result<Boundaries, LabelError> {
     let modules = built.machine.topology.modules() as u8;
     let packets: Arc<dyn Packets> = match (&built.boundaries, known) {
@@ -177,14 +178,14 @@ pub(crate) fn boundaries(spec: &RunSpec, built: &Built, known: Option<&Known>) -
         reach: reach(built.machine.topology.gpus, facts, &built.options),
         modules,
         elides,
-        // A launch merges blocks in the place of invalidating lines.
+        // A launch merges blocks instead of invalidating lines.
         invalidates: built.blocks || (facts.holds)(&spec.design.options()) != Holds::Nothing,
         defers: elides || matches!(built.boundaries, Decider::Never(When::Launch)),
         logs: known.is_some(),
     }))
 }
 
-/// Reads the log of a run.
+/// Reads a run's boundary log.
 pub(crate) struct Reading<'a> {
     pub(crate) spec: &'a RunSpec,
     pub(crate) known: &'a Known,
@@ -253,7 +254,8 @@ impl Reading<'_> {
         self.spec.program.commands()[index].kernel()
     }
 
-    /// What an oracle needs at each boundary of the log, by module; `None` where a kernel touches what is in no array.
+    /// Operations that an oracle needs at each logged boundary, by module; `None` if a kernel touches lines outside
+    /// every array.
     fn needed(&self) -> Option<Vec<Vec<Needed>>> {
         let (program, uses) = (&*self.spec.program, &self.known.uses);
         if program.arrays().is_empty() || uses.values().any(|used| used.elsewhere) {
@@ -295,7 +297,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The sums of `records`, which are those of this log.
+    /// Sums over `records`, which belong to this log.
     pub(crate) fn sum(&self, records: &[BoundaryRecord]) -> ElisionRecord {
         let [labels, operations, table] = match self.spec.design.elision {
             Elision::Never(_) => ["none"; 3],
@@ -334,7 +336,7 @@ impl Reading<'_> {
 const LAUNCH: &str = "launch";
 const PROGRAM_END: &str = "program-end";
 
-/// Counts one more where it is needed; nothing any more where nobody knows.
+/// Adds one to the sum if the operation is needed; the sum becomes unknown if the need is unknown.
 fn add(sum: &mut Option<u64>, needed: Option<bool>) {
     *sum = sum.zip(needed).map(|(sum, needed)| sum + u64::from(needed));
 }
@@ -344,7 +346,7 @@ fn lines(addresses: &[std::ops::Range<u64>], size: LineSize) -> LineSet {
     lines.map(|lines| Lines::new(lines.start, lines.end)).collect()
 }
 
-/// Arrays by their lines, in order of address.
+/// Arrays by their first line, in address order.
 struct Names(BTreeMap<u64, (u64, String)>);
 
 impl Names {
@@ -357,7 +359,7 @@ impl Names {
         Names(named.collect())
     }
 
-    /// The arrays that have lines of `structure`.
+    /// Arrays that begin within `structure`.
     fn within(&self, structure: Lines) -> Vec<String> {
         let starting = self.0.range(structure.first.0..structure.end.0);
         starting.map(|(_, (_, name))| name.clone()).collect()

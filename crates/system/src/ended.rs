@@ -1,4 +1,4 @@
-//! A run that has come to its end: its record, or who waits for whom.
+//! A run that has come to its end: builds its record, or the deadlock report.
 
 use crate::counters::ModuleCounters;
 use crate::elision::{BoundaryRecord, ElisionRecord, Known, Reading};
@@ -31,21 +31,21 @@ use tombolo_model::watch::Contents;
 use tombolo_types::stream::StreamError;
 use tombolo_types::{Bytes, GpuId, Ps};
 
-/// Lines of a report of who waits for whom.
+/// Maximum number of lines in a deadlock report.
 const REPORT_LINES: usize = 40;
 
-/// A run that has come to its end, one way or the other.
+/// A run that has ended, by completion or by deadlock.
 pub(crate) struct Ended<'a> {
     pub(crate) spec: &'a RunSpec,
     pub(crate) machine: &'a MachineConfig,
     pub(crate) stats: EngineStats,
     pub(crate) wall: f64,
-    /// Whether what loads took was counted.
+    /// True if load latencies were tracked.
     pub(crate) follows: bool,
 }
 
 impl Ended<'_> {
-    /// What was done at kernel boundaries, and its sums.
+    /// Operations at kernel boundaries, and their sums.
     pub(crate) fn boundaries(
         &self,
         known: &Known,
@@ -66,7 +66,7 @@ impl Ended<'_> {
         self.record_of(&modules(parts), &beside, &|modules, end| links.records(self.machine, modules, end))
     }
 
-    /// Record of a run. `all`: modules of the GPUs, and of the host last. `links`: makes the records of the links.
+    /// Record for a run. `all`: the GPU modules, followed by the host's module. `links` builds the link records.
     fn record_of(
         &self,
         all: &[&dyn ModuleCounters],
@@ -165,7 +165,8 @@ impl Ended<'_> {
         })
     }
 
-    /// Of the simulated result: every event, and what the machine did by name. Of the statistics: what observes it.
+    /// Two digests. The first covers the simulated result: every event, and the machine's named counters. The second
+    /// covers the observing statistics.
     fn digests(
         events: Digest,
         (sm, l2): (&SmStats, &L2Stats),
@@ -188,7 +189,7 @@ impl Ended<'_> {
         [digest, statistics]
     }
 
-    /// Of a design that copies.
+    /// Copy statistics, for a design that copies.
     fn copies(&self, modules: &[&dyn ModuleCounters], processor: &CommandProcessor) -> Option<CopiesRecord> {
         let copies = match self.spec.design.placement.sharing().movement {
             Movement::Copies { .. } | Movement::Hints { .. } | Movement::HostCopies(_) => true,
@@ -198,7 +199,7 @@ impl Ended<'_> {
         copies.then(|| CopiesRecord::new(engines, processor.around_commands()))
     }
 
-    /// In flits, of a machine with caches in front of memory.
+    /// Traffic in flits, for a machine with memory-side caches.
     fn traffic(&self, traffic: Traffic, modules: &[&dyn ModuleCounters]) -> Option<TrafficRecord> {
         let flits = |bytes: Bytes| bytes.0 / self.machine.messages.flit_bytes;
         let remote = modules.iter().map(|module| flits(module.port().stats().bytes())).sum();
@@ -249,11 +250,11 @@ impl Ended<'_> {
         links: &[LinkRecord],
     ) -> Energy {
         let line = self.machine.line.bytes();
-        // The port of a module that is the whole GPU is that of the GPU: nothing lies between.
+        // If a module is the whole GPU, its port is also the GPU's port: no link lies in between.
         let divided = self.machine.topology.modules_per_gpu > 1;
         let of_modules = links.iter().filter(|link| divided && link.name.starts_with("module"));
         let module_links = of_modules.map(|link| link.bytes).sum();
-        // What is sent by each end of a link: of a host's own links both ways are named after it.
+        // Each link end counts its own transmissions; for a host's own links, both directions carry the host's name.
         let sends =
             |name: &str| name.starts_with("host.gpu") || (!name.starts_with("module") && name.ends_with(".out"));
         let gpu_links = links.iter().filter(|link| sends(&link.name)).map(|link| link.bytes).sum();
@@ -286,22 +287,22 @@ impl Ended<'_> {
     }
 }
 
-/// Makes the records of links, from the modules of the GPUs and the end of the run.
+/// Builds the link records from the GPU modules and the end of the run.
 type RecordLinks<'a> = dyn Fn(&[&dyn ModuleCounters], Ps) -> Vec<LinkRecord> + 'a;
 
-/// Components of the hub, and the digest of all events.
+/// Components in the hub, and the digest over all events.
 struct BesideModules<'a> {
     processor: &'a CommandProcessor,
     driver: &'a Driver,
     events: Digest,
 }
 
-/// Modules of all partitions, the host's last.
+/// Modules in all partitions, the host's module last.
 fn modules<C: Below<D>, D: Contents>(parts: &[Part<C, D>]) -> Vec<&dyn ModuleCounters> {
     parts.iter().flat_map(|part| &part.modules).map(|module| module as &dyn ModuleCounters).collect()
 }
 
-/// What observes a run and decides nothing, beside counters.
+/// Observations that do not influence a run, besides counters.
 struct Observed<'a> {
     gpus: &'a [GpuRecord],
     busy: &'a [Busy],
@@ -309,7 +310,7 @@ struct Observed<'a> {
 }
 
 impl Observed<'_> {
-    /// Mixes each number in by name.
+    /// Mixes each number into the digest by name.
     fn mix(&self, statistics: &mut Digest) {
         for GpuRecord { name, stalls, .. } in self.gpus {
             stalls
@@ -331,7 +332,7 @@ impl Observed<'_> {
     }
 }
 
-/// The most memory this process has held, from the kernel's own account.
+/// Peak memory held by this process, as reported by the operating system.
 fn peak_rss_bytes() -> u64 {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,44 +1,44 @@
-//! Energy of the memory subsystem: counts times the energies of the machine file.
+//! Energy in the memory subsystem: event counts multiplied by the machine file's energies.
 //!
 //! | component | counted |
 //! | --- | --- |
-//! | L1 instruction cache | fetches: warp instructions over those that a fetch brings |
-//! | L1 data cache | line transactions of the coalescers, whole lines |
+//! | L1 instruction cache | fetches: warp instructions divided by instructions per fetch |
+//! | L1 data cache | line transactions from the coalescers, whole lines |
 //! | scratchpad | conflict-free passes |
-//! | L2 | lookups of slices, whole lines; bytes of fills and write-backs apart. Requests that pass an L2 are no lookups |
-//! | L3 | reads and stores of the caches in front of memory, whole lines |
-//! | crossbar | messages between SMs and L2 slices, and between these and memory or its cache, in whole flits |
-//! | memory | bytes of whole bursts |
+//! | L2 | slice lookups, whole lines; fill and write-back bytes separately. Requests that bypass an L2 are no lookups |
+//! | L3 | reads and stores at memory-side caches, whole lines |
+//! | crossbar | messages between SMs and L2 slices, and between slices and memory or its cache, in whole flits |
+//! | memory | bytes in whole bursts |
 //! | links | messages in whole flits, each crossing once |
 //!
-//! Not counted: leakage, arithmetic, registers, translation, directories, and acknowledgments of stores inside a module.
+//! Not counted: leakage, arithmetic, registers, translation, directories, and store acknowledgments inside a module.
 
 use tombolo_machine::machine::EnergyConfig;
 use tombolo_model::traffic::Traffic;
 use tombolo_types::{Attojoules, Bytes};
 
-/// What each part of the machine did.
+/// Activity counts for each part of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// Warp instructions issued.
     pub instructions: u64,
-    /// By L1s, to and from registers, in whole lines.
+    /// Bytes moved by L1s, to and from registers, in whole lines.
     pub l1: Bytes,
-    /// Conflict-free passes of scratchpads.
+    /// Conflict-free scratchpad passes.
     pub scratchpad_passes: u64,
-    /// By L2 slices for their lookups, in whole lines.
+    /// Bytes accessed by L2 slice lookups, in whole lines.
     pub l2: Bytes,
-    /// By L2 slices for what came back of misses and for what they wrote back.
+    /// Bytes filled into L2 slices after misses, and bytes written back.
     pub l2_fills: Bytes,
-    /// By caches in front of memory, in whole lines.
+    /// Bytes accessed in memory-side caches, in whole lines.
     pub l3: Bytes,
-    /// Between levels inside modules.
+    /// Traffic between levels inside modules.
     pub traffic: Traffic,
-    /// By memories.
+    /// Bytes moved by memories.
     pub dram: Bytes,
-    /// By the ports of modules.
+    /// Bytes sent through module ports.
     pub module_links: Bytes,
-    /// By the ports of GPUs, each crossing once.
+    /// Bytes sent through GPU ports, each crossing counted once.
     pub gpu_links: Bytes,
 }
 
@@ -54,9 +54,9 @@ pub struct Energy {
     pub scratchpad: f64,
     /// L2 caches.
     pub l2: f64,
-    /// Caches in front of memory.
+    /// Memory-side caches.
     pub l3: f64,
-    /// Between SMs and L2 slices, and between these and memory.
+    /// Crossbars: between SMs and L2 slices, and between slices and memory.
     pub crossbar: f64,
     /// Memories.
     pub dram: f64,
@@ -67,7 +67,7 @@ pub struct Energy {
 }
 
 impl Energy {
-    /// The energy of what was moved, at what each access takes.
+    /// Energy for the activity in `moved`, with the energies per access in `each`.
     pub fn of(moved: &Moved, each: &EnergyConfig) -> Energy {
         let bits = |bytes: Bytes, per_bit: Attojoules| per_bit.picojoules_of(bytes.0 * 8);
         let Traffic { l1_l2, l2_l3 } = moved.traffic;
@@ -85,7 +85,7 @@ impl Energy {
         }
     }
 
-    /// Of all components.
+    /// Sum over all components.
     pub fn total(&self) -> f64 {
         let Energy { l1i, l1, scratchpad, l2, l3, crossbar, dram, module_links, gpu_links } = *self;
         l1i + l1 + scratchpad + l2 + l3 + crossbar + dram + module_links + gpu_links

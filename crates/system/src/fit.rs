@@ -1,4 +1,4 @@
-//! Whether a program can run on a machine under a design at all, decided before anything runs.
+//! Checks that a program can run on a machine under a design at all, before anything runs.
 
 use crate::movement::{array_lines, pages_of};
 use crate::run::{RunError, RunSpec};
@@ -10,7 +10,7 @@ use tombolo_model::residency::residency;
 use tombolo_types::stream::{Command, KernelClass, KernelInfo};
 use tombolo_types::{Line, ModuleId, On};
 
-/// Whether the program can run on the machine at all.
+/// Checks that the program can run on the machine at all.
 pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
     let (machine, program) = (&spec.machine, &spec.program);
     let mismatch = |recorded: String, has: String| {
@@ -21,7 +21,7 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
         return mismatch(bytes(program.line_size()), bytes(machine.line));
     }
     if program.warp_width() > machine.sm.warp_width {
-        // A narrower one runs with idle lanes.
+        // A program with narrower warps runs with idle lanes.
         let lanes = |width: u32| format!("warps of {width} lanes");
         return mismatch(lanes(program.warp_width()), lanes(machine.sm.warp_width));
     }
@@ -33,7 +33,7 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
     launches.into_iter().try_for_each(|(kernel, on)| check_launch(spec, &program.kernels()[kernel as usize], on))
 }
 
-/// What a command launches, and where.
+/// Kernel and target modules, if the command is a launch.
 fn launched(command: &Command) -> Option<(u32, On)> {
     match *command {
         Command::Launch { kernel, on, .. } => Some((kernel, on)),
@@ -41,7 +41,7 @@ fn launched(command: &Command) -> Option<(u32, On)> {
     }
 }
 
-/// Whether a kernel can be launched there.
+/// Checks that a kernel can be launched on the given modules.
 fn check_launch(spec: &RunSpec, kernel: &KernelInfo, on: On) -> Result<(), RunError> {
     let (machine, cut) = (&spec.machine, spec.design.scheduling.cut());
     let shape = Shape::of(machine);
@@ -68,7 +68,7 @@ fn check_launch(spec: &RunSpec, kernel: &KernelInfo, on: On) -> Result<(), RunEr
     )))
 }
 
-/// Whether a way to share memory that acts around kernels goes with the program.
+/// Checks that the program suits a sharing policy that acts around kernels.
 fn check_sharing(spec: &RunSpec) -> Result<(), RunError> {
     let (sharing, program) = (spec.design.placement.sharing(), &spec.program);
     let is_alone = spec.machine.topology.gpus == 1 && !sharing.copies_with_host();
@@ -96,7 +96,8 @@ fn check_sharing(spec: &RunSpec) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Whether GPU memories have room for what is copied to them from a host for as long as the program runs. `pages`: where it is.
+/// Checks that GPU memories have room for all arrays copied from a host, for the program's whole duration. `pages`: the
+/// page homes.
 pub(crate) fn check_room(spec: &RunSpec, pages: &PageTable) -> Result<(), RunError> {
     let (machine, design, program) = (&spec.machine, &spec.design, &spec.program);
     if !design.placement.sharing().copies_with_host() {
@@ -119,7 +120,7 @@ pub(crate) fn check_room(spec: &RunSpec, pages: &PageTable) -> Result<(), RunErr
     }
 }
 
-/// In which stream and where a command launches a kernel.
+/// Stream and target modules, if the command is a launch.
 fn placed(command: &Command) -> Option<(u32, On)> {
     match *command {
         Command::Launch { stream, on, .. } => Some((stream, on)),

@@ -1,28 +1,29 @@
-//! Whether a run's events are to be shown to its partitions ahead of time, so that they bring what they will look at into the
-//! host's caches. What fits there comes soon enough by itself, and hints are work. No result depends on it.
+//! Decides if the engine announces a run's events to its partitions ahead of time, so that partitions prefetch data
+//! into the host's caches. For machines that fit into these caches, hints cost more than they save. No simulation
+//! result depends on the choice.
 
 use std::fs;
 use std::path::Path;
 use tombolo_machine::MachineConfig;
 use tombolo_model::convert;
 
-/// Bytes of the host that a simulated tag or directory entry takes: its line, its state, and its byte of a set's hashes and of
-/// its ages. Source: the tag arrays of `model`, which take 18 to 26.
+/// Host bytes per simulated tag or directory entry: its line, its state, and its bytes in a set's hashes and ages.
+/// Source: the tag arrays in `model`, which use 18 to 26.
 const ENTRY: u64 = 24;
 
-/// The second level of a core's caches where the system does not tell, in bytes. Source: assumed; server cores since 2017
-/// have 512 KiB to 2 MiB.
+/// Second-level cache size per core in bytes, assumed if the operating system reports none. Source: assumed; server
+/// cores since 2017 have 512 KiB to 2 MiB.
 const USUAL: u64 = 1 << 20;
 
-/// What Linux tells of the caches of the first core.
+/// Path under which Linux describes the first core's caches.
 const CACHES: &str = "/sys/devices/system/cpu/cpu0/cache";
 
-/// Whether what a machine keeps exceeds the caches of a core of this host.
+/// True if the machine's simulated state exceeds the caches of one host core.
 pub(crate) fn help(machine: &MachineConfig) -> bool {
     kept(machine) > core_cache(Path::new(CACHES)).unwrap_or(USUAL)
 }
 
-/// About how many bytes of the host the arrays of a machine take.
+/// Approximate host bytes for a machine's simulated arrays.
 fn kept(machine: &MachineConfig) -> u64 {
     let of_set = |sets: u32, ways: u32| u64::from(sets) * u64::from(ways);
     let (l1, l2, directory) = (convert::l1(machine), convert::l2_slice(machine), convert::directory_slice(machine));
@@ -33,7 +34,7 @@ fn kept(machine: &MachineConfig) -> u64 {
     module * machine.topology.modules() as u64 * ENTRY
 }
 
-/// Bytes of a core's second level, from a folder that describes its caches as Linux does.
+/// Second-level cache size in bytes, from a folder that describes a core's caches in Linux format.
 fn core_cache(caches: &Path) -> Option<u64> {
     let told = |cache: &Path, what| fs::read_to_string(cache.join(what)).ok();
     let second = |cache: &Path| told(cache, "level").is_some_and(|level| level.trim() == "2");

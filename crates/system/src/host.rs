@@ -1,4 +1,4 @@
-//! What a run with a host that takes part spent where, and what became of blocks of its memory.
+//! Phases in a run with a coherent host, and statistics for cached blocks of host memory.
 
 use crate::counters::ModuleCounters;
 use crate::time::{Span, union};
@@ -13,74 +13,74 @@ use tombolo_protocol::nmoesi::Nmoesi;
 use tombolo_protocol::nodes::{Class, Nodes};
 use tombolo_types::Ps;
 
-/// The time of a run with a host that takes part, in seconds: eight parts that add up to `whole_s`. At each moment the first
-/// of these that is under way counts, in the order of the fields from `kernels_s` on.
+/// Run time with a coherent host, in seconds: eight parts that add up to `whole_s`. If several activities overlap, the
+/// first in field order from `kernels_s` on counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhasesRecord {
-    /// While CTAs ran, or stores of theirs were not taken.
+    /// Time while CTAs ran, or while their stores were not yet accepted.
     pub kernels_s: f64,
-    /// Of the rest, while the boundary of a kernel was synchronised: what its launch waited for, and what is released behind
-    /// it, behind the last one or before what the host does.
+    /// Remaining time for synchronisation at kernel boundaries: conditions awaited by a launch, and releases after a
+    /// kernel, at the program's end or before host work.
     pub synchronisation_s: f64,
-    /// Of the rest, while copies to GPUs were made before a kernel.
+    /// Remaining time while copies to GPUs ran before a kernel.
     pub copies_in_s: f64,
-    /// Of the rest, while copies were made behind kernels, or before the host read.
+    /// Remaining time while copies ran after kernels, or before the host read.
     pub copies_out_s: f64,
-    /// Of the rest, while the host set arrays up, before the first command.
+    /// Remaining time while the host set up arrays, before the first command.
     pub host_setup_s: f64,
-    /// Of the rest, while the host worked between commands.
+    /// Remaining time while the host worked between commands.
     pub host_between_s: f64,
-    /// Of the rest, while the host read results.
+    /// Remaining time while the host read results.
     pub host_results_s: f64,
     /// The rest: launch latencies.
     pub launches_s: f64,
     /// From the start of the program to the end of its last command.
     pub whole_s: f64,
-    /// From the end of the last CTA to the first value that the host has loaded behind it; null where it loads none.
+    /// From the end of the last CTA to the first value that the host loads afterwards; null if the host loads none.
     pub first_value_s: Option<f64>,
-    /// Likewise, to the end of the last work that loads any.
+    /// From the end of the last CTA to the end of the last host work with a load; null if the host loads nothing.
     pub last_value_s: Option<f64>,
-    /// Bytes that L2 slices wrote back for a release behind the last CTA: UMH's final flush. Blocks that are merged are not
-    /// among them.
+    /// Bytes that L2 slices wrote back for a release after the last CTA: UMH's final flush. Merged blocks are not
+    /// included.
     pub final_flush_bytes: u64,
     /// Bytes copied to the host.
     pub copied_back_bytes: u64,
 }
 
-/// What became of blocks of host memory; sums over GPUs and the host.
+/// Statistics for cached blocks of host memory, summed over the GPUs and the host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct BlocksRecord {
-    /// Requests of clients to homes: for a block, or to have one alone.
+    /// Requests from clients to homes: for a block, or for exclusive ownership.
     pub asked: u64,
-    /// Blocks that came to a GPU's memory.
+    /// Blocks fetched into a GPU's memory.
     pub fetched: u64,
-    /// Lines of these that SMs used there, once for each time that the block came.
+    /// Lines used by SMs in fetched blocks, counted once per fetch.
     pub used_lines: u64,
-    /// Blocks that came from another GPU or the host's cache, past the home.
+    /// Blocks supplied by another GPU or the host's cache instead of the home.
     pub from_peers: u64,
-    /// Blocks that had to go for others.
+    /// Blocks evicted to make room.
     pub evicted: u64,
     /// Blocks merged for a release or a launch.
     pub merged: u64,
-    /// Requests that waited at a home for a transaction of their block.
+    /// Requests that waited at a home for an earlier transaction on their block.
     pub home_waits: u64,
-    /// Bytes of data that clients sent homes.
+    /// Data bytes sent from clients to homes.
     pub written_back_bytes: u64,
-    /// Messages that carry no data.
+    /// Messages without data.
     pub control_messages: u64,
-    /// Bytes of these that crossed between GPUs, or between GPUs and the host.
+    /// Bytes in such control messages between GPUs, or between GPUs and the host.
     pub control_bytes: u64,
-    /// Bytes of data that crossed there.
+    /// Data bytes between GPUs, or between GPUs and the host.
     pub data_bytes: u64,
-    /// Blocks that a GPU asked for.
+    /// Blocks requested by at least one GPU.
     pub wanted: u64,
-    /// GPUs that asked for a block, summed over these.
+    /// GPUs that requested a block, summed over these blocks.
     pub wanting: u64,
-    /// Blocks of the GPUs by state, at the end of the run.
+    /// Blocks in the GPUs by state, at the end of the run.
     pub states: BTreeMap<String, u64>,
 }
 
-/// When CTAs of launches ran, and when their boundaries were synchronised.
+/// Spans in which a launch's CTAs ran, and spans in which its boundaries were synchronised.
 fn kernels(processor: &CommandProcessor, modules: &[&dyn ModuleCounters]) -> (Vec<Span>, Vec<Span>) {
     let (mut running, mut boundaries) = (Vec::new(), Vec::new());
     for (launch, time) in processor.kernels().iter().enumerate() {
@@ -96,7 +96,7 @@ fn kernels(processor: &CommandProcessor, modules: &[&dyn ModuleCounters]) -> (Ve
 }
 
 impl PhasesRecord {
-    /// Of a run that has ended; `runs`: what the host's core has done.
+    /// Record for a run that has ended; `runs` lists the work that the host's core performed.
     pub(crate) fn new(processor: &CommandProcessor, modules: &[&dyn ModuleCounters], runs: &[HostRun]) -> PhasesRecord {
         let span = |ran: &Stretch| Span { start: ran.start, end: ran.end };
         let (running, mut boundaries) = kernels(processor, modules);
@@ -123,7 +123,7 @@ impl PhasesRecord {
         });
         let [kernels_s, synchronisation_s, copies_in_s, copies_out_s, host_setup_s, host_between_s, host_results_s] =
             parts;
-        // Results may be read as the host works on, before the end of the program.
+        // Results may be read while the host still works, before the program ends.
         let reads = || runs.iter().filter(|run| run.start >= last_cta && run.first_load.is_some());
         let since = |at: Ps| at.saturating_sub(last_cta).seconds();
         PhasesRecord {
@@ -145,13 +145,13 @@ impl PhasesRecord {
 }
 
 impl BlocksRecord {
-    /// Every count 0, with the name of every state.
+    /// Zero in every count, with every state's name.
     pub fn of_no_block() -> BlocksRecord {
         let states = Nmoesi::<false>::STATES.iter().map(|state| (state.to_string(), 0)).collect();
         BlocksRecord { states, ..BlocksRecord::default() }
     }
 
-    /// Of modules whose slices answer for blocks; `None` where they answer for lines.
+    /// Sums over modules with block-based slices; `None` if the slices track lines.
     pub(crate) fn new(machine: &MachineConfig, modules: &[&dyn ModuleCounters]) -> Option<BlocksRecord> {
         let mut sum = BlockStats::default();
         let mut states: BTreeMap<String, u64> = BTreeMap::new();

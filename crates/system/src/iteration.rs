@@ -1,25 +1,26 @@
-//! The first iteration of a program and those behind it, for programs whose first one pays for all: pages move, subscriptions
-//! are tracked, caches are cold. Where it ends [`crate::movement`] finds in the streams.
+//! Splits a run into its first iteration and the later ones. In some programs the first iteration bears most overheads:
+//! pages move, subscriptions are tracked, caches are cold. [`crate::movement`] finds the end of the first iteration in
+//! the streams.
 
 use crate::record::RunRecord;
 use serde::{Deserialize, Serialize};
 use tombolo_types::stream::{Command, Program};
 
-/// The region of interest in two parts.
+/// The region of interest, split into two parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IterationRecord {
-    /// Launches of the first iteration.
+    /// Launches in the first iteration.
     pub launches: u32,
-    /// Launches of the program.
+    /// Launches in the program.
     pub of: u32,
-    /// From the first kernel's opening to that of the first launch behind the first iteration.
+    /// Seconds from the first kernel's start to the start of the first launch after the first iteration.
     pub first_s: f64,
-    /// The rest of the region.
+    /// Seconds in the rest of the region.
     pub steady_s: f64,
 }
 
 impl IterationRecord {
-    /// That of a run of `program` whose first iteration ends with command `last`; `None` where nothing comes behind.
+    /// Record for a run of `program` whose first iteration ends with command `last`; `None` if no launch follows.
     pub(crate) fn new(program: &dyn Program, last: usize, record: &RunRecord) -> Option<IterationRecord> {
         let is_launch = |command: &&Command| matches!(command, Command::Launch { .. });
         let launches = program.commands()[..=last].iter().filter(is_launch).count();

@@ -1,20 +1,21 @@
-//! What a program tells the command processor of a kernel: a label for each array it uses. Derived from the recorded
-//! streams ([`crate::uses`]) and from what the host touches and copies, by no workload's help.
+//! Labels for the command processor: a label for each array that a kernel uses. They are derived from the recorded
+//! streams ([`crate::uses`]) and from host accesses and copies, without help from any workload.
 //!
-//! | labels | lines of a use | mode of a use | sound |
+//! | labels | lines in a use | mode of a use | sound |
 //! | --- | --- | --- | --- |
-//! | `modes` | the whole array (CPElide, Listing 1) | of the kernel: R where no module writes it | yes |
-//! | `ranges` | from the first to the last that the module touches (Listing 2) | of the module | yes |
-//! | `exact` | those that the module touches | of the module | yes |
-//! | `split` | the module's part of as many equal parts as modules run the kernel, without halos | of the kernel | no |
-//! | `asserted` | as `modes`, and no boundary matters to any array | of the kernel | no |
+//! | `modes` | the whole array (CPElide, Listing 1) | per kernel: R if no module writes the array | yes |
+//! | `ranges` | from the module's first to its last touched line (Listing 2) | per module | yes |
+//! | `exact` | the module's touched lines | per module | yes |
+//! | `split` | the module's part, without halos: parts are equal, one per module that runs the kernel | per kernel | no |
+//! | `asserted` | like `modes`, with the assertion that no boundary matters for any array | per kernel | no |
 //!
-//! Modes of `ranges` and `exact` are the module's own: parts in different modes have vectors of their own (III-B). `split`
-//! is what a programmer writes who thinks of the output: an array of fewer elements than parts is whole for each. The
-//! boolean of `asserted` is that of the authors' public simulator.
+//! In `ranges` and `exact`, modes are specific to the module: parts with different modes have their own vectors
+//! (III-B). `split` corresponds to a programmer who labels only by the output's division: an array with fewer elements
+//! than parts is whole for each module. The boolean in `asserted` comes from the authors' public simulator.
 //!
-//! A kernel that touches lines of no array has no labels, nor has any kernel of a trace, which names no arrays: it may
-//! access anything. What the host does is told exactly, whatever the kind: its driver knows.
+//! A kernel that touches lines outside every array has no labels, and may access anything. The same holds for every
+//! kernel in a trace, because traces name no arrays. Host accesses are labelled exactly, regardless of the kind: the
+//! driver knows them.
 
 use crate::uses::{ArrayUse, KernelUse, KernelUses, Touched};
 use rustc_hash::FxHashMap;
@@ -26,25 +27,25 @@ use tombolo_types::array::lines_of;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{ArrayInfo, Line, LineSize, ModuleId, On};
 
-/// Labels cannot be derived as asked.
+/// Error in the derivation of labels.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LabelError {
-    /// The array that labels are to lack is none of the program's.
+    /// The program has no array with the name that labels should omit.
     #[error("no array {array:?} to drop from the labels; the program has {known}")]
     Array {
-        /// What was asked for.
+        /// The requested array.
         array: String,
-        /// What there is.
+        /// The program's arrays.
         known: String,
     },
 }
 
-/// How kernels are labelled, and what is left out.
+/// Kind of kernel labels, and the omitted array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelConfig {
-    /// The kind.
+    /// The kind of labels.
     pub labelling: Labelling,
-    /// An array that kernels' labels lack, to see a wrong label caught.
+    /// An array missing from the kernels' labels, so that tests can see a wrong label detected.
     pub drop: Option<&'static str>,
 }
 
@@ -54,50 +55,50 @@ impl Default for LabelConfig {
     }
 }
 
-/// The label of one array, with what a [`Label`] borrows.
+/// The label for one array, including the data that a [`Label`] borrows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayLabel {
     /// Index of the array.
     pub array: u32,
-    /// Whether no boundary matters to it.
+    /// True if the label asserts that no boundary matters for the array.
     pub asserted: bool,
     /// A use for each user.
     pub uses: Vec<Use>,
 }
 
-/// What a launch says, of a kernel or of what the host does.
+/// Labels for one command: a launch or host activity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KernelLabels {
-    /// The modules it runs on; none for the host.
+    /// The modules that run the kernel; none for the host.
     pub on: ModuleSet,
-    /// A label for each array it accesses, in order of address; `None` where it may access anything.
+    /// A label for each accessed array, in address order; `None` if the command may access anything.
     pub arrays: Option<Vec<ArrayLabel>>,
 }
 
-/// An array as labels name it.
+/// An array as named in labels.
 #[derive(Clone, Debug)]
 struct Structure {
-    /// `None` where it is empty.
+    /// The array's lines; `None` if it is empty.
     lines: Option<Lines>,
     bytes: u64,
     element: u64,
     base: u64,
-    /// Its lines by home.
+    /// The array's lines, indexed by home module.
     homes: Vec<LineSet>,
 }
 
-/// The labels of a program.
+/// The labels for a program.
 #[derive(Clone, Debug)]
 pub struct Labels {
     structures: Vec<Structure>,
-    /// By kernel and where it is launched.
+    /// Labels by kernel and target modules.
     kernels: FxHashMap<(u32, On), KernelLabels>,
     phases: Vec<KernelLabels>,
     copies: FxHashMap<(u64, u64, bool), KernelLabels>,
 }
 
 impl Labels {
-    /// Labels `program` for `modules` modules, whose `uses` are those of its kernels there and whose pages are at `pages`.
+    /// Labels `program` for `modules` modules, with the kernels' accesses in `uses` and the page homes in `pages`.
     ///
     /// # Errors
     /// `config` drops an array that the program does not have.
@@ -137,10 +138,10 @@ impl Labels {
         })
     }
 
-    /// What a command of the program says.
+    /// The labels for a command in the program.
     ///
     /// # Panics
-    /// Where it is none of the program's.
+    /// If the program does not contain the command.
     pub fn of(&self, command: &Command) -> &KernelLabels {
         match *command {
             Command::Launch { kernel, on, .. } => &self.kernels[&(kernel, on)],
@@ -150,7 +151,7 @@ impl Labels {
         }
     }
 
-    /// The same as the command processor reads it: the labels of a packet.
+    /// The labels in the format for the command processor's packets.
     pub fn packet<'a>(&'a self, said: &'a KernelLabels) -> Option<Vec<Label<'a>>> {
         let label = |label: &'a ArrayLabel| {
             let structure = &self.structures[label.array as usize];
@@ -161,7 +162,7 @@ impl Labels {
     }
 }
 
-/// Whether some array has this name; several may.
+/// Checks that at least one array has this name.
 fn named(arrays: &[ArrayInfo], name: &str) -> Result<(), LabelError> {
     let known: Vec<&str> = arrays.iter().map(|array| array.name.as_str()).collect();
     if known.contains(&name) {
@@ -187,7 +188,7 @@ impl Structure {
         self.lines.map(LineSet::from).unwrap_or_default()
     }
 
-    /// Part number `part` of `parts` equal ones.
+    /// Part number `part` when the array is divided into `parts` equal parts.
     fn part(&self, part: u64, parts: u64, size: LineSize) -> LineSet {
         let elements = self.bytes / self.element;
         if elements < parts {
@@ -199,7 +200,7 @@ impl Structure {
     }
 }
 
-/// By module, the lines of `range` that are homed there.
+/// For each module, the lines in `range` that are homed on it.
 pub(crate) fn homes(range: &Range<Line>, pages: &PageTable, modules: u8) -> Vec<LineSet> {
     let together = pages.lines_together();
     let mut homes: Vec<Vec<Lines>> = vec![Vec::new(); usize::from(modules)];
@@ -234,7 +235,7 @@ fn kernel_labels(
     KernelLabels { on: used.on, arrays: (!nobody_knows).then(|| kept.map(label).collect()) }
 }
 
-/// The uses of one array in a kernel that runs on `on`.
+/// Uses of one array in a kernel that runs on `on`.
 fn uses(array: &ArrayUse, structure: &Structure, on: ModuleSet, size: LineSize, labelling: Labelling) -> Vec<Use> {
     let modes = array.modules.iter().map(mode_of);
     let of_kernel = modes.max().expect("a machine has modules");
@@ -260,7 +261,7 @@ fn uses(array: &ArrayUse, structure: &Structure, on: ModuleSet, size: LineSize, 
     }
 }
 
-/// What the host's accesses say; nothing certain where one is of no array.
+/// Labels for host accesses; no labels if any access lies outside every array.
 fn host_labels(accesses: &[(&[Range<u64>], Mode)], structures: &[Structure], size: LineSize) -> KernelLabels {
     let mut found: FxHashMap<u32, (Mode, Vec<Lines>)> = FxHashMap::default();
     let mut knows = true;
@@ -300,7 +301,8 @@ mod tests {
 
     const MODULES: u8 = 2;
 
-    /// Two CTAs on two modules: each writes its half of `b` and reads its half of `a` with a line of the other's.
+    /// Two CTAs on two modules: each writes its half of `b` and reads its half of `a` plus one line from the other
+    /// half.
     fn stencil() -> Arc<Directed> {
         let cta = |own: Range<u64>, with_halo: Range<u64>| {
             Cta::new().warp(|w| _ = w.read(with_halo).write(own.map(|line| line + 64)))
@@ -315,7 +317,7 @@ mod tests {
         Labels::derive(program, &uses.finish(), &first.pages(), MODULES, config)
     }
 
-    /// Array, module, mode, first lines and those behind the last.
+    /// Array, module, mode, and half-open line ranges.
     type Row = (u32, u8, Mode, Vec<(u64, u64)>);
 
     fn of_kernel(labelling: Labelling) -> Vec<Row> {

@@ -1,11 +1,11 @@
-//! How long the loads of a run took, by who served them.
+//! Load latencies in a run, by the level that served each load.
 
 use serde::{Deserialize, Serialize};
 use tombolo_model::latency::{Latencies, Leg, Loads, Served};
 
 macro_rules! legs {
     ($( $(#[doc = $about:literal])* $field:ident: $Leg:ident ),+ $(,)?) => {
-        /// Mean times of loads by leg, in nanoseconds: they add up to the mean latency.
+        /// Mean time per load in each leg, in nanoseconds: the legs add up to the mean latency.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct LegsRecord { $( $(#[doc = $about])* pub $field: f64, )+ }
@@ -16,7 +16,7 @@ macro_rules! legs {
                 LegsRecord { $( $field: of(Leg::$Leg), )+ }
             }
 
-            /// Each leg by name, in the order of a load's way.
+            /// Every leg with its name, in the order in which a load passes through them.
             pub fn named(&self) -> [(&'static str, f64); Leg::ALL.len()] {
                 Leg::ALL.map(|leg| match leg { $( Leg::$Leg => (stringify!($field), self.$field), )+ })
             }
@@ -25,39 +25,39 @@ macro_rules! legs {
 }
 
 legs! {
-    /// A translation, beyond what passed beside it.
+    /// Translation time that is not hidden behind the L1 lookup.
     tlb: Tlb,
     /// The L1: its queue and its lookup.
     l1: L1,
-    /// The crossbar between SM and slice, there and back, with its queues.
+    /// The crossbar between SM and slice, both directions, with its queues.
     crossbar: Crossbar,
     /// Slices: waits for ports, miss registers, lines and credits.
     slice_queue: SliceQueue,
-    /// Slices: lookups, and passing bytes.
+    /// Slices: lookups, and time to transfer the bytes.
     slice: Slice,
-    /// Links between modules: waits, there and back.
+    /// Links between modules: queueing, both directions.
     link_queue: LinkQueue,
-    /// Links between modules: what an idle trip takes.
+    /// Links between modules: the zero-load part of the trip.
     link_wire: LinkWire,
-    /// Memory: waits for other accesses.
+    /// Memory: queueing behind earlier accesses.
     dram_queue: DramQueue,
-    /// Memory: the access in the state that its row is in, and the way to its banks.
+    /// Memory: the access time given the row's state, and the path to the banks.
     bank: Bank,
 }
 
-/// Loads, in line transactions, that one kind of place has served.
+/// Loads served by one level, counted as line transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ServedRecord {
-    /// How many.
+    /// Number of loads.
     pub count: u64,
-    /// Mean latency in nanoseconds; 0 of none.
+    /// Mean latency in nanoseconds; 0 without loads.
     pub mean_ns: f64,
-    /// The latency that half of them do not exceed, in nanoseconds, to an eighth at worst.
+    /// Median latency in nanoseconds, exact to an eighth.
     pub p50_ns: f64,
-    /// The latency that 99 of a hundred do not exceed, likewise.
+    /// 99th percentile of the latency in nanoseconds, exact to an eighth.
     pub p99_ns: f64,
-    /// The mean by leg, in nanoseconds.
+    /// Mean latency by leg, in nanoseconds.
     pub legs_ns: LegsRecord,
 }
 
@@ -73,26 +73,26 @@ impl ServedRecord {
     }
 }
 
-/// A time of all loads, in nanoseconds for each.
+/// Converts a time summed over all loads to nanoseconds per load.
 fn mean_ns(time: u64, loads: &Loads) -> f64 {
     time as f64 / 1000.0 / loads.count().max(1) as f64
 }
 
-/// How long the loads of SMs took, polls included, by who served them.
+/// Latencies for loads from SMs, polls included, by serving level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct LatencyRecord {
-    /// The L1 of the SM.
+    /// Loads served by the SM's own L1.
     pub l1: ServedRecord,
-    /// The L2 of its module.
+    /// Loads served by the L2 in the SM's own module.
     pub own_l2: ServedRecord,
-    /// Another module of its GPU: the L2 there, or memory.
+    /// Loads served by a remote module in the same GPU, from its L2 or memory.
     pub module: ServedRecord,
-    /// Another GPU, likewise.
+    /// Loads served by a remote GPU, from its L2 or memory.
     pub gpu: ServedRecord,
-    /// The host.
+    /// Loads served by the host.
     pub host: ServedRecord,
-    /// The memory of its module, or a cache in front of it.
+    /// Loads served by the memory in the SM's own module, or by a memory-side cache.
     pub dram: ServedRecord,
 }
 
@@ -109,7 +109,8 @@ impl LatencyRecord {
         }
     }
 
-    /// The means by leg over all loads, by name, in nanoseconds: they add up to their mean latency. All 0 where there are none.
+    /// Means by leg over all loads, with names, in nanoseconds: the legs add up to the mean latency. All 0 without
+    /// loads.
     pub fn legs_ns(&self) -> [(&'static str, f64); Leg::ALL.len()] {
         let count: u64 = self.named().iter().map(|(_, served)| served.count).sum();
         let mut legs = LegsRecord::default().named();
@@ -121,7 +122,7 @@ impl LatencyRecord {
         legs
     }
 
-    /// Each kind of place by name.
+    /// Every serving level with its name.
     pub fn named(&self) -> [(&'static str, ServedRecord); Served::ALL.len()] {
         Served::ALL.map(|served| match served {
             Served::L1 => ("l1", self.l1),

@@ -1,4 +1,4 @@
-//! The launches of a run, and what they left of its time to each GPU.
+//! The launches of a run, and how the run's time divides among launches, GPUs and modules.
 
 use crate::counters::ModuleCounters;
 use crate::record::{GpuRecord, KernelRecord, LinkRecord, ModuleRecord};
@@ -9,8 +9,8 @@ use tombolo_model::pace::{KernelStats, Pace};
 use tombolo_types::GpuId;
 use tombolo_types::stream::Program;
 
-/// Where the time went. A release that waited for the host to read, or for the end of the program, belongs to the kernels.
-/// Nothing else of the host program takes time here.
+/// Splits the run's time. A release that waited for a host read, or for the program's end, counts as kernel time. No
+/// other work in the host program takes time in this record.
 pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
     let kernels = processor.kernels().iter().map(|one| Span { start: one.start, end: one.end });
     let span = |ran: &Stretch| Span { start: ran.start, end: ran.end };
@@ -21,7 +21,8 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
     let copies: Vec<Span> = copies.map(span).collect();
     let whole = processor.ended();
     let mut split = Split::of(&kernels, &copies, &[], whole);
-    // What is sent behind the last kernel belongs to it: others are to have it. So does what the host copies for the first.
+    // Copies sent after the last kernel belong to the region, because other GPUs need the data. Copies from the host
+    // for the first kernel also belong to it.
     let opened = processor.kernels().iter().map(|kernel| kernel.start);
     let from_host = processor.around_commands().iter().filter(|wait| wait.awaited == Awaited::FromHost);
     let opened = opened.chain(from_host.map(|wait| wait.time.start)).min();
@@ -33,7 +34,7 @@ pub(crate) fn time(processor: &CommandProcessor) -> TimeRecord {
     TimeRecord::new(&split, whole)
 }
 
-/// A record of each launch, in order.
+/// Builds a record for each launch, in launch order.
 pub(crate) fn records(program: &dyn Program, slots: &Slots<'_>) -> Vec<KernelRecord> {
     let Slots { machine, processor, modules, .. } = *slots;
     let named = program.kernels();
@@ -64,7 +65,7 @@ pub(crate) fn records(program: &dyn Program, slots: &Slots<'_>) -> Vec<KernelRec
     launches.map(record).collect()
 }
 
-/// A record of each GPU; `slots` and `links` are those of the run.
+/// Builds a record for each GPU; `slots` and `links` belong to the same run.
 pub(crate) fn gpus(slots: &Slots<'_>, links: &[LinkRecord]) -> Vec<GpuRecord> {
     let Slots { machine, processor, modules, .. } = *slots;
     let of_gpu = modules.chunks(usize::from(machine.topology.modules_per_gpu));
@@ -85,7 +86,7 @@ pub(crate) fn gpus(slots: &Slots<'_>, links: &[LinkRecord]) -> Vec<GpuRecord> {
     (0..machine.topology.gpus).map(GpuId).zip(of_gpu).map(record).collect()
 }
 
-/// A record of each module of each GPU.
+/// Builds a record for each module in each GPU.
 pub(crate) fn modules(slots: &Slots<'_>) -> Vec<ModuleRecord> {
     let Slots { machine, processor, modules, .. } = *slots;
     let record = |module: &&dyn ModuleCounters| {

@@ -1,23 +1,25 @@
 //! Wires a machine, a design and a recorded program into a run, and reads the result.
 //!
-//! - [`mod@run`]: one run; `fit`: whether it can be. `start`: what caches hold as it begins. `ended`: its result. [`placement`]: which module each page is on, decided before the run and alike for
-//!   every design. [`record`]: the result as scripts see it. [`energy`]: counts times energies.
-//! - [`checker`]: whether the loads of a run return what the memory model allows.
-//! - [`partition`]: how the machine is cut for the engine. [`mod@sample`]: which parts of launches stand for all.
-//!   [`sampling`]: the time of a whole program from some of its launches.
-//! - [`host`]: what a run with a host that takes part spent where, and what became of blocks of its memory.
-//! - `ways`: how ways of caches are shared, as asked and as it came. [`timeline`]: what links, ways and kernels did
-//!   over time. [`time`]: kernels, copies and launches told apart; [`iteration`]: the first iteration and the others. `launches`: each launch and each GPU.
-//! - [`survey`]: one walk over a program's streams, without simulating, for many readers. [`sharing`]: what the modules
-//!   of a GPU load from other GPUs in common. [`uses`]: which lines of which array each module reads and writes.
-//! - [`movement`]: what moves between the memories of GPUs: copies, pages, homes.
-//! - [`labels`]: what a program tells a command processor of that, by one of several kinds of label.
-//! - [`elision`]: what was done and elided at kernel boundaries. [`oracle`]: what was needed.
-//! - `schedule`: what a way to share memory puts around a program's commands. `subscribed`: who subscribes by
-//!   hand. [`paging`], [`publication`]: what it took.
-//! - [`directed`]: a language for small programs whose outcome is predicted in closed form.
+//! - [`mod@run`]: one run; `fit` checks that it is possible. `start`: cache contents at the start. `ended`: the run's
+//!   result. [`placement`]: page homes, decided before the run and identical for every design. [`record`]: the result
+//!   as scripts read it. [`energy`]: event counts multiplied by energies per event.
+//! - [`checker`]: checks that the loads in a run return values which the memory model allows.
+//! - [`partition`]: the machine's partitions for the engine. [`mod@sample`]: representative parts for each launch.
+//!   [`sampling`]: the time for a whole program, estimated from some launches.
+//! - [`host`]: phases in a run with a coherent host, and the fate of host memory blocks.
+//! - `ways`: way partitioning in caches, configured and measured. [`timeline`]: activity per time window for links,
+//!   ways and kernels. [`time`]: the run time split into kernels, copies and launches; [`iteration`]: the first
+//!   iteration against the later ones. `launches`: records for each launch and each GPU.
+//! - [`survey`]: one walk over a program's streams, without simulation, for several readers. [`sharing`]: remote lines
+//!   that several modules in a GPU load. [`uses`]: lines that each module reads and writes, per array.
+//! - [`movement`]: data movement between GPU memories: copies, pages, homes.
+//! - [`labels`]: labels by which a program tells the command processor about its array accesses; several kinds exist.
+//! - [`elision`]: operations performed and elided at kernel boundaries. [`oracle`]: operations that were necessary.
+//! - `schedule`: actions that a sharing policy adds around a program's commands. `subscribed`: subscriptions made by
+//!   hand. [`paging`], [`publication`]: their costs.
+//! - [`directed`]: a language for small programs with a result predicted in closed form.
 //!
-//! Not here: what any piece of hardware does (crate `model`), many runs side by side (crate `experiment`).
+//! Not in this crate: hardware behaviour (crate `model`) and many runs side by side (crate `experiment`).
 //!
 //! Read [`mod@run`] next.
 

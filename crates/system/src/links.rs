@@ -1,4 +1,4 @@
-//! The links between GPUs of a run: how they are built, what is told of them.
+//! The links between GPUs in a run: construction and records.
 
 use crate::counters::ModuleCounters;
 use crate::partition::{Part, hub};
@@ -16,10 +16,10 @@ use tombolo_model::turning_link::{LaneStats, Way};
 use tombolo_model::watch::Contents;
 use tombolo_types::{GpuId, Ps};
 
-/// Both ways of a link, with the ends of their names.
+/// Both directions, each with the suffix for link names.
 const WAYS: [(Way, &str); 2] = [(Way::Out, "out"), (Way::In, "in")];
 
-/// What joins the GPUs, idle. `window`: that of their timeline, where one is to be kept.
+/// The network between GPUs, idle. `window`: window length for its timeline, if one is recorded.
 pub(crate) fn fabric<D: Contents>(built: &Built, layout: Layout, window: Option<Ps>) -> Fabric<D> {
     let host = built.machine.coherent_host().filter(|_| layout.host).map(|host| host.link);
     let mut fabric = Fabric::new(&built.machine, layout, built.turning, host);
@@ -29,7 +29,7 @@ pub(crate) fn fabric<D: Contents>(built: &Built, layout: Layout, window: Option<
     fabric
 }
 
-/// The ways of the GPUs that are components, idle; likewise.
+/// The GPU ports modelled as separate components, idle. `window`: window length for the timeline, if one is recorded.
 pub(crate) fn ways(machine: &MachineConfig, layout: Layout, window: Option<Ps>) -> Vec<GpuWay> {
     let mut ways = GpuWay::all(machine, layout);
     if let Some(window) = window {
@@ -38,27 +38,27 @@ pub(crate) fn ways(machine: &MachineConfig, layout: Layout, window: Option<Ps>) 
     ways
 }
 
-/// The links of a run that is over.
+/// The links in a run that has ended.
 pub(crate) struct Links<'a, D: Contents> {
     fabric: &'a Fabric<D>,
-    /// By GPU and [`Way`], where they are components.
+    /// GPU ports by GPU and [`Way`], if modelled as separate components.
     ways: Vec<&'a GpuWay>,
 }
 
 impl<'a, D: Contents> Links<'a, D> {
-    /// Of these partitions, which are those of the whole machine.
+    /// Collects the links from all partitions in the machine.
     pub(crate) fn of<C: Below<D>>(parts: &'a [Part<C, D>]) -> Links<'a, D> {
         Links { fabric: &hub(parts).fabric, ways: parts.iter().flat_map(|part| &part.ways).collect() }
     }
 
-    /// Counters of one way of a GPU's link, or of a host's that is one more GPU.
+    /// Counters for one direction of a GPU's link, or of a host's link if the host counts as a GPU.
     fn stats(&self, gpu: GpuId, way: Way) -> LinkStats {
         let by_itself = || self.ways.get(2 * usize::from(gpu.0) + way as usize).map(|way| *way.stats());
         self.fabric.stats(gpu, way).or_else(by_itself).unwrap_or_default()
     }
 
-    /// Each way of each GPU's link and of the host's, each way of each leaf's uplink or of the medium for all, then the
-    /// way out of each module, of a run that ended at `end`.
+    /// Link records for a run that ended at `end`, in this order: both directions for each GPU's link and the host's
+    /// link, both directions for each leaf's uplink or for the shared medium, and the outgoing port for each module.
     pub(crate) fn records(&self, machine: &MachineConfig, modules: &[&dyn ModuleCounters], end: Ps) -> Vec<LinkRecord> {
         let of_run = |time: u64| if end == Ps::ZERO { 0.0 } else { time as f64 / end.0 as f64 };
         let record = |name: String, stats: &LinkStats, lanes: LaneStats| LinkRecord {
@@ -96,7 +96,7 @@ impl<'a, D: Contents> Links<'a, D> {
         links
     }
 
-    /// Each way of each GPU's link over time; none where no timeline was kept.
+    /// Timeline for each direction of each GPU's link; empty if no timeline was recorded.
     pub(crate) fn tracks(&self, machine: &MachineConfig) -> Vec<Track> {
         let of_ways: Vec<&LinkTimeline> = self.ways.iter().filter_map(|way| way.timeline()).collect();
         let of_fabric = self.fabric.timeline().unwrap_or_default().iter().flatten();

@@ -1,12 +1,14 @@
-//! What boundaries would have needed, by what kernels really touched: a bound that no table which reads labels passes.
+//! An oracle for kernel boundaries: the operations necessary given the kernels' actual accesses. It is a bound that no
+//! label-reading table can beat.
 //!
-//! L2s without capacity limits, whole lines. Before a launch a module's L2 needs a flush where it holds a line dirty that
-//! anybody else is to touch, and an invalidation where it is to touch a line of which its copy may be old. Only such
-//! operations are done here, each of a whole L2. Of two modules that touch a line in one kernel, one of which writes it, both
-//! may be left with an old copy: within a kernel nobody says who was first.
+//! The oracle assumes L2s without capacity limits, and tracks whole lines. Before a launch, a module's L2 needs a flush
+//! if it holds a dirty line that any other user is about to touch. It needs an invalidation if the module is about to
+//! touch a line with a possibly old copy. Only such operations are performed, each on a whole L2. If two modules touch
+//! a line in one kernel and at least one writes it, both may be left with an old copy, because the order within a
+//! kernel is unknown.
 //!
-//! Any sound table does at least as many operations in all: between two that are needed here something is written and then
-//! touched, and a table that knows less must act in between, too.
+//! Any sound table performs at least as many operations in total. Between two operations that the oracle needs,
+//! something is written and then touched; a table with less knowledge must also act in between.
 
 use crate::labels::homes;
 use crate::uses::KernelUse;
@@ -14,7 +16,7 @@ use tombolo_model::page_table::PageTable;
 use tombolo_protocol::elision::{Holds, LineSet, User};
 use tombolo_types::{Line, ModuleId};
 
-/// What one module's L2 needs at a boundary.
+/// Operations that one module's L2 needs at a boundary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needed {
     /// An invalidation.
@@ -23,7 +25,7 @@ pub struct Needed {
     pub flush: bool,
 }
 
-/// What one module's L2 holds.
+/// Contents of one module's L2.
 #[derive(Clone, Debug, Default)]
 struct Held {
     lines: LineSet,
@@ -32,28 +34,28 @@ struct Held {
     stale: LineSet,
 }
 
-/// What somebody touches between two boundaries.
+/// Lines that one user touches between two boundaries.
 #[derive(Clone, Debug)]
 pub struct Touching {
-    /// Who.
+    /// The user: a module or the host.
     pub user: User,
-    /// Lines that it touches.
+    /// Lines that the user touches.
     pub touched: LineSet,
-    /// Of these, lines that it writes.
+    /// Lines among them that the user writes.
     pub written: LineSet,
 }
 
-/// The state at a boundary of the program.
+/// The oracle's state at a boundary in the program.
 pub struct Oracle {
     held: Vec<Held>,
-    /// By module, the lines of `homes` that its L2 may hold; `None` where it may hold any.
+    /// For each module, the lines that its L2 may hold, based on page homes; `None` if it may hold any line.
     homes: Option<Vec<LineSet>>,
-    /// Whether an L2 holds anything that operations are for.
+    /// True if an L2 holds anything that needs boundary operations.
     holds_any: bool,
 }
 
 impl Oracle {
-    /// At the start of a program whose arrays lie in `arrays` and whose pages are at `pages`, on `modules` modules.
+    /// Creates the state at a program's start, with arrays in `arrays` and page homes in `pages`, on `modules` modules.
     pub fn new(arrays: &[std::ops::Range<Line>], pages: &PageTable, modules: u8, holds: Holds) -> Oracle {
         let at_homes = || {
             let mut all = vec![LineSet::default(); usize::from(modules)];
@@ -69,7 +71,8 @@ impl Oracle {
         }
     }
 
-    /// What is needed before these are done, by module. Performs it, then them.
+    /// Returns the operations needed before the given accesses, by module. Performs these operations, then the
+    /// accesses.
     pub fn launch(&mut self, uses: &[Touching]) -> Vec<Needed> {
         if !self.holds_any {
             return vec![Needed::default(); self.held.len()];
@@ -105,14 +108,14 @@ impl Oracle {
         needed
     }
 
-    /// What is needed at the end of the program: nothing stays dirty.
+    /// Operations needed at the program's end: no line stays dirty.
     pub fn end(&self) -> Vec<Needed> {
         self.held.iter().map(|held| Needed { invalidate: false, flush: !held.dirty.is_empty() }).collect()
     }
 }
 
 impl Touching {
-    /// What each module does in a kernel.
+    /// Lines that each module touches in a kernel.
     pub fn of_kernel(kernel: &KernelUse, modules: u8) -> Vec<Touching> {
         let of_module = |module: ModuleId| {
             let (mut touched, mut written) = (LineSet::default(), LineSet::default());
@@ -142,7 +145,8 @@ mod tests {
         Touching { user, touched: set(touched.0, touched.1), written: set(written.0, written.1) }
     }
 
-    /// For each launch the modules that invalidate and those that flush; last, those that flush at the end.
+    /// For each launch, the invalidating and the flushing modules; the last entry holds the modules that flush at the
+    /// end.
     fn needed(mut oracle: Oracle, launches: &[Vec<Touching>]) -> Vec<(Vec<usize>, Vec<usize>)> {
         let told = |needed: Vec<Needed>| {
             let those = |wanted: fn(&Needed) -> bool| {
@@ -156,7 +160,7 @@ mod tests {
     }
 
     fn oracle(holds: Holds) -> Oracle {
-        // Pages of four lines: module 0 has the first, module 1 the second.
+        // Pages with four lines: module 0 has the first, module 1 the second.
         let pages = PageTable::interleaved_by_page(2, 4);
         Oracle::new(std::slice::from_ref(&(Line(0)..Line(8))), &pages, 2, holds)
     }
@@ -171,14 +175,15 @@ mod tests {
         ];
         let done = needed(oracle(Holds::All), &launches);
         assert_eq!(done, [(vec![], vec![]), (vec![], vec![0]), (vec![], vec![]), (vec![0], vec![1]), (vec![], vec![])]);
-        // Where an L2 holds lines of its own module alone, module 1's stores are in memory at once.
+        // If an L2 holds only lines from its own module, module 1's stores reach memory at once.
         let done = needed(oracle(Holds::Own), &launches);
         assert_eq!(done, [(vec![], vec![]), (vec![], vec![0]), (vec![], vec![]), (vec![0], vec![]), (vec![], vec![])]);
     }
 
     #[test]
     fn a_halo_makes_stale_only_where_others_lines_are_kept() {
-        // Each writes its part of one buffer and reads the other with a line of the neighbour's, in turn.
+        // Each module writes its part of one buffer and reads the other buffer with one line from its neighbour, in
+        // turn.
         let step = || vec![by(0, (0, 5), (0, 4)), by(1, (3, 8), (4, 8))];
         let launches = [step(), step(), step()];
         let done = needed(oracle(Holds::All), &launches);

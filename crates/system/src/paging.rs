@@ -1,4 +1,4 @@
-//! What sharing memory between GPUs took: pages that moved, and copies from GPU to GPU.
+//! Costs for sharing memory between GPUs: page migrations, and copies between GPUs.
 
 use serde::{Deserialize, Serialize};
 use tombolo_machine::MachineConfig;
@@ -7,34 +7,35 @@ use tombolo_model::copy_engine::CopyStats;
 use tombolo_model::driver::PagingStats;
 use tombolo_types::Ps;
 
-/// Pages that moved.
+/// Page migrations and faults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PagingRecord {
-    /// Accesses that a GPU, or a host that takes part, was not to make, once a page and each at a time.
+    /// Accesses that faulted for lack of permission, by a GPU or a coherent host, counted once per page and requester
+    /// at a time.
     pub faults: u64,
-    /// Those of them that the host told of.
+    /// Faults among them raised by the host.
     #[serde(default)]
     pub host_faults: u64,
-    /// Batches of faults that the driver has served.
+    /// Fault batches served by the driver.
     pub batches: u64,
-    /// Pages that faults have moved or copied.
+    /// Pages migrated or duplicated by faults.
     pub migrations: u64,
-    /// Bytes of these.
+    /// Bytes migrated by faults.
     pub migrated_bytes: u64,
-    /// Bytes of pages that were moved before a kernel.
+    /// Bytes in pages prefetched before a kernel.
     pub prefetched_bytes: u64,
-    /// Times that a page was unmapped where it was in use.
+    /// Times that a page in use was unmapped (shootdowns).
     pub shootdowns: u64,
-    /// Pages that went to the host to make room.
+    /// Pages evicted to the host to make room.
     pub evictions: u64,
-    /// Times that a page that thrashed was pinned.
+    /// Times that a thrashing page was pinned.
     pub pins: u64,
-    /// While faults were being served, with what they moved.
+    /// Time while faults were being served, including migrations.
     pub faults_s: f64,
 }
 
 impl PagingRecord {
-    /// What the driver has counted.
+    /// Converts the driver's counters.
     pub(crate) fn new(machine: &MachineConfig, stats: &PagingStats) -> PagingRecord {
         PagingRecord {
             faults: stats.faults,
@@ -51,19 +52,19 @@ impl PagingRecord {
     }
 }
 
-/// Copies from GPU to GPU behind kernels, or between the host and GPUs.
+/// Copies between GPUs after kernels, or between the host and GPUs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CopiesRecord {
     /// Calls that copy a range.
     pub calls: u64,
     /// Bytes copied, without headers.
     pub bytes: u64,
-    /// While the program waited for them, or for pages moved before a kernel.
+    /// Time while the program waited for copies, or for pages moved before a kernel.
     pub exposed_s: f64,
 }
 
 impl CopiesRecord {
-    /// What the engines have counted.
+    /// Sums the copy engines' counters, with the program's waiting time.
     pub(crate) fn new<'a>(engines: impl Iterator<Item = &'a CopyStats>, waits: &[Wait]) -> CopiesRecord {
         let exposed = waits.iter().fold(Ps::ZERO, |sum, Wait { time, .. }| sum + (time.end - time.start));
         let zero = CopiesRecord { exposed_s: exposed.seconds(), ..CopiesRecord::default() };

@@ -1,4 +1,5 @@
-//! A part of the machine as the engine runs it (`cut.rs` says which there are), and what stands beside the modules.
+//! A part of the machine as the engine runs it (`cut.rs` lists the parts), and the hub: the components outside the
+//! modules.
 
 use std::sync::Arc;
 use tombolo_design::Built;
@@ -20,13 +21,13 @@ use tombolo_model::turning_link::Way;
 use tombolo_model::watch::{Contents, Watch};
 use tombolo_types::{GpuId, ModuleId};
 
-/// What stands beside the modules.
+/// Components outside the modules.
 pub struct Hub<C, D: Contents> {
-    /// Between GPUs, but for their ways at a switch.
+    /// Network between GPUs, except for the GPU ports at a switch.
     pub fabric: Fabric<D>,
     /// Runs the program's commands.
     pub command_processor: CommandProcessor,
-    /// Serves faults, and moves what the schedule says.
+    /// Serves faults, and performs the schedule's page movements.
     pub driver: Driver,
     protocol: C,
     map: Map,
@@ -35,7 +36,7 @@ pub struct Hub<C, D: Contents> {
 }
 
 impl<C: Below<D>, D: Contents> Hub<C, D> {
-    /// A hub of these.
+    /// Creates a hub from its components.
     pub fn new(
         fabric: Fabric<D>,
         command_processor: CommandProcessor,
@@ -46,7 +47,7 @@ impl<C: Below<D>, D: Contents> Hub<C, D> {
         Hub { fabric, command_processor, driver, protocol, map, watch, transfers }
     }
 
-    /// Handles an event of one of its components.
+    /// Handles an event for one component in the hub.
     fn handle(&mut self, place: Place, event: &Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
         self.watch.beside(event.time, place, &event.message);
         match place {
@@ -65,12 +66,12 @@ impl<C: Below<D>, D: Contents> Hub<C, D> {
     }
 }
 
-/// Hub of a machine, from its partitions.
+/// The machine's hub, found in its partitions.
 pub(crate) fn hub<C: Below<D>, D: Contents>(parts: &[Part<C, D>]) -> &Hub<C, D> {
     parts.iter().find_map(|part| part.hub.as_ref()).expect("one partition holds the hub")
 }
 
-/// What stands apart from its module, beside nothing else.
+/// Components split off from a module into a separate partition.
 pub enum Apart<C: Below<D>, D: Contents> {
     /// SMs.
     Sms(Box<SmsApart<C, D>>),
@@ -78,26 +79,26 @@ pub enum Apart<C: Below<D>, D: Contents> {
     Slices(Box<SlicesApart<C, D>>),
 }
 
-/// Neighbouring modules, ways of GPUs, or the hub, or all of them; or what stands apart from a module.
+/// A partition: neighbouring modules, GPU ports or the hub, or all three; or components split off from a module.
 pub struct Part<C: Below<D>, D: Contents> {
-    /// What each component of the machine is, by id, and what stands for it in the digest.
+    /// Kind and digest mark for each component in the machine, indexed by component id.
     places: Arc<[(Place, Mark)]>,
-    /// The first of its modules.
+    /// Id of the first module in the partition.
     pub(crate) first: u8,
-    /// Its modules, ascending from that.
+    /// The partition's modules, in ascending order from `first`.
     pub modules: Vec<Module<C, D>>,
-    /// What stands apart from its module here.
+    /// Components split off from their module into this partition.
     pub(crate) apart: Option<Apart<C, D>>,
-    /// The first of its ways, as [`way_index`] numbers them.
+    /// Index of the first GPU port in the partition, numbered by [`way_index`].
     pub(crate) first_way: usize,
-    /// Its ways of GPUs, by GPU and [`Way`], ascending from that.
+    /// The partition's GPU ports, by GPU and [`Way`], in ascending order from `first_way`.
     pub ways: Vec<GpuWay>,
     watch: D::Watch,
-    /// The hub, in one part of the machine.
+    /// The hub; present in exactly one partition.
     pub hub: Option<Hub<C, D>>,
-    /// Of everything handled here.
+    /// Digest over all events handled in this partition.
     pub digest: Digest,
-    /// Whether its events are to be shown to it ahead of time.
+    /// True if the engine should announce events to this partition ahead of time.
     hints: bool,
 }
 
@@ -107,7 +108,7 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
     #[inline]
     fn handle(&mut self, event: &Event<Message<D>>, out: &mut Outbox<'_, Message<D>>) {
         let (place, mark) = self.places[usize::from(event.to.0)];
-        // What is only looked at leaves a checked run the same as one without values.
+        // Reads for observation leave the digest unchanged, so that a checked run equals a run without values.
         if size_of::<D>() == 0 || !matches!(event.message, Message::Transfer { is_read: true, .. }) {
             self.digest.event(event.time, mark);
         }
@@ -165,7 +166,7 @@ impl<C: Below<D>, D: Contents> Partition for Part<C, D> {
 }
 
 impl<C: Below<D>, D: Contents> Part<C, D> {
-    /// One that has nothing yet.
+    /// An empty partition.
     pub(crate) fn new(places: Arc<[(Place, Mark)]>, watch: D::Watch, hints: bool) -> Part<C, D> {
         Part {
             places,
@@ -187,12 +188,12 @@ impl<C: Below<D>, D: Contents> Part<C, D> {
     }
 }
 
-/// Which of the ways of all GPUs it is.
+/// Index of one direction of a GPU's port, among the ports of all GPUs.
 pub(crate) fn way_index(gpu: GpuId, way: Way) -> usize {
     2 * usize::from(gpu.0) + way as usize
 }
 
-/// Puts what stands apart back into its module. The digests of their partitions stay.
+/// Returns split-off components to their modules. The digests stay in their partitions.
 pub fn join<C: Below<D>, D: Contents>(parts: &mut [Part<C, D>]) {
     let mut module = 0;
     for index in 0..parts.len() {

@@ -1,8 +1,8 @@
-//! Which module each page is on. Decided before the run from the program's streams in canonical order, so
-//! that it is the same for every design, thread count and run.
+//! Decides each page's home module. The decision is made before the run, from the program's streams in canonical order,
+//! so that it is equal for every design, thread count and run.
 //!
-//! The module that touches a page first has it: `first_touch`. Migration costs no time (readings: the region of interest
-//! excludes it).
+//! First touch places each page on the module that first touches it: `first_touch`. Migration costs no time (readings:
+//! the region of interest excludes it).
 
 mod copied;
 mod first_touch;
@@ -38,7 +38,7 @@ pub(crate) fn touched(
     Ok(pages)
 }
 
-/// Places the pages of a program on a machine as a design says.
+/// Places a program's pages on a machine according to the design.
 ///
 /// # Errors
 /// The recording is damaged.
@@ -50,7 +50,7 @@ pub fn place(
     place_beside(machine, design, program, &mut [])
 }
 
-/// The same, for the pages and for `readers` in one walk over the streams.
+/// Like [`place`], with additional `readers` in the same walk over the streams.
 ///
 /// # Errors
 /// The recording is damaged.

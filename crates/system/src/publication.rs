@@ -1,4 +1,4 @@
-//! What publishing stores to subscribers took.
+//! Cost and traffic for publishing stores to subscribers.
 
 use crate::counters::{ModuleCounters, PublicationCounters};
 use serde::{Deserialize, Serialize};
@@ -7,63 +7,63 @@ use tombolo_machine::MachineConfig;
 use tombolo_model::driver::Driver;
 use tombolo_model::publisher::{Drained, PublicationStats};
 
-/// Lookups in the TLBs of subscribers.
+/// Lookups in subscribers' TLBs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubscriberTlbRecord {
-    /// All, one an entry or an atomic that is sent.
+    /// All lookups, one for each entry or atomic sent.
     pub accesses: u64,
-    /// Of these, found, or on their way by another's walk.
+    /// Lookups that hit, or that joined a walk already in flight.
     pub hits: u64,
 }
 
-/// Entries that left the write queues, by why.
+/// Entries drained from the write queues, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DrainsRecord {
     /// The queue was at its watermark.
     pub watermark: u64,
-    /// A release, a kernel's end, a page that changed.
+    /// A release, a kernel's end, or a page change.
     pub release: u64,
-    /// A load that found some of its bytes there.
+    /// A load that matched some bytes in the entry.
     pub load: u64,
-    /// An atomic of the line.
+    /// An atomic to the line.
     pub atomic: u64,
 }
 
-/// What was published.
+/// Publication statistics.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PublicationRecord {
     /// Stores to pages with several subscribers.
     pub stores: u64,
-    /// Of these, stores whose line was in the write queue.
+    /// Stores among them that matched an entry in the write queue.
     pub queue_hits: u64,
     /// Atomics to such pages.
     pub atomics: u64,
-    /// Lines sent, once a subscriber.
+    /// Lines sent, counted once per subscriber.
     pub published_lines: u64,
-    /// Bytes of lines and atomics sent, headers included.
+    /// Bytes sent for lines and atomics, headers included.
     pub published_bytes: u64,
-    /// Bytes published that no SM there loaded before they were published again, or at all.
+    /// Published bytes that no SM at the subscriber loaded before the next publication, or at all.
     pub useless_bytes: u64,
-    /// Bytes of published lines that nobody had written: lines cross as a whole.
+    /// Bytes in published lines that no store had written: lines are sent as a whole.
     pub unwritten_bytes: u64,
-    /// Lines sent that had been sent since the last release.
+    /// Lines sent repeatedly since the last release.
     pub republished_lines: u64,
-    /// Entries that left the queues.
+    /// Entries drained from the queues.
     pub drains: DrainsRecord,
-    /// TLBs of subscribers.
+    /// TLBs for subscribers.
     pub tlb: SubscriberTlbRecord,
-    /// Loads of a GPU without a replica that its queue answered.
+    /// Loads served from the write queue in a GPU without a replica.
     pub forwards: u64,
-    /// Those that went to a subscriber.
+    /// Loads served by a subscriber.
     pub remote_loads: u64,
-    /// Pages of which a store at `.sys` scope left one copy.
+    /// Pages reduced to a single copy by a store at `.sys` scope.
     pub collapses: u64,
-    /// Pages by how many GPUs hold them in the end.
+    /// Pages by number of GPUs that hold them at the end of the run.
     pub subscribers: BTreeMap<String, u64>,
 }
 
 impl PublicationRecord {
-    /// What modules and the driver have counted; `None` where nobody publishes.
+    /// Sums the counters from modules and driver; `None` if no module publishes.
     pub(crate) fn new(
         machine: &MachineConfig,
         modules: &[&dyn ModuleCounters],

@@ -1,4 +1,4 @@
-//! The result of a run, as scripts see it: `run --json` prints this.
+//! A run's result in the format that scripts read: `run --json` prints this.
 
 use crate::checker::Checked;
 use crate::elision::ElisionRecord;
@@ -18,57 +18,57 @@ use tombolo_model::dram::DramStats;
 use tombolo_model::memory_cache::MemoryCacheStats;
 use tombolo_workload::record::Spent;
 
-/// Lookups in all L1s, in line transactions.
+/// Lookups in all L1s, counted as line transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct L1Record {
     /// Loads, stores and atomics.
     pub accesses: u64,
-    /// Of these, loads.
+    /// Loads.
     pub loads: u64,
-    /// Of the loads, hits.
+    /// Loads that hit.
     pub hits: u64,
-    /// Of the loads, merged into a miss already on its way.
+    /// Loads merged into a pending miss.
     pub merges: u64,
 }
 
-/// Lookups in all L2 slices, in line transactions; one that goes on to a home counts in each slice.
+/// Lookups in all L2 slices, counted as line transactions; a transaction forwarded to a home counts in each slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct L2Record {
     /// Loads, stores and atomics.
     pub accesses: u64,
-    /// Of these, loads.
+    /// Loads.
     pub loads: u64,
-    /// Of the loads, hits.
+    /// Loads that hit.
     pub hits: u64,
-    /// Of the loads, merged into a miss already on its way.
+    /// Loads merged into a pending miss.
     pub merges: u64,
-    /// Of the loads, from other modules.
+    /// Loads from remote modules.
     pub remote_loads: u64,
-    /// Of these, hits.
+    /// Remote loads that hit.
     pub remote_hits: u64,
 }
 
-/// One direction of one link.
+/// Record for one direction of a link.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinkRecord {
-    /// Such as `gpu0.out` (GPU 0 to the switch), `gpu0.in`, `module3.out`.
+    /// Name, for example `gpu0.out` (GPU 0 to the switch), `gpu0.in`, `module3.out`.
     pub name: String,
     /// Bytes, headers included.
     pub bytes: u64,
-    /// Of these, bytes of memory: without headers, masks and what fills a flit.
+    /// Bytes that carry memory data: without headers, masks and flit padding.
     pub data_bytes: u64,
-    /// Share of the run's time that it was sending, 0 to 1.
+    /// Share of the run's time that the link was sending, 0 to 1.
     pub utilization: f64,
-    /// Seconds that it was sending.
+    /// Seconds that the link was sending.
     #[serde(default)]
     pub busy_s: f64,
-    /// Lanes that carried this way, on average over the run; 1 of a link without lanes.
+    /// Lanes active in this direction, averaged over the run; 1 for a link without lanes.
     pub lanes: f64,
-    /// Lanes that turned to this way.
+    /// Lanes turned to this direction.
     pub lanes_turned: u64,
 }
 
-/// All memories: what their channels transferred, in whole bursts, and what state they met rows in.
+/// All memories: bytes transferred by their channels, in whole bursts, and row states met by accesses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DramRecord {
     /// Bytes read.
@@ -78,16 +78,16 @@ pub struct DramRecord {
     /// Accesses to a row that was open, or about to be.
     #[serde(default)]
     pub row_hits: u64,
-    /// Accesses to a bank with no row open.
+    /// Accesses to a bank with no open row.
     #[serde(default)]
     pub row_misses: u64,
-    /// Accesses to a bank with another row open.
+    /// Accesses to a bank with a different row open.
     #[serde(default)]
     pub row_conflicts: u64,
 }
 
 impl DramRecord {
-    /// Adds a module's.
+    /// Adds one module's counters.
     pub(crate) fn add(&mut self, stats: &DramStats) {
         self.read_bytes += stats.read_bytes;
         self.write_bytes += stats.write_bytes;
@@ -96,36 +96,36 @@ impl DramRecord {
         self.row_conflicts += stats.row_conflicts;
     }
 
-    /// Accesses of channels, each to a row in one of the three states.
+    /// Accesses by all channels; each access meets a row in one of the three states.
     pub fn accesses(&self) -> u64 {
         self.row_hits + self.row_misses + self.row_conflicts
     }
 }
 
-/// All caches in front of memories; zeros where the machine has none.
+/// All memory-side caches; zeros if the machine has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MemoryCacheRecord {
     /// Reads and stores.
     pub accesses: u64,
-    /// Of these, reads: hits, merges and misses together.
+    /// Reads: hits, merges and misses together.
     pub reads: u64,
-    /// Of these, stores.
+    /// Stores.
     pub writes: u64,
-    /// Reads that found their bytes.
+    /// Reads that hit.
     pub hits: u64,
-    /// Reads that found their line on its way from memory.
+    /// Reads merged with a line already in flight from memory.
     pub merges: u64,
-    /// Reads that found neither.
+    /// Reads that missed.
     pub misses: u64,
-    /// Lines displaced.
+    /// Lines evicted.
     pub evictions: u64,
-    /// Dirty lines that went to memory.
+    /// Dirty lines written back to memory.
     pub write_backs: u64,
 }
 
 impl MemoryCacheRecord {
-    /// Adds a module's.
+    /// Adds one module's counters.
     pub(crate) fn add(&mut self, stats: MemoryCacheStats) {
         self.accesses += stats.reads + stats.writes;
         self.reads += stats.reads;
@@ -138,157 +138,158 @@ impl MemoryCacheRecord {
     }
 }
 
-/// Flits of messages between levels, of both ways together and with headers. Source: CPElide (MICRO 2024), figure 10.
+/// Flits in messages between levels, both directions together, headers included. Source: CPElide (MICRO 2024), figure
+/// 10.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrafficRecord {
-    /// Between SMs and the L2 slices of their modules.
+    /// Between SMs and the L2 slices in their modules.
     pub l1_l2: u64,
-    /// Between L2 slices and the caches in front of memory.
+    /// Between L2 slices and memory-side caches.
     pub l2_l3: u64,
     /// Between modules.
     pub remote: u64,
 }
 
-/// How often a controller shifted the ways of its module's caches, summed over the machine.
+/// Number of way shifts in the modules' caches, summed over the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaysRecord {
-    /// Samples at which ways went from lines of the module's own memory to others'.
+    /// Samples at which ways were moved from local lines to remote lines.
     pub to_remote: u64,
-    /// Samples at which they went to lines of its own memory.
+    /// Samples at which ways were moved to local lines.
     pub to_local: u64,
 }
 
-/// How many ways of a module's caches its own memory's lines may take, from a moment on.
+/// Number of ways in a module's caches that local lines may use, from a given time on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LocalWaysRecord {
-    /// Such as `module3`.
+    /// Module name, for example `module3`.
     pub module: String,
     /// Seconds from the start of the run.
     pub since_s: f64,
-    /// Of each L1; 0 where it has one way, for all lines.
+    /// Local ways in each L1; 0 if the L1 has a single way for all lines.
     pub l1: u32,
-    /// Of the L2, likewise.
+    /// Local ways in the L2; 0 if the L2 has a single way for all lines.
     pub l2: u32,
 }
 
-/// One launch: when its kernel was open, and what its CTAs did.
+/// Record for one launch: the interval in which its kernel was open, and its CTAs' counters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KernelRecord {
-    /// Its name.
+    /// Kernel name.
     pub name: String,
-    /// The GPU that ran it, such as `gpu0`; null where all GPUs of several did.
+    /// The GPU that ran the kernel, for example `gpu0`; null if several GPUs ran it.
     pub gpu: Option<String>,
-    /// Stream of the host program.
+    /// Stream in the host program.
     pub stream: u32,
-    /// Seconds from the start of the run to the end of its launch latency.
+    /// Seconds from the start of the run to the end of the launch latency.
     pub start_s: f64,
-    /// Seconds from the start of the run to the end of its release.
+    /// Seconds from the start of the run to the end of the release.
     pub end_s: f64,
     /// CTAs run.
     pub ctas: u64,
     /// Warp instructions issued.
     pub warp_instructions: u64,
-    /// Of these, loads, stores, atomics and flag waits.
+    /// Loads, stores, atomics and flag waits among them.
     pub memory_instructions: u64,
     /// Line transactions that left the coalescers.
     pub transactions: u64,
-    /// Loads looked up in L1 caches, by line.
+    /// Loads looked up in L1 caches, counted by line.
     pub l1_loads: u64,
-    /// Of these, hits.
+    /// L1 loads that hit.
     pub l1_load_hits: u64,
-    /// What warp slots of its GPUs spent their cycles on while it was open; those that its CTAs did not hold as empty.
+    /// Warp slot cycles in the kernel's GPUs while it was open; slots that its CTAs did not hold count as empty.
     pub stalls: StallRecord,
-    /// Seconds from the mean start of the CTAs of each quarter to that of the next, from the second to the third and on
-    /// to the fourth; the mean of the modules.
+    /// Seconds between the mean start times of consecutive quarters of the CTAs: from the second quarter to the third,
+    /// and from the third to the fourth; averaged over the modules.
     #[serde(skip)]
     pub quarters_s: [f64; 2],
 }
 
 impl KernelRecord {
-    /// What the launch took, for a program's projection from its parts.
+    /// Times of the launch, for projecting a whole program from its parts.
     pub fn spent(&self) -> Spent {
         Spent { total_s: self.end_s - self.start_s, quarters_s: self.quarters_s }
     }
 }
 
-/// One GPU.
+/// Record for one GPU, summed over its modules.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GpuRecord {
-    /// Such as `gpu0`.
+    /// GPU name, for example `gpu0`.
     pub name: String,
-    /// Seconds in which it had CTAs of a kernel, or stores of theirs that were not yet taken.
+    /// Seconds in which the GPU had running CTAs, or stores not yet accepted.
     pub busy_s: f64,
-    /// Line transactions that left its coalescers.
+    /// Line transactions that left the GPU's coalescers.
     pub transactions: u64,
-    /// Bytes on its link to other GPUs, both ways, headers included.
+    /// Bytes on its link to remote GPUs, both directions, headers included.
     pub link_bytes: u64,
-    /// What its warp slots spent their cycles on.
+    /// Warp slot cycles by class.
     #[serde(default)]
     pub stalls: StallRecord,
 }
 
-/// One GPU module.
+/// Record for one module in a GPU.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModuleRecord {
-    /// Such as `module3`, counted over all GPUs.
+    /// Module name, for example `module3`, counted over all GPUs.
     pub name: String,
-    /// Its GPU, such as `gpu0`.
+    /// The module's GPU, for example `gpu0`.
     pub gpu: String,
-    /// Line transactions that left its coalescers.
+    /// Line transactions that left the module's coalescers.
     pub transactions: u64,
-    /// Loads looked up in its L1 caches, by line.
+    /// Loads looked up in the module's L1 caches, counted by line.
     pub l1_loads: u64,
-    /// Of these, hits.
+    /// L1 loads that hit.
     pub l1_load_hits: u64,
-    /// Loads looked up in its L2, its own and others', in line transactions.
+    /// Loads looked up in the module's L2, local and remote, counted as line transactions.
     pub l2_loads: u64,
-    /// Of these, hits.
+    /// L2 loads that hit.
     pub l2_hits: u64,
-    /// Of the loads, from other modules.
+    /// L2 loads from remote modules.
     pub l2_remote_loads: u64,
-    /// Bytes that its memory read, in whole bursts.
+    /// Bytes read from the module's memory, in whole bursts.
     pub dram_read_bytes: u64,
-    /// Bytes that its memory wrote, likewise.
+    /// Bytes written to the module's memory, in whole bursts.
     pub dram_write_bytes: u64,
-    /// Bytes that it sent to other modules, headers included.
+    /// Bytes sent to remote modules, headers included.
     pub sent_bytes: u64,
-    /// What its warp slots spent their cycles on.
+    /// Warp slot cycles by class.
     pub stalls: StallRecord,
 }
 
-/// What the run cost the machine it ran on. Differs from run to run.
+/// Cost of the run on the host machine. Differs from run to run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostRecord {
-    /// Seconds simulating, without recording the workload.
+    /// Seconds spent on simulation, without recording the workload.
     pub wall_s: f64,
-    /// Warp instructions simulated a second.
+    /// Warp instructions simulated per second.
     pub warp_instructions_per_s: f64,
-    /// Line transactions simulated a second.
+    /// Line transactions simulated per second.
     pub transactions_per_s: f64,
-    /// Most memory the process held, in bytes; 0 where the system does not say.
+    /// Peak memory held by the process, in bytes; 0 if the system does not report it.
     pub peak_rss_bytes: u64,
-    /// Threads used, in most of the run.
+    /// Threads used during most of the run.
     pub threads: usize,
     /// Events handled.
     pub events: u64,
 }
 
-/// The result of a run. Everything but `host` is equal at every thread count.
+/// The result of a run. Every field except `host` is equal at every thread count.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// Version of the simulator.
     pub tombolo: String,
-    /// Machine.
+    /// Machine name.
     pub machine: String,
-    /// Design.
+    /// Design name.
     pub design: String,
-    /// Workload or trace.
+    /// Workload or trace name.
     pub workload: String,
     /// The fraction of the machine and the input that was run.
     pub scale: String,
-    /// Simulated seconds: the whole.
+    /// Simulated seconds in total.
     pub time_s: f64,
-    /// Its parts.
+    /// Simulated seconds by part.
     pub time: TimeRecord,
     /// Simulated cycles of the SM clock.
     pub cycles: u64,
@@ -296,7 +297,7 @@ pub struct RunRecord {
     pub kernel_launches: u64,
     /// Warp instructions issued.
     pub warp_instructions: u64,
-    /// Of these, loads, stores and atomics.
+    /// Loads, stores and atomics among them.
     pub memory_instructions: u64,
     /// Line transactions that left the coalescers.
     pub transactions: u64,
@@ -308,79 +309,79 @@ pub struct RunRecord {
     pub links: Vec<LinkRecord>,
     /// Each GPU.
     pub gpus: Vec<GpuRecord>,
-    /// Each module of each GPU.
+    /// Each module in each GPU.
     #[serde(default)]
     pub modules: Vec<ModuleRecord>,
-    /// How busy memories, slices and crossbars were.
+    /// Utilisation: memories, slices and crossbars.
     #[serde(default)]
     pub utilization: UtilizationRecord,
-    /// Bytes that GPUs sent each other, and a host in the fabric.
+    /// Bytes sent between GPUs, including a host in the fabric.
     pub inter_gpu_bytes: u64,
     /// Memory.
     pub dram: DramRecord,
-    /// Caches in front of memory.
+    /// Memory-side caches.
     pub memory_cache: MemoryCacheRecord,
-    /// Its first iteration and the others; of programs that are cut over GPUs and repeat what they do.
+    /// First iteration against later ones; for iterative programs that are cut over GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub iteration: Option<IterationRecord>,
-    /// What was done and elided at kernel boundaries; absent where nothing elides and nobody asked.
+    /// Operations performed and elided at kernel boundaries; absent if the design elides none and no log was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elision: Option<ElisionRecord>,
-    /// Pages that moved; absent of designs whose pages stay.
+    /// Page migrations; absent for designs with fixed pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paging: Option<PagingRecord>,
-    /// Copies from GPU to GPU; absent of designs that make none.
+    /// Copies between GPUs; absent for designs without copies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<CopiesRecord>,
-    /// What was published to subscribers; absent of designs that publish no page.
+    /// Stores published to subscribers; absent for designs that publish no page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub publication: Option<PublicationRecord>,
-    /// Where the time went; of designs in which the host takes part.
+    /// Run time by phase; for designs with a coherent host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<PhasesRecord>,
-    /// Memory of the host; of designs in which it takes part.
+    /// The host's memory; for designs with a coherent host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_memory: Option<DramRecord>,
-    /// Blocks of host memory in the memories of GPUs; of designs that cache them there.
+    /// Blocks from host memory in GPU memories; for designs that cache host memory in GPUs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks: Option<BlocksRecord>,
-    /// What passed between the levels; of machines with caches in front of memory.
+    /// Traffic between levels; for machines with memory-side caches.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traffic_flits: Option<TrafficRecord>,
-    /// Invalidations, evictions, flushes, by cause; see `tombolo_model::stats` for each.
+    /// Invalidations, evictions and flushes, by cause; `tombolo_model::stats` documents each.
     pub coherence: BTreeMap<String, u64>,
-    /// Shifts of ways between local and remote lines.
+    /// Way shifts between local and remote lines.
     #[serde(default)]
     pub ways: WaysRecord,
-    /// Each such shift and each reset at a kernel's start, by module and time.
+    /// Each shift and each reset at a kernel's start, by module and time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub local_ways: Vec<LocalWaysRecord>,
-    /// What warp slots spent their cycles on.
+    /// Warp slot cycles by class.
     #[serde(default)]
     pub stalls: StallRecord,
-    /// How long loads took, by who served them; of runs whose loads are followed.
+    /// Load latencies, by serving level; present if the run tracks load latencies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<LatencyRecord>,
-    /// How it was sampled; absent where nobody asked.
+    /// Sampling details; absent if no sampling was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling: Option<SamplingRecord>,
-    /// Other counters of the SMs.
+    /// Further counters from the SMs.
     pub sm: BTreeMap<String, u64>,
     /// Picojoules by component.
     pub energy_pj: Energy,
-    /// Hash of the whole simulated result: equal at every thread count.
+    /// Hash over the whole simulated result: equal at every thread count.
     pub digest: String,
-    /// Hash of the counters that observe the simulation and decide nothing.
+    /// Hash over the counters that observe the simulation without influencing it.
     pub statistics_digest: String,
-    /// Each launch, in order. Its JSON has none: whoever writes it says how many there are to be.
+    /// Each launch, in order. Not part of the JSON: writers choose how many launches to print.
     #[serde(skip)]
     pub kernels: Vec<KernelRecord>,
-    /// What the checker of values found; only of a checked run. No kept record has it.
+    /// The value checker's result; only in a checked run. Stored records never include it.
     #[serde(skip_deserializing, skip_serializing_if = "Option::is_none")]
     pub check: Option<Checked>,
-    /// What was noted: what a trace cannot carry, what was approximated.
+    /// Notes: features that a trace cannot express, and approximations.
     #[serde(default)]
     pub notes: Vec<String>,
-    /// What the run cost.
+    /// Cost of the run.
     pub host: HostRecord,
 }

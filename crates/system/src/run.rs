@@ -1,4 +1,4 @@
-//! One run: a machine, a design, a program.
+//! A single run: a machine, a design, a program.
 
 use crate::checker::{Checker, LaunchOrder, Versions};
 use crate::cut::{Cut, Parts};
@@ -55,7 +55,7 @@ use tombolo_protocol::{BrokenRule, Coherence, Topology};
 use tombolo_types::stream::{Program, StreamError};
 use tombolo_types::{Line, ModuleId, Page, Ps};
 
-/// What to run.
+/// Inputs to a run.
 #[derive(Clone)]
 pub struct RunSpec {
     /// The machine, scaled.
@@ -64,71 +64,71 @@ pub struct RunSpec {
     pub design: DesignConfig,
     /// The program, recorded for the machine's line size and warp width.
     pub program: Arc<dyn Program>,
-    /// Where its pages are, from [`place`]; `None` to place them now.
+    /// Page homes, from [`place`]; `None` to place the pages at the start of the run.
     pub pages: Option<Arc<PageTable>>,
-    /// Threads that the run may use, at least 1. One that does not help is not used.
+    /// Number of threads that the run may use, at least 1. The run leaves a thread idle if it brings no speedup.
     pub threads: usize,
 }
 
-/// Why a run gave no result.
+/// Reason for which a run gave no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RunError {
-    /// The program was recorded for another machine.
+    /// The program was recorded for a different machine.
     #[error("{program} was recorded for {recorded}; machine {machine} has {has}")]
     Mismatch {
         /// The program.
         program: String,
-        /// What it needs.
+        /// The property that the recording requires.
         recorded: String,
         /// The machine.
         machine: String,
-        /// What it has.
+        /// The machine's corresponding property.
         has: String,
     },
-    /// A kernel that no SM can hold, or a cooperative one that is not resident at once.
+    /// A kernel that no SM can hold, or a cooperative kernel that cannot be resident at once.
     #[error("{0}")]
     DoesNotFit(String),
-    /// The machine's links cannot do what the design asks of them.
+    /// The machine's links lack a feature that the design requires.
     #[error("design {design} turns lanes (links = \"turning\"), machine {machine} has none to turn: {reason}")]
     Links {
         /// The design.
         design: String,
         /// The machine.
         machine: String,
-        /// Why, by key.
+        /// Reason, by key.
         reason: &'static str,
     },
     /// The recording is damaged.
     #[error("{0}")]
     Stream(#[from] StreamError),
-    /// The program cannot be labelled as the design asks.
+    /// The program's kernels cannot be labelled in the design's way.
     #[error("{0}")]
     Labels(#[from] LabelError),
-    /// More simulated time than the model can tell apart.
+    /// The run exceeds the simulated time that the model can represent.
     #[error("the program takes more than {:.0} s of simulated time, the most that can be simulated", HORIZON.seconds())]
     TooLong,
-    /// Nothing can happen any more and the program has not ended.
+    /// Deadlock: no event is left and the program has not ended.
     #[error("the run cannot advance at {at}; who waits for whom:\n{report}")]
     Stuck {
-        /// When.
+        /// Time of the last event.
         at: Ps,
-        /// One line a waiter.
+        /// The deadlock report, with one line per waiting component.
         report: String,
     },
 }
 
-/// Lines that an earlier program left in the memory-side caches, the latest used last.
+/// Lines that an earlier program left in the memory-side caches, in order of last use, most recent last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resident {
     /// The first line.
     pub first: Line,
-    /// How many.
+    /// Number of lines.
     pub lines: u64,
-    /// Whether memory has yet to be written.
+    /// True if the lines have not yet been written to memory.
     pub dirty: bool,
 }
 
-/// What a machine that has a host says of it.
+/// Configuration sections that describe a host.
 const HOST_SECTIONS: &str = "[cpu], [llc], [host_memory], [host_directory], [host_link]";
 
 /// Runs a program to its end.
@@ -139,8 +139,8 @@ pub fn run(spec: &RunSpec) -> Result<RunRecord, RunError> {
     run_warm(spec, &[])
 }
 
-/// Runs a program to its end on the calling thread, which those of `spare` join where they help; `threads` of `spec` says
-/// nothing. The record is that of [`run`], but for what it cost.
+/// Runs a program to its end on the calling thread; the threads in `spare` join if they bring a speedup. The field
+/// `threads` of `spec` is ignored. The record equals the record from [`run`], except for the cost.
 ///
 /// # Errors
 /// See [`RunError`].
@@ -148,7 +148,7 @@ pub fn run_beside(spec: &RunSpec, spare: &Spare) -> Result<RunRecord, RunError> 
     Ok(dispatch::<()>(spec, Extras { spare: Some(spare), ..Extras::default() }, &())?.record)
 }
 
-/// Runs a program to its end on a machine whose memory-side caches hold what fits of `resident`.
+/// Runs a program to its end, starting with the fitting part of `resident` in the machine's memory-side caches.
 ///
 /// # Errors
 /// See [`RunError`].
@@ -156,8 +156,8 @@ pub fn run_warm(spec: &RunSpec, resident: &[Resident]) -> Result<RunRecord, RunE
     Ok(dispatch::<()>(spec, Extras { resident, ..Extras::default() }, &())?.record)
 }
 
-/// Runs a program to its end and keeps what was done at each kernel boundary, whether or not the design elides any. The record
-/// is that of [`run`], with their sums.
+/// Runs a program to its end and logs the operations at each kernel boundary, regardless of elision in the design. The
+/// record equals the record from [`run`], with the log's sums added.
 ///
 /// # Errors
 /// See [`RunError`].
@@ -166,8 +166,9 @@ pub fn run_logged(spec: &RunSpec) -> Result<(RunRecord, Vec<BoundaryRecord>), Ru
     Ok((finished.record, finished.boundaries))
 }
 
-/// Runs a program to its end and counts what its loads take, and what of waits for them was spent in queues. The record is
-/// that of [`run`], with these. Lines carry versions, which nobody looks at: loads of lines without contents are not followed.
+/// Runs a program to its end and measures load latencies and the share spent in queues. The record equals the record
+/// from [`run`], with these measurements added. Lines carry versions that no checker reads, because loads can only be
+/// tracked if lines have contents.
 ///
 /// # Errors
 /// See [`RunError`].
@@ -175,8 +176,8 @@ pub fn run_followed(spec: &RunSpec) -> Result<RunRecord, RunError> {
     Ok(dispatch::<Versions>(spec, Extras { follows: true, ..Extras::default() }, &None)?.record)
 }
 
-/// Runs a program to its end and keeps what links, modules and GPUs did over time, in windows of `window`. The record is
-/// that of [`run`].
+/// Runs a program to its end and records the activity in links, modules and GPUs over time, in windows of length
+/// `window`. The record equals the record from [`run`].
 ///
 /// # Errors
 /// See [`RunError`].
@@ -185,8 +186,9 @@ pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), Ru
     Ok((finished.record, finished.timeline.expect("it was asked for")))
 }
 
-/// Runs a program whose lines carry versions, and holds every load to the memory model. The record is that of
-/// [`run`], but for what it cost and what was found. `broken`: a rule broken on purpose, to see it caught.
+/// Runs a program with versioned lines, and checks every load against the memory model. The record equals the record
+/// from [`run`], except for the cost and the checker's result. `broken`: a rule broken on purpose, so that tests can
+/// see the checker detect it.
 ///
 /// # Errors
 /// See [`RunError`].
@@ -194,7 +196,8 @@ pub fn run_checked(spec: &RunSpec, broken: impl Into<Broken>) -> Result<RunRecor
     checked(spec, broken.into())
 }
 
-/// The same. It is compiled here, once: what is generic is compiled in each program that calls it, the simulator with it.
+/// Non-generic part of [`run_checked`]. It is compiled here once: generic code is compiled again in each calling
+/// program, together with the whole simulator.
 fn checked(spec: &RunSpec, broken: Broken) -> Result<RunRecord, RunError> {
     let checker =
         Arc::new(Checker::new(spec.machine.line, LaunchOrder::of(spec.program.commands()), spec.program.arrays()));
@@ -202,7 +205,7 @@ fn checked(spec: &RunSpec, broken: Broken) -> Result<RunRecord, RunError> {
     Ok(RunRecord { check: Some(checker.checked()), ..record })
 }
 
-/// Runs a program whose lines carry contents of the caller's, and tells `watch` what happens. `broken`: a rule broken on
+/// Runs a program with line contents chosen by the caller, and reports events to `watch`. `broken`: a rule broken on
 /// purpose.
 ///
 /// # Errors
@@ -215,18 +218,18 @@ pub fn run_watched<D: Contents>(
     Ok(dispatch::<D>(spec, Extras { broken: broken.into(), ..Extras::default() }, watch)?.record)
 }
 
-/// Rules that are broken on purpose.
+/// Rules broken on purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Broken {
-    /// Of coherence.
+    /// Broken coherence rule.
     pub rule: Option<BrokenRule>,
-    /// Of blocks of host memory.
+    /// Broken rule for blocks of host memory.
     pub nmoesi: Option<BrokenNmoesi>,
-    /// Of pages that move.
+    /// Broken rule for pages that move.
     pub paging: Option<BrokenPaging>,
-    /// Of transfers between host and device.
+    /// Broken rule for transfers between host and device.
     pub transfer: Option<BrokenTransfer>,
-    /// Of published pages.
+    /// Broken rule for published pages.
     pub publication: Option<BrokenPublication>,
 }
 
@@ -266,33 +269,33 @@ impl From<BrokenPublication> for Broken {
     }
 }
 
-/// Optional inputs: warm caches, an injected fault, a timeline, loads that are followed, threads that may join.
+/// Optional inputs: warm caches, an injected fault, a timeline, load tracking, additional threads.
 #[derive(Clone, Copy, Default)]
 struct Extras<'a> {
-    /// What memory-side caches hold at the start.
+    /// Contents of memory-side caches at the start.
     resident: &'a [Resident],
-    /// What is broken.
+    /// Rules broken on purpose.
     broken: Broken,
-    /// Length of the timeline's windows, where there is to be one.
+    /// Length of the timeline's windows, if a timeline is requested.
     window: Option<Ps>,
-    /// Whether boundaries are kept.
+    /// True if boundaries are logged.
     logs: bool,
-    /// Whether what loads take is counted.
+    /// True if load latencies are tracked.
     follows: bool,
-    /// Threads that may join a run that begins on the calling one.
+    /// Threads that may join a run started on the calling thread.
     spare: Option<&'a Spare>,
 }
 
-/// What a run leaves.
+/// Results of a run.
 struct Finished {
     record: RunRecord,
-    /// Where one was asked for.
+    /// The timeline, if requested.
     timeline: Option<Timeline>,
-    /// Where they were kept.
+    /// The logged boundaries; empty if none were requested.
     boundaries: Vec<BoundaryRecord>,
 }
 
-/// Picks the protocol.
+/// Selects the protocol and runs the simulation with it.
 fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -> Result<Finished, RunError> {
     fit::check(spec)?;
     start::check(spec)?;
@@ -317,14 +320,14 @@ fn dispatch<D: Contents>(spec: &RunSpec, extras: Extras<'_>, watch: &D::Watch) -
     run.expect("a design's protocol is one of the catalogue")
 }
 
-/// Options with what is broken.
+/// Adds the broken rules to the protocol's options.
 fn broken(options: Options, Broken { rule, nmoesi, transfer, .. }: Broken) -> Options {
     let nmoesi = NmoesiOptions { broken: nmoesi, ..options.nmoesi };
     Options { broken_rule: rule, broken_transfer: transfer, nmoesi, ..options }
 }
 
 impl RunError {
-    /// Why the design of `spec` does not fit its machine.
+    /// Explains the mismatch between the design of `spec` and its machine.
     fn of(spec: &RunSpec, unfit: &Unfit) -> RunError {
         let (design, machine) = (&spec.design.name, &spec.machine.name);
         match unfit {
@@ -355,13 +358,13 @@ impl RunError {
     }
 }
 
-/// A run that lacks its protocol.
+/// A run without its protocol.
 struct Simulation<'a, D: Contents> {
     spec: &'a RunSpec,
     built: Built,
     pages: Arc<PageTable>,
     boundaries: Boundaries,
-    /// What is known of the program, where boundaries are kept.
+    /// Array uses and pages in the program, if boundaries are logged.
     known: Option<Known>,
     scheduled: Scheduled,
     subscribed: Vec<(Page, ModuleSet)>,
@@ -421,10 +424,10 @@ impl<D: Contents> Simulation<'_, D> {
     }
 }
 
-/// What modules have in common.
+/// Data common to all modules.
 struct Shared<'a, D: Contents> {
     map: &'a Map,
-    /// Whether what loads take is counted.
+    /// True if load latencies are tracked.
     follows: bool,
     extents: &'a Extents,
     schedule: &'a Arc<Schedule>,
@@ -433,7 +436,7 @@ struct Shared<'a, D: Contents> {
     transfers: &'a Transfers<D>,
 }
 
-/// What stands beside them.
+/// Components outside the modules.
 struct Beside<D: Contents> {
     fabric: Fabric<D>,
     ways: Vec<GpuWay>,
@@ -456,7 +459,7 @@ fn driver(
     Driver::new(DriverConfig { machine, layout, paging, pins, pages, schedule, subscribed })
 }
 
-/// Where lines are: blocks, where the protocol has some, are each of one slice.
+/// The address map. If the protocol manages blocks, each block belongs to one slice.
 fn map(built: &Built, machine: &MachineConfig, pages: Arc<PageTable>) -> Map {
     let map = Map::new(machine, pages);
     match &machine.stack {
@@ -465,7 +468,7 @@ fn map(built: &Built, machine: &MachineConfig, pages: Arc<PageTable>) -> Map {
     }
 }
 
-/// The modules, idle; that of the host, where it takes part, behind those of the GPUs.
+/// The modules, idle; a coherent host's module comes after the GPU modules.
 fn modules<C: Below<D>, D: Contents>(
     spec: &RunSpec,
     built: &Built,
@@ -516,7 +519,7 @@ fn modules<C: Below<D>, D: Contents>(
     (0..layout.all_modules()).map(ModuleId).map(module).collect()
 }
 
-/// Puts what is resident into the memory-side caches.
+/// Fills the memory-side caches with resident lines.
 fn warm<C: Below<D>, D: Contents>(modules: &mut [Module<C, D>], map: &Map, resident: &[Resident]) {
     for &Resident { first, lines, dirty } in resident {
         for line in (first.0..first.0 + lines).map(Line) {

@@ -1,5 +1,5 @@
-//! What of a program to record for a machine under a design, where parts of its launches stand for all: see
-//! [`tombolo_workload::record::Sample`].
+//! Chooses the part to record from each launch, for a machine and a design, if part of a launch represents all of it:
+//! see [`tombolo_workload::record::Sample`].
 
 use std::sync::Arc;
 use tombolo_design::DesignConfig;
@@ -10,8 +10,8 @@ use tombolo_model::residency::residency;
 use tombolo_types::stream::KernelInfo;
 use tombolo_workload::record::Sample;
 
-/// A sample for `machine` under `design`, of programs recorded with its warps. A kernel that no SM holds counts as one CTA;
-/// running it is refused.
+/// A sample for `machine` under `design`, for programs recorded with the machine's warp width. A kernel that fits on no
+/// SM counts as one CTA; a run refuses such a kernel.
 pub fn sample(machine: &MachineConfig, design: &DesignConfig) -> Sample {
     let blocks = match design.scheduling.cut() {
         CtaCut::Contiguous | CtaCut::Program => machine.topology.modules() as u64,
@@ -19,7 +19,7 @@ pub fn sample(machine: &MachineConfig, design: &DesignConfig) -> Sample {
     };
     let held_back = match design.l2_write {
         WritePolicy::Back(_) => {
-            // With stores that are on their way.
+            // Includes stores in flight.
             let (modules, sms) = (machine.topology.modules() as u64, machine.topology.sms() as u64);
             let lines = machine.l2.bytes / machine.line.bytes() + u64::from(machine.l2.posted_stores);
             lines * modules + u64::from(machine.sm.posted_stores) * sms

@@ -1,13 +1,14 @@
-//! A run of some launches of a program in place of all, which gives the time of the whole and how far it may be off.
+//! Simulates some launches from a program instead of all, and estimates the whole program's time with an error bound.
 //!
-//! Launches run whole, on pages placed as the whole program places them, each behind those that leave in the caches what it
-//! finds there. `plan`: which. `demand`: what kernels ask for, by which launches are told apart. `estimate`: the time
-//! of all, and its error. `thinned`: the program that is run.
+//! Sampled launches run whole, on pages placed as in the full program. Each runs after enough earlier launches to warm
+//! the caches for it. `plan` chooses the launches. `demand` measures each kernel's work and lines, by which launches
+//! are classified. `estimate` computes the total time and its error. `thinned` is the reduced program.
 //!
-//! Where this cannot be done, or would save little, the program runs whole, and the record says why: the design must have
-//! nothing that earlier launches decide besides what is in caches; launches must follow one another, alone on the machine.
+//! If sampling is impossible, or saves little, the program runs whole and the record states the reason. The design must
+//! not depend on earlier launches except through cache contents; launches must run one after another, with the machine
+//! to themselves.
 //!
-//! Not here: parts of launches, which `validate` samples ([`mod@crate::sample`]).
+//! Not included: parts of launches, sampled by `validate` ([`mod@crate::sample`]).
 
 mod demand;
 mod estimate;
@@ -30,38 +31,39 @@ use tombolo_model::page_table::PageTable;
 use tombolo_types::On;
 use tombolo_types::stream::{Command, Program};
 
-/// The widest error that an answer may have, as a share of the time. Source: assumed: half of what designs differ by in the
-/// papers' figures, mostly.
+/// Largest accepted error, as a share of the time. Source: assumed: about half the typical difference between designs
+/// in the papers' figures.
 const WIDEST: f64 = 0.1;
 
-/// What sums of times may differ by, as a share. Source: times are picoseconds, and launches take a thousand times a thousand.
+/// Tolerated relative difference between sums of times. Source: times are picoseconds, and launches take a thousand
+/// times a thousand.
 const ROUNDING: f64 = 1e-6;
 
-/// How a run was sampled.
+/// Sampling details for a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SamplingRecord {
-    /// Launches of the program.
+    /// Launches in the program.
     pub launches: u64,
     /// Launches simulated for the record.
     pub launches_run: u64,
-    /// Of these, launches that the time is from; the others warm caches.
+    /// Launches among them that contribute to the time; the remaining launches only warm caches.
     pub launches_counted: u64,
-    /// How far each time of the record may be off, in seconds, with 95 % confidence; 0 of a program that ran whole.
+    /// Error bound for each time in the record, in seconds, at 95 % confidence; 0 if the program ran whole.
     pub error_s: f64,
-    /// Of this, what warm-ups may be off by.
+    /// Part of the error bound due to warm-ups.
     pub warm_up_s: f64,
-    /// Why the program ran whole; absent where it did not.
+    /// Reason for running the program whole; absent if it was sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<String>,
 }
 
 impl RunRecord {
-    /// How far each of its times may be off, in seconds: 0 where it is of the whole program.
+    /// Error bound for each time in the record, in seconds: 0 if the whole program ran.
     pub fn error_s(&self) -> f64 {
         self.sampling.as_ref().map_or(0.0, |sampling| sampling.error_s)
     }
 
-    /// What it says of how it was sampled, where anybody asked.
+    /// Sentence on the sampling, if sampling was requested.
     pub fn sampling_note(&self) -> Option<String> {
         let SamplingRecord { launches, launches_counted, error_s, whole, .. } = self.sampling.as_ref()?;
         let design = &self.design;
@@ -75,42 +77,42 @@ impl RunRecord {
         })
     }
 
-    /// Whether its times are estimates.
+    /// True if the record's times are estimates.
     pub fn is_estimate(&self) -> bool {
         self.sampling.as_ref().is_some_and(|sampling| sampling.whole.is_none())
     }
 }
 
-/// A time and how far it may be off.
+/// A time with its error bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Told {
     /// Seconds.
     pub time_s: f64,
-    /// Seconds, either way.
+    /// Error bound in seconds, in both directions.
     pub error_s: f64,
 }
 
 impl Told {
-    /// The chosen time of a run.
+    /// The chosen time from a run's record.
     pub fn of(record: &RunRecord, time: TimeChoice) -> Told {
         Told { time_s: record.time.of(time), error_s: record.error_s() }
     }
 
-    /// The least and the greatest that it may be.
+    /// Smallest and largest possible value.
     pub fn range(self) -> [f64; 2] {
         [self.time_s - self.error_s, self.time_s + self.error_s]
     }
 
-    /// The least and the greatest that it may be over `other`, both off as far as they may be: no less sure than the two
-    /// together, however their errors go along.
+    /// Range for the quotient by `other`, with both times at their extremes: the confidence is at least that of the two
+    /// together, for any correlation between their errors.
     pub fn over(self, other: Told) -> [f64; 2] {
         let ([low, high], [least, greatest]) = (self.range(), other.range());
         [low.max(0.0) / greatest, if least > 0.0 { high / least } else { f64::INFINITY }]
     }
 }
 
-/// Runs a sample of the program of `spec`, or all of it where a sample does not apply; `demands` are those of its program.
-/// Threads of `spare`, where there are any, join as in [`run_beside`]. The record is the same at every thread count.
+/// Runs a sample from the program in `spec`, or the whole program if sampling does not apply; `demands` belong to this
+/// program. If `spare` is given, its threads join as in [`run_beside`]. The record is equal at every thread count.
 ///
 /// # Errors
 /// See [`RunError`].
@@ -134,8 +136,8 @@ pub fn run_sampled(spec: &RunSpec, demands: Option<&Demands>, spare: Option<&Spa
     Ok(record)
 }
 
-/// Why [`run_sampled`] would run the whole program, as far as that is known before anything has run; `None`: it would try a
-/// sample.
+/// Reason for which [`run_sampled`] would run the whole program, if known before the simulation; `None` if it would try
+/// a sample.
 ///
 /// # Errors
 /// See [`RunError`].
@@ -147,7 +149,7 @@ fn simulate(spec: &RunSpec, spare: Option<&Spare>) -> Result<RunRecord, RunError
     spare.map_or_else(|| run(spec), |spare| run_beside(spec, spare))
 }
 
-/// Why no program, or not this one, can be sampled under `design`.
+/// Reason for which no program, or not this program, can be sampled under `design`.
 fn refused(design: &DesignConfig, program: &dyn Program) -> Option<&'static str> {
     let stays = matches!(
         design.placement,
@@ -169,7 +171,7 @@ fn refused(design: &DesignConfig, program: &dyn Program) -> Option<&'static str>
             Command::Launch { stream, on, .. } if on != On::All || *streams.get_or_insert(stream) != stream => {
                 return Some("launches run side by side, or on parts of the machine");
             }
-            // The host waits for it: it takes as long without the launches before it.
+            // The host waits for the copy: its duration does not depend on earlier launches.
             Command::Copy { .. } => {}
             Command::Launch { .. } | Command::Host { .. } | Command::Barrier => {}
         }
@@ -177,14 +179,14 @@ fn refused(design: &DesignConfig, program: &dyn Program) -> Option<&'static str>
     None
 }
 
-/// The launches that are to stand for all.
+/// The launches that represent the whole program.
 struct Choice {
     plan: Plan,
     population: Population,
 }
 
 impl Choice {
-    /// Those of the program of `spec`, or why there are none.
+    /// Chooses launches for the program in `spec`, or returns the reason against sampling.
     fn of(spec: &RunSpec, demands: Option<&Demands>) -> Result<Result<Choice, String>, RunError> {
         if let Some(reason) = refused(&spec.design, &*spec.program) {
             return Ok(Err(reason.to_owned()));
@@ -209,7 +211,7 @@ impl Choice {
         })
     }
 
-    /// The record of the sample, or why it says too little.
+    /// The sample's record, or the reason for which the sample is too inaccurate.
     fn record(self, spec: &RunSpec, spare: Option<&Spare>) -> Result<Result<RunRecord, String>, RunError> {
         let pages = match &spec.pages {
             Some(pages) => Arc::clone(pages),
@@ -219,7 +221,7 @@ impl Choice {
     }
 }
 
-/// A program of which samples run.
+/// A program to be sampled.
 struct Sampler<'a> {
     spec: &'a RunSpec,
     spare: Option<&'a Spare>,
@@ -229,7 +231,7 @@ struct Sampler<'a> {
 }
 
 impl Sampler<'_> {
-    /// The record of the sample, or why it says too little.
+    /// The sample's record, or the reason for which the sample is too inaccurate.
     fn record(&self) -> Result<Result<RunRecord, String>, RunError> {
         let Sampler { plan, population, .. } = self;
         let keeps = plan.long(population);
@@ -251,7 +253,7 @@ impl Sampler<'_> {
         Ok(Ok(self.told(record, time, estimate, seconds + more)))
     }
 
-    /// The record of a run of the launches that `keeps` has, and the seconds that it took the host.
+    /// Runs the launches kept in `keeps`; returns the record and the seconds spent on the host.
     fn run(&self, keeps: &[bool]) -> Result<(RunRecord, f64), RunError> {
         let program = Arc::new(Thinned::new(&self.spec.program, keeps));
         let record =
@@ -260,7 +262,7 @@ impl Sampler<'_> {
         Ok((record, seconds))
     }
 
-    /// A record of what ran, with the times of the whole.
+    /// The record for the launches that ran, with the times estimated for the whole program.
     fn told(&self, record: RunRecord, time: TimeRecord, estimate: Estimate, wall_s: f64) -> RunRecord {
         let Estimate { error_s, warm_up_s, .. } = estimate;
         let counted = self.plan.counted().filter(|counted| *counted).count() as u64;
@@ -286,7 +288,8 @@ fn much(share: f64) -> String {
     format!("a sample costs {:.0} % of its work: little is alike, or caches warm up late", 100.0 * share)
 }
 
-/// By launch, the seconds that its kernel was open in a run of those that `keeps` has; 0 of others.
+/// Seconds during which each launch's kernel was open, indexed by launch, in a run with the launches kept in `keeps`; 0
+/// for launches that did not run.
 fn taken(keeps: &[bool], kernels: &[KernelRecord]) -> Vec<f64> {
     let mut times = kernels.iter().map(|kernel| kernel.end_s - kernel.start_s);
     keeps

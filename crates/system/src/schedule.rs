@@ -1,4 +1,4 @@
-//! What is done around a program's commands, by the way in which a design shares memory between GPUs.
+//! Actions around a program's commands, as required by the design's policy for sharing memory between GPUs.
 
 use crate::movement::{HostCopier, Movement as Moved};
 use crate::placement::TouchOrder;
@@ -13,15 +13,15 @@ use tombolo_types::{ModuleId, Ps};
 
 const SECOND: Ps = Ps::from_ns(1_000_000_000);
 
-/// A schedule, and what is to be said of it.
+/// A schedule, with notes for the record.
 pub(crate) struct Scheduled {
     pub(crate) schedule: Arc<Schedule>,
-    /// The last command of the first iteration, of a program that is cut over GPUs and that has several.
+    /// The last command in the first iteration, for a program that is cut over GPUs and has several iterations.
     pub(crate) first_iteration: Option<usize>,
     pub(crate) notes: Vec<String>,
 }
 
-/// What a design puts around the commands of a program.
+/// Builds the actions that a design adds around a program's commands.
 ///
 /// # Errors
 /// The recording is damaged.
@@ -61,7 +61,7 @@ pub(crate) fn scheduled(spec: &RunSpec, sharing: &Sharing, pages: &PageTable) ->
     Ok(Scheduled { schedule: Arc::new(schedule), first_iteration, notes })
 }
 
-/// Whether what is done around commands follows from what kernels access.
+/// True if the actions around commands depend on the kernels' accesses.
 fn needs_walk(movement: Movement) -> bool {
     match movement {
         Movement::Hints { prefetch } => prefetch,
@@ -72,7 +72,7 @@ fn needs_walk(movement: Movement) -> bool {
     }
 }
 
-/// Accesses are tracked up to a command, and what is said of that.
+/// Schedule that tracks accesses up to a command, with a note on the tracking.
 fn tracked(program: &dyn Program, last: Option<usize>) -> (Schedule, Vec<String>) {
     let Some(last) = last else {
         let note = "no launches repeat: every GPU subscribes to every page from the start to the end";
@@ -89,7 +89,7 @@ fn tracked(program: &dyn Program, last: Option<usize>) -> (Schedule, Vec<String>
     (Schedule { around, ..Schedule::default() }, vec![note])
 }
 
-/// Lines that a link carries in the time of a call.
+/// Lines that a link transfers during the time for one copy call.
 fn lines_of_a_call(machine: &MachineConfig) -> u64 {
     let rate = machine.gpu_link.rate;
     if rate.is_infinite() {

@@ -1,8 +1,8 @@
-//! What the modules of a GPU load from other GPUs in common: a pass over a program's streams and the placement of
-//! its pages, without simulating. Source: HMG, figure 3.
+//! Counts loads from remote GPUs that several modules in a GPU have in common. This is a pass over a program's streams
+//! and its page placement, without simulation. Source: HMG, figure 3.
 //!
-//! Counted are line transactions as they leave the coalescers: no cache is in front, so that the answer is the
-//! program's and the placement's alone.
+//! Line transactions are counted as they leave the coalescers, with no cache in front. The result therefore depends
+//! only on the program and the placement.
 
 use crate::survey::{Launch, Reader, Touch, survey, touches};
 use rustc_hash::FxHashMap;
@@ -14,27 +14,27 @@ use tombolo_model::page_table::PageTable;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
 use tombolo_types::{Line, ModuleId};
 
-/// Loads between GPUs, and how many of them are to lines that another module of the loading GPU also touches.
+/// Loads between GPUs, and how many go to lines that another module in the loading GPU also touches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharingRecord {
-    /// Loads, as line transactions.
+    /// Loads, counted as line transactions.
     pub loads: u64,
-    /// Of these, of lines whose home is on another GPU.
+    /// Loads to lines with a home on another GPU.
     pub inter_gpu_loads: u64,
-    /// Of these, of lines that another module of the loading GPU loads or stores at any time of the program.
+    /// Inter-GPU loads to lines that another module in the loading GPU loads or stores at any time in the program.
     pub inter_gpu_loads_shared: u64,
 }
 
-/// What one GPU does with one line of another GPU.
+/// Accesses by one GPU to one line on another GPU.
 #[derive(Clone, Copy, Default)]
 struct Use {
     loads: u64,
-    /// The first module to touch it, and whether another has.
+    /// First module to touch the line; `shared` is set when a second module touches it.
     module: Option<ModuleId>,
     shared: bool,
 }
 
-/// Counts the loads of `program` on `machine`, its pages placed as `pages`.
+/// Counts the loads in `program` on `machine`, with pages placed according to `pages`.
 ///
 /// # Errors
 /// The recording is damaged.
@@ -56,12 +56,12 @@ struct Tally<'a> {
     machine: &'a MachineConfig,
     pages: &'a PageTable,
     record: SharingRecord,
-    /// By GPU and line: lines of other GPUs alone.
+    /// Uses by GPU and line; only lines on remote GPUs.
     uses: FxHashMap<(u8, Line), Use>,
 }
 
 impl Reader for Tally<'_> {
-    /// Every launch counts, of whatever kernel.
+    /// Every launch counts, including repeated ones.
     fn launch(&mut self, _: Launch) -> bool {
         true
     }

@@ -1,8 +1,8 @@
-//! What the warp slots of a run spent their cycles on: each in one class, whole cycles that add up.
+//! Cycle accounting for a run's warp slots: every cycle is in exactly one class, and whole cycles add up.
 //!
-//! A slot that a CTA holds counts as what its warp does or waits for, which the SMs have told. All others are empty: of a
-//! GPU with a kernel open of which no CTA runs, anywhere, they count as `kernel_boundary`; else as `idle`. So does a slot
-//! whose warp has ended before its CTA.
+//! A slot held by a CTA counts by its warp's activity or stall reason, as reported by the SMs. All remaining slots are
+//! empty. If a GPU has an open kernel with no CTA running anywhere, its empty slots count as `kernel_boundary`,
+//! otherwise as `idle`. A slot with a warp that ended before its CTA counts as empty.
 
 use crate::counters::ModuleCounters;
 use crate::time::{Span, union};
@@ -13,23 +13,24 @@ use tombolo_model::pace::Pace;
 use tombolo_model::stall::{QUEUED, Queue, Stall, StallTimes};
 use tombolo_types::{Clock, Ps};
 
-/// Shares from this one on are shown. Source: what a decimal of a percent shows as other than nothing.
+/// Smallest share that tables show. Source: the smallest share that rounds to more than zero with one decimal in
+/// percent.
 pub const SHOWN: f64 = 0.0005;
 
-/// Cycles of a class that were spent in queues. They are inside the class, not beside it.
+/// Cycles within a class that were spent in queues. The class already includes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QueueRecord {
-    /// Of links between modules.
+    /// Cycles in queues for links between modules.
     pub link: u64,
-    /// Of L2 slices: for ports, miss registers, lines and credits.
+    /// Cycles in L2 slice queues: for ports, miss registers, lines and credits.
     pub slice: u64,
-    /// Of memory.
+    /// Cycles in memory queues.
     pub dram: u64,
 }
 
 impl QueueRecord {
-    /// Of all queues.
+    /// Sum over all queues.
     pub fn sum(&self) -> u64 {
         self.link + self.slice + self.dram
     }
@@ -39,22 +40,22 @@ impl QueueRecord {
     }
 }
 
-/// Cycles spent in queues, of the classes that meet any: waits for loads that others answer.
+/// Cycles spent in queues, for the classes that can have any: stalls on loads served outside the SM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct QueuedRecord {
-    /// Of `own_l2`.
+    /// Queueing within class `own_l2`.
     pub own_l2: QueueRecord,
-    /// Of `module`.
+    /// Queueing within class `module`.
     pub module: QueueRecord,
-    /// Of `gpu`.
+    /// Queueing within class `gpu`.
     pub gpu: QueueRecord,
-    /// Of `host`.
+    /// Queueing within class `host`.
     pub host: QueueRecord,
 }
 
 impl QueuedRecord {
-    /// Of times in picoseconds; `cycles`: whole cycles of a time.
+    /// Converts times in picoseconds; `cycles` returns the whole cycles in a time.
     fn new(times: &StallTimes, cycles: impl Fn(u64) -> u64) -> QueuedRecord {
         let [own_l2, module, gpu, host] = QUEUED.map(|stall| {
             let [link, slice, dram] = Queue::ALL.map(|queue| cycles(times.queued(stall, queue)));
@@ -63,7 +64,7 @@ impl QueuedRecord {
         QueuedRecord { own_l2, module, gpu, host }
     }
 
-    /// Each class by name.
+    /// Every class with its name.
     pub fn named(&self) -> [(&'static str, QueueRecord); QUEUED.len()] {
         [("own_l2", self.own_l2), ("module", self.module), ("gpu", self.gpu), ("host", self.host)]
     }
@@ -80,28 +81,28 @@ impl QueuedRecord {
 
 macro_rules! classes {
     ($( $(#[doc = $about:literal])* $field:ident: $Stall:ident ),+ $(,)?) => {
-        /// Cycles of warp slots by what they went to.
+        /// Warp slot cycles, by class.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
         #[serde(default)]
         pub struct StallRecord {
-            /// Of all warp slots, in cycles of the SM clock: the sum of the classes.
+            /// Cycles over all warp slots, in SM clock cycles: the sum over the classes.
             pub warp_slot_cycles: u64,
             $( $(#[doc = $about])* pub $field: u64, )+
-            /// Of the classes, what was spent in queues; of runs whose loads are followed.
+            /// Cycles spent in queues, by class; present if the run tracks load latencies.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub queued: Option<QueuedRecord>,
         }
 
         impl StallRecord {
-            /// Names of its numbers: the sum, then every class, in order.
+            /// Field names: the sum, then every class, in order.
             pub const NAMES: &[&str] = &["warp_slot_cycles", $( stringify!($field) ),+];
 
-            /// Every class by name, in order.
+            /// Every class with its name, in order.
             pub fn named(&self) -> [(&'static str, u64); Stall::ALL.len()] {
                 Stall::ALL.map(|stall| match stall { $( Stall::$Stall => (stringify!($field), self.$field), )+ })
             }
 
-            /// Cycles of one class.
+            /// Cycles in one class.
             fn class(&mut self, stall: Stall) -> &mut u64 {
                 match stall { $( Stall::$Stall => &mut self.$field, )+ }
             }
@@ -110,42 +111,44 @@ macro_rules! classes {
 }
 
 classes! {
-    /// Its warp issued other than arithmetic, or was ready and waited for its sub-core.
+    /// The slot's warp issued a non-arithmetic instruction, or was ready and waited for its sub-core.
     issue: Issue,
-    /// Its warp's arithmetic occupied the pipelines of its sub-core.
+    /// The warp's arithmetic occupied the pipelines in its sub-core.
     arithmetic: Arithmetic,
     /// Waits for the scratchpad.
     scratchpad: Scratchpad,
-    /// Waits for hits of the L1, or in its queue.
+    /// Waits for L1 hits, or in the L1's queue.
     l1: L1,
-    /// Waits for loads and atomics that the L2 or the memory of its own module answered, or for the room that one left.
+    /// Waits for loads and atomics served by the module's own L2 or memory, or for resources that such accesses
+    /// occupied.
     own_l2: OwnL2,
-    /// Likewise, of another module of its GPU.
+    /// Waits for loads and atomics served by another module in its GPU, or for resources so occupied.
     module: Module,
-    /// Likewise, of another GPU.
+    /// Waits for loads and atomics served by another GPU, or for resources so occupied.
     gpu: Gpu,
-    /// Likewise, of the host.
+    /// Waits for loads and atomics served by the host, or for resources so occupied.
     host: Host,
     /// Waits for translations.
     tlb: Tlb,
-    /// Waits for pages that its module was not to use so.
+    /// Waits for pages on which the module lacked the necessary permission.
     page: Page,
     /// Waits for store credits.
     store_credit: StoreCredit,
-    /// Waits for the other warps of its CTA at a barrier.
+    /// Waits for the CTA's remaining warps at a barrier.
     barrier: Barrier,
-    /// Waits for flags, and for the operations of an acquire.
+    /// Waits for flags, and for an acquire's operations.
     acquire: Acquire,
-    /// Waits for posted stores before a release, and for the operations of that.
+    /// Waits for posted stores before a release, and for the release's operations.
     release: Release,
-    /// Empty while a kernel was open and no CTA of any ran: launches, and the operations at boundaries.
+    /// Empty while a kernel was open and no CTA ran: launches, and operations at kernel boundaries.
     kernel_boundary: KernelBoundary,
-    /// Empty otherwise, or its warp had ended.
+    /// Empty in all remaining cases, or the slot's warp had ended.
     idle: Idle,
 }
 
 impl StallRecord {
-    /// Of times in picoseconds, by a clock. Each class is rounded with those before it, so that they add up.
+    /// Converts times in picoseconds to clock cycles. Each class is rounded together with all earlier classes, so that
+    /// the cycles add up.
     fn new(times: &StallTimes, clock: Clock) -> StallRecord {
         let cycles = |ps: u64| whole_cycles(ps, clock);
         let mut record = StallRecord::default();
@@ -159,7 +162,7 @@ impl StallRecord {
         record
     }
 
-    /// Both together.
+    /// Sum of two records.
     pub fn and(mut self, other: &StallRecord) -> StallRecord {
         for (stall, (_, cycles)) in Stall::ALL.into_iter().zip(other.named()) {
             *self.class(stall) += cycles;
@@ -169,24 +172,24 @@ impl StallRecord {
         self
     }
 
-    /// A share of all warp slots, 0 to 1; 0 of none.
+    /// Share in all warp slot cycles, 0 to 1; 0 if there are none.
     pub fn share(&self, cycles: u64) -> f64 {
         cycles as f64 / self.warp_slot_cycles.max(1) as f64
     }
 }
 
-/// The times of a run's warp slots, once it has ended.
+/// Warp slot times for a run that has ended.
 pub(crate) struct Slots<'a> {
     pub(crate) machine: &'a MachineConfig,
     pub(crate) processor: &'a CommandProcessor,
-    /// Those of GPUs.
+    /// The GPU modules.
     pub(crate) modules: &'a [&'a dyn ModuleCounters],
-    /// Whether loads are followed.
+    /// True if the run tracks load latencies.
     pub(crate) follows: bool,
 }
 
 impl Slots<'_> {
-    /// Of the modules of one GPU, over a run of length `whole`.
+    /// Record for one GPU's modules, over a run that lasts `whole`.
     pub(crate) fn of_gpu(&self, modules: &[&dyn ModuleCounters], whole: Ps) -> StallRecord {
         let modules_per_gpu = self.machine.topology.modules_per_gpu;
         let (mut open, mut ran) = (Vec::new(), Vec::new());
@@ -202,7 +205,8 @@ impl Slots<'_> {
         self.record(&filled(held, slots(modules), boundary, whole))
     }
 
-    /// Of one launch, over the time that its kernel was open: of slots that its own CTAs held, and of all others as empty.
+    /// Record for one launch, over the time its kernel was open: slots held by its own CTAs count by activity, all
+    /// remaining slots as empty.
     pub(crate) fn of_launch(&self, launch: usize, time: &KernelTime) -> StallRecord {
         let modules_per_gpu = self.machine.topology.modules_per_gpu;
         let modules = self.modules.iter().filter(|module| time.on.has(module.id(), modules_per_gpu));
@@ -224,7 +228,7 @@ impl Slots<'_> {
         self.modules.iter().filter_map(move |module| module.controller().dispatcher().paces().get(launch))
     }
 
-    /// From when to when CTAs of a launch ran anywhere.
+    /// Interval in which CTAs from a launch ran anywhere.
     fn ran(&self, launch: usize) -> Option<Span> {
         let ran = self.paces(launch).filter_map(Pace::ran);
         let ran = ran.reduce(|(first, last), (start, end)| (first.min(start), last.max(end)));
@@ -232,17 +236,18 @@ impl Slots<'_> {
     }
 }
 
-/// Whole cycles of a clock in picoseconds.
+/// Whole clock cycles in a time given in picoseconds.
 fn whole_cycles(ps: u64, clock: Clock) -> u64 {
     (u128::from(ps) * u128::from(clock.hz()) / 1_000_000_000_000) as u64
 }
 
-/// Warp slots of modules.
+/// Warp slots in `modules`.
 fn slots(modules: &[&dyn ModuleCounters]) -> u64 {
     modules.iter().flat_map(|module| module.sms()).map(|sm| sm.slots).sum()
 }
 
-/// What warps `held`, and the rest of so many slots over a time: at boundaries, and idle.
+/// Completes the times `held` by warps with the empty time in `slots` slots over `whole`: boundary time first, the rest
+/// idle.
 fn filled(mut held: StallTimes, slots: u64, boundary: Ps, whole: Ps) -> StallTimes {
     held.add(Stall::KernelBoundary, Ps(boundary.0 * slots));
     let rest = (whole.0 * slots).checked_sub(held.sum()).expect("a slot is held by one warp at a time");

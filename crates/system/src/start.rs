@@ -1,4 +1,4 @@
-//! What TLBs and L2s hold as a program begins, where the machine says that they hold something (`tlb.start`, `host.copies`).
+//! Contents of TLBs and L2s at the start of a program, if the machine requests warm ones (`tlb.start`, `host.copies`).
 
 use crate::placement::touched;
 use crate::run::{RunError, RunSpec};
@@ -12,7 +12,7 @@ use tombolo_model::watch::Contents;
 use tombolo_types::stream::{Command, Program, StreamError};
 use tombolo_types::{Line, LineSize, Mask, ModuleId, Page};
 
-/// Whether a design has what the machine asks for.
+/// Checks that the design supports the machine's warm start.
 pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
     let (machine, design) = (&spec.machine, &spec.design);
     let refused = |key: &str, why: &str| {
@@ -39,7 +39,7 @@ pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Fills the TLBs and the L2s of `modules`, which are idle at time zero. `pages`: where the program's pages are.
+/// Fills the TLBs and the L2s in `modules`, which are idle at time zero. `pages`: the homes of the program's pages.
 ///
 /// # Errors
 /// The recording is damaged.
@@ -62,7 +62,7 @@ pub(crate) fn fill<C: Below<D>, D: Contents>(
     Ok(())
 }
 
-/// Pages of the program's arrays, or else those that its kernels access, ascending.
+/// Pages in the program's arrays, ascending; without arrays, the pages that its kernels access.
 fn of_arrays(spec: &RunSpec) -> Result<Vec<Page>, StreamError> {
     let size = spec.machine.page_bytes;
     let arrays = spec.program.arrays().iter().filter(|array| array.bytes > 0);
@@ -76,7 +76,7 @@ fn of_arrays(spec: &RunSpec) -> Result<Vec<Page>, StreamError> {
     Ok(pages)
 }
 
-/// Lines, with their bytes, that are copied to a device before the first launch, in the order of the copies.
+/// Lines copied to a device before the first launch, each with its copied bytes, in copy order.
 fn copied(program: &dyn Program) -> impl Iterator<Item = (Line, Mask)> + '_ {
     let before = program.commands().iter().take_while(|command| command.kernel().is_none());
     let copies = before.filter_map(|command| match *command {
@@ -90,7 +90,7 @@ fn copied(program: &dyn Program) -> impl Iterator<Item = (Line, Mask)> + '_ {
     })
 }
 
-/// What of the line at an address is between two addresses, in whole grains.
+/// Mask for the bytes between two addresses within the line at `line`, in whole grains.
 fn part(line: u64, (start, end): (u64, u64), size: LineSize) -> Mask {
     let first = start.saturating_sub(line) / size.grain();
     let last = ((end - line).min(size.bytes()) - 1) / size.grain();

@@ -1,4 +1,4 @@
-//! Subscriptions by hand: which pages of a program a design says are published, and to whom.
+//! Manual subscriptions: the pages that a design publishes, and the subscribers for each.
 
 use crate::run::{RunError, RunSpec};
 use std::collections::BTreeMap;
@@ -7,10 +7,11 @@ use tombolo_design::placement::{Published, Subscriptions};
 use tombolo_design::subscribed::Part;
 use tombolo_types::{ArrayInfo, ModuleId, ModuleSet, Page};
 
-/// Pages with their subscribers, in ascending order; of a page that several parts name, those of all.
+/// Pages with their subscribers, in ascending order; if several parts name a page, it has the union of their
+/// subscribers.
 ///
 /// # Errors
-/// A part names an array, bytes or a GPU that there are not.
+/// A part names an array, bytes or a GPU that does not exist.
 pub(crate) fn subscribed(spec: &RunSpec) -> Result<Vec<(Page, ModuleSet)>, RunError> {
     let Placement::Published(Published { subscriptions: Subscriptions::Manual, by_hand, .. }) = spec.design.placement
     else {

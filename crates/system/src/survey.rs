@@ -1,45 +1,45 @@
-//! One walk over a program's streams, without simulating, for as many readers as want to know something of them.
+//! A single walk over a program's streams, without simulation, shared by any number of readers.
 //!
-//! In canonical order: launches as the program issues them, of whatever stream; of a launch the modules that it runs on in
-//! turn; of a module its CTAs in the order in which it runs them. So what readers find is the same for every design that cuts grids alike, every thread
-//! count and every run.
+//! The walk is in canonical order. Launches come in program order, regardless of stream. Within a launch, modules come
+//! in turn, each with its CTAs in execution order. Results are therefore equal for every design with the same grid cut,
+//! for every thread count and for every run.
 //!
-//! Readers: first touch ([`crate::placement`]), loads in common ([`crate::sharing`]), arrays used ([`crate::uses`]) and
-//! how much of them ([`crate::arrays`]), what moves between memories ([`crate::movement`]).
+//! Readers: first touch ([`crate::placement`]), shared loads ([`crate::sharing`]), array uses ([`crate::uses`]), array
+//! sizes ([`crate::arrays`]), data movement between memories ([`crate::movement`]).
 
 use tombolo_design::scheduling::{CtaCut, Shape};
 use tombolo_types::stream::{Access, Accesses, Command, CtaStream, Op, Program, StreamError};
 use tombolo_types::{Line, ModuleId, On};
 
-/// A launch of the walk.
+/// A launch visited by the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// Its place among the launches of the program.
+    /// Index among the program's launches.
     pub index: u32,
-    /// Which kernel.
+    /// Index of the kernel.
     pub kernel: u32,
-    /// Where.
+    /// Target modules.
     pub on: On,
 }
 
 impl Launch {
-    /// What decides which module does what: launched again, it is the same.
+    /// Key that determines each module's work: launches with equal keys do equal work.
     pub fn kind(&self) -> (u32, On) {
         (self.kernel, self.on)
     }
 }
 
-/// Who wants to know something of a program's streams.
+/// A consumer of program streams.
 pub trait Reader {
-    /// A launch begins. Returns whether to show its CTAs: many kernels are launched again and again.
+    /// Starts a launch. Returns true if the reader needs the launch's CTAs: many kernels are launched repeatedly.
     fn launch(&mut self, launch: Launch) -> bool;
 
-    /// CTA number `rank` of those of the launch that `module` runs.
+    /// Visits CTA number `rank` among the launch's CTAs on `module`.
     fn cta(&mut self, module: ModuleId, rank: u32, stream: &CtaStream);
 }
 
-/// Walks over `program` on a machine of this shape whose modules share grids as `cut` says. Each CTA is decoded once for
-/// all readers.
+/// Walks over `program` on a machine with this shape, with grids divided among modules by `cut`. Each CTA is decoded
+/// once for all readers.
 ///
 /// # Errors
 /// The recording is damaged.
@@ -73,23 +73,23 @@ pub fn survey(
     Ok(())
 }
 
-/// What an instruction does to a line.
+/// Access type for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
-    /// It loads from it, once or by polling.
+    /// A load, or one poll.
     Load,
-    /// It stores to it.
+    /// A store.
     Store,
-    /// It reads, modifies and writes it.
+    /// An atomic read-modify-write.
     Atomic,
 }
 
-/// Each line transaction of a CTA, warp after warp.
+/// Each line transaction in a CTA, warp by warp.
 pub fn touches(stream: &CtaStream) -> impl Iterator<Item = (Touch, Line)> + '_ {
     accesses(stream).map(|(touch, access)| (touch, access.line))
 }
 
-/// The same, with the bytes that are touched.
+/// Like [`touches`], with the touched bytes.
 pub fn accesses(stream: &CtaStream) -> impl Iterator<Item = (Touch, Access)> + '_ {
     let each = |(touch, accesses): (Touch, Accesses)| {
         stream.accesses[accesses.range()].iter().map(move |&access| (touch, access))
@@ -97,7 +97,7 @@ pub fn accesses(stream: &CtaStream) -> impl Iterator<Item = (Touch, Access)> + '
     stream.ops.iter().filter_map(touch).flat_map(each)
 }
 
-/// Line transactions of an instruction that touches memory.
+/// Line transactions for an instruction that accesses memory.
 pub fn touch(op: &Op) -> Option<(Touch, Accesses)> {
     match *op {
         Op::Load { accesses, .. } => Some((Touch::Load, accesses)),
@@ -116,7 +116,7 @@ mod tests {
     use tombolo_types::Order;
     use tombolo_types::stream::AtomicResult;
 
-    /// Notes the first line of each CTA it is shown, of launches of these kernels.
+    /// Records the first line in each visited CTA, for launches of the given kernels.
     struct Notes(&'static [u32], Vec<(u8, u32, u64)>);
 
     impl Reader for Notes {

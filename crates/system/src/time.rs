@@ -1,37 +1,37 @@
-//! Where the time of a run went: kernels, copies, the host and launches, told apart.
+//! Splits a run's time into kernels, copies, the host and launches.
 //!
-//! At each moment the first of these that is under way counts, so that the four add up to the whole; where none is, the
-//! host and the driver are launching the next command. All in whole picoseconds.
+//! If several activities overlap, the first in this order counts, so that the four parts add up to the whole. If no
+//! activity is in progress, the host and the driver are launching the next command. All times are whole picoseconds.
 
 use serde::{Deserialize, Serialize};
 use tombolo_types::Ps;
 
-/// From when to when something was under way.
+/// An interval of activity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Its start.
+    /// Start of the interval.
     pub start: Ps,
-    /// Its end, no earlier.
+    /// End of the interval, no earlier than its start.
     pub end: Ps,
 }
 
-/// The time of a run, in parts.
+/// A run's time, in parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Split {
-    /// While a kernel was open.
+    /// Time while a kernel was open.
     pub kernels: Ps,
-    /// Of the rest, while a copy between host and device memory ran.
+    /// Remaining time while a copy between host and device memory ran.
     pub copies: Ps,
-    /// Of the rest, while the host program worked on memory.
+    /// Remaining time while the host program worked on memory.
     pub host: Ps,
     /// The rest: launch latencies.
     pub launches: Ps,
-    /// From the first kernel's opening to the last one's end; zero without kernels.
+    /// From the first kernel's start to the last kernel's end; zero without kernels.
     pub region: Ps,
 }
 
 impl Split {
-    /// The parts of a run of length `whole`.
+    /// Splits a run with length `whole`.
     pub fn of(kernels: &[Span], copies: &[Span], host: &[Span], whole: Ps) -> Split {
         let mut spans = Vec::new();
         let mut covered = Ps::ZERO;
@@ -46,7 +46,7 @@ impl Split {
     }
 }
 
-/// How long at least one of the spans was under way. Puts them in order.
+/// Time covered by at least one span. Sorts the spans.
 pub(crate) fn union(spans: &mut [Span]) -> Ps {
     spans.sort_by_key(|span| span.start);
     let (mut covered, mut until) = (Ps::ZERO, Ps::ZERO);
@@ -57,26 +57,26 @@ pub(crate) fn union(spans: &mut [Span]) -> Ps {
     covered
 }
 
-/// The time of a run in seconds: four parts that add up to the whole, and the region.
+/// A run's time in seconds: four parts that add up to the whole, and the region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeRecord {
-    /// While a kernel was open: from the end of its launch latency to the end of its release.
+    /// Time while a kernel was open: from the end of its launch latency to the end of its release.
     pub kernels_s: f64,
-    /// Of the rest, while a copy between host and device memory ran.
+    /// Remaining time while a copy between host and device memory ran.
     pub copies_s: f64,
-    /// Of the rest, while the host program worked on memory.
+    /// Remaining time while the host program worked on memory.
     pub host_s: f64,
     /// The rest: launch latencies.
     pub launches_s: f64,
-    /// From the first kernel's opening to the last one's end, with the gaps and the copies between, and with what a design
-    /// sends to other GPUs behind the last; 0 without kernels.
+    /// From the first kernel's start to the last kernel's end, including gaps and copies in between and transfers to
+    /// further GPUs that a design adds after the last kernel; 0 without kernels.
     pub region_s: f64,
     /// From the start of the program to the end of its last command.
     pub whole_s: f64,
 }
 
 impl TimeRecord {
-    /// The parts of a run that took `whole`.
+    /// Converts the parts for a run that took `whole`.
     pub(crate) fn new(split: &Split, whole: Ps) -> TimeRecord {
         TimeRecord {
             kernels_s: split.kernels.seconds(),
@@ -88,7 +88,7 @@ impl TimeRecord {
         }
     }
 
-    /// The times of a program of which `kernels_s` more of kernels and `launches_s` more of launches did not run.
+    /// Adds `kernels_s` seconds in kernels and `launches_s` seconds in launches that were not simulated.
     pub(crate) fn with(self, kernels_s: f64, launches_s: f64) -> TimeRecord {
         TimeRecord {
             kernels_s: self.kernels_s + kernels_s,
@@ -99,7 +99,7 @@ impl TimeRecord {
         }
     }
 
-    /// The time that is chosen.
+    /// The time selected by `choice`.
     pub fn of(&self, choice: TimeChoice) -> f64 {
         match choice {
             TimeChoice::Region => self.region_s,
@@ -109,10 +109,10 @@ impl TimeRecord {
     }
 }
 
-/// Which time of runs is compared.
+/// The time by which runs are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimeChoice {
-    /// From the first kernel's opening to the last one's end.
+    /// From the first kernel's start to the last kernel's end.
     #[default]
     #[serde(rename = "region")]
     Region,
@@ -128,7 +128,7 @@ impl TimeChoice {
     /// Every choice.
     pub const ALL: [TimeChoice; 3] = [TimeChoice::Region, TimeChoice::Kernels, TimeChoice::Whole];
 
-    /// The word of it.
+    /// The choice's keyword.
     pub fn word(self) -> &'static str {
         match self {
             TimeChoice::Region => "region",
@@ -137,7 +137,7 @@ impl TimeChoice {
         }
     }
 
-    /// Its path in a record.
+    /// The choice's path in a record.
     pub fn path(self) -> &'static str {
         match self {
             TimeChoice::Region => "time.region_s",
@@ -146,7 +146,7 @@ impl TimeChoice {
         }
     }
 
-    /// What it is, for the title of a table or a figure.
+    /// Description for the title of a table or a figure.
     pub fn title(self) -> &'static str {
         match self {
             TimeChoice::Region => "of the region from the first kernel to the end of the last",

@@ -1,8 +1,9 @@
-//! What a run did over time, and its form that Perfetto and Chrome's tracing page open.
+//! A run's activity over time, and its export for Perfetto and Chrome's tracing page.
 //!
-//! The form is the trace-event JSON of Chrome: a process a run, in it a thread for each GPU and stream with a slice
-//! (`"ph": "X"`) for each kernel, and counters (`"ph": "C"`) of links, modules and GPUs. Times are microseconds from the
-//! start of the run. Utilisation is of the machine's rate: more than 1 where more lanes than that have turned to a way.
+//! The export format is Chrome's trace-event JSON. Each run is a process. Within it, each GPU and stream is a thread
+//! with a slice (`"ph": "X"`) for each kernel; links, modules and GPUs have counters (`"ph": "C"`). Times are
+//! microseconds from the start of the run. Utilisation is relative to the machine's rate: it exceeds 1 if additional
+//! lanes have turned to a direction.
 
 mod activity;
 
@@ -15,70 +16,71 @@ use tombolo_model::activity::Sample;
 use tombolo_model::timeline::LinkTimeline;
 use tombolo_types::{GpuId, ModuleId, Ps, Rate};
 
-/// One way of one link over time.
+/// Activity in one direction of a link over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Track {
-    /// As in the record, such as `gpu0.out`.
+    /// Link name as in the record, for example `gpu0.out`.
     pub name: String,
-    /// The machine's rate of a way.
+    /// The machine's rate for one direction.
     pub rate: Rate,
-    /// What it did.
+    /// Activity over time.
     pub link: LinkTimeline,
 }
 
-/// One module over time.
+/// Activity in one module over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModuleTrack {
-    /// Which.
+    /// The module's id.
     pub module: ModuleId,
-    /// Its GPU.
+    /// The module's GPU.
     pub gpu: GpuId,
-    /// It at the start, at the end of each window, where kernels begin and end on it, and at the end of the run.
+    /// Samples at the start, at the end of each window, when kernels begin and end on the module, and at the end of the
+    /// run.
     pub samples: Vec<Sample>,
 }
 
-/// What a run did over time.
+/// A run's activity over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
-    /// Length of a window of the tracks.
+    /// Length of a window in the tracks.
     pub window: Ps,
-    /// Each way of each link between GPUs.
+    /// Each direction of each link between GPUs.
     pub tracks: Vec<Track>,
-    /// Each module of each GPU.
+    /// Each module in each GPU.
     pub modules: Vec<ModuleTrack>,
-    /// Of a module's link to others of its GPU; `None` where a GPU is one module.
+    /// Rate of a module's link within its GPU; `None` if a GPU is a single module.
     pub module_rate: Option<Rate>,
-    /// When each kernel ran.
+    /// Records of all kernels, with their times.
     pub kernels: Vec<KernelRecord>,
-    /// Ways of local lines over time, where they shift: module by module, in order of time.
+    /// Local ways over time, if ways shift: module by module, in time order.
     pub ways: Vec<LocalWaysRecord>,
 }
 
-/// One event of the trace-event format.
+/// An event in the trace-event format.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TraceEvent {
-    /// What is counted or ran.
+    /// Name of the counter or kernel.
     pub name: String,
-    /// `C` of a counter, `X` of a slice, `M` of a name.
+    /// `C` for a counter, `X` for a slice, `M` for a name.
     pub ph: char,
-    /// Begin, in microseconds.
+    /// Start, in microseconds.
     pub ts: f64,
     /// Length of a slice, in microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dur: Option<f64>,
     /// The run, from 1.
     pub pid: u32,
-    /// Of a slice, its GPU and stream; of a counter 0.
+    /// For a slice, its GPU and stream; for a counter 0.
     pub tid: u32,
     /// Values of a counter, or of a slice.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub args: BTreeMap<&'static str, Value>,
 }
 
-/// A trace, as a file holds it.
+/// A trace, as stored in a file.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Trace {
-    /// In order of time within each track.
+    /// Events, in time order within each track.
     #[serde(rename = "traceEvents")]
     pub trace_events: Vec<TraceEvent>,
     /// Unit in which viewers show times.
@@ -86,11 +88,11 @@ pub struct Trace {
     pub display_time_unit: &'static str,
 }
 
-/// Streams of a GPU that have a thread of their own; later ones share the last.
+/// Streams per GPU that have their own thread; later streams share the last thread.
 const STREAMS: u32 = 64;
 
 impl Track {
-    /// Utilisation of each window, until the way is last used; then zero.
+    /// Utilisation in each window, until the link direction is last used; zero afterwards.
     pub fn utilization(&self, window: Ps) -> impl Iterator<Item = f64> + '_ {
         let most = self.rate.0 as f64 * window.seconds();
         self.link.bytes().iter().map(move |bytes| if self.rate.is_infinite() { 0.0 } else { *bytes as f64 / most })
@@ -98,7 +100,7 @@ impl Track {
 }
 
 impl Trace {
-    /// Runs side by side, each a process of its name.
+    /// Combines runs into one trace, each as a process with its name.
     pub fn of(runs: &[(String, Timeline)]) -> Trace {
         let run = |(pid, (name, timeline)): (u32, &(String, Timeline))| timeline.events(pid, name);
         let trace_events = (1..).zip(runs).flat_map(run).collect();
@@ -107,7 +109,7 @@ impl Trace {
 }
 
 impl Timeline {
-    /// The events of a run that is a process.
+    /// The trace events for a run with process id `pid`.
     fn events(&self, pid: u32, name: &str) -> Vec<TraceEvent> {
         let mut events = vec![named("process_name", name, pid, 0)];
         let slices: Vec<TraceEvent> = self.kernels.iter().flat_map(|kernel| self.slices(kernel, pid)).collect();
@@ -127,7 +129,7 @@ impl Timeline {
         events
     }
 
-    /// A slice for each GPU that a kernel ran on.
+    /// Trace slices for a kernel: a slice for each GPU that ran it.
     fn slices(&self, kernel: &KernelRecord, pid: u32) -> Vec<TraceEvent> {
         let gpus: BTreeSet<GpuId> = self.modules.iter().map(|module| module.gpu).collect();
         let ran = gpus.into_iter().filter(|gpu| kernel.gpu.as_ref().is_none_or(|name| *name == gpu.to_string()));
@@ -143,8 +145,8 @@ impl Timeline {
         ran.map(slice).collect()
     }
 
-    /// What is told of a kernel: what its CTAs did on all GPUs, the stalls that took most, and what the memories and links
-    /// of one GPU moved while it was open.
+    /// Details for a kernel's slice: its CTAs' counters over all GPUs, the largest stalls, and bytes moved by one GPU's
+    /// memories and links while the kernel was open.
     fn arguments(&self, kernel: &KernelRecord, gpu: GpuId) -> BTreeMap<&'static str, Value> {
         let moved = self.moved(gpu, kernel);
         let mut args = BTreeMap::from([
@@ -172,7 +174,7 @@ fn microseconds(at: Ps) -> f64 {
     at.0 as f64 / 1e6
 }
 
-/// A counter at each time at which its value is another: it holds until the next.
+/// A counter event at each time when its value changes: the value holds until the next event.
 fn changes(pid: u32, name: &str, what: &'static str, values: impl Iterator<Item = (Ps, f64)>) -> Vec<TraceEvent> {
     let mut last = None;
     let changes = values.filter(|(_, value)| last.replace(*value) != Some(*value));
@@ -195,7 +197,7 @@ fn local_ways(pid: u32, ways: &LocalWaysRecord) -> TraceEvent {
     }
 }
 
-/// What a thread is called.
+/// Display name for a thread.
 fn thread(tid: u32) -> String {
     let (gpu, stream) = ((tid - 1) / STREAMS, (tid - 1) % STREAMS);
     if stream == 0 { format!("gpu{gpu}") } else { format!("gpu{gpu}, stream {stream}") }

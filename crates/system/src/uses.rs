@@ -1,7 +1,7 @@
-//! What each kernel does to each array on each module: lines read and lines written, from the recorded streams.
+//! Finds the lines that each kernel reads and writes in each array on each module, from the recorded streams.
 //!
-//! No workload says so and none helps. A kernel's uses are those of its CTAs; launched again on the same modules, it has the
-//! same.
+//! No workload declares its array uses; all information comes from the streams. A kernel's uses are the sum over its
+//! CTAs; a repeated launch on the same modules has the same uses.
 
 use crate::survey::{Launch, Reader, Touch, touches};
 use rustc_hash::FxHashMap;
@@ -10,7 +10,7 @@ use tombolo_protocol::elision::{LineSet, Lines, ModuleSet};
 use tombolo_types::stream::{CtaStream, Program};
 use tombolo_types::{Line, ModuleId, On};
 
-/// What one module does to one array in one kernel. An atomic reads its line and writes it.
+/// Lines that a module reads and writes in a single array during a kernel. An atomic both reads and writes its line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
     /// Lines read.
@@ -28,42 +28,42 @@ impl Touched {
     }
 }
 
-/// What a kernel does to one array.
+/// A kernel's accesses to one array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrayUse {
     /// Index of the array.
     pub array: u32,
-    /// What each module does, by module.
+    /// Lines touched by each module, indexed by module.
     pub modules: Vec<Touched>,
 }
 
-/// What each kernel does, by where it is launched.
+/// Each kernel's uses, by kernel and target modules.
 pub type KernelUses = FxHashMap<(u32, On), KernelUse>;
 
-/// What a kernel does.
+/// All array accesses by a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KernelUse {
-    /// The modules that run CTAs of it.
+    /// The modules that run the kernel's CTAs.
     pub on: ModuleSet,
-    /// The arrays it touches, in order of address.
+    /// The arrays that the kernel touches, in address order.
     pub arrays: Vec<ArrayUse>,
-    /// Whether it touches lines of no array: then nobody can say which.
+    /// True if the kernel touches lines outside every array: such lines are not recorded.
     pub elsewhere: bool,
 }
 
-/// Finds the uses of every kernel that is launched: a reader of streams.
+/// Finds the uses for every launched kernel: a reader of streams.
 pub struct Uses {
     modules: u8,
     arrays: ArrayLines,
     kernels: KernelUses,
-    /// The launch at hand, and the module whose CTAs are shown.
+    /// The current launch, and the module with the CTAs being visited.
     at: Option<((u32, On), ModuleId)>,
-    /// By array: what that module reads and writes in it.
+    /// Lines read and written by this module, per array.
     marks: Vec<[Marks; 2]>,
 }
 
 impl Uses {
-    /// For `program` on a machine of `modules` modules.
+    /// Creates a reader for `program` on a machine with `modules` modules.
     pub fn new(program: &dyn Program, modules: u8) -> Uses {
         let arrays = ArrayLines::of(program);
         Uses {
@@ -75,13 +75,13 @@ impl Uses {
         }
     }
 
-    /// The uses of what is launched.
+    /// Uses for all launched kernels.
     pub fn finish(mut self) -> KernelUses {
         self.close();
         self.kernels
     }
 
-    /// All CTAs of the module at hand have been shown.
+    /// Ends the current module: all its CTAs have been visited.
     fn close(&mut self) {
         let Some((kernel, module)) = self.at.take() else { return };
         let found = self.kernels.entry(kernel).or_default();
@@ -137,11 +137,11 @@ impl Reader for Uses {
     }
 }
 
-/// The lines of each array of a program.
+/// The lines of each array in a program.
 struct ArrayLines {
-    /// In order of address.
+    /// Lines per array, in address order.
     lines: Vec<Range<Line>>,
-    /// The array found last: the next line is mostly of it, too.
+    /// The array found last: consecutive lines mostly belong to the same array.
     latest: usize,
 }
 
@@ -151,7 +151,7 @@ impl ArrayLines {
         ArrayLines { lines, latest: 0 }
     }
 
-    /// The array that holds `line`.
+    /// Index of the array that contains `line`.
     fn find(&mut self, line: Line) -> Option<usize> {
         if self.lines.get(self.latest).is_some_and(|lines| lines.contains(&line)) {
             return Some(self.latest);
@@ -162,16 +162,16 @@ impl ArrayLines {
     }
 }
 
-/// Lines of one array, a bit each.
+/// A bit set over the lines in one array.
 #[derive(Default)]
 struct Marks {
     words: Vec<u64>,
-    /// The words that hold any bit.
+    /// The range of words with any bit set.
     used: Range<usize>,
 }
 
 impl Marks {
-    /// Marks line number `place` of the array whose lines are `lines`.
+    /// Marks line number `place` in the array with lines `lines`.
     fn add(&mut self, place: u64, lines: &Range<Line>) {
         if self.words.is_empty() {
             self.words = vec![0; (lines.end.0 - lines.start.0).div_ceil(64) as usize];
@@ -182,7 +182,7 @@ impl Marks {
             if self.used.is_empty() { word..word + 1 } else { self.used.start.min(word)..self.used.end.max(word + 1) };
     }
 
-    /// The marked lines of an array that begins at `first`; none is marked afterwards.
+    /// Returns the marked lines in an array that begins at `first`, and clears all marks.
     fn take(&mut self, first: Line) -> LineSet {
         let used = std::mem::take(&mut self.used);
         let mut ranges: Vec<Lines> = Vec::new();

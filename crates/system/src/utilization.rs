@@ -1,21 +1,21 @@
-//! How busy the resources inside modules were: channels of memory, slices of the L2, crossbars.
+//! Utilisation of resources inside modules: memory channels, L2 slices, crossbars.
 
 use crate::counters::ModuleCounters;
 use serde::{Deserialize, Serialize};
 use tombolo_model::dram::DramStats;
 use tombolo_types::Ps;
 
-/// How busy resources of one kind were, in shares of the run's time.
+/// Utilisation for one kind of resource, each share relative to the run's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
-    /// The mean of all, 0 to 1.
+    /// Mean over all resources, 0 to 1.
     pub mean: f64,
-    /// That of the busiest. Writes that memory still drained as the run ended may bring it above 1.
+    /// Share for the busiest resource. Writes still draining from memory when the run ended may push it above 1.
     pub highest: f64,
 }
 
 impl Shares {
-    /// Of resources that were in use for these times, in a run that ended at `end`.
+    /// Shares for resources busy for the given times, in a run that ended at `end`.
     fn new(times: impl Iterator<Item = Ps>, end: Ps) -> Shares {
         let (count, sum, most) = times.fold((0_u64, 0, 0), |(count, sum, most), Ps(time)| {
             (count + 1, sum + u128::from(time), u64::max(most, time))
@@ -25,22 +25,22 @@ impl Shares {
     }
 }
 
-/// How busy the resources inside modules were. A host's are not among them.
+/// Utilisation of resources inside GPU modules. A host's resources are not included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct UtilizationRecord {
-    /// Buses of memory channels, with turns between reads and writes.
+    /// Memory channel buses, including turnarounds between reads and writes.
     pub dram_channels: Shares,
-    /// Ports of L2 slices: lookups, and bytes in and out.
+    /// L2 slice ports: lookups, and bytes in and out.
     pub l2_slices: Shares,
-    /// Ways of crossbars from the slices to each SM.
+    /// Crossbar ports from the slices to each SM.
     pub crossbar_to_sms: Shares,
-    /// Ways of crossbars from each SM to the slices: bytes of stores and atomics.
+    /// Crossbar ports from each SM to the slices: bytes for stores and atomics.
     pub crossbar_from_sms: Shares,
 }
 
 impl UtilizationRecord {
-    /// Of the modules of a run that ended at `end`.
+    /// Shares over the modules in a run that ended at `end`.
     pub(crate) fn new(modules: &[Busy], end: Ps) -> UtilizationRecord {
         let shares = |of: fn(&Busy) -> &Vec<Ps>| Shares::new(modules.iter().flat_map(of).copied(), end);
         UtilizationRecord {
@@ -52,7 +52,7 @@ impl UtilizationRecord {
     }
 }
 
-/// How long the resources of a module were in use.
+/// Busy times for a module's resources.
 pub(crate) struct Busy {
     module: String,
     channels: Vec<Ps>,
@@ -63,7 +63,7 @@ pub(crate) struct Busy {
 }
 
 impl Busy {
-    /// Of a module whose run has ended.
+    /// Busy times for a module after the end of the run.
     pub(crate) fn of(module: &dyn ModuleCounters) -> Busy {
         Busy {
             module: module.id().to_string(),
@@ -75,7 +75,7 @@ impl Busy {
         }
     }
 
-    /// Each by name, for the digest of the statistics.
+    /// Each number by name, for the statistics digest.
     pub(crate) fn named(&self) -> impl Iterator<Item = (String, u64)> {
         let kinds = [
             ("channel", &self.channels),

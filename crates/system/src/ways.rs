@@ -1,10 +1,10 @@
-//! How ways of caches were shared.
+//! Results of way partitioning in caches.
 
 use crate::counters::ModuleCounters;
 use crate::record::{LocalWaysRecord, WaysRecord};
 use tombolo_model::way_partition::LocalWays;
 
-/// Shifts of ways of all modules.
+/// Way shifts, summed over all modules.
 pub(crate) fn way_moves(modules: &[&dyn ModuleCounters]) -> WaysRecord {
     let mut moves = WaysRecord::default();
     for module in modules {
@@ -15,7 +15,7 @@ pub(crate) fn way_moves(modules: &[&dyn ModuleCounters]) -> WaysRecord {
     moves
 }
 
-/// Local ways over time, module by module.
+/// History of local ways for each module, in module order.
 pub(crate) fn local_ways(modules: &[&dyn ModuleCounters]) -> Vec<LocalWaysRecord> {
     let of = |module: &&dyn ModuleCounters| {
         let record = |ways: &LocalWays| LocalWaysRecord {

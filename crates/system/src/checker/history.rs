@@ -3,15 +3,15 @@
 use super::versions::Version;
 use tombolo_types::Mask;
 
-/// Stores of a list before grains are given up: such as a counter that thousands of warps add to. Assumed: more than
-/// race on any line that is no counter.
+/// Stores kept in a list before grains are given up, as happens for a counter that thousands of warps increment.
+/// Assumed: more than race on any line that is no counter.
 const MOST: usize = 64;
 
-/// Stores and the grains of each.
+/// Stores, each with the grains it wrote.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stores {
     list: Vec<(Version, Mask)>,
-    /// Grains of which stores were dropped, for there were too many: nothing is said about them.
+    /// Grains with dropped stores, because the list was full: the checker makes no claim about these grains.
     given_up: Mask,
 }
 
@@ -34,7 +34,7 @@ impl Stores {
         self.list.retain(|(_, of)| !of.is_empty());
     }
 
-    /// Whether it says of any of these grains that one of several stores was the last.
+    /// True if, for any grain in `mask`, several stores remain candidates for the last store.
     pub(super) fn is_open(&self, mask: Mask) -> bool {
         let mut seen = Mask::NONE;
         self.list.iter().any(|(_, of)| {
@@ -44,7 +44,7 @@ impl Stores {
         })
     }
 
-    /// Of the stores to a grain this was the last.
+    /// Records `last` as the final store to a grain and drops the grain from all competing stores.
     pub(super) fn settle(&mut self, grain: u32, last: Version) {
         let bit = Mask(1 << grain);
         if self.list.iter().any(|(version, mask)| *version == last && mask.overlaps(bit)) {
@@ -53,7 +53,7 @@ impl Stores {
         }
     }
 
-    /// The stores to a grain; `None` where it was given up.
+    /// Stores to a grain; `None` if the grain was given up.
     pub(super) fn to(&self, grain: u32) -> Option<impl Iterator<Item = Version> + '_> {
         let has = move |mask: Mask| mask.0 >> grain & 1 != 0;
         let stores = self.list.iter().filter(move |(_, mask)| has(*mask)).map(|(version, _)| *version);
@@ -65,14 +65,14 @@ impl Stores {
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     window: u32,
-    /// Of the latest window in which a kernel wrote to the line, without those that were overwritten in the order of the program.
+    /// Stores from the latest window in which a kernel wrote the line, without stores overwritten in program order.
     pub(super) newer: Stores,
-    /// Of the windows before it: for each grain those of the last one that wrote to it.
+    /// Stores from earlier windows: for each grain, the stores from the last window that wrote it.
     pub(super) older: Stores,
 }
 
 impl History {
-    /// The window is `window`: what came before it is older.
+    /// Moves to window `window`; stores from the previous window become older.
     pub(super) fn advance(&mut self, window: u32) {
         if self.window == window {
             return;
@@ -84,7 +84,7 @@ impl History {
         self.older.list.extend(newer.list);
     }
 
-    /// A store of the current window; `is_overwritten` tells which stores of it happen before.
+    /// Adds a store in the current window; `is_overwritten` returns true for each store that happens before it.
     pub(super) fn store(&mut self, version: Version, mask: Mask, is_overwritten: impl Fn(Version) -> bool) {
         for (earlier, of) in &mut self.newer.list {
             if of.overlaps(mask) && is_overwritten(*earlier) {

@@ -1,28 +1,28 @@
-//! What a warp knows: how far each other warp had come when it last heard of it, at first or second hand.
+//! Vector clocks: a warp's knowledge about the progress of each other warp, direct or transitive.
 
 use std::sync::Arc;
 
-/// A moment of a warp's program: after its `sequence`th memory operation.
+/// A point in a warp's program: after its `sequence`th memory operation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
     /// The warp, numbered from 0 in each kernel.
     pub(super) warp: u32,
-    /// Memory operations it had issued.
+    /// Memory operations that the warp had issued.
     pub(super) sequence: u32,
 }
 
-/// A sparse vector clock: for each warp heard of, the last of its moments that happens before. Shared, never changed.
+/// A sparse vector clock: for each known warp, the last moment that happens before. Shared and immutable.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Knowledge(Arc<Vec<Moment>>);
 
 impl Knowledge {
-    /// Whether `moment` happens before whoever knows this.
+    /// True if `moment` happens before the holder of this clock.
     pub(super) fn covers(&self, moment: Moment) -> bool {
         let found = self.0.binary_search_by_key(&moment.warp, |known| known.warp);
         found.is_ok_and(|at| self.0[at].sequence >= moment.sequence)
     }
 
-    /// Both together.
+    /// Joins two clocks: the maximum per warp.
     pub(super) fn join(&self, other: &Knowledge) -> Knowledge {
         if Arc::ptr_eq(&self.0, &other.0) || other.0.is_empty() {
             return self.clone();
@@ -44,7 +44,7 @@ impl Knowledge {
         Knowledge(Arc::new(joined))
     }
 
-    /// This and one moment more.
+    /// Extends the clock by one moment.
     pub(super) fn with(&self, moment: Moment) -> Knowledge {
         self.join(&Knowledge(Arc::new(vec![moment])))
     }

@@ -1,26 +1,27 @@
-//! Whether loads of a timing run return what the memory model allows: lines carry versions, and every load is held to
-//! what must have been visible to it.
+//! Checks that loads in a timing run return values that the memory model allows. Lines carry versions, and every load
+//! is compared with the stores that must have been visible to it.
 //!
-//! A load is wrong when the store that it returns was overwritten by a later one that happens before the load. What
-//! happens before a load:
-//! - earlier stores of its own warp, and those before a barrier of its CTA;
-//! - stores that a release and an acquire of wide enough scopes put before it, through a flag;
-//! - all stores of kernels before its own: of its stream, or before what the host waited for (`order`);
-//! - what the host wrote before its kernel, by copies and by its code.
+//! A load is wrong if a later store, one that happens before the load, has overwritten the store that it returns. The
+//! following happen before a load:
+//! - earlier stores by its own warp, and stores before a barrier in its CTA;
+//! - stores that a release and an acquire with sufficient scopes order before it, through a flag;
+//! - all stores by earlier kernels: in its stream, or before a host synchronisation (`order`);
+//! - host writes before its kernel, by copies and by host code.
 //!
-//! The host's own reads are loads like others: a copy from the device, or a read of its code, returns what kernels before it
-//! and the host itself have stored. Where memories have replicas of a line, or pages move, its reads are not judged.
+//! Host reads are checked like device loads. A copy from the device, or a read by host code, must return the values
+//! stored by the host and by earlier kernels. If memories have replicas for a line, or if pages move, host reads are
+//! not checked.
 //!
-//! A load is wrong, too, when the store that it returns happens after it, was issued by nobody or went to other bytes. A
-//! poll that passes on a flag returns the flag's store or a later one. Where stores of an earlier kernel raced, all loads
-//! of later ones return the same of them.
+//! A load is also wrong if the returned store happens after the load, was never issued, or went to different bytes. A
+//! poll that passes on a flag returns the flag's store or a later one. If stores in an earlier kernel raced, all loads
+//! in later kernels must agree on the winning store.
 //!
-//! Stores that race, and those of kernels side by side, are never held against a load, so a run that is reported wrong is wrong. What is not seen:
-//! synchronisation through values other than flags, what atomics return, grains of lines that more than some dozens
-//! of stores race on.
+//! Racing stores, and stores by concurrent kernels, never make a load wrong, so every reported violation is real. Not
+//! detected: synchronisation through values instead of flags, atomics' return values, and grains on which more than a
+//! few dozen stores race.
 //!
-//! - `versions`: what lines carry. `order`: which kernels come before which. `knowledge`: what happens before what. `history`: the stores to a line. `verdict`: what
-//!   of them a load must not return.
+//! - `versions`: line contents. `order`: kernel order. `knowledge`: the happens-before relation. `history`: the stores
+//!   to a line. `verdict`: the versions that a load must not return.
 
 mod history;
 mod knowledge;
@@ -45,85 +46,85 @@ use verdict::Wrong;
 use versions::Version;
 pub use versions::Versions;
 
-/// A load that returned what it must not.
+/// A load that returned a forbidden value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Violation {
-    /// When it returned, in picoseconds.
+    /// Time when the load returned, in picoseconds.
     pub time_ps: u64,
-    /// Where it was issued, such as `module3 sm1 warp 17`.
+    /// Issuing warp, for example `module3 sm1 warp 17`.
     pub by: String,
-    /// Kernel, counted from 0 in the order of launches.
+    /// Kernel, counted from 0 in launch order.
     pub launch: u32,
-    /// Address of the first byte, as the program has it.
+    /// First byte's address in the program's address space.
     pub address: u64,
-    /// In which way it is wrong.
+    /// The violated rule.
     pub kind: Kind,
-    /// What it returned, and why it must not.
+    /// The returned store, and the reason for the violation.
     pub why: String,
 }
 
-/// In which way a load is wrong.
+/// The rule that a load violates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Kind {
-    /// It returned what had been overwritten before it.
+    /// The load returned data that had been overwritten before it.
     #[serde(rename = "old")]
     Old,
-    /// It returned a store that happens after it, or that nobody had issued.
+    /// The load returned a store that happens after it, or a store never issued.
     #[serde(rename = "future")]
     Future,
-    /// It returned a store to other bytes.
+    /// The load returned a store to different bytes.
     #[serde(rename = "misplaced")]
     Misplaced,
-    /// A poll passed on its flag and returned bytes older than the store that leaves the flag.
+    /// A poll passed on its flag and returned bytes older than the store that sets the flag.
     #[serde(rename = "early-flag")]
     EarlyFlag,
 }
 
-/// What a checked run found.
+/// Result of a checked run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Checked {
-    /// Line transactions of loads whose result was checked.
+    /// Line transactions by loads with a checked result.
     pub loads: u64,
-    /// Line transactions of stores and atomics that were numbered.
+    /// Line transactions by stores and atomics that were numbered.
     pub stores: u64,
-    /// Loads that returned what they must not.
+    /// Loads that returned a forbidden value.
     pub violations: u64,
-    /// The first of them by time.
+    /// The first violations by time.
     pub first: Vec<Violation>,
-    /// All of them by launch, module and array, in this order: the first hundred places.
+    /// All violations grouped by launch, module and array, sorted in this order: the first hundred groups.
     pub places: Vec<Place>,
 }
 
-/// Loads of one array by one module in one launch that returned what they must not.
+/// Wrong loads from one array by one module in one launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
-    /// The array; null of addresses that are in none.
+    /// Array name; null for addresses outside every array.
     pub array: Option<String>,
-    /// The module that loaded, such as `module3`.
+    /// The loading module, for example `module3`.
     pub module: String,
-    /// Kernel, counted from 0 in the order of launches.
+    /// Kernel, counted from 0 in launch order.
     pub launch: u32,
-    /// From the first to one past the last, in the array, of the first wrong bytes of these loads; of no array, addresses.
+    /// Half-open byte range in the array that covers the first wrong byte in each load; without an array, addresses.
     pub bytes: [u64; 2],
-    /// How many loads.
+    /// Number of wrong loads.
     pub violations: u64,
 }
 
-/// Places that are told.
+/// Maximum number of reported places.
 const PLACES_TOLD: usize = 100;
 
-/// Violations that are told in full.
+/// Maximum number of violations reported in full.
 const TOLD: usize = 20;
 
-/// Checks one run. Shared by its partitions.
+/// Checks one run. Shared by the run's partitions.
 pub struct Checker {
     state: Mutex<State>,
     line: LineSize,
-    /// In order of address.
+    /// Arrays, sorted by address.
     arrays: Vec<ArrayInfo>,
 }
 
-/// A store of the current window.
+/// A store in the current window.
 struct Store {
     launch: u32,
     at: Moment,
@@ -133,7 +134,7 @@ struct Store {
     mask: Mask,
 }
 
-/// A load.
+/// A load in flight or returned.
 #[derive(Clone, Default)]
 struct Load {
     launch: u32,
@@ -142,7 +143,7 @@ struct Load {
     returned: Option<Returned>,
 }
 
-/// What a transaction of a load has returned: for a poll, which has one, all of it.
+/// Data returned by one transaction of a load: for a poll, which has only one, the whole result.
 #[derive(Clone, Copy)]
 struct Returned {
     at: Ps,
@@ -151,16 +152,16 @@ struct Returned {
     data: Versions,
 }
 
-/// What a flag stands for.
+/// Stores that set a flag, and the release that ordered them.
 #[derive(Default)]
 struct Left {
-    /// The stores that leave it.
+    /// Stores that set the flag.
     stores: Vec<Version>,
-    /// What their warp had made visible.
+    /// Knowledge that the storing warp had released.
     released: Option<Released>,
 }
 
-/// What a warp had made visible when it released.
+/// A release: the releasing warp, its scope, and the knowledge made visible.
 #[derive(Clone)]
 struct Released {
     by: WarpSlot,
@@ -169,7 +170,7 @@ struct Released {
     knows: Knowledge,
 }
 
-/// The warp in a slot.
+/// State for the warp in a slot.
 #[derive(Default)]
 struct Warp {
     launch: u32,
@@ -179,7 +180,7 @@ struct Warp {
     knows: Knowledge,
     released: Option<Released>,
     found: Vec<Released>,
-    /// By result slot.
+    /// Loads, indexed by result slot.
     loads: Vec<Load>,
 }
 
@@ -188,7 +189,7 @@ impl Warp {
         Moment { warp: self.number, sequence: self.sequence }
     }
 
-    /// What it knows, itself included.
+    /// Knowledge including the warp's own current moment.
     fn all(&self) -> Knowledge {
         self.knows.with(self.now())
     }
@@ -197,30 +198,30 @@ impl Warp {
 #[derive(Default)]
 struct State {
     order: LaunchOrder,
-    /// The window at hand: odd numbers are those of kernels, the even one behind is what the host does there.
+    /// Current window: odd numbers denote kernel windows, the next even number denotes host activity after them.
     window: Option<u32>,
-    /// By slot: the kernel that started there last.
+    /// Last kernel started in each slot, indexed by slot.
     launches: Vec<Option<u32>>,
-    /// First version of the current window.
+    /// First version in the current window.
     first: Version,
-    /// Stores of the current window, by version.
+    /// Stores in the current window, indexed by version.
     stores: Vec<Store>,
     warps: FxHashMap<WarpSlot, Warp>,
     started: u32,
     ctas: u32,
     lines: FxHashMap<Line, History>,
     flags: FxHashMap<Flag, Left>,
-    /// Reads of the host, by their transfer, with the window of each.
+    /// Host reads in flight, by transfer number, each with its window.
     host_loads: FxHashMap<u32, (u32, Load)>,
     loads: u64,
     stores_in_all: u64,
     violations: u64,
     told: BTreeSet<Violation>,
-    /// By launch, module and array.
+    /// Wrong loads by launch, module and array.
     places: BTreeMap<(u32, ModuleId, Option<usize>), Wrongs>,
 }
 
-/// Wrong loads of one place.
+/// Wrong loads in one place.
 #[derive(Clone, Copy)]
 struct Wrongs {
     from: u64,
@@ -233,7 +234,7 @@ impl State {
         self.window.unwrap_or(0)
     }
 
-    /// A window begins: all of those before it is done.
+    /// Opens a window; the previous window's stores, warps and flags are discarded.
     fn open(&mut self, window: u32) {
         self.window = Some(window);
         self.first += self.stores.len() as Version;
@@ -264,20 +265,20 @@ impl State {
 }
 
 impl Checker {
-    /// A checker of a run with lines of this size, of a program whose launches have this order, with these arrays in order
-    /// of address.
+    /// Creates a checker for a run with the given line size, for a program with launches in `order` and with `arrays`
+    /// sorted by address.
     pub fn new(line: LineSize, order: LaunchOrder, arrays: &[ArrayInfo]) -> Checker {
         let state = State { first: 1, order, ..State::default() };
         Checker { state: Mutex::new(state), line, arrays: arrays.to_vec() }
     }
 
-    /// The array that holds an address.
+    /// Index of the array that contains an address.
     fn array(&self, address: u64) -> Option<usize> {
         let at = self.arrays.partition_point(|array| array.base <= address).checked_sub(1)?;
         self.arrays[at].addresses().contains(&address).then_some(at)
     }
 
-    /// Where loads went wrong.
+    /// Places with wrong loads, as reported.
     fn places(&self, state: &State) -> Vec<Place> {
         let place = |(&(launch, module, array), wrong): (&(u32, ModuleId, Option<usize>), &Wrongs)| {
             let base = array.map_or(0, |array| self.arrays[array].base);
@@ -296,7 +297,7 @@ impl Checker {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What has been found.
+    /// Result up to this moment.
     pub fn checked(&self) -> Checked {
         let state = self.state();
         let first = state.told.iter().cloned().collect();
@@ -334,7 +335,7 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         }
         let window = 2 * state.order.window(launch) + 1;
         if state.window == Some(window) {
-            // It has the slot of one that has ended.
+            // The kernel takes over a slot from a kernel that has ended.
             state.flags.retain(|flag, _| flag.kernel() != slot);
             return;
         }
@@ -451,7 +452,7 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         let warp = state.warps.get_mut(&WarpSlot::HOST).expect("the host has begun");
         warp.sequence += 1;
         let load = Load { launch: warp.launch, at: warp.now(), knows: warp.knows.clone(), returned: None };
-        // Those of windows before have returned.
+        // Reads from earlier windows have returned.
         state.host_loads.retain(|_, (of, _)| *of == window);
         state.host_loads.insert(number, (window, load));
         true
@@ -461,7 +462,7 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
         let state = &mut *self.state();
         state.loads += 1;
         let (window, load) = state.host_loads.get(&number).expect("a read of the host has begun").clone();
-        // Where a kernel has begun meanwhile, what it found is no longer told from what came before.
+        // If a kernel has begun in the meantime, the read's result can no longer be attributed to earlier stores.
         if window != state.window() {
             return;
         }
@@ -476,10 +477,10 @@ impl Watch<Versions> for std::sync::Arc<Checker> {
     }
 }
 
-/// The host, as a report names it where no core of it is modelled.
+/// The host's name in reports when no host core is modelled.
 const HOST: &str = "host";
 
-/// A warp slot, as a report names it.
+/// A warp slot's name in reports.
 fn name(slot: WarpSlot) -> String {
     if slot == WarpSlot::HOST {
         return format!("the {HOST}");
@@ -487,7 +488,7 @@ fn name(slot: WarpSlot) -> String {
     format!("{} {} warp {}", slot.module, slot.sm, slot.slot)
 }
 
-/// The numbers of the bits that are set.
+/// Indices of set bits.
 fn bits(word: u64) -> impl Iterator<Item = u8> {
     (0..64).filter(move |bit| word >> bit & 1 != 0)
 }

@@ -1,23 +1,25 @@
-//! Which launches of a program happen before which: those of one stream in order, and all before what the host waits for
-//! before all behind it. Others run side by side, whatever their times.
+//! The happens-before order between a program's launches. Launches in one stream are ordered. All launches before a
+//! host synchronisation precede all launches after it. Any two further launches are concurrent, regardless of their
+//! times.
 
 use std::collections::BTreeSet;
 use tombolo_types::stream::Command;
 
-/// Where a launch stands.
+/// Position in the happens-before order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Place {
     window: u32,
     stream: u32,
 }
 
-/// The order of a program's launches. A *window* is one launch that is beside no other, or all between two commands of the
-/// host: every launch of a window happens before every one of the next.
+/// The happens-before order between a program's launches. A *window* is either a single launch without concurrent
+/// launches, or all launches between two host commands. Every launch in a window happens before every launch in the
+/// next window.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaunchOrder(Vec<Place>);
 
 impl LaunchOrder {
-    /// That of these commands.
+    /// Derives the order from a program's commands.
     pub fn of(commands: &[Command]) -> LaunchOrder {
         let mut places = Vec::new();
         let mut window = 0;
@@ -44,12 +46,12 @@ impl LaunchOrder {
         self.0.get(launch as usize).copied().unwrap_or_default()
     }
 
-    /// The window of a launch.
+    /// Window index for a launch.
     pub(super) fn window(&self, launch: u32) -> u32 {
         self.place(launch).window
     }
 
-    /// Whether one launch happens before another.
+    /// True if `earlier` happens before `later`.
     pub(super) fn precedes(&self, earlier: u32, later: u32) -> bool {
         let (before, behind) = (self.place(earlier), self.place(later));
         before.window < behind.window || before == behind && earlier < later

@@ -7,7 +7,7 @@ use tombolo_types::{GpuId, ModuleId, SmId};
 const LINE: Line = Line(4);
 const FLAG: Flag = Flag(1);
 
-/// A run of two CTAs of one warp each.
+/// A run with two CTAs, each with one warp.
 struct Run(Arc<Checker>);
 
 impl Run {
@@ -15,7 +15,7 @@ impl Run {
         Run::of(&[Command::launch(0, 0), Command::launch(0, 0)])
     }
 
-    /// Of these launches, the first of which has started.
+    /// A run with these launches; the first launch has started.
     fn of(commands: &[Command]) -> Run {
         let run = Run(Arc::new(Checker::new(LineSize::B128, LaunchOrder::of(commands), &[])));
         run.launch(0);
@@ -157,7 +157,7 @@ fn behind_a_barrier_all_streams_have_stored() {
     assert_eq!(run.kinds(), [Kind::Old]);
 }
 
-/// What the host reads between kernels.
+/// Lets the host read a line between two kernels.
 fn host_loads(run: &Run, number: u32, data: Versions) {
     assert!(run.0.host_reads(number));
     run.0.host_read(Ps(1), number, LINE, Mask::ALL, data);
@@ -194,7 +194,7 @@ fn the_host_reads_what_it_has_written_itself() {
     let stored = run.store(0, Flag::NONE);
     let early = run.0.host_reads(7);
     let written = run.0.host_writes(LINE, Mask::ALL).expect("it is checked");
-    // What it began to read before it wrote may return the kernel's.
+// A read that began before the host's write may return the kernel's store.
     run.0.host_read(Ps(1), 7, LINE, Mask::ALL, stored);
     host_loads(&run, 8, written);
     assert_eq!((early, run.kinds()), (true, vec![]));

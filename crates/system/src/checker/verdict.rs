@@ -1,4 +1,4 @@
-//! Which versions a load must not return.
+//! Decides which versions a load must not return.
 
 use super::history::History;
 use super::knowledge::{Knowledge, Moment};
@@ -7,27 +7,27 @@ use super::{Kind, LaunchOrder, Load, Returned, State, Store, name};
 use tombolo_model::message::Flag;
 use tombolo_types::Line;
 
-/// What is wrong with a load.
+/// A violation found in a load.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
-    /// The grain that shows it.
+    /// First grain that shows the violation.
     pub(super) grain: u32,
-    /// In which way.
+    /// The violated rule.
     pub(super) kind: Kind,
-    /// What it returned, and why it must not.
+    /// The returned store, and the reason for the violation.
     pub(super) why: String,
 }
 
-/// Kind and reason, where a version is wrong.
+/// Kind and reason for a wrong version.
 type Reason = (Kind, String);
 
-/// Whether `earlier` happens before `later` of the same kernel, of which the warp knew this.
+/// True if `earlier` happens before `later` in the same kernel, given the later warp's knowledge.
 fn precedes(earlier: Moment, later: Moment, knows: &Knowledge) -> bool {
     if earlier.warp == later.warp { earlier.sequence < later.sequence } else { knows.covers(earlier) }
 }
 
 impl Store {
-    /// Whether it happens before a load.
+    /// True if this store happens before a load.
     fn precedes(&self, load: &Load, order: &LaunchOrder) -> bool {
         if self.launch == load.launch {
             precedes(self.at, load.at, &load.knows)
@@ -36,7 +36,7 @@ impl Store {
         }
     }
 
-    /// Whether it happens before another.
+    /// True if this store happens before `later`.
     fn is_before(&self, later: &Store, order: &LaunchOrder) -> bool {
         if self.launch == later.launch {
             precedes(self.at, later.at, &later.knows)
@@ -45,7 +45,7 @@ impl Store {
         }
     }
 
-    /// Whether it happens behind a load.
+    /// True if this store happens after a load.
     fn follows(&self, load: &Load, order: &LaunchOrder) -> bool {
         if self.launch == load.launch {
             precedes(load.at, self.at, &self.knows)
@@ -56,12 +56,12 @@ impl Store {
 }
 
 impl State {
-    /// Whether a version is of the current window.
+    /// True if a version belongs to the current window.
     fn is_current(&self, version: Version) -> bool {
         version != 0 && version >= self.first
     }
 
-    /// A store of the current window; `None` where nobody has issued it.
+    /// A store in the current window; `None` if no warp has issued it.
     fn issued(&self, version: Version) -> Option<&Store> {
         self.stores.get((version - self.first) as usize)
     }
@@ -70,13 +70,13 @@ impl State {
         self.issued(version).expect("a history holds stores that were issued")
     }
 
-    /// Whether one store of the current window happens before another.
+    /// True if one store in the current window happens before another.
     pub(super) fn is_before(&self, earlier: Version, later: Version) -> bool {
         self.known(earlier).is_before(self.known(later), &self.order)
     }
 
-    /// What is wrong with what a transaction of a load has returned. Of stores of earlier kernels that raced it settles
-    /// which was the last: all later loads must return the same.
+    /// Checks the data that a transaction returned for a load. If stores in earlier kernels raced, the first load also
+    /// settles the last store: all later loads must return the same.
     pub(super) fn load(&mut self, load: &Load, returned: &Returned) -> Option<Wrong> {
         let &Returned { line, mask, data, .. } = returned;
         let window = self.window();
@@ -98,7 +98,7 @@ impl State {
         wrong
     }
 
-    /// Why a load must not return this version of a grain, if it must not.
+    /// Reason for which a load must not return this version, if any.
     fn verdict(&self, history: &History, (line, grain): (Line, u32), version: Version, load: &Load) -> Option<Reason> {
         let current = self.is_current(version);
         if current && let Some(reason) = self.impossible((line, grain), version, load) {
@@ -121,7 +121,7 @@ impl State {
         (!fits).then(|| (Kind::Old, "it returned what an earlier kernel or the host had overwritten".to_owned()))
     }
 
-    /// Why a load cannot have returned this version of the current window, however its stores are ordered.
+    /// Reason for which a load cannot have returned this version from the current window, under any store order.
     fn impossible(&self, (line, grain): (Line, u32), version: Version, load: &Load) -> Option<Reason> {
         let Some(store) = self.issued(version) else {
             return Some((Kind::Future, "it returned a store that nobody had issued".to_owned()));
@@ -134,7 +134,8 @@ impl State {
         after.then(|| (Kind::Future, format!("it returned a store of {by} that happens after it")))
     }
 
-    /// What is wrong with what a poll returned that found `flag`: bytes of its store must be of that store or a later one.
+    /// Checks the data returned by a poll that found `flag`: bytes written by the flag's store must come from this
+    /// store or a later one.
     pub(super) fn poll(&self, flag: Flag, returned: &Returned) -> Option<Wrong> {
         let left = self.flags.get(&flag)?;
         returned.data.grains(returned.mask).find_map(|(grain, version)| {

@@ -1,4 +1,4 @@
-//! Lines that carry, for each grain, which store wrote it.
+//! Line contents for the checker: each grain carries the number of the store that wrote it last.
 
 use std::sync::Arc;
 use tombolo_model::latency::{Kept, Noted};
@@ -6,13 +6,13 @@ use tombolo_model::watch::Contents;
 use tombolo_protocol::Data;
 use tombolo_types::Mask;
 
-/// Grains of a line.
+/// Grains in a line.
 const GRAINS: usize = 32;
 
-/// A store of the run, numbered from 1 as they issue; 0 is what was there before.
+/// A store's number in the run, counted from 1 in issue order; 0 denotes the initial contents.
 pub(super) type Version = u32;
 
-/// By grain: the store that wrote it last.
+/// The last store to each grain, indexed by grain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Versions([Version; GRAINS]);
 
@@ -22,7 +22,7 @@ impl Versions {
         Versions([version; GRAINS])
     }
 
-    /// The grains of `mask` with their versions.
+    /// The grains in `mask`, each with its version.
     pub(super) fn grains(&self, mask: Mask) -> impl Iterator<Item = (u32, Version)> + '_ {
         (0..).zip(&self.0).filter(move |(grain, _)| mask.0 >> grain & 1 != 0).map(|(grain, version)| (grain, *version))
     }

@@ -1,4 +1,4 @@
-//! Sets of bytes: lines, with a mask for those of which not every byte is in the set.
+//! Byte sets: lines, each with a mask if only some bytes in the line belong to the set.
 
 use tombolo_model::boundaries::reaches;
 use tombolo_model::schedule::Written;
@@ -31,7 +31,7 @@ pub(super) fn add(bytes: &mut Written, more: &Written) {
     }
 }
 
-/// Bytes to take away from sets, made ready once for many.
+/// Bytes to remove from sets, prepared once for many removals.
 pub(super) struct Gone {
     whole: LineSet,
     bytes: Written,
@@ -42,7 +42,7 @@ impl Gone {
         Gone { whole: whole(&bytes), bytes }
     }
 
-    /// Takes them away from `from`.
+    /// Removes the bytes from `from`.
     pub(super) fn from(&self, from: &mut Written) {
         let mut emptied: Vec<Lines> = Vec::new();
         for (&line, &mask) in &self.bytes.partly {
@@ -65,7 +65,7 @@ impl Gone {
     }
 }
 
-/// Lines of which some byte is in both.
+/// Lines with at least one byte in both sets.
 pub(super) fn common(one: &Written, other: &Written) -> LineSet {
     let lines = one.lines.intersection(&other.lines);
     let partly = one.partly.keys().chain(other.partly.keys()).copied();

@@ -1,14 +1,14 @@
-//! The memcpy paradigm: each GPU has a copy of everything, and behind each launch every module sends what it wrote to all
-//! others.
+//! The memcpy paradigm: each GPU has a copy of all data, and after each launch every module sends its writes to all
+//! remaining modules.
 //!
-//! | copied | ranges of a sender and a target, one call each |
+//! | copied | ranges for a sender and a target, one call each |
 //! | --- | --- |
-//! | [`Copied::Hull`] | of each array from the first to the last line that the sender wrote in that kernel |
-//! | [`Copied::Needed`] | those that the target reads later, before anybody writes these bytes again; two of one array or run are one where carrying what lies between takes less than a call ([`Movement::carrying`]) |
+//! | [`Copied::Hull`] | in each array, from the first to the last line that the sender wrote in the kernel |
+//! | [`Copied::Needed`] | ranges that the target reads later, before any user writes these bytes again; two ranges in one array or run are joined if carrying the gap takes less time than a call ([`Movement::carrying`]) |
 //!
-//! Of lines of no array, runs of pages stand for arrays. A sender serves its targets in turn, the next module first, so
-//! that no two senders begin with the same. What nobody else reads stays where it was written: the end of a program needs it
-//! once.
+//! For lines outside every array, runs of pages are treated like arrays. A sender serves its targets in turn, the next
+//! module first, so that no two senders begin with the same target. Data that no remote module reads stays at its
+//! writer: at the program's end, one copy suffices.
 
 use super::needed::Needs;
 use super::{ModuleMovement, Movement, bytes};
@@ -22,7 +22,7 @@ use tombolo_types::ModuleId;
 use tombolo_types::stream::{Command, Program};
 
 impl Movement {
-    /// What is copied behind each launch of `program`, and what is to be said of it.
+    /// Builds the copies after each launch in `program`, with notes for the record.
     pub fn copies(&self, program: &dyn Program, copied: Copied) -> (Schedule, Vec<String>) {
         let arrays = array_lines(program);
         let mut made = Made::default();
@@ -77,7 +77,7 @@ impl Movement {
         around
     }
 
-    /// Ranges of lines, with what lies between two of one array, or of one run of pages, where that is little.
+    /// Joins neighbouring ranges in one array, or in one run of pages, if the gap between them is small.
     fn joined(&self, lines: &LineSet, arrays: &[Option<Lines>]) -> Vec<Lines> {
         let of_one = |one: Lines, next: Lines| {
             let both = one.hull(next);
@@ -91,7 +91,8 @@ impl Movement {
         runs.map(|run| run[0].hull(run[run.len() - 1])).collect()
     }
 
-    /// What a module writes in one kernel: by array the smallest range; `None`: of lines of no array.
+    /// The smallest range per array that covers a module's writes in one kernel; `None` marks lines outside every
+    /// array.
     pub(super) fn hulls(&self, module: &ModuleMovement, arrays: &[Option<Lines>]) -> Vec<(Option<u32>, Lines)> {
         let written = &module.written.lines;
         let mut hulls = Vec::new();
@@ -110,7 +111,7 @@ impl Movement {
         hulls
     }
 
-    /// Where what one module copies lies between what another has written.
+    /// Notes on arrays for which one module's copied range overlaps another module's.
     fn hull_notes(&self, program: &dyn Program, arrays: &[Option<Lines>]) -> Vec<String> {
         let mut overlapping = Found::default();
         for modules in &self.kernels {
@@ -126,7 +127,7 @@ impl Movement {
         overlapping.notes(program, "write bytes between each other's; only bytes written by the sender change")
     }
 
-    /// Where two modules write the same bytes in one kernel.
+    /// Notes on arrays in which two modules write the same bytes in one kernel.
     fn race_notes(&self, program: &dyn Program, arrays: &[Option<Lines>]) -> Vec<String> {
         let mut same = Found::default();
         for modules in &self.kernels {
@@ -139,7 +140,7 @@ impl Movement {
     }
 }
 
-/// Copies, each once.
+/// Copies without duplicates.
 #[derive(Default)]
 struct Made {
     copies: Vec<PeerCopy>,
@@ -147,7 +148,7 @@ struct Made {
 }
 
 impl Made {
-    /// The calls behind a launch of `kernel`, by sender: `lines` says the ranges of a sender and a target.
+    /// The calls after a launch of `kernel`, by sender: `lines` returns the ranges for a sender and a target.
     fn calls(
         &mut self,
         kernel: u32,
@@ -177,7 +178,7 @@ impl Made {
     }
 }
 
-/// By array of the program its lines; `None` where it is empty.
+/// Lines in each array of the program; `None` if the array is empty.
 pub(crate) fn array_lines(program: &dyn Program) -> Vec<Option<Lines>> {
     let lines = program.arrays().iter().map(|array| array.lines(program.line_size()));
     lines.map(|lines| (!lines.is_empty()).then(|| Lines::new(lines.start, lines.end))).collect()
@@ -187,7 +188,7 @@ fn pairs(modules: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..modules).flat_map(move |one| (one + 1..modules).map(move |other| (one, other)))
 }
 
-/// By array the modules of which something is to be said.
+/// Modules affected by a note, by array.
 #[derive(Default)]
 struct Found(BTreeMap<Option<u32>, BTreeSet<usize>>);
 
@@ -208,7 +209,7 @@ impl Found {
         }
     }
 
-    /// A sentence for each set of modules: the arrays, the modules, what they do.
+    /// A sentence for each set of modules: the arrays, the modules, and the observation.
     fn notes(self, program: &dyn Program, what: &str) -> Vec<String> {
         let mut arrays: BTreeMap<(bool, BTreeSet<usize>), Vec<&str>> = BTreeMap::new();
         for (array, modules) in self.0 {
@@ -226,7 +227,7 @@ impl Found {
     }
 }
 
-/// What is said where the host writes.
+/// Note on host writes, if there are any.
 fn host_note(program: &dyn Program) -> Option<String> {
     let writes = |command: &Command| match *command {
         Command::Copy { to_device, .. } => to_device,

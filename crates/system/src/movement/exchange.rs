@@ -1,7 +1,7 @@
-//! What GPUs must send each other whatever carries it: lines that one has written and another reads, once for all that was
-//! written since that one read them before.
+//! The minimum traffic between GPUs, for any mechanism: lines that one module has written and another module reads. A
+//! line counts once for all writes since the reader's previous read.
 //!
-//! Not counted: what a reader gets from the host's copies, and lines that nobody has written.
+//! Not counted: data that a reader receives through host copies, and lines that no module has written.
 
 use super::Movement;
 use super::copies::array_lines;
@@ -12,29 +12,29 @@ use tombolo_protocol::elision::{LineSet, Lines};
 use tombolo_types::ModuleId;
 use tombolo_types::stream::{Command, Program};
 
-/// What one module must have of what another writes of an array, in the whole program.
+/// Traffic that one module must receive from another in an array, over the whole program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// The array's index; `None` for lines of no array.
+    /// Index of the array; `None` for lines outside every array.
     pub array: Option<u32>,
-    /// Who writes.
+    /// The writing module.
     pub writer: ModuleId,
-    /// Who reads.
+    /// The reading module.
     pub reader: ModuleId,
-    /// Bytes, in whole lines, each as often as it is read with something new in it.
+    /// Bytes in whole lines; a line counts each time it is read with new contents.
     pub bytes: u64,
 }
 
 impl Movement {
-    /// What modules must send each other, by array, then by writer, then by reader; lines of no array come first. Lines of
-    /// which several modules write parts count for each.
+    /// Traffic that modules must exchange, sorted by array, then by writer, then by reader; lines outside every array
+    /// come first. If several modules write parts of a line, the line counts for each writer.
     pub fn exchanges(&self, program: &dyn Program) -> Vec<Exchange> {
         let arrays = array_lines(program);
         let named = (0..).zip(&arrays).filter_map(|(array, lines)| lines.map(|lines| (array, lines)));
         let named: Vec<(u32, Lines)> = named.collect();
         let mut needs = Needs::new(self, program);
         let mut bytes = BTreeMap::<(Option<u32>, ModuleId, ModuleId), u64>::new();
-        // By pair, lines that are counted for a read that lies ahead.
+        // Per pair, lines already counted for a later read.
         let mut counted = FxHashMap::<(usize, usize), LineSet>::default();
         for command in program.commands().iter().rev() {
             if let Command::Launch { kernel, on, .. } = *command {
@@ -61,7 +61,7 @@ impl Movement {
     }
 }
 
-/// How many of `lines` are of each array that has any, and how many of none.
+/// Number of lines in `lines` for each array with any, and the number outside every array.
 fn by_array(lines: &LineSet, arrays: &[(u32, Lines)]) -> Vec<(Option<u32>, u64)> {
     let inside = arrays.iter().map(|(array, range)| (Some(*array), lines.intersection(&(*range).into()).count()));
     let inside: Vec<_> = inside.filter(|(_, count)| *count > 0).collect();
@@ -77,7 +77,7 @@ mod tests {
     use tombolo_design::scheduling::CtaCut;
     use tombolo_types::{Mask, Order};
 
-    /// By array, writer and reader the lines that `kernels` of two CTAs exchange between two modules.
+    /// Lines that `kernels` with two CTAs exchange between two modules, by array, writer and reader.
     fn lines(kernels: Vec<Vec<Cta>>) -> Vec<(Option<u32>, u8, u8, u64)> {
         let program = Directed::with_arrays(kernels, &[("x", 0..8), ("y", 8..16)]);
         let movement = Movement::find(&*program, CtaCut::Contiguous, TouchOrder::new(2, 32)).expect("it decodes");

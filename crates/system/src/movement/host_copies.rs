@@ -1,13 +1,15 @@
-//! The memcpy paradigm between a host and GPUs: each has a memory of its own, and copies bring to one what the other wrote.
+//! The memcpy paradigm between a host and GPUs: each has its own memory, and copies transfer the writes from one to the
+//! other.
 //!
-//! | what | before a launch, to the GPUs | before the host works, and at the end, to the host |
+//! | variant | before a launch, to the GPUs | before host work, and at the end, to the host |
 //! | --- | --- | --- |
-//! | needed | of each array that a kernel from here on reads, what the host has written since it was last copied in | of each array, what kernels have written since, and the host reads |
-//! | everything | all arrays, where the host has worked since | all arrays, where a kernel has run since |
+//! | needed | in each array that this or a later kernel reads, host writes since the last copy to the GPUs | in each array, kernel writes since the last copy that the host reads |
+//! | everything | all arrays, if the host has worked since | all arrays, if a kernel has run since |
 //!
-//! What is needed is carried as a programmer would: of each array from the first such line to the last. Bytes between that the
-//! sender has not written are carried and dropped. Each GPU's part of an array, where its pages are, is a call. Of lines of no
-//! array, runs of pages stand for arrays. What the host does is what the program says; where it says nothing, nothing is copied.
+//! The variant `needed` copies as a programmer would: in each array, from the first such line to the last. Bytes in
+//! between that the sender has not written are carried and dropped. Each GPU's part of an array, as determined by its
+//! page homes, is one call. For lines outside every array, runs of pages are treated like arrays. Host accesses come
+//! from the program's declarations; if there are none, nothing is copied.
 
 use super::copies::array_lines;
 use super::{Movement, bytes, pages_of};
@@ -20,24 +22,24 @@ use tombolo_protocol::elision::{LineSet, Lines};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{HostAccessKind, HostPhase, Line, Mask, ModuleId};
 
-/// Finds what is copied between a host and GPUs.
+/// Finds the copies between a host and GPUs.
 pub(crate) struct HostCopier<'a> {
     /// The program.
     pub(crate) program: &'a dyn Program,
-    /// Where the GPUs have pages.
+    /// Page homes in GPU memories.
     pub(crate) pages: &'a PageTable,
     /// The host.
     pub(crate) host: ModuleId,
 }
 
-/// Which way a copy goes.
+/// Direction of a copy.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
     ToGpus,
     ToHost,
 }
 
-/// What the host and kernels have written and not copied yet.
+/// Bytes that the host and kernels have written and not yet copied.
 #[derive(Default)]
 struct Pending {
     host: Written,
@@ -45,7 +47,7 @@ struct Pending {
 }
 
 impl HostCopier<'_> {
-    /// What the one has written and the other reads. `movement`: what kernels do.
+    /// Copies data that one side has written and the other reads. `movement`: the kernels' accesses.
     pub(crate) fn needed(&self, movement: &Movement) -> (Schedule, Vec<String>) {
         let (program, allocations) = (self.program, self.allocations(movement));
         let kernels = KernelTotals::of(movement);
@@ -78,7 +80,7 @@ impl HostCopier<'_> {
         (Schedule { around, copies, overlaps: false }, notes)
     }
 
-    /// All arrays, to and fro.
+    /// Copies all arrays, in both directions.
     pub(crate) fn everything(&self) -> (Schedule, Vec<String>) {
         let (program, mut copies) = (self.program, Vec::new());
         let arrays: Vec<Lines> = array_lines(program).into_iter().flatten().collect();
@@ -106,7 +108,7 @@ impl HostCopier<'_> {
         (Schedule { around, copies, overlaps: false }, notes)
     }
 
-    /// What is copied before the host works.
+    /// Copies required before the host works.
     fn before_host(
         &self,
         phase: &HostPhase,
@@ -122,7 +124,7 @@ impl HostCopier<'_> {
         ahead
     }
 
-    /// Copies these lines of what is pending, which is pending no more.
+    /// Copies the given ranges from the pending bytes, and removes these bytes from the pending set.
     fn carry(&self, way: Way, hulls: Vec<Lines>, pending: &mut Written, copies: &mut Vec<PeerCopy>) -> Vec<u32> {
         if hulls.is_empty() {
             return Vec::new();
@@ -134,15 +136,15 @@ impl HostCopier<'_> {
         calls
     }
 
-    /// The copies of a range: a call for each GPU that has any of it. Replicated pages are never written by kernels, so that
-    /// none of them goes to the host.
+    /// Copies for a range: one call for each GPU that holds any part. Kernels never write replicated pages, so that no
+    /// replicated page is copied to the host.
     fn call(&self, way: Way, lines: Lines, written: &Arc<Written>, copies: &mut Vec<PeerCopy>) -> Vec<u32> {
         let mut parts: BTreeMap<ModuleId, Vec<Lines>> = BTreeMap::new();
         let together = self.pages.lines_together();
         let mut first = lines.first;
         while first < lines.end {
             let end = Line((first.0 / together + 1) * together).min(lines.end);
-            // Of a page that is replicated every GPU is at home.
+            // Every GPU is a home for a replicated page.
             let homes = (0..self.host.0).map(ModuleId).filter(|&gpu| self.pages.home(gpu, first) == Some(gpu));
             for gpu in homes {
                 let ranges = parts.entry(gpu).or_default();
@@ -164,7 +166,7 @@ impl HostCopier<'_> {
         calls
     }
 
-    /// The lines of each array; of lines of no array those of runs of pages, each from the first line to the last.
+    /// The lines in each array; outside every array, runs of touched pages, each from its first line to its last.
     fn allocations(&self, movement: &Movement) -> Vec<Lines> {
         let arrays: Vec<Lines> = array_lines(self.program).into_iter().flatten().collect();
         let of_kernels = movement.kernels.iter().flatten();
@@ -180,7 +182,7 @@ impl HostCopier<'_> {
         arrays.iter().copied().chain(runs).collect()
     }
 
-    /// By allocation the last command that launches a kernel which reads any of it.
+    /// For each allocation, the last command that launches a kernel reading any part.
     fn last_reads(&self, movement: &Movement, kernels: &KernelTotals, allocations: &[Lines]) -> Vec<Option<usize>> {
         let mut last_reads = vec![None; allocations.len()];
         for (index, command) in self.program.commands().iter().enumerate() {
@@ -196,14 +198,14 @@ impl HostCopier<'_> {
     }
 }
 
-/// What is said where nothing is copied.
+/// Note for a program that needs no copies.
 const NOTHING_COPIED: &str =
     "the host writes nothing that kernels read, and reads nothing that they write: nothing is copied";
 
-/// What is said where the program has no arrays.
+/// Note for a program without arrays.
 const NO_ARRAYS: &str = "the program names no arrays: nothing is allocated, and nothing is copied";
 
-/// By number of a kernel what its modules read, and what they write.
+/// Lines read and bytes written by all modules together, indexed by kernel number.
 struct KernelTotals(Vec<(LineSet, Written)>);
 
 impl KernelTotals {
@@ -218,7 +220,7 @@ impl KernelTotals {
     }
 }
 
-/// One side has written: its bytes are the newest, and those of the other are not.
+/// Records a write by one side: its bytes become the newest, and the other side's become outdated.
 fn wrote(own: &mut Written, other: &mut Written, written: &Written) {
     if written.lines.is_empty() {
         return;
@@ -229,14 +231,14 @@ fn wrote(own: &mut Written, other: &mut Written, written: &Written) {
     }
 }
 
-/// The smallest range that holds all of `lines` that are within.
+/// The smallest range that covers all lines from `lines` inside `within`.
 fn hull(lines: &LineSet, within: Lines) -> Option<Lines> {
     let inside = lines.intersection(&within.into());
     let [first, ..] = inside.ranges() else { return None };
     inside.ranges().last().map(|last| first.hull(*last))
 }
 
-/// The bytes that a phase of the host reads, and those that it writes.
+/// Bytes that a host phase reads, and bytes that it writes.
 fn touched(program: &dyn Program, phase: &HostPhase) -> (Written, Written) {
     let of = |kind: HostAccessKind| {
         let accesses = || phase.accesses(program.line_size()).filter(move |access| access.kind == kind);

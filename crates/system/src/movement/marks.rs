@@ -1,38 +1,38 @@
-//! Which lines one module has read and written: a bit each, and a mask where a line is not wholly written.
+//! Records the lines that one module has read and written: a bit per line, and a mask if a line is not wholly written.
 
 use rustc_hash::FxHashMap;
 use tombolo_model::schedule::Written;
 use tombolo_protocol::elision::{LineSet, Lines};
 use tombolo_types::{Line, Mask};
 
-/// Lines that are kept together: one for each bit of a word.
+/// Lines stored together: one for each bit in a word.
 const CHUNK: u64 = u64::BITS as u64;
 
-/// Consecutive lines, the first at a multiple of their number.
+/// Consecutive lines, starting at a multiple of their number.
 #[derive(Default)]
 struct Chunk {
     read: u64,
     written: u64,
-    /// Of the lines written, by place; absent where all are wholly written.
+    /// Masks for the written lines, indexed by position; absent if all are wholly written.
     masks: Option<Box<[Mask; CHUNK as usize]>>,
 }
 
-/// What one module reads and writes. Programs touch tens of millions of lines, wherever they like.
+/// Lines that one module reads and writes. Programs touch tens of millions of lines, at arbitrary addresses.
 #[derive(Default)]
 pub(super) struct Marks {
     places: FxHashMap<u64, u32>,
     chunks: Vec<Chunk>,
-    /// The chunk found last, with its place: the next line is mostly of it, too.
+    /// The chunk found last, with its index: the next line mostly belongs to this chunk, too.
     latest: Option<(u64, u32)>,
 }
 
 impl Marks {
-    /// The module reads `line`.
+    /// Marks `line` as read by the module.
     pub(super) fn read(&mut self, line: Line) {
         self.chunk(line).read |= 1 << (line.0 % CHUNK);
     }
 
-    /// The module writes these bytes of `line`.
+    /// Marks bytes in `line` as written by the module.
     pub(super) fn write(&mut self, line: Line, mask: Mask) {
         if mask.is_empty() {
             return;
@@ -56,7 +56,7 @@ impl Marks {
         &mut self.chunks[place as usize]
     }
 
-    /// What has been read and written. Nothing is marked afterwards.
+    /// Returns the lines read and the bytes written, and clears all marks.
     pub(super) fn take(&mut self) -> (LineSet, Written) {
         let Marks { places, mut chunks, latest: _ } = std::mem::take(self);
         let mut places: Vec<(u64, u32)> = places.into_iter().collect();
@@ -93,7 +93,7 @@ impl Chunk {
     }
 }
 
-/// Adds the lines of the bits of a word, the lowest of which is that of line `first`.
+/// Adds the lines for the bits set in a word; the lowest bit corresponds to line `first`.
 fn runs(first: u64, mut bits: u64, into: &mut Vec<Lines>) {
     while bits != 0 {
         let skip = bits.trailing_zeros();
@@ -123,7 +123,7 @@ mod tests {
             let mut marks = Marks::default();
             let mut naive: BTreeMap<u64, u32> = BTreeMap::new();
             for &(line, mask) in &writes {
-                // Far apart, so that chunks are, too.
+                // Spread apart, so that chunks are spread, too.
                 marks.write(Line(line * 7), Mask(mask));
                 *naive.entry(line * 7).or_default() |= mask;
             }

@@ -1,4 +1,4 @@
-//! Who reads what whom has written, by array: what advice on sharing it rests on.
+//! Readers and writers per array: the basis for advice on memory sharing.
 
 use super::copies::array_lines;
 use super::{Movement, bytes, pages_of};
@@ -7,20 +7,20 @@ use tombolo_protocol::elision::{LineSet, Lines};
 use tombolo_types::ModuleId;
 use tombolo_types::stream::Program;
 
-/// How modules share a page, in the whole program.
+/// Sharing pattern for a page over the whole program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PageKind {
-    /// One module alone touches it.
+    /// Only one module touches the page.
     Private,
-    /// Several read it and nobody writes it.
+    /// Several modules read the page and no module writes it.
     ReadOnly,
-    /// One module writes it and others read it.
+    /// One module writes the page and further modules read it.
     OneWriter,
-    /// Several modules write it.
+    /// Several modules write the page.
     ManyWriters,
 }
 
-/// Pages by how they are shared.
+/// Number of pages by sharing pattern.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageKinds {
     /// [`PageKind::Private`].
@@ -34,7 +34,7 @@ pub struct PageKinds {
 }
 
 impl PageKinds {
-    /// The kind of most pages, of two that are level the one that is shared more; `None` where no page is touched.
+    /// The most frequent kind; in a tie, the kind with more sharing; `None` if no page is touched.
     pub fn most(&self) -> Option<PageKind> {
         let kinds = [
             (self.private, PageKind::Private),
@@ -55,43 +55,43 @@ impl PageKinds {
     }
 }
 
-/// What one module reads of what one has written, itself or another.
+/// Data flow from a writer to a reader, possibly the same module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Who writes.
+    /// The writing module.
     pub writer: ModuleId,
-    /// Who reads.
+    /// The reading module.
     pub reader: ModuleId,
-    /// Pages that hold any of it.
+    /// Pages with any such data.
     pub pages: u64,
-    /// Bytes of it, in whole lines.
+    /// Bytes in the flow, in whole lines.
     pub bytes: u64,
 }
 
-/// How modules share an array, in the whole program.
+/// Sharing pattern for an array over the whole program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArraySharing {
-    /// Its index; `None` of lines of no array.
+    /// Index of the array; `None` for lines outside every array.
     pub array: Option<u32>,
-    /// Its lines; of no array a run of pages that are touched, from the first line to the last.
+    /// Lines in the array; outside every array, a run of touched pages from its first line to its last.
     pub lines: Lines,
-    /// By module, lines that it reads.
+    /// Lines read, indexed by module.
     pub read: Vec<LineSet>,
-    /// By module, lines that it writes.
+    /// Lines written, indexed by module.
     pub written: Vec<LineSet>,
-    /// Pages by how they are shared. A page that holds two arrays counts with either.
+    /// Pages by sharing pattern. A page shared by two arrays counts for both.
     pub pages: PageKinds,
-    /// By writer, then by reader, where there is anything.
+    /// Non-empty flows, sorted by writer, then by reader.
     pub flows: Vec<Flow>,
     /// Lines that any module writes.
     pub written_lines: u64,
-    /// Of these, lines of which several modules write the same bytes: a counter, a frontier.
+    /// Lines in which several modules write the same bytes, for example a counter or a frontier.
     pub contended_lines: u64,
 }
 
 impl Movement {
-    /// How modules share each array of `program` that they touch, in order of address; lines of no array come last, a row
-    /// for each run of pages.
+    /// Sharing pattern for each touched array in `program`, in address order; lines outside every array come last, with
+    /// a row for each run of pages.
     pub fn sharing(&self, program: &dyn Program) -> Vec<ArraySharing> {
         let (read, bytes_written) = self.unions();
         let written: Vec<LineSet> = bytes_written.iter().map(|bytes| bytes.lines.clone()).collect();
@@ -134,7 +134,7 @@ impl Movement {
         ArraySharing { array, lines, pages, flows, written_lines: any.count(), contended_lines, read, written }
     }
 
-    /// By module what it reads and what it writes in the whole program.
+    /// Lines read and bytes written in the whole program, indexed by module.
     fn unions(&self) -> (Vec<LineSet>, Vec<Written>) {
         let modules = self.kernels.iter().map(Vec::len).max().unwrap_or_default();
         let of_module = |module: usize| {
@@ -148,7 +148,7 @@ impl Movement {
     }
 }
 
-/// Lines of which several modules write the same bytes.
+/// Lines in which several modules write the same bytes.
 fn contended(written: &[Written]) -> LineSet {
     let pairs = (0..written.len()).flat_map(|one| written[..one].iter().map(move |other| (one, other)));
     pairs.flat_map(|(one, other)| bytes::common(&written[one], other).ranges().to_vec()).collect()

@@ -1,16 +1,16 @@
-//! What moves between the memories of a machine's GPUs, for ways of sharing memory that move it around kernels.
+//! Data movement between GPU memories, for sharing policies that move data around kernels.
 //!
-//! One walk over a program's streams, without simulating, says what each module reads and writes in each kernel. From it and
-//! from the program's commands come
-//! - `host_copies`: what a program copies between the host and GPUs before its commands;
-//! - `copies`: what `cudaMemcpy` carries behind each launch, all that was written or only what is read elsewhere;
-//! - `pages`: pages that hints move before each launch, and where the latest writer of a page is;
-//! - `profile`: where the first iteration ends, in which accesses are tracked;
-//! - `matrix`: by array, who reads what whom has written;
-//! - `exchange`: by array and pair, what must cross whatever carries it.
+//! A single walk over a program's streams, without simulation, finds the lines that each module reads and writes in
+//! each kernel. Together with the program's commands, it determines
+//! - `host_copies`: copies between the host and GPUs before a program's commands;
+//! - `copies`: ranges carried by `cudaMemcpy` after each launch, either everything written or only data read elsewhere;
+//! - `pages`: pages that hints move before each launch, and the latest writer for each page;
+//! - `profile`: the end of the first iteration, during which accesses are tracked;
+//! - `matrix`: readers and writers, per array;
+//! - `exchange`: the minimum traffic per array and module pair, for any mechanism.
 //!
-//! No workload says so and none helps. Each GPU is one module on the machines that this is for; nothing is refused here.
-//! Not here: what any of it costs (crate `model`). Read `copies` next.
+//! No workload declares its movement; all information comes from the streams. On the intended machines, each GPU is one
+//! module; no program is refused here. Not included: the costs of movement (crate `model`). Read `copies` next.
 
 mod bytes;
 mod copies;
@@ -41,7 +41,7 @@ use tombolo_protocol::elision::LineSet;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
 use tombolo_types::{ModuleId, On, Page};
 
-/// What one module does in one kernel. An atomic reads its line and writes its bytes.
+/// Accesses by one module in one kernel. An atomic reads its line and writes its bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleMovement {
     /// Lines read.
@@ -50,35 +50,35 @@ pub struct ModuleMovement {
     pub written: Arc<Written>,
 }
 
-/// What a module does to a page in one kernel.
+/// A module's access to a page in one kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PageUse {
-    /// Which page.
+    /// The page.
     pub page: Page,
-    /// Who.
+    /// The accessing module.
     pub module: ModuleId,
-    /// Whether it writes it; it reads it otherwise.
+    /// True if the module writes the page; otherwise it only reads.
     pub writes: bool,
 }
 
-/// What moves: the result of the walk.
+/// Data accesses by kernel and module: the result of the walk.
 #[derive(Clone, Debug)]
 pub struct Movement {
     lines_per_page: u64,
-    /// Lines between two ranges of an array that are carried rather than the second copied by a call of its own, at most.
+    /// Maximum number of lines between two ranges in an array for which one joint copy replaces two calls.
     gap: u64,
-    /// By kernel and where it runs, its number: launched again there it does the same.
+    /// Number of each kernel and target modules: repeated launches have equal accesses.
     numbers: FxHashMap<(u32, On), u32>,
-    /// By number, then by module.
+    /// Accesses, indexed by number, then by module.
     kernels: Vec<Vec<ModuleMovement>>,
-    /// Who first touched each page.
+    /// Module that first touched each page.
     touched: Vec<(Page, ModuleId)>,
-    /// Who first wrote each page that is written.
+    /// Module that first wrote each written page.
     written: Vec<(Page, ModuleId)>,
 }
 
 impl Movement {
-    /// Walks over `program` on the GPUs that `order` names, of one module each, which share grids as `cut` says.
+    /// Walks over `program` on the GPUs in `order`, each with one module, with grids divided by `cut`.
     ///
     /// # Errors
     /// The recording is damaged.
@@ -89,27 +89,27 @@ impl Movement {
         Ok(walk.finish())
     }
 
-    /// The same, where two ranges of an array that are to be copied are one call if at most `lines` lines lie between: a
-    /// programmer does not pay for a call where carrying what lies between takes less.
+    /// Sets the joining distance for copies: two ranges in an array become one call if at most `lines` lines lie
+    /// between them. A programmer avoids a second call if carrying the gap takes less time.
     #[must_use]
     pub fn carrying(self, lines: u64) -> Movement {
         Movement { gap: lines, ..self }
     }
 
-    /// The number of a kernel that runs there.
+    /// The number for a kernel and its target modules.
     ///
     /// # Panics
-    /// Where the program does not launch it there.
+    /// If the program does not launch the kernel on these modules.
     pub fn number(&self, kernel: u32, on: On) -> u32 {
         self.numbers[&(kernel, on)]
     }
 
-    /// What each module does in kernel number `kernel` ([`Movement::number`]), by module.
+    /// Accesses in kernel number `kernel` ([`Movement::number`]), indexed by module.
     pub fn kernel(&self, kernel: u32) -> &[ModuleMovement] {
         &self.kernels[kernel as usize]
     }
 
-    /// What the modules do to pages in kernel number `kernel`: by page, then by module, once each.
+    /// Page uses in kernel number `kernel`: sorted by page, then by module, without duplicates.
     pub fn page_uses(&self, kernel: u32) -> Vec<PageUse> {
         let mut uses = Vec::new();
         for (module, movement) in (0..=u8::MAX).map(ModuleId).zip(self.kernel(kernel)) {
@@ -126,7 +126,7 @@ impl Movement {
     }
 }
 
-/// The pages that hold any of `lines`: ascending ranges, no two of which touch.
+/// Pages that contain any line in `lines`: ascending ranges, no two adjacent.
 pub fn pages_of(lines: &LineSet, lines_per_page: u64) -> Vec<Range<u64>> {
     let mut pages: Vec<Range<u64>> = Vec::new();
     for range in lines.ranges() {
@@ -139,24 +139,24 @@ pub fn pages_of(lines: &LineSet, lines_per_page: u64) -> Vec<Range<u64>> {
     pages
 }
 
-/// Finds what moves: a reader of streams.
+/// Finds data movement: a reader of streams.
 pub struct Walk {
     lines_per_page: u64,
     modules: u8,
-    /// By kernel and where it runs, its number.
+    /// Number of each kernel and target modules.
     numbers: FxHashMap<(u32, On), u32>,
-    /// By number, then by module.
+    /// Accesses, indexed by number, then by module.
     kernels: Vec<Vec<ModuleMovement>>,
-    /// The kernel at hand, and the module whose CTAs are shown.
+    /// The current kernel, and the module with the CTAs being visited.
     at: Option<(u32, ModuleId)>,
-    /// What that module does.
+    /// Lines touched by this module.
     marks: Marks,
     touched: FirstTouch,
     written: FirstTouch,
 }
 
 impl Walk {
-    /// On the modules and pages that `order` names.
+    /// Creates a walk for the modules and pages in `order`.
     pub fn new(order: TouchOrder) -> Walk {
         Walk {
             lines_per_page: order.lines_per_page,
@@ -170,7 +170,7 @@ impl Walk {
         }
     }
 
-    /// What was found.
+    /// The result.
     pub fn finish(mut self) -> Movement {
         self.close();
         Movement {
@@ -183,7 +183,7 @@ impl Walk {
         }
     }
 
-    /// All CTAs of the module at hand have been shown.
+    /// Ends the current module: all its CTAs have been visited.
     fn close(&mut self) {
         let Some((kernel, module)) = self.at.take() else { return };
         let (read, written) = self.marks.take();

@@ -1,8 +1,8 @@
-//! Which bytes a module is to have: those that it reads later, before anybody writes them again.
+//! Finds the bytes that each module needs: bytes that it reads later, before any user writes them again.
 //!
-//! Found from the end of a program to its start. Between kernels lines are read as wholes; they are written by bytes: where a
-//! module has written part of a line, the rest still comes from who wrote that. Writes of a kernel come behind its reads, for
-//! no CTA sees what another writes in the same kernel.
+//! The analysis runs from a program's end to its start. Reads are counted by whole lines, writes by bytes: if a module
+//! has written part of a line, the remaining bytes still come from their own writer. Within a kernel, writes follow all
+//! reads, because no CTA sees another CTA's writes in the same kernel.
 
 use super::bytes::{self, Gone};
 use super::{ModuleMovement, Movement};
@@ -12,30 +12,30 @@ use tombolo_protocol::elision::{LineSet, Lines};
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Line, LineSize};
 
-/// What modules need behind a command of the program.
+/// Bytes that modules need after a command in the program.
 pub(super) struct Needs<'a> {
     movement: &'a Movement,
     program: &'a dyn Program,
-    /// By module.
+    /// Needed bytes, indexed by module.
     needed: Vec<Written>,
-    /// By kernel, what any module writes; `None` before it is asked for.
+    /// Bytes that any module writes, indexed by kernel; `None` until first used.
     gone: Vec<Option<Gone>>,
 }
 
 impl<'a> Needs<'a> {
-    /// Behind the last command: nothing.
+    /// The state after the last command: no bytes are needed.
     pub(super) fn new(movement: &'a Movement, program: &'a dyn Program) -> Needs<'a> {
         let modules = movement.kernels.iter().map(Vec::len).max().unwrap_or_default();
         let gone = movement.kernels.iter().map(|_| None).collect();
         Needs { movement, program, needed: vec![Written::default(); modules], gone }
     }
 
-    /// Lines that module `to` needs of what module `from` writes in `kernel`, the command at hand.
+    /// Lines that module `from` writes in `kernel`, the current command, and module `to` needs.
     pub(super) fn of(&self, kernel: u32, from: usize, to: usize) -> LineSet {
         bytes::common(&self.movement.kernel(kernel)[from].written, &self.needed[to])
     }
 
-    /// Goes back to before `command`.
+    /// Steps back to the state before `command`.
     pub(super) fn before(&mut self, command: &Command) {
         match *command {
             Command::Launch { kernel, on, .. } => {
@@ -58,7 +58,7 @@ impl<'a> Needs<'a> {
         }
     }
 
-    /// What the host writes reaches every module.
+    /// Host writes reach every module, which then needs no earlier value.
     fn host_writes<'r>(&mut self, addresses: impl Iterator<Item = &'r Range<u64>>) {
         let size = self.program.line_size();
         let lines = addresses.filter_map(|range| inside(range, size)).collect();
@@ -67,7 +67,7 @@ impl<'a> Needs<'a> {
     }
 }
 
-/// What any module writes in a kernel.
+/// Bytes that any module writes in a kernel.
 fn written(modules: &[ModuleMovement]) -> Written {
     let mut all = Written::default();
     modules.iter().for_each(|module| bytes::add(&mut all, &module.written));

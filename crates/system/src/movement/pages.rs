@@ -1,9 +1,9 @@
-//! Where pages are: as hints say, or at the latest writer.
+//! Page homes: directed by hints, or at the latest writer.
 //!
-//! | way | home of a page |
+//! | policy | home of a page |
 //! | --- | --- |
-//! | hints | the only module that touches it in the kernel at hand, else its only writer there, else where it is; at first who writes it first, else who touches it first |
-//! | latest writer | for a module that writes it in the kernel at hand that module, else who wrote it last in an earlier launch; at first who touches it first |
+//! | hints | the only module that touches the page in the current kernel; otherwise its only writer there; otherwise unchanged. Initially its first writer, or its first toucher without a writer |
+//! | latest writer | a module that writes the page in the current kernel sees itself; otherwise the last writer in earlier launches. Initially the first toucher |
 
 use super::{Movement, PageUse};
 use rustc_hash::FxHashMap;
@@ -13,8 +13,8 @@ use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Line, ModuleId, Page};
 
 impl Movement {
-    /// Unified memory with hints: pages that move before each launch, in ascending order, and where each is at first. The
-    /// preferred home of a page is that of the module that writes it first; all others reach it from afar.
+    /// Unified memory with hints: page moves before each launch, in ascending order, and the initial homes. A page's
+    /// preferred home is its first writer; all remaining modules access the page remotely.
     pub fn hints(&self, program: &dyn Program) -> (Schedule, PageTable) {
         let preferred = self.written.iter().chain(&self.touched).copied();
         let table = PageTable::from_first_touch(preferred, self.lines_per_page);
@@ -35,11 +35,11 @@ impl Movement {
         (schedule, table)
     }
 
-    /// Remote demand loads: pages that modules find elsewhere as a kernel is launched, by page and module, and where each is
-    /// at first. A module is told of a page when it next touches it.
+    /// Remote demand loads: remappings before each launch, sorted by page and module, and the initial homes. A module
+    /// learns a page's new home when it next touches the page.
     ///
-    /// The home of a page as its home sees it is itself: who wrote it last found it at itself, and is told otherwise only
-    /// when another has written it since.
+    /// A page's home always maps the page to itself: the last writer found the page at itself, and is remapped only
+    /// after another module has written it.
     pub fn latest_writers(&self, program: &dyn Program) -> (Schedule, PageTable) {
         let table = PageTable::from_first_touch(self.touched.iter().copied(), self.lines_per_page);
         let uses = self.by_kernel(<[PageUse]>::to_vec);
@@ -57,7 +57,7 @@ impl Movement {
                     remaps.push(Remap { at, page, home });
                 }
             }
-            // Ascending modules: of several that write a page in one launch the last one counts.
+            // Modules ascend: among several writers to a page in one launch, the last one counts.
             latest.extend(uses.iter().filter(|used| used.writes).map(|used| (used.page, used.module)));
             Around { remaps, ..Around::default() }
         });
@@ -68,7 +68,7 @@ impl Movement {
         (0..self.kernels.len() as u32).map(|kernel| made(&self.page_uses(kernel))).collect()
     }
 
-    /// What is done around each launch, by the number of its kernel.
+    /// Actions around each launch, given the number of its kernel.
     fn schedule(&self, program: &dyn Program, mut around: impl FnMut(u32) -> Around) -> Schedule {
         let around = program.commands().iter().map(|command| match *command {
             Command::Launch { kernel, on, .. } => around(self.number(kernel, on)),
@@ -83,7 +83,7 @@ impl Movement {
     }
 }
 
-/// Where hints want a page of which these are the uses in one kernel; `None`: where it is.
+/// Page move requested by hints, given a page's uses in one kernel; `None` if the page stays.
 fn hinted(uses: &[PageUse]) -> Option<PageMove> {
     let only = |uses: &mut dyn Iterator<Item = &PageUse>| {
         let first = uses.next()?;

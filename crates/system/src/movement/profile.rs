@@ -1,9 +1,9 @@
-//! The iterations of a program: the shortest stretch of launches that repeats over half of the program or more.
+//! The iterations of a program: the shortest sequence of launches that repeats over half the program or more.
 //!
-//! Two launches do the same where kernels of one name run the same grid in the same place, each module reads the same lines, and
-//! the same arrays are written. So steps within an iteration that use other parts of an array are told apart, and a program
-//! that swaps two arrays has an iteration of two launches. No program says where its iterations begin. Source: GPS, Listing
-//! 1: accesses are tracked in iteration 0.
+//! Two launches are equal under four conditions: their kernels have the same name, run the same grid on the same
+//! modules, read the same lines on each module, and write the same arrays. Steps within an iteration that use different
+//! parts of an array are therefore distinguished. A program that swaps two arrays has an iteration with two launches.
+//! No program declares the start of its iterations. Source: GPS, Listing 1: accesses are tracked in iteration 0.
 
 use super::Movement;
 use super::copies::array_lines;
@@ -12,22 +12,23 @@ use std::hash::{Hash, Hasher};
 use tombolo_protocol::elision::{LineSet, Lines};
 use tombolo_types::stream::{Command, Program};
 
-/// Where a program repeats itself.
+/// Position and length of a program's repetition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Period {
     /// Launches before the first iteration.
     before: usize,
-    /// Launches of an iteration.
+    /// Launches per iteration.
     length: usize,
 }
 
 impl Movement {
-    /// The last command of the first iteration, with all before it; `None` where nothing repeats.
+    /// The last command in the first iteration, with all commands before it; `None` if nothing repeats.
     pub fn first_iteration(&self, program: &dyn Program) -> Option<usize> {
         self.iterations(program, 1)
     }
 
-    /// The last command of so many iterations, with all before the first; `None` where no launches come behind.
+    /// The last command in the first `count` iterations, including all commands before the first iteration; `None` if
+    /// no launches follow.
     pub fn iterations(&self, program: &dyn Program, count: u32) -> Option<usize> {
         let commands = program.commands().iter().enumerate();
         let launches: Vec<usize> =
@@ -37,7 +38,7 @@ impl Movement {
         (launched < launches.len()).then(|| launches[launched - 1])
     }
 
-    /// What each launch does, as a number that is the same for launches that do the same.
+    /// A hash for each launch: equal launches have equal hashes.
     fn deeds(&self, program: &dyn Program) -> Vec<u64> {
         let arrays = array_lines(program);
         let mut known = FxHashMap::default();
@@ -60,7 +61,7 @@ impl Movement {
         launches.map(deed).collect()
     }
 
-    /// By array: whether any module reads it, and whether any writes it.
+    /// For each array: true if any module reads it, and true if any module writes it.
     fn uses(&self, kernel: u32, arrays: &[Option<Lines>]) -> Vec<(bool, bool)> {
         let touches = |lines: &LineSet, array: &Option<Lines>| array.is_some_and(|array| lines.overlaps(&array.into()));
         let used = |array| {
@@ -72,7 +73,7 @@ impl Movement {
     }
 }
 
-/// The shortest stretch that repeats over at least half of `deeds`, of several the one that is over first.
+/// The shortest sequence that repeats over at least half of `deeds`; among several, the one that ends first.
 fn period(deeds: &[u64]) -> Option<Period> {
     let mut best: Option<Period> = None;
     for length in 1..=deeds.len() / 2 {

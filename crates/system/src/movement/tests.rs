@@ -8,25 +8,25 @@ use tombolo_protocol::elision::Lines;
 use tombolo_types::stream::{AtomicResult, Command};
 use tombolo_types::{Line, LineSize, Mask, Order};
 
-/// Lines of a page.
+/// Lines per page.
 const PAGE: u64 = 8;
 
 fn find(program: &Directed, modules: u8) -> Movement {
     Movement::find(program, CtaCut::Contiguous, TouchOrder::new(modules, PAGE)).expect("it decodes")
 }
 
-/// A CTA of one warp that reads lines and writes lines.
+/// A CTA with one warp that reads lines and writes lines.
 fn cta(reads: Range<u64>, writes: Range<u64>) -> Cta {
     Cta::new().warp(|w| _ = w.read(reads).write(writes))
 }
 
-/// Lines carried by all copies of a schedule.
+/// Lines carried by all copies in a schedule.
 fn carried(schedule: &Schedule) -> u64 {
     let calls = schedule.around.iter().flat_map(|around| &around.copies);
     calls.map(|&call| LineSet::from(schedule.copies[call as usize].lines).count()).sum()
 }
 
-/// The calls behind command number `index`: sender, target, first line and the one behind the last.
+/// The calls after command number `index`: sender, target, and half-open line range.
 fn calls(schedule: &Schedule, index: usize) -> Vec<(u8, u8, u64, u64)> {
     let call = |&call: &u32| {
         let PeerCopy { from, to, lines, .. } = &schedule.copies[call as usize];
@@ -35,8 +35,8 @@ fn calls(schedule: &Schedule, index: usize) -> Vec<(u8, u8, u64, u64)> {
     schedule.around[index].copies.iter().map(call).collect()
 }
 
-/// Four modules, each with its quarter of `a` and `b`: `there` writes `b` from `a`, `back` writes `a` from `b`, each with a
-/// line of its neighbours.
+/// Four modules, each with its quarter of `a` and `b`: `there` writes `b` from `a`, `back` writes `a` from `b`, each
+/// with one line from its neighbours.
 fn stencil() -> Arc<Directed> {
     let part = |base: u64, module: u64| base + module * 16..base + (module + 1) * 16;
     let halo = |base: u64, module: u64| {
@@ -201,7 +201,7 @@ fn a_matrix_tells_who_reads_what_whom_has_written() {
     let kernel = |module: u64| {
         let own = module * 8..module * 8 + 8;
         Cta::new().warp(|w| {
-            // A table that all read, a halo, a counter that all add to, and what is their own.
+            // A table that all modules read, a halo, a counter that all modules increment, and private lines.
             let halo = 64 + own.start..64 + (own.end + 1).min(16);
             w.read(0..8).read(halo).write(own.clone().map(|line| 64 + line));
             w.atomic([128], Order::WEAK, AtomicResult::Discarded).write(own.map(|line| 192 + line));
@@ -223,7 +223,7 @@ fn a_matrix_tells_who_reads_what_whom_has_written() {
 const MODULES: usize = 3;
 const LINES: u64 = 24;
 
-/// What a CTA does: lines read, and lines written with masks.
+/// Accesses by a CTA: lines read, and lines written with masks.
 #[derive(Clone, Debug)]
 struct Does {
     reads: Vec<u64>,
@@ -236,7 +236,7 @@ fn does() -> impl Strategy<Value = Does> {
     (reads, prop::collection::vec((0..LINES, mask), 0..4)).prop_map(|(reads, writes)| Does { reads, writes })
 }
 
-/// Kernels of one CTA a module, and the order in which they are launched.
+/// Kernels with one CTA per module, and their launch order.
 fn programs() -> impl Strategy<Value = (Vec<Vec<Does>>, Vec<u32>)> {
     let kernels = prop::collection::vec(prop::collection::vec(does(), MODULES), 1..4);
     kernels.prop_flat_map(|kernels| {
@@ -256,15 +256,15 @@ fn program(kernels: &[Vec<Does>], order: &[u32]) -> Arc<Directed> {
     Directed::with_arrays(kernels, &[("a", 0..10), ("b", 10..16)]).launched(order)
 }
 
-/// By line and byte, who wrote it: launch and module.
+/// The writer of each line and byte: launch and module.
 type Replica = BTreeMap<(u64, u32), (usize, usize)>;
 
 fn bytes_of(mask: u32) -> impl Iterator<Item = u32> {
     (0..32).filter(move |bit| mask & (1 << bit) != 0)
 }
 
-/// Runs the kernels on memories that only the schedule's copies join. Whatever a module reads there was written last by one
-/// module alone is what that module wrote.
+/// Runs the kernels on memories that are connected only by the schedule's copies. Any bytes that a module reads and
+/// that exactly one module wrote last must equal that module's values.
 fn values_arrive(kernels: &[Vec<Does>], order: &[u32], schedule: &Schedule) -> Result<(), TestCaseError> {
     let mut replicas = vec![Replica::new(); MODULES];
     let mut latest: BTreeMap<(u64, u32), (usize, BTreeSet<usize>)> = BTreeMap::new();
@@ -300,7 +300,7 @@ fn values_arrive(kernels: &[Vec<Does>], order: &[u32], schedule: &Schedule) -> R
     Ok(())
 }
 
-/// Sender, target and line of what is needed behind launch number `at`, line by line.
+/// Sender, target and line needed after launch number `at`, line by line.
 fn needed_behind(kernels: &[Vec<Does>], order: &[u32], at: usize) -> BTreeSet<(u8, u8, u64)> {
     let does = |launch: usize| &kernels[order[launch] as usize];
     let mask = |does: &Does, line| does.writes.iter().filter(|(l, _)| *l == line).fold(0, |all, (_, mask)| all | mask);

@@ -1,13 +1,13 @@
-//! Where GPUs have the pages of what is copied to them from a host.
+//! Page homes in GPU memories for arrays that are copied to the GPUs from a host.
 //!
-//! | page of | is |
+//! | page in | home |
 //! | --- | --- |
-//! | an array that kernels load and never write, where inputs are replicated | at every GPU |
-//! | another array, in even ranges | of `n` GPUs at the `i`-th, which has the `i`-th part, in whole pages |
+//! | an array that kernels load and never write, if inputs are replicated | every GPU |
+//! | another array, contiguous ranges | among `n` GPUs, the `i`-th GPU has the `i`-th part, in whole pages |
 //! | another array, interleaved | page `p` at GPU `p` modulo `n` |
 //!
-//! A page of two arrays is placed with the first, and is never replicated. Of lines of no array, runs of pages that are touched
-//! stand for arrays.
+//! A page shared by two arrays is placed with the first, and is never replicated. For lines outside every array, runs
+//! of touched pages are treated like arrays.
 
 use crate::movement::{array_lines, pages_of};
 use crate::uses::KernelUses;
@@ -18,20 +18,21 @@ use tombolo_protocol::elision::{LineSet, Lines};
 use tombolo_types::stream::Program;
 use tombolo_types::{Line, ModuleId, Page};
 
-/// Places pages.
+/// Computes page homes.
 pub(super) struct Copied<'a> {
     /// The program.
     pub(super) program: &'a dyn Program,
-    /// Of the GPUs, each of which has one.
+    /// Number of GPUs, each with one module.
     pub(super) modules: u8,
-    /// Lines of a page.
+    /// Lines per page.
     pub(super) lines_per_page: u64,
-    /// How arrays are divided.
+    /// Method by which arrays are divided among GPUs.
     pub(super) ranges: Ranges,
 }
 
 impl Copied<'_> {
-    /// The pages. `touched`: pages that kernels touch. `uses`: what kernels do to arrays, where inputs are replicated.
+    /// The page table. `touched`: pages that kernels touch. `uses`: the kernels' array accesses, if inputs are
+    /// replicated.
     pub(super) fn pages(&self, touched: Vec<(Page, ModuleId)>, uses: Option<KernelUses>) -> PageTable {
         let arrays = array_lines(self.program);
         let mut runs: Vec<Range<u64>> = arrays.iter().flatten().flat_map(|array| self.of(&(*array).into())).collect();
@@ -44,8 +45,8 @@ impl Copied<'_> {
         PageTable::with_replicas(placed, replicated, self.lines_per_page)
     }
 
-    /// The pages of arrays that kernels load and never write. Where a kernel touches lines of no array, these may be beside an
-    /// array on its outer pages, which stay where they are.
+    /// Pages in arrays that kernels load and never write. If a kernel touches lines outside every array, such lines may
+    /// share an array's outermost pages; these pages are then not replicated.
     fn inputs(&self, arrays: &[Option<Lines>], uses: &KernelUses) -> Vec<Range<u64>> {
         let (mut loaded, mut written) = (vec![false; arrays.len()], vec![false; arrays.len()]);
         for used in uses.values().flat_map(|kernel| &kernel.arrays) {
@@ -68,18 +69,18 @@ impl Copied<'_> {
         self.of(&inputs.without(&others))
     }
 
-    /// The pages that hold any of `lines`.
+    /// Pages that contain any line in `lines`.
     fn of(&self, lines: &LineSet) -> Vec<Range<u64>> {
         pages_of(lines, self.lines_per_page)
     }
 
-    /// The lines of some neighbouring pages.
+    /// Lines in a range of neighbouring pages.
     fn lines(&self, pages: Range<u64>) -> Lines {
         Lines::new(Line(pages.start * self.lines_per_page), Line(pages.end * self.lines_per_page))
     }
 }
 
-/// The modules of some neighbouring pages.
+/// Assigns neighbouring pages to modules.
 fn divided(pages: Range<u64>, modules: u8, ranges: Ranges) -> impl Iterator<Item = (Page, ModuleId)> {
     let count = pages.end - pages.start;
     (0..).zip(pages).map(move |(place, page)| {

@@ -1,13 +1,13 @@
-//! First touch: each page is on the module that touches it first.
+//! First touch: each page is placed on the module that touches it first.
 //!
-//! Touches are ordered by, in this order:
-//! 1. launch, in the order of the program, of whatever stream;
-//! 2. wave: rank of the CTA among its module's, divided by the CTAs of its kernel that are resident on a module;
+//! Touches are ordered by these keys, in this order:
+//! 1. launch, in program order, regardless of stream;
+//! 2. wave: CTA's rank within its module, divided by the kernel's CTAs resident on a module;
 //! 3. logical time within the wave ([`super::logical_time`]);
-//! 4. a hash of page and module, or (`placement.ties = "first-socket"`) the module's number.
+//! 4. a hash over page and module, or (`placement.ties = "first-socket"`) the module's number.
 //!
-//! Warps that run side by side so compete as equals. Ordered by the CTA's instructions warp after warp, a module whose first
-//! warps have fewer would win page after page of what all share; so would a fixed winner of ties.
+//! Concurrent warps thus compete as equals. If touches were ordered by the CTA's instructions warp after warp, a module
+//! with shorter leading warps would win nearly every shared page; a fixed winner for ties would do the same.
 
 use super::logical_time::{LogicalTime, Moment, Touches};
 use crate::survey::{Launch, Reader, Touch};
@@ -23,29 +23,29 @@ use tombolo_model::residency::residency;
 use tombolo_types::stream::{CtaStream, Program};
 use tombolo_types::{ModuleId, On, Page};
 
-/// Order of touches on a machine.
+/// Order between touches on a machine.
 #[derive(Clone, Debug)]
 pub struct TouchOrder {
-    /// Modules of the machine.
+    /// Modules in the machine.
     pub modules: u8,
-    /// Lines of a page, a power of two.
+    /// Lines per page, a power of two.
     pub lines_per_page: u64,
-    /// Winner among modules that touch a page at one logical time.
+    /// Winner among modules that touch a page at the same logical time.
     pub ties: Ties,
-    /// CTAs that a module holds at once, by kernel; none named: all of a launch.
+    /// CTAs resident on a module at once, per kernel; an empty list means all CTAs in a launch.
     pub resident: Arc<[u32]>,
 }
 
 impl TouchOrder {
-    /// Order on `modules` modules that hold all CTAs of a launch at once, with pages of `lines_per_page` lines, a power of
-    /// two. Ties are fair.
+    /// Order on `modules` modules, each able to hold all CTAs in a launch at once, with pages of `lines_per_page`
+    /// lines, a power of two. Ties are fair.
     pub fn new(modules: u8, lines_per_page: u64) -> TouchOrder {
         TouchOrder { modules, lines_per_page, ties: Ties::Fair, resident: Arc::default() }
     }
 
-    /// Order of the touches of `program` on `machine` under `design`.
+    /// Order between the touches in `program` on `machine` under `design`.
     pub fn of(machine: &MachineConfig, design: &DesignConfig, program: &dyn Program) -> TouchOrder {
-        // No run begins of a program with a kernel that no SM can hold.
+        // A program with a kernel that fits on no SM never starts.
         let of_sm = |kernel| residency(machine, kernel, program.warp_width()).unwrap_or(1);
         let of_module = |kernel| of_sm(kernel).saturating_mul(machine.topology.sms_per_module.into());
         TouchOrder {
@@ -55,28 +55,28 @@ impl TouchOrder {
         }
     }
 
-    /// Wave of CTA number `rank` of a module's in a launch of `kernel`.
+    /// Wave for the CTA with rank `rank` on its module, in a launch of `kernel`.
     fn wave(&self, kernel: u32, rank: u32) -> u32 {
         self.resident.get(kernel as usize).map_or(0, |resident| rank / resident)
     }
 }
 
-/// Earliest touch of a page in a launch.
+/// Earliest touch to a page in a launch.
 #[derive(Clone, Copy)]
 struct Earliest {
     moment: Moment,
     module: ModuleId,
-    /// Module that lost the page last at this moment: it loses again.
+    /// Module that most recently lost the page at this moment: it would lose again.
     loser: ModuleId,
 }
 
 /// 64-bit golden ratio. Source: Fibonacci hashing (Knuth, volume 3): its multiples are spread evenly.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Place of a module in a hashed order of all `modules`, drawn for `page` one after the other.
+/// Rank of a module in a hashed permutation over all `modules`, drawn one by one for `page`.
 ///
-/// Any two modules are in either order equally often. Each draw has a multiplier of its own, whose multiples are spread
-/// evenly: of neighbouring pages each module is first for about as many.
+/// For any two modules, both orders are equally frequent. Each draw uses its own multiplier with evenly spread
+/// multiples. Among neighbouring pages, each module therefore comes first about equally often.
 fn draw(page: Page, module: ModuleId, modules: u8) -> usize {
     let mut left: Vec<u8> = (0..modules).collect();
     let multiplier = |drawn: usize| if drawn == 0 { GOLDEN } else { spread(drawn as u64) | 1 };
@@ -88,7 +88,7 @@ fn draw(page: Page, module: ModuleId, modules: u8) -> usize {
     (0..usize::from(modules)).find(is_drawn).expect("a module of the machine")
 }
 
-/// Spreads a number over 64 bits. Source: the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+/// Spreads a number over 64 bits. Source: the SplitMix64 finalizer (Steele, Lea and Flood, OOPSLA 2014).
 fn spread(number: u64) -> u64 {
     let mut bits = number.wrapping_add(GOLDEN);
     bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -96,18 +96,18 @@ fn spread(number: u64) -> u64 {
     bits ^ bits >> 31
 }
 
-/// Touches of late that are remembered: 6 KB, which stay in the host's L1.
+/// Number of recent touches remembered: 6 KB, which fit in the host's L1.
 const RECENT: usize = 256;
 
-/// Pages by the module that touches each first.
+/// Pages, each with the module that touches it first.
 struct Homes {
     modules: u8,
     ties: Ties,
     placed: FxHashSet<Page>,
-    /// Earliest touch of pages that the launch at hand is the first to touch.
+    /// Earliest touch for each page that the current launch is the first to touch.
     new: FxHashMap<Page, Earliest>,
     touches: Vec<(Page, ModuleId)>,
-    /// Touches of late, by page: no later one of their module counts. Most touches are.
+    /// Recent touches, by page: a later touch by the same module never counts. Most touches fall into this case.
     recent: [Option<(Page, ModuleId, Moment)>; RECENT],
 }
 
@@ -117,7 +117,7 @@ impl Homes {
         Homes { modules, ties, placed, new, touches, recent: [None; RECENT] }
     }
 
-    /// A module touches a page.
+    /// Records a touch by a module to a page.
     #[inline]
     fn touch(&mut self, page: Page, moment: Moment, module: ModuleId) {
         let recent = &mut self.recent[page.0 as usize % RECENT];
@@ -128,7 +128,8 @@ impl Homes {
         }
     }
 
-    /// Modules come one after the other, for neighbouring CTAs are decoded together.
+    /// Records a touch that the recent touches do not cover. Modules alternate, because neighbouring CTAs are decoded
+    /// together.
     fn touch_anew(&mut self, page: Page, moment: Moment, module: ModuleId) {
         if self.placed.contains(&page) {
             return;
@@ -151,7 +152,7 @@ impl Homes {
         }
     }
 
-    /// The launch at hand has ended: its new pages are placed.
+    /// Ends the current launch: its new pages are placed.
     fn close(&mut self) {
         self.placed.extend(self.new.keys().copied());
         let mut new: Vec<_> = self.new.drain().map(|(page, touch)| (page, touch.module)).collect();
@@ -160,44 +161,44 @@ impl Homes {
     }
 }
 
-/// The first touch of every page: a reader of streams.
+/// The first touch to every page: a reader of streams.
 pub struct FirstTouch {
     order: TouchOrder,
     touches: Touches,
-    /// What has been launched: launched again, it touches the same pages.
+    /// Launches seen so far: a repeated launch touches the same pages.
     known: FxHashSet<(u32, On)>,
-    /// Kernel of the launch at hand.
+    /// Kernel in the current launch.
     kernel: u32,
     time: LogicalTime,
     homes: Homes,
 }
 
 impl FirstTouch {
-    /// First touch in `order`, whatever an instruction does to a page.
+    /// First touch in `order`, counting every kind of access.
     pub fn new(order: TouchOrder) -> FirstTouch {
         FirstTouch::of(order, |_| true)
     }
 
-    /// First touch in `order` by instructions that do one of the things that count.
+    /// First touch in `order`, counting only accesses for which `counts` returns true.
     pub fn of(order: TouchOrder, counts: fn(Touch) -> bool) -> FirstTouch {
         let touches = Touches { page_shift: order.lines_per_page.trailing_zeros(), counts };
         let homes = Homes::new(order.modules, order.ties);
         FirstTouch { order, touches, known: FxHashSet::default(), kernel: 0, time: LogicalTime::default(), homes }
     }
 
-    /// The pages, each where it was first touched.
+    /// The page table, with each page placed at its first touch.
     pub fn pages(self) -> PageTable {
         let lines_per_page = self.order.lines_per_page;
         PageTable::from_first_touch(self.touches(), lines_per_page)
     }
 
-    /// The pages with the module that first touched each.
+    /// The pages, each with the module that first touched it.
     pub fn touches(mut self) -> Vec<(Page, ModuleId)> {
         self.close();
         self.homes.touches
     }
 
-    /// The launch at hand has ended.
+    /// Ends the current launch.
     fn close(&mut self) {
         let FirstTouch { time, homes, .. } = self;
         time.end(&mut |page, moment, module| homes.touch(page, moment, module));
@@ -229,15 +230,15 @@ mod tests {
     use tombolo_design::scheduling::CtaCut;
     use tombolo_types::Order;
 
-    /// Line of the flag: no page of data.
+    /// Line with the flag, outside all data pages.
     const FLAG: u64 = 1 << 20;
 
-    /// Order on so many modules, whose pages have one line.
+    /// Order on `modules` modules, with one line per page.
     fn order(modules: u8) -> TouchOrder {
         TouchOrder::new(modules, 1)
     }
 
-    /// Homes of the pages of one launch of `ctas`, dealt to modules in equal blocks.
+    /// Homes for the pages in one launch with `ctas`, dealt to modules in equal blocks.
     fn homes(order: TouchOrder, ctas: Vec<Cta>) -> BTreeMap<u64, u8> {
         let shape = Shape::one_gpu(order.modules);
         let mut first = FirstTouch::new(order);
@@ -249,7 +250,7 @@ mod tests {
         Cta::new().warp(|w| lines.for_each(|line| _ = w.read([line])))
     }
 
-    /// Pages that each module has.
+    /// Number of pages on each module.
     fn counts(homes: &BTreeMap<u64, u8>, modules: u8) -> Vec<usize> {
         (0..modules).map(|module| homes.values().filter(|home| **home == module).count()).collect()
     }
@@ -266,7 +267,7 @@ mod tests {
             let even = (pages / 4) as usize;
             let all = counts(&homes(order(4), (0..4).map(|_| reading(0..pages)).collect()), 4);
             assert!(all.iter().all(|pages| pages.abs_diff(even) * 20 <= even), "{all:?}");
-            // The second module touches none of them.
+            // The second module touches none of these pages.
             let three = (0..4).map(|cta| reading(if cta == 1 { 5000..5001 } else { 0..pages * 3 / 4 })).collect();
             let three = counts(&homes(order(4), three), 4);
             assert!([0, 2, 3].iter().all(|module| three[*module].abs_diff(even) * 5 <= even), "{three:?}");
@@ -295,7 +296,7 @@ mod tests {
 
     #[test]
     fn warps_compete_as_equals_wherever_they_stand_in_their_cta() {
-        // The first warps read one and forty lines of their own, the second warps the same table.
+        // The first warps read one line and forty private lines, the second warps read the same table.
         let cta = |own: Range<u64>| {
             let table = |w: &mut crate::directed::Warp<'_>| (0..1000).for_each(|line| _ = w.read([line]));
             Cta::new().warp(|w| own.for_each(|line| _ = w.read([line]))).warp(table)
@@ -310,7 +311,7 @@ mod tests {
         let ctas = || vec![reading(100..101), reading(200..201), reading(0..10), reading(300..301), reading(0..41)];
         let at = |resident: u32| {
             let order = TouchOrder { resident: Arc::new([resident]), ..order(2) };
-            // The second module has one CTA more.
+            // The second module has one additional CTA.
             let ctas = ctas().into_iter().chain([reading(400..401)]).collect();
             counts(&homes(order, ctas).into_iter().filter(|(page, _)| *page < 41).collect(), 2)
         };
@@ -318,7 +319,8 @@ mod tests {
         assert!(at(3)[0] > 2, "both are in the first wave");
     }
 
-    /// A CTA that reads a hundred pages and then leaves the flag, and one that waits for it and reads these pages backwards.
+    /// A CTA that reads a hundred pages and then sets the flag, and a CTA that waits for the flag and reads these pages
+    /// backwards.
     fn producer_and_consumer() -> [Cta; 2] {
         let mut producer = Cta::new();
         producer = producer.warp(|w| {
@@ -344,7 +346,7 @@ mod tests {
 
     #[test]
     fn a_wait_counts_through_other_waits_and_is_as_late_as_the_wave_of_the_store() {
-        // Flag 1 is left by who waits for flag 0, on the module that is decoded first.
+        // Flag 1 is set by the CTA that waits for flag 0, on the module that is decoded first.
         let [producer, _] = producer_and_consumer();
         let relay = Cta::new().warp(|w| _ = w.wait_until(FLAG, 0, Order::WEAK).write([FLAG + 1]).signal(1));
         let last = Cta::new().warp(|w| _ = w.wait_until(FLAG + 1, 1, Order::WEAK).read([50]));
@@ -379,7 +381,7 @@ mod tests {
         let waits = Cta::new().warp(|w| _ = w.compute(100).barrier()).warp(|w| _ = w.barrier().read([5]));
         let reads = Cta::new().warp(|w| _ = w.compute(50).read([5]));
         assert_eq!(homes(order(2), vec![waits, reads])[&5], 1);
-        // A warp that has ended came to its end first.
+        // A warp that has ended reached its end first.
         let outlived = Cta::new().warp(|w| _ = w.compute(100)).warp(|w| _ = w.barrier().read([5]));
         let reads = Cta::new().warp(|w| _ = w.compute(50).read([5]));
         assert_eq!(homes(order(2), vec![outlived, reads])[&5], 1);

@@ -1,16 +1,17 @@
-//! Logical times of a launch's touches: an order of touches that no SM, no link and no other touch delays.
+//! Logical times for the touches in a launch: an order that no SM, no link and no competing touch influences.
 //!
-//! | step of a warp | its moment |
+//! | step in a warp | logical time |
 //! | --- | --- |
-//! | the first | the wave of its CTA, and no instruction before it |
-//! | an instruction | one behind the warp's instruction before it |
-//! | behind a wait for a flag | at least one behind the store or atomic that leaves the flag |
-//! | behind a CTA barrier | the latest of the CTA's warps |
+//! | the first | the CTA's wave, with no instruction before it |
+//! | an instruction | one after the warp's preceding instruction |
+//! | after a wait for a flag | at least one after the store or atomic that sets the flag |
+//! | after a CTA barrier | the latest time among the CTA's warps |
 //!
-//! CTAs come module by module, so one may wait for a flag of a CTA that comes later. It is then set aside: of the rest of its
-//! instructions only first touches of pages, flags, waits and barriers are kept. It goes on as its flags are left.
+//! CTAs are visited module by module, so that a CTA may wait for a flag set by a CTA visited later. Such a CTA is
+//! suspended. From its remaining instructions, only first page touches, flags, waits and barriers are kept. The CTA
+//! resumes when its flags are set.
 //!
-//! A wait for a flag that no CTA of the launch leaves delays nobody: the run itself reports that deadlock.
+//! A wait for a flag that no CTA in the launch sets causes no delay: the run itself reports such a deadlock.
 
 use crate::survey::{Touch, touch};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -18,33 +19,33 @@ use std::slice;
 use tombolo_types::stream::{Access, CtaStream, Op, Token};
 use tombolo_types::{ModuleId, Page};
 
-/// Logical time of a touch within a launch. Earlier ones come first.
+/// Logical time of a touch within a launch. Earlier touches compare as less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Moment {
-    /// Rank of a CTA among its module's, divided by the CTAs that are resident on a module.
+    /// CTA's rank within its module, divided by the number of CTAs resident on a module.
     wave: u32,
-    /// Instructions before it, in its warp and in those that it waits for.
+    /// Instructions before the touch, in its warp and in all warps that it waits for.
     step: u32,
 }
 
 impl Moment {
-    /// First moment of a wave.
+    /// First moment in a wave.
     pub(super) fn of_wave(wave: u32) -> Moment {
         Moment { wave, step: 0 }
     }
 
-    /// The moment so many instructions later.
+    /// The moment `instructions` instructions later.
     fn later(self, instructions: u32) -> Moment {
         Moment { step: self.step.saturating_add(instructions), ..self }
     }
 }
 
-/// Step of a warp that matters for the order of touches.
+/// A step in a warp that matters for the order between touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// A touch of a page.
+    /// A touch to a page.
     Touch(Page),
-    /// A store or atomic leaves a flag.
+    /// A store or atomic sets a flag.
     Signal(Token),
     /// The warp waits for a flag.
     Wait(Token),
@@ -54,31 +55,31 @@ enum Step {
     End,
 }
 
-/// A step, and how many instructions of its warp come before it.
+/// A step, with the number of preceding instructions in its warp.
 type NumberedStep = (Step, u32);
 
-/// Steps of a warp, from its instructions.
+/// Iterator over a warp's steps, derived from its instructions.
 struct Steps<'a> {
     stream: &'a CtaStream,
     touches: Touches,
     ops: slice::Iter<'a, Op>,
-    /// Line transactions of the latest instruction that are still to come.
+    /// Line transactions left to visit in the latest instruction.
     accesses: slice::Iter<'a, Access>,
-    /// Page of the latest touch: the same page again is no first touch.
+    /// Page in the latest touch: another touch to this page is no first touch.
     latest: Option<Page>,
-    /// The step behind these transactions.
+    /// The step that follows these transactions.
     behind: Option<Step>,
-    /// Instructions up to the latest, that one included.
+    /// Number of instructions so far, including the latest.
     instructions: u32,
     ended: bool,
 }
 
-/// Touches that count, and their pages.
+/// The relevant touches, and the page size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Touches {
-    /// Logarithm of the lines of a page.
+    /// Binary logarithm of the number of lines per page.
     pub(super) page_shift: u32,
-    /// Kind of touch that counts.
+    /// True for each kind of touch that counts.
     pub(super) counts: fn(Touch) -> bool,
 }
 
@@ -89,7 +90,7 @@ impl<'a> Steps<'a> {
         Steps { stream, touches, ops: ops.iter(), accesses, latest, behind, instructions: 0, ended: false }
     }
 
-    /// Number of the latest instruction.
+    /// Index of the latest instruction.
     fn number(&self) -> u32 {
         self.instructions.saturating_sub(1)
     }
@@ -135,7 +136,7 @@ impl Iterator for Steps<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Running,
-    /// It waits for a flag.
+    /// Waiting for a flag.
     Waiting(Token),
     AtBarrier,
     Ended,
@@ -145,7 +146,7 @@ enum State {
 struct Warp<I> {
     steps: I,
     state: State,
-    /// Moment of instruction number `from`; later ones follow one by one.
+    /// Moment of instruction number `from`; later instructions follow one by one.
     moment: Moment,
     from: u32,
 }
@@ -156,21 +157,21 @@ impl<I> Warp<I> {
         self.moment.later(number - self.from)
     }
 
-    /// Instruction number `number` is at `moment`, at least.
+    /// Sets the moment of instruction number `number` to `moment`, or later.
     fn resume(&mut self, number: u32, moment: Moment) {
         self.moment = self.at(number).max(moment);
         self.from = number;
     }
 }
 
-/// A CTA, stopped where some of its warps wait.
+/// A CTA, suspended while some warps wait.
 struct Cta<I> {
     module: ModuleId,
     warps: Vec<Warp<I>>,
 }
 
 impl<I: Iterator<Item = NumberedStep>> Cta<I> {
-    /// Runs until all warps have ended or wait for flags. Returns whether all have ended.
+    /// Runs until every warp has ended or waits for a flag. Returns true if all have ended.
     fn run(&mut self, flags: &mut Flags, touch: &mut impl FnMut(Page, Moment, ModuleId)) -> bool {
         loop {
             let known = flags.left.len();
@@ -224,27 +225,27 @@ impl<I: Iterator<Item = NumberedStep>> Warp<I> {
     }
 }
 
-/// Flags of a launch.
+/// Flags in a launch.
 #[derive(Default)]
 struct Flags {
-    /// Moments of the stores and atomics that leave them.
+    /// Moments of the stores and atomics that set the flags.
     left: FxHashMap<Token, Moment>,
-    /// CTAs that wait, by flag: their places among those set aside.
+    /// Waiting CTAs by flag, as indices into the list of suspended CTAs.
     waiting: FxHashMap<Token, Vec<usize>>,
-    /// Those of them that may go on.
+    /// Suspended CTAs that may resume.
     woken: Vec<usize>,
-    /// Place of the CTA at hand.
+    /// Index of the current CTA.
     cta: usize,
 }
 
 impl Flags {
-    /// A store or atomic leaves a flag.
+    /// Records a store or atomic that sets a flag, and wakes waiting CTAs.
     fn leave(&mut self, token: Token, at: Moment) {
         self.left.entry(token).and_modify(|first| *first = at.min(*first)).or_insert(at);
         self.woken.extend(self.waiting.remove(&token).unwrap_or_default());
     }
 
-    /// The moment at which a flag is left; the CTA at hand waits where that is not known yet.
+    /// Moment at which a flag is set; if it is not known yet, the current CTA waits.
     fn get_or_wait(&mut self, token: Token) -> Option<Moment> {
         let left = self.left.get(&token).copied();
         if left.is_none() {
@@ -254,16 +255,16 @@ impl Flags {
     }
 }
 
-/// Logical times of the touches of one launch.
+/// Logical times for the touches in one launch.
 #[derive(Default)]
 pub(super) struct LogicalTime {
     flags: Flags,
-    /// CTAs set aside: they wait for flags that no CTA so far has left.
+    /// Suspended CTAs: each waits for flags that no CTA so far has set.
     aside: Vec<Option<Cta<std::vec::IntoIter<NumberedStep>>>>,
 }
 
 impl LogicalTime {
-    /// Calls `touch` for the touches of a CTA that a module starts in a wave, and of those set aside that it lets go on.
+    /// Calls `touch` for the touches in a CTA that a module starts in a wave, and in all suspended CTAs that it wakes.
     pub(super) fn cta(
         &mut self,
         (module, wave): (ModuleId, u32),
@@ -284,7 +285,7 @@ impl LogicalTime {
         self.go_on(touch);
     }
 
-    /// The launch ends: CTAs that still wait go on without their flags.
+    /// Ends the launch: CTAs that still wait resume without their flags.
     pub(super) fn end(&mut self, touch: &mut impl FnMut(Page, Moment, ModuleId)) {
         for place in 0..self.aside.len() {
             let waits = |warp: &Warp<_>| matches!(warp.state, State::Waiting(_));
@@ -299,11 +300,11 @@ impl LogicalTime {
         *self = LogicalTime::default();
     }
 
-    /// Runs CTAs set aside whose flags have been left.
+    /// Resumes suspended CTAs with flags that have been set.
     fn go_on(&mut self, touch: &mut impl FnMut(Page, Moment, ModuleId)) {
         while let Some(place) = self.flags.woken.pop() {
             self.flags.cta = place;
-            // A CTA whose own warps left all flags that it waited for was never set aside.
+            // A CTA with all awaited flags set by its own warps was never suspended.
             if let Some(waiting) = self.aside.get_mut(place)
                 && let Some(cta) = waiting
                 && cta.run(&mut self.flags, touch)
@@ -315,7 +316,7 @@ impl LogicalTime {
 }
 
 impl Cta<Steps<'_>> {
-    /// The CTA with the steps that remain, without their stream. Of each warp's touches of a page the first is kept.
+    /// Detaches the CTA's remaining steps from its stream. For each warp, only the first touch to each page is kept.
     fn kept(self) -> Cta<std::vec::IntoIter<NumberedStep>> {
         let mut touched = FxHashSet::default();
         let mut kept = |Warp { steps, state, moment, from }: Warp<Steps<'_>>| {

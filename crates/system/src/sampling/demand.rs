@@ -1,7 +1,8 @@
-//! What each kernel of a program asks of a machine, from its streams: how much work, and which lines.
+//! Measures each kernel's demands on a machine from the program's streams: its amount of work, and its lines.
 //!
-//! Of lines a spatial sample is kept: those whose address hashes into a fixed share. How many lines lie between two
-//! touches of a kept line follows from the kept ones among them. Source: SHARDS (Waldspurger et al., FAST 2015).
+//! For lines, a spatial sample is kept: all lines with addresses that hash into a fixed share. The number of lines
+//! between two touches to a kept line follows from the kept lines in between. Source: SHARDS (Waldspurger et al., FAST
+//! 2015).
 
 use crate::survey::{Launch, Reader, survey};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -11,31 +12,32 @@ use tombolo_machine::MachineConfig;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
 use tombolo_types::{Line, ModuleId};
 
-/// Kept lines that fill the caches, about. Source: SHARDS, section 3: some thousands give a miss ratio within a percent.
+/// Approximate number of kept lines that fill the caches. Source: SHARDS, section 3: some thousands give a miss ratio
+/// within a percent.
 const KEPT: u64 = 4096;
 /// Spreads addresses. Source: Fibonacci hashing (Knuth, volume 3): the 64-bit golden ratio.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// What one kernel asks for.
+/// Demands of one kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Demand {
-    /// Instructions and line transactions.
+    /// Instructions plus line transactions.
     pub(crate) work: u64,
-    /// The lines that it touches, of those that are kept, each once, ascending.
+    /// Touched lines within the kept sample, without duplicates, ascending.
     pub(crate) lines: Vec<Line>,
 }
 
-/// What the kernels of a program ask of a machine.
+/// Demands of all kernels in a program on a machine.
 #[derive(Clone, Debug, Default)]
 pub struct Demands {
-    /// By kernel.
+    /// Demands, indexed by kernel.
     pub(crate) kernels: Vec<Demand>,
-    /// Kept lines that fill the machine's L2 caches and the caches at its memories.
+    /// Number of kept lines that fill the machine's L2 and memory-side caches.
     pub(crate) capacity: usize,
 }
 
 impl Demands {
-    /// Those of `program` on `machine`, from one walk over its streams.
+    /// Measures the demands of `program` on `machine` in one walk over its streams.
     ///
     /// # Errors
     /// The recording is damaged.
@@ -43,19 +45,19 @@ impl Demands {
         let modules = machine.topology.modules() as u64;
         let capacity = (machine.l2.bytes + machine.memory_cache.bytes.0) / machine.line.bytes() * modules;
         let mut reader = Walk::keeping(program.kernels().len(), (capacity / KEPT).max(1).ilog2());
-        // How grids are shared decides nothing: each CTA is shown once.
+        // The division of grids among modules is irrelevant: each CTA is visited once.
         survey(program, CtaCut::Interleaved { chunk: 1 }, Shape::of(machine), &mut [&mut reader])?;
         Ok(reader.finish(capacity))
     }
 }
 
-/// The walk.
+/// The walk over the streams.
 struct Walk {
-    /// Of addresses that hash to so many zeros lines are kept.
+    /// A line is kept if its hashed address has at least this many leading zeros.
     zeros: u32,
     seen: Vec<bool>,
     kernels: Vec<(u64, FxHashSet<Line>)>,
-    /// The kernel that is shown.
+    /// The kernel being visited.
     at: usize,
 }
 
@@ -89,9 +91,10 @@ impl Reader for Walk {
     }
 }
 
-/// For each launch of `order`, a list of kernels: how many launches before it leave in the caches what it finds there.
-/// That is back to the last touch of all its lines but one in `1 / LEFT`, as far as no more lines than the caches hold were
-/// touched since; at least one. Source: boundary line reuse latency (Eeckhout et al., The Computer Journal 2005).
+/// For each launch in `order`, a list of kernels: the number of preceding launches that establish its cache contents.
+/// The count reaches back to the last touch for all its lines except a share of `1 / LEFT`. Lines are ignored if more
+/// lines than the caches hold have been touched since. The count is at least one. Source: boundary line reuse latency
+/// (Eeckhout et al., The Computer Journal 2005).
 pub(crate) fn reaches(demands: &Demands, order: &[u32]) -> Vec<usize> {
     let mut last: FxHashMap<Line, usize> = FxHashMap::default();
     let mut held = Held::default();
@@ -112,11 +115,10 @@ pub(crate) fn reaches(demands: &Demands, order: &[u32]) -> Vec<usize> {
     reaches
 }
 
-/// One line of so many may be found although its warm-up does not reach back to it. Source: BLRL's strictest setting, 99 %
-/// or more.
+/// The warm-up may miss one in this many reused lines. Source: BLRL's strictest setting, 99 % or more.
 const LEFT: usize = 100;
 
-/// The latest launches that together touch as many lines as caches hold, and no more than needed.
+/// The latest launches that together touch as many lines as the caches hold; no more launches than necessary.
 #[derive(Default)]
 struct Held<'a> {
     launches: VecDeque<&'a [Line]>,
@@ -145,7 +147,7 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// How many of `lines` no other launch touches.
+    /// Number of lines in `lines` that no further launch touches.
     fn alone(&self, lines: &[Line]) -> usize {
         lines.iter().filter(|line| self.counts.get(line) == Some(&1)).count()
     }

@@ -1,53 +1,54 @@
-//! The time of all launches from those that ran, and how far it may be off.
+//! Estimates the time for all launches from the launches that ran, with an error bound.
 //!
-//! *The time.* In each group of launches a line through those drawn, time over work, predicts the rest; what a drawn tile
-//! takes besides is counted once for each tile of its block. That sum has no bias however wrong the lines are: they only
-//! lessen its scatter. Source: the generalised regression estimator (Särndal, Swensson and Wretman, "Model Assisted Survey
-//! Sampling", 1992, chapter 6).
+//! *The time.* In each group of launches, a line fitted through the drawn launches (time over work) predicts the
+//! remaining launches. The deviation in a drawn tile is multiplied by the number of tiles in its block. This sum is
+//! unbiased however wrong the lines are: they only reduce the scatter. Source: the generalised regression estimator
+//! (Särndal, Swensson and Wretman, "Model Assisted Survey Sampling", 1992, chapter 6).
 //!
-//! *Its scatter.* What a tile takes besides the lines through all other tiles, block for block: half the mean square of the
-//! differences of neighbouring blocks, and Student's t. Source: Wolter, "Introduction to Variance Estimation", 2007, chapter
-//! 8, its second estimator.
+//! *The scatter.* A tile's deviation is measured against lines through all remaining tiles, block by block. The
+//! variance is half the mean square difference between neighbouring blocks, used with Student's t. Source: Wolter,
+//! "Introduction to Variance Estimation", 2007, chapter 8, its second estimator.
 //!
-//! *Its warm-up.* What the tiles that ran twice took less or more behind the longer warm-up, with its own t: the error that
-//! is left is taken to be no larger than that which the doubling removed. Both add up, as if they erred the same way.
+//! *The warm-up.* Some tiles run twice, with a short and a long warm-up. The difference in time, with its own t, bounds
+//! the warm-up error: the residual error is assumed no larger than the error that the doubling removed. Both errors are
+//! added, as if they had equal sign.
 
 use super::plan::{Plan, Population};
 use rustc_hash::FxHashMap;
 
-/// Student's t: 97.5 % lie below, with 1, 2, … degrees of freedom; 95 % lie between it and its negative. Source: any
-/// table of it.
+/// Student's t: 97.5 % lie below, with 1, 2, … degrees of freedom; 95 % lie between the value and its negative. Source:
+/// any statistical table.
 const STUDENT: [f64; 40] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042, 2.040, 2.037,
     2.035, 2.032, 2.030, 2.028, 2.026, 2.024, 2.023, 2.021,
 ];
-/// Spread of the work of a group, over its mean, from which a line has a slope. Source: assumed: below it the slope is
-/// scatter.
+/// Minimum spread in a group's work, relative to its mean, for fitting a slope. Source: assumed: below this value the
+/// slope is noise.
 const SPREAD: f64 = 0.05;
 
-/// What all launches take.
+/// Estimated total for all launches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Estimate {
     /// Seconds in launches.
     pub(crate) time_s: f64,
-    /// How far that may be off, with 95 % confidence.
+    /// Error bound at 95 % confidence.
     pub(crate) error_s: f64,
-    /// Of this, what warm-ups may be off by.
+    /// Part of the error bound due to warm-ups.
     pub(crate) warm_up_s: f64,
 }
 
-/// What launches took: by launch, in seconds, of those that ran.
+/// Measured launch times in seconds, indexed by launch, for the launches that ran.
 pub(crate) struct Taken<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) population: &'a Population,
-    /// With the longer warm-ups.
+    /// Times with the long warm-ups.
     pub(crate) long: &'a [f64],
-    /// With warm-ups of half the length.
+    /// Times with warm-ups half as long.
     pub(crate) short: &'a [f64],
 }
 
-/// A line: time over work.
+/// A fitted line: time over work.
 #[derive(Clone, Copy, Debug, Default)]
 struct Fit {
     at_none: f64,
@@ -55,7 +56,7 @@ struct Fit {
 }
 
 impl Fit {
-    /// The least squares through `points`, work and time, of which there is one at least; level where they say no more.
+    /// Least-squares fit through `points` (work and time), at least one; level if the points do not justify a slope.
     fn through(points: &[(f64, f64)]) -> Fit {
         let count = points.len() as f64;
         let mean = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
@@ -101,12 +102,12 @@ impl Taken<'_> {
         Estimate { time_s, error_s: student(blocks - 1) * variance.sqrt() + warm_up_s, warm_up_s }
     }
 
-    /// The launches of tile `number` that stand for others.
+    /// The launches in tile `number` that represent further launches.
     fn drawn(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
         self.plan.tiles[number].launches.clone().filter(|&launch| !self.plan.certain[launch])
     }
 
-    /// By group, the line through the launches of all tiles but one.
+    /// For each group, the line fitted through the launches in all tiles except `without`.
     fn fits(&self, without: Option<usize>) -> FxHashMap<usize, Fit> {
         let mut points: FxHashMap<usize, Vec<(f64, f64)>> = FxHashMap::default();
         for launch in
@@ -127,7 +128,7 @@ impl Taken<'_> {
         fit.at(self.population.work[launch])
     }
 
-    /// What the warm-up may be off by, as a share of the time.
+    /// Error bound for the warm-up, as a share of the time.
     fn warm_up(&self) -> f64 {
         let sum = |of: &[f64], launches: std::ops::Range<usize>| of[launches].iter().sum::<f64>();
         let again = self.plan.tiles.iter().filter(|tile| tile.again).map(|tile| tile.launches.clone());
@@ -149,7 +150,7 @@ mod tests {
 
     const LAUNCHES: usize = 1002;
 
-    /// Launches of one group whose work goes up and down.
+    /// Launches in one group, with work that goes up and down.
     fn population() -> Population {
         Population {
             groups: vec![0; LAUNCHES],
@@ -159,8 +160,8 @@ mod tests {
         }
     }
 
-    /// The estimate where launch `i` takes `takes(i)`, and so many times as long behind the short warm-up; and what all
-    /// together take.
+    /// The estimate if launch `i` takes `takes(i)`, and `short` times as long after the short warm-up; and the true
+    /// total.
     fn estimate(takes: impl Fn(usize) -> f64, short: f64) -> (Estimate, f64) {
         let population = population();
         let plan = Plan::of(&population).expect("a long program");
@@ -214,7 +215,7 @@ mod tests {
 
     #[test]
     fn tiles_stand_for_those_of_their_block() {
-        // Work that says nothing: a tile of block b takes b a launch.
+        // Work that carries no information: a tile in block b takes b per launch.
         let population = Population { work: vec![1.0; LAUNCHES], ..population() };
         let plan = Plan::of(&population).expect("a long program");
         let block = |launch: usize| {

@@ -1,50 +1,52 @@
-//! Which launches of a program stand for all of them.
+//! Chooses the launches that represent a program.
 //!
-//! Launches in order are cut into tiles of neighbours, tiles into blocks of equal length, and of each block one tile is drawn
-//! at random: a stratified cluster sample, of which every launch is as likely as any other of its block. Launches of which
-//! a draw would know too little are certain: all of them run, and each stands for itself.
+//! Consecutive launches form tiles, and tiles form blocks with equal length. From each block one tile is drawn at
+//! random. This is a stratified cluster sample, with equal probability for every launch in a block. Launches about
+//! which a draw would reveal too little are certain: all of them run, and each represents only itself.
 //!
-//! Before each launch that counts those run that leave in the caches what it finds there ([`super::demand::reaches`]), in
-//! the main run twice as many. Another run has every other tile with the single warm-up: what that changes bounds what a
-//! longer one would.
+//! Before each counted launch, enough launches run to establish its cache contents ([`super::demand::reaches`]); in the
+//! main run, twice as many. A second run covers every other tile with the single warm-up. The difference between the
+//! two runs bounds the effect of longer warm-ups.
 
 use super::demand::{Demands, reaches};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use tombolo_types::stream::KernelInfo;
 
-/// Neighbouring launches that are drawn together. Source: assumed: two, so that a program that does two things in turn
-/// shows both.
+/// Neighbouring launches that are drawn together. Source: assumed: two, so that a program that alternates between two
+/// activities shows both.
 pub(crate) const TILE: usize = 2;
-/// Tiles that are drawn, at least and at most. Source: Student's t falls fast up to some ten degrees of freedom, and
+/// Minimum and maximum number of drawn tiles. Source: Student's t falls fast up to some ten degrees of freedom, and
 /// little beyond thirty.
 pub(crate) const BLOCKS: (usize, usize) = (12, 40);
-/// Launches of a program that is sampled, at least: two tiles a block, for a block of one is no choice, and the start.
+/// Minimum number of launches for sampling: two tiles per block, because a block with one tile leaves no choice, plus
+/// the start.
 pub(crate) const LEAST: usize = TILE + 2 * BLOCKS.0 * TILE;
-/// Share of the whole work up to which more tiles are drawn. Source: assumed: a run is to be several times as fast.
+/// Share of the total work up to which more tiles are drawn. Source: assumed: a run is to be several times as fast.
 const ENOUGH: f64 = 0.25;
-/// Share of the whole work that all runs of a sample may do. Source: assumed: one that is less than twice as fast is not
-/// worth its error.
+/// Maximum share of the total work for all runs in a sample. Source: assumed: a speedup below two is not worth the
+/// error.
 const MOST: f64 = 0.5;
-/// How far beyond the largest launch of its group that was drawn the work of one may lie that was not. Source: assumed; a
-/// line is not followed far beyond its points.
+/// Maximum ratio between the work in an undrawn launch and the largest drawn launch in its group. Source: assumed; a
+/// line is not extrapolated far beyond its points.
 const BEYOND: f64 = 1.1;
 
-/// What is known of every launch of a program before it runs.
+/// Facts about every launch in a program before it runs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Population {
-    /// Launches that may be alike have the same: those of one name, shape and name of the launch before.
+    /// Group index per launch. Similar launches share a group: equal name, equal shape and equal name for the preceding
+    /// launch.
     pub(crate) groups: Vec<usize>,
-    /// Instructions and line transactions.
+    /// Instructions plus line transactions, per launch.
     pub(crate) work: Vec<f64>,
-    /// Launches of its warm-up.
+    /// Number of warm-up launches, per launch.
     pub(crate) reaches: Vec<usize>,
-    /// Whether it is the first of its name.
+    /// True for the first launch with its name.
     pub(crate) firsts: Vec<bool>,
 }
 
 impl Population {
-    /// The launches `order` of `kernels`.
+    /// Facts about the launches `order` from `kernels`.
     pub(crate) fn of(kernels: &[KernelInfo], demands: &Demands, order: &[u32]) -> Population {
         let (mut known, mut named) = (FxHashMap::default(), FxHashSet::default());
         let mut before = "";
@@ -60,7 +62,7 @@ impl Population {
         Population { groups, work, reaches: reaches(demands, order), firsts }
     }
 
-    /// The share of the work that a run of the launches that `keeps` has does.
+    /// Share of the work performed by a run with the launches kept in `keeps`.
     fn share(&self, keeps: &[bool]) -> f64 {
         let work: f64 = keeps.iter().zip(&self.work).filter(|(kept, _)| **kept).map(|(_, work)| work).sum();
         work / self.work.iter().sum::<f64>().max(1.0)
@@ -71,39 +73,39 @@ impl Population {
     }
 }
 
-/// A tile that was drawn.
+/// A drawn tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Tile {
-    /// Its launches.
+    /// Launches in the tile.
     pub(crate) launches: Range<usize>,
-    /// Tiles of its block.
+    /// Number of tiles in the block.
     pub(crate) of: usize,
-    /// Whether it is in the run with single warm-ups.
+    /// True if the tile is also in the run with single warm-ups.
     pub(crate) again: bool,
 }
 
-/// What is run.
+/// The launches to run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// One a block, in order.
+    /// Drawn tiles, one per block, in order.
     pub(crate) tiles: Vec<Tile>,
-    /// By launch: whether it stands for itself.
+    /// True for launches that represent only themselves, indexed by launch.
     pub(crate) certain: Vec<bool>,
-    /// By launch: whether it is in the run with single warm-ups.
+    /// True for launches in the run with single warm-ups, indexed by launch.
     pub(crate) short: Vec<bool>,
 }
 
-/// Why a program has no sample.
+/// Reason for which a program has no sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Refusal {
-    /// It has fewer launches than [`LEAST`].
+    /// The program has fewer launches than [`LEAST`].
     Few,
-    /// This share of its work would have to run.
+    /// The runs would perform this share of the program's work.
     Much(f64),
 }
 
 impl Plan {
-    /// A sample of `population`: as many tiles as cost a quarter of the work, or as few as may be.
+    /// A sample from `population`: as many tiles as fit into a quarter of the work, but at least the minimum.
     pub(crate) fn of(population: &Population) -> Result<Plan, Refusal> {
         if population.len() < LEAST {
             return Err(Refusal::Few);
@@ -142,8 +144,8 @@ impl Plan {
         Plan { tiles, certain, short }
     }
 
-    /// By launch: whether it is in the main run, with twice its warm-up before each launch that counts. The last is, so that
-    /// the region has what the host does between launches.
+    /// Launches in the main run, indexed by launch, with the double warm-up before each counted launch. The last launch
+    /// is included, so that the region contains the host's work between launches.
     pub(crate) fn long(&self, population: &Population) -> Vec<bool> {
         let mut kept = vec![false; population.len()];
         kept[..TILE].fill(true);
@@ -155,23 +157,23 @@ impl Plan {
         kept
     }
 
-    /// By launch: whether the time of the whole is from it.
+    /// True for launches that contribute to the estimated time, indexed by launch.
     pub(crate) fn counted(&self) -> impl Iterator<Item = bool> + '_ {
         let drawn = |launch: usize| self.tiles.iter().any(|tile| tile.launches.contains(&launch));
         self.certain.iter().enumerate().map(move |(launch, certain)| *certain || drawn(launch))
     }
 
-    /// The share of the work that both runs do.
+    /// Share of the work performed by both runs together.
     fn share(&self, population: &Population) -> f64 {
         population.share(&self.long(population)) + population.share(&self.short)
     }
 }
 
-/// The launches that stand for themselves: those at the start of the program, the first of each name, those of groups that
-/// fewer than two tiles have, and those that do more than any of their group that was drawn.
+/// The certain launches: the launches at the program's start, the first with each name, launches in groups present in
+/// fewer than two tiles, and launches with more work than any drawn launch in their group.
 fn certain(population: &Population, tiles: &[Tile]) -> Vec<bool> {
     let fixed = |launch: usize| launch < TILE || population.firsts[launch];
-    // By group: tiles that have it, and the most work.
+    // Per group: the tiles that contain it, and the largest work.
     let mut drawn: FxHashMap<usize, (FxHashSet<usize>, f64)> = FxHashMap::default();
     for (number, tile) in tiles.iter().enumerate() {
         for launch in tile.launches.clone().filter(|&launch| !fixed(launch)) {
@@ -187,7 +189,7 @@ fn certain(population: &Population, tiles: &[Tile]) -> Vec<bool> {
     (0..population.len()).map(stands_alone).collect()
 }
 
-/// A number that block `block` of `blocks` draws by: the same in every run. Source: the finalizer of splitmix64 (Steele,
+/// Pseudo-random number for block `block` among `blocks`: equal in every run. Source: the splitmix64 finalizer (Steele,
 /// Lea and Flood, OOPSLA 2014).
 fn draw(blocks: usize, block: usize) -> usize {
     let mut state = ((blocks as u64) << 32 | block as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -200,7 +202,7 @@ fn draw(blocks: usize, block: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// Launches of one group that all cost the same.
+    /// Launches in one group, all with equal cost.
     fn alike(count: usize) -> Population {
         Population {
             groups: vec![0; count],
@@ -247,7 +249,7 @@ mod tests {
     #[test]
     fn what_a_draw_knows_too_little_of_stands_for_itself() {
         let mut population = alike(1002);
-        // One of a kind, and one that does more than any other.
+        // A launch without peers, and a launch with more work than any other.
         population.groups[500] = 1;
         population.work[700] = 1000.0;
         let plan = Plan::of(&population).expect("a long program");

@@ -1,17 +1,17 @@
-//! A program of which some launches are left out.
+//! A program with some launches left out.
 
 use std::sync::Arc;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program, StreamError};
 use tombolo_types::{ArrayInfo, HostPhase, LineSize};
 
-/// A program with all its kernels and some of its launches. What is no launch stays.
+/// A program with all its kernels and some launches. All commands except launches are kept.
 pub(crate) struct Thinned {
     whole: Arc<dyn Program>,
     commands: Vec<Command>,
 }
 
 impl Thinned {
-    /// `whole` with the launches that `keeps` has, by number.
+    /// `whole`, reduced to the launches kept in `keeps`, indexed by launch.
     pub(crate) fn new(whole: &Arc<dyn Program>, keeps: &[bool]) -> Thinned {
         let mut kept = keeps.iter();
         let stays = |command: &&Command| command.kernel().is_none() || kept.next().copied().unwrap_or(false);

@@ -1,4 +1,4 @@
-//! Modules over time, as counters of their GPUs.
+//! Module activity over time, shown as counters per GPU.
 
 use super::{ModuleTrack, Timeline, TraceEvent, changes};
 use crate::record::KernelRecord;
@@ -7,20 +7,20 @@ use tombolo_model::activity::Sample;
 use tombolo_types::{GpuId, Ps};
 
 impl ModuleTrack {
-    /// The module at `at`: as at the sample before, for nothing has happened since.
+    /// The module's state at `at`: equal to the preceding sample, because nothing has happened since.
     fn before(&self, at: Ps) -> Sample {
         let next = self.samples.partition_point(|sample| sample.at <= at);
         next.checked_sub(1).map_or_else(Sample::default, |index| self.samples[index])
     }
 
-    /// The module at `at` or soon behind: as at the next sample, before which nothing more has happened.
+    /// The module's state at `at` or soon after: equal to the next sample, because nothing happened in between.
     fn after(&self, at: Ps) -> Sample {
         let next = self.samples.partition_point(|sample| sample.at < at);
         self.samples.get(next).or(self.samples.last()).copied().unwrap_or_default()
     }
 }
 
-/// Both together, at the time of the first.
+/// Sum of two samples, with the first sample's time.
 fn and(sum: Sample, other: Sample) -> Sample {
     Sample {
         at: sum.at,
@@ -33,7 +33,7 @@ fn and(sum: Sample, other: Sample) -> Sample {
     }
 }
 
-/// From `before` to `after`: counts between them; what is under way is as at the end.
+/// Difference from `before` to `after` for counts; current levels are copied from `after`.
 fn between(before: Sample, after: Sample) -> Sample {
     Sample {
         l2_loads: after.l2_loads - before.l2_loads,
@@ -45,7 +45,7 @@ fn between(before: Sample, after: Sample) -> Sample {
 }
 
 impl Timeline {
-    /// What the modules of a GPU did while a kernel was open.
+    /// Activity of a GPU's modules while a kernel was open.
     pub(super) fn moved(&self, gpu: GpuId, kernel: &KernelRecord) -> Sample {
         let at = |seconds: f64| Ps((seconds * 1e12).round() as u64);
         let (start, end) = (at(kernel.start_s), at(kernel.end_s));
@@ -53,7 +53,7 @@ impl Timeline {
         modules.map(|module| between(module.before(start), module.after(end))).fold(Sample::default(), and)
     }
 
-    /// Counters of each GPU, and of the links of its modules.
+    /// Counters for each GPU, and for its modules' links.
     pub(super) fn activity(&self, pid: u32) -> Vec<TraceEvent> {
         let mut events = Vec::new();
         let gpus: BTreeSet<GpuId> = self.modules.iter().map(|module| module.gpu).collect();
@@ -84,7 +84,8 @@ impl Timeline {
         events
     }
 
-    /// What modules did in each window, by its start; then an idle one. What is under way is as at a window's end.
+    /// Activity in each window, by window start, followed by an idle window. Current levels are sampled at a window's
+    /// end.
     fn windows(&self, modules: &[&ModuleTrack]) -> Vec<(Ps, Sample)> {
         let end = modules.iter().filter_map(|module| module.samples.last()).map(|sample| sample.at).max();
         let count = end.unwrap_or(Ps::ZERO).0.div_ceil(self.window.0);
