@@ -1,10 +1,11 @@
-//! RabbitCT: back-projection of X-ray images of a rotating C-arm into a volume.
+//! RabbitCT: back-projection of X-ray images from a rotating C-arm into a volume.
 //!
-//! For each image, every voxel is projected onto the detector, the image is interpolated there between four pixels, and
-//! the value, weighted by the distance from the source, is added to the voxel. One launch an image, one thread a voxel.
+//! For each image, every voxel is projected onto the detector. The image is interpolated between four pixels, and the
+//! value, weighted by the distance from the source, is added to the voxel. There is one launch per image, with one
+//! thread per voxel.
 //!
-//! Not modelled: RabbitCT's images are those of a rabbit and its matrices are measured; here the source moves along an
-//! exact circle and the images are noise, which changes no address but by fractions of a pixel.
+//! Not modelled: RabbitCT's images show a rabbit and its matrices are measured. Here the source moves along an exact
+//! circle and the images are noise, which moves addresses only by fractions of a pixel.
 
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -13,20 +14,21 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Threads of a CTA. Source: NUMA-GPU, Table 2: 131,072 CTAs of 512³ voxels.
+/// Threads per CTA. Source: NUMA-GPU, Table 2: 131,072 CTAs for 512³ voxels.
 const THREADS: u32 = 1024;
-/// Distances of the source from the axis and from the detector, in mm. Source: RabbitCT's C-arm (Siemens Axiom Artis),
+/// Distances from the source to the axis and to the detector, in mm. Source: RabbitCT's C-arm (Siemens Axiom Artis),
 /// about.
 const AXIS: f32 = 750.0;
 const DETECTOR: f32 = 1200.0;
-/// Side of the volume, and height and width of the detector in mm. Source: RabbitCT: 256 mm; 1240 × 960 pixels of 0.32 mm.
+/// Side length of the volume, and width and height of the detector, in mm. Source: RabbitCT: 256 mm; 1240 × 960 pixels,
+/// each 0.32 mm wide.
 const VOLUME: f32 = 256.0;
 const PIXEL_AREA: (f32, f32) = (399.36, 307.2);
-/// Images of half a turn. Source: RabbitCT.
+/// Images per half turn. Source: RabbitCT.
 const IMAGES: u64 = 496;
-/// Images between two that are taken, so that directions differ. Source: assumed.
+/// Stride between projected images, so that directions differ. Source: assumed.
 const APART: u64 = 124;
-/// Unit vectors every quarter of the half turn. Source: cosine and sine of 0, 45, 90 and 135 degrees.
+/// Unit vectors for each quarter of the half turn. Source: cosine and sine for 0, 45, 90 and 135 degrees.
 const DIRECTIONS: [(f32, f32); 4] =
     [(1.0, 0.0), (0.707_106_77, 0.707_106_77), (0.0, 1.0), (-0.707_106_77, 0.707_106_77)];
 
@@ -61,7 +63,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The RabbitCT benchmark.
 pub(crate) static RABBITCT: Benchmark = Benchmark {
     name: "rabbitct",
     about: "back-projection: a volume streamed through, an image gathered from by all CTAs",
@@ -73,9 +75,9 @@ pub(crate) static RABBITCT: Benchmark = Benchmark {
 };
 
 struct Reconstruction {
-    /// x fastest, then y, then z.
+    /// Volume, x fastest, then y, then z.
     volume: Array<f32>,
-    /// The image being projected, row by row.
+    /// Image being projected, row by row.
     image: Array<f32>,
     /// Voxels along x, y, z.
     voxels: [i32; 3],
@@ -103,10 +105,11 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// Three rows of four, which take a voxel's indices to the detector (homogeneous): column, row and weight.
+/// Projection matrix with three rows and four columns: maps voxel indices to the detector (homogeneous): column, row
+/// and weight.
 type Matrix = [[f32; 4]; 3];
 
-/// A value on the detector: pixel to the upper left, and how far right and down of it.
+/// Position on the detector: upper left pixel, and fractional distance right and down.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shadow {
     column: i32,
@@ -116,7 +119,7 @@ struct Shadow {
     weight: f32,
 }
 
-/// Where a voxel falls on the detector.
+/// Projects a voxel onto the detector.
 fn project(matrix: &Matrix, voxel: [i32; 3]) -> Shadow {
     let [x, y, z] = voxel.map(|at| at as f32);
     let [across, along, weight] = matrix.map(|row| row[0] * x + row[1] * y + row[2] * z + row[3]);
@@ -132,23 +135,24 @@ fn project(matrix: &Matrix, voxel: [i32; 3]) -> Shadow {
     }
 }
 
-/// The value between four pixels.
+/// Value interpolated between four pixels.
 fn between(shadow: Shadow, [a, b, c, d]: [f32; 4]) -> f32 {
     let upper = (1.0 - shadow.right) * a + shadow.right * b;
     let lower = (1.0 - shadow.right) * c + shadow.right * d;
     shadow.weight * ((1.0 - shadow.down) * upper + shadow.down * lower)
 }
 
-/// Steps to the four pixels around a point: right, down.
+/// Offsets to the four pixels around a point: right, down.
 const AROUND: [(i32, i32); 4] = [(0, 0), (1, 0), (0, 1), (1, 1)];
 
 impl Reconstruction {
-    /// The matrix of an image: the source at [`AXIS`] from the axis in the image's direction, the detector opposite.
+    /// Matrix for an image: the source lies at [`AXIS`] from the axis in the image's direction, the detector opposite.
     fn matrix(&self, image: u64) -> Matrix {
         let (cosine, sine) = DIRECTIONS[(image * APART % IMAGES / APART) as usize];
         let step = self.voxels.map(|voxels| VOLUME / voxels as f32);
         let corner = -0.5 * VOLUME;
-        // Distance from the source towards the detector over that of the axis; one on the axis.
+        // Ratio between the distance from the source towards the detector and the axis distance; equal to 1 on the
+        // axis.
         let near = [cosine * step[0] / AXIS, sine * step[1] / AXIS, 0.0];
         let weight = [-near[0], -near[1], 0.0, 1.0 - (cosine + sine) * corner / AXIS];
         let place = |across: [f32; 3], at: f32, middle: f32, pixels: f32| {
@@ -169,7 +173,7 @@ impl Reconstruction {
         [index % x, index / x % y, index / x / y]
     }
 
-    /// Where a pixel lies in the image, if it does.
+    /// Index of a pixel in the image, or `None` if outside.
     fn pixel(&self, shadow: Shadow, (right, down): (i32, i32)) -> Option<i32> {
         let (column, row) = (shadow.column.saturating_add(right), shadow.row.saturating_add(down));
         let inside = (0..self.columns).contains(&column) && (0..self.rows).contains(&row);

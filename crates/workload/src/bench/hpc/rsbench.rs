@@ -1,11 +1,11 @@
-//! RSBench: macroscopic cross sections of neutrons by the multipole method, the data of each lookup computed anew.
+//! RSBench: macroscopic neutron cross sections by the multipole method, with the data for each lookup computed anew.
 //!
-//! A lookup draws an energy and a material. For each nuclide of the material it finds the window of the energy, and
-//! sums over the window's poles what each resonance contributes, broadened by temperature with the Faddeeva function.
-//! Few bytes, gathered at random, and much arithmetic.
+//! A lookup draws an energy and a material. For each nuclide in the material it finds the energy's window, and sums
+//! each resonance's contribution over the window's poles, broadened by temperature with the Faddeeva function. The
+//! program gathers few bytes at random, and does much arithmetic.
 //!
-//! Not modelled: RSBench keeps of each lookup only which cross section was largest; here it is the sum of all four, so
-//! that all are checked. Which nuclides a material has is drawn at random.
+//! Not modelled: for each lookup, RSBench only records the index of the largest cross section; here the result is the
+//! sum over all four, so that all four are checked. Each material's nuclides are drawn at random.
 
 mod faddeeva;
 
@@ -18,26 +18,26 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Threads of a CTA. Source: NUMA-GPU, Table 2: 7813 CTAs of two million lookups.
+/// Threads per CTA. Source: NUMA-GPU, Table 2: 7813 CTAs for two million lookups.
 const THREADS: u32 = 256;
-/// Nuclides of each material. Source: RSBench, Hoogenboom and Martin's small reactor.
+/// Number of nuclides per material. Source: RSBench, Hoogenboom and Martin's small reactor.
 const NUCLIDES_OF: [u32; 12] = [34, 5, 4, 4, 27, 21, 21, 21, 21, 21, 9, 9];
-/// Most nuclides of a material.
+/// Maximum number of nuclides in a material.
 const MOST: u32 = 34;
-/// How often lookups fall into each material, in thousandths. Source: RSBench, `pick_mat`; they sum to 1001.
+/// Lookup frequency per material, in thousandths. Source: RSBench, `pick_mat`; they sum to 1001.
 const SHARES: [u64; 12] = [140, 52, 275, 134, 154, 64, 66, 55, 8, 15, 25, 13];
-/// Angular momenta of resonances. Source: RSBench (`numL`).
+/// Number of angular momenta. Source: RSBench (`numL`).
 const MOMENTA: u64 = 4;
-/// Width that temperature gives a resonance. Source: RSBench (`dopp`).
+/// Broadening width from temperature for a resonance. Source: RSBench (`dopp`).
 const BROADENING: f64 = 0.5;
-/// Integer instructions of the random numbers of a lookup. Source: RSBench, `fast_forward_LCG`: 22 rounds of five for
-/// two million lookups, and two steps.
+/// Integer instructions for a lookup's random numbers. Source: RSBench, `fast_forward_LCG`: 22 rounds with five
+/// instructions for two million lookups, and two steps.
 const RANDOM: u16 = 116;
-/// Instructions of the phase factors: four each of sine, cosine and arctangent, of some 25 in double precision.
-/// Source: counted from CUDA's math library, about.
+/// Instructions for the phase factors: four each for sine, cosine and arctangent, about 25 instructions in double
+/// precision. Source: counted from CUDA's math library, about.
 const FACTORS: u16 = 300;
-/// Instructions of one pole: the Faddeeva function with ten complex divisions of 17, an exponential, a sine and a cosine
-/// of 25 each, and five complex products. Source: counted, as [`FACTORS`].
+/// Instructions per pole: the Faddeeva function with ten complex divisions at 17 each, an exponential, a sine and a
+/// cosine at 25 each, and five complex products. Source: counted, like [`FACTORS`].
 const POLE: u16 = 290;
 
 static PARAMETERS: [Parameter; 4] = [
@@ -71,7 +71,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The RSBench benchmark.
 pub(crate) static RSBENCH: Benchmark = Benchmark {
     name: "rsbench",
     about: "cross sections from resonance poles: gathers of little data, much arithmetic",
@@ -83,25 +83,25 @@ pub(crate) static RSBENCH: Benchmark = Benchmark {
 };
 
 struct Library {
-    /// Four complex numbers a pole: its place, and what it contributes to the total, absorption and fission.
+    /// Four complex numbers per pole: its position, and its contributions to the total, absorption and fission.
     poles: Array<f64>,
-    /// Angular momentum of each pole.
+    /// Angular momentum per pole.
     momentum: Array<u32>,
-    /// Three values a window: the smooth part of the total, of absorption, of fission.
+    /// Three values per window: the smooth part for the total, for absorption, and for fission.
     smooth: Array<f64>,
-    /// First pole of each window, and the pole behind its last.
+    /// First pole per window, and the end of its pole range.
     range: Array<u32>,
-    /// First window of each nuclide, and its windows.
+    /// First window per nuclide, and its window count.
     windows: Array<u32>,
-    /// Four radii a nuclide, one for each angular momentum.
+    /// Four radii per nuclide, one for each angular momentum.
     radius: Array<f64>,
-    /// Nuclides of each material, in rows of [`MOST`], and their densities.
+    /// Nuclides per material, in rows with [`MOST`] entries, and their densities.
     nuclide: Array<u32>,
     density: Array<f64>,
-    /// Nuclides of each material.
+    /// Number of nuclides per material.
     count: Array<u32>,
     result: Array<f64>,
-    /// Poles and windows of each nuclide.
+    /// Pole count and window count per nuclide.
     sizes: Vec<(u64, u64)>,
     seed: u64,
 }
@@ -135,7 +135,8 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// Gives each of `owners` one item and the others, to `average` each in all, to owners drawn at random, as RSBench does.
+/// Distributes items over `owners`: each gets one item, and the rest go to random owners, up to a mean of `average`
+/// items, like in RSBench.
 fn spread(seed: u64, owners: u64, average: u64) -> Vec<u64> {
     let mut items = vec![1; owners as usize];
     for draw in 0..owners * (average - 1) {
@@ -144,12 +145,12 @@ fn spread(seed: u64, owners: u64, average: u64) -> Vec<u64> {
     items
 }
 
-/// A number from 0 to 1, without 1.
+/// Draws a number from 0 (inclusive) to 1 (exclusive).
 fn fraction(seed: u64, position: u64) -> f64 {
     noise::below(seed, position, 1 << 32) as f64 / (1_u64 << 32) as f64
 }
 
-/// A pole as it is stored.
+/// A pole in its stored form.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pole {
     place: Complex,
@@ -157,7 +158,7 @@ struct Pole {
     momentum: u32,
 }
 
-/// What temperature and angular momentum turn a resonance by.
+/// Phase factors by which temperature and angular momentum rotate a resonance.
 fn factors(radius: [f64; 4], root: f64) -> [Complex; 4] {
     let mut factors = [Complex::default(); 4];
     for (momentum, (factor, radius)) in factors.iter_mut().zip(radius).enumerate() {
@@ -175,7 +176,7 @@ fn factors(radius: [f64; 4], root: f64) -> [Complex; 4] {
     factors
 }
 
-/// What a pole adds to total, absorption and fission.
+/// Contribution from a pole to total, absorption and fission.
 fn resonance(energy: f64, pole: &Pole, factors: &[Complex; 4]) -> [f64; 3] {
     let broad = faddeeva((Complex::real(energy) - pole.place) * BROADENING);
     let [total, absorption, fission] = pole.parts;
@@ -183,7 +184,7 @@ fn resonance(energy: f64, pole: &Pole, factors: &[Complex; 4]) -> [f64; 3] {
     [turned.re, (absorption * broad).re, (fission * broad).re]
 }
 
-/// The sum of the four cross sections, the fourth of which (scattering) is total less absorption.
+/// Sum over the four cross sections; the fourth (scattering) is total less absorption.
 fn all_four([total, absorption, fission]: [f64; 3]) -> f64 {
     total + absorption + fission + (total - absorption)
 }
@@ -233,7 +234,7 @@ impl Library {
         });
     }
 
-    /// The sum of the cross sections of a nuclide at an energy.
+    /// Sum over a nuclide's cross sections at an energy.
     fn micro(&self, warp: &mut Warp<'_>, nuclide: Lanes<u32>, energy: Lanes<f64>) -> Lanes<f64> {
         let [first, windows] = warp.load_vector(self.windows, nuclide * 2);
         let window = first + energy.zip(windows, window_of);
@@ -275,7 +276,7 @@ impl Library {
         })
     }
 
-    /// The result of a lookup, from the library in memory.
+    /// Reference result for a lookup, from the library in memory.
     fn reference(&self, memory: &Memory, lookup: u64) -> f64 {
         let (energy, material) = (self.energy(lookup), u64::from(self.material(lookup)));
         let mut sum = 0.0;
@@ -297,12 +298,12 @@ impl Library {
     }
 }
 
-/// Waits for a value that was loaded.
+/// Waits for a loaded value.
 fn settle<T: Copy>(warp: &mut Warp<'_>, value: Lanes<T>) -> Lanes<T> {
     warp.compute(ComputeClass::Other, 0, value)
 }
 
-/// The window of an energy from 0 to 1.
+/// Window index for an energy from 0 to 1.
 fn window_of(energy: f64, windows: u32) -> u32 {
     ((energy * f64::from(windows)) as u32).min(windows.saturating_sub(1))
 }

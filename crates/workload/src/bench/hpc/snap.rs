@@ -1,13 +1,14 @@
-//! SNAP: discrete-ordinates transport. For each octant of directions, a wavefront of kernels sweeps the mesh,
-//! one kernel a diagonal plane.
+//! SNAP: discrete-ordinates transport. For each direction octant, a wavefront of kernels sweeps the mesh, one kernel
+//! per diagonal plane.
 //!
-//! A warp's lanes are the angles of one cell and one energy group. A CTA has eight cells of a plane and one group. The CTAs
-//! of a group follow each other, and its part of each array is in one piece: modules own groups, and share no plane's cells.
-//! Source: lanl/SNAP, sweep.f90 (threads sweep groups of their own, in the outermost loop) and solvar.f90 (the group is the
-//! slowest index of every array). In its port to CUDA (ports/legion) a kernel has one group, too.
+//! A warp's lanes are the angles for one cell and one energy group. A CTA has eight cells in a plane and one group. A
+//! group's CTAs are consecutive, and its part in each array is contiguous: modules own groups, and no plane's cells are
+//! shared between modules. Source: lanl/SNAP, sweep.f90 (threads sweep separate groups, in the outermost loop) and
+//! solvar.f90 (the group is the slowest index in every array). In its CUDA port (ports/legion) a kernel also has one
+//! group.
 //!
-//! Scattering is isotropic (`nmom` = 1), assumed as the simplest. Not modelled: the fix-up of negative fluxes (SNAP's
-//! `fixup`), which would make branches depend on data.
+//! Scattering is isotropic (`nmom` = 1), assumed for simplicity. Not modelled: the fix-up for negative fluxes (SNAP's
+//! `fixup`), because branches would then depend on data.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::cells::Cells;
@@ -18,7 +19,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Octants of directions.
+/// Number of direction octants.
 const OCTANTS: i32 = 8;
 /// Inverse time step times inverse velocity (SNAP's `vdelt`). Source: assumed; no address depends on it.
 const TIME: f64 = 0.5;
@@ -68,7 +69,7 @@ static PARAMETERS: [Parameter; 6] = [
     },
 ];
 
-/// The benchmark.
+/// The SNAP benchmark.
 pub(crate) static SNAP: Benchmark = Benchmark {
     name: "snap",
     about: "discrete-ordinates sweep: hundreds of dependent kernels along diagonal planes",
@@ -84,13 +85,13 @@ struct Transport {
     flux: [Array<f64>; 2],
     /// Inverse denominators, `[group][z][y][x][angle]` (`dinv`).
     inverse: Array<f64>,
-    /// Isotropic source, `[group][z][y][x]` (`qtot` of one moment).
+    /// Isotropic source, `[group][z][y][x]` (`qtot` with one moment).
     source: Array<f64>,
-    /// Flux of all angles, `[group][z][y][x]` (`flux`).
+    /// Flux summed over all angles, `[group][z][y][x]` (`flux`).
     scalar: Array<f64>,
     /// Fluxes into the next cell along each axis, `[group][plane of the other two][angle]` (`psii` …).
     edges: [Array<f64>; 3],
-    /// Cosines along each axis and weight of each angle, `[4][angle]`.
+    /// Cosines along each axis and weight for each angle, `[4][angle]`.
     angle: Array<f64>,
     cells: Cells,
     angles: i32,
@@ -128,30 +129,30 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// One plane of one octant's sweep.
+/// A diagonal plane in an octant's sweep.
 struct Plane<'a> {
     transport: &'a Transport,
     octant: i32,
-    /// Cells of the plane.
+    /// Cells in the plane.
     members: &'a [i32],
 }
 
-/// What the lanes of a warp are about.
+/// Angle, cell and group handled by each lane in a warp.
 struct Point {
     angle: Lanes<i32>,
-    /// Cell with its group.
+    /// Cell index, including the group's offset.
     cell: Lanes<i32>,
     place: [Lanes<i32>; 3],
     group: i32,
 }
 
 impl Transport {
-    /// Cells of a CTA.
+    /// Number of cells per CTA.
     fn per_cta(&self) -> u64 {
         u64::from(self.threads) / self.angles as u64
     }
 
-    /// The cells that the sweep of `octant` reaches after `distance` steps.
+    /// Cells reached by the sweep for `octant` after `distance` steps.
     fn plane(&self, octant: i32, distance: i32) -> Vec<i32> {
         let side = self.cells.x;
         let turned = |axis: i32, at: i32| if octant >> axis & 1 == 0 { at } else { side - 1 - at };
@@ -167,12 +168,12 @@ impl Transport {
         members
     }
 
-    /// The coordinate along `axis` at which `octant` enters the mesh.
+    /// Coordinate along `axis` at the inflow side for `octant`.
     fn inflow(&self, octant: i32, axis: usize) -> i32 {
         if octant >> axis & 1 == 0 { 0 } else { self.cells.x - 1 }
     }
 
-    /// Position of the lane's angle on the edge across `axis`.
+    /// Index for the lane's angle on the edge across `axis`.
     fn edge(&self, point: &Point, axis: usize) -> Lanes<i32> {
         let [x, y, z] = point.place;
         let (fast, slow) = [(y, z), (x, z), (x, y)][axis];
@@ -183,12 +184,12 @@ impl Transport {
         f64::from(noise::unit(self.seed ^ which, index)) * 0.5 + 0.75
     }
 
-    /// Cosine along an axis (0 to 2) or weight (3) of an angle.
+    /// Cosine along an axis (0 to 2) or weight (3) for an angle.
     fn direction(&self, which: u64, angle: u64) -> f64 {
         (1.0 + angle as f64) / (2.0 + which as f64 + f64::from(self.angles))
     }
 
-    /// Inverse of the sum of what an angle loses in a cell (`dinv`); `index` counts angles, cells, groups.
+    /// Inverse of the total loss for an angle in a cell (`dinv`); `index` counts angles, cells, groups.
     fn inverse(&self, index: u64) -> f64 {
         let angle = index % self.angles as u64;
         let total = 1.0 + self.start(4, index / self.angles as u64);
@@ -197,7 +198,7 @@ impl Transport {
 }
 
 impl Plane<'_> {
-    /// CTAs of a group.
+    /// Number of CTAs per group.
     fn chunks(&self) -> u64 {
         (self.members.len() as u64).div_ceil(self.transport.per_cta())
     }
@@ -212,7 +213,7 @@ impl Plane<'_> {
             let thread = warp.thread();
             let member = warp.compute(ComputeClass::Int, 3, thread / transport.angles + first);
             warp.when(member.lt(self.members.len() as i32), |warp| {
-                // The list of a plane's cells is an argument of the launch, in constant memory.
+                // The list with a plane's cells is a launch argument, in constant memory.
                 let cell = member.pick(self.members);
                 let place = transport.cells.places(warp, cell);
                 let angle = thread % transport.angles;
@@ -221,14 +222,14 @@ impl Plane<'_> {
         });
     }
 
-    /// The diamond-difference balance of one cell, one angle a lane.
+    /// Computes the diamond-difference balance for one cell, one angle per lane.
     fn cell(&self, warp: &mut Warp<'_>, point: &Point) {
         let transport = self.transport;
         let cosine = [0, 1, 2].map(|axis| warp.load(transport.angle, point.angle + axis * transport.angles));
         let at = warp.compute(ComputeClass::Int, 6, point.cell * transport.angles + point.angle);
         let source = warp.load(transport.source, point.cell);
         let edges = [0, 1, 2].map(|axis| self.incoming(warp, point, axis));
-        // `ptr` has the octant between group and cell: a group's cells lie eight times as far apart.
+        // `ptr` has the octant between group and cell: the cells in successive groups lie eight times as far apart.
         let cells = transport.cells.count();
         let offset = (point.group * (OCTANTS - 1) + self.octant) * cells * transport.angles;
         let before = warp.load(transport.flux[0], at + offset);
@@ -244,7 +245,7 @@ impl Plane<'_> {
         self.add_scalar(warp, point, flux);
     }
 
-    /// The flux that enters along `axis`: none at the border of the mesh.
+    /// Loads the flux that enters along `axis`: zero at the mesh border.
     fn incoming(&self, warp: &mut Warp<'_>, point: &Point, axis: usize) -> Lanes<f64> {
         let transport = self.transport;
         let inside = point.place[axis].ne(transport.inflow(self.octant, axis));
@@ -257,7 +258,7 @@ impl Plane<'_> {
         flux
     }
 
-    /// Sums over the angles of each cell; its first lane adds the sum.
+    /// Sums over the angles in each cell; the cell's first lane adds the sum.
     fn add_scalar(&self, warp: &mut Warp<'_>, point: &Point, flux: Lanes<f64>) {
         let transport = self.transport;
         let weight = warp.load(transport.angle, point.angle + 3 * transport.angles);
@@ -298,7 +299,7 @@ impl Instance for Transport {
         Ok(())
     }
 
-    /// Cell by cell in the order of each octant, angle by angle.
+    /// Sweeps cell by cell in the order for each octant, angle by angle.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let (cells, angles) = (self.cells.count() as usize, self.angles as usize);
         let side = self.cells.x as usize;

@@ -1,13 +1,14 @@
-//! Topology-driven breadth-first search: every launch visits every arc of every node.
+//! Topology-driven breadth-first search: every launch visits every arc at every node.
 //!
-//! A thread takes a node and loads, for each of its arcs, the level of either end; where that shortens the way to the other
-//! end, it lowers its level with an atomic minimum and sets a flag. The host launches again until the flag stays clear.
-//! Every launch thus reads the whole graph, which is what a cache keeps from launch to launch, or loses.
+//! A thread processes a node and loads, for each outgoing arc, the level at either end. If the arc shortens the path to
+//! the far end, the thread lowers the far level with an atomic minimum and sets a flag. The host launches again until
+//! the flag stays clear. Every launch thus reads the whole graph, which a cache may retain from launch to launch, or
+//! lose.
 //!
-//! Where CTAs run all at once, a launch reaches the neighbours of what the launches before it have reached. CTAs are
-//! recorded one after the other: so that they reach no farther, a node that was reached in this launch is passed over.
+//! If CTAs run concurrently, a launch reaches the neighbours of nodes reached by earlier launches. CTAs are recorded
+//! one by one; to keep a launch from reaching farther, a node reached in the current launch is skipped.
 //!
-//! With `mapping=group` it is MGPUSim's program, which visits the arcs of the current level alone.
+//! With `mapping=group` the program is MGPUSim's, which visits only the arcs in the current level.
 
 use super::network::{GRAPH, NODES, Network, SYMMETRIC, Uses, file, random_network};
 use crate::bench::benchmark::Benchmark;
@@ -18,14 +19,14 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Element, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Level of a node that was not reached.
+/// Level for an unreached node.
 const FAR: u32 = u32::MAX;
-/// CUDA's `atomicMin` is relaxed, at the scope of the GPU.
+/// Order and scope for CUDA's `atomicMin`: relaxed, at GPU scope.
 const ATOMIC: Order = Order::relaxed(Scope::Gpu);
 
-/// Threads of a group, and the nodes that it takes one after the other. Source: MGPUSim, gpu_perf_scripts.
+/// Threads per group, and nodes that the group processes in turn. Source: MGPUSim, gpu_perf_scripts.
 const GROUP: i32 = 32;
-/// Seed of a random graph where a run's seed is 1. Source: MGPUSim, gpu_perf_scripts.
+/// Seed for a random graph in a run with seed 1. Source: MGPUSim, gpu_perf_scripts.
 const RANDOM_SEED: u32 = 42;
 
 static PARAMETERS: [Parameter; 8] = [
@@ -70,7 +71,7 @@ static PARAMETERS: [Parameter; 8] = [
     },
 ];
 
-/// The benchmark.
+/// The LonestarGPU breadth-first search benchmark.
 pub(crate) static BFS: Benchmark = Benchmark {
     name: "lonestar-bfs",
     about: "breadth-first search along the arcs of a road network: every arc in every launch, a launch a level, hundreds of \
@@ -82,7 +83,7 @@ pub(crate) static BFS: Benchmark = Benchmark {
     lay_out,
 };
 
-/// A search whose flag has elements `C`: LonestarGPU's has a byte, MGPUSim's four.
+/// A search whose flag has elements `C`: a byte in LonestarGPU, four bytes in MGPUSim.
 struct Search<C> {
     network: Network,
     level: Array<u32>,
@@ -93,7 +94,7 @@ struct Search<C> {
     launches: u32,
 }
 
-/// The first run's graph is the source's; a run of another seed has another.
+/// Graph seed for a run's seed: seed 1 gives the source's graph, and other seeds give other graphs.
 fn seed_of_graph(run: u64) -> u32 {
     RANDOM_SEED.wrapping_sub(1).wrapping_add(run as u32)
 }
@@ -138,7 +139,7 @@ fn search<C: Element>(request: &Request, network: Network, source: u32, memory: 
 }
 
 impl<C: Element> Search<C> {
-    /// No node was reached.
+    /// Marks all nodes as unreached.
     fn initialize(&self, cta: &mut Cta<'_>) {
         cta.each_warp(|warp| {
             let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
@@ -146,7 +147,7 @@ impl<C: Element> Search<C> {
         });
     }
 
-    /// Each thread visits the arcs of a node.
+    /// Visits a node's arcs in each thread.
     fn kernel(&self, cta: &mut Cta<'_>, current: u32) {
         let network = &self.network;
         cta.each_warp(|warp| {
@@ -156,7 +157,7 @@ impl<C: Element> Search<C> {
                 warp.repeat(degree, |warp, arc| {
                     let arc = warp.compute(ComputeClass::Int, 1, first + arc);
                     let neighbour = warp.load(network.target, arc);
-                    // The atomics of the launch may have changed it, so it is loaded for each arc.
+                    // Atomics in the launch may have changed the level, so it is loaded for each arc.
                     let level = warp.load(self.level, node);
                     let known = warp.load(self.level, neighbour);
                     let (next, _) = warp.compute(ComputeClass::Int, 1, (level + 1, level));
@@ -173,8 +174,8 @@ impl<C: Element> Search<C> {
         warp.store(self.changed, Lanes::all(0), C::from_bits(1));
     }
 
-    /// Each group of threads takes its nodes in turn and shares the neighbours of each. Plain stores: threads that
-    /// meet at a node store the same.
+    /// Processes a group's nodes in turn; the group's threads share each node's neighbours. Stores are plain: threads
+    /// that meet at a node store equal values.
     fn group_kernel(&self, cta: &mut Cta<'_>, current: u32) {
         let network = &self.network;
         cta.each_warp(|warp| {
@@ -198,7 +199,7 @@ impl<C: Element> Search<C> {
         });
     }
 
-    /// Looks at the nodes that arcs lead to.
+    /// Visits the nodes at the arcs' far ends.
     fn reach(&self, warp: &mut Warp<'_>, arc: Lanes<i32>, next: u32) {
         let arc = warp.compute(ComputeClass::Int, 1, arc);
         let neighbour = warp.load(self.network.target, arc);
@@ -209,7 +210,7 @@ impl<C: Element> Search<C> {
         });
     }
 
-    /// Levels before the first launch: the program's kernel sets them, and the host the source's.
+    /// Sets the levels before the first launch: the program's kernel clears them, and the host sets the source's level.
     fn begin(&self, host: &mut Host<'_>, ctas: u64) -> Result<(), RecordError> {
         if self.groups {
             host.copy_to_device(self.level);
@@ -277,7 +278,7 @@ mod tests {
         assert_ne!(targets(1), targets(2));
     }
 
-    /// Every lane visits as many arcs as in any other launch, and no launch writes beside the atomics but to the flag.
+    /// Every lane visits equally many arcs in every launch, and besides atomics no launch writes anything but the flag.
     #[test]
     fn every_launch_visits_every_arc() {
         let given = [("nodes", "300"), ("threads", "128")].map(|(key, value)| (key.to_owned(), value.to_owned()));
@@ -301,7 +302,7 @@ mod tests {
         };
         let levels = (0..).zip(recording.kernels()).filter(|(_, info)| info.name == "bfs-level").map(|(at, _)| at);
         let visited: Vec<u32> = levels.map(&mut arcs).collect();
-        // USA-road-d.FLA's degree of 2.53: 380 edges of 300 nodes, each an arc either way.
+        // USA-road-d.FLA has degree 2.53: 380 edges for 300 nodes, each stored as two arcs.
         assert!(visited.len() > 10 && visited.iter().all(|&arcs| arcs == 760), "{visited:?}");
     }
 }

@@ -1,12 +1,14 @@
-//! Lonestar's Delaunay mesh refinement: triangles with small angles are mended by new points until none is left.
+//! Lonestar's Delaunay mesh refinement: triangles with small angles are repaired by new points until no bad triangle is
+//! left.
 //!
-//! A thread takes a bad triangle of the worklist and finds its cavity: the triangles whose circles hold the new point,
-//! the centre of its own. Cavities of several threads may meet. So each thread marks what it would change with its
-//! number, and, after all threads have, only those whose marks all stand go on: they replace their cavities by triangles
-//! around the new point and put the bad ones of these on the next worklist. The others try again in the next round.
+//! A thread takes a bad triangle from the worklist and finds its cavity: the triangles whose circles contain the new
+//! point, which is the bad triangle's circumcentre. Cavities from several threads may overlap. Each thread therefore
+//! marks the triangles to change with its number. After all threads have marked, only threads whose marks all survive
+//! continue: they replace their cavities by triangles around the new point, and put bad new triangles on the next
+//! worklist. The remaining threads retry in the next round.
 //!
-//! One cooperative kernel a round, with barriers across its CTAs between the three steps. The smallest number stands,
-//! so the outcome depends on nothing else. Coordinates are whole numbers, so that all decisions are exact.
+//! Each round is one cooperative kernel, with grid barriers between the three steps. The smallest number wins, so the
+//! outcome is deterministic. Coordinates are integers, so that all decisions are exact.
 
 mod cavity;
 mod geometry;
@@ -23,9 +25,9 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA. Source: assumed, the usual size.
+/// Threads per CTA. Source: assumed, the usual size.
 const THREADS: u32 = 256;
-/// Relaxed marks and counters, which CTAs of all GPUs share.
+/// Memory order for marks and counters: relaxed, because CTAs on all GPUs share them.
 const SHARED: Order = Order::relaxed(Scope::Sys);
 
 static PARAMETERS: [Parameter; 4] = [
@@ -59,7 +61,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The Delaunay mesh refinement benchmark.
 pub(crate) static DMR: Benchmark = Benchmark {
     name: "dmr",
     about: "mesh refinement: cavities of pointers, marked and rebuilt, barriers across few CTAs",
@@ -70,24 +72,24 @@ pub(crate) static DMR: Benchmark = Benchmark {
     lay_out,
 };
 
-/// Positions in [`Refinement::counts`]: triangles, points, triangles of the next worklist; whether storage is full.
+/// Positions in [`Refinement::counts`]: triangles, points, triangles on the next worklist; flag for full storage.
 const TRIANGLES: usize = 0;
 const POINTS: usize = 1;
 const LISTED: usize = 2;
 const FULL: usize = 3;
 
-/// A triangle to mend.
+/// A triangle to repair.
 const BAD: u32 = 1;
 /// A triangle that leaves no room for a point.
 const HOPELESS: u32 = 2;
 
 struct Refinement {
     arrays: Arrays,
-    /// [`BAD`] for each bad triangle, [`HOPELESS`] where it cannot be mended.
+    /// State per triangle: [`BAD`] for a bad triangle, [`HOPELESS`] if it cannot be repaired.
     bad: Array<u32>,
-    /// The lowest mark of each triangle: the pass, the latest lowest, × 2^32 + the thread's number.
+    /// Lowest mark per triangle: the pass number (a later pass is lower) × 2^32 + the thread's number.
     mark: Array<u64>,
-    /// Bad triangles, of this round and the next.
+    /// Bad triangles in this round and the next.
     worklist: [Array<u32>; 2],
     counts: Array<u32>,
     barrier: GridBarrier,
@@ -103,7 +105,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let (points, triangles) = mesh::size(side);
     let room = triangles * request.values.count("room");
     check_indices(name, 4 * room, "corners of triangles")?;
-    // A new point adds two triangles, or one at the border.
+    // A new point adds two triangles, or one triangle at the border.
     let points = points + (room - triangles) / 2 + side;
     Ok(Box::new(Refinement {
         arrays: Arrays {
@@ -123,24 +125,24 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// One round.
+/// Parameters for a round.
 #[derive(Clone, Copy)]
 struct Round {
-    /// Which worklist is taken.
+    /// Index of the worklist to read.
     from: usize,
-    /// Triangles on it.
+    /// Number of triangles on the worklist.
     items: u32,
-    /// Passes before this round: each takes one triangle a thread.
+    /// Number of passes before this round; a pass processes one triangle per thread.
     passes: u32,
 }
 
-/// What the lanes of a warp try in a pass.
+/// State for a warp's lanes in a pass.
 struct Attempt {
     cavities: Cavities,
     bad: Lanes<u32>,
-    /// Lanes that have a triangle that is still bad.
+    /// Lanes with a triangle that is still bad.
     tries: Lanes<bool>,
-    /// Lanes all of whose marks stand.
+    /// Lanes whose marks all survive.
     wins: Lanes<bool>,
     mark: Lanes<u64>,
 }
@@ -162,7 +164,7 @@ impl Refinement {
         });
     }
 
-    /// Puts a triangle of each lane on a worklist.
+    /// Puts a triangle from each lane on a worklist.
     fn list(&self, warp: &mut Warp<'_>, list: usize, triangle: Lanes<u32>) {
         let place = self.take(warp, LISTED, Lanes::all(1));
         let fits = place.lt(self.bad.len() as u32);
@@ -173,7 +175,7 @@ impl Refinement {
         );
     }
 
-    /// Adds to one of the counters; returns what it was.
+    /// Adds to a counter; returns its previous value.
     fn take(&self, warp: &mut Warp<'_>, counter: usize, items: Lanes<u32>) -> Lanes<u32> {
         let before = warp.atomic(Reduction::Add, self.counts, Lanes::all(counter as i32), items, SHARED);
         warp.compute(ComputeClass::Int, 0, before)
@@ -194,7 +196,7 @@ impl Refinement {
         }
     }
 
-    /// Finds the cavity of each lane's triangle and marks what would change.
+    /// Finds the cavity for each lane's triangle and marks the triangles to change.
     fn attempt(&self, warp: &mut Warp<'_>, round: Round, start: u32, pass: u32) -> Attempt {
         let item = warp.compute(ComputeClass::Int, 1, warp.global_thread().cast::<u32>() + start);
         let mark = item.map(|item| u64::from(u32::MAX - pass) << 32 | u64::from(item));
@@ -231,7 +233,7 @@ impl Refinement {
         });
     }
 
-    /// Sees whether all marks of each lane stand.
+    /// Checks if all marks in each lane survive.
     fn decide(&self, warp: &mut Warp<'_>, attempt: &mut Attempt) {
         let mut wins = attempt.tries;
         warp.when(attempt.tries, |warp| {
@@ -244,7 +246,7 @@ impl Refinement {
         attempt.wins = wins;
     }
 
-    /// Winners replace their cavities; losers go on the next worklist.
+    /// Replaces the winners' cavities; puts the losers' triangles on the next worklist.
     fn conclude(&self, warp: &mut Warp<'_>, round: Round, attempt: &Attempt) {
         let hopeless = where_on(warp, |lane| attempt.cavities[lane as usize].hopeless);
         warp.when(attempt.tries & hopeless, |warp| warp.store(self.bad, attempt.bad, HOPELESS));
@@ -265,7 +267,7 @@ impl Refinement {
                 |warp| {
                     self.put_point(warp, cavities, centre);
                     warp.repeat(ring, |warp, at| self.put_triangle(warp, round, attempt, at as usize, [first, centre]));
-                    // A split of the border may leave the bad triangle as it was.
+                    // A border split may leave the bad triangle unchanged.
                     let left =
                         where_on(warp, |lane| !cavities[lane as usize].triangles.contains(&attempt.bad.lane(lane)));
                     warp.when(left, |warp| self.list(warp, 1 - round.from, attempt.bad));
@@ -281,8 +283,8 @@ impl Refinement {
         warp.store_vector(self.arrays.point, centre * 2, coordinates);
     }
 
-    /// Puts the triangle between side `at` of each lane's ring and the new point into a slot of its cavity, or one of
-    /// those that were taken from `first` on.
+    /// Stores the triangle between side `at` in each lane's ring and the new point. It goes to a slot from the cavity,
+    /// or to a slot allocated from `first` on.
     fn put_triangle(
         &self,
         warp: &mut Warp<'_>,
@@ -323,7 +325,7 @@ impl Refinement {
         warp.when(bad, |warp| self.list(warp, 1 - round.from, slot));
     }
 
-    /// An error where triangles found no room.
+    /// Returns an error if storage was too small for the triangles.
     fn refuse_overflow(&self, memory: &Memory) -> Result<(), String> {
         let room = self.bad.len();
         match self.count(memory, FULL) {
@@ -336,7 +338,7 @@ impl Refinement {
         memory.read(self.counts, counter as u64)
     }
 
-    /// The mesh in memory.
+    /// Reads the mesh from memory.
     fn mesh(&self, memory: &Memory) -> Mesh {
         let triple = |array: Array<u32>, at: u64| [0, 1, 2].map(|part| memory.read(array, 4 * at + part));
         let point = |at: u64| [0, 1].map(|axis| memory.read(self.arrays.point, 2 * at + axis) as i64);
@@ -394,8 +396,8 @@ impl Instance for Refinement {
         Ok(())
     }
 
-    /// The mesh is a Delaunay triangulation of the square with all of its first points and more, bad triangles are known
-    /// as such, and where nothing is left to do there is none.
+    /// Checks that the mesh is a Delaunay triangulation of the square with all its initial points and more, that bad
+    /// triangles are marked, and that no bad triangle is left if the worklist is empty.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         self.refuse_overflow(memory)?;
         let (mesh, before) = (self.mesh(memory), Mesh::random(self.side, self.seed));

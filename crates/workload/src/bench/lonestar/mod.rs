@@ -1,4 +1,5 @@
-//! LonestarGPU, irregular programs of Burtscher et al., IISWC 2012: one file each, and the graph that some of them share.
+//! LonestarGPU, irregular programs by Burtscher et al., IISWC 2012: a file for each program, and the graph shared by
+//! several programs.
 
 pub(super) mod bfs;
 pub(super) mod dmr;

@@ -1,17 +1,17 @@
-//! LonestarGPU's minimum spanning tree: Borůvka's algorithm on components that are trees of pointers.
+//! LonestarGPU's minimum spanning tree: Borůvka's algorithm on components stored as pointer trees.
 //!
-//! A spanning tree is of an undirected graph: where a file has an arc without one that leads back, arcs count in both
-//! directions, which a note says. Loops and parallel edges stay; no tree holds a loop, or more than one of parallels.
+//! A spanning tree needs an undirected graph: if a file has an arc without its reverse, arcs count in both directions,
+//! and a note says so. Loops and parallel edges remain; no tree contains a loop, or more than one parallel edge.
 //!
-//! Each node points to another of its component, and the *boss* of a component to itself (`components`). A round has five
-//! kernels. `initialize` clears what nodes know. `find-minimum` gives each node its lightest arc to another component, and
-//! each boss the lightest weight by an atomic minimum. `find-node` elects, by compare and swap, one of the nodes with that
-//! weight. `verify-minimum` has each boss mark the node elected. `merge` is cooperative: it joins the components on both
-//! sides of each marked node's arc, between two barriers of all CTAs, and is launched again while one was joined already.
-//! Rounds end when the number of components stays.
+//! Each node points to another node in its component, and the component's *boss* points to itself (`components`). A
+//! round has five kernels. `initialize` clears the nodes' state. `find-minimum` finds each node's lightest arc to
+//! another component, and each boss's lightest weight by an atomic minimum. `find-node` elects, by compare and swap, a
+//! node with the lightest weight. `verify-minimum` lets each boss mark the elected node. `merge` is cooperative: it
+//! joins the components on both sides of each marked node's arc, between two grid barriers. It is launched again if two
+//! components were already joined. Rounds end when the number of components is unchanged.
 //!
-//! A search for a boss compresses the path: it stores the boss to the node that it started from. The first three searches of
-//! a round start from every node and from its neighbours, so that CTAs store to what others read.
+//! A search for a boss compresses the path: it stores the boss to the node at which it started. The first three
+//! searches in a round start from every node and from its neighbours, so that CTAs store to words read by other CTAs.
 
 mod components;
 
@@ -27,11 +27,11 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scal
 use components::Components;
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA of `merge`. Source: LonestarGPU mst (`dfindcompmintwo`).
+/// Threads per CTA in `merge`. Source: LonestarGPU mst (`dfindcompmintwo`).
 const THREADS: u32 = 384;
-/// No weight yet (LonestarGPU `MYINFINITY`): above every weight.
+/// Marker for a weight not yet known (LonestarGPU `MYINFINITY`): above every weight.
 const NONE: u32 = u32::MAX;
-/// Most waits of a CTA in a kernel: one for each other CTA at each barrier.
+/// Maximum number of waits per CTA in a kernel: one for each other CTA at each barrier.
 const MOST_WAITS: u64 = 32_767;
 
 static PARAMETERS: [Parameter; 9] = [
@@ -54,7 +54,7 @@ static PARAMETERS: [Parameter; 9] = [
     },
     Parameter {
         name: "ctas",
-        // At each of two barriers, one CTA waits for all others.
+        // At each of two barriers, one CTA waits for all other CTAs.
         kind: Kind::Count { low: 1, high: MOST_WAITS / 2 },
         default: "512",
         about: "CTAs of the cooperative kernel, of 384 threads, at scale 1; scales with the SMs",
@@ -71,7 +71,7 @@ static PARAMETERS: [Parameter; 9] = [
     SYMMETRIC,
 ];
 
-/// The benchmark.
+/// The LonestarGPU minimum spanning tree benchmark.
 pub(crate) static MST: Benchmark = Benchmark {
     name: "lonestar-mst",
     about: "Borůvka's spanning tree of an undirected network: pointers that searches compress, atomics, barriers inside kernels",
@@ -84,25 +84,25 @@ pub(crate) static MST: Benchmark = Benchmark {
 
 struct Forest {
     network: Network,
-    /// Weight of each arc (LonestarGPU `edgessrcwt`).
+    /// Weight per arc (LonestarGPU `edgessrcwt`).
     weight: Array<u32>,
     components: Components,
     /// Weight of each node's lightest arc to another component (`eleminwts`).
     lightest: Array<u32>,
-    /// The lightest of those of each boss's component (`minwtcomponent`).
+    /// Lightest weight in each boss's component (`minwtcomponent`).
     lightest_of: Array<u32>,
-    /// The component that each node's arc leads to; the number of nodes where there is none (`partners`).
+    /// Component at the far end of each node's arc; the number of nodes if there is none (`partners`).
     partner: Array<u32>,
     /// Cleared and not read (`phores`).
     phore: Array<u32>,
-    /// Whether the node's arc joins components in this round (`processinnextiteration`).
+    /// Set if the node's arc joins components in this round (`processinnextiteration`).
     marked: Array<bool>,
-    /// The node elected for each boss; the number of nodes where there is none (`goaheadnodeofcomponent`).
+    /// Node elected for each boss; the number of nodes if there is none (`goaheadnodeofcomponent`).
     elected: Array<u32>,
-    /// Weight of the tree, and edges of it.
+    /// Total weight and number of edges in the tree.
     total: Array<u32>,
     edges: Array<u32>,
-    /// Whether `merge` met components that were one already.
+    /// Set if `merge` found components already joined.
     again: Array<bool>,
     barrier: GridBarrier,
     scope: Scope,
@@ -110,7 +110,7 @@ struct Forest {
     threads: u32,
 }
 
-/// Turns that the threads of `merge` take to see every node.
+/// Number of turns in which the threads of `merge` cover every node.
 fn turns(nodes: u32, ctas: u32) -> u32 {
     nodes.div_ceil(ctas * THREADS)
 }
@@ -159,7 +159,7 @@ impl Forest {
         });
     }
 
-    /// LonestarGPU `dinit`.
+    /// Clears each node's state; LonestarGPU `dinit`.
     fn initialize(&self, warp: &mut Warp<'_>, node: Lanes<i32>) {
         warp.store(self.lightest, node, NONE);
         warp.store(self.lightest_of, node, NONE);
@@ -169,7 +169,7 @@ impl Forest {
         warp.store(self.marked, node, false);
     }
 
-    /// LonestarGPU `dfindelemin`.
+    /// Finds each node's lightest arc to another component; LonestarGPU `dfindelemin`.
     fn find_minimum(&self, warp: &mut Warp<'_>, node: Lanes<i32>) {
         let boss = self.components.find(warp, node.cast());
         let (first, degree) = self.network.row(warp, node);
@@ -194,7 +194,7 @@ impl Forest {
         });
     }
 
-    /// LonestarGPU `dfindelemin2`.
+    /// Elects a node with the component's lightest weight; LonestarGPU `dfindelemin2`.
     fn find_node(&self, warp: &mut Warp<'_>, node: Lanes<i32>) {
         let boss = self.components.find(warp, node.cast());
         let (own, least) = (warp.load(self.lightest, node), warp.load(self.lightest_of, boss));
@@ -215,13 +215,13 @@ impl Forest {
         });
     }
 
-    /// The first node of those that stand for a component is elected.
+    /// Elects a node for its component if no node is elected yet.
     fn elect(&self, warp: &mut Warp<'_>, boss: Lanes<u32>, node: Lanes<i32>) {
         let nobody = self.network.nodes();
         warp.compare_exchange(self.elected, boss, nobody, node.cast::<u32>(), Order::relaxed(self.scope));
     }
 
-    /// LonestarGPU `verify_min_elem`.
+    /// Lets each boss mark its elected node; LonestarGPU `verify_min_elem`.
     fn verify_minimum(&self, warp: &mut Warp<'_>, node: Lanes<i32>) {
         let boss = node.cast::<u32>();
         let is_boss = self.components.is_boss(warp, boss);
@@ -235,8 +235,8 @@ impl Forest {
         });
     }
 
-    /// Marks the node elected where one of its arcs is as light as the component's lightest and leads to its partner. Lanes
-    /// end with the first such arc.
+    /// Marks the elected node if an arc has the component's lightest weight and leads to the node's partner. Lanes end
+    /// with the first matching arc.
     fn mark(&self, warp: &mut Warp<'_>, [boss, elected, first, degree, least]: [Lanes<u32>; 5]) {
         let mut left = degree;
         for arc in 0.. {
@@ -261,7 +261,7 @@ impl Forest {
         }
     }
 
-    /// LonestarGPU `dfindcompmintwo`. `launch` counts from 0.
+    /// Joins components along marked arcs; LonestarGPU `dfindcompmintwo`. `launch` counts from 0.
     async fn merge(&self, cta: &mut Cta<'_>, launch: u32) {
         let (nodes, threads) = (self.network.nodes(), self.ctas * THREADS);
         let turns = turns(nodes, self.ctas);
@@ -289,7 +289,7 @@ impl Forest {
         }
     }
 
-    /// Runs `body` in the lanes whose node is one and is marked.
+    /// Runs `body` in the lanes whose node exists and is marked.
     fn each_marked(&self, warp: &mut Warp<'_>, node: Lanes<u32>, body: impl FnOnce(&mut Warp<'_>)) {
         warp.when(node.lt(self.network.nodes()), |warp| {
             let marked = warp.load(self.marked, node);
@@ -297,7 +297,7 @@ impl Forest {
         });
     }
 
-    /// The components on both sides of a marked node's arc; `other` in the lanes that are off.
+    /// Components on both sides of a marked node's arc; `other` in inactive lanes.
     fn sides(&self, warp: &mut Warp<'_>, node: Lanes<u32>, other: [Lanes<u32>; 2]) -> [Lanes<u32>; 2] {
         let source = self.components.find(warp, node);
         let partner = warp.load(self.partner, node);
@@ -306,7 +306,7 @@ impl Forest {
         [warp.update(other[0], sides[0]), warp.update(other[1], sides[1])]
     }
 
-    /// Joins the components of marked nodes; asks for another launch where they are one.
+    /// Joins the components at marked nodes; requests another launch if they are already joined.
     fn join(&self, warp: &mut Warp<'_>, node: Lanes<u32>, source: Lanes<u32>, target: Lanes<u32>) {
         let relaxed = Order::relaxed(self.scope);
         let joined = self.components.unify(warp, source, target);
@@ -323,7 +323,7 @@ impl Forest {
         );
     }
 
-    /// A round; returns how many components are left. `launches` counts those of `merge`.
+    /// Runs a round; returns the number of remaining components. `launches` counts the launches of `merge`.
     fn round(&self, host: &mut Host<'_>, launches: &mut u32) -> Result<u32, RecordError> {
         let ctas = u64::from(self.network.nodes().div_ceil(self.threads));
         let grid = |name| Grid::new(name, ctas, self.threads);
@@ -379,7 +379,8 @@ impl Instance for Forest {
         }
     }
 
-    /// Kruskal's algorithm. Of equal weights either edge may be in a tree, whose weight is the same.
+    /// Checks against Kruskal's algorithm. With equal weights, different edges may be in a tree, but the total weight
+    /// is equal.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let graph = &self.network.graph;
         let mut arcs: Vec<(u32, u32, u32)> = (0..graph.nodes())

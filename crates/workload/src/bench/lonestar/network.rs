@@ -1,4 +1,4 @@
-//! The network that the graph benchmarks run on, as arrays in device memory.
+//! The network processed by the graph benchmarks, as arrays in device memory.
 
 use crate::bench::benchmark::demand;
 use crate::bench::workload::{Request, WorkloadError, check_indices};
@@ -8,11 +8,11 @@ use crate::record::Host;
 use crate::simt::{Array, Lanes, Memory, Scaling, Warp};
 use std::path::Path;
 
-/// Most nodes of a generated graph. Source: assumed, sixty times the largest road network in use; generating
-/// it takes some gigabytes.
+/// Maximum node count in a generated graph. Source: assumed, sixty times the largest road network in use; its
+/// generation takes some gigabytes.
 pub(in crate::bench) const MOST_NODES: u64 = 1 << 26;
 
-/// Number of nodes of a generated graph.
+/// Parameter for the node count in a generated graph.
 pub(super) const NODES: Parameter = Parameter {
     name: "nodes",
     kind: Kind::Count { low: 1, high: MOST_NODES },
@@ -21,7 +21,7 @@ pub(super) const NODES: Parameter = Parameter {
     source: "USA-road-d.FLA of the 9th DIMACS challenge, the graph of HMG Table III",
 };
 
-/// Kind of a generated graph.
+/// Parameter for the kind of generated graph.
 pub(super) const NETWORK: Parameter = Parameter {
     name: "network",
     kind: Kind::Choice(&["road", "mesh", "random"]),
@@ -30,7 +30,7 @@ pub(super) const NETWORK: Parameter = Parameter {
     source: "LonestarGPU's inputs: road networks, grids, random graphs",
 };
 
-/// Arcs of a node of a random network.
+/// Parameter for the arcs per node in a random network.
 pub(super) const DEGREE: Parameter = Parameter {
     name: "degree",
     kind: Kind::Count { low: 2, high: 1024 },
@@ -39,7 +39,7 @@ pub(super) const DEGREE: Parameter = Parameter {
     source: "LonestarGPU's random inputs: four edges a node",
 };
 
-/// A user's graph.
+/// Parameter for a user's graph file.
 pub(in crate::bench) const GRAPH: Parameter = Parameter {
     name: "graph",
     kind: Kind::File,
@@ -49,7 +49,7 @@ pub(in crate::bench) const GRAPH: Parameter = Parameter {
     source: "none: the network is generated unless a file is given",
 };
 
-/// Whether the arcs of a user's graph count in both directions.
+/// Parameter that makes the arcs in a user's graph count in both directions.
 pub(super) const SYMMETRIC: Parameter = Parameter {
     name: "symmetric",
     kind: Kind::Flag,
@@ -59,38 +59,38 @@ pub(super) const SYMMETRIC: Parameter = Parameter {
     source: "MatrixMarket, `symmetric`; Pannotia's readers, `directed`",
 };
 
-/// What a program takes of a graph.
+/// Parts of a graph that a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Uses {
     /// Arcs.
     Arcs,
     /// Arcs and their weights.
     Weights,
-    /// Undirected edges and their weights: arcs that do not lead back count as such, which is noted. A generated network gets
-    /// an arc back for every arc, though each has one. Source: LonestarGPU's inputs of mst (`USA-road-d.FLA.sym.gr`); with
-    /// twice the arcs its arrays take the 83 MB of HMG's Table III.
+    /// Undirected edges and their weights: arcs without a reverse arc count as edges, and a note says so. A generated
+    /// network gets a reverse arc for every arc, although each already has one. Source: LonestarGPU's inputs for mst
+    /// (`USA-road-d.FLA.sym.gr`); with twice the arcs its arrays take the 83 MB in HMG's Table III.
     Edges,
 }
 
 impl Uses {
-    /// A generated graph as such a program's input has it.
+    /// Converts a generated graph to the form expected by the program.
     fn generated(self, graph: Graph) -> Graph {
         if self == Uses::Edges { graph.both_ways() } else { graph }
     }
 }
 
-/// A graph and its rows in device memory, laid out as LonestarGPU does.
+/// A graph and its rows in device memory, laid out like in LonestarGPU.
 pub(super) struct Network {
     pub(super) graph: Graph,
-    /// Whether arrays follow the scale: a user's graph does not.
+    /// Scaling of the arrays; fixed for a user's graph.
     pub(super) scaling: Scaling,
-    /// Row of each node (LonestarGPU `srcsrc`); the identity.
+    /// Row per node (LonestarGPU `srcsrc`); the identity.
     pub(super) row: Array<u32>,
-    /// First arc of each row (LonestarGPU `psrc`).
+    /// First arc per row (LonestarGPU `psrc`).
     pub(super) first: Array<u32>,
-    /// Arcs of each node (LonestarGPU `noutgoing`).
+    /// Arc count per node (LonestarGPU `noutgoing`).
     pub(super) degree: Array<u32>,
-    /// Node at the end of each arc (LonestarGPU `edgessrcdst`).
+    /// End node per arc (LonestarGPU `edgessrcdst`).
     pub(super) target: Array<u32>,
 }
 
@@ -98,7 +98,7 @@ pub(in crate::bench) fn check_nodes(workload: &'static str, nodes: u64) -> Resul
     demand(workload, nodes <= MOST_NODES, || format!("{nodes} nodes: at most {MOST_NODES} are allowed"))
 }
 
-/// A random graph of `nodes` nodes, a number after scaling, with `degree` arcs each.
+/// Random graph with `nodes` nodes, a number after scaling, and `degree` arcs per node.
 pub(super) fn random_network(
     workload: &'static str,
     nodes: u64,
@@ -110,8 +110,8 @@ pub(super) fn random_network(
     Ok(random_graph(nodes as u32, degree as u32, seed))
 }
 
-/// The path of the user's graph, if there is one. Refuses parameters of a generated network beside it, and those of a
-/// file's without.
+/// Path to the user's graph, if given. Rejects parameters for a generated network together with a file, and parameters
+/// for a file without a file.
 pub(in crate::bench) fn file<'a>(
     workload: &'static str,
     request: &'a Request,
@@ -131,7 +131,7 @@ pub(in crate::bench) fn file<'a>(
     Ok(Some(Path::new(path)))
 }
 
-/// The graph of the user's file, if there is one; notes of it are left in the request.
+/// Graph from the user's file, if given; notes about it are left in the request.
 fn graph_of_file(workload: &'static str, request: &mut Request, uses: Uses) -> Result<Option<Graph>, WorkloadError> {
     let Some(path) = file(workload, request)?.map(Path::to_owned) else { return Ok(None) };
     let reading = Reading { symmetric: request.values.flag(SYMMETRIC.name), weighted: uses != Uses::Arcs };
@@ -149,7 +149,7 @@ fn graph_of_file(workload: &'static str, request: &mut Request, uses: Uses) -> R
 }
 
 impl Network {
-    /// A road network, or the graph of a file.
+    /// Lays out a road network, or the graph from a file.
     pub(super) fn lay_out(
         workload: &'static str,
         request: &mut Request,
@@ -164,7 +164,7 @@ impl Network {
         Ok(Network::of(uses.generated(road_graph(nodes as u32, request.seed)), Scaling::Scales, memory))
     }
 
-    /// [`Network::lay_out`] with the kind of network that [`NETWORK`] names.
+    /// Like [`Network::lay_out`], with the kind of network selected by [`NETWORK`].
     pub(super) fn lay_out_kind(
         workload: &'static str,
         request: &mut Request,
@@ -187,7 +187,7 @@ impl Network {
         Ok(Network::of(uses.generated(graph.weighted(seed)), Scaling::Scales, memory))
     }
 
-    /// The arrays of a graph.
+    /// Lays out the arrays for a graph.
     pub(super) fn of(graph: Graph, scaling: Scaling, memory: &mut Memory) -> Network {
         let (nodes, arcs) = (u64::from(graph.nodes()), graph.target().len() as u64);
         Network {
@@ -204,7 +204,7 @@ impl Network {
         self.graph.nodes()
     }
 
-    /// First arc and number of arcs of a node.
+    /// First arc and arc count for a node.
     pub(super) fn row(&self, warp: &mut Warp<'_>, node: Lanes<i32>) -> (Lanes<u32>, Lanes<u32>) {
         let row = warp.load(self.row, node);
         let degree = warp.load(self.degree, node);
@@ -234,7 +234,7 @@ mod tests {
     use std::fmt::Write as _;
     use tombolo_types::stream::{Command, Program};
 
-    /// A recording, checked against its reference, of a program over a file of this name and content.
+    /// Records a program over a file with the given name and content, and checks it against the program's reference.
     fn of_file(
         workload: &str,
         (file, content): (&str, &str),
@@ -250,13 +250,13 @@ mod tests {
         record(workload, &request, &RecordOptions::default(), Mode::Verify)
     }
 
-    /// Launches, but for those that set arrays up.
+    /// Number of launches, excluding launches that initialise arrays.
     fn launches(recording: &Recording) -> usize {
         let named = |kernel: u32| recording.kernels()[kernel as usize].name.as_str();
         recording.commands().iter().filter_map(Command::kernel).filter(|&kernel| named(kernel) != "initialize").count()
     }
 
-    /// 64 nodes, each with an arc to the one before it.
+    /// Text for a graph with 64 nodes, each with an arc to the previous node.
     fn one_way() -> String {
         (2..=64).fold("p sp 64 63\n".to_owned(), |mut text, node| {
             writeln!(text, "a {node} {} 1", node - 1).unwrap();

@@ -1,8 +1,8 @@
-//! Lonestar's survey propagation: messages between the clauses and the variables of a random satisfiability problem
-//! until they settle, then the variables of the strongest bias are fixed, and so on.
+//! Lonestar's survey propagation for a random satisfiability problem. Clauses and variables exchange messages until
+//! they settle; then the variables with the strongest bias are fixed, and the process repeats.
 //!
-//! A sweep has two kernels: each variable gathers the surveys of its clauses, and each clause combines what its
-//! variables answered. After a phase of sweeps come the biases, the choice of variables, and the removal of clauses.
+//! A sweep has two kernels: each variable gathers its clauses' surveys, and each clause combines its variables'
+//! answers. After a phase with several sweeps, kernels compute biases, fix variables, and remove clauses.
 //!
 //! Source: Braunstein, Mézard and Zecchina, Random Structures and Algorithms, 2005.
 
@@ -18,19 +18,19 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Below this, a factor counts as zero and is left out of a product. Source: assumed, far below any survey that
-/// matters and far above underflow.
+/// Threshold below which a factor counts as zero and is left out of a product. Source: assumed, far below any relevant
+/// survey and far above underflow.
 const ZERO: f64 = 1e-9;
-/// Largest bias from which a phase fixes variables: below, surveys say nothing. Source: assumed, as the programs of
-/// Braunstein et al. stop where surveys are trivial.
+/// Minimum bias threshold for a phase that fixes variables: below it, surveys carry no information. Source: assumed,
+/// because the programs by Braunstein et al. stop if surveys are trivial.
 const TRIVIAL: f64 = 0.01;
-/// One in so many free variables is fixed in a phase. Source: Braunstein et al., 2005: one percent.
+/// Reciprocal of the fraction of free variables fixed per phase. Source: Braunstein et al., 2005: one percent.
 const FIXED_IN: u64 = 100;
-/// States of a variable.
+/// Variable states.
 const FREE: u32 = 0;
 const TRUE: u32 = 1;
 const FALSE: u32 = 2;
-/// The relaxed maximum that CTAs of all GPUs take.
+/// Memory order for the maximum: relaxed, at system scope, because CTAs on all GPUs contribute.
 const MAXIMUM: Order = Order::relaxed(Scope::Sys);
 
 static PARAMETERS: [Parameter; 6] = [
@@ -78,7 +78,7 @@ static PARAMETERS: [Parameter; 6] = [
     },
 ];
 
-/// The benchmark.
+/// The survey propagation benchmark.
 pub(crate) static SP: Benchmark = Benchmark {
     name: "sp",
     about: "survey propagation: gathers along a random graph in both directions, short kernels",
@@ -90,21 +90,21 @@ pub(crate) static SP: Benchmark = Benchmark {
 };
 
 struct Formula {
-    /// By edge, the edges of a clause side by side: the variable, and 1 where it is negated.
+    /// Variable per edge, and 1 for a negated literal; a clause's edges are adjacent.
     variable: Array<u32>,
     negated: Array<u32>,
-    /// By edge: the survey from clause to variable, and the answer of the variable to the clause.
+    /// Survey per edge, from clause to variable; answer per edge, from variable to clause.
     survey: Array<f64>,
     answer: Array<f64>,
-    /// First edge of each variable in `edge`, and one more; edges by variable.
+    /// First edge per variable in `edge`, with one more at the end; edges by variable.
     first: Array<u32>,
     edge: Array<u32>,
-    /// By variable: [`FREE`], [`TRUE`] or [`FALSE`]; how strongly it tends to be true (below 0: to be false).
+    /// State per variable: [`FREE`], [`TRUE`] or [`FALSE`]; bias per variable towards true (negative: towards false).
     state: Array<u32>,
     bias: Array<f64>,
-    /// By clause: 1 where a fixed variable satisfies it.
+    /// Flag per clause: 1 if a fixed variable satisfies it.
     satisfied: Array<u32>,
-    /// Bits of the largest change of a survey in the last sweep.
+    /// Bits of the largest survey change in the last sweep.
     change: Array<u64>,
     literals: u64,
     sweeps: u64,
@@ -142,28 +142,28 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// Products of what the surveys of positive and of negated occurrences leave open, without factors of zero, and how
-/// many of these there are.
+/// Products over the complements of surveys, for positive and for negated occurrences. Zero factors are left out and
+/// counted separately.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     products: [Lanes<f64>; 2],
     zeros: [Lanes<u32>; 2],
 }
 
-/// A product that was taken without its factors of zero.
+/// Full product, from a product without its zero factors and the zero count.
 fn whole(product: f64, zeros: u32) -> f64 {
     if zeros == 0 { product } else { 0.0 }
 }
 
-/// The probability that a variable cannot satisfy a clause, from what other clauses of the same sign and clauses of the
-/// other sign leave open.
+/// Probability that a variable cannot satisfy a clause. Inputs are the products over the other clauses with equal sign
+/// (`same`) and with opposite sign (`other`).
 fn unable(same: f64, other: f64) -> f64 {
     let (forced, helped, open) = ((1.0 - other) * same, (1.0 - same) * other, same * other);
     let sum = forced + helped + open;
     if sum > 0.0 { forced / sum } else { 0.0 }
 }
 
-/// How strongly a variable tends to be true.
+/// Bias of a variable towards true.
 fn tendency(positive: f64, negated: f64) -> f64 {
     let (up, down, open) = ((1.0 - positive) * negated, (1.0 - negated) * positive, positive * negated);
     let sum = up + down + open;
@@ -198,7 +198,7 @@ impl Formula {
         })
     }
 
-    /// Runs `body(warp, edge, whether negated, survey)` for each edge of a variable.
+    /// Runs `body(warp, edge, negated, survey)` for each edge at a variable.
     fn each_edge(
         &self,
         warp: &mut Warp<'_>,
@@ -216,7 +216,7 @@ impl Formula {
         });
     }
 
-    /// What the surveys of a variable leave open.
+    /// Computes the products over a variable's surveys.
     fn fold(&self, warp: &mut Warp<'_>, variable: Lanes<i32>) -> Open {
         let mut open = Open { products: [Lanes::all(1.0); 2], zeros: [Lanes::all(0); 2] };
         self.each_edge(warp, variable, |warp, _, negated, survey| {
@@ -232,7 +232,7 @@ impl Formula {
         open
     }
 
-    /// A free variable answers each of its clauses.
+    /// Sends a free variable's answers to each of its clauses.
     fn answer_clauses(&self, warp: &mut Warp<'_>, variable: Lanes<i32>) {
         let state = warp.load(self.state, variable);
         warp.when(state.eq(FREE), |warp| {
@@ -246,7 +246,7 @@ impl Formula {
                     (here.select(open.products[0], open.products[1]), here.select(open.zeros[0], open.zeros[1]))
                 };
                 let ((same, same_zeros), (other, other_zeros)) = (pair(true), pair(false));
-                // Without the clause's own survey.
+                // The clause's own survey is divided out.
                 let same = zero.select(same, same.zip(factor, |product, factor| product / factor));
                 let zeros = zero.select(same_zeros - Lanes::all(1), same_zeros);
                 let (same, other) = (same.zip(zeros, whole), other.zip(other_zeros, whole));
@@ -256,7 +256,8 @@ impl Formula {
         });
     }
 
-    /// A clause that is not satisfied sends new surveys: to each variable, whether all the others fail it.
+    /// Sends new surveys from an unsatisfied clause: to each variable, the probability that all other variables fail
+    /// the clause.
     fn survey_variables(&self, warp: &mut Warp<'_>, clause: Lanes<i32>) {
         let satisfied = warp.load(self.satisfied, clause);
         warp.when(satisfied.eq(0), |warp| {
@@ -278,7 +279,7 @@ impl Formula {
                     largest = warp.update(largest, change);
                 });
             }
-            // Bits of numbers from 0 on are in the order of the numbers.
+            // Non-negative floats compare like their bit patterns.
             let bits = largest.map(f64::to_bits);
             warp.reduce(Reduction::Max, self.change, Lanes::all(0), bits, MAXIMUM);
         });
@@ -294,7 +295,7 @@ impl Formula {
         });
     }
 
-    /// A free variable whose bias reaches the threshold takes the value that it tends to.
+    /// Fixes a free variable whose bias reaches the threshold, to the value favoured by the bias.
     fn fix(&self, warp: &mut Warp<'_>, variable: Lanes<i32>, threshold: f64) {
         let (state, bias) = (warp.load(self.state, variable), warp.load(self.bias, variable));
         let chosen = state.eq(FREE) & bias.map(|bias| bias.abs() >= threshold);
@@ -304,7 +305,7 @@ impl Formula {
         });
     }
 
-    /// Clauses that a fixed variable satisfies send no more surveys; a variable that fails a clause always answers so.
+    /// Removes satisfied clauses: they send no more surveys. A fixed variable that fails a clause answers 1 forever.
     fn simplify(&self, warp: &mut Warp<'_>, clause: Lanes<i32>) {
         let satisfied = warp.load(self.satisfied, clause);
         warp.when(satisfied.eq(0), |warp| {
@@ -328,7 +329,7 @@ impl Formula {
         });
     }
 
-    /// The bias from which variables are fixed: that of the strongest hundredth of the free ones.
+    /// Bias threshold for fixing: the bias of the last variable in the strongest hundredth among the free variables.
     fn threshold(state: &[u32], bias: &[f64]) -> f64 {
         let free = state.iter().zip(bias).filter(|(state, _)| **state == FREE);
         let mut sizes: Vec<f64> = free.map(|(_, bias)| bias.abs()).collect();
@@ -337,7 +338,7 @@ impl Formula {
         chosen.checked_sub(1).map_or(0.0, |last| sizes[last])
     }
 
-    /// The variable of an edge, and whether it is negated: a clause's are different.
+    /// Literals of a clause as (variable, negated); the clause's variables are distinct.
     fn literal(&self, clause: u64) -> Vec<(u32, u32)> {
         let mut chosen: Vec<(u32, u32)> = Vec::new();
         let mut draws = (0..).map(|draw| noise::noise(self.seed ^ (clause << 8), draw));
@@ -427,7 +428,8 @@ mod tests {
 
     #[test]
     fn a_variable_that_is_needed_elsewhere_fails_a_clause() {
-        // Nothing else asks for it: it can always satisfy. Negated elsewhere with certainty: it cannot.
+        // Without other demands, the variable can always satisfy the clause. If it is negated elsewhere with certainty,
+        // it cannot.
         assert_eq!((unable(1.0, 1.0), unable(1.0, 0.0), unable(0.0, 1.0)), (0.0, 1.0, 0.0));
         assert_eq!((tendency(1.0, 1.0), tendency(0.0, 1.0), tendency(1.0, 0.0)), (0.0, 1.0, -1.0));
     }

@@ -1,11 +1,11 @@
-//! Lonestar's single-source shortest paths: Bellman and Ford's relaxation of edges until nothing changes, in three
+//! Lonestar's single-source shortest paths: Bellman and Ford's edge relaxation until nothing changes, in three
 //! implementations.
 //!
-//! *topology* looks at every node in every launch. *wln* keeps a worklist and gives each thread one of its nodes.
-//! *wlc* gives each thread an edge: the threads of a CTA share the edges of its nodes, as Merrill's breadth-first
-//! search does, and one thread makes room in the next worklist for all.
+//! *topology* visits every node in every launch. *wln* keeps a worklist, with a thread per listed node. *wlc* uses a
+//! thread per edge: a CTA's threads share the edges at its nodes, like in Merrill's breadth-first search, and one
+//! thread reserves space in the next worklist for the whole CTA.
 //!
-//! CTAs race (several may reach a node at once), so kernels are recorded in the order of CTAs.
+//! CTAs race (several may reach a node simultaneously), so kernels are recorded in CTA order.
 
 use super::network::{DEGREE, GRAPH, NETWORK, NODES, Network, SYMMETRIC, Uses};
 use crate::bench::benchmark::{Benchmark, each_active};
@@ -17,9 +17,9 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use tombolo_types::{Order, Scope};
 
-/// Distance of a node that was not reached.
+/// Distance for an unreached node.
 const FAR: u32 = u32::MAX;
-/// CUDA's atomics are relaxed, at the scope of the GPU.
+/// Order and scope for CUDA's atomics: relaxed, at GPU scope.
 const ATOMIC: Order = Order::relaxed(Scope::Gpu);
 
 static PARAMETERS: [Parameter; 9] = [
@@ -58,7 +58,7 @@ static PARAMETERS: [Parameter; 9] = [
     },
 ];
 
-/// The benchmark.
+/// The LonestarGPU shortest-path benchmark.
 pub(crate) static SSSP: Benchmark = Benchmark {
     name: "lonestar-sssp",
     about: "shortest paths by relaxation, over all nodes or by worklists: irregular, hundreds of launches",
@@ -78,12 +78,12 @@ enum Variant {
 
 struct Paths {
     network: Network,
-    /// Weight of each arc.
+    /// Weight per arc.
     weight: Array<u32>,
     distance: Array<u32>,
-    /// Whether something changed; how many nodes the next worklist has.
+    /// Change flag for *topology*; otherwise the next worklist's length.
     changed: Array<u32>,
-    /// Where there are worklists.
+    /// Worklists; `None` for *topology*.
     worklists: Option<Worklists>,
     variant: Variant,
     source: u32,
@@ -93,13 +93,13 @@ struct Paths {
 
 #[derive(Clone, Copy)]
 struct Worklists {
-    /// Nodes to relax, and nodes to relax next.
+    /// Nodes to relax in this launch, and nodes to relax in the next.
     nodes: [Array<u32>; 2],
-    /// The launch that last put each node on a list, so that a list names it once.
+    /// Number of the last launch that listed each node, so that a list contains it once.
     listed: Array<u32>,
 }
 
-/// Shortest distances from `source`, `None` to nodes that no path leads to: Dijkstra's algorithm.
+/// Shortest distances from `source`, `None` for unreachable nodes: Dijkstra's algorithm.
 fn nearest(network: &Network, source: u32) -> Vec<Option<u64>> {
     let graph = &network.graph;
     let mut nearest = vec![None; network.nodes() as usize];
@@ -121,7 +121,7 @@ fn nearest(network: &Network, source: u32) -> Vec<Option<u64>> {
     nearest
 }
 
-/// An error where a shortest path is too long for a distance: it would pass for one that there is not.
+/// Returns an error if a shortest path is too long for a distance, because it would look like an unreached node.
 fn check_distances(network: &Network, source: u32) -> Result<(), String> {
     let heaviest = network.graph.weight().iter().copied().map(u64::from).max().unwrap_or(0);
     if heaviest * u64::from(network.nodes()) < u64::from(FAR) {
@@ -165,18 +165,18 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// One launch that takes a worklist.
+/// Parameters for a launch over a worklist.
 struct Turn {
     lists: Worklists,
-    /// Which of the two is taken.
+    /// Index of the worklist to read.
     from: usize,
-    /// Nodes on it.
+    /// Number of nodes on the worklist.
     items: u32,
-    /// Number of the launch, from 1.
+    /// Launch number, from 1.
     number: u32,
 }
 
-/// Edges of one thread's node that its CTA shares out.
+/// Edges at a thread's node, to be shared by the CTA.
 #[derive(Clone, Copy, Debug, Default)]
 struct Range {
     first: u32,
@@ -185,7 +185,7 @@ struct Range {
 }
 
 impl Paths {
-    /// Every node that was reached relaxes its edges.
+    /// Relaxes the edges at every reached node.
     fn relax_all(&self, cta: &mut Cta<'_>) {
         let network = &self.network;
         cta.each_warp(|warp| {
@@ -203,7 +203,7 @@ impl Paths {
         });
     }
 
-    /// Relaxes an arc whose start is at `distance`; runs `shorter(warp, node at its end)` where that helped.
+    /// Relaxes an arc whose start is at `distance`; runs `shorter(warp, node at its end)` if the distance decreased.
     fn relax(
         &self,
         warp: &mut Warp<'_>,
@@ -212,7 +212,7 @@ impl Paths {
         shorter: impl FnOnce(&mut Warp<'_>, Lanes<u32>),
     ) {
         let target = warp.load(self.network.target, arc);
-        // A path that is longer than the shortest may not fit: it must not look short.
+        // A longer path may overflow, and must not wrap to a short distance.
         let reached = distance.zip(warp.load(self.weight, arc), u32::saturating_add);
         let known = warp.load(self.distance, target);
         let reached = warp.compute(ComputeClass::Int, 1, reached);
@@ -222,7 +222,7 @@ impl Paths {
         });
     }
 
-    /// Each thread takes one node of the worklist.
+    /// Relaxes the edges at a worklist node in each thread.
     fn relax_listed(&self, cta: &mut Cta<'_>, turn: &Turn) {
         cta.each_warp(|warp| {
             self.with_item(warp, turn, |warp, range| {
@@ -241,7 +241,7 @@ impl Paths {
         });
     }
 
-    /// Runs `body` with first arc, number of arcs and distance of each thread's node of the worklist.
+    /// Runs `body` with first arc, arc count and distance for each thread's worklist node.
     fn with_item(&self, warp: &mut Warp<'_>, turn: &Turn, body: impl FnOnce(&mut Warp<'_>, [Lanes<u32>; 3])) {
         let item = warp.compute(ComputeClass::Int, 2, warp.global_thread());
         warp.when(item.lt(turn.items as i32), |warp| {
@@ -252,7 +252,7 @@ impl Paths {
         });
     }
 
-    /// The CTA gathers the edges of its nodes, and each thread takes one at a time.
+    /// Gathers the edges at the CTA's nodes; each thread relaxes an edge at a time.
     fn relax_shared_out(&self, cta: &mut Cta<'_>, turn: &Turn) {
         let (threads, steps) = (cta.threads() as usize, cta.threads().ilog2() as u16);
         let mut ranges = vec![Range::default(); threads];
@@ -276,10 +276,10 @@ impl Paths {
         }
     }
 
-    /// Each thread relaxes one of at most as many arcs; `share` holds their indices and the distances of their starts.
+    /// Relaxes an arc per thread; `share` holds at most one arc per thread, with arc index and start distance.
     fn relax_share(&self, cta: &mut Cta<'_>, turn: &Turn, share: &[(u32, u32)], steps: u16) {
         let (mut found, mut slots) = (Vec::new(), Vec::new());
-        // Threads write the arcs of their nodes that fall into this share, and each reads one back.
+        // Threads write their nodes' arcs that fall into this share, and each thread reads an arc back.
         cta.each_warp(|warp| warp.shared(2));
         cta.barrier();
         cta.each_warp(|warp| {
@@ -354,7 +354,7 @@ impl Paths {
         Ok(())
     }
 
-    /// Shortest distances over paths of at most `launches` edges.
+    /// Shortest distances over paths with at most `launches` edges.
     fn within_launches(&self) -> Vec<u32> {
         let graph = &self.network.graph;
         let mut distance = vec![FAR; graph.nodes() as usize];
@@ -377,7 +377,7 @@ impl Paths {
     }
 }
 
-/// What a prefix sum over a value of each thread costs: in each warp by shuffles, then over the warps' sums.
+/// Accounts for a prefix sum over a value per thread: in each warp by shuffles, then over the warps' sums.
 fn scan(cta: &mut Cta<'_>, steps: u16) {
     cta.each_warp(|warp| {
         warp.compute(ComputeClass::Int, 2 * steps, ());
@@ -407,7 +407,8 @@ impl Instance for Paths {
         Ok(())
     }
 
-    /// No distance is below the shortest, and none above the shortest over as many edges as there were launches.
+    /// Checks that no distance is below the shortest, and none above the shortest over paths with at most as many edges
+    /// as launches.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let (least, most) = (nearest(&self.network, self.source), self.within_launches());
         for (node, found) in memory.to_vec(self.distance).into_iter().enumerate() {
@@ -429,8 +430,8 @@ mod tests {
     use crate::scale::Scale;
     use tombolo_types::stream::{Command, Program};
 
-    /// Nodes of the worklist of each launch, where groups of neighbouring items look at their nodes' distances at once
-    /// and relax their edges in turns: the first of each, then the second.
+    /// Worklist lengths per launch. Groups with neighbouring items read their nodes' distances together, then relax
+    /// their edges in turns: each item's first edge, then each item's second edge.
     fn lists(graph: &Graph, group: usize) -> Vec<u32> {
         let mut distance = vec![FAR; graph.nodes() as usize];
         let mut listed = vec![0; graph.nodes() as usize];
@@ -461,7 +462,7 @@ mod tests {
         lengths
     }
 
-    /// CTAs of a launch, weighted by the nodes of its worklist.
+    /// Mean number of CTAs per launch, weighted by the worklist length.
     fn average(lengths: &[u32], threads: u32) -> f64 {
         let weighted = lengths.iter().map(|&length| f64::from(length) * f64::from(length.div_ceil(threads)));
         weighted.sum::<f64>() / lengths.iter().copied().map(f64::from).sum::<f64>()

@@ -1,32 +1,37 @@
-//! Alternating least squares on several GPUs: ratings are approximated by products of factors of items and of users.
+//! Alternating least squares on several GPUs: ratings are approximated by products between item factors and user
+//! factors.
 //!
-//! An iteration is cuMF's. The factors of every item (`x`) solve a small linear system that those of the users give; then those
-//! of every user (`theta`) one that the items' give. Each half has three kernels:
+//! An iteration follows cuMF. Every item's factors (`x`) solve a small linear system built from the user factors; then
+//! every user's factors (`theta`) solve a system built from the item factors. Each half has three kernels:
 //!
-//! - *right*: the right-hand side of a row, its ratings times the factors they name;
-//! - *hermitian*: its left-hand side, the sum of the outer products of these factors, summed in tiles from the scratchpad;
-//! - *solve*: six steps of conjugate gradients from the row's last factors.
+//! - *right*: a row's right-hand side, its ratings times the referenced factors;
+//! - *hermitian*: its left-hand side, the sum over the outer products of these factors, accumulated in tiles from the
+//!   scratchpad;
+//! - *solve*: six conjugate-gradient steps from the row's last factors.
 //!
-//! A CTA has a row. Left-hand sides are the largest arrays, so that rows come in batches.
+//! A CTA handles a row. Left-hand sides are the largest arrays, so that rows are processed in batches.
 //!
-//! GPUs share the rows of either matrix evenly. A GPU writes the factors of its own rows alone. It reads those of the other
-//! matrix that its ratings name, nearly all of all GPUs. Left-hand and right-hand sides stay with their GPU.
+//! GPUs share the rows in either matrix evenly. A GPU writes only the factors for its own rows. It reads the other
+//! matrix's factors referenced by its ratings: nearly all factors on all GPUs. Left-hand and right-hand sides stay with
+//! their GPU.
 //!
 //! Departures from the source:
 //!
-//! - Each GPU has whole rows of both matrices. The source's program for four GPUs (hugewiki) has parts of the larger matrix on
-//!   each; it adds up partial left-hand sides of the other on the first GPU, which solves and sends all factors back.
-//! - A batch is every so many rows, where the source's rows lie side by side. Each GPU so has rows of every batch.
-//! - Sums over a CTA have an order. The source adds to a word of its scratchpad by atomics.
-//! - The left-hand side is that of the source's kernel for any number of factors, but stored in pairs. Its kernel for a hundred
-//!   stores pairs, and loads the same lines in smaller pieces.
+//! - Each GPU has whole rows in both matrices. The source's program for four GPUs (hugewiki) distributes the larger
+//!   matrix; it adds up partial left-hand sides for the other matrix on the first GPU, which solves and sends all
+//!   factors back.
+//! - A batch contains every nth row, but the source's batches contain consecutive rows. Each GPU therefore has rows in
+//!   every batch.
+//! - Sums over a CTA have a fixed order. The source uses atomics on a scratchpad word.
+//! - The left-hand side follows the source's kernel for any number of factors, but is stored in pairs. The source's
+//!   kernel for a hundred factors stores pairs, and loads equal lines in smaller pieces.
 //! - The right-hand side is one kernel, in place of cuSPARSE's product and a transposition.
-//! - A row without ratings keeps its factors, where the source divides zero by zero.
+//! - A row without ratings keeps its factors; the source divides zero by zero.
 //! - Matrices are copied to the device once, not in each iteration.
-//! - Not modelled: the error over all ratings, which the source prints after each iteration.
+//! - Not modelled: the error over all ratings, printed by the source after each iteration.
 //!
-//! GPS, 7.4, says that its ALS mostly issues atomics. The only ones of cuMF on device memory add up that error. Ratings are
-//! drawn, as many and as uneven as Netflix's ([`ratings`]).
+//! GPS, 7.4, says that its ALS mostly issues atomics. cuMF's only atomics on device memory add up this error. Ratings
+//! are drawn at random, with Netflix's number and unevenness ([`ratings`]).
 
 mod hermitian;
 mod ratings;
@@ -48,15 +53,16 @@ use solve::GROUP;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-/// Rows and columns of a thread's tile of a left-hand side. Source: cuMF_als, als.h (`T10`).
+/// Rows and columns in a thread's left-hand-side tile. Source: cuMF_als, als.h (`T10`).
 const TILE: i32 = 10;
-/// Registers of a thread that has a tile. Source: assumed: a hundred sums, and what they are formed from.
+/// Registers for a thread with a tile. Source: assumed: a hundred sums, and their operands.
 const REGISTERS: u32 = 128;
-/// Largest factor of a user at the start. Source: cuMF_als, main.cpp: 0.2; those of items are zero.
+/// Largest initial user factor. Source: cuMF_als, main.cpp: 0.2; initial item factors are zero.
 const LARGEST: f32 = 0.2;
-/// Values that a factor may have at the start. Source: assumed; the source has those of `rand`.
+/// Number of distinct initial factor values. Source: assumed; the source uses `rand`.
 const LEVELS: u64 = 1 << 16;
-/// Loads that a thread has under way in a loop; factors are a multiple of it. Source: assumed: compilers unroll about so far.
+/// Loads in flight per thread in a loop; the factor count is a multiple of it. Source: assumed: compilers unroll about
+/// this far.
 const UNROLLED: usize = 5;
 const NETFLIX: &str = "cuMF_als, README, main.cpp: the Netflix data set";
 
@@ -112,7 +118,7 @@ static PARAMETERS: [Parameter; 7] = [
     },
 ];
 
-/// The benchmark.
+/// The ALS benchmark.
 pub(in crate::bench) static ALS: MultiGpu = MultiGpu(Benchmark {
     name: "als",
     about: "matrix factorisation by alternating least squares on several GPUs: each reads all factors of the other matrix",
@@ -128,37 +134,37 @@ struct Solver {
     features: i32,
     iterations: u64,
     seed: u64,
-    /// Drawn when first needed: sizes of arrays are known without.
+    /// Ratings, drawn on first use: array sizes are known without them.
     ratings: OnceLock<Ratings>,
     x: Half,
     theta: Half,
 }
 
-/// The half of an iteration that solves for one of the matrices.
+/// The half of an iteration that solves for one matrix.
 struct Half {
-    /// Names of its kernels.
+    /// Kernel names.
     kernels: [&'static str; 3],
     count: u64,
     batches: u64,
-    /// First rating of each row, and the number of all.
+    /// First rating per row, followed by the total rating count.
     first: Array<i32>,
-    /// The row of the other matrix that each rating names, and the rating.
+    /// Row in the other matrix for each rating, and the rating's value.
     other: Array<i32>,
     value: Array<f32>,
-    /// Right-hand side of each row.
+    /// Right-hand side per row.
     right: Array<f32>,
-    /// Left-hand sides of the rows of a batch, all of one row after those of another.
+    /// Left-hand sides for a batch, row after row.
     hermitian: Array<f32>,
-    /// Factors of the other matrix, and its own, row by row.
+    /// Factors in the other matrix, and in this matrix, row by row.
     from: Array<f32>,
     to: Array<f32>,
-    /// Of rows.
+    /// Grid over all rows.
     rows: Tiles,
-    /// Of the rows of a batch.
+    /// Grid over a batch's rows.
     slots: Tiles,
 }
 
-/// What the arrays of a half are called.
+/// Names for a half's kernels and arrays.
 struct Names {
     kernels: [&'static str; 3],
     batches: &'static str,
@@ -218,13 +224,13 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Half {
-    /// The row of a slot in a batch: the last slot may have none.
+    /// Row for a slot in a batch: `None` if the last slot is empty.
     fn row(&self, slot: u64, batch: u64) -> Option<i32> {
         let row = slot * self.batches + batch;
         (row < self.count).then_some(row as i32)
     }
 
-    /// The ratings of a row, which every warp looks up.
+    /// Rating range for a row, looked up by every warp.
     fn bounds(&self, cta: &mut Cta<'_>, row: i32) -> Range<i32> {
         let mut bounds = 0..0;
         cta.each_warp(|warp| {
@@ -247,7 +253,7 @@ impl Solver {
         self.ratings.get_or_init(|| Ratings::new(self.sizes, self.seed))
     }
 
-    /// A factor of a user at the start.
+    /// Initial value for a user factor.
     fn start(&self, index: u64) -> f32 {
         LARGEST * (noise::below(self.seed ^ 3, index, LEVELS) as f32 / LEVELS as f32)
     }

@@ -1,30 +1,31 @@
-//! How a program cuts its items (rows, planes, nodes) over GPUs, and grids over that: what `cudaSetDevice` and a range a
-//! device are in its source.
+//! Partition of a program's items (rows, planes, nodes) over GPUs, and grids over the partition: the counterpart to
+//! `cudaSetDevice` and a range per device in the program's source.
 
 use crate::simt::Grid;
 use std::ops::Range;
 
-/// Items in blocks of neighbours, a block for each GPU.
+/// Items in contiguous blocks, one block per GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// The first item of each GPU, then the number of items.
+    /// First item per GPU, then the number of items.
     first: Vec<u64>,
 }
 
 impl Cut {
-    /// Items from 0 to `items - 1` in blocks of which no two differ by more than one.
+    /// Splits the items 0 to `items - 1` into blocks whose sizes differ by at most one.
     pub(super) fn even(items: u64, gpus: u8) -> Cut {
         Cut::groups(items, 1, gpus)
     }
 
-    /// Items in whole groups of `size` neighbours, the last perhaps smaller: no two blocks differ by more than a group.
+    /// Splits the items into whole groups with `size` neighbours each (the last may be smaller): block sizes differ by
+    /// at most one group.
     pub(super) fn groups(items: u64, size: u64, gpus: u8) -> Cut {
         let (groups, gpus) = (items.div_ceil(size), u64::from(gpus));
         Cut { first: (0..=gpus).map(|gpu| (groups * gpu / gpus * size).min(items)).collect() }
     }
 
-    /// Items in whole groups of `size` neighbours, so that blocks weigh about the same. `before` holds the weight of the items
-    /// before each, and that of all behind the last.
+    /// Splits the items into whole groups with `size` neighbours each, so that blocks have about equal weight. `before`
+    /// is a prefix sum over the item weights, with the total at the end.
     pub(super) fn weighed(before: &[u32], size: u64, gpus: u8) -> Cut {
         let items = before.len() as u64 - 1;
         let total = u64::from(before[items as usize]);
@@ -38,33 +39,33 @@ impl Cut {
         Cut { first }
     }
 
-    /// The cut of what the items hold, of which `before` counts those of the items before each.
+    /// Partition of the items' contents; `before` is a prefix sum over the content counts.
     pub(super) fn contents(&self, before: &[u32]) -> Cut {
         Cut { first: self.first.iter().map(|item| u64::from(before[*item as usize])).collect() }
     }
 
-    /// GPUs.
+    /// Number of GPUs.
     pub(super) fn gpus(&self) -> usize {
         self.first.len() - 1
     }
 
-    /// The items of a GPU.
+    /// Item range for a GPU.
     pub(super) fn block(&self, gpu: usize) -> Range<u64> {
         self.first[gpu]..self.first[gpu + 1]
     }
 
-    /// The blocks of all GPUs in tiles of up to `each` items, every tile by `across` CTAs.
+    /// Grid over all GPUs' blocks, in tiles with up to `each` items; `across` CTAs process each tile.
     pub(super) fn tiles(&self, each: u64, across: u64) -> Tiles {
         self.tiles_from(self.first[..self.gpus()].to_vec(), each, across)
     }
 
-    /// The same in tiles that begin at multiples of `each`, but for the first of a block. Threads of a warp then share lines as
-    /// they do on one GPU.
+    /// Like [`Cut::tiles`], but tiles begin at multiples of `each`, except for a block's first tile. A warp's threads
+    /// then share lines as on one GPU.
     pub(super) fn aligned(&self, each: u64) -> Tiles {
         self.tiles_from(self.first[..self.gpus()].iter().map(|first| first / each * each).collect(), each, 1)
     }
 
-    /// Tiles of each block from an item that may lie before it.
+    /// Builds tiles for each block, starting at an item that may lie before the block.
     fn tiles_from(&self, from: Vec<u64>, each: u64, across: u64) -> Tiles {
         let tiles = |gpu: usize| match self.block(gpu) {
             block if block.is_empty() => 0,
@@ -85,35 +86,35 @@ impl Cut {
 #[derive(Clone, Debug)]
 pub(super) struct Tiles {
     cut: Cut,
-    /// The item from which each GPU's tiles run.
+    /// Item at which each GPU's tiles start.
     from: Vec<u64>,
     each: u64,
     across: u64,
-    /// The first CTA of each GPU.
+    /// First CTA per GPU.
     parts: Vec<u64>,
     ctas: u64,
 }
 
-/// What one CTA of such a grid does.
+/// Work for one CTA in the grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tile {
-    /// Whose.
+    /// GPU that owns the items.
     pub(super) gpu: usize,
-    /// Its items.
+    /// Item range.
     pub(super) items: Range<u64>,
-    /// Which it is of the CTAs of the tile.
+    /// Index among the CTAs that share the tile.
     pub(super) across: u64,
 }
 
 impl Tiles {
-    /// The grid, of CTAs of `threads` threads.
+    /// Launch grid, with `threads` threads per CTA.
     pub(super) fn grid(&self, name: &str, threads: u32) -> Grid {
-        // A grid of more CTAs than an index counts is refused by its launch, whatever its parts.
+        // The launch rejects a grid with more CTAs than an index can count, regardless of its parts.
         let parts = self.parts.iter().map(|first| u32::try_from(*first).unwrap_or(u32::MAX)).collect();
         Grid::new(name, self.ctas, threads).parts(parts)
     }
 
-    /// What CTA `cta` does.
+    /// Work for CTA `cta`.
     pub(super) fn tile(&self, cta: u32) -> Tile {
         let cta = u64::from(cta);
         let gpu = self.parts.partition_point(|first| *first <= cta) - 1;
@@ -140,7 +141,7 @@ mod tests {
 
     #[test]
     fn blocks_that_are_weighed_are_whole_groups_and_hold_their_parts() {
-        // Weights of 1, 9, 1, 1, 0, 2, 4, 0.
+        // Weights 1, 9, 1, 1, 0, 2, 4, 0.
         let before = [0, 1, 10, 11, 12, 12, 14, 18, 18];
         let blocks = |cut: Cut| (0..cut.gpus()).map(|gpu| cut.block(gpu)).collect::<Vec<_>>();
         let cut = Cut::weighed(&before, 2, 3);

@@ -1,13 +1,15 @@
-//! Diffusion of heat in a box on several GPUs: each owns a slab of planes, and reads two planes of either neighbour.
+//! Heat diffusion in a box on several GPUs: each owns a slab with planes, and reads two planes from either neighbour.
 //!
-//! A step copies the field, then has three Runge-Kutta stages of two kernels: a Laplacian of fourth order, and an update.
-//! CTAs of the Laplacian are 64 x 4 columns that march over up to 16 planes. Those of the update are cubes of eight cells a
-//! side, so that a warp stores half lines. Rows are padded as `cudaMallocPitch` does. Three cells at every border stay.
+//! A step copies the field, then runs three Runge-Kutta stages with two kernels each: a fourth-order Laplacian, and an
+//! update. Laplacian CTAs are 64 x 4 columns that march over up to 16 planes. Update CTAs are cubes with sides of eight
+//! cells, so that a warp stores half lines. Rows are padded like in `cudaMallocPitch`. Three cells at every border
+//! remain constant.
 //!
-//! The source computes three planes at each cut first, sends their Laplacians, and updates ghost planes on both sides of the
-//! cut. Here one range holds the field, the owner alone updates a plane, and two planes of its neighbours are read in place.
-//! One launch computes all planes: the source splits off those at cuts to hide its copies, which a design does here.
-//! The source divides by 12 twice and takes the conductivity along x for all axes; here each axis has its own, divided once.
+//! The source computes three planes at each cut first, sends their Laplacians, and updates ghost planes on both sides.
+//! Here one range holds the field, only the owner updates a plane, and two neighbouring planes are read in place. One
+//! launch computes all planes: the source splits off the planes at cuts to hide its copies, which is here a task for
+//! the design. The source divides by 12 twice and uses the conductivity along x for all axes; here each axis has a
+//! separate conductivity, divided once.
 
 use super::cut::{Cut, Tile, Tiles};
 use super::{DIVISION, MultiGpu};
@@ -19,23 +21,23 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Warp};
 
 const TARTAN: &str = "uuudown/Tartan, scale-out/scale-out/diffusion/run.sh: 1 2 2 2 400 400 400 1000 64 4 1";
-/// Cells of a CTA of the Laplacian along x, and along y. Source: [`TARTAN`].
+/// Cells in a Laplacian CTA along x, and along y. Source: [`TARTAN`].
 const WIDE: i32 = 64;
 const HIGH: i32 = 4;
-/// Planes that such a CTA marches over. Source: Tartan, diffusion/DiffusionMPICUDA.h (`LOOP`).
+/// Planes over which a Laplacian CTA marches. Source: Tartan, diffusion/DiffusionMPICUDA.h (`LOOP`).
 const MARCH: u64 = 16;
-/// Side of a CTA of the update, in cells. Source: Tartan, diffusion/main.c (`threadsPerBlock3D_RK`).
+/// Side of an update CTA, in cells. Source: Tartan, diffusion/main.c (`threadsPerBlock3D_RK`).
 const CUBE: i32 = 8;
-/// Cells at a border that stay as they are. Source: Tartan, diffusion/DiffusionMPICUDA.h (`RADIUS`).
+/// Constant cells at a border. Source: Tartan, diffusion/DiffusionMPICUDA.h (`RADIUS`).
 const BORDER: i32 = 3;
-/// Doubles of which rows have whole multiples. Source: assumed, the 512 bytes that `cudaMallocPitch` aligns rows to.
+/// Row length multiple, in doubles. Source: assumed, the 512 bytes to which `cudaMallocPitch` aligns rows.
 const PITCH: u64 = 64;
-/// Side of the box along each axis, and its conductivity, in units that the source leaves open. Source: [`TARTAN`].
+/// Box side along each axis, and the conductivity, in units unspecified by the source. Source: [`TARTAN`].
 const SIDE: f64 = 2.0;
 const CONDUCTIVITY: f64 = 1.0;
-/// Share of the longest stable step of a method of second order. Source: Tartan, diffusion/main.c.
+/// Fraction of the longest stable step for a second-order method. Source: Tartan, diffusion/main.c.
 const COURANT: f64 = 0.8;
-/// Instructions of an update by stage. Source: counted: fused products, and a division by 3 in the last.
+/// Instructions in an update by stage. Source: counted: fused products, and a division by 3 in the last stage.
 const UPDATE: [u16; 3] = [1, 3, 2 + DIVISION];
 
 static PARAMETERS: [Parameter; 4] = [
@@ -69,7 +71,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The diffusion benchmark.
 pub(in crate::bench) static DIFFUSION: MultiGpu = MultiGpu(Benchmark {
     name: "diffusion",
     about: "heat in a box on several GPUs: a slab of planes each, two planes of either neighbour read three times a step",
@@ -81,21 +83,21 @@ pub(in crate::bench) static DIFFUSION: MultiGpu = MultiGpu(Benchmark {
 });
 
 struct Heat {
-    /// `[plane][row][column]`, as are the others.
+    /// Temperature, `[plane][row][column]`, like the other fields.
     heat: Array<f64>,
-    /// As it was before the step.
+    /// Temperature before the step.
     before: Array<f64>,
     laplacian: Array<f64>,
     columns: i32,
     rows: i32,
-    /// With ghosts.
+    /// Number of planes, including ghosts.
     planes: i32,
     /// Elements from row to row.
     pitch: i32,
     iterations: u64,
-    /// Of the planes inside, in columns that march.
+    /// Grid over the inner planes, in marching columns.
     marches: Tiles,
-    /// Of the planes inside, in cubes.
+    /// Grid over the inner planes, in cubes.
     cubes: Tiles,
 }
 
@@ -125,7 +127,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// Twelve times the second difference of values at distances -2, -1, 1 and 2 and at the cell itself.
+/// Twelve times the second difference, from values at distances -2, -1, 1 and 2 and at the cell itself.
 fn bend([far_low, low, high, far_high]: [f64; 4], own: f64) -> f64 {
     16.0 * low - far_low + 16.0 * high - far_high - 30.0 * own
 }
@@ -136,23 +138,23 @@ impl Heat {
         self.rows * self.pitch
     }
 
-    /// Distance of cells along each axis.
+    /// Cell spacing along each axis.
     fn spacing(&self) -> [f64; 3] {
         [self.columns, self.rows, self.planes - 2 * BORDER].map(|cells| SIDE / f64::from((cells - 1).max(1)))
     }
 
-    /// Length of a step.
+    /// Length of a time step.
     fn step(&self) -> f64 {
         let rates = self.spacing().map(|side| side.powi(-2));
         COURANT / (2.0 * CONDUCTIVITY * rates.iter().sum::<f64>())
     }
 
-    /// The lanes that are `margin` cells away from the borders along x and y.
+    /// Lanes at least `margin` cells away from the borders along x and y.
     fn inside(&self, [x, y]: [Lanes<i32>; 2], margin: i32) -> Lanes<bool> {
         x.ge(margin) & x.lt(self.columns - margin) & y.ge(margin) & y.lt(self.rows - margin)
     }
 
-    /// Runs `body(warp, index of its first cell, planes)` for each column of a CTA that is `margin` cells inside.
+    /// Runs `body(warp, index of its first cell, planes)` for each column in a CTA that lies `margin` cells inside.
     fn each_column(&self, cta: &mut Cta<'_>, margin: i32, body: impl Fn(&mut Warp<'_>, Lanes<i32>, i32)) {
         let Tile { items, across, .. } = self.marches.tile(cta.index());
         let wide = (self.columns as u64).div_ceil(WIDE as u64);
@@ -168,7 +170,7 @@ impl Heat {
         });
     }
 
-    /// What `cudaMemcpy2DAsync` from array to array does. Source: assumed, the CTAs of the Laplacian.
+    /// Copies the field, like `cudaMemcpy2DAsync` from array to array. Source: assumed, with the Laplacian's CTAs.
     fn copy(&self, cta: &mut Cta<'_>) {
         self.each_column(cta, 0, |warp, first, count| {
             for plane in 0..count {
@@ -184,16 +186,16 @@ impl Heat {
         self.each_column(cta, BORDER, |warp, first, count| self.march(warp, first, count, shares));
     }
 
-    /// The Laplacian of a column of cells: values along z stay in registers from plane to plane.
+    /// Computes the Laplacian for a cell column: values along z stay in registers from plane to plane.
     fn march(&self, warp: &mut Warp<'_>, first: Lanes<i32>, count: i32, shares: [f64; 3]) {
         let (row, plane, from) = (self.pitch, self.plane(), self.heat);
-        // The row itself, two rows on either side, the plane in front, and the result.
+        // Addresses for the row itself, two rows on either side, the plane in front, and the result.
         let first = warp.compute(ComputeClass::Int, 7 * ADDRESS, first);
         let mut line = [-2, -1, 0, 1, 2].map(|distance| warp.load(from, first + distance * plane));
         for step in 0..count {
             let mut at = first + step * plane;
             if step > 0 {
-                // The bound, and an addition of 64 bits for each address.
+                // The loop bound, and a 64-bit addition for each address.
                 at = warp.compute(ComputeClass::Int, 2 + 2 * 7, at);
                 line.rotate_left(1);
                 line[4] = warp.load(from, at + 2 * plane);
@@ -213,7 +215,7 @@ impl Heat {
         }
     }
 
-    /// Stage 0, 1 or 2 of the Runge-Kutta method that keeps strong stability.
+    /// Runs stage 0, 1 or 2 in the strong-stability-preserving Runge-Kutta method.
     fn update(&self, cta: &mut Cta<'_>, stage: usize) {
         let Tile { items, across, .. } = self.cubes.tile(cta.index());
         let wide = (self.columns as u64).div_ceil(CUBE as u64);
@@ -226,7 +228,7 @@ impl Heat {
             let [x, y, z] = warp.compute(ComputeClass::Int, 8, place);
             warp.when(self.inside([x, y], BORDER) & z.lt(end), |warp| {
                 let at = (z * self.rows + y) * self.pitch + x;
-                // An address for each array, of which the first stage has one less to load.
+                // An address for each array; the first stage loads one array less.
                 let at = warp.compute(ComputeClass::Int, 2 + 3 * ADDRESS, at);
                 let own = if stage > 0 { warp.load(self.heat, at) } else { Lanes::all(0.0) };
                 let before = warp.load(self.before, at);
@@ -244,20 +246,20 @@ impl Heat {
         });
     }
 
-    /// Column, row and plane of an element.
+    /// Column, row and plane for an element.
     fn place(&self, index: u64) -> [i32; 3] {
         let (pitch, rows) = (self.pitch as u64, self.rows as u64);
         [index % pitch, index / pitch % rows, index / pitch / rows].map(|at| at as i32)
     }
 
-    /// One in the middle half of the box along each axis, zero around it.
+    /// Initial temperature: 1 in the middle half of the box along each axis, zero elsewhere.
     fn start(&self, index: u64) -> f64 {
         let sides = [self.columns, self.rows, self.planes];
         let hot = self.place(index).into_iter().zip(sides).all(|(at, side)| (side / 4..3 * side / 4).contains(&at));
         f64::from(u8::from(hot))
     }
 
-    /// What an explicit step makes of a field, by second derivatives.
+    /// Applies an explicit time step to a field, by second derivatives.
     fn stepped(&self, field: &[f64]) -> Vec<f64> {
         let strides = [1, self.pitch, self.plane()].map(|stride| stride as usize);
         let derivatives = |at: usize| -> f64 {

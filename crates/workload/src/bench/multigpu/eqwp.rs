@@ -1,16 +1,17 @@
-//! Seismic waves in elastic ground on several GPUs: each owns a slab of planes, and reads two planes of either neighbour.
+//! Seismic waves in elastic ground on several GPUs: each owns a slab with planes, and reads two planes from either
+//! neighbour.
 //!
-//! A step is four kernels: `stress` updates six stresses from slopes of velocities; `velocity-x`, `-y` and `-z` update one
-//! velocity each from slopes of stresses. Slopes are centred and of fourth order, and all fields lie at the same points.
-//! CTAs are 16 x 16 columns that march along z. `stress` keeps five planes of three velocities in the scratchpad, the others
-//! a plane of two stresses; a warp stores half lines. Every field along z is read across the cuts: velocities by `stress`,
-//! the xz, yz and zz stresses by the three others.
+//! A step has four kernels: `stress` updates six stresses from velocity slopes; `velocity-x`, `-y` and `-z` each update
+//! one velocity from stress slopes. Slopes are centred and fourth-order, and all fields are defined at equal points.
+//! CTAs are 16 x 16 columns that march along z. `stress` keeps five planes with three velocities in the scratchpad, the
+//! other kernels a plane with two stresses; a warp stores half lines. Every field with a slope along z is read across
+//! the cuts: velocities by `stress`, the xz, yz and zz stresses by the three other kernels.
 //!
-//! The source cuts x and z over four GPUs; here planes of z alone are cut, so that every GPU has all columns of CTAs.
-//! It exchanges nine arrays every four steps, with halos of eight cells that both sides of a cut compute. Here one range
-//! holds an array and a cell has one writer, so neighbours' cells are read in place in every step. One force acts in the
-//! middle of the ground, where the source has one in every GPU's block. Borders of tiles that the source fills from the wrong
-//! row, or not at all, hold what slopes need.
+//! The source cuts x and z over four GPUs; here only planes along z are cut, so that every GPU has all CTA columns. The
+//! source exchanges nine arrays every four steps, with halos eight cells wide that both neighbours compute. Here one
+//! range holds an array and a cell has one writer, so neighbouring cells are read in place in every step. One force
+//! acts in the middle of the ground; the source has a force in every GPU's block. Tile borders that the source fills
+//! from the wrong row, or not at all, here hold the values needed for slopes.
 
 mod reference;
 mod stress;
@@ -27,29 +28,29 @@ use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Shared, Warp
 use reference::Fields;
 use std::ops::Range;
 
-/// Cells of a CTA along x and y. Source: Tartan, b2reqwp/eqwp.cu (`CUDA_BLOCK_SIZE`).
+/// Cells per CTA along x and y. Source: Tartan, b2reqwp/eqwp.cu (`CUDA_BLOCK_SIZE`).
 const SIDE: i32 = 16;
-/// Cells that a difference reaches, and of the frame that stays. Source: Tartan, b2reqwp/b2r_config.h (`B2R_D`).
+/// Reach of a difference in cells, and width of the constant frame. Source: Tartan, b2reqwp/b2r_config.h (`B2R_D`).
 const REACH: i32 = 2;
-/// Cells from row to row of a tile.
+/// Cells from row to row in a tile.
 const ACROSS: i32 = SIDE + 2 * REACH;
-/// Cells of a tile.
+/// Cells per tile.
 const TILE: usize = (ACROSS * ACROSS) as usize;
-/// Length of a step (`Dt`) and of a cell (`Dx`), in units that the source leaves open. Source: Tartan, b2reqwp/eqwp.cu, as for
-/// the constants below.
+/// Length of a step (`Dt`) and of a cell (`Dx`), in units unspecified by the source. Source: Tartan, b2reqwp/eqwp.cu,
+/// also for the constants below.
 const STEP: f64 = 0.5;
 const CELL: f64 = 10.0;
 /// Inverse density (`inv_rho`).
 const LIGHTNESS: f64 = 1.0 / 1800.0;
-/// First and second constant of Lamé (`lame1`, `lame2`).
+/// Lamé's first and second constant (`lame1`, `lame2`).
 const LAME: [f64; 2] = [32.0, 174.87];
-/// Steps in which the force acts (`FRC_TIME`), its size along y, and its rows below the last one (`INIT_Y`).
+/// Steps in which the force acts (`FRC_TIME`), its size along y, and its distance in rows from the last row (`INIT_Y`).
 const FORCED: u64 = 50;
 const FORCE: f32 = -10_000.0;
 const DEPTH: i32 = 7;
-/// The force acts on one column and one plane in so many (`eqwp_cuda_init`).
+/// Divisor for the number of columns and planes on which the force acts (`eqwp_cuda_init`).
 const EXTENT: i32 = 10;
-/// The stress of each pair of axes: xx, xy, xz, yy, yz, zz.
+/// Stress index for each pair of axes: xx, xy, xz, yy, yz, zz.
 const PAIRS: [[usize; 3]; 3] = [[0, 1, 2], [1, 3, 4], [2, 4, 5]];
 
 static PARAMETERS: [Parameter; 4] = [
@@ -84,7 +85,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The EQWP benchmark.
 pub(in crate::bench) static EQWP: MultiGpu = MultiGpu(Benchmark {
     name: "eqwp",
     about: "seismic waves on several GPUs: velocities and stresses of a slab of planes each, two planes of either neighbour",
@@ -96,18 +97,18 @@ pub(in crate::bench) static EQWP: MultiGpu = MultiGpu(Benchmark {
 });
 
 struct Ground {
-    /// Along x, y and z: `[z][y][x]` with the frame, as are stresses and the displacement.
+    /// Velocity along x, y and z: `[z][y][x]` including the frame, like stresses and the displacement.
     velocity: [Array<f32>; 3],
-    /// As [`PAIRS`] counts them.
+    /// Stresses in the numbering of [`PAIRS`].
     stress: [Array<f32>; 6],
-    /// Along y.
+    /// Displacement along y.
     displacement: Array<f32>,
-    /// `[z][x][axis]`
+    /// External force, `[z][x][axis]`
     force: Array<f32>,
-    /// With the frame.
+    /// Cell grid including the frame.
     cells: Cells,
     iterations: u64,
-    /// Of the planes inside: those of a GPU are one tile.
+    /// Grid over the inner planes; all planes on a GPU form one tile.
     tiles: Tiles,
 }
 
@@ -134,17 +135,17 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// A thread: its cells, and its place in tiles.
+/// A thread's cells, and its position in tiles.
 struct Column {
     x: Lanes<i32>,
     y: Lanes<i32>,
-    /// Index of its cell in plane 0.
+    /// Index for the thread's cell in plane 0.
     cell: Lanes<i32>,
     slot: Lanes<i32>,
-    /// Whether it has cells, and whether they are inside of the frame.
+    /// Lanes with cells in the field, and lanes with cells inside the frame.
     stored: Lanes<bool>,
     inside: Lanes<bool>,
-    /// By axis, whether it fills the border before and behind the tile.
+    /// By axis, lanes that fill the border before and after the tile.
     borders: [[Lanes<bool>; 2]; 2],
 }
 
@@ -154,7 +155,7 @@ impl Ground {
         self.cells.x * self.cells.y
     }
 
-    /// The threads of a CTA by warp, and the planes that they march over.
+    /// Threads in a CTA by warp, and the planes over which they march.
     fn columns(&self, cta: &mut Cta<'_>) -> (Vec<Column>, Range<i32>) {
         let Tile { items, across, .. } = self.tiles.tile(cta.index());
         let wide = (self.cells.x as u64).div_ceil(SIDE as u64);
@@ -168,7 +169,7 @@ impl Ground {
         let sides = [self.cells.x, self.cells.y];
         let local = [warp.thread() % SIDE, warp.thread() / SIDE];
         let place @ [x, y] = [local[0] + left, local[1] + top];
-        // Two places, a slot and a cell of two instructions each, and eight comparisons.
+        // Two places, a slot and a cell with two instructions each, and eight comparisons.
         let cell = warp.compute(ComputeClass::Int, 2 + 2 * 2 + 8, y * self.cells.x + x);
         let within = |axis: usize| place[axis].ge(REACH) & place[axis].lt(sides[axis] - REACH);
         let border = |axis: usize| {
@@ -188,7 +189,7 @@ impl Ground {
         }
     }
 
-    /// Fills the borders of tiles on both sides along an axis.
+    /// Fills the tile borders on both sides along an axis.
     fn fill_borders(
         &self,
         warp: &mut Warp<'_>,
@@ -210,13 +211,13 @@ impl Ground {
         }
     }
 
-    /// Row and ranges of columns and planes in which the force acts.
+    /// Row, and ranges for columns and planes, in which the force acts.
     fn forced(&self) -> (i32, [Range<i32>; 2]) {
         let part = |side: i32| side / 2..side / 2 + side / EXTENT;
         (self.cells.y - DEPTH - REACH, [part(self.cells.x), part(self.cells.z)])
     }
 
-    /// The force along `index % 3` at a column and a plane.
+    /// Initial force along axis `index % 3` at a column and a plane.
     fn start(&self, index: u64) -> f32 {
         let (place, wide) = ((index / 3) as i32, self.cells.x);
         let (_, [columns, planes]) = self.forced();
@@ -224,7 +225,7 @@ impl Ground {
         if acts { FORCE } else { 0.0 }
     }
 
-    /// Everything that a step changes, by name.
+    /// All fields changed by a step, with their names.
     fn fields(&self) -> impl Iterator<Item = (&'static str, Array<f32>)> {
         let names = ["vx", "vy", "vz", "xx", "xy", "xz", "yy", "yz", "zz", "displacement"];
         let arrays = self.velocity.into_iter().chain(self.stress).chain([self.displacement]);
@@ -232,7 +233,7 @@ impl Ground {
     }
 }
 
-/// The slope of four values at distances -2, -1, 1 and 2. The source divides by a double.
+/// Slope from four values at distances -2, -1, 1 and 2. The source divides by a double.
 fn slope(warp: &mut Warp<'_>, around: [Lanes<f32>; 4]) -> Lanes<f32> {
     let [slope] = warp.calculate(ComputeClass::Fp32, 4, around, |[far_low, low, high, far_high]| {
         let change = -1.0 / 12.0 * (far_high - far_low) + 2.0 / 3.0 * (high - low);
@@ -242,19 +243,19 @@ fn slope(warp: &mut Warp<'_>, around: [Lanes<f32>; 4]) -> Lanes<f32> {
     slope
 }
 
-/// The slope in a tile along an axis whose slots are `stride` apart.
+/// Slope in a tile along an axis with slot stride `stride`.
 fn slope_in(warp: &mut Warp<'_>, tile: &Shared<f32>, slot: Lanes<i32>, stride: i32) -> Lanes<f32> {
     let around = [-2, -1, 1, 2].map(|distance| warp.load_shared(tile, slot + distance * stride));
     slope(warp, around)
 }
 
-/// Accounts instructions in double precision, and conversions to it and back.
+/// Accounts for instructions in double precision, and for conversions to and from it.
 fn doubles(warp: &mut Warp<'_>, count: u16, conversions: u16) {
     warp.compute(ComputeClass::Fp64, count, ());
     warp.compute(ComputeClass::Other, conversions, ());
 }
 
-/// `old` and a product in double precision: one fused instruction, three conversions.
+/// Adds a product in double precision to `old`: one fused instruction, three conversions.
 fn add_product(warp: &mut Warp<'_>, old: Lanes<f32>, factor: f64, change: Lanes<f32>) -> Lanes<f32> {
     let [new] = warp.calculate(ComputeClass::Fp64, 1, [old, change], |[old, change]| {
         [(f64::from(old) + factor * f64::from(change)) as f32]

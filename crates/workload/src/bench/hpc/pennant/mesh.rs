@@ -1,29 +1,29 @@
-//! The mesh: a pie slice of zones, their sides, and the chunks of sides that CTAs take.
+//! The mesh: zones in a pie slice, their sides, and the side chunks that CTAs process.
 
-/// A point of the plane.
+/// A point in the plane.
 pub(super) type Point = [f64; 2];
 
-/// A quarter of a disc of radius 1, in rays and rings. A zone touches the centre with a corner or lies between two rings.
-/// A side is an edge of a zone, with the triangle that it forms with the zone's centre.
+/// A quarter disc with radius 1, in rays and rings. A zone touches the centre with a corner or lies between two rings.
+/// A side is a zone edge, with the triangle between the edge and the zone's centre.
 pub(super) struct Mesh {
-    /// Position of each point: the centre, then ring by ring.
+    /// Position per point: the centre, then ring by ring.
     pub(super) points: Vec<Point>,
-    /// Points of each zone.
+    /// Point count per zone.
     pub(super) zone_points: Vec<i32>,
-    /// First point of each side.
+    /// First point per side.
     pub(super) first: Vec<i32>,
-    /// Second point of each side.
+    /// Second point per side.
     pub(super) second: Vec<i32>,
-    /// Zone of each side.
+    /// Zone per side.
     pub(super) zone: Vec<i32>,
     /// Next side around the zone.
     pub(super) next: Vec<i32>,
-    /// First side of each chunk, and the number of sides behind the last: zones are whole in a chunk.
+    /// First side per chunk, plus the total side count at the end: each zone lies in a single chunk.
     pub(super) chunks: Vec<i32>,
 }
 
 impl Mesh {
-    /// The mesh of `rays × rings` zones, in chunks of at most `chunk` sides.
+    /// Builds a mesh with `rays × rings` zones, in chunks with at most `chunk` sides.
     pub(super) fn pie(rays: u32, rings: u32, chunk: u32) -> Mesh {
         let (rays, rings) = (rays as i32, rings as i32);
         let across = rays + 1;
@@ -70,14 +70,14 @@ impl Mesh {
         self.zone_points.push(corners.len() as i32);
     }
 
-    /// Side before each side around its zone.
+    /// Previous side around the zone, for each side.
     pub(super) fn before(&self) -> Vec<usize> {
         let mut before = vec![0; self.next.len()];
         self.next.iter().enumerate().for_each(|(side, next)| before[*next as usize] = side);
         before
     }
 
-    /// Sides in the order of their first points.
+    /// Sides ordered by their first points.
     pub(super) fn by_point(&self) -> Vec<i32> {
         let mut sides: Vec<i32> = (0..self.first.len() as i32).collect();
         sides.sort_by_key(|side| self.first[*side as usize]);

@@ -1,22 +1,22 @@
-//! The formulas of a side, a corner and a zone. A corner is that of a side's first point.
+//! Formulas for a side, a corner and a zone. A corner belongs to the first point on its side.
 //!
 //! Sources: Barlow and others: compatible hydrodynamics; Campbell and Shashkov, JCP 172, 2001 (viscosity); Caramana and
 //! Shashkov, JCP 142, 1998 (sub-zonal pressures); PENNANT, doc/pennantdoc.
 
 use super::mesh::Point;
 
-/// Ratio of specific heats. Source: PENNANT, PolyGas.cc, `gamma`, and QCS.cc, `qgamma`.
+/// Ratio between specific heats. Source: PENNANT, PolyGas.cc, `gamma`, and QCS.cc, `qgamma`.
 const GAMMA: f64 = 5.0 / 3.0;
 /// Least speed of sound. Source: PENNANT, noh.pnt, `ssmin`.
 const SLOWEST: f64 = 0.1;
-/// Weight of sub-zonal pressures. Source: PENNANT, TTS.cc, `alfa`.
+/// Weight for sub-zonal pressures. Source: PENNANT, TTS.cc, `alfa`.
 const ALPHA: f64 = 0.5;
 /// Linear and quadratic viscosity. Source: PENNANT, noh.pnt, `q1` and `q2`.
 const VISCOSITY: [f64; 2] = [0.1, 1.0];
-/// Fractions of the time that sound takes through a zone, and of its volume, that a step may take. Source: PENNANT,
-/// Hydro.cc, `cfl` and `cflv`.
+/// Step limits, as fractions: a zone's sound crossing time, and its volume change. Source: PENNANT, Hydro.cc, `cfl` and
+/// `cflv`.
 const COURANT: [f64; 2] = [0.6, 0.1];
-/// What keeps divisions from zero. Source: PENNANT, `fuzz`.
+/// Small number that keeps divisors above zero. Source: PENNANT, `fuzz`.
 const FUZZ: f64 = 1e-99;
 
 pub(super) fn add(a: Point, b: Point) -> Point {
@@ -47,26 +47,26 @@ fn middle(a: Point, b: Point) -> Point {
     times(add(a, b), 0.5)
 }
 
-/// Area and volume of a side: it is turned around the y axis.
+/// Area and volume for a side: the volume comes from rotation around the y axis.
 pub(super) fn side([a, b, centre]: [Point; 3]) -> [f64; 2] {
     let area = 0.5 * cross(sub(b, a), sub(centre, a));
     [area, area * (a[0] + b[0] + centre[0]) / 3.0]
 }
 
-/// Length of a side's triangle across its edge, as the time step sees it; `points` are those of the zone.
+/// Length across a side's triangle, perpendicular to its edge, for the time step; `points` is the zone's point count.
 pub(super) fn across([a, b, centre]: [Point; 3], points: f64) -> f64 {
     let [area, _] = side([a, b, centre]);
     let factor = if points == 3.0 { 3.0 } else { 4.0 };
     factor * area / length(sub(b, a))
 }
 
-/// The surface between a side's corners: from the zone's centre to the middle of the edge, turned left.
+/// Surface between a side's corners: from the zone's centre to the middle of the edge, turned left.
 pub(super) fn surface([a, b, centre]: [Point; 3]) -> Point {
     let [x, y] = sub(middle(a, b), centre);
     [-y, x]
 }
 
-/// What a zone's state is made of.
+/// Inputs for a zone's state.
 #[derive(Clone, Copy)]
 pub(super) struct State {
     pub(super) density: f64,
@@ -92,7 +92,7 @@ pub(super) fn state(of: State) -> [f64; 2] {
     [pressure + (heating - density * bulk * growth) / (1.0 + 0.5 * by_energy * growth), sound]
 }
 
-/// Force of sub-zonal pressures on a side's surface: of the side's density against the zone's.
+/// Force from sub-zonal pressures on a side's surface, from the difference between the side's and the zone's density.
 pub(super) fn sub_zonal(areas: [f64; 2], density: f64, fraction: f64, sound: f64, surface: Point) -> Point {
     let [of_zone, of_side] = areas;
     let own = density * fraction * of_zone / of_side;
@@ -100,19 +100,20 @@ pub(super) fn sub_zonal(areas: [f64; 2], density: f64, fraction: f64, sound: f64
     times(surface, -(ALPHA * sound * sound * (own - density)))
 }
 
-/// What viscosity sees of a corner.
+/// Geometry and motion at a corner, for the viscosity.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Corner {
     pub(super) cosine: f64,
     pub(super) area: f64,
     pub(super) divergence: f64,
-    /// Difference of velocities, where the corner is pressed together.
+    /// Velocity difference, non-zero if the corner is compressed.
     pub(super) speed: f64,
-    /// Length over which they differ.
+    /// Length over which the velocities differ.
     pub(super) length: f64,
 }
 
-/// A corner from places and velocities of the point before, the own one, the next one and the zone's centre.
+/// Builds a corner from positions and velocities at the previous point, the corner's point, the next point and the
+/// zone's centre.
 pub(super) fn corner(places: [Point; 4], velocities: [Point; 4]) -> Corner {
     let quadrilateral = |[before, own, next, centre]: [Point; 4]| [own, middle(own, next), centre, middle(before, own)];
     let (x, u) = (quadrilateral(places), quadrilateral(velocities));
@@ -138,7 +139,7 @@ pub(super) fn corner(places: [Point; 4], velocities: [Point; 4]) -> Corner {
     Corner { cosine, area, divergence, speed, length: evolved }
 }
 
-/// Viscous tension along the edge to the point before and along that to the next one.
+/// Viscous tension along the edge to the previous point and along the edge to the next point.
 pub(super) fn tension(
     corner: Corner,
     density: f64,
@@ -156,13 +157,14 @@ pub(super) fn tension(
     [along(0, 1), along(1, 2)]
 }
 
-/// Weight and cosine of a corner: none where its edges are nearly one line.
+/// Weight and cosine for a corner: both zero if its edges are nearly collinear.
 pub(super) fn weight(corner: Corner) -> [f64; 2] {
     let squared_sine = 1.0 - corner.cosine * corner.cosine;
     if squared_sine < 1e-4 { [0.0, 0.0] } else { [corner.area / squared_sine, corner.cosine] }
 }
 
-/// Viscous force on a side from the corners at its ends: weights and cosines, tensions, places of its points.
+/// Viscous force on a side from the corners at its ends: inputs are weights and cosines, tensions, and the end
+/// positions.
 pub(super) fn viscous(ends: [[f64; 2]; 2], tensions: [[Point; 2]; 2], [a, b]: [Point; 2]) -> Point {
     let [[own, own_cosine], [next, next_cosine]] = ends;
     let of_own = times(add(tensions[0][1], times(tensions[0][0], own_cosine)), own);
@@ -170,19 +172,19 @@ pub(super) fn viscous(ends: [[f64; 2]; 2], tensions: [[Point; 2]; 2], [a, b]: [P
     times(add(of_own, of_next), 1.0 / length(sub(a, b)))
 }
 
-/// How fast a side's points come nearer or move apart.
+/// Speed at which a side's points approach each other or move apart.
 pub(super) fn closing([a, b]: [Point; 2], [ua, ub]: [Point; 2]) -> f64 {
     let edge = sub(b, a);
     let size = length(edge);
     if size > 0.0 { dot(sub(ub, ua), edge).abs() / size } else { 0.0 }
 }
 
-/// Speed that the time step sees: sound and the fastest side.
+/// Signal speed for the time step: sound and the fastest side.
 pub(super) fn signal(sound: f64, closing: f64) -> f64 {
     VISCOSITY[0] * sound + 2.0 * VISCOSITY[1] * closing
 }
 
-/// A velocity or force without its part across an axis of symmetry on which the point lies.
+/// Removes from a velocity or force the part across a symmetry axis, if the point lies on the axis.
 pub(super) fn on_axes(place: Point, value: Point) -> Point {
     let mut value = value;
     (0..2).filter(|axis| place[*axis].abs() < 1e-12).for_each(|axis| value[axis] = 0.0);
@@ -194,13 +196,14 @@ pub(super) fn acceleration(force: Point, mass: f64) -> Point {
     times(force, 1.0 / mass.max(FUZZ))
 }
 
-/// Work of a side's force on its points: velocities before and after of both, their places in the middle of the step.
+/// Work done by a side's force on its end points: inputs are both velocities before and after, and the midstep
+/// positions.
 pub(super) fn work(force: Point, before: [Point; 2], after: [Point; 2], places: [Point; 2], step: f64) -> f64 {
     let on = |point: usize| dot(force, add(before[point], after[point])) * places[point][0];
     -0.5 * step * (on(0) - on(1))
 }
 
-/// What a zone's next step is found from.
+/// Inputs for the limit on a zone's next step.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub(super) signal: f64,
@@ -211,7 +214,7 @@ pub(super) struct Limits {
     pub(super) step: f64,
 }
 
-/// The longest step that a zone allows next, and 1 where its volume decides, 0 where sound does.
+/// Longest next step allowed by a zone. The second value is 1 if the volume decides, and 0 if sound decides.
 pub(super) fn longest(of: Limits) -> [f64; 2] {
     let by_sound = of.length * COURANT[0] / of.signal.max(of.sound.max(FUZZ));
     let change = ((of.volumes[1] - of.volumes[0]) / of.volumes[0]).abs();
@@ -219,7 +222,7 @@ pub(super) fn longest(of: Limits) -> [f64; 2] {
     if by_volume < by_sound { [by_volume, 1.0] } else { [by_sound, 0.0] }
 }
 
-/// Specific energy, density, and rate of work beyond that of pressure, at the end of a step.
+/// Specific energy, density, and rate of work beyond pressure work, at the end of a step.
 pub(super) fn end_of_step(total: f64, mass: f64, work: f64, pressure: f64, volumes: [f64; 2], step: f64) -> [f64; 3] {
     [total / (mass + FUZZ), mass / volumes[1], (work + pressure * (volumes[1] - volumes[0])) / step]
 }

@@ -1,15 +1,15 @@
-//! A plain run of the same steps, zone by zone and point by point.
+//! Plain reference run with equal steps, zone by zone and point by point.
 
 use super::mesh::{Mesh, Point};
 use super::physics::{self, Corner, Limits, State, add, sub, times};
 
-/// What a run keeps from step to step.
+/// Simulation state carried from step to step.
 pub(super) struct Plain<'a> {
     mesh: &'a Mesh,
     before: Vec<usize>,
     pub(super) places: Vec<Point>,
     pub(super) velocities: Vec<Point>,
-    /// Mass of each zone, and the fraction of its area that each side had.
+    /// Mass per zone, and each side's initial fraction in the zone's area.
     pub(super) masses: Vec<f64>,
     fractions: Vec<f64>,
     pub(super) densities: Vec<f64>,
@@ -18,13 +18,13 @@ pub(super) struct Plain<'a> {
     work_rates: Vec<f64>,
     pub(super) pressures: Vec<f64>,
     volumes: Vec<f64>,
-    /// Masses that points have had in the last step.
+    /// Point masses in the last step.
     pub(super) point_masses: Vec<f64>,
-    /// The longest step that the last one allows.
+    /// Longest next step after the last step.
     pub(super) longest: f64,
 }
 
-/// The mesh at one time: centre, area and volume of each zone, area of each side.
+/// Mesh geometry at one time: centre, area and volume per zone, area per side.
 pub(super) struct Geometry {
     pub(super) centres: Vec<Point>,
     pub(super) areas: Vec<f64>,
@@ -32,7 +32,7 @@ pub(super) struct Geometry {
     pub(super) side_areas: Vec<f64>,
 }
 
-/// Centres, areas and volumes where points are at `places`.
+/// Computes centres, areas and volumes for points at `places`.
 pub(super) fn geometry(mesh: &Mesh, places: &[Point]) -> Geometry {
     let zones = mesh.zone_points.len();
     let mut found = Geometry {
@@ -63,7 +63,7 @@ fn triangle(mesh: &Mesh, places: &[Point], centres: &[Point], side: usize) -> [P
 }
 
 impl<'a> Plain<'a> {
-    /// At rest relative to the flow: density 1, no energy, velocity 1 towards the centre.
+    /// Builds the initial state: density 1, no energy, velocity 1 towards the centre.
     pub(super) fn new(mesh: &'a Mesh) -> Plain<'a> {
         let Geometry { areas, volumes, side_areas, .. } = geometry(mesh, &mesh.points);
         let fraction = |(side, area): (usize, &f64)| area / areas[mesh.zone[side] as usize];
@@ -90,17 +90,17 @@ impl<'a> Plain<'a> {
         }
     }
 
-    /// Fraction of its zone's area that each side has at the start.
+    /// Fraction in its zone's area for each side, at the start.
     pub(super) fn fractions(&self) -> &[f64] {
         &self.fractions
     }
 
-    /// Volume of each zone.
+    /// Volume per zone.
     pub(super) fn volumes(&self) -> &[f64] {
         &self.volumes
     }
 
-    /// One step.
+    /// Runs one step with length `step`.
     pub(super) fn step(&mut self, step: f64) {
         let mesh = self.mesh;
         let (places, velocities) = (self.places.clone(), self.velocities.clone());
@@ -199,7 +199,7 @@ impl<'a> Plain<'a> {
         forces
     }
 
-    /// Moves points by the forces on them; returns velocities before the step, as the axes leave them.
+    /// Moves points by the forces on them; returns velocities before the step, corrected on the symmetry axes.
     fn advance(
         &mut self,
         half: &[Point],
@@ -232,7 +232,7 @@ impl<'a> Plain<'a> {
     }
 }
 
-/// Forces on the surface of each side, and what the next step is found from in each zone.
+/// Forces on each side's surface, and the inputs for each zone's next step.
 #[derive(Default)]
 struct Forces {
     pressure: Vec<Point>,

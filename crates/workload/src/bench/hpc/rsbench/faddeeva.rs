@@ -1,4 +1,4 @@
-//! Complex numbers and the Faddeeva function, by which resonances are broadened.
+//! Complex numbers and the Faddeeva function, which broadens resonances.
 
 use std::f64::consts::PI;
 use std::ops::{Add, Mul, Sub};
@@ -13,18 +13,18 @@ pub(super) struct Complex {
 
 /// The imaginary unit.
 const I: Complex = Complex { re: 0.0, im: 1.0 };
-/// Width of the window of the Fourier expansion. Source: Abrarov and Quine, 2011, with which RSBench is accurate to
-/// some 1e-6 after few terms.
+/// Window width for the Fourier expansion. Source: Abrarov and Quine, 2011; with this width RSBench is accurate to
+/// about 1e-6 after few terms.
 const TAU: f64 = 12.0;
-/// Terms of the expansion. Source: RSBench (`fast_nuclear_W`).
+/// Number of terms in the expansion. Source: RSBench (`fast_nuclear_W`).
 const TERMS: usize = 10;
-/// Distance from the origin from which two terms of the asymptotic expansion do. Source: RSBench.
+/// Distance from the origin beyond which two terms in the asymptotic expansion suffice. Source: RSBench.
 const FAR: f64 = 6.0;
-/// Weights and places of these terms: the rational approximation for large arguments, (1/2 ± 1/√6)/√π and (3 ± √6)/2.
+/// Weights and positions in the two-term rational approximation for large arguments, (1/2 ± 1/√6)/√π and (3 ± √6)/2.
 const ASYMPTOTIC: [(f64, f64); 2] =
     [(0.512_424_224_754_768_5, 0.275_255_128_608_410_95), (0.051_765_358_792_987_824, 2.724_744_871_391_589)];
 
-/// Place and weight of each term of the expansion.
+/// Position and weight per term in the expansion.
 static EXPANSION: LazyLock<[(f64, f64); TERMS]> = LazyLock::new(|| {
     std::array::from_fn(|term| {
         let place = ((term + 1) * (term + 1)) as f64 * PI * PI;
@@ -77,7 +77,7 @@ impl Mul<f64> for Complex {
     }
 }
 
-/// The Faddeeva function of `z`, which lies in the upper half of the plane and not on the real axis.
+/// Faddeeva function at `z`, which lies in the upper half-plane and not on the real axis.
 pub(super) fn faddeeva(z: Complex) -> Complex {
     let square = z * z;
     if z.re * z.re + z.im * z.im >= FAR * FAR {

@@ -1,5 +1,5 @@
-//! The cavity of a bad triangle, found by the lanes of a warp: where the new point goes, the triangles whose circles
-//! hold it, and the ring of sides around them.
+//! The cavity around a bad triangle, found by a warp's lanes: the new point, the triangles whose circles contain it,
+//! and the ring of sides around them.
 
 use super::geometry::{LEAST, Point, area, circumcentre, encroaches, in_circle, square};
 use super::mesh::NONE;
@@ -9,55 +9,55 @@ use std::array::from_fn;
 
 /// The mesh in device memory.
 pub(super) struct Arrays {
-    /// Two coordinates a point, whole numbers.
+    /// Two integer coordinates per point.
     pub(super) point: Array<f64>,
-    /// Three corners a triangle, and one word to spare.
+    /// Three corners per triangle, plus a spare word.
     pub(super) corner: Array<u32>,
-    /// Three neighbours a triangle, and one word to spare.
+    /// Three neighbours per triangle, plus a spare word.
     pub(super) neighbour: Array<u32>,
 }
 
-/// A triangle as its lane loaded it.
+/// A triangle in the form loaded by its lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Loaded {
     pub(super) corners: [u32; 3],
     pub(super) points: [Point; 3],
 }
 
-/// A side of the ring, counterclockwise as the cavity sees it.
+/// A ring side, counterclockwise around the cavity.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Side {
     pub(super) ends: [u32; 2],
     pub(super) points: [Point; 2],
-    /// The triangle beyond, or [`NONE`], and which of its sides this is.
+    /// Triangle beyond, or [`NONE`], and this side's index in it.
     pub(super) outer: u32,
     pub(super) outer_side: u32,
 }
 
-/// What a lane has found of its cavity.
+/// Search state for a lane's cavity.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cavity {
     /// The new point.
     pub(super) centre: Point,
-    /// The triangle that it lies in, and afterwards all whose circles hold it.
+    /// Triangle that contains the new point, followed by all triangles whose circles contain it.
     pub(super) triangles: Vec<u32>,
     pub(super) ring: Vec<Side>,
-    /// The ends of the border's side that the new point splits.
+    /// Ends of the border side that the new point splits.
     split: Option<[u32; 2]>,
-    /// There is no room for a point: the triangle stays as it is.
+    /// Set if there is no room for a point: the triangle remains unchanged.
     pub(super) hopeless: bool,
-    /// Triangles looked at.
+    /// Number of triangles already examined.
     seen: usize,
 }
 
 impl Cavity {
-    /// All triangles that change: those of the cavity and those around it.
+    /// All triangles that change: in the cavity and around it.
     pub(super) fn claims(&self) -> Vec<u32> {
         let outer = self.ring.iter().map(|side| side.outer).filter(|outer| *outer != NONE);
         self.triangles.iter().copied().chain(outer).collect()
     }
 
-    /// Goes on with the middle of a side of the border.
+    /// Restarts the search at the middle of a border side.
     fn split(&mut self, triangle: u32, ends: [u32; 2], [a, b]: [Point; 2]) {
         self.centre = [0, 1].map(|axis| (a[axis] + b[axis]) / 2);
         self.hopeless = square(a, b) < LEAST;
@@ -68,11 +68,11 @@ impl Cavity {
     }
 }
 
-/// The cavities of the lanes of a warp.
+/// Cavities for a warp's lanes.
 pub(super) type Cavities = [Cavity; MAX_LANES];
 
 impl Arrays {
-    /// Corners and coordinates of a triangle.
+    /// Loads corners and coordinates for a triangle.
     pub(super) fn load(&self, warp: &mut Warp<'_>, triangle: Lanes<u32>) -> Lanes<Loaded> {
         let triangle = warp.compute(ComputeClass::Int, 3, triangle);
         let [a, b, c, _] = warp.load_vector(self.corner, triangle * 4);
@@ -91,7 +91,7 @@ impl Arrays {
         where_on(warp, |lane| [a.lane(lane), b.lane(lane), c.lane(lane)])
     }
 
-    /// The cavities of the bad triangles of the lanes that are on.
+    /// Finds the cavities for the bad triangles in the active lanes.
     pub(super) fn find(&self, warp: &mut Warp<'_>, bad: Lanes<u32>) -> Cavities {
         let mut cavities: Cavities = from_fn(|_| Cavity::default());
         let loaded = self.load(warp, bad);
@@ -106,7 +106,7 @@ impl Arrays {
         cavities
     }
 
-    /// Walks to the triangle that the centre lies in; where the border is in the way, its side is split.
+    /// Walks to the triangle that contains the centre; if the border is in between, splits the border side.
     fn walk(&self, warp: &mut Warp<'_>, cavities: &mut Cavities) {
         let mut walking = where_on(warp, |_| true);
         while warp.any(walking) {
@@ -135,8 +135,8 @@ impl Arrays {
         }
     }
 
-    /// Adds all triangles whose circles hold the centre; where the centre comes too near a side of the border, starts
-    /// again with the middle of that side.
+    /// Adds all triangles whose circles contain the centre; if the centre is too near a border side, restarts at the
+    /// middle of the side.
     fn grow(&self, warp: &mut Warp<'_>, cavities: &mut Cavities) {
         loop {
             let at = where_on(warp, |lane| {
@@ -153,7 +153,7 @@ impl Arrays {
                 let neighbours = self.load_neighbours(warp, at);
                 let loaded = self.load(warp, at);
                 for side in 0..3 {
-                    // Lanes that started again on an earlier side have left this triangle's queue.
+                    // Lanes that restarted on an earlier side have left this triangle's queue.
                     let going = where_on(warp, |lane| cavities[lane as usize].seen > 0);
                     warp.when(going, |warp| self.look_across(warp, cavities, at, side, loaded, neighbours));
                 }
@@ -161,7 +161,7 @@ impl Arrays {
         }
     }
 
-    /// Looks at what lies across one side of a triangle of each lane's cavity.
+    /// Examines the triangle across a side, for a triangle in each lane's cavity.
     fn look_across(
         &self,
         warp: &mut Warp<'_>,

@@ -1,24 +1,25 @@
-//! Exact plane geometry on whole coordinates.
+//! Exact plane geometry on integer coordinates.
 
-/// A point. Coordinates are below 2^24, those of a circumcentre below 2^30 in size.
+/// A point. Coordinates are below 2^24; circumcentre coordinates have magnitudes below 2^30.
 pub(super) type Point = [i64; 2];
 
-/// Largest coordinate of a circumcentre: farther ones are moved here, which leaves them far outside.
+/// Largest coordinate for a circumcentre: farther circumcentres are moved to this limit, still far outside.
 const FARTHEST: i128 = 1 << 30;
-/// Square of the side below which a triangle is left as it is, so that rounding of its centre stays small beside it.
+/// Squared side length below which a triangle is left unchanged, so that rounding at its centre remains comparatively
+/// small.
 pub(super) const LEAST: i64 = 64 * 64;
 
-/// Twice the area of a triangle, positive where its corners run counterclockwise.
+/// Twice the area of a triangle, positive for counterclockwise corners.
 pub(super) fn area([a, b, c]: [Point; 3]) -> i64 {
     (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 }
 
-/// Square of a distance.
+/// Squared distance between two points.
 pub(super) fn square(a: Point, b: Point) -> i64 {
     (b[0] - a[0]).pow(2) + (b[1] - a[1]).pow(2)
 }
 
-/// Whether a point lies strictly inside the circle through the corners of a counterclockwise triangle.
+/// True if a point lies strictly inside the circle through a counterclockwise triangle's corners.
 pub(super) fn in_circle(triangle: [Point; 3], point: Point) -> bool {
     let [a, b, c] = triangle.map(|corner| {
         let [x, y] = [0, 1].map(|axis| i128::from(corner[axis] - point[axis]));
@@ -28,7 +29,7 @@ pub(super) fn in_circle(triangle: [Point; 3], point: Point) -> bool {
     a[2] * minor(b, c) + b[2] * minor(c, a) + c[2] * minor(a, b) > 0
 }
 
-/// The centre of the circle through a triangle's corners, rounded.
+/// Centre of the circle through a triangle's corners, rounded.
 pub(super) fn circumcentre(triangle: [Point; 3]) -> Point {
     let [a, b, c] = triangle;
     let [b, c] = [b, c].map(|corner| [0, 1].map(|axis| i128::from(corner[axis] - a[axis])));
@@ -39,18 +40,18 @@ pub(super) fn circumcentre(triangle: [Point; 3]) -> Point {
     [0, 1].map(|axis| (i128::from(a[axis]) + place[axis]).clamp(-FARTHEST, FARTHEST) as i64)
 }
 
-/// Whether the smallest angle is below 30 degrees: the circle's radius is larger than the shortest side. Source:
-/// LonestarGPU dmr (`MINANGLE`). Triangles of a side below the square root of [`LEAST`] are not.
+/// True if the smallest angle is below 30 degrees: the circle's radius exceeds the shortest side. Source: LonestarGPU
+/// dmr (`MINANGLE`). Triangles with a side below the square root of [`LEAST`] are not bad.
 pub(super) fn is_bad(triangle: [Point; 3]) -> bool {
     let [a, b, c] = triangle;
     let mut sides = [square(a, b), square(b, c), square(c, a)];
     sides.sort_unstable();
-    // R² = l² m² n² / (4 area²), where the area is the doubled one.
+    // R² = l² m² n² / (4 area²); `area` is the doubled area.
     let area = i128::from(area(triangle));
     sides[0] >= LEAST && i128::from(sides[1]) * i128::from(sides[2]) > 4 * area * area
 }
 
-/// Whether a point lies inside the circle whose diameter is a segment.
+/// True if a point lies inside the circle whose diameter is a segment.
 pub(super) fn encroaches(point: Point, [a, b]: [Point; 2]) -> bool {
     (a[0] - point[0]) * (b[0] - point[0]) + (a[1] - point[1]) * (b[1] - point[1]) < 0
 }

@@ -1,11 +1,11 @@
-//! A Delaunay triangulation of a square in host memory: made point by point, and checked.
+//! A Delaunay triangulation for a square in host memory: built point by point, and checked.
 
 use super::geometry::{Point, area, circumcentre, in_circle};
 use crate::noise;
 
-/// Side of the square. Source: assumed; a power of two that leaves determinants in 128 bits.
+/// Side of the square. Source: assumed; a power of two that keeps determinants within 128 bits.
 pub(super) const SIDE: i64 = 1 << 24;
-/// No triangle lies across a side.
+/// Marker for a side without a neighbouring triangle.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Triangles by their corners, counterclockwise; neighbour `k` lies across the side from corner `k` to the next.
@@ -16,13 +16,13 @@ pub(super) struct Mesh {
     pub(super) neighbours: Vec<[u32; 3]>,
 }
 
-/// Points and triangles of [`Mesh::random`].
+/// Numbers of points and triangles in [`Mesh::random`].
 pub(super) fn size(side: u64) -> (u64, u64) {
     (side * side + 4, 2 * side * side + 2)
 }
 
 impl Mesh {
-    /// The corners of the square, and a point at random in each field of a board of `side × side`.
+    /// Builds a mesh from the square's corners, and a random point in each field on a `side × side` board.
     pub(super) fn random(side: u64, seed: u64) -> Mesh {
         let mut mesh = Mesh {
             points: vec![[0, 0], [SIDE, 0], [SIDE, SIDE], [0, SIDE]],
@@ -32,7 +32,7 @@ impl Mesh {
         let field = SIDE / side as i64;
         for row in 0..side {
             for step in 0..side {
-                // Back and forth, so that each point lies near the one before.
+                // The order goes back and forth, so that each point lies near the previous point.
                 let column = if row % 2 == 0 { step } else { side - 1 - step };
                 let at = |axis: u64, place: u64| {
                     let within = noise::below(seed, 2 * (row * side + column) + axis, field as u64 - 2);
@@ -48,7 +48,7 @@ impl Mesh {
         self.corners[triangle as usize].map(|corner| self.points[corner as usize])
     }
 
-    /// The triangle that a point lies in, from the latest on.
+    /// Triangle that contains a point; the search starts at the latest triangle.
     fn locate(&self, point: Point) -> u32 {
         let mut at = self.corners.len() as u32 - 1;
         'walk: loop {
@@ -106,8 +106,8 @@ impl Mesh {
         }
     }
 
-    /// What is wrong with the triangulation, if anything: it covers the square, neighbours agree, every point is a
-    /// corner, and no circle through a triangle's corners holds its neighbours'.
+    /// Checks the triangulation: it covers the square, neighbours agree, every point is a corner, and no circle through
+    /// a triangle's corners contains its neighbours' corners. Returns the first error found.
     pub(super) fn check(&self) -> Result<(), String> {
         let (mut covered, mut border) = (0, 0);
         for (at, corners) in (0..).zip(&self.corners) {

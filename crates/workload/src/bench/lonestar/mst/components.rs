@@ -1,19 +1,19 @@
-//! Disjoint components of nodes on the device (LonestarGPU `ComponentSpace`).
+//! Disjoint node components on the device (LonestarGPU `ComponentSpace`).
 
 use crate::graph::Groups;
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Trees of pointers: a node points to another of its component, the boss to itself.
+/// Pointer trees: a node points to another node in its component, the boss points to itself.
 pub(super) struct Components {
-    /// The node that each node points to (`ele2comp`).
+    /// Parent pointer per node (`ele2comp`).
     up: Array<u32>,
-    /// Nodes of each boss's component (`complen`).
+    /// Number of nodes in each boss's component (`complen`).
     size: Array<u32>,
     /// Number of components (`ncomponents`).
     count: Array<u32>,
-    /// Of atomics.
+    /// Memory order for atomics.
     order: Order,
 }
 
@@ -27,7 +27,7 @@ impl Components {
         }
     }
 
-    /// Makes each of the nodes a component (`dinitcs`).
+    /// Makes each node a component (`dinitcs`).
     pub(super) fn initialize(&self, host: &mut Host<'_>, nodes: u32, threads: u32) -> Result<(), RecordError> {
         let grid = Grid::new("initialize-components", u64::from(nodes.div_ceil(threads)), threads);
         host.launch(grid, |cta| {
@@ -44,26 +44,26 @@ impl Components {
         Ok(())
     }
 
-    /// How many there are, which the host copies back.
+    /// Number of components, copied back to the host.
     pub(super) fn left(&self, host: &mut Host<'_>) -> u32 {
         host.copy_to_host(self.count);
         host.memory().read(self.count, 0)
     }
 
-    /// Whether a node is its component's boss.
+    /// True if a node is its component's boss.
     pub(super) fn is_boss(&self, warp: &mut Warp<'_>, node: Lanes<u32>) -> Lanes<bool> {
         let up = warp.load(self.up, node);
         up.eq(node)
     }
 
-    /// The boss of each lane's node. A plain store lets the node point to it: other CTAs may see either path.
+    /// Boss for each lane's node. A plain store points the node directly to the boss: other CTAs may see either path.
     pub(super) fn find(&self, warp: &mut Warp<'_>, node: Lanes<u32>) -> Lanes<u32> {
         let boss = self.walk(warp, node);
         warp.store(self.up, node, boss);
         boss
     }
 
-    /// The boss of each lane's node, without compression of the path.
+    /// Boss for each lane's node, without path compression.
     fn walk(&self, warp: &mut Warp<'_>, node: Lanes<u32>) -> Lanes<u32> {
         let mut at = node;
         let mut up = warp.load(self.up, at);
@@ -81,8 +81,9 @@ impl Components {
         }
     }
 
-    /// Joins the components of two nodes; false in the lanes where they are one. The boss with the larger number stays one.
-    /// Where another thread has given the other a new boss meanwhile, that one is joined instead.
+    /// Joins the components around two nodes; false in the lanes in which they are already joined. The boss with the
+    /// larger number remains a boss. If another thread has meanwhile given the smaller boss a new parent, the loop
+    /// joins that parent instead.
     pub(super) fn unify(&self, warp: &mut Warp<'_>, one: Lanes<u32>, two: Lanes<u32>) -> Lanes<bool> {
         let (mut one, mut two) = (one, two);
         let (mut open, mut joined) = (Lanes::all(true), Lanes::all(false));
@@ -107,14 +108,14 @@ impl Components {
         }
     }
 
-    /// Adds the size of a component to the one that it was joined to; there is one fewer.
+    /// Adds a component's size to the component it was joined to, and decrements the count.
     fn account(&self, warp: &mut Warp<'_>, lower: Lanes<u32>, boss: Lanes<u32>) {
         let size = warp.load(self.size, lower);
         warp.reduce(Reduction::Add, self.size, boss, size, self.order);
         warp.reduce(Reduction::Add, self.count, Lanes::all(0), u32::MAX, self.order);
     }
 
-    /// Whether there are `count` components, of the nodes that are together in `groups`.
+    /// Checks that there are `count` components, consistent with the node sets in `groups`.
     pub(super) fn verify(&self, memory: &Memory, count: u32, groups: &mut Groups) -> Result<(), String> {
         let up = memory.to_vec(self.up);
         let boss = |node: u32| {

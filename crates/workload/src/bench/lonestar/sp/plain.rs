@@ -1,11 +1,11 @@
-//! Survey propagation without shared products, which the kernels are compared with.
+//! Reference survey propagation without shared products.
 
 use super::{FALSE, FREE, Formula, TRIVIAL, TRUE, tendency, unable};
 
-/// Surveys as the definition has them: each message from all the others, without products that are shared.
+/// Surveys computed directly from their definition: each message from all other messages, without shared products.
 pub(super) struct Plain {
     literals: Vec<Vec<(u32, u32)>>,
-    /// Clause and place in it, by variable.
+    /// Clause and position in it, for each occurrence, by variable.
     occurrences: Vec<Vec<(usize, usize)>>,
     pub(super) surveys: Vec<Vec<f64>>,
     satisfied: Vec<bool>,
@@ -33,7 +33,7 @@ impl Plain {
         }
     }
 
-    /// What the clauses of a variable's occurrences of one sign, but for `without`, leave open.
+    /// Product over the complements of surveys for a variable's occurrences with one sign, excluding clause `without`.
     fn open(&self, variable: u32, sign: u32, without: usize) -> f64 {
         let others = self.occurrences[variable as usize].iter().filter(|(clause, place)| {
             *clause != without && self.literals[*clause][*place].1 == sign && !self.satisfied[*clause]
@@ -64,7 +64,7 @@ impl Plain {
         }
     }
 
-    /// Fixes the variables of the strongest bias; false where surveys are trivial.
+    /// Fixes the variables with the strongest bias; returns false if surveys are trivial.
     pub(super) fn fix(&mut self) -> bool {
         let all = 0..self.state.len() as u32;
         let bias: Vec<f64> = all

@@ -1,27 +1,27 @@
-//! The left-hand sides: of each row the sum of outer products of its ratings' factors.
+//! Left-hand sides: for each row, the sum over the outer products of its ratings' factors.
 
 use super::{Half, Solver, TILE, UNROLLED};
 use crate::bench::benchmark::ADDRESS;
 use crate::simt::{ComputeClass, Cta, Lanes, Shared, Warp};
 
-/// Ratings whose factors are in the scratchpad at once. Source: cuMF_als, als.cu (`SCAN_BATCH` in single precision).
+/// Ratings whose factors share the scratchpad at a time. Source: cuMF_als, als.cu (`SCAN_BATCH` in single precision).
 pub(super) const BATCH: usize = 28;
-/// Weight of the regularisation, for each rating of a row. Source: cuMF_als, main.cpp: 0.048 for Netflix.
+/// Regularisation weight per rating in a row. Source: cuMF_als, main.cpp: 0.048 for Netflix.
 pub(super) const LAMBDA: f32 = 0.048;
 
 impl Solver {
-    /// Tiles of the upper triangle.
+    /// Tiles in the upper triangle.
     fn upper(&self) -> i32 {
         let tiles = self.features / TILE;
         tiles * (tiles + 1) / 2
     }
 
-    /// Threads of a CTA: a tile each, and two factors each.
+    /// Threads per CTA: enough for a tile each, and for two factors each.
     pub(super) fn tile_threads(&self) -> u32 {
         self.upper().max(self.features / 2) as u32
     }
 
-    /// First row and first column of the tile of a thread, row by row of the upper triangle.
+    /// First row and first column for a thread's tile, row by row in the upper triangle.
     fn tile(&self, thread: i32) -> (i32, i32) {
         let (tiles, mut row, mut left) = (self.features / TILE, 0, thread);
         while row < tiles && left >= tiles - row {
@@ -31,7 +31,7 @@ impl Solver {
         (row * TILE, (row + left) * TILE)
     }
 
-    /// Sums up the left-hand side of the CTA's row, and stores it.
+    /// Sums up the left-hand side for the CTA's row, and stores it.
     pub(super) fn sum_products(&self, cta: &mut Cta<'_>, half: &Half, batch: u64) {
         let slot = half.slots.tile(cta.index()).items.start;
         let Some(row) = half.row(slot, batch) else { return };
@@ -48,7 +48,8 @@ impl Solver {
             cta.barrier();
             cta.each_warp(|warp| {
                 warp.when(warp.thread().lt(self.upper()), |warp| {
-                    // Ten values of a tile's rows and ten of its columns, two a load, then a hundred sums side by side.
+                    // Ten values for a tile's rows and ten for its columns, two per load, then a hundred independent
+                    // sums.
                     warp.shared(TILE as u16 * count as u16);
                     let sums = (TILE * TILE) as u16;
                     warp.compute_wide(ComputeClass::Fp32, sums * count as u16, sums, ());
@@ -67,7 +68,7 @@ impl Solver {
         });
     }
 
-    /// Brings a pair of factors of each rating into the scratchpad.
+    /// Loads a factor pair for each rating into the scratchpad.
     fn stage(
         &self,
         warp: &mut Warp<'_>,
@@ -90,7 +91,7 @@ impl Solver {
         }
     }
 
-    /// Stores each thread's tile, and where it is not on the diagonal its mirror image, two values at once.
+    /// Stores each thread's tile, and its mirror image unless it is on the diagonal, two values at once.
     fn store(&self, warp: &mut Warp<'_>, half: &Half, slot: i32, sums: &[f32]) {
         let features = self.features;
         let corners = warp.compute(ComputeClass::Int, 8, warp.thread().map(|thread| self.tile(thread)));
@@ -109,7 +110,7 @@ impl Solver {
     }
 }
 
-/// Adds the outer product of `factors` with themselves to the upper triangle of `sums`.
+/// Adds the outer product of `factors` and `factors` to the upper triangle in `sums`.
 fn add_product(sums: &mut [f32], factors: &[f32]) {
     for (row, factor) in factors.iter().enumerate() {
         let sums = &mut sums[row * factors.len()..(row + 1) * factors.len()];

@@ -1,44 +1,45 @@
-//! Ratings as a data set of their size has them: by item and by user, in rows of very different lengths.
+//! Synthetic ratings that resemble a data set with equal size: by item and by user, in rows with very different
+//! lengths.
 //!
-//! How many ratings a user gave, and how popular an item is, are drawn from log-normal distributions. The items of a user are
-//! spread over as many stretches of equal popularity, one in each, and none stands twice.
+//! Each user's rating count, and each item's popularity, are drawn from log-normal distributions. A user's items are
+//! spread over equally popular stretches, with one item from each, and none occurs twice.
 
 use crate::noise;
 
-/// Deviation of the logarithm of a user's ratings. Source: 209 ratings a user on average (KONECT, Netflix), and less than ten
-/// from 16,419 of 480,189 users (C. Chan, "Netflix, While I Am Waiting", 2007).
+/// Standard deviation for the logarithm of a user's rating count. Source: 209 ratings per user on average (KONECT,
+/// Netflix), and less than ten from 16,419 among 480,189 users (C. Chan, "Netflix, While I Am Waiting", 2007).
 const ACTIVITY: f64 = 1.24;
-/// Deviation of the logarithm of an item's popularity. Source: KONECT, Netflix: 5654 ratings an item on average, 232,944 of the
-/// one with most.
+/// Standard deviation for the logarithm of an item's popularity. Source: KONECT, Netflix: 5654 ratings per item on
+/// average, 232,944 for the most popular item.
 const POPULARITY: f64 = 1.13;
-/// Stars of a rating, from one. Source: the Netflix Prize.
+/// Number of stars in the best rating; the worst has one. Source: the Netflix Prize.
 const STARS: u64 = 5;
-/// Steps of a number drawn from 0 to 1.
+/// Resolution for a random number between 0 and 1.
 const STEPS: u64 = 1 << 20;
 
 /// A sparse matrix by rows.
 #[derive(Debug, PartialEq)]
 pub(super) struct Rows {
-    /// First rating of each row, and the number of all.
+    /// First rating per row, followed by the total rating count.
     pub(super) first: Vec<i32>,
-    /// The column of each.
+    /// Column per rating.
     pub(super) other: Vec<i32>,
-    /// What was given.
+    /// Value per rating.
     pub(super) value: Vec<f32>,
 }
 
-/// The ratings, both ways.
+/// Ratings in both orders.
 pub(super) struct Ratings {
     pub(super) by_item: Rows,
     pub(super) by_user: Rows,
 }
 
-/// How many there are of each.
+/// Numbers of items, users and ratings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     pub(super) items: u64,
     pub(super) users: u64,
-    /// At least as many as users, at most half of all pairs.
+    /// Number of ratings: at least as many as users, at most half as many as pairs.
     pub(super) ratings: u64,
 }
 
@@ -50,12 +51,12 @@ impl Ratings {
 }
 
 impl Rows {
-    /// The ratings of a row.
+    /// Rating range for a row.
     pub(super) fn row(&self, row: usize) -> std::ops::Range<usize> {
         self.first[row] as usize..self.first[row + 1] as usize
     }
 
-    /// The same by its `columns`, in each of which the rows ascend.
+    /// Transposes the matrix to `columns` rows; within each, the old rows ascend.
     fn transposed(&self, columns: u64) -> Rows {
         let mut first = vec![0; columns as usize + 1];
         self.other.iter().for_each(|column| first[*column as usize + 1] += 1);
@@ -74,18 +75,19 @@ impl Rows {
     }
 }
 
-/// A number from 0 up to 1.
+/// Draws a number from 0 (inclusive) to 1 (exclusive).
 fn part(seed: u64, position: u64) -> f64 {
     noise::below(seed, position, STEPS) as f64 / STEPS as f64
 }
 
-/// The exponential of a normally distributed number: twelve even ones, less their mean, are nearly that.
+/// Exponential of a normally distributed number, approximated by the sum over twelve uniform numbers, less their mean.
 fn weight(seed: u64, index: u64, deviation: f64) -> f64 {
     let sum: f64 = (0..12).map(|draw| part(seed, 12 * index + draw)).sum();
     (deviation * (sum - 6.0)).exp()
 }
 
-/// `total` in whole numbers from 1 to `most` by weight; what rounding and the bound leave goes round.
+/// Splits `total` into whole numbers from 1 to `most` by weight; the remainder from rounding and the bound is dealt out
+/// in turn.
 fn apportion(weights: &[f64], total: u64, most: u64) -> Vec<u64> {
     let (all, spare): (f64, _) = (weights.iter().sum(), total - weights.len() as u64);
     let share = |weight: &f64| (1 + (spare as f64 * (weight / all)) as u64).min(most);
@@ -101,7 +103,7 @@ fn apportion(weights: &[f64], total: u64, most: u64) -> Vec<u64> {
     counts
 }
 
-/// By user.
+/// Draws the ratings by user.
 fn draw(Sizes { items, users, ratings }: Sizes, seed: u64) -> Rows {
     let activity: Vec<f64> = (0..users).map(|user| weight(seed, user, ACTIVITY)).collect();
     let mut popular = 0.0;
@@ -116,7 +118,7 @@ fn draw(Sizes { items, users, ratings }: Sizes, seed: u64) -> Rows {
         for turn in 0..count {
             let at = (turn as f64 + part(seed ^ 1, other.len() as u64)) / count as f64 * popular;
             let found = reach.partition_point(|reach| *reach <= at) as u64;
-            // Enough items must be left for the turns to come.
+            // Enough items must be left for the remaining turns.
             let item = found.max(next).min(items - (count - turn));
             next = item + 1;
             other.push(item as i32);
@@ -150,11 +152,11 @@ mod tests {
 
     #[test]
     fn rows_are_as_uneven_as_the_sources_say() {
-        // A tenth of Netflix's items and users, and as many ratings a user.
+        // A tenth of Netflix's items and users, and as many ratings per user.
         let sizes = Sizes { items: 1777, users: 24_000, ratings: 24_000 * 60 };
         let Ratings { by_item, by_user } = Ratings::new(sizes, 7);
         let few = lengths(&by_user).into_iter().filter(|count| *count < 10).count() as f64 / 24_000.0;
-        // At 60 a user, a share of 0.18 of the log-normal distribution lies below ten.
+        // At a mean of 60, a share of 0.18 in the log-normal distribution lies below ten.
         assert!((0.15..0.22).contains(&few), "{few}");
         let most = *lengths(&by_item).iter().max().unwrap() as f64 / (24_000.0 * 60.0 / 1777.0);
         assert!((8.0..40.0).contains(&most), "the most rated item has {most} times the mean");

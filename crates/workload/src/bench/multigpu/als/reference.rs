@@ -1,10 +1,10 @@
-//! The same in plain loops, with sums in the same order: single precision then gives the same bits.
+//! Reference update in plain loops, with sums in the kernels' order: single precision then gives equal bits.
 
 use super::hermitian::LAMBDA;
 use super::ratings::Rows;
 use super::solve::{GROUP, SMALL, STEPS};
 
-/// Solves for all factors `to` of the rows, from those that ratings name.
+/// Solves for all factors `to` in the rows, from the factors referenced by their ratings.
 pub(super) fn update(rows: &Rows, features: usize, from: &[f32], to: &mut [f32]) {
     for (row, own) in to.chunks_mut(features).enumerate() {
         let mut right = vec![0.0; features];
@@ -27,7 +27,7 @@ fn times(left: &[Vec<f32>], vector: &[f32]) -> Vec<f32> {
     left.iter().map(sum).collect()
 }
 
-/// The product of two vectors, as a GPU adds it up.
+/// Dot product of two vectors, in the GPU's summation order.
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     let products: Vec<f32> = a.iter().zip(b).map(|(a, b)| a * b).collect();
     let mut sum = 0.0;
@@ -43,7 +43,7 @@ fn dot(a: &[f32], b: &[f32]) -> f32 {
     sum
 }
 
-/// Conjugate gradients from `x`.
+/// Runs conjugate gradients from the initial guess `x`.
 fn solve(left: &[Vec<f32>], right: &[f32], x: &mut [f32]) {
     let mut r: Vec<f32> = right.iter().zip(times(left, x)).map(|(right, left)| right - left).collect();
     let mut p = r.clone();
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn updates_bring_products_of_factors_near_the_ratings() {
-        // Four rows and three columns; ratings are a product of one factor each, 2 or 4 by 1 or 2.
+        // Four rows and three columns; each rating is a product of two single factors, 2 or 4 by 1 or 2.
         let full = |rows: usize, columns: usize, value: &dyn Fn(usize, usize) -> f32| Rows {
             first: (0..=rows).map(|row| (row * columns) as i32).collect(),
             other: (0..rows).flat_map(|_| 0..columns as i32).collect(),

@@ -1,30 +1,30 @@
-//! Right-hand sides, and the solution by conjugate gradients: a CTA a row, a thread a factor.
+//! Right-hand sides, and the solution by conjugate gradients: a CTA per row, a thread per factor.
 
 use super::{Half, Solver, UNROLLED};
 use crate::bench::benchmark::ADDRESS;
 use crate::simt::{ComputeClass, Cta, Lanes, Shared};
 
-/// Steps of the solution. Source: cuMF_als, als.cu (`CG_ITER`).
+/// Conjugate-gradient steps. Source: cuMF_als, als.cu (`CG_ITER`).
 pub(super) const STEPS: usize = 6;
-/// Square of a residual that is small enough. Source: cuMF_als, cg.cu (`CG_ERROR`).
+/// Squared residual that ends the solution. Source: cuMF_als, cg.cu (`CG_ERROR`).
 pub(super) const SMALL: f32 = 1e-4;
 /// Lanes whose products are added by shuffles. Source: cuMF_als, device_utilities.h (`WARP_SIZE`).
 pub(super) const GROUP: u32 = 32;
 
-/// Vectors of a solution, in the scratchpad.
+/// Solution vectors in the scratchpad.
 struct Vectors {
     x: Shared<f32>,
-    /// Where to go.
+    /// Search direction.
     p: Shared<f32>,
-    /// The residual.
+    /// Residual.
     r: Shared<f32>,
-    /// The left-hand side times `p`.
+    /// Left-hand side times `p`.
     ap: Shared<f32>,
 }
 
 impl Solver {
-    /// The right-hand side of the CTA's row: its ratings times their factors. A warp loads 32 ratings at once and hands
-    /// them round by shuffles.
+    /// Computes the right-hand side for the CTA's row: its ratings times their factors. A warp loads 32 ratings at once
+    /// and broadcasts them by shuffles.
     pub(super) fn multiply(&self, cta: &mut Cta<'_>, half: &Half) {
         let row = half.rows.tile(cta.index()).items.start as i32;
         let ratings = half.bounds(cta, row);
@@ -61,7 +61,7 @@ impl Solver {
         });
     }
 
-    /// Solves for the factors of the CTA's row, from those that it has.
+    /// Solves for the factors in the CTA's row, starting from its present factors.
     pub(super) fn solve(&self, cta: &mut Cta<'_>, half: &Half, batch: u64) {
         let slot = half.slots.tile(cta.index()).items.start;
         let Some(row) = half.row(slot, batch) else { return };
@@ -75,7 +75,7 @@ impl Solver {
         });
         cta.barrier();
         let mut squared = self.first_residual(cta, half, (first, left), &mut vectors);
-        // A row without ratings has none: the source would divide zero by zero.
+        // A row without ratings has residual zero: the source would divide zero by zero.
         let steps = if squared == 0.0 { 0 } else { STEPS };
         for _ in 0..steps {
             let before = squared;
@@ -98,7 +98,7 @@ impl Solver {
         });
     }
 
-    /// The first residual, which is the first direction too; returns its square.
+    /// Computes the first residual, which is also the first direction; returns its square.
     fn first_residual(&self, cta: &mut Cta<'_>, half: &Half, (first, left): (i32, i32), vectors: &mut Vectors) -> f32 {
         let products = self.times(cta, half, left, &vectors.x);
         let mut squares = Vec::new();
@@ -113,7 +113,7 @@ impl Solver {
         add_up(cta, squares)
     }
 
-    /// A step along the direction; returns the square of the new residual.
+    /// Takes a step along the direction; returns the new residual's square.
     fn step(&self, cta: &mut Cta<'_>, half: &Half, left: i32, squared: f32, vectors: &mut Vectors) -> f32 {
         let products = self.times(cta, half, left, &vectors.p);
         let mut curved = Vec::new();
@@ -146,7 +146,8 @@ impl Solver {
         add_up(cta, squares)
     }
 
-    /// The left-hand side from element `left` on times a vector: a row of it, which is a column too, for each of its values.
+    /// Multiplies the left-hand side, which starts at element `left`, by a vector. The matrix is symmetric, so each
+    /// vector value is multiplied by a row.
     fn times(&self, cta: &mut Cta<'_>, half: &Half, left: i32, vector: &Shared<f32>) -> Vec<Lanes<f32>> {
         let mut products = Vec::new();
         cta.each_warp(|warp| {
@@ -166,8 +167,8 @@ impl Solver {
     }
 }
 
-/// The sum of all lanes: by shuffles in each group of 32, then group after group. The source has atomics on a word of the
-/// scratchpad, in any order.
+/// Sums over all lanes: by shuffles in each group with 32 lanes, then group after group. The source uses atomics on a
+/// scratchpad word, in any order.
 fn add_up(cta: &mut Cta<'_>, held: Vec<Lanes<f32>>) -> f32 {
     let mut sum = 0.0;
     for (index, held) in (0..).zip(held) {

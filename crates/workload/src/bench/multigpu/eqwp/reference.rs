@@ -1,20 +1,20 @@
-//! A plain program of the same waves, by whole arrays, whose sums have the kernels' order.
+//! Plain reference program for the waves, by whole arrays, with sums in the kernels' order.
 
 use super::{Ground, REACH};
 
-/// All fields, each by cells.
+/// All fields, each indexed by cell.
 pub(super) struct Fields {
     pub(super) velocity: [Vec<f32>; 3],
     pub(super) stress: [Vec<f32>; 6],
     pub(super) displacement: Vec<f32>,
-    /// Distance of neighbours along each axis.
+    /// Index distance between neighbours along each axis.
     strides: [usize; 3],
-    /// Cells that are not of the frame.
+    /// Cells outside the frame.
     inside: Vec<usize>,
 }
 
 impl Fields {
-    /// The fields after all steps.
+    /// Computes the fields after all steps.
     pub(super) fn after(ground: &Ground) -> Fields {
         let (cells, count) = (ground.cells, ground.cells.count());
         let zeros = || vec![0.0; count as usize];
@@ -44,7 +44,7 @@ impl Fields {
         fields
     }
 
-    /// The slope of a field along an axis, a cell being ten metres long.
+    /// Slope of a field along an axis; a cell is ten metres long.
     fn slope(&self, field: &[f32], cell: usize, axis: usize) -> f32 {
         let across = |distance: usize| {
             let reach = distance * self.strides[axis];
@@ -75,7 +75,7 @@ impl Fields {
         }
     }
 
-    /// Updates the velocity along an axis by three stresses.
+    /// Updates the velocity along an axis from three stresses.
     fn push(&mut self, axis: usize, stresses: [usize; 3], force: impl Fn(usize) -> f32) {
         let density = 1800.0;
         for &cell in &self.inside {

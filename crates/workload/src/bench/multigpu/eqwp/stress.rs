@@ -5,9 +5,9 @@ use crate::bench::benchmark::ADDRESS;
 use crate::simt::{ComputeClass, Cta, Lanes, Shared, Warp};
 use std::array::from_fn;
 
-/// Of a velocity, the tiles of five planes: the middle one has borders.
+/// Velocity tiles in five planes: the middle tile has borders.
 type Planes = [Shared<f32>; 5];
-/// The plane of which stresses are updated.
+/// Index of the plane whose stresses are updated.
 const MIDDLE: usize = 2;
 
 impl Ground {
@@ -40,7 +40,7 @@ impl Ground {
         }
     }
 
-    /// Moves every plane of the tiles back by one, and loads the one in front and the borders.
+    /// Shifts every plane in the tiles back by one, and loads the plane in front and the borders.
     fn advance(&self, warp: &mut Warp<'_>, column: &Column, plane: i32, tiles: &mut [Planes; 3]) {
         let at = warp.compute(ComputeClass::Int, 2 + 3 * ADDRESS, column.cell + plane * self.plane());
         let front = self.velocity.map(|field| warp.load(field, at + REACH * self.plane()));
@@ -61,7 +61,7 @@ impl Ground {
     fn strain_plane(&self, warp: &mut Warp<'_>, column: &Column, plane: i32, tiles: &[Planes; 3]) {
         let at = warp.compute(ComputeClass::Int, 6 * ADDRESS, column.cell + plane * self.plane());
         let old = self.stress.map(|field| warp.load(field, at));
-        // `[velocity][axis]`
+        // Velocity slopes, `[velocity][axis]`
         let slopes = tiles.each_ref().map(|tiles| {
             let along_x = slope_in(warp, &tiles[MIDDLE], column.slot, 1);
             let along_y = slope_in(warp, &tiles[MIDDLE], column.slot, ACROSS);
@@ -78,7 +78,7 @@ impl Ground {
     }
 }
 
-/// The rate of a stress along its own axis.
+/// Rate of a normal stress along its own axis.
 fn normal(warp: &mut Warp<'_>, slopes: [[Lanes<f32>; 3]; 3], axis: usize) -> Lanes<f32> {
     let [first, second] = [[1, 2], [0, 2], [0, 1]][axis];
     let operands = [axis, first, second].map(|axis| slopes[axis][axis]);
@@ -89,7 +89,7 @@ fn normal(warp: &mut Warp<'_>, slopes: [[Lanes<f32>; 3]; 3], axis: usize) -> Lan
     rate
 }
 
-/// The rate of a stress of two axes.
+/// Rate of a shear stress between two axes.
 fn shear(warp: &mut Warp<'_>, slopes: [[Lanes<f32>; 3]; 3], axis: usize, other: usize) -> Lanes<f32> {
     let operands = [slopes[axis][other], slopes[other][axis]];
     let [rate] =

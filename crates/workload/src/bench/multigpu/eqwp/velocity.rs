@@ -1,17 +1,17 @@
-//! The kernels that update a velocity each.
+//! The kernels that each update a velocity.
 
 use super::{ACROSS, Column, Ground, LIGHTNESS, PAIRS, REACH, STEP, TILE, add_product, slope, slope_in};
 use crate::bench::benchmark::ADDRESS;
 use crate::simt::{ComputeClass, Cta, Lanes, Shared, Warp};
 use std::array::from_fn;
 
-/// The axis whose displacement is kept.
+/// Axis whose displacement is recorded.
 const KEPT: usize = 1;
-/// Stresses of five planes, in registers.
+/// Stresses in five planes, held in registers.
 type Line = [Lanes<f32>; 5];
 
 impl Ground {
-    /// Updates the velocity along an axis. The stresses of x and y are in tiles, that of z is in registers.
+    /// Updates the velocity along an axis. Stresses along x and y are in tiles, stresses along z are in registers.
     pub(super) fn push(&self, cta: &mut Cta<'_>, axis: usize, forced: bool) {
         let (columns, planes) = self.columns(cta);
         let mut tiles: [Shared<f32>; 2] = from_fn(|_| cta.shared(TILE));

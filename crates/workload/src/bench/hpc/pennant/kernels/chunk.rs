@@ -1,40 +1,40 @@
-//! A CTA of a kernel over sides: it takes a chunk of whole zones.
+//! A CTA in a kernel over sides: it processes a chunk with whole zones.
 //!
-//! Its threads, a side each, sum over the sides of a zone by way of the scratchpad, in a ring from side to next side. Each
-//! writes its zone's result, and all write the same.
+//! Each thread handles a side. Threads sum over a zone's sides through the scratchpad, in a ring from side to next
+//! side. Each thread writes its zone's result, and all write equal values.
 
 use super::super::{CHUNK, Hydro};
 use super::{Pair, cost, pair, zero};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Shared, Warp};
 use std::array::from_fn;
 
-/// What a thread of a kernel over sides holds.
+/// Registers for a thread in a kernel over sides.
 #[derive(Clone, Copy)]
 pub(super) struct Thread {
-    /// Whether it has a side.
+    /// Set if the thread has a side.
     pub(super) on: Lanes<bool>,
-    /// Place of the side in its chunk.
+    /// Index of the side in its chunk.
     pub(super) own: Lanes<i32>,
     pub(super) side: Lanes<i32>,
     pub(super) zone: Lanes<i32>,
-    /// Its points.
+    /// The side's end points.
     pub(super) ends: [Lanes<i32>; 2],
-    /// Next side around the zone, and the one before.
+    /// Next side around the zone, and the previous side.
     pub(super) next: Lanes<i32>,
     pub(super) before: Lanes<i32>,
     pub(super) places: [Pair; 2],
     pub(super) centre: Pair,
     pub(super) area: Lanes<f64>,
-    /// Surface or force of the side, between two steps of the kernel.
+    /// Surface or force for the side, between two stages in the kernel.
     pub(super) vector: Pair,
     pub(super) forces: [Pair; 2],
-    /// A value of the side or its zone, between two steps of the kernel.
+    /// Value for the side or its zone, between two stages in the kernel.
     pub(super) value: Lanes<f64>,
 }
 
-/// The scratchpad of a kernel over sides.
+/// Scratchpad arrays in a kernel over sides.
 pub(super) struct Scratch {
-    /// From a side to the next one, and to the one before.
+    /// Offset from a side to the next side, and to the previous side.
     pub(super) on: Shared<i32>,
     pub(super) back: Shared<i32>,
     pub(super) one: Shared<f64>,
@@ -45,7 +45,7 @@ pub(super) fn share_pair(warp: &mut Warp<'_>, shared: &mut Shared<f64>, index: L
     warp.store_shared_vector(shared, index * 2, value);
 }
 
-/// Runs `body` for each other side of a zone, from the next one on.
+/// Runs `body` for each other side in a zone, from the next side on.
 fn ring(warp: &mut Warp<'_>, on: &Shared<i32>, own: Lanes<i32>, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
     let mut at = own + warp.load_shared(on, own);
     loop {
@@ -62,7 +62,7 @@ fn ring(warp: &mut Warp<'_>, on: &Shared<i32>, own: Lanes<i32>, mut body: impl F
     }
 }
 
-/// Runs `body` in the threads that have a side, and meets at the barrier.
+/// Runs `body` in the threads that have a side, then meets at the barrier.
 pub(super) fn stage(cta: &mut Cta<'_>, threads: &mut [Thread], mut body: impl FnMut(&mut Warp<'_>, &mut Thread)) {
     cta.each_warp(|warp| {
         let thread = &mut threads[warp.index() as usize];
@@ -71,20 +71,20 @@ pub(super) fn stage(cta: &mut Cta<'_>, threads: &mut [Thread], mut body: impl Fn
     cta.barrier();
 }
 
-/// The mean of a zone's points, which wait in the scratchpad.
+/// Mean over a zone's points, which wait in the scratchpad.
 pub(super) fn mean(warp: &mut Warp<'_>, scratch: &Scratch, thread: &Thread) -> Pair {
     let mut sum: Pair = warp.load_shared_vector(&scratch.two, thread.own * 2);
     let mut count = Lanes::all(1.0);
     ring(warp, &scratch.on, thread.own, |warp, at| {
         let other: Pair = warp.load_shared_vector(&scratch.two, at * 2);
-        // The components of a place, as PENNANT's `double2` has them, and a count.
+        // The two position components, like PENNANT's `double2`, and a count.
         let more = warp.compute_wide(ComputeClass::Fp64, 3, 3, [sum[0] + other[0], sum[1] + other[1], count + 1.0]);
         [sum[0], sum[1], count] = from_fn(|part| warp.update([sum[0], sum[1], count][part], more[part]));
     });
     warp.calculate(ComputeClass::Fp64, cost::CENTRE, [sum[0], sum[1], count], |[x, y, count]| [x / count, y / count])
 }
 
-/// The extreme of a zone's values, which wait in the scratchpad.
+/// Extreme among a zone's values, which wait in the scratchpad.
 pub(super) fn extreme(
     warp: &mut Warp<'_>,
     scratch: &Scratch,
@@ -101,7 +101,7 @@ pub(super) fn extreme(
 }
 
 impl Hydro {
-    /// The threads of a chunk, with their places in it and around their zones.
+    /// Builds the chunk's threads, with their positions in the chunk and around their zones.
     pub(super) fn begin(&self, cta: &mut Cta<'_>) -> (Vec<Thread>, Scratch) {
         let len = CHUNK as usize;
         let mut scratch =
@@ -148,7 +148,7 @@ impl Hydro {
         (threads, scratch)
     }
 
-    /// Fetches the points of each side, and puts the first of them where its zone's sides find it.
+    /// Loads the end points for each side, and shares the first point with the zone's other sides.
     pub(super) fn fetch(&self, cta: &mut Cta<'_>, threads: &mut [Thread], scratch: &mut Scratch, places: Array<f64>) {
         stage(cta, threads, |warp, thread| {
             thread.places = thread.ends.map(|point| pair(warp, places, point));

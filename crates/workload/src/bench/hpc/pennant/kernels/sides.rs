@@ -1,4 +1,4 @@
-//! The kernels over sides: forces in the middle of a step, and work at its end.
+//! PENNANT's kernels over sides: forces in the middle of a step, and work at its end.
 
 use super::super::Hydro;
 use super::super::mesh::Point;
@@ -8,12 +8,12 @@ use super::{ATOMIC, Pair, cost, load, pair, store, store_pair};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Reduction, Warp};
 use std::array::from_fn;
 
-/// Where a kernel finds points and leaves what it measures.
+/// Arrays from which a kernel reads points, and arrays for its measurements.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Measured {
-    /// `2 × points`.
+    /// Point positions, `2 × points`.
     pub(in super::super) places: Array<f64>,
-    /// `2 × zones`.
+    /// Zone centres, `2 × zones`.
     pub(in super::super) centres: Array<f64>,
     pub(in super::super) side_areas: Array<f64>,
     pub(in super::super) side_volumes: Array<f64>,
@@ -22,7 +22,7 @@ pub(in super::super) struct Measured {
 }
 
 impl Hydro {
-    /// Area and volume of a side.
+    /// Computes the area and volume for a side.
     fn measure(&self, warp: &mut Warp<'_>, thread: &mut Thread, to: Measured) {
         let [[ax, ay], [bx, by]] = thread.places;
         let [cx, cy] = thread.centre;
@@ -37,7 +37,7 @@ impl Hydro {
         warp.when(volume.le(0.0), |warp| warp.reduce(Reduction::Add, self.bad, Lanes::all(0), 1, ATOMIC));
     }
 
-    /// Area and volume of a zone, from those of its sides in memory.
+    /// Sums a zone's area and volume over its sides in memory.
     fn gather(&self, warp: &mut Warp<'_>, thread: &Thread, from: Measured) -> [Lanes<f64>; 2] {
         let arrays = [from.side_areas, from.side_volumes];
         let mut sums = arrays.map(|array| load(warp, array, thread.side));
@@ -50,7 +50,7 @@ impl Hydro {
             let now = at;
             warp.when(more, |warp| {
                 let parts = arrays.map(|array| load(warp, array, now));
-                // Two arrays, each with its own sum.
+                // Two arrays, each with a separate sum.
                 let more = warp.compute_wide(ComputeClass::Fp64, 2, 2, [sums[0] + parts[0], sums[1] + parts[1]]);
                 sums = from_fn(|part| warp.update(sums[part], more[part]));
                 let next = warp.load(self.maps.next, now);
@@ -63,7 +63,7 @@ impl Hydro {
         sums
     }
 
-    /// Forces of each zone on its corners in the middle of the step.
+    /// Computes the forces from each zone on its corners in the middle of the step.
     pub(in super::super) fn forces(&self, cta: &mut Cta<'_>) {
         let (mut threads, mut scratch) = self.begin(cta);
         self.fetch(cta, &mut threads, &mut scratch, self.half.places);
@@ -77,7 +77,7 @@ impl Hydro {
         stage(cta, &mut threads, |warp, thread| self.signal(warp, &scratch, thread));
     }
 
-    /// The centre of a zone, and how wide a side's triangle is.
+    /// Computes a zone's centre, and the width across a side's triangle.
     fn centre_and_width(&self, warp: &mut Warp<'_>, scratch: &mut Scratch, thread: &mut Thread) {
         let volume = load(warp, self.zones.volume, thread.zone);
         store(warp, self.zones.volume_before, thread.zone, volume);
@@ -93,7 +93,7 @@ impl Hydro {
         warp.store_shared(&mut scratch.one, thread.own, across);
     }
 
-    /// The least width of a zone; the surface, area and volume of a side.
+    /// Stores a zone's least width; computes a side's surface, area and volume.
     fn surface_and_volume(&self, warp: &mut Warp<'_>, scratch: &Scratch, thread: &mut Thread) {
         let least = extreme(warp, scratch, thread, |a, b| a.min(b));
         store(warp, self.zones.length, thread.zone, least);
@@ -107,12 +107,12 @@ impl Hydro {
         self.measure(warp, thread, self.half);
     }
 
-    /// The force on a corner, from both sides that meet there; how fast a side's points come nearer.
+    /// Computes the force on a corner, from both adjacent sides, and the speed at which a side's points approach.
     fn corner_force(&self, warp: &mut Warp<'_>, scratch: &mut Scratch, thread: &Thread) {
         let back = warp.load_shared(&scratch.back, thread.own);
         let other: Pair = warp.load_shared_vector(&scratch.two, (thread.own + back) * 2);
         let own: Pair = warp.load_shared_vector(&scratch.two, thread.own * 2);
-        // The components of a force, as PENNANT's `double2` has them.
+        // The two force components are summed separately, like PENNANT's `double2`.
         let total = warp.compute_wide(ComputeClass::Fp64, 2, 2, [own[0] - other[0], own[1] - other[1]]);
         store_pair(warp, self.sides.corner_force, thread.side, total);
         let [[u, v], [s, t]] = thread.ends.map(|point| pair(warp, self.points.velocity, point));
@@ -124,7 +124,7 @@ impl Hydro {
         warp.store_shared(&mut scratch.one, thread.own, closing);
     }
 
-    /// The speed that a zone's next step is found from.
+    /// Computes the signal speed that limits a zone's next step.
     fn signal(&self, warp: &mut Warp<'_>, scratch: &Scratch, thread: &Thread) {
         let most = extreme(warp, scratch, thread, |a, b| a.max(b));
         let sound = load(warp, self.zones.sound, thread.zone);
@@ -133,7 +133,7 @@ impl Hydro {
         store(warp, self.zones.signal, thread.zone, signal);
     }
 
-    /// Density and corner masses; one thread of a zone finds its state.
+    /// Computes density and corner masses; one thread per zone computes its state.
     fn corner_mass_and_state(&self, warp: &mut Warp<'_>, thread: &Thread) {
         let (zones, sides) = (&self.zones, &self.sides);
         let [area, volume] = self.gather(warp, thread, self.half);
@@ -165,7 +165,7 @@ impl Hydro {
         });
     }
 
-    /// Forces of the pressure and of sub-zonal pressures on a side; the velocity of its first point.
+    /// Computes pressure force and sub-zonal force on a side; shares the velocity at its first point.
     fn pressures(&self, warp: &mut Warp<'_>, scratch: &mut Scratch, thread: &mut Thread) {
         let zones = &self.zones;
         let [pressure, sound, density, area] = [zones.pressure, zones.sound, zones.density_half, self.half.areas]
@@ -190,7 +190,7 @@ impl Hydro {
         share_pair(warp, &mut scratch.two, thread.own, velocity);
     }
 
-    /// What viscosity sees of a corner, its tensions and its weight.
+    /// Computes a corner's viscosity inputs, tensions and weight.
     fn corners(&self, warp: &mut Warp<'_>, scratch: &Scratch, thread: &Thread) {
         let (points, sides) = (&self.points, &self.sides);
         let mean = mean(warp, scratch, thread);
@@ -228,7 +228,7 @@ impl Hydro {
         store_pair(warp, sides.tension, thread.side * 2 + 1, [bx, by]);
     }
 
-    /// Viscous force on a side, from the corners at both ends, and the sum of all three forces.
+    /// Computes the viscous force on a side, from the corners at both ends, and the sum over all three forces.
     fn viscosity(&self, warp: &mut Warp<'_>, scratch: &mut Scratch, thread: &Thread) {
         let sides = &self.sides;
         let ends = [thread.side, thread.next];
@@ -251,7 +251,7 @@ impl Hydro {
         share_pair(warp, &mut scratch.two, thread.own, sum);
     }
 
-    /// The mesh at the end of the step, and the work that forces have done.
+    /// Measures the mesh at the end of the step, and computes the work done by the forces.
     pub(in super::super) fn work(&self, cta: &mut Cta<'_>) {
         let (full, zones, points) = (self.full, &self.zones, &self.points);
         let (mut threads, mut scratch) = self.begin(cta);
