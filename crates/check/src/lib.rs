@@ -1,15 +1,15 @@
-//! Litmus reader, axiomatic PTX memory model, generator of random litmus programs, and an explorer of
-//! coherence protocols.
+//! Litmus reader, axiomatic PTX memory model, generator for random litmus programs, and an explorer for coherence
+//! protocols.
 //!
-//! Three parts that know nothing of protocols:
-//! - [`litmus`] reads, checks and prints litmus tests. Its [`litmus::Program`] is what both the model and an
-//!   explorer of protocols run.
-//! - [`axiomatic`] computes the complete set of final states that the PTX memory model allows a program.
-//! - [`random`] makes programs that are the same on every platform for the same seed.
+//! Three parts are independent from protocols:
+//! - [`litmus`] reads, checks and prints litmus tests. Both the model and the protocol explorer run its
+//! [`litmus::Program`].
+//! - [`axiomatic`] computes the complete set of final states that the PTX memory model allows for a program.
+//! - [`random`] generates programs; a seed yields an identical program on every platform.
 //!
-//! The fourth, [`explore`], runs litmus programs on the protocols of [`tombolo_protocol`] in every way they
-//! can run; the fifth, [`verify`], does so for many tests, designs and placements within budgets and says what
-//! came of it. `docs/verification.md` says what that proves.
+//! The fourth, [`explore`], runs litmus programs on the protocols in [`tombolo_protocol`] under every possible
+//! interleaving. The fifth, [`verify`], repeats this for many tests, designs and placements within budgets and reports
+//! the verdicts. `docs/verification.md` states the guarantee that follows.
 //!
 //! ```
 //! use tombolo_check::axiomatic::{Limits, outcomes};
@@ -23,10 +23,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`sequential`] has the final states of plain interleavings.
+//! [`sequential`] computes the final states under plain interleavings.
 //!
-//! Not modelled: proxies, virtual aliases, mixed-size accesses, values that wrap, loops in the axiomatic model.
-//! Read [`litmus::program`] next, then [`axiomatic`], [`explore`] and [`verify`].
+//! Not modelled: proxies, virtual aliases, mixed-size accesses, wrapping values, loops in the axiomatic model. Read
+//! [`litmus::program`] next, then [`axiomatic`], [`explore`] and [`verify`].
 
 pub mod axiomatic;
 pub mod explore;

@@ -1,12 +1,12 @@
-//! Random litmus programs: the same for the same seed on every platform.
+//! Random litmus programs: a seed yields identical programs on every platform.
 //!
-//! Programs are stratified: [`STRATA`] consecutive indices visit every combination of threads, locations and
-//! number of memory operations once. Placements (1 to 4 GPUs, 1 or 2 CTAs each), semantics, scopes, fences and
-//! atomics are drawn per program. Programs drawn evenly would hardly ever synchronise, so most agree on a scope
-//! that holds all their threads, and most of those with several locations pass messages: one location is data,
-//! the others are flags, and some threads produce or consume.
+//! Programs are stratified: [`STRATA`] consecutive indices visit every combination of threads, locations and number of
+//! memory operations once. Placements (1 to 4 GPUs, 1 or 2 CTAs each), semantics, scopes, fences and atomics are drawn
+//! per program. Uniformly drawn programs would hardly ever synchronise. Therefore most programs agree on a scope that
+//! contains all their threads, and most programs with several locations pass messages: the first location is data, the
+//! remaining locations are flags, and some threads produce or consume.
 //!
-//! A part of the programs has two kernels, half of these three: boundaries cut every thread somewhere.
+//! Some programs have two kernels, half of them three: boundaries cut every thread at a random position.
 //!
 //! Not generated: branches, barriers, division.
 
@@ -18,19 +18,19 @@ use crate::litmus::{
 };
 use tombolo_types::{GpuId, Order, Scope, Semantics};
 
-/// Most threads of a program; it has at least two.
+/// Maximum number of threads per program; the minimum is two.
 pub const THREADS: usize = 4;
-/// Most locations of a program.
+/// Maximum number of locations per program.
 pub const LOCATIONS: usize = 3;
-/// Most memory operations of a program; it has at least one per thread.
+/// Maximum number of memory operations per program; the minimum is one per thread.
 pub const OPERATIONS: usize = 10;
 
-/// Percentage of programs that a kernel's boundary cuts.
+/// Percentage of programs cut by a kernel boundary.
 const CUT: usize = 20;
-/// Percentage of these that a second one cuts.
+/// Percentage of cut programs with a second cut.
 const CUT_AGAIN: usize = 50;
 
-/// Combinations of threads, locations and memory operations. No program has more locations than operations.
+/// Number of combinations of threads, locations and memory operations. No program has more locations than operations.
 pub const STRATA: u64 = {
     let mut strata = 0;
     while stratum_at(strata).is_some() {
@@ -39,7 +39,7 @@ pub const STRATA: u64 = {
     strata
 };
 
-/// How large a program is.
+/// Size of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stratum {
     /// 2 to [`THREADS`].
@@ -90,7 +90,7 @@ pub struct Dice {
 impl Dice {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// The stream of program `index`: independent of how many numbers other programs draw.
+    /// The stream for program `index`, independent from the amount of numbers that other programs draw.
     pub fn new(seed: u64, index: u64) -> Dice {
         let mut series = Dice { state: seed };
         let mut dice = Dice { state: series.next() ^ index.wrapping_mul(Dice::STEP) };
@@ -106,35 +106,35 @@ impl Dice {
         mixed ^ mixed >> 31
     }
 
-    /// A number below `end`, which is small: the bias is below 2^-50.
+    /// Draws a number below `end`, which is small: the bias is below 2^-50.
     pub fn below(&mut self, end: usize) -> usize {
         ((u128::from(self.next()) * end as u128) >> 64) as usize
     }
 
-    /// True in `chance` of a hundred draws.
+    /// Returns true with a probability of `chance` percent.
     pub fn percent(&mut self, chance: usize) -> bool {
         self.below(100) < chance
     }
 
-    /// One of `from`, which is not empty.
+    /// Picks an element from `from`, which is not empty.
     pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 }
 
-/// What a thread is inclined to do.
+/// Preferred role of a thread.
 #[derive(Clone, Copy)]
 enum Part {
     /// Writes data, then flags.
     Producer,
     /// Reads flags, then data.
     Consumer,
-    /// Anything in any order.
+    /// Any operation in any order.
     Free,
 }
 
 impl Part {
-    /// Percentages of loads and of stores among the operations; the rest are atomics.
+    /// Percentages of loads and of stores among the operations; the remainder are atomics.
     fn mix(self) -> (usize, usize) {
         match self {
             Part::Producer => (10, 72),
@@ -144,20 +144,21 @@ impl Part {
     }
 }
 
-/// A program in the making.
+/// A program under construction.
 struct Draft<'a> {
     dice: &'a mut Dice,
     program: Program,
     operations: usize,
-    /// The scope that most strong operations have.
+    /// Preferred scope for strong operations.
     scope: Scope,
-    /// Whether the first location is data and the others are flags.
+    /// Set if the first location is data and the remaining locations are flags.
     messages: bool,
-    /// Per location: percentage of its accesses that are strong.
+    /// Per location: percentage of strong accesses.
     strong: Vec<usize>,
-    /// Percentage of operations that a fence precedes.
+    /// Percentage of operations preceded by a fence.
     fences: usize,
-    /// The next constant to store: constants differ, so that a final state tells which write was read.
+    /// The next constant to store: constants are distinct, therefore a final state identifies the write behind each
+    /// value.
     fresh: Value,
 }
 
@@ -224,14 +225,14 @@ impl Draft<'_> {
         self.program
     }
 
-    /// Cuts every thread somewhere by a kernel's boundary. Parts may be empty.
+    /// Cuts every thread at a random position by a kernel boundary. The resulting parts may be empty.
     fn cut(&mut self) {
         for thread in &mut self.program.threads {
             thread.code.insert(self.dice.below(thread.code.len() + 1), Instruction::KernelBoundary);
         }
     }
 
-    /// Where messages are passed, the first thread produces and the last consumes.
+    /// Chooses a thread's role. If messages are passed, the first thread produces and the last thread consumes.
     fn part(&mut self, thread: usize) -> Part {
         match thread {
             _ if !self.messages => Part::Free,
@@ -241,7 +242,7 @@ impl Draft<'_> {
         }
     }
 
-    /// The least scope that holds all threads, or now and then any.
+    /// The least scope that contains all threads, or occasionally a random scope.
     fn common_scope(&mut self) -> Scope {
         if self.dice.percent(15) {
             return self.dice.pick(&[Scope::Cta, Scope::Gpu, Scope::Sys]);
@@ -251,7 +252,7 @@ impl Draft<'_> {
         [Scope::Cta, Scope::Gpu].into_iter().find(|scope| holds(*scope)).unwrap_or(Scope::Sys)
     }
 
-    /// Cuts the operations into `parts` shares of at least one each.
+    /// Divides the operations into `parts` shares, each at least 1.
     fn shares(&mut self, parts: usize) -> Vec<usize> {
         let mut shares = vec![1; parts];
         for _ in parts..self.operations {
@@ -260,7 +261,7 @@ impl Draft<'_> {
         shares
     }
 
-    /// An index of `shares`, as likely as what is left of its share, which it takes from.
+    /// Draws an index into `shares`, weighted by each remaining share, and decrements the chosen share.
     fn draw(&mut self, shares: &mut [usize]) -> usize {
         let mut ticket = self.dice.below(shares.iter().sum());
         let mut drawn = 0;
@@ -320,7 +321,7 @@ impl Draft<'_> {
                 Update::CompareAndSwap { compare, new: self.stored(thread) }
             }
         };
-        // `red` takes arithmetic only, and acquires nothing.
+        // `red` supports only arithmetic, and acquires nothing.
         let returned = !matches!(update, Update::Apply(..)) || self.dice.percent(70);
         let into = returned.then(|| self.register(thread));
         let semantics = match semantics {
@@ -331,7 +332,7 @@ impl Draft<'_> {
         Instruction::Atomic { order: Order::new(semantics, scope), into, location, update }
     }
 
-    /// A new register.
+    /// Declares a new register.
     fn register(&mut self, thread: usize) -> Register {
         let registers = &mut self.program.threads[thread].registers;
         let register = Register(registers.len() as u16);
@@ -397,8 +398,8 @@ mod tests {
                 }
             }
         }
-        // 7 loads, 7 stores, 6 fences, a boundary, 3 computations; 12 orders of atom with 4 operations, cas and exch, 6 of red
-        // with 4 operations.
+        // 7 loads, 7 stores, 6 fences, a boundary, 3 computations; 12 orders of atom with 4 operations, cas and exch, 6
+        // of red with 4 operations.
         assert_eq!(seen.len(), 7 + 7 + 6 + 1 + 3 + 12 * 6 + 6 * 4, "{seen:?}");
     }
 

@@ -1,11 +1,11 @@
-//! Sequential consistency: final states of all interleavings of a program's threads over one memory.
+//! Sequential consistency: final states for all interleavings of a program's threads over a single memory.
 
 use crate::litmus::{FinalState, Instruction, Program, Thread, Value};
 use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
-/// Final states of `program` under sequential consistency; `None` where its interleavings have more than `limit` states.
-/// Barriers and kernel boundaries wait as they do in the model. Loops are taken.
+/// Computes the final states of `program` under sequential consistency. Returns `None` if the interleavings reach more
+/// than `limit` states. Barriers and kernel boundaries wait exactly as in the model. Loops are executed.
 pub fn interleavings(program: &Program, limit: usize) -> Option<BTreeSet<FinalState>> {
     let start = Machine::new(program);
     let mut seen = FxHashSet::from_iter([start.clone()]);
@@ -27,7 +27,7 @@ pub fn interleavings(program: &Program, limit: usize) -> Option<BTreeSet<FinalSt
     Some(ended)
 }
 
-/// Threads over one memory without caches.
+/// Threads over a single memory without caches.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Machine {
     threads: Vec<Progress>,
@@ -38,11 +38,11 @@ struct Machine {
 /// Position of a thread.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Progress {
-    /// Index of its next instruction.
+    /// Index of the thread's next instruction.
     next: usize,
     /// Kernel boundaries passed.
     kernel: usize,
-    /// Barriers passed in this kernel.
+    /// Barriers passed in the current kernel.
     barriers: usize,
 }
 
@@ -64,7 +64,7 @@ impl Machine {
         (0..program.threads.len()).all(|thread| self.next(program, thread).is_none())
     }
 
-    /// True when every thread has arrived at the kernel boundary at which `thread` stands.
+    /// True when every thread has arrived at the kernel boundary at which `thread` waits.
     fn kernel_is_over(&self, program: &Program, thread: usize) -> bool {
         let kernel = self.threads[thread].kernel;
         (0..program.threads.len()).all(|other| match self.next(program, other) {
@@ -74,7 +74,7 @@ impl Machine {
         })
     }
 
-    /// True when every thread of the CTA has arrived at the barrier at which `thread` stands, or has ended its kernel.
+    /// True when every thread in the CTA has arrived at the barrier at which `thread` waits, or has ended its kernel.
     fn barrier_is_open(&self, program: &Program, thread: usize) -> bool {
         let own = self.threads[thread];
         let placement = program.threads[thread].placement;
@@ -91,7 +91,7 @@ impl Machine {
         })
     }
 
-    /// Executes one instruction of `thread`; `None` where it has ended, or waits.
+    /// Executes the next instruction of `thread`; returns `None` if the thread has ended or must wait.
     fn step(&self, program: &Program, thread: usize) -> Option<Machine> {
         let instruction = self.next(program, thread)?;
         let mut after = self.clone();
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::litmus::parse;
 
-    /// Values of the registers of all threads at the ends of `rows`.
+    /// Register values of all threads at the ends of `rows`.
     fn ends(placements: &str, rows: &str) -> Vec<Vec<Value>> {
         let text = format!("PTX test {{x=0; y=0;}} {placements} ; {rows} exists x=0");
         let program = parse("test", &text).unwrap_or_else(|error| panic!("{error}")).program;

@@ -1,33 +1,33 @@
-//! The axioms, on candidate executions that may be incomplete.
+//! The axioms, evaluated on candidate executions that may be incomplete.
 //!
-//! All derived relations grow with the relations they are made of, so what an incomplete candidate violates,
-//! every completion of it violates too. The axioms' names and order are those of the PTX ISA.
+//! Every derived relation grows monotonically with its base relations. An axiom violated by an incomplete candidate is
+//! therefore violated by each completion, too. The axioms' names and order follow the PTX ISA.
 
 use super::events::Events;
 use super::relation::{CAPACITY, Relation, Set, has, members, only};
 
-/// A candidate execution, whole or in part.
+/// A candidate execution, complete or partial.
 #[derive(Clone, Copy)]
 pub(super) struct Execution<'a> {
     pub(super) events: &'a Events,
-    /// Reads that have a source.
+    /// Reads with an assigned source write.
     assigned: Set,
-    /// Per assigned read: the write it reads from.
+    /// Per assigned read: the source write.
     source: [u8; CAPACITY],
-    /// Per write: the assigned reads that read from it.
+    /// Per write: the assigned reads that read from this write.
     readers: [Set; CAPACITY],
     /// Coherence order: transitively closed.
     coherence: Relation,
-    /// The part of the fence order that was chosen, not implied by causality.
+    /// Explicitly chosen part of the fence order, beyond the pairs implied by causality.
     fences: Relation,
     /// Causality order of the candidate at the last [`Execution::settle`].
     causality: Relation,
-    /// Whether something was added since that causality depends on: coherence it does not.
+    /// Set when an addition since the last settle may extend causality. Coherence edges never do.
     causality_grows: bool,
 }
 
 impl<'a> Execution<'a> {
-    /// No read assigned, nothing ordered but by the program.
+    /// Initial candidate: no read is assigned, and only program order relates the events.
     pub(super) fn new(events: &'a Events) -> Execution<'a> {
         let mut coherence = Relation::EMPTY;
         for (initial, writes) in events.writes.iter().enumerate() {
@@ -48,12 +48,12 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The write that the assigned read `read` reads from.
+    /// Source write of the assigned read `read`.
     pub(super) fn source(&self, read: usize) -> usize {
         usize::from(self.source[read])
     }
 
-    /// Lets `read` read from `write`. False where that makes a value depend on itself (axiom *no thin air*).
+    /// Lets `read` read from `write`. Returns false if a value would then depend on itself (axiom *no thin air*).
     pub(super) fn assign(&mut self, read: usize, write: usize) -> bool {
         let mut seen = 0;
         let mut open = self.events.depends[write];
@@ -69,25 +69,25 @@ impl<'a> Execution<'a> {
         !has(seen, read)
     }
 
-    /// Orders two `fence.sc`.
+    /// Orders two `fence.sc` events.
     pub(super) fn order_fences(&mut self, first: usize, second: usize) {
         self.fences.add(first, second);
         self.causality_grows = true;
     }
 
-    /// Puts `first` before `second` in coherence order; false where the reverse holds.
+    /// Puts `first` before `second` in coherence order; false if the reverse order already holds.
     pub(super) fn order_writes(&mut self, first: usize, second: usize) -> bool {
         self.coherence.holds(first, second)
             || self.coherence.insert_ordered(self.events.writes[self.events.location(first)], first, second)
     }
 
-    /// A morally strong pair of fences that is not ordered yet.
+    /// Finds a morally strong pair of fences that is still unordered.
     pub(super) fn open_fences(&self) -> Option<(usize, usize)> {
         let ordered = |a, b| self.causality.holds(a, b) || self.fences.holds(a, b);
         self.events.fence_pairs.iter().copied().find(|&(a, b)| !ordered(a, b) && !ordered(b, a))
     }
 
-    /// A morally strong pair of writes to one location that is not ordered yet.
+    /// Finds a morally strong pair of writes to a single location that is still unordered.
     pub(super) fn open_writes(&self) -> Option<(usize, usize)> {
         self.events.writes.iter().find_map(|writes| {
             members(*writes).find_map(|first| {
@@ -97,13 +97,13 @@ impl<'a> Execution<'a> {
         })
     }
 
-    /// The writes to `location` that have no successor in coherence order.
+    /// The writes to `location` without a successor in coherence order.
     pub(super) fn last_writes(&self, location: usize) -> Set {
         let writes = self.events.writes[location];
         members(writes).filter(|write| self.coherence.rows[*write] == 0).fold(0, |set, write| set | only(write))
     }
 
-    /// Adds what the axioms force. False where some axiom is violated, whatever is added.
+    /// Adds every edge forced by the axioms. Returns false if an axiom is violated, regardless of later additions.
     pub(super) fn settle(&mut self) -> bool {
         if self.causality_grows {
             self.causality = self.causality_order();
@@ -128,7 +128,7 @@ impl<'a> Execution<'a> {
 
 /// Causality.
 impl Execution<'_> {
-    /// Observation from `write`: a morally strong read-from, extended through atomics.
+    /// Observation from `write`: a morally strong read-from edge, extended through atomics.
     fn observers(&self, write: usize) -> Set {
         let mut seen = 0;
         let mut open = self.readers[write] & self.events.morally_strong.rows[write];
@@ -141,7 +141,7 @@ impl Execution<'_> {
         seen
     }
 
-    /// Synchronising edges: a release pattern observed by an acquire pattern, with morally strong heads; same
+    /// Synchronising edges: a release pattern observed by an acquire pattern, with morally strong heads; a shared
     /// barrier; fence order.
     fn synchronisation(&self, observed: &[Set; CAPACITY]) -> Relation {
         let mut edges = self.events.barrier;
@@ -172,7 +172,7 @@ impl Execution<'_> {
         causality
     }
 
-    /// At least one of `edges`, with program order on either side, transitively closed.
+    /// Transitive closure of paths with at least one edge from `edges` and program order on either side.
     fn base_causality(&self, edges: &Relation) -> Relation {
         let order = &self.events.program_order;
         let mut heads = 0;
@@ -192,7 +192,7 @@ impl Execution<'_> {
         base
     }
 
-    /// Axiom *fence-SC*: some order over the morally strong pairs of `fence.sc` is not contradicted by causality.
+    /// Axiom *fence-SC*: some order over the morally strong pairs of `fence.sc` does not contradict causality.
     fn fence_order_holds(&self) -> bool {
         self.events.fence_pairs.iter().all(|&(a, b)| {
             let before = self.fences.holds(a, b) || self.causality.holds(a, b);
@@ -201,7 +201,7 @@ impl Execution<'_> {
         })
     }
 
-    /// Axiom *coherence*: causality between writes of one location is in coherence order.
+    /// Axiom *coherence*: causality between two writes to a location implies coherence order.
     fn coherence_follows_causality(&mut self) -> bool {
         let events = self.events;
         events.writes.iter().all(|writes| {
@@ -214,12 +214,12 @@ impl Execution<'_> {
 
 /// Communication within a location.
 impl Execution<'_> {
-    /// The writes that come after what `read` reads from.
+    /// Writes that follow the source of `read` in coherence order.
     fn overwritten_by(&self, read: usize) -> Set {
         self.coherence.rows[self.source(read)]
     }
 
-    /// Axiom *SC per location*: morally strong communication with same-location program order has no cycle.
+    /// Axiom *SC per location*: morally strong communication together with per-location program order is acyclic.
     fn locations_are_sequential(&self) -> bool {
         let mut order = self.events.program_order_location;
         self.events.accesses.iter().all(|accesses| {
@@ -236,7 +236,8 @@ impl Execution<'_> {
         })
     }
 
-    /// Axiom *causality*: no read reads from a write that it precedes, nor from before a write that it follows.
+    /// Axiom *causality*: a read never reads from a write later in causality, nor from a write that was overwritten by
+    /// an earlier write in causality.
     fn reads_are_not_overtaken(&mut self) -> bool {
         let events = self.events;
         members(self.assigned).all(|read| {
@@ -247,7 +248,7 @@ impl Execution<'_> {
         })
     }
 
-    /// `write` must not follow `source`; where the two are morally strong it precedes it.
+    /// Requires that `write` does not follow `source`; if the two are morally strong, orders `write` first.
     fn precedes_source(&mut self, write: usize, source: usize) -> bool {
         if self.events.strong_pair(write, source) {
             return self.order_writes(write, source);
@@ -255,7 +256,7 @@ impl Execution<'_> {
         !self.coherence.holds(source, write)
     }
 
-    /// Axiom *atomicity*: no morally strong write falls between what an atomic reads and what it writes.
+    /// Axiom *atomicity*: no morally strong write falls between the read and the write of an atomic.
     fn atomics_are_whole(&mut self) -> bool {
         let events = self.events;
         members(self.assigned).all(|read| {

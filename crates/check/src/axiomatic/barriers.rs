@@ -1,12 +1,12 @@
-//! Whether the barriers of a program can all open.
+//! Decides if every barrier in a program can open.
 
 use super::ModelError;
 use super::paths::{self, Step};
 use crate::litmus::{Instruction, Program, Thread};
 
-/// Whether, on every combination of paths, the threads of each CTA come to the same barriers in the same order in each
-/// kernel, as far as each of them goes: one that has ended its kernel is not waited for. Paths that no values lead to
-/// count too.
+/// True if, on every combination of paths, the threads of each CTA reach equal barriers in equal order within each
+/// kernel. Sequences are compared up to the end of the shorter: a barrier does not wait for a thread that has ended its
+/// kernel. Paths that no values can lead to are included.
 pub(crate) fn barriers_meet(program: &Program) -> Result<bool, ModelError> {
     let mut meet = true;
     paths::for_each(program, |paths| {
@@ -21,15 +21,15 @@ pub(crate) fn barriers_meet(program: &Program) -> Result<bool, ModelError> {
     Ok(meet)
 }
 
-/// The barriers and kernel boundaries that a thread comes to on `path`.
+/// The barriers and kernel boundaries that a thread reaches along `path`.
 fn meetings(thread: &Thread, path: &[Step]) -> Vec<Instruction> {
     let meets =
         |instruction: &Instruction| matches!(instruction, Instruction::Barrier { .. } | Instruction::KernelBoundary);
     path.iter().map(|step| thread.code[step.at]).filter(meets).collect()
 }
 
-/// Whether two threads with these barriers and kernel boundaries meet at the same barriers in each kernel until one of
-/// them ends it.
+/// True if two threads with the given barriers and kernel boundaries meet at equal barriers in each kernel, until
+/// either thread ends the kernel.
 fn agree(one: &[Instruction], other: &[Instruction]) -> bool {
     let is_boundary = |instruction: &Instruction| *instruction == Instruction::KernelBoundary;
     let mut kernels = one.split(is_boundary).zip(other.split(is_boundary));
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
     use crate::litmus::parse;
 
-    /// Of P0 and P1, in CTA 0 and `cta`.
+    /// Checks barriers for two threads: P0 in CTA 0 and P1 in CTA `cta`.
     fn meet(cta: u32, rows: &str) -> bool {
         let text = format!("PTX test {{ x=0; }} P0@cta 0,gpu 0 | P1@cta {cta},gpu 0 ; {rows} exists x=0");
         barriers_meet(&parse("test", &text).unwrap().program).unwrap()

@@ -1,7 +1,7 @@
-//! The events of a straight-line program, and the relations on them that no candidate execution changes.
+//! Events of a straight-line program, and the relations between events that are fixed for all candidate executions.
 //!
-//! Event `l` is the initial write of location `l`; the threads' events follow, each thread's in program order.
-//! An atomic is a read and then a write.
+//! Event `l` is the initial write to location `l`. The threads' events follow, in program order within each thread. An
+//! atomic contributes a read and then a write.
 
 use super::ModelError;
 use super::paths::Step;
@@ -10,7 +10,7 @@ use super::symbolic::{Assumption, Expression, Expressions};
 use crate::litmus::{Instruction, LocationDeclaration, Operand, Placement, Program, Thread, Update, Value};
 use tombolo_types::{Order, Semantics};
 
-/// What an event does.
+/// Effect of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     /// Reads a location (an index).
@@ -22,7 +22,7 @@ enum Kind {
     KernelBoundary,
 }
 
-/// One event of a thread, or an initial write, which belongs to none.
+/// An event in a thread, or an initial write, which belongs to no thread.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     kind: Kind,
@@ -44,61 +44,62 @@ impl Event {
         self.order.semantics != Semantics::Weak
     }
 
-    /// Whether each one's scope holds the other's thread.
+    /// True if the scope of each event includes the thread of the counterpart.
     fn includes(&self, other: &Event) -> bool {
         self.placement.reaches(self.order.scope, other.placement)
             && other.placement.reaches(other.order.scope, self.placement)
     }
 }
 
-/// The events of one straight-line program with everything static about them.
+/// The events of a single straight-line program with all static relations.
 ///
-/// Arrays indexed by event have [`CAPACITY`] entries; those of fences, barriers and kernel boundaries are unused.
+/// Arrays indexed by event have [`CAPACITY`] entries; entries for fences, barriers and kernel boundaries are unused.
 #[derive(Debug)]
 pub(super) struct Events {
     events: Vec<Event>,
-    /// Number of locations; also of initial writes, which are the first events.
+    /// Number of locations, equal to the number of initial writes, which come first among the events.
     pub(super) locations: usize,
-    /// Program order, without equality.
+    /// Program order, irreflexive.
     pub(super) program_order: Relation,
-    /// Program order between accesses of one location.
+    /// Program order between accesses to equal locations.
     pub(super) program_order_location: Relation,
-    /// Symmetric: ordered by program order, or both strong with mutual inclusion; memory operations only with
-    /// those of the same location.
+    /// Symmetric: ordered by program order, or both strong with mutual scope inclusion. Memory operations must also
+    /// access the identical location.
     pub(super) morally_strong: Relation,
-    /// Same occurrence of the same barrier in one kernel in two threads of a CTA, or of a kernel boundary in any two.
+    /// Pairs of events in two threads that meet at a barrier: equal occurrences of an equal barrier in a kernel within
+    /// a CTA, or equal occurrences of a kernel boundary in any two threads.
     pub(super) barrier: Relation,
-    /// Per write: the heads of the release patterns that it ends.
+    /// Per write: heads of the release patterns that end with this write.
     pub(super) release_heads: [Set; CAPACITY],
-    /// Per read: the heads of the acquire patterns that it begins.
+    /// Per read: heads of the acquire patterns that begin with this read.
     pub(super) acquire_heads: [Set; CAPACITY],
-    /// Per read of an atomic: its write.
+    /// Per read of an atomic: the write of this atomic.
     pub(super) atomic_write: [Option<u8>; CAPACITY],
-    /// Per read: the writes it may read from, less what program order alone rules out.
+    /// Per read: the candidate source writes, without those that program order alone excludes.
     pub(super) sources: [Set; CAPACITY],
-    /// Per write: the reads that its value or its execution depends on.
+    /// Per write: the reads on which its value or its execution depends.
     pub(super) depends: [Set; CAPACITY],
-    /// Per location: all writes, the initial one included.
+    /// Per location: all writes, including the initial write.
     pub(super) writes: Vec<Set>,
-    /// Per location: all accesses, the initial write included.
+    /// Per location: all accesses, including the initial write.
     pub(super) accesses: Vec<Set>,
     /// All reads.
     pub(super) reads: Set,
     /// Morally strong pairs of `fence.sc`, the smaller event first.
     pub(super) fence_pairs: Vec<(usize, usize)>,
-    /// Per write: its value.
+    /// Per write: the written value.
     pub(super) written: Vec<Expression>,
-    /// Per thread, per register: its final value.
+    /// Per thread, per register: the final value.
     pub(super) registers: Vec<Vec<Expression>>,
-    /// What must hold for the threads to take these paths.
+    /// Branch conditions that must hold for the threads to follow the chosen paths.
     pub(super) assumptions: Vec<Assumption>,
     pub(super) expressions: Expressions,
-    /// Locations whose accesses have types.
+    /// Locations with typed accesses.
     typed: Vec<(usize, LocationDeclaration)>,
 }
 
 impl Events {
-    /// Lays out the events of `program` with each thread on its path of `paths`.
+    /// Lays out the events of `program` with each thread on its path from `paths`.
     pub(super) fn new(program: &Program, paths: &[&[Step]]) -> Result<Events, ModelError> {
         let size = program.locations.len() + paths_size(program, paths);
         if size > CAPACITY {
@@ -112,7 +113,7 @@ impl Events {
         Ok(events)
     }
 
-    /// The initial writes alone.
+    /// Contains only the initial writes.
     fn initial(program: &Program) -> Events {
         let mut events = Events {
             events: Vec::new(),
@@ -147,7 +148,7 @@ impl Events {
         events
     }
 
-    /// Adds an event; `value` is what a write writes, and of no account otherwise.
+    /// Adds an event; `value` is the written value for a write and is ignored otherwise.
     fn push(&mut self, event: Event, value: Expression) -> usize {
         let index = self.events.len();
         if let Some(location) = event.location() {
@@ -163,7 +164,7 @@ impl Events {
         index
     }
 
-    /// The location that `event` accesses. Panics on anything else.
+    /// The location accessed by `event`. Panics on fences, barriers and kernel boundaries.
     pub(super) fn location(&self, event: usize) -> usize {
         self.events[event].location().expect("only reads and writes are asked for their location")
     }
@@ -223,8 +224,8 @@ impl Events {
         meets && a.kind == b.kind && a.thread != b.thread && self.occurrence(first) == self.occurrence(second)
     }
 
-    /// How many kernel boundaries come before `event` in its thread, and how many events of its kind after the last of
-    /// these.
+    /// Number of kernel boundaries before `event` in its thread, and number of events with an equal kind after the last
+    /// such boundary.
     fn occurrence(&self, event: usize) -> (usize, usize) {
         let this = &self.events[event];
         let (mut boundaries, mut alike) = (0, 0);
@@ -238,8 +239,8 @@ impl Events {
         (boundaries, alike)
     }
 
-    /// A release write, alone or with a later strong write of its location; a release fence with a later strong
-    /// write.
+    /// Heads of release patterns ending at `write`: a release write, alone or with a later strong write to its
+    /// location; a release fence with a later strong write.
     fn heads_of_release(&self, write: usize, location: usize) -> Set {
         let releases = |event: usize| self.events[event].order.semantics.releases();
         let mut heads = if releases(write) { only(write) } else { 0 };
@@ -255,8 +256,8 @@ impl Events {
         heads
     }
 
-    /// An acquire read, alone or with an earlier strong read of its location; an acquire fence with an earlier
-    /// strong read.
+    /// Heads of acquire patterns starting at `read`: an acquire read, alone or with an earlier strong read from its
+    /// location; an acquire fence with an earlier strong read.
     fn heads_of_acquire(&self, read: usize, location: usize) -> Set {
         let acquires = |event: usize| self.events[event].order.semantics.acquires();
         let mut heads = if acquires(read) { only(read) } else { 0 };
@@ -272,7 +273,8 @@ impl Events {
         heads
     }
 
-    /// A thread neither reads its own later writes nor past its own last earlier one.
+    /// Candidate source writes for `read`. A thread never reads its own later writes, and never bypasses its own last
+    /// earlier write.
     fn sources_of(&self, read: usize, location: usize) -> Set {
         let own = |event: &usize| self.events[*event].thread == self.events[read].thread;
         let last_own = members(self.writes[location]).filter(own).filter(|write| *write < read).last();
@@ -281,7 +283,8 @@ impl Events {
         others.chain(last_own).fold(0, |set, write| set | only(write))
     }
 
-    /// An error where an event writes a value that its location's type does not hold: `written` is per event.
+    /// Returns an error if an event writes a value outside the range of its location's type. `written` is indexed by
+    /// event.
     pub(super) fn check_values(&self, written: &[Value]) -> Result<(), ModelError> {
         for (location, declaration) in &self.typed {
             let fits = |value: Value| declaration.value_type.is_none_or(|known| known.holds(value));
@@ -297,13 +300,13 @@ impl Events {
         self.events.len()
     }
 
-    /// Whether `first` and `second` are morally strong.
+    /// True if `first` and `second` are morally strong.
     pub(super) fn strong_pair(&self, first: usize, second: usize) -> bool {
         has(self.morally_strong.rows[first], second)
     }
 }
 
-/// Events that `paths` execute.
+/// Number of events that `paths` execute.
 fn paths_size(program: &Program, paths: &[&[Step]]) -> usize {
     let of_step = |thread: &Thread, step: &Step| match thread.code[step.at] {
         Instruction::Load { .. }
@@ -321,13 +324,13 @@ fn paths_size(program: &Program, paths: &[&[Step]]) -> usize {
     threads.map(|(thread, path)| path.iter().map(|step| of_step(thread, step)).sum::<usize>()).sum()
 }
 
-/// Executes one thread symbolically.
+/// Executes a single thread symbolically.
 struct Executor<'a> {
     events: &'a mut Events,
     index: usize,
     thread: &'a Thread,
     registers: Vec<Expression>,
-    /// The reads that the branches so far depend on.
+    /// The reads on which the branches executed up to this point depend.
     control: Set,
 }
 

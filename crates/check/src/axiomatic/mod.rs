@@ -1,20 +1,20 @@
-//! The PTX memory consistency model as axioms, and the complete set of final states it allows a program.
+//! The PTX memory consistency model as axioms, and the complete set of final states that it allows for a program.
 //!
-//! Source: PTX ISA 6.0 and later, chapter "Memory Consistency Model"; Lustig, Sahasrabuddhe and Giroux, "A
-//! Formal Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS 2019. `fence.sc` is also an
-//! acquire-release fence.
+//! Source: PTX ISA 6.0 and later, chapter "Memory Consistency Model"; Lustig, Sahasrabuddhe and Giroux, "A Formal
+//! Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS 2019. `fence.sc` is also an acquire-release fence.
 //!
-//! A *candidate execution* gives each read the write it reads from, orders the writes of each location, and
-//! orders the `fence.sc`. [`outcomes`] enumerates the candidates that satisfy every axiom:
-//! - `paths` cuts a program with forward branches into straight-line ones;
-//! - `events` lays out the events of one of them and all that does not depend on the candidate;
-//! - `axioms` says which candidates are consistent, whole or in part;
-//! - `search` assigns reads, then orders, and backs out of what is inconsistent already;
-//! - `barriers` says whether the barriers can all open, which all of these take for granted.
+//! A *candidate execution* assigns a source write to each read, orders the writes per location, and orders the
+//! `fence.sc`. [`outcomes`] enumerates the candidates that satisfy every axiom:
+//! - `paths` cuts a program with forward branches into straight-line programs;
+//! - `events` lays out the events for a straight-line program with every relation that is independent from the
+//!   candidate;
+//! - `axioms` decides if a complete or partial candidate is consistent;
+//! - `search` assigns reads, then orders, and backtracks from inconsistent candidates;
+//! - `barriers` decides if every barrier can open, a precondition for the rest.
 //!
-//! Coherence is partial: only morally strong pairs and pairs in causality are ordered. Every axiom only gets
-//! harder to satisfy with more coherence edges, so the least order that they demand is enough, and a location
-//! may end with the value of any write that has no successor in it.
+//! Coherence is partial: only morally strong pairs and causally related pairs are ordered. Every axiom becomes strictly
+//! harder to satisfy with more coherence edges, therefore the least demanded order is enough. A location may end with
+//! the value of any write that has no successor in coherence order.
 
 mod axioms;
 mod barriers;
@@ -29,10 +29,10 @@ pub(crate) use barriers::barriers_meet;
 use crate::litmus::{FinalState, Litmus, Program, Value};
 use thiserror::Error;
 
-/// How much work [`outcomes`] may do.
+/// Bounds on the work that [`outcomes`] may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Partial candidate executions looked at, one to two microseconds each.
+    /// Partial candidate executions examined, one to two microseconds each.
     pub candidates: u64,
 }
 
@@ -43,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-/// Why the model has no answer for a program.
+/// Reason for which the model cannot evaluate a program.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ModelError {
     /// A branch goes backwards.
@@ -58,15 +58,15 @@ pub enum ModelError {
         /// Paths allowed.
         limit: usize,
     },
-    /// Too many events for the bit rows that the model works on.
+    /// The event count exceeds the width of the model's bit rows.
     #[error("{events} events (locations, memory operations, atomics twice, fences, barriers): the model takes {limit}")]
     Size {
-        /// Events of the program.
+        /// Number of events in the program.
         events: usize,
-        /// Events allowed.
+        /// Number of events allowed.
         limit: usize,
     },
-    /// A location takes a value that its type does not hold: the model does not wrap values.
+    /// A location takes a value outside the range of its type: the model does not wrap values.
     #[error("{location} takes the value {value}, which the type of its accesses does not hold")]
     Value {
         /// Name of the location.
@@ -82,12 +82,12 @@ pub enum ModelError {
     },
 }
 
-/// The final states that the model allows a program.
+/// The final states that the model allows for a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcomes {
     /// Sorted, without duplicates.
     states: Vec<FinalState>,
-    /// Partial candidate executions looked at.
+    /// Partial candidate executions examined.
     pub candidates: u64,
 }
 
@@ -97,21 +97,21 @@ impl Outcomes {
         &self.states
     }
 
-    /// Whether the model allows `state`.
+    /// True if the model allows `state`.
     pub fn contains(&self, state: &FinalState) -> bool {
         self.states.binary_search(state).is_ok()
     }
 
-    /// Whether the model allows the event of `litmus`, whose program these outcomes are of.
+    /// True if the model allows the event of `litmus`; the outcomes must belong to the test's program.
     pub fn allow_event(&self, litmus: &Litmus) -> bool {
         self.states.iter().any(|state| litmus.condition.event(&litmus.program, state))
     }
 }
 
-/// The complete set of final states of `program` under the PTX memory model.
+/// Computes the complete set of final states for `program` under the PTX memory model.
 ///
-/// A thread's branches must go forward. Barriers with the same id synchronise the threads of a CTA by
-/// occurrence in each kernel: the first of each thread with the first of the others, and so on.
+/// A thread's branches must go forward. Barriers with equal ids synchronise the threads in a CTA by occurrence within
+/// each kernel: each thread's first occurrence meets every mate's first, the second meets every second, and so forth.
 pub fn outcomes(program: &Program, limits: &Limits) -> Result<Outcomes, ModelError> {
     let mut search = search::Search::new(limits.candidates);
     paths::for_each(program, |paths| search.run(&events::Events::new(program, paths)?))?;
@@ -121,5 +121,5 @@ pub fn outcomes(program: &Program, limits: &Limits) -> Result<Outcomes, ModelErr
     Ok(Outcomes { states, candidates })
 }
 
-/// A final state as the search stores it: see [`FinalState`].
+/// A final state as stored by the search: see [`FinalState`].
 type State = Box<[Value]>;

@@ -3,22 +3,22 @@
 use super::ModelError;
 use crate::litmus::{Instruction, Program, Thread};
 
-/// Combinations of paths that a program may have. Source: assumed; a litmus test has a handful.
+/// Maximum number of path combinations per program. Source: assumed; a litmus test has a handful.
 pub(super) const LIMIT: usize = 4096;
 
-/// An instruction that a thread executes on one of its paths.
+/// An instruction that a thread executes along a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     /// Index into the thread's code.
     pub(super) at: usize,
-    /// For a branch: whether it is taken.
+    /// For a branch: true if it is taken.
     pub(super) taken: bool,
 }
 
-/// What one thread executes, without jumps.
+/// Instructions executed by a single thread, without jumps.
 pub(super) type Path = Vec<Step>;
 
-/// Calls `visit` with every combination of one path per thread.
+/// Calls `visit` with every combination that picks a path for each thread.
 pub(super) fn for_each(
     program: &Program,
     mut visit: impl FnMut(&[&[Step]]) -> Result<(), ModelError>,
@@ -45,7 +45,7 @@ pub(super) fn for_each(
     Ok(())
 }
 
-/// All paths of one thread.
+/// Enumerates all paths through a thread.
 fn paths_of(thread: &Thread) -> Result<Vec<Path>, ModelError> {
     let mut open = vec![(0, Path::new())];
     let mut ended = Vec::new();

@@ -1,22 +1,22 @@
-//! Sets of events and relations on them, as bits of words.
+//! Event sets and relations between events, stored as bits in machine words.
 
-/// Events that a set or a relation can hold.
+/// Maximum number of events in a set or a relation.
 pub(super) const CAPACITY: usize = u64::BITS as usize;
 
 /// A set of events: bit `i` stands for event `i`.
 pub(super) type Set = u64;
 
-/// The set of `event` alone.
+/// The set that contains only `event`.
 pub(super) fn only(event: usize) -> Set {
     1 << event
 }
 
-/// Whether `set` holds `event`.
+/// True if `set` contains `event`.
 pub(super) fn has(set: Set, event: usize) -> bool {
     set >> event & 1 != 0
 }
 
-/// The events of `set`, in ascending order.
+/// The events in `set`, in ascending order.
 pub(super) fn members(mut set: Set) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let event = set.trailing_zeros() as usize;
@@ -25,7 +25,7 @@ pub(super) fn members(mut set: Set) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A binary relation: row `i` is the set of what event `i` is related to.
+/// A binary relation: row `i` is the set of events to which event `i` is related.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Relation {
     pub(super) rows: [Set; CAPACITY],
@@ -54,8 +54,8 @@ impl Relation {
         }
     }
 
-    /// Adds a pair to a transitively closed relation on `nodes` and closes it again. False, with nothing
-    /// changed, where that would make a cycle.
+    /// Adds a pair to a transitively closed relation on `nodes` and closes it again. Returns false, and changes
+    /// nothing, if the pair would create a cycle.
     pub(super) fn insert_ordered(&mut self, nodes: Set, from: usize, to: usize) -> bool {
         if from == to || self.holds(to, from) {
             return false;

@@ -8,7 +8,7 @@ use super::{ModelError, State};
 use crate::litmus::Value;
 use rustc_hash::FxHashSet;
 
-/// The final states found so far, over all paths of a program.
+/// Final states found up to this point, over all paths through a program.
 pub(super) struct Search {
     found: FxHashSet<State>,
     candidates: u64,
@@ -29,7 +29,7 @@ impl Search {
         self.found.into_iter()
     }
 
-    /// Adds the final states of one straight-line program.
+    /// Adds the final states for a single straight-line program.
     pub(super) fn run(&mut self, events: &Events) -> Result<(), ModelError> {
         let reads: Vec<usize> = members(events.reads).collect();
         let mut execution = Execution::new(events);
@@ -41,7 +41,7 @@ impl Search {
         if self.candidates > self.limit { Err(ModelError::Budget { limit: self.limit }) } else { Ok(()) }
     }
 
-    /// Gives the first of `reads` each of its sources in turn.
+    /// Assigns each possible source in turn to the first read in `reads`.
     fn assign(&mut self, execution: Execution, reads: &[usize]) -> Result<(), ModelError> {
         let Some((&read, rest)) = reads.split_first() else { return self.evaluate(execution) };
         for write in members(execution.events.sources[read]) {
@@ -54,7 +54,7 @@ impl Search {
         Ok(())
     }
 
-    /// Every read has its source: the registers are known, and the value of every write.
+    /// Evaluates an execution in which every read has its source: register contents and all written values are known.
     fn evaluate(&mut self, execution: Execution) -> Result<(), ModelError> {
         let events = execution.events;
         let mut evaluator = Evaluator::new(&events.expressions, |read| events.written[execution.source(read)]);
@@ -69,7 +69,7 @@ impl Search {
         self.order(execution, &mut Ending { state, memory, written })
     }
 
-    /// Orders the fences and writes that are still open, both ways, unless that could find nothing new.
+    /// Orders the remaining unordered fences and writes in both directions, unless this could find no new state.
     fn order(&mut self, execution: Execution, ending: &mut Ending) -> Result<(), ModelError> {
         if ending.all(&execution, &mut |state| self.found.contains(state)) {
             return Ok(());
@@ -104,18 +104,18 @@ impl Search {
     }
 }
 
-/// How an execution whose reads all have a source may end.
+/// Possible endings for an execution with a source for every read.
 struct Ending {
     /// The registers, then one value per location that [`Ending::all`] fills in.
     state: Vec<Value>,
     /// Index of the first location in `state`.
     memory: usize,
-    /// Per event: what it writes.
+    /// Per event: the written value.
     written: Vec<Value>,
 }
 
 impl Ending {
-    /// Whether `holds` in every final state that the coherence order of `execution` leaves open.
+    /// True if `holds` accepts every final state compatible with the coherence order of `execution`.
     fn all(&mut self, execution: &Execution, holds: &mut impl FnMut(&[Value]) -> bool) -> bool {
         self.all_from(0, execution, holds)
     }

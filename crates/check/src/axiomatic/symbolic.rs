@@ -1,7 +1,6 @@
-//! Values as expressions over what the reads return.
+//! Values as expressions over the values returned by reads.
 //!
-//! Threads are executed once, symbolically; a candidate execution then only fills in where each read's value
-//! comes from.
+//! Threads are executed once, symbolically. A candidate execution then only supplies the source of each read's value.
 
 use super::relation::{CAPACITY, Set, only};
 use crate::litmus::{Arithmetic, Comparison, Value};
@@ -13,10 +12,10 @@ pub(super) struct Expression(u32);
 #[derive(Clone, Copy, Debug)]
 enum Node {
     Constant(Value),
-    /// What a read event returns.
+    /// Value returned by a read event.
     Read(u8),
     Compute(Arithmetic, Expression, Expression),
-    /// `new` where `old` equals `compare`, else `old`.
+    /// `new` if `old` equals `compare`, else `old`.
     Swap {
         old: Expression,
         compare: Expression,
@@ -24,7 +23,7 @@ enum Node {
     },
 }
 
-/// A branch that the path at hand takes (`holds`) or does not take.
+/// A branch condition for the current path: `holds` is true if the branch is taken.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Assumption {
     pub(super) comparison: Comparison,
@@ -33,11 +32,11 @@ pub(super) struct Assumption {
     pub(super) holds: bool,
 }
 
-/// All expressions of one straight-line program; operands come before what is made of them.
+/// All expressions of a straight-line program; operands precede the expressions that use them.
 #[derive(Debug, Default)]
 pub(super) struct Expressions {
     nodes: Vec<Node>,
-    /// Per expression: the reads it depends on.
+    /// Per expression: the reads on which it depends.
     reads: Vec<Set>,
 }
 
@@ -67,22 +66,22 @@ impl Expressions {
         self.push(Node::Swap { old, compare, new }, reads)
     }
 
-    /// The reads that `expression` depends on.
+    /// The reads on which `expression` depends.
     pub(super) fn reads(&self, expression: Expression) -> Set {
         self.reads[expression.0 as usize]
     }
 }
 
-/// Evaluates expressions under one assignment of reads to writes, each expression once.
+/// Evaluates expressions under a fixed assignment of reads to writes, each expression once.
 pub(super) struct Evaluator<'a, F> {
     expressions: &'a Expressions,
-    /// The expression that a read event takes its value from.
+    /// Maps a read event to the expression that supplies its value.
     source: F,
     known: Vec<Option<Value>>,
 }
 
 impl<'a, F: Fn(usize) -> Expression> Evaluator<'a, F> {
-    /// `source` must not lead back from a read to itself: the axiom of no thin air.
+    /// Creates an evaluator. `source` must not lead back from a read to itself: the axiom of no thin air.
     pub(super) fn new(expressions: &'a Expressions, source: F) -> Evaluator<'a, F> {
         Evaluator { expressions, source, known: vec![None; expressions.nodes.len()] }
     }

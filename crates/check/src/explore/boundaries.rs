@@ -1,5 +1,5 @@
-//! What the command processor does at each kernel boundary of a program, decided before it runs: where threads are and
-//! which locations they access is known, and one kernel runs at a time.
+//! The command processor's actions at each kernel boundary of a program, decided before the program runs: thread
+//! placements and accessed locations are known, and only a single kernel runs at a time.
 
 use super::layout::Layout;
 use crate::litmus::{Instruction, Program};
@@ -13,35 +13,35 @@ use tombolo_protocol::elision::{
 use tombolo_protocol::options::{Facts, Options};
 use tombolo_types::{Line, ModuleId};
 
-/// Who decides.
+/// Policy that decides the actions at kernel boundaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Decides {
-    /// Nobody elides; a kernel's stores are released at its end.
+    /// No elision; a kernel's stores are released at its end.
     #[default]
     Never,
-    /// Nobody elides; they are released at the next launch.
+    /// No elision; a kernel's stores are released at the next launch.
     AtLaunch,
     /// CPElide's table.
     Chiplet,
-    /// The one that knows homes.
+    /// The elision table that knows page homes.
     HomeAware,
 }
 
 impl Decides {
-    /// Whether it takes the L2s to hold nothing at the start.
+    /// True if the policy assumes empty L2s at the start.
     pub fn elides(self) -> bool {
         matches!(self, Decides::Chiplet | Decides::HomeAware)
     }
 }
 
-/// One boundary: what ends a kernel, and what comes before the next.
+/// A single boundary: the steps that end a kernel, and the steps before the next launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Boundary {
     pub(super) end: Steps,
     pub(super) launch: Steps,
 }
 
-/// How boundaries are decided under a protocol.
+/// Inputs for boundary decisions under a protocol.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Deciding<'a> {
     pub(super) decides: Decides,
@@ -51,8 +51,8 @@ pub(super) struct Deciding<'a> {
 }
 
 impl Deciding<'_> {
-    /// The boundaries of `program` in order. Each line is a structure of its own, and a kernel is labelled with what its
-    /// threads may access.
+    /// The boundaries in `program`, in order. Each line is treated as a separate structure, and a kernel's label lists
+    /// the lines that its threads may access.
     pub(super) fn boundaries(&self, program: &Program, layout: &Layout) -> Vec<Boundary> {
         let modules = layout.modules();
         let kernels = kernels(program, layout);
@@ -81,7 +81,7 @@ impl Deciding<'_> {
             let packet = Packet { kernel: KernelId(number as u32), on: on.collect(), labels: Some(&labels) };
             Steps::of(&elision.launch(&packet, &mut |_| ()), layout, reach)
         };
-        // Nothing is there yet that the first launch could be for.
+        // No boundary precedes the first launch, therefore its steps are dropped.
         launch(&mut *elision, 0);
         let boundary = |number: usize| {
             let ended = elision.finish(KernelId(number as u32 - 1), &mut |_| ());
@@ -92,7 +92,8 @@ impl Deciding<'_> {
     }
 }
 
-/// Whether a kernel is launched behind boundary `number` of a program: some thread of a GPU has an instruction there.
+/// True if a kernel is launched behind boundary `number` in a program: some GPU thread has an instruction in that
+/// kernel.
 pub(super) fn has_launch(program: &Program, number: usize) -> bool {
     let of_gpus = program.threads.iter().filter(|thread| !thread.placement.is_host());
     let mut parts = of_gpus.map(|thread| {
@@ -115,7 +116,7 @@ impl Structure {
     }
 }
 
-/// What each kernel of `program` accesses.
+/// Per kernel in `program`: the accessed structures.
 fn kernels(program: &Program, layout: &Layout) -> Vec<Vec<Structure>> {
     let mut modes: Vec<BTreeMap<(u8, ModuleId), Mode>> = vec![BTreeMap::new()];
     for (thread, sm) in program.threads.iter().zip(&layout.threads) {

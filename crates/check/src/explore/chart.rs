@@ -1,4 +1,4 @@
-//! A message sequence chart of the way to a violation, as text.
+//! Message sequence chart of the path to a violation, as text.
 
 use super::machine::Machine;
 use super::paging::PageStep;
@@ -15,34 +15,34 @@ use tombolo_protocol::paging::{Holder, Step as Phase};
 use tombolo_protocol::{Action, Coherence, Request};
 use tombolo_types::{Mask, ModuleId};
 
-/// Columns of one lifeline.
+/// Columns per lifeline.
 const WIDTH: usize = 8;
 
-/// A world whose steps can be told.
+/// A world with printable steps.
 pub(super) trait Charted: World {
-    /// Where everything is.
+    /// Describes the placement of threads, locations and pages.
     fn heading(&self) -> String;
 
-    /// Names of the lifelines: SMs, then what is below them.
+    /// Names of the lifelines: SMs, then the components below the SMs.
     fn lifelines(&self) -> Vec<String>;
 
-    /// Where a step's arrow starts and ends, and what it says.
+    /// Start and end lifelines for a step's arrow, and the arrow's label.
     fn describe(&self, state: &Self::State, step: Self::Step) -> (usize, usize, String);
 
-    /// Takes a step alone.
+    /// Executes a single step without its forced successors.
     fn take_one_alone(&self, step: Self::Step, state: &mut Self::State) -> bool;
 
-    /// The step that is taken behind another without being chosen.
+    /// The step that follows another automatically, without being chosen.
     fn forced_next(&self, state: &mut Self::State) -> Option<Self::Step>;
 
-    /// Puts what has no order into one order.
+    /// Puts unordered elements into a canonical order.
     fn put_in_order(&self, state: &mut Self::State);
 
     /// The program.
     fn program(&self) -> &Program;
 }
 
-/// The steps from the initial state to the violation, a row each, below a lifeline for each SM and L2.
+/// Renders the steps from the initial state to the violation, a row per step, under a lifeline for each SM and L2.
 pub(super) fn chart<W: Charted>(world: &W, steps: &[W::Step], violation: Violation) -> String {
     let mut text = String::new();
     let mut state = world.initial();
@@ -111,7 +111,7 @@ fn lifelines<P: Coherence>(machine: &Machine<'_, P>) -> Vec<String> {
     sms.chain(machine.modules().map(|module| format!("L2 m{}", module.0))).collect()
 }
 
-/// One row: lifelines with an arrow between two of them, or a mark on one.
+/// Renders a row: lifelines with an arrow between two lifelines, or a mark on a single lifeline.
 fn lane(columns: usize, from: usize, to: usize) -> String {
     let at = |column: usize| column * WIDTH + WIDTH / 2;
     let mut row = vec![b' '; columns * WIDTH];
@@ -130,7 +130,7 @@ fn lane(columns: usize, from: usize, to: usize) -> String {
     String::from_utf8(row).expect("a row holds ASCII only")
 }
 
-/// Where a step's arrow starts and ends, and what it says.
+/// Start and end lifelines for a step's arrow, and the arrow's label.
 fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: Step) -> (usize, usize, String) {
     let l2 = |module: ModuleId| machine.scene.sms.len() + module.0 as usize;
     match step {
@@ -168,7 +168,7 @@ fn describe<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: Step) -
     }
 }
 
-/// The same of a step of a page's change.
+/// Start and end lifelines and the label for a step in a page change.
 fn of_page<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep) -> (usize, usize, String) {
     let l2 = |module: ModuleId| machine.scene.sms.len() + module.0 as usize;
     let name = |page: u8| {
@@ -218,7 +218,7 @@ fn of_page<P: Coherence>(machine: &Machine<'_, P>, state: &State, step: PageStep
     }
 }
 
-/// The lifelines that a channel runs between.
+/// The lifelines at the two ends of a channel.
 fn ends<P: Coherence>(machine: &Machine<'_, P>, state: &State, channel: Channel) -> (usize, usize) {
     let l2 = |module: ModuleId| machine.scene.sms.len() + module.0 as usize;
     let own = |sm: u8| l2(machine.scene.sms[sm as usize].module);

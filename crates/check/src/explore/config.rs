@@ -1,4 +1,4 @@
-//! What to explore: protocol, options, caches at the start, evictions, reductions, budget.
+//! Exploration settings: protocol, options, initial cache contents, evictions, reductions, budget.
 
 use super::boundaries::Decides;
 use tombolo_protocol::BrokenRule;
@@ -7,7 +7,7 @@ use tombolo_protocol::paging::{self, OnFault, Paging};
 use tombolo_protocol::publication::Publication;
 use tombolo_protocol::vi::{Options, WritePolicy};
 
-/// The rules of published pages where none are given: every module uses a page.
+/// Default rules for published pages: every module uses a page.
 const OF_PUBLISHED: Paging = Paging {
     on_fault: OnFault::Migrate,
     duplicates: false,
@@ -17,109 +17,109 @@ const OF_PUBLISHED: Paging = Paging {
     broken: None,
 };
 
-/// What the caches hold before the first instruction.
+/// Cache contents before the first instruction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Start {
-    /// Nothing.
+    /// Empty caches.
     #[default]
     Cold,
-    /// Every line in every cache that may hold it, put there by the protocol itself.
+    /// Every line in every cache that may hold it, installed by the protocol itself.
     Warm,
 }
 
-/// When caches and directories make room. Both cover caches of any size: whatever else a program would
-/// have to touch for a line to be evicted is left out, the eviction is not.
+/// Times at which caches and directories evict. Both settings cover caches with any capacity: the additional accesses
+/// that a program would need to force an eviction are omitted, but the eviction itself happens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Evictions {
     /// Never.
     Never,
-    /// A line just before a request that it makes a difference to, a directory entry just before a store or an
-    /// atomic; and at any time where the eviction itself sends something that others can see.
+    /// Evicts a line just before a request that the eviction affects, and a directory entry just before a store or an
+    /// atomic. Evictions with messages visible to other caches may also happen at any time.
     #[default]
     AtAccess,
     /// At any time.
     Spontaneous,
 }
 
-/// Ways to visit fewer states without hiding a forbidden outcome.
+/// Techniques to visit fewer states without hiding a forbidden outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reductions {
     /// Forget copies that no remaining access can see.
     pub forget: bool,
-    /// Take a step at once that commutes with every other one that can still come before it.
+    /// Execute a step immediately if it commutes with every other step that can still precede it.
     pub eager: bool,
-    /// Leave a request in its channel that would only be held where it goes, and send a read on at once.
+    /// Leave a request in its channel if its destination would only park it, and forward a read immediately.
     pub postpone: bool,
-    /// Take steps of one region before those of others where nothing can come between.
+    /// Execute the steps in a region before steps in other regions if no interaction between them is possible.
     pub partial_order: bool,
-    /// Take all steps of a page's change at once, when its modules have let go of the page.
+    /// Execute all steps in a page change at once, after its modules have released the page.
     pub pages: bool,
 }
 
 impl Reductions {
-    /// All of them.
+    /// All reductions.
     pub const ALL: Reductions =
         Reductions { forget: true, eager: true, postpone: true, partial_order: true, pages: true };
-    /// None: for validating the others.
+    /// No reductions: for validating the others.
     pub const NONE: Reductions =
         Reductions { forget: false, eager: false, postpone: false, partial_order: false, pages: false };
 }
 
-/// Resources of each client of blocks, where they are few. A request that lacks one waits at the client.
+/// Limited resources per block client. A request that lacks a resource waits at the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Room {
-    /// Blocks that a client may ask its home for at a time.
+    /// Maximum number of outstanding block requests from a client to homes.
     pub registers: u8,
-    /// Blocks that a client may hold; any number where there is none. The first that is idle makes room.
+    /// Maximum number of blocks in a client; `None` means unlimited. The first idle block is evicted.
     pub ways: Option<u8>,
 }
 
-/// How many changes of pages may happen that no access asks for.
+/// Budget for page changes that no access requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Wishes {
-    /// A page that is not published goes elsewhere: prefetches and evictions.
+    /// Moves of unpublished pages to a different home: prefetches and evictions.
     pub moves: u8,
-    /// A module subscribes to a published page.
+    /// Subscriptions to a published page by a module.
     pub subscribes: u8,
-    /// A subscriber leaves a published page, or a page that has one is published no more.
+    /// Departures of a subscriber from a published page, and ends of a page's publication.
     pub leaves: u8,
 }
 
-/// What to explore.
+/// Configuration of an exploration.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    /// Name of the protocol, one of [`super::PROTOCOLS`].
+    /// Name of the protocol, from [`super::PROTOCOLS`].
     pub protocol: &'static str,
-    /// Its options, with the broken rule if there is one.
+    /// Protocol options, including the broken rule if there is any.
     pub options: Options,
-    /// Who decides what happens at kernel boundaries.
+    /// Policy that decides the actions at kernel boundaries.
     pub decides: Decides,
-    /// The broken rule of a table that elides, if there is one.
+    /// Broken rule in an eliding table, if there is any.
     pub broken_elision: Option<BrokenElision>,
-    /// The rules of pages, where they change.
+    /// Rules for page moves, if pages move.
     pub paging: Option<Paging>,
-    /// The rules of published pages, where the layout has subscribers.
+    /// Rules for published pages, if the layout has subscribers.
     pub publication: Option<Publication>,
-    /// Changes of pages that no access asks for, at any time of a run.
+    /// Budget for page changes that no access requests, at any time during a run.
     pub wishes: Wishes,
-    /// What the caches hold at the start: nothing, where boundaries are elided.
+    /// Cache contents at the start: empty if boundaries are elided.
     pub start: Start,
-    /// When they make room.
+    /// Times at which caches and directories evict.
     pub evictions: Evictions,
-    /// Messages of a class that may be on their way between two nodes, where that is limited; of clients and homes alone.
+    /// Maximum number of in-flight messages per class between two nodes, if limited; only for clients and homes.
     pub slots: Option<u8>,
-    /// Resources of clients, where they are limited; of clients and homes alone, with queues of any length.
+    /// Limited resources of clients; only for clients and homes, with unbounded queues.
     pub room: Option<Room>,
-    /// How states are saved.
+    /// Reductions that save states.
     pub reductions: Reductions,
-    /// States after which the search gives up.
+    /// State count after which the search gives up.
     pub max_states: usize,
-    /// Executions drawn step by step where the search has given up: they go to the end.
+    /// Random executions drawn step by step after the search has given up; each runs to its end.
     pub walks: usize,
 }
 
 impl Config {
-    /// The protocol with its default options, cold, evictions at access, all reductions, a million states, no
+    /// The protocol with default options, cold caches, evictions at access, all reductions, a million states, no random
     /// walks.
     pub fn new(protocol: &'static str) -> Config {
         Config {
@@ -140,32 +140,32 @@ impl Config {
         }
     }
 
-    /// The same with a broken rule.
+    /// Returns the configuration with a broken rule added.
     pub fn with_broken_rule(mut self, rule: BrokenRule) -> Config {
         self.options.broken_rule = Some(rule);
         self
     }
 
-    /// The reductions that are used. Where pages move all but the last take them to move in one step, when nothing is under
-    /// way; a broken rule is broken in between. The last takes a line's home to stay.
+    /// Reductions in effect. If pages move, all but the last assume atomic page moves while no request is in flight,
+    /// and a broken rule takes effect within a move. The last reduction assumes fixed line homes.
     pub(super) fn used_reductions(&self) -> Reductions {
         let is_broken = self.paging.is_some_and(|rules| rules.broken.is_some())
             || self.publication.is_some_and(|rules| rules.broken.is_some());
         match (self.paging, self.publication) {
             (None, None) => self.reductions,
-            // What is published goes to slots that the others take it not to.
+            // Published data goes to slots that the other reductions assume untouched.
             (_, Some(_)) => Reductions { pages: self.reductions.pages && !is_broken, ..Reductions::NONE },
             (Some(_), None) if is_broken || !self.reductions.pages => Reductions::NONE,
             (Some(_), None) => Reductions { partial_order: false, ..self.reductions },
         }
     }
 
-    /// The rules of pages, where they move or are published.
+    /// Rules for pages, if pages move or are published.
     pub(super) fn rules_of_pages(&self) -> Option<Paging> {
         self.paging.or_else(|| self.publication.map(|_| OF_PUBLISHED))
     }
 
-    /// Whether L2s keep dirty bytes.
+    /// True if L2s keep dirty bytes.
     pub(super) fn writes_back(&self) -> bool {
         self.options.write == WritePolicy::Back
     }

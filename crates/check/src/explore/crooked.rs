@@ -1,4 +1,4 @@
-//! A protocol that breaks what reductions rest on, for the tests of those who ask and of those who check.
+//! A protocol that violates the assumptions behind the reductions, for tests of the reductions and their checks.
 
 use super::layout::{Layout, RegionHomes, Sharing};
 use tombolo_protocol::coherence::OrderingPoint;
@@ -12,7 +12,8 @@ use tombolo_protocol::{
 };
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
-/// Two GPUs of three modules; a region whose home is the first of the first GPU, the fifth in the second.
+/// Two GPUs with three modules each; a region with its system home in the first module of the first GPU, and its GPU
+/// home in the fifth module, in the second GPU.
 pub(super) fn machine() -> Layout {
     let homes = RegionHomes { system: ModuleId(0), gpus: vec![ModuleId(0), ModuleId(4)] };
     let regions = vec![homes];
@@ -26,7 +27,7 @@ pub(super) fn machine() -> Layout {
     }
 }
 
-/// What is at hand when a request meets a miss.
+/// Circumstances under which a request meets a pending miss.
 pub(super) struct Meeting {
     pub(super) is_local: bool,
     pub(super) is_read: bool,
@@ -36,13 +37,13 @@ pub(super) struct Meeting {
     pub(super) dirty: Mask,
 }
 
-/// HMG, but for what it does at some meetings of a request and a miss, and for what it declares.
+/// HMG with altered behaviour at selected meetings between a request and a miss, and with altered declarations.
 #[derive(Clone, Copy)]
 pub(super) struct Crooked {
     pub(super) whole: Hmg,
-    /// Where it takes a request at once and records a sharer.
+    /// Selects the meetings at which the protocol serves a request immediately and records a sharer.
     pub(super) at: fn(&Meeting) -> bool,
-    /// What it declares of what HMG does.
+    /// Alters the declared set of modules above, compared with HMG.
     pub(super) above: fn(ModuleSet) -> ModuleSet,
     pub(super) named: fn(ModuleSet) -> ModuleSet,
 }

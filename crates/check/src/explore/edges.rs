@@ -1,4 +1,5 @@
-//! Who sends to whom, as the protocol declares it: the edges that reductions rest on. Each step of an L2 is held to them.
+//! Message edges between modules as declared by the protocol, on which reductions depend. Each L2 step is checked
+//! against the declaration.
 
 use super::layout::Layout;
 use super::machine::Machine;
@@ -6,16 +7,16 @@ use super::state::{SlotSet, State};
 use tombolo_protocol::{Coherence, ModuleSet, Topology};
 use tombolo_types::{Line, ModuleId};
 
-/// The edges of each line, by module × lines + line.
+/// Edges for each line, indexed by module × lines + line.
 pub(super) struct Edges {
-    /// What a request of an SM of the module may pass: a bit for each [`Machine::l2_index`].
+    /// L2 slots on the path of a request from an SM in the module: a bit for each [`Machine::l2_index`].
     lines: Vec<SlotSet>,
-    /// The same: a bit for each [`Machine::entry_index`].
+    /// Directory entries on this path: a bit for each [`Machine::entry_index`].
     regions: Vec<SlotSet>,
 }
 
 impl Edges {
-    /// Of `lines` lines. `anywhere`: their homes may change, to any module.
+    /// Builds the edges for `lines` lines. `anywhere`: line homes may change, to any module.
     pub(super) fn new(protocol: &impl Coherence, layout: &Layout, lines: usize, anywhere: bool) -> Edges {
         let all = ModuleSet::first(layout.modules());
         let above = |module, line| {
@@ -42,7 +43,7 @@ impl Edges {
     }
 }
 
-/// All modules that those of `set` lead to, and these themselves.
+/// All modules reachable from the modules in `set`, including `set` itself.
 fn closed(mut set: ModuleSet, above: impl Fn(ModuleId) -> ModuleSet) -> ModuleSet {
     loop {
         let further = set.iter().fold(set, |all, module| all.and(above(module)));
@@ -54,22 +55,22 @@ fn closed(mut set: ModuleSet, above: impl Fn(ModuleId) -> ModuleSet) -> ModuleSe
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// The slots of lines that a request of `line` from `module` may pass: a bit for each [`Machine::l2_index`].
+    /// Line slots on the path of a request for `line` from `module`: a bit for each [`Machine::l2_index`].
     pub(super) fn path_of(&self, module: ModuleId, line: u8) -> SlotSet {
         self.edges.lines[self.l2_index(module, line)]
     }
 
-    /// The slots of regions that it may pass: a bit for each [`Machine::entry_index`].
+    /// Region slots on this path: a bit for each [`Machine::entry_index`].
     pub(super) fn region_path_of(&self, module: ModuleId, line: u8) -> SlotSet {
         self.edges.regions[self.l2_index(module, line)]
     }
 
-    /// Whether a request of `line` that is at `from` reaches `module`, sooner or later.
+    /// True if a request for `line` located at `from` eventually reaches `module`.
     pub(super) fn passes(&self, from: ModuleId, module: ModuleId, line: u8) -> bool {
         self.path_of(from, line) >> self.l2_index(module, line) & 1 != 0
     }
 
-    /// Whom the L2 of `home` may invalidate for `line` now.
+    /// Modules that the L2 in `home` may invalidate for `line` in the current state.
     pub(super) fn named(&self, state: &State, home: ModuleId, line: u8) -> ModuleSet {
         let Some(entry) = state.entries[self.entry_index(home, line)] else { return ModuleSet::NONE };
         self.protocol.named(self.scene.layout, home, Line(u64::from(line)), entry)
@@ -86,7 +87,7 @@ mod tests {
     use tombolo_protocol::nodes::Nodes;
     use tombolo_protocol::vi::Options;
 
-    /// The modules that a request of line 0 passes, by the module of its SM.
+    /// Computes the modules on the path of a request for line 0, per module of the requesting SM.
     struct Paths;
 
     impl Visitor for Paths {
@@ -105,7 +106,7 @@ mod tests {
     fn requests_climb_to_their_system_home_by_the_gpu_home_where_there_is_one() {
         for protocol in PROTOCOLS {
             let paths = choose(protocol, Options::default(), Paths).expect("it is listed");
-            // Clients and homes have no L2s on the way.
+            // Machines with clients and homes have no intermediate L2s.
             let Some((hierarchical, paths)) = paths else { continue };
             let by_gpu_home = if hierarchical { 0b010000 } else { 0 };
             let homes = [0b000001, 0b000001, 0b000001, 1 | by_gpu_home, 0b010001, 1 | by_gpu_home];
@@ -114,7 +115,7 @@ mod tests {
         }
     }
 
-    /// The first violation of message passing on some layout of two GPUs of two modules.
+    /// The first violation of message passing on some layout with two GPUs and two modules each.
     fn violation(protocol: Crooked) -> Option<Violation> {
         let program = shapes::mp("sys").program;
         let shape = Shape {

@@ -1,4 +1,4 @@
-//! What the explorer keeps of L1s and L2s, as [`tombolo_protocol::host`] sees it.
+//! The explorer's L1 and L2 state, as hosts for [`tombolo_protocol::host`].
 
 use super::l2::Hand;
 use super::machine::Machine;
@@ -13,7 +13,7 @@ use tombolo_protocol::host::{Arrival, Bulk, Filling, Region, Resuming, Taken, Tr
 use tombolo_protocol::{ClassSet, Coherence, Event, Pending, Protocol, Refusal, Request, l1};
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
-/// One line at one L2.
+/// A line at an L2.
 pub(super) struct AtL2<'a, 'm, P> {
     pub(super) machine: &'a Machine<'m, P>,
     pub(super) state: &'a mut State,
@@ -42,7 +42,7 @@ impl<P: Coherence> AtL2<'_, '_, P> {
     }
 }
 
-/// A request that arrives there.
+/// A request that arrives at an L2.
 pub(super) struct Arriving<'a, 'm, P> {
     pub(super) l2: AtL2<'a, 'm, P>,
     pub(super) hand: Hand,
@@ -55,7 +55,7 @@ impl<P: Coherence> Arrival for Arriving<'_, '_, P> {
         matches!(self.hand.posted.request, Request::Read { .. })
     }
 
-    // A store that waits for a credit is left in its channel, and with it what follows there: see `Machine::overtakes`.
+    // A store without a credit stays in its channel, and its followers with it: see `Machine::overtakes`.
     fn follows_waiting(&self) -> bool {
         false
     }
@@ -86,7 +86,7 @@ impl<P: Coherence> Arrival for Arriving<'_, '_, P> {
         let from = machine.requester(at, source);
         let held = self.l2.state.held.len();
         let tried = self.l2.try_step(Event::Request { from, request: posted.request }, Some(self.hand));
-        // One that waits for its line's fill runs again.
+        // A request that waits for its line's fill runs again.
         if tried == Tried::Taken && self.l2.state.held.len() == held {
             machine.note_taken(self.l2.state, at, line, &self.hand);
         }
@@ -94,7 +94,7 @@ impl<P: Coherence> Arrival for Arriving<'_, '_, P> {
     }
 }
 
-/// A read held there.
+/// A read held at an L2.
 #[derive(Clone, Copy)]
 pub(super) struct Waiter {
     held: Held,
@@ -111,14 +111,14 @@ impl Waits for Waiter {
     }
 }
 
-/// Bytes of its miss that arrive there.
+/// Bytes of a miss that arrive at an L2.
 pub(super) struct FillingL2<'a, 'm, P> {
     pub(super) l2: AtL2<'a, 'm, P>,
     pub(super) mask: Mask,
     pub(super) data: Values,
 }
 
-/// What was held there: reads that wait, releases that write the line back, the parked.
+/// Requests held at an L2: waiting reads, releases that write the line back, parked requests.
 pub(super) struct HeldAtL2 {
     waiting: IntoIter<Waiter>,
     flushes: Vec<ThreadSet>,
@@ -216,7 +216,7 @@ impl<P: Coherence> Region for AtL2<'_, '_, P> {
     }
 }
 
-/// A region whose directory entry there is replaced.
+/// A region with a directory entry under replacement at an L2.
 pub(super) struct Replaced<'a, 'm, P>(pub(super) AtL2<'a, 'm, P>);
 
 impl<P: Coherence> Region for Replaced<'_, '_, P> {
@@ -226,12 +226,12 @@ impl<P: Coherence> Region for Replaced<'_, '_, P> {
 
     fn drop_line(&mut self, line: Line) {
         let AtL2 { machine, at, .. } = self.0;
-        // One whose miss is pending stays.
+        // A line with a pending miss stays.
         machine.evict(self.0.state, at, line.0 as u8);
     }
 }
 
-/// The lines of some classes at one L2.
+/// The lines in certain classes at an L2.
 pub(super) struct ClassesAt<'a, 'm, P> {
     pub(super) machine: &'a Machine<'m, P>,
     pub(super) state: &'a mut State,
@@ -287,7 +287,7 @@ impl<P: Coherence> WriteBack for Flushing<'_, '_, P> {
     }
 }
 
-/// The slots of one L1.
+/// The slots of an L1.
 pub(super) struct L1Slots<'a>(pub(super) &'a mut [L1Slot]);
 
 impl Bulk for L1Slots<'_> {
@@ -302,7 +302,7 @@ impl Bulk for L1Slots<'_> {
     }
 }
 
-/// A register that waits for a cell of a line.
+/// A register that waits for a cell in a line.
 #[derive(Clone, Copy)]
 pub(super) struct Loading {
     register: usize,
@@ -319,7 +319,7 @@ impl Waits for Loading {
     }
 }
 
-/// Bytes of its miss that arrive at an L1.
+/// Bytes of a miss that arrive at an L1.
 pub(super) struct FillingL1<'a, P> {
     pub(super) protocol: &'a P,
     pub(super) slot: &'a mut L1Slot,
@@ -359,6 +359,6 @@ impl<P: Protocol> Filling for FillingL1<'_, P> {
     }
 
     fn wait(&mut self, _: Loading) {
-        // Its register still says what it awaits.
+        // The register's state still records the awaited cell.
     }
 }

@@ -15,30 +15,30 @@ use tombolo_protocol::{
 };
 use tombolo_types::{Line, Mask, ModuleId};
 
-/// The request that a step is about.
+/// The request that a protocol step handles.
 #[derive(Clone, Copy)]
 pub(super) struct Hand {
     pub(super) source: Source,
     pub(super) posted: Posted,
 }
 
-/// Carries out the effects of one step at one L2.
+/// Carries out the effects of a protocol step at an L2.
 struct Sink<'a> {
     state: &'a mut State,
     at: ModuleId,
     line: u8,
-    /// Its bytes in the module's memory.
+    /// Index of the line's bytes in the module's memory.
     memory: usize,
-    /// What keeps its order with this line on the way up.
+    /// Ordering lane for upward messages: messages in a lane stay in order with this line's messages.
     lane: u8,
     region: u8,
     channels: Channels,
-    /// Modules that it may send requests to, as the protocol declares.
+    /// Modules to which this L2 may send requests, as declared by the protocol.
     above: ModuleSet,
-    /// Modules that it may invalidate.
+    /// Modules that this L2 may invalidate.
     named: ModuleSet,
     hand: Option<Hand>,
-    /// Threads whose releases wait for what the request at hand sends on.
+    /// Threads with releases waiting for messages that the current request forwards.
     watched: ThreadSet,
     effects: u32,
 }
@@ -54,14 +54,14 @@ impl Sink<'_> {
         to
     }
 
-    /// What every protocol must do, so that steps at different L2s are known not to meet.
+    /// Checks a rule for every protocol; on it rests the proof that steps at different L2s are independent.
     fn demand(&mut self, holds: bool, else_wrong: &'static str) {
         if !holds {
             self.state.break_with(Violation::Unexpected(else_wrong));
         }
     }
 
-    /// Keeps the request at hand here.
+    /// Holds the current request at this L2.
     fn keep(&mut self, how: impl FnOnce(Hand) -> Hold) {
         self.effects += 1;
         match self.hand {
@@ -72,7 +72,7 @@ impl Sink<'_> {
         }
     }
 
-    /// Memory takes a request in the place of the L2. Its answer waits on its own way.
+    /// Memory serves a request in place of the L2. The reply waits in a separate channel.
     fn take_at_memory(&mut self, request: Request<Values>) {
         let memory = &mut self.state.memory[self.memory];
         match request {
@@ -152,7 +152,7 @@ impl Effects<ValidInvalid, Values> for Sink<'_> {
         self.effects += 1;
         match access {
             MemoryAccess::Read(mask) => {
-                // Memory serves a line's requests in order: what it holds now is what comes.
+                // Memory serves a line's requests in order, therefore the current contents are the reply.
                 let data = self.state.memory[self.memory];
                 self.post(Channel::Memory { module: self.at, line: self.line }, Body::Fill { mask, data });
             }
@@ -182,7 +182,7 @@ impl<P: Coherence> Machine<'_, P> {
         module.0 as usize * self.regions + self.region(line) as usize
     }
 
-    /// The channel up that a line's messages take: its own, or that of its region, as declared.
+    /// The upward channel for a line's messages: a channel per line or per region, as declared.
     pub(super) fn lane(&self, line: u8) -> u8 {
         match self.protocol.channels().up {
             Delivery::FifoPerLine => line,
@@ -191,7 +191,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// One step of the protocol at one slot.
+    /// Performs a protocol step at a slot.
     pub(super) fn step(
         &self,
         state: &mut State,
@@ -247,7 +247,7 @@ impl<P: Coherence> Machine<'_, P> {
         result
     }
 
-    /// One step that is never refused.
+    /// Performs a protocol step that must not be refused.
     pub(super) fn must_step(
         &self,
         state: &mut State,
@@ -261,7 +261,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// A request arrives at an L2, or runs again there.
+    /// A request arrives at an L2, or is retried at this L2.
     pub(super) fn take_posted(&self, state: &mut State, at: ModuleId, line: u8, source: Source, posted: Posted) {
         let hand = Hand { source, posted };
         if self.passes_queue(state, at, line, &hand) {
@@ -272,7 +272,7 @@ impl<P: Coherence> Machine<'_, P> {
         assert_eq!(taken, Taken::Yes, "a request that arrives has its credit");
     }
 
-    /// Who asked, as the L2 of `at` sees it.
+    /// The requester, as seen by the L2 in `at`.
     pub(super) fn requester(&self, at: ModuleId, source: Source) -> Requester {
         match source {
             Source::Module(module) => Requester::Module(module),
@@ -283,7 +283,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Bytes of an L2's own miss arrive.
+    /// Bytes for an L2's own miss arrive.
     pub(super) fn take_fill(&self, state: &mut State, at: ModuleId, line: u8, mask: Mask, data: Values) {
         let mut filling = FillingL2 { l2: AtL2 { machine: self, state, at, line }, mask, data };
         if let Some(held) = host::fill(&self.protocol, &mut filling, mask) {
@@ -291,8 +291,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// An invalidation of the region of `line` arrives, for which the releases of `watched` wait: now they wait for all
-    /// that this module has sent of the region.
+    /// An invalidation for the region of `line` arrives, while the releases of `watched` wait for it. These releases
+    /// then wait for every message about this region that this module has sent.
     pub(super) fn take_invalidation(&self, state: &mut State, at: ModuleId, line: u8, watched: ThreadSet) {
         let earlier = state.messages.len();
         let lines: Vec<u8> = self.lines_of_region(line).collect();
@@ -312,7 +312,7 @@ impl<P: Coherence> Machine<'_, P> {
         self.must_step(state, at, line, Event::Downgrade { from }, None);
     }
 
-    /// The line makes room. False, with nothing changed, where the protocol keeps it.
+    /// Evicts the line. Returns false, with no change, if the protocol keeps the line.
     pub(super) fn evict(&self, state: &mut State, at: ModuleId, line: u8) -> bool {
         let in_use = |other: u8| {
             let slot = state.l2[self.l2_index(at, other)];
@@ -322,7 +322,7 @@ impl<P: Coherence> Machine<'_, P> {
         self.step(state, at, line, Event::Evict { last_of_region }, None) != Err(Refusal::Stall)
     }
 
-    /// The directory entry of the line's region makes room.
+    /// Evicts the directory entry for the line's region.
     pub(super) fn replace_entry(&self, state: &mut State, at: ModuleId, line: u8) {
         let lines: Vec<u8> = self.lines_of_region(line).collect();
         let lines = lines.into_iter().map(|line| Line(u64::from(line)));
@@ -330,7 +330,7 @@ impl<P: Coherence> Machine<'_, P> {
         host::replace_entry(&self.protocol, &mut replaced, lines);
     }
 
-    /// What a member of a plan's phase does at once. Marks what it then waits for.
+    /// Performs the immediate part of a plan phase at a member, and marks the messages for which the thread then waits.
     pub(super) fn act(&self, state: &mut State, at: ModuleId, thread: usize, action: PlanAction) {
         let bit = 1 << thread;
         self.empty_queue(state, at, action);
@@ -354,7 +354,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Has the releases of `threads` wait for all that `wait` includes and that is on its way.
+    /// Makes the releases of `threads` wait for every in-flight message that `wait` includes.
     pub(super) fn wait(&self, state: &mut State, threads: ThreadSet, wait: Wait) {
         let State { messages, held, .. } = state;
         self.mark(messages, held, threads, wait);
@@ -370,7 +370,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// What a message is to those who wait, and who does.
+    /// Classifies a message for waiting releases, and returns the set of threads that wait for it.
     fn sent<'m>(&self, message: &'m mut Message) -> Option<(Sent, &'m mut ThreadSet)> {
         let Message { channel, line, body } = message;
         let forgotten = self.config.publication.is_some_and(|rules| !rules.awaits_delivery());
@@ -393,7 +393,7 @@ impl<P: Coherence> Machine<'_, P> {
         Some((Sent { what, from, to, place: place.into() }, watched))
     }
 
-    /// The same of a request that is parked.
+    /// Classifies a parked request for waiting releases, in the manner of `sent`.
     fn parked<'h>(&self, held: &'h mut Held) -> Option<(Sent, &'h mut ThreadSet)> {
         let from = match held.source {
             Source::Sm(sm) => Sender::Sm(sm.into()),
@@ -405,7 +405,7 @@ impl<P: Coherence> Machine<'_, P> {
         Some((sent, &mut posted.watched))
     }
 
-    /// Writes back a line for the releases of `threads`, now or when its miss is done.
+    /// Writes back a line for the releases of `threads`, immediately or after completion of its miss.
     pub(super) fn flush_line(&self, state: &mut State, at: ModuleId, line: u8, threads: ThreadSet) {
         if state.l2[self.l2_index(at, line)].line.is_none() {
             return;
@@ -424,12 +424,12 @@ impl<P: Coherence> Machine<'_, P> {
     }
 }
 
-/// What a request is to those who wait: nothing if it is a read.
+/// Classifies a request for waiting releases: `None` for a read.
 fn store(posted: &Posted) -> Option<What> {
     is_awaited(posted).then_some(What::Store)
 }
 
-/// Whether a release waits for it.
+/// True if a release waits for the request.
 pub(super) fn is_awaited(posted: &Posted) -> bool {
     match posted.request {
         Request::Write { .. } | Request::Atomic { .. } => true,

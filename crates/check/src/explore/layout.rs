@@ -1,4 +1,4 @@
-//! Where a program runs: threads on SMs, locations on lines, lines on homes.
+//! Placement of a program: threads on SMs, locations on lines, lines on homes.
 
 use super::values::CELLS;
 use crate::litmus::{Location, Placement, Program};
@@ -9,33 +9,33 @@ use tombolo_protocol::publication::Subscribers;
 use tombolo_protocol::{Homes, Topology};
 use tombolo_types::{GpuId, Line, ModuleId, Sectors};
 
-/// An SM of the machine that some thread runs on.
+/// An SM of the machine on which some thread runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sm {
-    /// Its module.
+    /// Module that contains the SM.
     pub module: ModuleId,
-    /// Its number within the module.
+    /// Number of the SM within its module.
     pub index: u8,
 }
 
-/// How locations share lines and directory regions.
+/// Assignment of locations to lines and directory regions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Sharing {
     /// Each location has its own line and region.
     #[default]
     Apart,
-    /// Each location has its own line; two lines to a region.
+    /// Each location has its own line; two lines share a region.
     Region,
-    /// Two locations to a line. A miss asks for the whole line.
+    /// Two locations share a line. A miss fetches the whole line.
     Line,
-    /// Each location has its own line; two lines to a page, where pages move.
+    /// Each location has its own line; two lines share a page, if pages move.
     Page,
-    /// Two locations to a line, each in a sector of its own. A miss asks for a sector.
+    /// Two locations share a line, each in its own sector. A miss fetches a sector.
     Sectors,
 }
 
 impl Sharing {
-    /// The word in a placement.
+    /// The keyword used in a placement.
     pub fn word(self) -> &'static str {
         match self {
             Sharing::Apart => "Apart",
@@ -46,37 +46,38 @@ impl Sharing {
         }
     }
 
-    /// All ways where pages stay.
+    /// All variants for machines with fixed pages.
     pub const ALL: [Sharing; 4] = [Sharing::Apart, Sharing::Region, Sharing::Line, Sharing::Sectors];
-    /// Those where clients hold blocks: a block of each location's own, of two lines, of two locations of a line.
+    /// Variants for machines with block clients: a separate block per location, a block with two lines, a block with
+    /// two locations on a line.
     pub const OF_BLOCKS: [Sharing; 3] = [Sharing::Apart, Sharing::Region, Sharing::Line];
-    /// Those where pages move: a page of each location's own, and of two.
+    /// Variants for machines with moving pages: a page per location, and a page for two locations.
     pub const OF_PAGES: [Sharing; 2] = [Sharing::Apart, Sharing::Page];
 }
 
-/// The homes of one region.
+/// The homes of a region.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RegionHomes {
-    /// The module whose memory holds it.
+    /// Module with the memory that holds the region.
     pub system: ModuleId,
-    /// For each GPU the module that stands for it; not looked at for the GPU of `system`.
+    /// Per GPU: the module that is this GPU's home; ignored for the GPU that contains `system`.
     pub gpus: Vec<ModuleId>,
 }
 
 /// A machine with a program laid out on it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Layout {
-    /// GPUs of the machine.
+    /// Number of GPUs in the machine.
     pub gpus: u8,
-    /// Modules of each GPU.
+    /// Number of modules per GPU.
     pub modules_per_gpu: u8,
-    /// The SM of each thread of the program, in order.
+    /// SM of each thread in the program, in order.
     pub threads: Vec<Sm>,
-    /// How locations share lines and regions.
+    /// Assignment of locations to lines and regions.
     pub sharing: Sharing,
-    /// The homes of each region.
+    /// Homes of each region.
     pub regions: Vec<RegionHomes>,
-    /// The subscribers of each region, a page, at first, where pages are published; then GPUs have one module each.
+    /// Initial subscribers for each region (a page), if pages are published; each GPU then has a single module.
     pub subscribers: Vec<Subscribers>,
 }
 
@@ -88,7 +89,7 @@ pub(super) struct Cell {
 }
 
 impl Layout {
-    /// A machine on which nothing is laid out yet.
+    /// A machine without any threads or regions.
     fn empty(shape: Shape) -> Layout {
         Layout {
             gpus: shape.gpus,
@@ -100,7 +101,7 @@ impl Layout {
         }
     }
 
-    /// How lines are divided for the reads that fill them.
+    /// Division of lines into sectors for the reads that fill lines.
     pub(super) fn sectors(&self) -> Sectors {
         match self.sharing {
             Sharing::Apart | Sharing::Region | Sharing::Page | Sharing::Line => Sectors::new(CELLS as u32),
@@ -108,20 +109,20 @@ impl Layout {
         }
     }
 
-    /// Regions that the locations of `program` take.
+    /// Number of regions occupied by the locations of `program`.
     fn regions_of(&self, program: &Program) -> usize {
         let lines = self.lines(program.locations.len());
         (0..lines).map(|line| self.region(line) + 1).max().unwrap_or(0)
     }
 
-    /// Modules that hold a thread or are some home of a region: the more, the more messages there are to go
-    /// wrong.
+    /// Number of modules that hold a thread or are a home for some region: more modules mean more messages, hence more
+    /// opportunities for errors.
     pub fn modules_used(&self) -> usize {
         let homes = self.regions.iter().flat_map(|homes| homes.gpus.iter().copied().chain([homes.system]));
         self.threads.iter().map(|sm| sm.module).chain(homes).collect::<BTreeSet<_>>().len()
     }
 
-    /// Where a location lies.
+    /// Line and cell of a location.
     pub(super) fn cell(&self, location: Location) -> Cell {
         let index = location.0 as u8;
         match self.sharing {
@@ -130,12 +131,12 @@ impl Layout {
         }
     }
 
-    /// The region that a location lies in.
+    /// Region that contains a location.
     pub fn region_of(&self, location: Location) -> usize {
         self.region(self.cell(location).line.into())
     }
 
-    /// Lines of a program with `locations` locations.
+    /// Number of lines for a program with `locations` locations.
     pub(super) fn lines(&self, locations: usize) -> usize {
         match self.sharing {
             Sharing::Apart | Sharing::Region | Sharing::Page => locations,
@@ -143,7 +144,7 @@ impl Layout {
         }
     }
 
-    /// The region of a line.
+    /// Region of a line.
     pub(super) fn region(&self, line: usize) -> usize {
         match self.sharing {
             Sharing::Apart | Sharing::Line | Sharing::Sectors => line,
@@ -199,36 +200,36 @@ impl fmt::Display for Layout {
     }
 }
 
-/// What of the placements is enumerated.
+/// Parameters for the enumeration of placements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// GPUs of the machine; at least those that the program names.
+    /// Number of GPUs in the machine; at least as many as the program names.
     pub gpus: u8,
-    /// Modules of each GPU.
+    /// Number of modules per GPU.
     pub modules_per_gpu: u8,
-    /// How locations share lines and regions.
+    /// Assignment of locations to lines and regions.
     pub sharing: Sharing,
-    /// Whether GPU homes are enumerated; a flat protocol never looks at them.
+    /// Set if GPU homes are enumerated; a flat protocol never uses GPU homes.
     pub gpu_homes: bool,
-    /// Whether CTAs of one module may also share an SM.
+    /// Set if the CTAs in a module may also share an SM.
     pub shared_sms: bool,
-    /// Whether all memory is the host's: then there is one home, beside no module.
+    /// Set if all memory belongs to the host: then a single home exists, outside every module.
     pub host_memory: bool,
 }
 
-/// Every way to lay `program` out on a machine, up to renaming GPUs and the modules of a GPU.
+/// Enumerates all layouts of `program` on a machine, up to renaming of GPUs and of a GPU's modules.
 ///
-/// Threads of one CTA share an SM. CTAs are placed on the GPU that the program names; the GPUs it names are
-/// numbered from 0 in their order. GPUs beyond those have no thread: homes may be there, all of them on the first module.
-/// No request meets another region's there, and no synchronisation of a thread asks it to do anything, so it makes no
-/// difference which regions share a module.
+/// Threads in a CTA share an SM. CTAs are placed on the GPU that the program names; named GPUs are numbered from 0 in
+/// ascending order. Further GPUs have no thread but may contain homes, always on the first module. A request there
+/// never meets another region's request, and no thread's synchronisation acts on this GPU. Thus it makes no difference
+/// which regions share a module.
 ///
 /// # Panics
-/// Where a thread is on the host: [`refuses`](super::refuses) tells which programs have a machine.
+/// If a thread is on the host: [`refuses`](super::refuses) tells which programs have a machine.
 pub fn layouts(program: &Program, shape: Shape) -> Vec<Layout> {
     let base = Layout::empty(shape);
     let regions = base.regions_of(program);
-    // The program says which GPU each thread is on: only GPUs without threads have names to exchange.
+    // The program fixes the GPU of each thread, therefore only GPUs without threads may exchange names.
     let renamings = renamings(shape, gpus_of(program));
     let mut placements = BTreeSet::new();
     let mut all = Vec::new();
@@ -237,7 +238,7 @@ pub fn layouts(program: &Program, shape: Shape) -> Vec<Layout> {
         if !placements.insert(images.iter().min().cloned()) {
             continue;
         }
-        // Homes are told apart by what the threads leave open: the renamings that do not move them.
+        // Homes are distinguished only up to the renamings that leave the threads in place.
         let open = images.iter().zip(&renamings).filter(|(image, _)| **image == threads);
         let open: Vec<&Vec<u8>> = open.map(|(_, renaming)| renaming).collect();
         let placed = Layout { threads: threads.clone(), ..base.clone() };
@@ -258,14 +259,14 @@ fn threads_renamed(threads: &[Sm], renaming: &[u8]) -> Vec<Sm> {
     threads.iter().map(|sm| Sm { module: name(sm.module), index: sm.index }).collect()
 }
 
-/// How many ways [`layouts`] looks at, before it leaves out those that are equal up to renaming.
+/// Number of layouts that [`layouts`] examines, before the removal of layouts that are equal up to renaming.
 pub fn possible_layouts(program: &Program, shape: Shape) -> u64 {
     let empty = Layout::empty(shape);
     let homes = (0..empty.regions_of(program)).map(|region| home_options(program, &empty, region, shape).len() as u64);
     homes.fold(thread_placements(program, shape).len() as u64, u64::saturating_mul)
 }
 
-/// One of [`layouts`], drawn.
+/// Draws a random layout from [`layouts`].
 pub(crate) fn drawn_layout(program: &Program, shape: Shape, dice: &mut Dice) -> Layout {
     let names = gpu_names(program);
     let mut layout = Layout::empty(shape);
@@ -287,7 +288,7 @@ pub(crate) fn drawn_layout(program: &Program, shape: Shape, dice: &mut Dice) -> 
     layout
 }
 
-/// GPUs that the threads of `program` name.
+/// Number of GPUs that the threads in `program` name.
 pub fn gpus_of(program: &Program) -> u8 {
     gpu_names(program).len() as u8
 }
@@ -299,7 +300,7 @@ fn gpu_names(program: &Program) -> Vec<GpuId> {
     names
 }
 
-/// The GPU of the machine that stands for the one that the program places a thread on; none where that is the host.
+/// Machine GPU for the GPU named in a thread's placement; `None` for a host thread.
 fn machine_gpu(names: &[GpuId], placement: Placement) -> Option<GpuId> {
     placement.gpu().map(|name| GpuId(names.partition_point(|other| *other < name) as u8))
 }
@@ -324,9 +325,9 @@ fn thread_placements(program: &Program, shape: Shape) -> Vec<Vec<Sm>> {
     partial
 }
 
-/// The SMs that a new CTA of `gpu` may take: one more in each module, or one already taken.
+/// The SMs available to a new CTA on `gpu`: a fresh SM in each module, or an occupied SM.
 ///
-/// A thread of no GPU has a core of the host, behind all modules, for itself.
+/// A thread without a GPU has its own host core, numbered behind all modules.
 fn sm_options(placed: &[Sm], gpu: Option<GpuId>, shape: Shape) -> Vec<Sm> {
     let Some(gpu) = gpu else {
         let module = ModuleId(shape.gpus * shape.modules_per_gpu);
@@ -387,7 +388,7 @@ fn home_options(program: &Program, placed: &Layout, region: usize, shape: Shape)
     options
 }
 
-/// Whether a thread of `gpu` accesses the region.
+/// True if a thread on `gpu` accesses the region.
 fn touches(program: &Program, placed: &Layout, region: usize, gpu: GpuId) -> bool {
     let names = gpu_names(program);
     program.threads.iter().filter(|thread| machine_gpu(&names, thread.placement) == Some(gpu)).any(|thread| {
@@ -396,9 +397,9 @@ fn touches(program: &Program, placed: &Layout, region: usize, gpu: GpuId) -> boo
     })
 }
 
-/// Every renaming of modules that keeps the modules of a GPU together and the first `fixed` GPUs as they are:
-/// `renaming[module]` is the new name. The other GPUs have homes on their first module only: the rest have no names to
-/// exchange.
+/// Every renaming that keeps the modules of a GPU together and leaves the first `fixed` GPUs unchanged:
+/// `renaming[module]` is the new name. The remaining GPUs have homes only on their first module, therefore their
+/// modules have no names to exchange.
 fn renamings(shape: Shape, fixed: u8) -> Vec<Vec<u8>> {
     let (inner, same) = (permutations(shape.modules_per_gpu), vec![(0..shape.modules_per_gpu).collect()]);
     let mut all = Vec::new();
@@ -436,8 +437,8 @@ fn permutations(n: u8) -> Vec<Vec<u8>> {
     all
 }
 
-/// The layout with the system home in place of each GPU home that nobody looks at: in its own GPU, in one of which no
-/// thread accesses the region, and under a flat protocol.
+/// Replaces each unused GPU home by the system home. A GPU home is unused in the system home's own GPU, in a GPU
+/// without threads that access the region, and under a flat protocol.
 fn without_idle_homes(program: &Program, layout: &Layout, shape: Shape) -> Layout {
     let mut plain = layout.clone();
     for (region, homes) in plain.regions.iter_mut().enumerate() {
@@ -451,7 +452,7 @@ fn without_idle_homes(program: &Program, layout: &Layout, shape: Shape) -> Layou
     plain
 }
 
-/// The layout under other names.
+/// The layout with modules renamed.
 fn renamed(layout: &Layout, renaming: &[u8]) -> Layout {
     let name = |module: ModuleId| ModuleId(renaming[module.0 as usize]);
     let regions = layout.regions.iter().map(|homes| {

@@ -1,4 +1,4 @@
-//! The explored machine: what does not change while a program runs on it, and where that starts.
+//! The explored machine: all data that stays constant while a program runs, and the initial state.
 
 use super::MAX_MODULES;
 use super::boundaries::{Boundary, Deciding};
@@ -24,26 +24,26 @@ pub(super) struct Machine<'a, P> {
     pub(super) protocol: P,
     pub(super) scene: Scene<'a>,
     pub(super) config: &'a Config,
-    /// The rules of pages, where they move or are published.
+    /// Rules for pages, if pages move or are published.
     pub(super) paging: Option<Paging>,
     pub(super) regions: usize,
-    /// Whether some thread has a loop.
+    /// Set if some thread has a loop.
     pub(super) loops: bool,
-    /// What each thread may still do, by instruction.
+    /// Remaining effects of each thread, per instruction.
     pub(super) remaining: Vec<Vec<Remaining>>,
-    /// Whether nothing happens at a slot while its miss is on its way.
+    /// Set if no step happens at a slot while its miss is in flight.
     pub(super) plain_misses: bool,
-    /// Whether an L1 takes nothing of a miss that something has passed.
+    /// Set if an L1 discards the data for a miss that a later access has passed.
     pub(super) plain_fills: bool,
-    /// Homes by module × lines + line.
+    /// Homes, indexed by module × lines + line.
     homes: Vec<Homes>,
-    /// Class of each line in each L2, by module × lines + line.
+    /// Class of each line in each L2, indexed by module × lines + line.
     classes: Vec<Class>,
-    /// Who sends to whom.
+    /// Message edges between modules.
     pub(super) edges: Edges,
-    /// The region of each line.
+    /// Region of each line.
     region_of: Vec<u8>,
-    /// What is done at each kernel boundary.
+    /// Actions at each kernel boundary.
     pub(super) boundaries: Vec<Boundary>,
 }
 
@@ -62,7 +62,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
         let loops = program.has_loop();
         let slots = (0..layout.modules()).flat_map(|module| (0..lines).map(move |line| (ModuleId(module), line)));
         let homes: Vec<Homes> = slots.map(|(module, line)| layout.homes_of(module, line)).collect();
-        // Where there are pages an L2 holds lines of its own memory alone.
+        // On machines with moving pages, an L2 holds only lines from its own memory.
         let paging = config.rules_of_pages();
         let class = |(index, homes): (usize, &Homes)| match paging {
             None => Class::of(layout, ModuleId((index / lines) as u8), *homes),
@@ -89,7 +89,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
             region_of: (0..lines).map(|line| layout.region(line) as u8).collect(),
             boundaries,
         };
-        // One that is left in its channel keeps those behind it there, as one that is parked does.
+        // A request left in its channel blocks all later requests there, exactly as a parked request does.
         let park_in_order = !machine.protocol.broken(BrokenRule::RequestPassesParked);
         machine.plain_misses = park_in_order && probe::misses_are_plain(&machine.protocol, layout, lines);
         machine.plain_fills = probe::fills_are_plain(&machine.protocol);
@@ -129,7 +129,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
             vec![if memories == 1 { Values::default() } else { pages::NOTHING }; memories * self.scene.lines];
         for (index, location) in self.scene.program.locations.iter().enumerate() {
             let cell = self.scene.layout.cell(Location(index as u16));
-            // Every replica has the first contents: copies of the host have put them there.
+            // Every replica starts with the initial contents: host copies have placed them there.
             let first = |module| self.homes_of(module, cell.line).system;
             let holders: ModuleSet = match pages.get(self.region(cell.line) as usize) {
                 Some(page) => page.now.holders(),
@@ -142,7 +142,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
         memory
     }
 
-    /// Fills every cache with every line, by the protocol itself: prefetches run to their end one by one.
+    /// Fills every cache with every line through the protocol itself: prefetches run to completion one by one.
     fn warm(&self, state: &mut State) {
         let request = Request::Read { mask: WHOLE_LINE, scope: Scope::Cta };
         let read = Posted { request, result: None, passed: None, watched: 0, published: false };
@@ -157,14 +157,15 @@ impl<'a, P: Coherence> Machine<'a, P> {
         }
     }
 
-    /// Delivers everything in flight, in some order.
+    /// Delivers every message in flight, in some order.
     pub(super) fn run_down(&self, state: &mut State) {
         while let Some(message) = state.messages.first().copied() {
             self.deliver(state, message.channel);
         }
     }
 
-    /// Cells of a line that a home or its memory holds: at an end, where memory is the ordering point, memory holds all.
+    /// Cells of a line at its home or in its memory. At the end of a run, if memory is the ordering point, memory holds
+    /// every cell.
     pub(super) fn at_home(&self, state: &State, line: u8) -> Values {
         let holder = self.holder(state, line);
         if self.protocol.ordering_point().is_memory() {
@@ -173,7 +174,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
         self.contents_at(state, holder, line)
     }
 
-    /// What a state without successors shows, where `observer` reads memory.
+    /// Final state shown by a state without successors, as read from memory by `observer`.
     pub(super) fn final_state(&self, state: &State, observer: ModuleId) -> FinalState {
         let memory: Vec<Value> = (0..self.scene.program.locations.len())
             .map(|location| {
@@ -189,7 +190,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
         self.homes[at.0 as usize * self.scene.lines + line as usize]
     }
 
-    /// The L2 that answers reads of an SM of `module`.
+    /// The L2 that serves reads from an SM in `module`.
     pub(super) fn answers(&self, state: &State, module: ModuleId, line: u8) -> ModuleId {
         let homes = self.homes_now(state, module, line);
         if self.protocol.passes_reads() && !self.protocol.caches(Class::of(self.scene.layout, module, homes)) {
@@ -204,7 +205,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
         self.classes[self.l2_index(at, line)]
     }
 
-    /// The region of a line.
+    /// Region of a line.
     pub(super) fn region(&self, line: u8) -> u8 {
         self.region_of[line as usize]
     }

@@ -1,26 +1,28 @@
-//! The explorer: every interleaving of a small program on a small machine, driven by the very functions of
-//! [`tombolo_protocol`] that the timing model drives.
+//! The explorer: every interleaving of a small program on a small machine, driven by exactly the functions in
+//! [`tombolo_protocol`] that the timing model also drives.
 //!
-//! [`run`] lays a [`Program`] out on a machine ([`Layout`]) and lets a protocol named by a [`Config`] run it in
-//! every way that channels, caches and threads allow. It says which final states were reached and whether anything
-//! went wrong. [`layouts`] enumerates where threads and homes may be.
+//! [`run`] lays a [`Program`] out on a machine ([`Layout`]) and executes it under a protocol named by a [`Config`], for
+//! every interleaving that channels, caches and threads allow. It reports the final states reached and any violation.
+//! [`layouts`] enumerates the placements of threads and homes.
 //!
-//! - `state` is what a state holds, `machine` where it starts, `step` what can happen next.
-//! - `scene` is a program laid out. `sm` hosts threads and L1s, `sync` their acquires and releases, above whatever is
-//!   `below` the L1s.
-//! - `l2` hosts valid/invalid L2s, directories, memories and links: the duties listed in [`tombolo_protocol::coherence`].
-//!   `plans` is what they are to the threads above.
-//! - `nodes` is the other machine: clients and homes whose caches answer each other.
-//! - `boundaries` decides what happens between kernels, by the very tables that the command processor asks.
-//! - `pages` is where pages are and how modules see them; `paging` changes that and `publication` sends what is stored to
-//!   those with a copy, by the very rules that the driver and the L2s ask.
-//! - `probe` asks a protocol for what reductions rest on; `edges` is who sends to whom, as it declares.
-//! - `reduce` and `persistent` leave out steps that hide no forbidden outcome; `property` is what must hold besides
-//!   outcomes; `search` visits, `chart` prints the way to a violation.
+//! - `state` defines a state, `machine` the initial state, `step` the possible successors.
+//! - `scene` is a program with its layout. `sm` hosts threads and L1s, `sync` their acquires and releases. Both are
+//! independent from the memory system `below` the L1s.
+//! - `l2` hosts valid/invalid L2s, directories, memories and links: the duties listed in
+//!   [`tombolo_protocol::coherence`].
+//! `plans` connects these duties to the threads above.
+//! - `nodes` is the second machine: clients and homes with caches that answer each other.
+//! - `boundaries` decides the actions between kernels, with the same tables that the command processor uses.
+//! - `pages` records page locations and each module's mappings. `paging` changes mappings and `publication` sends
+//!   stores to
+//! modules with a copy, by the rules that the driver and the L2s use.
+//! - `probe` tests a protocol for the assumptions behind the reductions; `edges` contains the declared message edges.
+//! - `reduce` and `persistent` leave out steps that hide no forbidden outcome; `property` contains invariants beyond
+//! outcomes; `search` visits states, `chart` prints the path to a violation.
 //!
-//! Modelled: any capacity of caches and directories (whatever may be evicted is, in some branch), any
-//! latency of every message and memory access within the order its channel keeps. Not modelled: bounded
-//! queues (a message waits in its channel as long as it likes), translation.
+//! Modelled: any capacity of caches and directories (each possible eviction happens in some branch), any latency for
+//! every message and memory access within the order its channel keeps. Not modelled: bounded queues (a message waits in
+//! its channel for an arbitrary time), translation.
 
 mod below;
 mod boundaries;
@@ -68,46 +70,47 @@ use tombolo_protocol::vi::Options;
 pub use tombolo_protocol::PROTOCOLS;
 pub use tombolo_protocol::catalogue::UnknownProtocol;
 
-/// How an exploration ended.
+/// Result of an exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every state was visited and none was wrong.
+    /// Every state was visited without a violation.
     Clean,
-    /// Something went wrong: the first in number of steps.
+    /// A violation occurred: the violation reached in the fewest steps.
     Violated(Violation),
-    /// The budget ended it before anything went wrong.
+    /// The budget ended the exploration before any violation.
     Bounded,
 }
 
-/// What an exploration found.
+/// Findings of an exploration.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Final states reached.
     pub outcomes: BTreeSet<FinalState>,
     /// States visited.
     pub states: usize,
-    /// How it ended.
+    /// Result of the exploration.
     pub verdict: Verdict,
-    /// The way to the violation, the shortest unless it was found on a walk, as a message sequence chart.
+    /// Path to the violation as a message sequence chart; the shortest path unless it was found on a random walk.
     pub trace: Option<String>,
 }
 
-/// GPUs of the largest machine explored.
+/// GPUs in the largest machine explored.
 pub const MAX_GPUS: u8 = 4;
-/// Most modules of a machine: sets of them have as many bits, and sets of lines in their L2s eight times as
+/// Maximum number of modules in a machine: module sets have this many bits, and sets of L2 lines have eight times as
 /// many.
 pub const MAX_MODULES: u8 = 16;
-/// Most threads of a program: sets of them have as many bits.
+/// Maximum number of threads in a program: thread sets have this many bits.
 const MAX_THREADS: usize = u8::BITS as usize;
-/// Most locations of a program: sets of lines have as many bits.
+/// Maximum number of locations in a program: line sets have this many bits.
 const MAX_LOCATIONS: usize = u8::BITS as usize;
-/// Most instructions of a thread: what it runs without memory at a time, and how deep its values nest, stay far from their
-/// limits. Source: assumed; a litmus test has a dozen.
+/// Maximum number of instructions per thread. Long runs without memory accesses and deeply nested values stay far from
+/// their limits. Source: assumed; a litmus test has a dozen.
 const MAX_INSTRUCTIONS: usize = 500;
-/// Most registers of all threads, far fewer than have numbers. Source: assumed.
+/// Maximum number of registers over all threads, far below the range of register numbers. Source: assumed.
 const MAX_REGISTERS: usize = 4096;
 
-/// Why the explorer does not take a program: what there is too much of. `None` where it does.
+/// Reason for which a program exceeds the explorer's limits: the quantity that is too large. `None` if the program
+/// fits.
 pub fn too_large(program: &Program) -> Option<String> {
     let longest = program.threads.iter().map(|thread| thread.code.len()).max().unwrap_or(0);
     let registers = program.threads.iter().map(|thread| thread.registers.len()).sum();
@@ -121,18 +124,18 @@ pub fn too_large(program: &Program) -> Option<String> {
     parts.iter().find(|(_, has, most)| has > most).map(|(what, has, most)| format!("{has} {what}; at most {most}"))
 }
 
-/// Why the machine of `protocol` does not run a program, whatever its size: a thread is on what that machine lacks. `None`
-/// where it runs it.
+/// Reason for which the machine of `protocol` cannot run a program, regardless of size: a thread needs a missing
+/// component. `None` if the machine can run it.
 pub fn refuses(program: &Program, protocol: &str) -> Option<String> {
     let has_host = facts(protocol).is_some_and(|facts| facts.host);
     let lacks_host = program.has_host() && !has_host;
     lacks_host.then(|| format!("it has host threads, and the machine of {protocol} has no host to run them"))
 }
 
-/// Whether the protocol of a configuration sends requests by GPU homes, so that it matters where these are.
+/// True if the configured protocol routes requests through GPU homes, hence their placement matters.
 ///
 /// # Errors
-/// Where the configuration names no protocol there is.
+/// If the configuration names an unknown protocol.
 pub fn is_hierarchical(config: &Config) -> Result<bool, UnknownProtocol> {
     struct Asked;
     impl Visitor for Asked {
@@ -149,10 +152,10 @@ pub fn is_hierarchical(config: &Config) -> Result<bool, UnknownProtocol> {
     choose(config.protocol, config.options, Asked)
 }
 
-/// Explores `program` laid out as `layout`; `forbidden` says which final states must not be reached.
+/// Explores `program` laid out as `layout`; `forbidden` selects the final states that must not be reached.
 ///
 /// # Errors
-/// Where the configuration names no protocol there is.
+/// If the configuration names an unknown protocol.
 pub fn run(
     program: &Program,
     layout: &Layout,
@@ -163,7 +166,7 @@ pub fn run(
     choose(config.protocol, options, Exploration { program, layout, config, forbidden })
 }
 
-/// An exploration that lacks its protocol.
+/// An exploration without its protocol.
 struct Exploration<'a> {
     program: &'a Program,
     layout: &'a Layout,
@@ -190,7 +193,7 @@ fn explore<P: Coherence>(
     config: &Config,
     forbidden: &dyn Fn(&FinalState) -> bool,
 ) -> Report {
-    // A request that overtakes commutes with less than the reductions rely on.
+    // An overtaking request commutes with fewer steps than the reductions assume.
     let overtakes = tombolo_protocol::host::passes_waiting(&protocol, true);
     let used = config.used_reductions();
     let reductions = if overtakes { Reductions { forget: used.forget, ..Reductions::NONE } } else { used };
@@ -198,7 +201,7 @@ fn explore<P: Coherence>(
     report(&Machine::new(protocol, program, layout, &config), forbidden)
 }
 
-/// Searches a world, and charts the way to what is wrong with it.
+/// Searches a world, and charts the path to a violation.
 fn report<W: chart::Charted>(world: &W, forbidden: &dyn Fn(&FinalState) -> bool) -> Report {
     let found = search::search(world, forbidden);
     let verdict = match &found.violation {

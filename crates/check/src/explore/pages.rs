@@ -1,7 +1,8 @@
-//! Pages: where they are, who has a copy, and how each module sees them. [`super::paging`] changes that, [`super::publication`]
-//! sends what is stored to who has a copy.
+//! Pages: locations, copies, and each module's mapping of a page. [`super::paging`] changes mappings,
+//! [`super::publication`] sends stores to modules with a copy.
 //!
-//! Each module sees a page as it was told last: where its accesses go, which it may make, and to whom it publishes.
+//! Each module keeps the mapping that it last received: the target of its accesses, its permissions, and the
+//! subscribers to which it publishes.
 
 use super::config::Config;
 use super::layout::{Layout, RegionHomes};
@@ -15,29 +16,30 @@ use tombolo_protocol::paging::{Access, Holder, Mapping, Residence, Start, Step a
 use tombolo_protocol::{Coherence, Homes, ModuleSet, Topology};
 use tombolo_types::{ModuleId, Order, Scope, Semantics};
 
-/// Most modules of a machine that has pages.
+/// Maximum number of modules in a machine with pages.
 pub(super) const MODULES: usize = 4;
 
-/// What memory holds where no page has been: no test has it.
+/// Memory contents in places without a page: no test uses this value.
 pub(super) const NOTHING: Values = super::values::Cells([-99; super::values::CELLS]);
 
-/// A page.
+/// State of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct PageState {
-    /// Where it is, but for the change at hand.
+    /// Current residence, before the effect of a change in progress.
     pub(super) now: Residence,
-    /// Where it was before its last change, for a fault that was made then; forgotten while the rules are whole.
+    /// Residence before the last change, for faults raised at that time; forgotten while the rules are whole.
     pub(super) before: Residence,
-    /// How each module sees it.
+    /// Each module's mapping of the page.
     pub(super) seen: [Mapping; MODULES],
-    /// What is being done to it.
+    /// Change in progress.
     pub(super) change: Option<Changing>,
-    /// Where it came to be by the change before, and modules that have not heard of that: none while the rules are whole.
+    /// Residence after the previous change, and the modules that have not received this mapping yet: none while the
+    /// rules are whole.
     pub(super) late: Option<(Residence, ModuleSet)>,
 }
 
 impl PageState {
-    /// A page before the program, placed at a module.
+    /// Initial state of a page that is placed at a module.
     fn at(home: ModuleId, now: Residence) -> PageState {
         let sees = |module: usize| {
             let sees = now.mapping(ModuleId(module as u8));
@@ -46,13 +48,13 @@ impl PageState {
         PageState { now, before: now, seen: std::array::from_fn(sees), change: None, late: None }
     }
 
-    /// The step of the change at hand.
+    /// Current step of the change in progress.
     pub(super) fn phase(&self) -> Option<Phase> {
         self.change.and_then(|changing| changing.change.step(changing.step))
     }
 }
 
-/// Every page of a layout; none where pages stay and are not published.
+/// All pages of a layout; empty if pages are fixed and not published.
 pub(super) fn pages(layout: &Layout, config: &Config) -> Vec<PageState> {
     let (Some(rules), modules) = (config.rules_of_pages(), layout.modules()) else { return Vec::new() };
     assert!(usize::from(modules) <= MODULES, "{modules} modules; at most {MODULES}");
@@ -71,7 +73,7 @@ pub(super) fn pages(layout: &Layout, config: &Config) -> Vec<PageState> {
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// The homes of `line` as module `at` sees them now.
+    /// The homes of `line` under the current mapping of module `at`.
     pub(super) fn homes_now(&self, state: &State, at: ModuleId, line: u8) -> Homes {
         match self.sees(state, at, line) {
             None => self.homes_of(at, line),
@@ -79,13 +81,13 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// How module `at` sees the page of `line` now; `None` where pages stay and are not published.
+    /// Current mapping of the page of `line` at module `at`; `None` if pages are fixed and not published.
     pub(super) fn sees(&self, state: &State, at: ModuleId, line: u8) -> Option<Mapping> {
         let page = state.pages.get(self.region(line) as usize)?;
         Some(page.seen[at.0 as usize])
     }
 
-    /// Where a line's bytes are in [`State::memory`], as `holder` has them.
+    /// Index of a line's bytes in [`State::memory`], for the memory of `holder`.
     pub(super) fn memory_index(&self, holder: Holder, line: u8) -> usize {
         if self.paging.is_none() {
             return line as usize;
@@ -94,7 +96,7 @@ impl<P: Coherence> Machine<'_, P> {
         memory as usize * self.scene.lines + line as usize
     }
 
-    /// Who has the bytes of `line` that count.
+    /// Holder of the authoritative bytes of `line`.
     pub(super) fn holder(&self, state: &State, line: u8) -> Holder {
         match state.pages.get(self.region(line) as usize) {
             None => Holder::Module(self.homes_of(ModuleId(0), line).system),
@@ -102,14 +104,14 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Whether the module of `thread` may make the access at hand.
+    /// True if the mapping of the thread's module permits the current access.
     pub(super) fn may_access(&self, state: &State, thread: usize) -> bool {
         let (Some(rules), Some((page, wanted))) = (self.paging, self.wanted(state, thread)) else { return true };
         let at = self.module_of(thread);
         rules.allows(at, state.pages[page as usize].seen[at.0 as usize], wanted)
     }
 
-    /// The page of the access at hand and what is asked of it.
+    /// Page and kind of the current access.
     pub(super) fn wanted(&self, state: &State, thread: usize) -> Option<(u8, Wanted)> {
         let instruction = self.instruction(state, thread)?;
         let page = self.region(self.scene.layout.cell(instruction.location()?).line);
@@ -131,7 +133,7 @@ impl<P: Coherence> Machine<'_, P> {
         Some((page, wanted))
     }
 
-    /// Whether the first message of a channel waits for what is published.
+    /// True if the first message of a channel waits for published stores.
     pub(super) fn waits_for_publication(&self, state: &State, channel: Channel) -> bool {
         self.awaits_value(state, channel) || self.waits_before_l2(state, channel)
     }
@@ -141,7 +143,7 @@ impl<P: Coherence> Machine<'_, P> {
         lines.into_iter()
     }
 
-    /// The bytes of a line as `holder` has them: in its memory, and in its L2 where that is newer.
+    /// Bytes of a line at `holder`: in its memory, or in its L2 if that copy is newer.
     pub(super) fn contents_at(&self, state: &State, holder: Holder, line: u8) -> Values {
         let mut values = state.memory[self.memory_index(holder, line)];
         if let Some(present) = holder.module().and_then(|module| state.l2[self.l2_index(module, line)].line) {
@@ -150,12 +152,12 @@ impl<P: Coherence> Machine<'_, P> {
         values
     }
 
-    /// Modules from which memory looks different, in the end.
+    /// Modules with possibly different views of final memory.
     pub(super) fn observers(&self) -> Vec<ModuleId> {
         if self.config.publication.is_some() { self.modules().collect() } else { vec![ModuleId(0)] }
     }
 
-    /// Cells of a line as `observer` finds them in the end.
+    /// Cells of a line as `observer` finds them at the end of a run.
     pub(super) fn seen_by(&self, state: &State, observer: ModuleId, line: u8) -> Values {
         match self.sees(state, observer, line) {
             Some(Mapping { home, subscribers, .. }) if !subscribers.is_empty() => {
@@ -165,7 +167,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// A copy of a page that differs from its home, at rest. Of a published page they may: stores to it may race.
+    /// Finds a copy of a page that differs from its home, at rest. Copies of published pages may differ: stores to such
+    /// a page may race.
     pub(super) fn copy_that_differs(&self, state: &State) -> Option<(ModuleId, u8)> {
         let lines = || 0..self.scene.lines as u8;
         let copies = |line: u8| {

@@ -1,11 +1,12 @@
-//! Pages that change: they move, their subscribers come and go, or they collapse. The driver that serves faults and wishes, and
-//! what modules do at each step of a change, by the very rules of [`tombolo_protocol::paging`].
+//! Page changes: pages move, subscribers come and go, or publications collapse. Contains the driver that serves faults
+//! and wishes, and the modules' actions at each step of a change, by the rules of [`tombolo_protocol::paging`].
 //!
-//! Each module is told how it sees a page by a message of its own: at any time, in any order. A change goes on as soon as its step
-//! is done everywhere; what is under way may be late. One change of a page runs at a time, and a fault is served by where the
-//! page is then. A thread whose module may not make the access at hand waits.
+//! Each module receives its new mapping by a separate message, at any time and in any order. A change continues as soon
+//! as its current step is complete everywhere; messages in flight may be late. Each page undergoes a single change at a
+//! time, and a fault is served according to the page's residence at that time. A thread waits if its module's mapping
+//! does not permit the current access.
 //!
-//! Who unmaps a page sends what its queue has of it as it sends any entry: at any time.
+//! A module that unmaps a page sends the page's queue entries in the same manner as any entry: at any time.
 
 use super::config::Wishes;
 use super::l2::is_awaited;
@@ -19,80 +20,80 @@ use tombolo_protocol::paging::{Change, Holder, Paging, Step as Phase, Wish};
 use tombolo_protocol::{Coherence, LineState, ModuleSet, Topology};
 use tombolo_types::{Mask, ModuleId};
 
-/// A change at hand.
+/// A change in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Changing {
     pub(super) change: Change,
-    /// The step at hand.
+    /// Index of the current step.
     pub(super) step: u8,
-    /// Modules that have not heard of it yet.
+    /// Modules that have not received the current step yet.
     asked: ModuleSet,
-    /// Modules that have not acknowledged it.
+    /// Modules that have not acknowledged the current step.
     owed: ModuleSet,
     /// Lines that have not been copied.
     left: LineSet,
 }
 
-/// A step of what moves pages.
+/// A step in the machinery that moves pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum PageStep {
-    /// The fault of a thread is served.
+    /// The driver serves a thread's fault.
     Fault {
-        /// Which.
+        /// The faulting thread.
         thread: u8,
     },
-    /// A page is to be elsewhere.
+    /// The driver starts to move a page to another holder.
     Move {
-        /// Which.
+        /// The moved page.
         page: u8,
-        /// Where.
+        /// The new holder.
         to: Holder,
     },
     /// A module subscribes to a published page.
     Subscribe {
-        /// Which.
+        /// The page.
         page: u8,
-        /// Who.
+        /// The new subscriber.
         module: ModuleId,
     },
-    /// A subscriber of a published page leaves it.
+    /// A subscriber leaves a published page.
     Leave {
-        /// Which.
+        /// The page.
         page: u8,
-        /// Who.
+        /// The leaving subscriber.
         module: ModuleId,
-        /// Whether the page is published no more where one subscriber is left.
+        /// Set if publication ends when a single subscriber remains.
         ends: bool,
     },
-    /// A module hears of the step at hand.
+    /// A module receives the current step of a change.
     Hear {
-        /// Of which page.
+        /// The changing page.
         page: u8,
-        /// Which module.
+        /// The receiving module.
         module: ModuleId,
     },
-    /// A module hears of a change that is over.
+    /// A module receives the mapping of a change that is already over.
     HearLate {
-        /// Of which page.
+        /// The changed page.
         page: u8,
-        /// Which module.
+        /// The receiving module.
         module: ModuleId,
     },
     /// A line is copied.
     Copy {
-        /// Which.
+        /// The copied line.
         line: u8,
     },
-    /// A module publishes what its queue has of a line.
+    /// A module publishes its queue entry for a line.
     Publish {
-        /// Whose queue.
+        /// The module that owns the queue.
         module: ModuleId,
         /// The line.
         line: u8,
     },
 }
 
-/// A module hears how it sees a page since the change before.
+/// A module receives its mapping from the previous change.
 fn hear_late(page: &mut PageState, module: ModuleId) {
     let Some((after, modules)) = page.late else { return };
     let seen = &mut page.seen[module.0 as usize];
@@ -102,7 +103,7 @@ fn hear_late(page: &mut PageState, module: ModuleId) {
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// What may happen to pages.
+    /// Enumerates the possible page steps.
     pub(super) fn page_steps(&self, state: &State, steps: &mut Vec<super::step::Step>) {
         let mut add = |step| steps.push(super::step::Step::Page(step));
         for (number, page) in (0..).zip(&state.pages) {
@@ -130,7 +131,7 @@ impl<P: Coherence> Machine<'_, P> {
         self.queue_steps(state, steps);
     }
 
-    /// What may be wished of a page that no access asks for, fulfilled or not.
+    /// Enumerates the wishes for a page, independent from any access, including those without effect.
     fn wishes(&self, state: &State, page: u8, of: &PageState) -> Vec<PageStep> {
         let (Wishes { moves, subscribes, leaves }, modules) = (state.wishes, || self.modules());
         if !of.now.published {
@@ -140,13 +141,13 @@ impl<P: Coherence> Machine<'_, P> {
         let subscribing = modules().filter(|_| subscribes > 0).map(|module| PageStep::Subscribe { page, module });
         let subscribers = of.now.subscribers();
         let leaving = modules().filter(|module| leaves > 0 && subscribers.contains(*module));
-        // Where more than one is left it makes no difference whether the page would be published no more.
+        // If more than two subscribers exist, the flag `ends` makes no difference.
         let ends = [false, true].into_iter().filter(|ends| !ends || subscribers.count() <= 2);
         let leaves_so = |module| ends.clone().map(move |ends| PageStep::Leave { page, module, ends });
         subscribing.chain(leaving.flat_map(leaves_so)).collect()
     }
 
-    /// The change that such a wish starts, if any.
+    /// The change that a wish starts, if any.
     fn wish(&self, state: &State, step: PageStep) -> Option<(u8, Change)> {
         let (page, wish) = match step {
             PageStep::Move { page, to } => (page, Wish::Move { to }),
@@ -162,7 +163,7 @@ impl<P: Coherence> Machine<'_, P> {
         self.paging?.change(&now, wish, self.scene.layout.modules()).map(|change| (page, change))
     }
 
-    /// The change that the fault of a thread starts.
+    /// The change that a thread's fault starts.
     fn fault(&self, state: &State, thread: usize) -> Option<(u8, Change)> {
         let rules = self.paging?;
         if self.stage(state, thread) != Some(Stage::Issue) || !self.can_issue(state, thread) {
@@ -170,7 +171,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let (page, wanted) = self.wanted(state, thread)?;
         let PageState { now, before, change, .. } = state.pages[page as usize];
-        // One that was made is served whatever has become of the page.
+        // A raised fault is served regardless of later changes to the page.
         let (module, by) = (self.module_of(thread), rules.served_by(before, now));
         let may_access = by.mapping(module).is_some_and(|sees| rules.allows(module, sees, wanted));
         if change.is_some() || self.may_access(state, thread) && may_access {
@@ -178,12 +179,12 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let wish = Wish::Fault { module, wanted };
         let change = rules.change(&by, wish, self.scene.layout.modules());
-        // What would be no change then is one now.
+        // A fault without effect at that residence may still require a change at the current residence.
         let change = change.or_else(|| rules.change(&now, wish, self.scene.layout.modules()));
         change.map(|change| (page, change))
     }
 
-    /// Takes a step. False where it must wait.
+    /// Executes a step. Returns false if it must wait.
     pub(super) fn take_page_step(&self, state: &mut State, step: PageStep) -> bool {
         match step {
             PageStep::Fault { thread } => {
@@ -212,14 +213,14 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Begins the change that a wish asks for: one less of those that may be wished.
+    /// Begins the change that a wish requests, and decrements the budget for this kind of wish.
     fn fulfil(&self, state: &mut State, wish: PageStep, left: impl Fn(&mut Wishes) -> &mut u8) -> bool {
         let Some((page, change)) = self.wish(state, wish) else { return false };
         *left(&mut state.wishes) -= 1;
         self.begin_change(state, page, change)
     }
 
-    /// Starts a change. Where its steps are taken at once, it must wait until its modules have let go of the page.
+    /// Starts a change. If its steps are executed at once, returns false until its modules have released the page.
     fn begin_change(&self, state: &mut State, page: u8, change: Change) -> bool {
         let none = ModuleSet::NONE;
         state.pages[page as usize].change = Some(Changing { change, step: 0, asked: none, owed: none, left: 0 });
@@ -227,7 +228,7 @@ impl<P: Coherence> Machine<'_, P> {
         !self.config.reductions.pages || self.finish_change(state, page)
     }
 
-    /// Takes all steps of a change. False where something that it waits for is under way.
+    /// Executes all steps of a change. Returns false if an awaited message is in flight.
     fn finish_change(&self, state: &mut State, page: u8) -> bool {
         loop {
             self.go_on(state, page);
@@ -242,7 +243,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Sends the messages of the step at hand.
+    /// Sends the messages for the current step.
     fn begin_phase_of(&self, state: &mut State, page: u8) {
         let (phase, lines) = (state.pages[page as usize].phase(), self.lines_of_page(page));
         let PageState { change: Some(changing), .. } = &mut state.pages[page as usize] else { return };
@@ -255,14 +256,14 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Lets every change go on as far as it may.
+    /// Advances every change as far as possible.
     pub(super) fn settle_pages(&self, state: &mut State) {
         for page in 0..state.pages.len() as u8 {
             self.go_on(state, page);
         }
     }
 
-    /// Goes from step to step of a page's change as long as nothing is lacking.
+    /// Advances a page's change from step to step while no acknowledgment or copy is missing.
     fn go_on(&self, state: &mut State, page: u8) {
         while let Some(changing) = self.collect(state, page) {
             let lacking = changing.owed.and(changing.asked);
@@ -284,7 +285,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Collects acknowledgments of a page's change.
+    /// Collects acknowledgments for a page's change.
     fn collect(&self, state: &mut State, page: u8) -> Option<Changing> {
         let changing = state.pages[page as usize].change?;
         let awaited = changing.owed.without(changing.asked);
@@ -295,7 +296,7 @@ impl<P: Coherence> Machine<'_, P> {
         Some(changing)
     }
 
-    /// A module hears of the step at hand.
+    /// A module receives the current step.
     fn hear(&self, state: &mut State, page: u8, module: ModuleId) {
         let Some(rules) = self.paging else { return };
         let phase = state.pages[page as usize].phase();
@@ -310,13 +311,13 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// What an L2 holds of a page goes to memory, and its lines are dropped.
+    /// Writes an L2's contents of a page back to memory, and drops the lines.
     fn write_back_page(&self, state: &mut State, page: u8, module: ModuleId, rules: &Paging) {
         for line in self.lines_of_page(page) {
             let index = self.l2_index(module, line);
             let Some(held) = state.l2[index].line else { continue };
             if rules.writes_back() {
-                // Nobody uses it, so no miss is pending that would keep it here, but where a rule is broken.
+                // No module uses the page, therefore no pending miss can keep the line, except under a broken rule.
                 if !self.evict(state, module, line) && rules.broken.is_none() {
                     state.break_with(Violation::Unexpected("a page in use is written back"));
                 }
@@ -329,7 +330,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// A line goes from one memory to another.
+    /// Copies a line between two memories.
     fn copy(&self, state: &mut State, line: u8) {
         let page = &mut state.pages[self.region(line) as usize];
         let (Some(Phase::Copy { from, to }), Some(changing)) = (page.phase(), &mut page.change) else { return };
@@ -341,7 +342,7 @@ impl<P: Coherence> Machine<'_, P> {
         state.memory[self.memory_index(to, line)] = state.memory[self.memory_index(from, line)];
     }
 
-    /// Whether a module that unmaps a page has nothing under way to it any more that it waits for.
+    /// True if no access that an unmapping module must await is still in flight.
     fn is_over(&self, state: &State, page: u8, module: ModuleId) -> bool {
         let unmapping = self.paging.unwrap_or_default().unmapping();
         !(unmapping.awaits_loads && self.has_loads(state, page, module)
@@ -350,7 +351,7 @@ impl<P: Coherence> Machine<'_, P> {
             || unmapping.awaits_publications && self.has_stores(state, page, module, true))
     }
 
-    /// Whether a load or an atomic of `module` on a page lacks its result.
+    /// True if a load or an atomic from `module` to a page still lacks its result.
     fn has_loads(&self, state: &State, page: u8, module: ModuleId) -> bool {
         let here = (0..state.fronts.threads.len()).filter(|&thread| self.module_of(thread) == module);
         here.flat_map(|thread| self.scene.registers_of(thread)).any(|register| {
@@ -361,7 +362,8 @@ impl<P: Coherence> Machine<'_, P> {
         })
     }
 
-    /// Whether a store or an atomic of `module` on a page, or one that it has published, has not been taken where it goes.
+    /// True if a store or an atomic from `module` to a page, or a publication from it, has not been served at its
+    /// destination.
     fn has_stores(&self, state: &State, page: u8, module: ModuleId, published: bool) -> bool {
         let is_meant = |posted: &Posted| is_awaited(posted) && posted.published == published;
         let of_module = |source: Source| match source {

@@ -1,26 +1,27 @@
-//! Partial order: of the steps a state can take, a part that is enough.
+//! Partial-order reduction: selects a sufficient subset from the steps enabled in a state.
 //!
-//! Steps meet in *slots*, one for each L2 and region, and in SMs. A message is taken at its destination and
-//! changes nothing else, except that it appends to channels; what it appends behind another message can be
-//! taken only after that. So the steps of some slots and SMs may come before everything else, if nothing
-//! outside can give them another message to take, or mark what they send for its release, without waiting for
-//! one of them first. Such parts are closed (persistent sets; Godefroid, "Partial-Order Methods for the
-//! Verification of Concurrent Systems", 1996):
+//! Steps interact in *slots*, each for an L2 and a region, and in SMs. Delivering a message changes only its
+//! destination and appends to channels; an appended message behind an earlier message can be delivered only afterwards.
+//! Thus the steps of some slots and SMs may come before all others, if no step outside can give them a further message
+//! to deliver, or mark their messages for its release, without first waiting for a step inside. Parts with this
+//! property are closed (persistent sets; Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems",
+//! 1996):
 //!
-//! - with a slot, every thread that may still send an access through it, mark what its steps send, or invalidate
-//!   its L2. Also the slots that have a request to pass on to it, and the home above while it may send down what
-//!   precedes all in the channel;
+//! - with a slot, every thread that may still send an access through it, mark messages sent by its steps, or invalidate
+//! its L2. Also the slots with a request to forward to it, and the home above while it may send a message down that
+//! precedes every message in the channel;
 //! - with an SM, its threads; the slot that may fill a miss that a thread's next access meets in the L1; the L2
-//!   that a plan of one of its threads is about to act on;
-//! - with a thread that waits, slots through which what it waits for must come.
+//! on which a plan from a thread in the SM is about to act;
+//! - with a waiting thread, slots through which the awaited message must come.
 //!
-//! A read that is sent on at once when it finds nothing takes place at all slots of its way together: they belong to it
-//! as one.
+//! A read that is forwarded immediately on a miss takes place at all slots on its path together: they form a single
+//! unit.
 //!
-//! A step that lets a release begin may come early though others' sends do not commute with that: what is
-//! sent later is not waited for, and a thread that need not wait still may. A mark that is handed on, to what a step sends
-//! or to what was sent of its region, adds nothing: the wait ends with the last of them, in whichever order. L2s that send
-//! unasked (write-backs, downgrades, evictions at any time) are not told apart: a slot comes with all others of its region.
+//! A step that lets a release begin may come early although it does not commute with sends by other steps: the release
+//! does not wait for messages sent later, and a thread may always wait longer than it must. A mark passed on to a
+//! step's messages, or to earlier messages about its region, adds nothing: the wait ends with the last marked message,
+//! in any order. L2s that send unsolicited messages (write-backs, downgrades, evictions at any time) are not
+//! distinguished: a slot comes with all slots of its region.
 
 use super::MAX_THREADS;
 use super::config::Evictions;
@@ -45,42 +46,42 @@ struct Part {
     sms: u8,
 }
 
-/// What a thread can do next.
+/// Progress status of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// It is done.
+    /// The thread is done.
     Done,
-    /// It can take a step, or a request of its own plan is under way.
+    /// The thread can execute a step, or a request from its own plan is in flight.
     Ready,
-    /// It waits for steps of this part, and possibly for others.
+    /// The thread waits for steps in this part, and possibly for further steps.
     Waits(Part),
-    /// It waits for the other threads of its CTA, which share its SM.
+    /// The thread waits for the remaining threads in its CTA, which share its SM.
     Barrier,
 }
 
-/// What is worked out once for a state.
+/// Facts computed once per state.
 struct Scene<'a> {
     state: &'a State,
     standings: [Standing; MAX_THREADS],
-    /// Slots of lines that each thread may still access: all that those accesses pass.
+    /// Per thread: slots on the paths of all accesses that the thread may still make.
     passed: [SlotSet; MAX_THREADS],
-    /// Slots whose steps may send what a release waits for.
+    /// Slots with steps that may send a message for which a release waits.
     sending: SlotSet,
-    /// Slots that have a request, or hold one, that they may pass on.
+    /// Slots with an arriving or held request that they may forward.
     passing: SlotSet,
-    /// For each read that is sent on at once where it finds nothing: the slot it is about to reach, and all that it
-    /// may then pass.
+    /// For each read that is forwarded immediately on a miss: the slot it reaches next, and all slots on the rest of
+    /// its path.
     running: Vec<(SlotSet, SlotSet)>,
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// The smallest part of `steps` found that is enough; all of them where none is.
+    /// Finds the smallest sufficient part of `steps`; returns all steps if no smaller part is found.
     pub(super) fn enough(&self, state: &State, mut steps: Vec<Step>) -> Vec<Step> {
         if self.loops || steps.len() < 2 {
             return steps;
         }
         let scene = self.scene(state);
-        // A thread that must wait has no step; a part of such alone would be an end that is none.
+        // A waiting thread has no step; a part with only waiting threads would appear as a final state.
         let waits = |step: &Step| match *step {
             Step::Thread { thread, .. } => scene.standings[thread as usize] != Standing::Ready,
             Step::Deliver { .. }
@@ -126,7 +127,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let mut scene = Scene { state, standings, passed, sending: 0, passing: 0, running: Vec::new() };
         for (index, entry) in state.entries.iter().enumerate() {
-            // What a replaced entry without sharers sends, L2s send unasked.
+            // A replaced entry without sharers only causes messages that L2s send unsolicited.
             scene.sending |= SlotSet::from(entry.is_some_and(|sharers| !sharers.is_empty())) << index;
         }
         let posts = |request: &Request<_>| !matches!(request, Request::Read { .. });
@@ -159,7 +160,7 @@ impl<P: Coherence> Machine<'_, P> {
         scene
     }
 
-    /// Whether L2s may send what no message makes them send.
+    /// True if L2s may send messages spontaneously, without an incoming message.
     fn sends_unasked(&self) -> bool {
         let spontaneous = self.config.evictions == Evictions::Spontaneous;
         spontaneous || self.config.writes_back() || self.protocol.downgrades()
@@ -169,18 +170,18 @@ impl<P: Coherence> Machine<'_, P> {
         1 << self.entry_index(module, line)
     }
 
-    /// All slots of a line's region.
+    /// All slots for a line's region.
     fn region_slots(&self, line: u8) -> SlotSet {
         self.modules().fold(0, |slots, module| slots | self.slot(module, line))
     }
 
-    /// All slots of an L2.
+    /// All slots at an L2.
     fn slots_of(&self, module: ModuleId) -> SlotSet {
         let first = module.0 as usize * self.regions;
         (first..first + self.regions).fold(0, |slots, index| slots | 1 << index)
     }
 
-    /// The slots and SMs that a step belongs to.
+    /// The slots and SMs to which a step belongs.
     fn node(&self, state: &State, step: Step) -> Part {
         let at = |module, line| Part { slots: self.slot(module, line), sms: 0 };
         match step {
@@ -212,7 +213,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Whether a request may start a read that is sent on at once.
+    /// True if a request may start a read that is forwarded immediately.
     fn may_run_through(&self, posted: &Posted) -> bool {
         self.runs_through() && !matches!(posted.request, Request::Write { .. })
     }
@@ -225,7 +226,7 @@ impl<P: Coherence> Machine<'_, P> {
         self.scene.register_base.partition_point(|&base| base <= register) - 1
     }
 
-    /// The least closed part that holds `part`; `None` where that holds all of `nodes`.
+    /// The least closed part that contains `part`; `None` if it contains all of `nodes`.
     fn closed(&self, scene: &Scene<'_>, mut part: Part, nodes: &[Part]) -> Option<Part> {
         loop {
             if nodes.iter().all(|node| part.holds(*node)) {
@@ -257,7 +258,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Adds a thread that meets the part, and what it meets itself.
+    /// Adds a thread that interacts with the part, together with its own interactions.
     fn close_thread(&self, scene: &Scene<'_>, thread: usize, part: &mut Part) {
         let standing = scene.standings[thread];
         if standing == Standing::Done {
@@ -283,7 +284,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Slots that may send a slot of this line a message that could be taken at once.
+    /// Slots that may send an immediately deliverable message to the slot of this line.
     fn sources(&self, scene: &Scene<'_>, module: ModuleId, line: u8) -> SlotSet {
         let mut slots = 0;
         if scene.passing & self.region_slots(line) != 0 {
@@ -294,7 +295,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
         let homes = self.homes_of(module, line);
         for from in self.modules().filter(|&from| from != module) {
-            // Those above are among the homes.
+            // The modules above are all homes.
             let is_home = from == homes.gpu || from == homes.system;
             let may_send = is_home || self.named(scene.state, from, line).contains(module);
             if may_send && self.may_send_down(scene.state, from, module, line) {
@@ -304,8 +305,8 @@ impl<P: Coherence> Machine<'_, P> {
         slots
     }
 
-    /// Whether the L2 of `from` may send that of `module` a fill or an invalidation before anything new comes from there,
-    /// with nothing in the channel before it.
+    /// True if the L2 in `from` may send a fill or an invalidation to the L2 in `module` before a new message arrives
+    /// from there, while the channel contains no earlier message.
     fn may_send_down(&self, state: &State, from: ModuleId, module: ModuleId, line: u8) -> bool {
         let region = self.region(line);
         let is_one_channel = self.protocol.channels().fills_stay_ahead;
@@ -330,7 +331,7 @@ impl<P: Coherence> Machine<'_, P> {
             })
     }
 
-    /// The slot that may fill the miss that the next access of a thread meets in its L1.
+    /// The slot that may fill the pending miss met in the L1 by a thread's next access.
     fn touched(&self, state: &State, thread: usize) -> SlotSet {
         if self.stage(state, thread) != Some(Stage::Issue) {
             return 0;
@@ -369,8 +370,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// At a kernel boundary a thread waits for one that has not come, then for what one that has come awaits, then
-    /// for the first, which runs the plans.
+    /// At a kernel boundary a thread waits first for threads that have not arrived, then for results awaited by arrived
+    /// threads, then for the first thread, which runs the plans.
     fn standing_at_boundary(&self, state: &State, thread: usize) -> Standing {
         for other in 0..state.fronts.threads.len() {
             let is_done = self.instruction(state, other).is_none();
@@ -388,7 +389,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// The line whose pending miss a load must wait for. Nothing else that has its operands waits.
+    /// The line with a pending miss for which a load must wait. No other instruction with complete operands waits.
     fn stalled_on(&self, state: &State, thread: usize, instruction: &Instruction) -> Option<u8> {
         let Instruction::Load { order, location, .. } = *instruction else { return None };
         let at = self.scene.layout.cell(location);
@@ -398,7 +399,7 @@ impl<P: Coherence> Machine<'_, P> {
         (load == Load::Stall).then_some(at.line)
     }
 
-    /// The slots that requests of the thread's plan are about to reach.
+    /// The slots that the requests from the thread's plan are about to reach.
     fn asked_slots(&self, state: &State, thread: usize) -> SlotSet {
         let slots = state.messages.iter().map(|message| match message.channel {
             Channel::Plan { thread: of, module } if of as usize == thread => self.slots_of(module),
@@ -407,7 +408,7 @@ impl<P: Coherence> Machine<'_, P> {
         slots.fold(0, |all, slots| all | slots)
     }
 
-    /// Where the first of these registers that awaits a result has it come from.
+    /// Part that delivers the result for the first waiting register in `registers`.
     fn awaited(&self, state: &State, thread: usize, mut registers: impl Iterator<Item = usize>) -> Option<Part> {
         registers.find_map(|register| match state.fronts.registers[register].awaits? {
             Awaited::Load { line, .. } => Some(self.fill_on_its_way(state, thread, line)),
@@ -420,7 +421,7 @@ impl<P: Coherence> Machine<'_, P> {
         })
     }
 
-    /// Where the fill of an L1's miss must come through next.
+    /// Part through which the fill for an L1 miss must come next.
     fn fill_on_its_way(&self, state: &State, thread: usize, line: u8) -> Part {
         let sm = self.scene.sm_of[thread];
         if state.messages.iter().any(|message| message.channel == Channel::ToSm { sm, line }) {
@@ -429,8 +430,8 @@ impl<P: Coherence> Machine<'_, P> {
         self.on_its_way(state, self.scene.sms[sm as usize].module, line)
     }
 
-    /// The slots of the path from `module` up that a message of `line` is about to reach: one of them is what a
-    /// request of `module` that has no answer yet needs.
+    /// Slots on the upward path from `module` that a message about `line` is about to reach: an unanswered request from
+    /// `module` needs a step in at least one slot among these.
     fn on_its_way(&self, state: &State, module: ModuleId, line: u8) -> Part {
         let reached =
             state.messages.iter().filter(|message| message.line == line).map(|message| match message.channel {
@@ -443,7 +444,7 @@ impl<P: Coherence> Machine<'_, P> {
         Part { slots: reached & self.region_path_of(module, line), sms: 0 }
     }
 
-    /// Where the first thing that the thread's release waits for must be taken; `None` if there is none.
+    /// Part that serves the first message or request on which the thread's release waits; `None` if there is none.
     fn watched(&self, state: &State, thread: usize) -> Option<Part> {
         let is_watched = |threads: u8| threads >> thread & 1 != 0;
         let in_flight = state.messages.iter().find_map(|message| {
@@ -471,7 +472,7 @@ impl<P: Coherence> Machine<'_, P> {
 }
 
 impl Part {
-    /// Everything.
+    /// All slots and SMs.
     const ALL: Part = Part { slots: SlotSet::MAX, sms: u8::MAX };
 
     fn holds(self, node: Part) -> bool {
@@ -484,7 +485,7 @@ impl Part {
     }
 }
 
-/// The registers that an instruction reads or writes: it waits for each of them.
+/// Registers that an instruction reads or writes: it waits for each register.
 fn mentioned(instruction: &Instruction) -> impl Iterator<Item = Register> {
     let of = |operand: Operand| match operand {
         Operand::Register(register) => Some(register),

@@ -1,4 +1,5 @@
-//! What L2s are to the threads above them: they take what SMs post, and do their part of acquires and releases.
+//! Interface between L2s and the threads above: L2s accept requests from SMs, and execute their actions in acquires and
+//! releases.
 
 use super::below::Below;
 use super::boundaries::Boundary;
@@ -62,14 +63,14 @@ impl<P: Coherence> Below for Machine<'_, P> {
         }
     }
 
-    /// What the members of a phase wait for moves on to what it causes at other L2s, so they acknowledge together: that is
-    /// when the phase ends in any case.
+    /// Waits propagate from a phase's members to the resulting messages at other L2s, therefore the members acknowledge
+    /// together. The end of the phase is the same in either case.
     fn owes(&self, state: &State, thread: usize, module: ModuleId) -> bool {
         let asked = Channel::Plan { thread: thread as u8, module };
         state.watched() >> thread & 1 != 0 || state.messages.iter().any(|message| message.channel == asked)
     }
 
-    /// First those of a kernel's end, then those of the launch.
+    /// Returns first the plans for the kernel's end, then the plans for the launch.
     fn plan_at_boundary(&self, number: usize, index: u8) -> Option<Plan> {
         let Boundary { end, launch } = self.boundaries[number];
         let at_end = |index| end.plan(&self.protocol, index);
@@ -79,8 +80,8 @@ impl<P: Coherence> Below for Machine<'_, P> {
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// Whether a member's part may happen at once: it changes no cache, so that having it early only lets
-    /// the thread go on early.
+    /// True if a member's action may happen immediately: it changes no cache, therefore an early execution only lets
+    /// the thread continue early.
     fn acts_at_once(&self, state: &State, member: ModuleId, action: Action) -> bool {
         match action {
             Action::Invalidate(_) => false,
@@ -93,8 +94,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// [`BrokenRule::ReleaseDrainsOwnHomesOnly`]: the issuer asks only the homes of lines that its own thread
-    /// has written. Which those are the plan cannot know; the host can.
+    /// [`BrokenRule::ReleaseDrainsOwnHomesOnly`]: the issuer involves only homes of lines that its own thread has
+    /// written. The plan cannot know these homes, but the host can.
     fn left_out(&self, state: &State, thread: usize, member: ModuleId, action: Action) -> bool {
         let drains = matches!(action, Action::DrainInvalidations(_));
         if !drains || !self.protocol.broken(BrokenRule::ReleaseDrainsOwnHomesOnly) {
@@ -111,7 +112,7 @@ impl<P: Coherence> Machine<'_, P> {
         })
     }
 
-    /// Gives one L1 a line, by a load of its own.
+    /// Installs a line in a single L1, through a load.
     pub(super) fn prefetch_l1(&self, state: &mut State, sm: u8, line: u8) {
         let mask = WHOLE_LINE;
         let module = self.scene.sms[sm as usize].module;

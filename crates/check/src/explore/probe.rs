@@ -1,13 +1,13 @@
-//! What the reductions rest on, asked of a protocol before it is explored: its step is tried on every kind of slot and
-//! request, and what it does is looked at, not carried out.
+//! Tests the assumptions of the reductions on a protocol before exploration: applies its step function to every kind of
+//! slot and request, and inspects the effects without performing them.
 //!
-//! Tried of an L2:
-//! - a line of each class, every scope, whole and partial masks;
-//! - requesters of the module, of the same GPU and of another;
-//! - misses of these, fresh and stale;
-//! - lines that are absent, present in part or whole, and dirty in part where lines are written back.
+//! L2 cases:
+//! - a line in each class, every scope, whole and partial masks;
+//! - requesters in the module, in the module's GPU and in a different GPU;
+//! - misses for these masks and scopes, fresh and stale;
+//! - lines that are absent, partly or wholly valid, and partly dirty if lines are written back.
 //!
-//! Of an L1 the same, as far as it has them.
+//! L1s are probed with the corresponding cases where they apply.
 
 use super::trial::Notes;
 use super::values::{Cells, Values, WHOLE_LINE, cells};
@@ -20,11 +20,11 @@ use tombolo_protocol::{
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
 const SCOPES: [Scope; 3] = [Scope::Cta, Scope::Gpu, Scope::Sys];
-/// Each location of a line that holds two, and both.
+/// Each location on a line with two locations, and both together.
 const MASKS: [Mask; 3] = [Mask(1), Mask(2), Mask(3)];
 
-/// Whether nothing happens at a slot while its miss is on its way: stores and atomics wait, or go to memory and leave the
-/// slot alone, and the directory hears of no reader before the data leaves.
+/// True if no change happens at a slot while its miss is in flight: stores and atomics wait, or bypass to memory
+/// without an effect on the slot, and the directory records no reader before the data leaves.
 pub(super) fn misses_are_plain<P: Coherence>(protocol: &P, topology: &impl Topology, lines: usize) -> bool {
     let probe = Probe { protocol, topology };
     one_of_each_class(topology, lines).into_iter().all(|(at, line)| {
@@ -42,7 +42,7 @@ pub(super) fn misses_are_plain<P: Coherence>(protocol: &P, topology: &impl Topol
     })
 }
 
-/// A module and a line for each class that lines have at modules.
+/// A module and a line for each class that occurs.
 fn one_of_each_class(topology: &impl Topology, lines: usize) -> Vec<(ModuleId, Line)> {
     let mut found: Vec<(Class, (ModuleId, Line))> = Vec::new();
     for line in (0..lines as u64).map(Line) {
@@ -56,7 +56,7 @@ fn one_of_each_class(topology: &impl Topology, lines: usize) -> Vec<(ModuleId, L
     found.into_iter().map(|(_, place)| place).collect()
 }
 
-/// An SM of the module, another module of its GPU, one of another GPU.
+/// An SM in the module, a second module in its GPU, and a module in a different GPU.
 fn requesters(topology: &impl Topology, at: ModuleId) -> Vec<Requester> {
     let is_near = |other: &ModuleId| topology.gpu_of(*other) == topology.gpu_of(at);
     let others = || (0..topology.modules()).map(ModuleId).filter(|other| *other != at);
@@ -72,14 +72,14 @@ struct Probe<'a, P, T> {
 }
 
 impl<P: Coherence, T: Topology> Probe<'_, P, T> {
-    /// What the slot of a line may hold.
+    /// Possible slot contents for a line.
     fn slots(&self, at: ModuleId, line: Line) -> Vec<Slot<Values>> {
         let homes = self.topology.homes(at, line);
         let class = Class::of(self.topology, at, homes);
         let mut slots = Vec::new();
         for copy in self.copies(class) {
             for pending in misses() {
-                // Nobody, or a module that does not ask below.
+                // No sharer, or a module that sends no request in the test.
                 for entry in [None, Some(Sharers::only(Sharer::Module(at)))] {
                     slots.push(Slot { line_id: line, homes, line: copy, pending, entry });
                 }
@@ -122,7 +122,7 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
         result == Err(Refusal::Stall)
     }
 
-    /// Whether a request goes to memory and changes nothing here.
+    /// True if a request bypasses to memory and leaves the slot unchanged.
     fn passes_by(&self, at: ModuleId, slot: &Slot<Values>, from: Requester, request: Request<Values>) -> bool {
         let (mut after, mut notes) = (*slot, Notes::default());
         let event = Event::Request { from, request };
@@ -130,11 +130,11 @@ impl<P: Coherence, T: Topology> Probe<'_, P, T> {
         result.is_ok() && notes.passed_to_memory && (after.line, after.pending) == (slot.line, slot.pending)
     }
 
-    /// Whether the directory does not change for a read, unless the read is answered.
+    /// True if a read leaves the directory unchanged, unless the read receives a reply.
     fn is_unheard(&self, at: ModuleId, slot: &Slot<Values>, from: Requester, request: Request<Values>) -> bool {
         let (mut after, mut notes) = (*slot, Notes::default());
         let event = Event::Request { from, request };
-        // Refused, it has changed nothing: that is held to at each step.
+        // A refused step changes nothing: this is asserted at each step.
         let _ = self.protocol.step(self.topology, at, &mut after, event, &mut notes);
         after.entry == slot.entry || notes.replied
     }
@@ -144,7 +144,7 @@ fn masks_and_scopes() -> impl Iterator<Item = (Mask, Scope)> {
     MASKS.into_iter().flat_map(|mask| SCOPES.map(|scope| (mask, scope)))
 }
 
-/// No miss; one of each scope, whole or partial, fresh or stale.
+/// No miss; misses with each scope, whole or partial, fresh or stale.
 fn misses() -> [Option<Pending>; 6] {
     let miss = |mask, scope, stale| Some(Pending { mask, scope, stale: if stale { mask } else { Mask::NONE } });
     [
@@ -157,8 +157,8 @@ fn misses() -> [Option<Pending>; 6] {
     ]
 }
 
-/// Whether an L1 takes nothing of a miss, in the sectors in which an acquire, a store to some of its bytes or an atomic has
-/// passed it: then a fill may as well have come before these, and its line been evicted.
+/// True if an L1 discards a miss's fill in every sector passed by an acquire, by a store to some of its bytes, or by an
+/// atomic. Such a fill could equally have arrived before these events, with its line evicted afterwards.
 pub(super) fn fills_are_plain(protocol: &impl Protocol) -> bool {
     masks_and_scopes().all(|(mask, scope)| {
         let fresh = L1Pending::of(mask, scope);
@@ -171,14 +171,14 @@ pub(super) fn fills_are_plain(protocol: &impl Protocol) -> bool {
     })
 }
 
-/// An L1's line and its miss after something has passed that, and in which bytes it has.
+/// L1 line and miss after an event has passed the miss, and the affected bytes.
 struct Passed {
     line: Option<L1Line<Values>>,
     pending: L1Pending,
     bytes: Mask,
 }
 
-/// After a store to `update`, which meets the miss, and after an atomic, with each copy that may be here.
+/// States after a store to `update` that meets the miss, and after an atomic, for each possible present copy.
 fn passed_by_updates(protocol: &impl Protocol, miss: L1Pending, update: Mask) -> Vec<Passed> {
     let bytes = protocol.sectors().widen(update) & miss.miss.mask;
     let mut passed = Vec::new();
@@ -197,7 +197,7 @@ fn passed_by_updates(protocol: &impl Protocol, miss: L1Pending, update: Mask) ->
     passed
 }
 
-/// Whether the fill leaves the bytes as they are, and no load waits for them.
+/// True if the fill leaves the bytes unchanged, and no load waits for them.
 fn takes_nothing(protocol: &impl Protocol, Passed { line, pending, bytes }: Passed) -> bool {
     let mut after = line;
     l1::fill(protocol, &mut after, pending, pending.miss.mask, Cells([5, 6]));
@@ -248,7 +248,7 @@ mod tests {
         }
     }
 
-    /// Whether misses and fills are plain.
+    /// Computes if misses and fills are plain.
     struct Plain;
 
     impl Visitor for Plain {

@@ -1,4 +1,4 @@
-//! What must hold of every protocol besides the outcomes of its programs.
+//! Invariants for every protocol, in addition to program outcomes.
 
 use super::machine::Machine;
 use super::sm::OnSms;
@@ -8,8 +8,7 @@ use tombolo_protocol::{Class, Coherence, Topology};
 use tombolo_types::{Mask, ModuleId};
 
 impl<P: Coherence> Machine<'_, P> {
-    /// What is wrong with `state`. Copies are compared only at rest: with
-    /// nothing in flight.
+    /// Finds a violation in `state`. Copies are compared only at rest, with no message in flight.
     pub(super) fn wrong_with(&self, state: &State, is_final: bool) -> Option<Violation> {
         if state.broken.is_some() {
             return state.broken;
@@ -39,8 +38,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Where directories track what their own L2 holds: a line at a home whose region has no entry. Not asked where lines
-    /// are written back, for dirty bytes outlive the entry, nor where entries are forgotten.
+    /// For directories that track their own L2: finds a line at a home while its region has no entry. Skipped if lines
+    /// are written back, because dirty bytes outlive the entry, and if entries are forgotten.
     fn lines_without_entry(&self, state: &State) -> Option<Violation> {
         let kept = self.protocol.tracks_own() && !self.protocol.writes_back() && !self.config.reductions.forget;
         if !kept || !state.held.is_empty() {
@@ -82,7 +81,7 @@ impl<P: Coherence> Machine<'_, P> {
         None
     }
 
-    /// Whether some L2 below the system home has yet to write back: until then copies may differ.
+    /// True if some L2 below the system home still has to write back: until then copies may differ.
     fn is_dirty_somewhere(&self, state: &State, line: u8) -> bool {
         self.modules()
             .any(|module| self.class(module, line) != Class::Own && !self.dirty(state, module, line).is_empty())
@@ -92,8 +91,8 @@ impl<P: Coherence> Machine<'_, P> {
         state.l2[self.l2_index(module, line)].line.map_or(Mask::NONE, |line| line.dirty)
     }
 
-    /// Whether the directories on the way from the system home know of a copy of the bytes `clean`. A GPU
-    /// home where these bytes are dirty makes its GPU known when it writes them back.
+    /// True if the directories between the system home and the copy know about a copy of the bytes `clean`. A GPU home
+    /// with these bytes dirty makes its GPU known at write-back.
     fn is_tracked(&self, state: &State, module: ModuleId, line: u8, clean: Mask) -> bool {
         let homes = self.homes_of(module, line);
         let entry = |home: ModuleId| state.entries[self.entry_index(home, line)].unwrap_or_default();

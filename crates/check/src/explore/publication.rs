@@ -1,7 +1,9 @@
-//! Published pages: the queue of each module and what is sent of it, by the very rules of [`tombolo_protocol::publication`].
+//! Published pages: the queue of each module and its outgoing messages, by the rules of
+//! [`tombolo_protocol::publication`].
 //!
-//! An entry may be sent at any time: that covers queues of any size and any rule by which they make room. What is sent of a line
-//! arrives in order at each subscriber, on the way of its line. To whom a module publishes it was told with the page.
+//! An entry may be sent at any time: this covers queues with any capacity and any eviction rule. Messages about a line
+//! arrive in order at each subscriber, through the line's channel. A module publishes to the subscribers in its
+//! mapping.
 
 use super::l2::Hand;
 use super::machine::Machine;
@@ -15,20 +17,20 @@ use tombolo_protocol::publication::{Before, Behind, Entry, Publication, Publishi
 use tombolo_protocol::{Coherence, Request};
 use tombolo_types::{ModuleId, Scope};
 
-/// What the queue of a module has of a line.
+/// A module's queue entry for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Queued {
-    /// Whose queue.
+    /// Module that owns the queue.
     pub(super) module: ModuleId,
     /// The line.
     pub(super) line: u8,
     entry: Entry<Values>,
-    /// Whether it was sent and has stayed.
+    /// Set if the entry was sent and stayed in the queue.
     is_sent: bool,
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// The rules of a published page, and to whom module `at` publishes a line of it; `None` of another page.
+    /// Rules and subscribers for a published page, as seen by module `at`; `None` for any other page.
     fn published(&self, state: &State, at: ModuleId, line: u8) -> Option<(Publication, Subscribers)> {
         let subscribers = Subscribers::new(self.sees(state, at, line)?.subscribers)?;
         self.config.publication.map(|rules| (rules, subscribers))
@@ -39,7 +41,7 @@ impl<P: Coherence> Machine<'_, P> {
         state.queues.iter().find(here).map(|queued| queued.entry)
     }
 
-    /// What `at` has under way of a line.
+    /// Outstanding publications from `at` for a line.
     fn publishing(&self, state: &State, at: ModuleId, line: u8) -> Publishing<Values> {
         let is_sent = |message: &Message| {
             let Body::Posted(posted) = &message.body else { return false };
@@ -53,7 +55,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Whether an atomic on a line has passed the L2 of its module `at`, and has no result yet.
+    /// True if an atomic on a line has passed the L2 of its module `at`, but still lacks a result.
     fn has_unanswered(&self, state: &State, at: ModuleId, line: u8) -> bool {
         let here = (0..state.fronts.threads.len()).filter(|&thread| self.module_of(thread) == at);
         let mut registers = here.flat_map(|thread| self.scene.registers_of(thread));
@@ -75,7 +77,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// A request reaches the L2 of `at`, from one of its SMs or another module. True where the L2 does not see it.
+    /// A request from an SM or a module reaches the L2 of `at`. Returns true if the request never reaches the L2
+    /// itself.
     pub(super) fn passes_queue(&self, state: &mut State, at: ModuleId, line: u8, hand: &Hand) -> bool {
         let Source::Sm(sm) = hand.source else { return false };
         let Some((rules, subscribers)) = self.published(state, at, line) else { return false };
@@ -114,7 +117,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Whether the first message of a channel waits before the L2 of its module.
+    /// True if the first message of a channel waits before the L2 of its module.
     pub(super) fn waits_before_l2(&self, state: &State, channel: Channel) -> bool {
         let Channel::ToL2 { sm, line } = channel else { return false };
         let (at, mut messages) = (self.scene.sms[sm as usize].module, state.messages.iter());
@@ -124,7 +127,7 @@ impl<P: Coherence> Machine<'_, P> {
         rules.before(subscribers, at, &request, &self.publishing(state, at, line)) == Before::Waits
     }
 
-    /// The L2 of `at` has taken a request.
+    /// The L2 of `at` has served a request.
     pub(super) fn note_taken(&self, state: &mut State, at: ModuleId, line: u8, hand: &Hand) {
         let Some((rules, subscribers)) = self.published(state, at, line) else { return };
         if hand.posted.published || !subscribers.contains(at) {
@@ -156,7 +159,7 @@ impl<P: Coherence> Machine<'_, P> {
         state.queues.push(Queued { module: at, line, entry, is_sent: false });
     }
 
-    /// Sends what the queue of `at` has of a line, if anything.
+    /// Sends the queue entry of `at` for a line, if there is any.
     pub(super) fn send_entry(&self, state: &mut State, at: ModuleId, line: u8) {
         let Some(entry) = Self::entry(state, at, line) else { return };
         let Some((rules, subscribers)) = self.published(state, at, line) else {
@@ -172,7 +175,7 @@ impl<P: Coherence> Machine<'_, P> {
         self.send(state, at, line, Posted { request, result: None, passed: None, watched: 0, published: true });
     }
 
-    /// What the queue of `at` has of a line of a page that is not published any more goes nowhere.
+    /// Discards the queue entry of `at` for a line in a page whose publication has ended.
     fn lose_entry(&self, state: &mut State, at: ModuleId, line: u8) {
         state.queues.retain(|queued| queued.module != at || queued.line != line);
         if self.paging.is_some_and(|rules| rules.broken.is_none()) {
@@ -180,7 +183,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Whether the queue of `module` has something of a page.
+    /// True if the queue of `module` has an entry for a page.
     pub(super) fn has_entries(&self, state: &State, page: u8, module: ModuleId) -> bool {
         state.queues.iter().any(|queued| queued.module == module && self.region(queued.line) == page)
     }
@@ -200,7 +203,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// A member of a release's phase acts: its queue is emptied where the rules say so.
+    /// Executes an action in a release phase at a member: empties its queue if the rules demand it.
     pub(super) fn empty_queue(&self, state: &mut State, at: ModuleId, action: Action) {
         if !self.config.publication.is_some_and(|rules| rules.empties_queue(action)) {
             return;
@@ -208,13 +211,13 @@ impl<P: Coherence> Machine<'_, P> {
         (0..self.scene.lines as u8).for_each(|line| self.send_entry(state, at, line));
     }
 
-    /// Entries, each of which may be sent.
+    /// Adds a step per queue entry, because each may be sent.
     pub(super) fn queue_steps(&self, state: &State, steps: &mut Vec<Step>) {
         let step = |&Queued { module, line, .. }: &Queued| Step::Page(PageStep::Publish { module, line });
         steps.extend(state.queues.iter().map(step));
     }
 
-    /// Whether a channel's message waits: the result of an atomic, for the value that it left to be taken by all.
+    /// True if a channel's message waits: an atomic's result waits until every subscriber has received the new value.
     pub(super) fn awaits_value(&self, state: &State, channel: Channel) -> bool {
         let Channel::Result { register } = channel else { return false };
         state.messages.iter().any(|message| match &message.body {

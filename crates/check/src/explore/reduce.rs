@@ -1,41 +1,43 @@
-//! Reductions: fewer states, the same outcomes.
+//! Reductions: fewer states, identical outcomes.
 //!
-//! **Forget.** A copy that no remaining load or atomic can reach is dropped, as if it had been evicted. A directory
-//! entry that no remaining access can reach is dropped as if it had been replaced. So is a copy at a system home that is
-//! the ordering point and equals memory, for the next access finds the same bytes there.
+//! **Forget.** A copy that no remaining load or atomic can reach is dropped, equivalent to an eviction. A directory
+//! entry that no remaining access can reach is dropped, equivalent to a replacement. A copy at a system home that is
+//! the ordering point is also dropped if it equals memory, because the next access finds identical bytes in memory.
 //!
-//! **Eager.** A step is taken alone, before all others, where nothing that may still come before it can
-//! tell the difference, and having it early only lets others go on early, which they need not:
+//! **Eager.** A step is executed alone, before all others, if no possible earlier step can observe the difference, and
+//! an early execution only lets others continue early, which they need not do:
 //!
-//! - a thread that is alone on its SM issues, or completes an acquire, unless a fill of the same line is
-//!   still to come. Nobody else looks at its L1, and a request may stay in its channel as long as it likes. The same
-//!   holds for one whose access is apart from all that the other threads of its SM have before them;
-//! - the result of an atomic: it sets a register only;
-//! - a fill on its way to an SM, where an L1 takes nothing of a miss that something has passed
-//!   ([`fills_are_plain`](super::probe::fills_are_plain)): what comes later may find the line evicted again. Not while a load beyond `.cta` of
-//!   its line may follow, which could merge with the miss, but hits nothing that is there;
-//! - an invalidation that meets neither a copy nor an entry, and an acquire's that meets an empty cache: they only end a
-//!   wait, or leave it to invalidations that are on their way already;
-//! - a read that is the last access to its slot in an L2 below the home, where there is no copy: it passes;
-//! - the fill of such a read, if it is the first in its channel;
-//! - memory's answer, where nothing happens before it comes: who asked could have been as late. Not where memory is the
-//!   ordering point: others write there meanwhile;
-//! - a read that an L2 has sent on (`Postpone`).
+//! - a thread that is alone on its SM issues, or completes an acquire, unless a fill for this line is
+//! still to come. No other thread uses its L1, and a request may stay in its channel for an arbitrary time. This also
+//! applies to a thread if its access is disjoint from all future instructions of the SM's remaining threads;
+//! - the result of an atomic: it only sets a register;
+//! - a fill in flight to an SM, if an L1 discards the data for a miss that a later access has passed
+//! ([`fills_are_plain`](super::probe::fills_are_plain)): a later access may find the line evicted again. Excluded while
+//! a load beyond `.cta` to this line may follow, which could merge with the miss but cannot hit a present copy;
+//! - an invalidation that meets neither a copy nor an entry, and an acquire's invalidation that meets an empty cache:
+//!   they
+//! only end a wait, or delegate it to invalidations already in flight;
+//! - a read that is the last access to its slot in an L2 below the home, without a copy there: it passes;
+//! - the fill for such a read, if it is the first in its channel;
+//! - memory's reply, if no step happens before its arrival: the requester could have been equally late. Excluded if
+//! memory is the ordering point, because other modules write to memory in the meantime;
+//! - a read that an L2 has forwarded (`Postpone`).
 //!
-//! **Postpone.** A request that would only be held where it arrives stays in its channel: there it waits as well, and
-//! whatever it would have kept from its slot can stay away by itself. For the same reason a read that finds
-//! nothing in an L2 is taken there only when it can be sent on at once, and then is, as far as it goes: until then
-//! it could have stayed before the L2. Nothing may happen at a slot while its miss is on its way, which
-//! [`misses_are_plain`](super::probe::misses_are_plain) asks the protocol; and no L2 may send anything of itself on the same way.
+//! **Postpone.** A request that its destination would only park stays in its channel: it waits equally well there, and
+//! requests that it would have kept from its slot can stay away by themselves. For this reason a read that misses in an
+//! L2 is delivered only when it can be forwarded immediately, and is then forwarded as far as possible: until then it
+//! could have stayed in front of the L2. No step may happen at a slot while its miss is in flight, a property that
+//! [`misses_are_plain`](super::probe::misses_are_plain) tests; and no L2 may send unsolicited messages along this path.
 //!
-//! **Pages.** A page that is to change waits until its modules have nothing under way to it, and then changes in one step.
-//! Had they refused it earlier they could have made no other accesses meanwhile than these; while nobody uses the page nobody
-//! sees it half copied; and who is told late may as well go on late. So a request under way keeps the home of its line
-//! where it is, which the reductions above take for granted. None of them issues an access early: that would keep its page.
-//! A broken rule is broken between these steps: then nothing is reduced.
+//! **Pages.** A page with a pending change waits until no access from its modules is in flight, and then changes in a
+//! single step. An earlier refusal would only have prevented exactly these accesses in the meantime. While no module
+//! uses the page, no module sees a half copied page, and a module with a late mapping may equally continue late. A
+//! request in flight thus pins its line's home, an assumption behind the reductions above. None of them issues an
+//! access early, because this would pin its page. A broken rule takes effect between these steps: then nothing is
+//! reduced.
 //!
-//! A cycle of steps taken alone would leave all others out for ever. There is none: each uses up a message,
-//! or an instruction of a program without loops.
+//! A cycle of steps executed alone would exclude all others forever. No such cycle exists: each step uses up a message,
+//! or an instruction in a program without loops.
 
 use super::config::Evictions;
 use super::machine::Machine;
@@ -54,25 +56,25 @@ use tombolo_types::{ModuleId, Scope};
 /// A set of lines: bit `i` is line `i`.
 pub(super) type LineSet = u8;
 
-/// What a thread may still do from an instruction on, whatever its branches do.
+/// Possible future actions of a thread from an instruction onward, over all branch outcomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Remaining {
-    /// Lines it may load.
+    /// Lines that the thread may load.
     loads: LineSet,
-    /// Lines it may load beyond `.cta`.
+    /// Lines that the thread may load beyond `.cta`.
     far_loads: LineSet,
-    /// Lines it may load or update.
+    /// Lines that the thread may load or update.
     reads: LineSet,
-    /// Lines it may access.
+    /// Lines that the thread may access.
     accesses: LineSet,
-    /// What it may do to others' L2s.
+    /// Possible effects of its synchronisation on other L2s.
     syncs: Syncs,
 }
 
-/// What synchronisation may do at L2s.
+/// Possible effects of synchronisation at L2s.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Syncs {
-    /// A release: it marks what L2s have sent.
+    /// A release: it marks messages sent by L2s.
     pub(super) releases: bool,
     /// An acquire that invalidates L2s.
     pub(super) invalidates: bool,
@@ -102,14 +104,14 @@ impl Remaining {
     }
 }
 
-/// What may still reach the slots of L2s: bits by [`Machine::l2_index`].
+/// Accesses that may still reach L2 slots: bits by [`Machine::l2_index`].
 #[derive(Clone, Copy, Debug, Default)]
 struct Outlook {
-    /// Accesses of any kind; each thread with some left to issue counts once a line.
+    /// Slots with accesses of any kind; each thread with unissued accesses counts once per line.
     visited: SlotSet,
-    /// More than one.
+    /// Slots with more than a single access.
     visited_again: SlotSet,
-    /// Loads or atomics: only these look at a copy.
+    /// Slots with loads or atomics: only these observe a copy.
     read: SlotSet,
 }
 
@@ -125,8 +127,8 @@ fn is_write(posted: &Posted) -> bool {
     matches!(posted.request, Request::Write { .. })
 }
 
-/// What remains from each instruction of `code` on, and nothing after the last. `line_of` says where an
-/// instruction's location lies, `syncs` what it does as synchronisation.
+/// Remaining actions from each instruction of `code` onward, and none after the last. `line_of` returns the line of an
+/// instruction's location, `syncs` its synchronisation effects.
 pub(super) fn remaining(
     code: &[Instruction],
     line_of: impl Fn(&Instruction) -> Option<u8>,
@@ -154,7 +156,7 @@ pub(super) fn remaining(
     }
 }
 
-/// What `instruction`, from stage `from` on, does as synchronisation.
+/// Synchronisation effects of `instruction`, from stage `from` onward.
 pub(super) fn syncs(protocol: &impl Coherence, instruction: &Instruction, from: usize) -> Syncs {
     if let Instruction::KernelBoundary = instruction {
         return Syncs {
@@ -178,12 +180,12 @@ pub(super) fn syncs(protocol: &impl Coherence, instruction: &Instruction, from: 
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// Lines that `thread` may still access: those of accesses it has not issued yet.
+    /// Lines that `thread` may still access, through accesses not issued yet.
     pub(super) fn accesses_left(&self, state: &State, thread: usize) -> LineSet {
         self.remaining_of(state, thread).accesses
     }
 
-    /// What `thread` has before it, or under way, as synchronisation.
+    /// Future and current synchronisation effects of `thread`.
     pub(super) fn syncs_left(&self, state: &State, thread: usize) -> Syncs {
         let at = state.fronts.threads[thread];
         let later = self.remaining[thread].get(at.pc as usize + 1).map_or(Syncs::default(), |later| later.syncs);
@@ -192,7 +194,7 @@ impl<P: Coherence> Machine<'_, P> {
         now.unwrap_or_default().and(later)
     }
 
-    /// What `thread` has not issued yet.
+    /// Actions that `thread` has not issued yet.
     fn remaining_of(&self, state: &State, thread: usize) -> Remaining {
         let at = state.fronts.threads[thread].pc as usize;
         let is_access = self.instruction(state, thread).is_some_and(|instruction| instruction.location().is_some());
@@ -200,7 +202,7 @@ impl<P: Coherence> Machine<'_, P> {
         self.remaining[thread][at + usize::from(issued)]
     }
 
-    /// What the threads of `sm` have not issued yet.
+    /// Actions that the threads on `sm` have not issued yet.
     fn remaining_on(&self, state: &State, sm: u8) -> Remaining {
         let threads = (0..state.fronts.threads.len()).filter(|&thread| self.scene.sm_of[thread] == sm);
         threads.fold(Remaining::default(), |all, thread| all.and(self.remaining_of(state, thread)))
@@ -210,7 +212,7 @@ impl<P: Coherence> Machine<'_, P> {
         self.scene.sms[self.scene.sm_of[thread] as usize].module
     }
 
-    /// What may still reach which slots.
+    /// Computes the remaining accesses per slot.
     fn outlook(&self, state: &State) -> Outlook {
         let mut outlook = Outlook::default();
         for thread in 0..state.fronts.threads.len() {
@@ -240,7 +242,7 @@ impl<P: Coherence> Machine<'_, P> {
         outlook
     }
 
-    /// Dirty bytes pass every slot of their way but their own.
+    /// Dirty bytes pass every slot on their path except their own.
     fn visit_by_write_backs(&self, state: &State, outlook: &mut Outlook) {
         for module in self.modules() {
             for line in 0..self.scene.lines as u8 {
@@ -252,18 +254,18 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Slots of all lines of the region of `line` at `module`.
+    /// Slots at `module` for all lines in the region of `line`.
     fn slots_of_region(&self, module: ModuleId, line: u8) -> SlotSet {
         self.lines_of_region(line).fold(0, |slots, line| slots | 1 << self.l2_index(module, line))
     }
 
-    /// Whether an access may still reach some line of the region at `module`. While none does, it makes no
-    /// difference whether a home knows of a copy there: an invalidation would find nobody to mislead.
+    /// True if an access may still reach some line of the region at `module`. Otherwise it makes no difference if a
+    /// home knows about a copy there: a missing invalidation would mislead no reader.
     pub(super) fn is_visited(&self, state: &State, module: ModuleId, line: u8) -> bool {
         self.outlook(state).visited & self.slots_of_region(module, line) != 0
     }
 
-    /// Forgets copies that no remaining access can see. Whether there was anything in an L2 to forget.
+    /// Forgets copies that no remaining access can see. Returns true if an L2 had state to forget.
     pub(super) fn forget(&self, state: &mut State) -> bool {
         self.forget_in_l1s(state);
         let mut forgotten = !self.protocol.ordering_point().is_memory() && self.clear_homes(state);
@@ -277,7 +279,7 @@ impl<P: Coherence> Machine<'_, P> {
                 }
                 let entry = self.entry_index(module, line);
                 if state.entries[entry].is_some() && outlook.visited & self.slots_of_region(module, line) == 0 {
-                    // Its sharers are not visited either: an invalidation would meet nobody.
+                    // The entry's sharers receive no access either: an invalidation would find no copy in use.
                     state.entries[entry] = None;
                     forgotten = true;
                 }
@@ -293,7 +295,7 @@ impl<P: Coherence> Machine<'_, P> {
                 let slot = &mut state.fronts.l1[self.scene.l1_index(sm, line)];
                 slot.line = None;
                 if let Some(pending) = &mut slot.pending {
-                    // Nothing asks any more whether it may install.
+                    // No later load checks if the miss may install its data.
                     pending.poisoned = pending.miss.mask;
                     pending.miss.invalidate();
                 }
@@ -301,8 +303,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Evicts what system homes hold and their memory holds too, while nobody waits for it there: that sends
-    /// nothing, and the next access finds the same bytes.
+    /// Evicts clean copies at system homes if they equal memory, while no request waits there. The eviction sends
+    /// nothing, and the next access finds identical bytes.
     fn clear_homes(&self, state: &mut State) -> bool {
         let mut cleared = false;
         for line in 0..self.scene.lines as u8 {
@@ -320,23 +322,23 @@ impl<P: Coherence> Machine<'_, P> {
         cleared
     }
 
-    /// Whether reads are sent on at once when they find nothing in an L2: not where what an L2 sends unasked may be
-    /// on the same way.
+    /// True if reads are forwarded immediately when they miss in an L2. Excluded if unsolicited L2 messages may travel
+    /// along this path.
     pub(super) fn runs_through(&self) -> bool {
         let reductions = self.config.reductions;
         let sends_unasked = self.config.writes_back() || self.protocol.downgrades();
         reductions.postpone && reductions.eager && self.plain_misses && !sends_unasked
     }
 
-    /// Whether there is a clean copy that makes no difference any more.
+    /// True if a clean copy exists that can no longer make a difference.
     fn is_forgotten(&self, state: &State, outlook: &Outlook, module: ModuleId, line: u8) -> bool {
         let Some(copy) = state.l2[self.l2_index(module, line)].line else { return false };
         let waited = state.held.iter().any(|held| held.module == module && held.line == line);
-        // What the ordering point holds at the end is looked at.
+        // Final contents at the ordering point are part of the outcome.
         let memory = state.memory[self.memory_index(Holder::Module(module), line)];
         let is_end = self.class(module, line) == Class::Own && !self.protocol.ordering_point().is_memory();
         let is_last = is_end && cells(copy.valid).any(|cell| copy.data.0[cell] != memory.0[cell]);
-        // Dropping a line may send something where L2s send downgrades.
+        // Dropping a line may send a message if L2s send downgrades.
         let looked_at = if self.protocol.downgrades() {
             outlook.visited & self.slots_of_region(module, line) != 0
         } else {
@@ -345,7 +347,7 @@ impl<P: Coherence> Machine<'_, P> {
         copy.dirty.is_empty() && !waited && !is_last && !looked_at
     }
 
-    /// The ways to take some step that may be taken alone, if there is one.
+    /// Variants of some step that may be executed alone, if there is any.
     pub(super) fn eager_steps(&self, state: &State) -> Vec<Step> {
         let mut steps = Vec::new();
         for thread in 0..state.fronts.threads.len() {
@@ -376,7 +378,7 @@ impl<P: Coherence> Machine<'_, P> {
             (Some(Stage::Acquire(_)), _) => {
                 self.is_alone(state, thread) || self.l1_is_empty(state, self.scene.sm_of[thread])
             }
-            // Where pages move an access that is under way keeps its page where it is.
+            // On machines with moving pages, an access in flight pins its page.
             (Some(Stage::Issue), Some(instruction)) if self.config.paging.is_none() => {
                 let Some(location) = instruction.location() else { return false };
                 let line = self.scene.layout.cell(location).line;
@@ -388,7 +390,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// The threads that share the SM of `thread` and are not done.
+    /// The unfinished threads that share the SM of `thread`.
     fn mates(&self, state: &State, thread: usize) -> impl Iterator<Item = usize> {
         let shares = move |&other: &usize| other != thread && self.scene.sm_of[other] == self.scene.sm_of[thread];
         (0..state.fronts.threads.len()).filter(shares).filter(|&other| self.instruction(state, other).is_some())
@@ -398,8 +400,8 @@ impl<P: Coherence> Machine<'_, P> {
         self.mates(state, thread).next().is_none()
     }
 
-    /// Whether nothing that the other threads of its SM have before them meets the access at hand: no access to its
-    /// line, no release that would wait for a store, no acquire that would drop what is loaded.
+    /// True if no future instruction of the SM's other threads interacts with the current access: no access to its
+    /// line, no release that would wait for a store, no acquire that would drop the loaded data.
     fn is_apart(&self, state: &State, thread: usize, access: &Instruction, line: u8) -> bool {
         let loads = !matches!(access, Instruction::Store { .. });
         let posts = !matches!(access, Instruction::Load { .. });
@@ -416,7 +418,7 @@ impl<P: Coherence> Machine<'_, P> {
         })
     }
 
-    /// Whether `message`, the first of its channel, may be delivered at once.
+    /// True if `message`, the first in its channel, may be delivered immediately.
     fn is_eager_message(&self, state: &State, message: &Message) -> bool {
         let line = message.line;
         match (message.channel, message.body) {
@@ -455,7 +457,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Whether a read is the last to visit a slot in which there is nothing, below the home.
+    /// True if a read is the last visitor of an empty slot below the home.
     fn passes_alone(&self, state: &State, module: ModuleId, line: u8) -> bool {
         let index = self.l2_index(module, line);
         let slot = state.l2[index];

@@ -1,4 +1,4 @@
-//! A program laid out on a machine: what threads run on, whatever is below their L1s.
+//! A program laid out on a machine: the environment of threads, independent from the memory system below their L1s.
 
 use super::layout::{Layout, Sm};
 use super::sm::operation;
@@ -8,11 +8,11 @@ use tombolo_protocol::Protocol;
 use tombolo_protocol::front::{self, Stage};
 use tombolo_types::Order;
 
-/// What does not change while a program runs.
+/// Data that stays constant while a program runs.
 pub(super) struct Scene<'a> {
     pub(super) program: &'a Program,
     pub(super) layout: &'a Layout,
-    /// The SMs that threads run on.
+    /// SMs on which threads run.
     pub(super) sms: Vec<Sm>,
     /// Index in `sms` of each thread's SM.
     pub(super) sm_of: Vec<u8>,
@@ -55,7 +55,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// What the end of a run shows where memory holds `memory`.
+    /// Final state at the end of a run with memory contents `memory`.
     pub(super) fn final_state(&self, fronts: &Fronts, memory: &[Value]) -> FinalState {
         let registers: Vec<Vec<Value>> = (self.program.threads.iter().zip(&self.register_base))
             .map(|(thread, &base)| {
@@ -79,23 +79,23 @@ impl<'a> Scene<'a> {
         sm as usize * self.lines + line as usize
     }
 
-    /// The instruction at hand, or `None` when the thread is done.
+    /// The current instruction, or `None` when the thread is done.
     pub(super) fn instruction(&self, fronts: &Fronts, thread: usize) -> Option<&'a Instruction> {
         self.program.threads[thread].code.get(fronts.threads[thread].pc as usize)
     }
 
-    /// The stage at hand of a memory operation or fence.
+    /// The current stage of a memory operation or fence.
     pub(super) fn stage(&self, fronts: &Fronts, thread: usize) -> Option<Stage> {
         let at = &fronts.threads[thread];
         *self.stages[thread].get(at.pc as usize)?.get(at.stage as usize)?
     }
 
-    /// The order that an access of `thread` has where it runs.
+    /// Effective order for an access by `thread`, adjusted to its placement.
     pub(super) fn order(&self, thread: usize, order: Order) -> Order {
         of_placement(&self.program.threads[thread], order)
     }
 
-    /// Kernel boundaries that `thread` has passed.
+    /// Number of kernel boundaries that `thread` has passed.
     pub(super) fn boundaries_passed(&self, fronts: &Fronts, thread: usize) -> usize {
         let before = &self.program.threads[thread].code[..fronts.threads[thread].pc as usize];
         before.iter().filter(|instruction| **instruction == Instruction::KernelBoundary).count()
@@ -106,7 +106,7 @@ fn of_placement(thread: &Thread, order: Order) -> Order {
     if thread.placement.is_host() { front::ON_HOST } else { order }
 }
 
-/// The stages of an instruction; none of what is no memory operation or fence.
+/// The stages of an instruction; empty unless it is a memory operation or fence.
 fn stages(protocol: &impl Protocol, thread: &Thread, instruction: &Instruction) -> [Option<Stage>; front::MAX_STAGES] {
     let mut stages = [None; front::MAX_STAGES];
     if let Some((operation, order)) = operation(instruction) {

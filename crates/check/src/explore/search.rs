@@ -1,7 +1,7 @@
 //! Breadth-first search over the states of a world.
 //!
-//! States are kept as 128-bit fingerprints (chance of a collision among 10^8 states: below 10^-21), so a
-//! search holds whole states only at its frontier. A search that spends its budget is followed by walks.
+//! States are kept as 128-bit fingerprints (chance of a collision among 10^8 states: below 10^-21), therefore a search
+//! holds complete states only at its frontier. A search that exhausts its budget is followed by random walks.
 
 use super::state::Violation;
 use crate::litmus::FinalState;
@@ -10,59 +10,59 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeSet, VecDeque};
 use std::hash::{Hash, Hasher};
 
-/// Steps of a walk: more than any program without loops takes.
+/// Maximum steps in a walk: more than any program without loops needs.
 const WALK_STEPS: usize = 10_000;
 
-/// States kept for their memory: as many as a state has successors, with few exceptions.
+/// States kept for reuse of their memory: with few exceptions at least the number of successors per state.
 const SPARE: usize = 64;
 
-/// What can be searched: states and the steps between them.
+/// A searchable transition system: states and the steps between them.
 pub(super) trait World {
-    /// One state; equal ones hash alike.
+    /// A state; equal states have equal hashes.
     type State: Clone + Default + Hash;
-    /// One step.
+    /// A step.
     type Step: Copy;
 
-    /// Where it starts.
+    /// Initial state.
     fn initial(&self) -> Self::State;
 
-    /// Every step that `state` can take, in a fixed order. Empty when nothing must happen any more.
+    /// Every step enabled in `state`, in a fixed order. Empty when no further step is required.
     fn steps(&self, state: &Self::State) -> Vec<Self::Step>;
 
-    /// Takes `step` and what it forces. False where the step must wait: then `state` is of no use.
+    /// Executes `step` and all steps that it forces. Returns false if the step must wait: then `state` is unusable.
     fn take(&self, step: Self::Step, state: &mut Self::State) -> bool;
 
-    /// What is wrong with `state`, which has no successor if it `is_final`.
+    /// Violation in `state`; `is_final` is set if the state has no successor.
     fn violation(&self, state: &Self::State, is_final: bool) -> Option<Violation>;
 
-    /// What a state without successors shows to those who look at memory.
+    /// Final states shown by a state without successors, one per possible observer of memory.
     fn final_states(&self, state: &Self::State) -> Vec<FinalState>;
 
-    /// States after which a search gives up.
+    /// State count after which a search gives up.
     fn max_states(&self) -> usize;
 
-    /// Executions drawn then.
+    /// Number of random executions drawn after the search gives up.
     fn walks(&self) -> usize;
 }
 
-/// What a search found.
+/// Findings of a search.
 pub(super) struct Found<S> {
     pub(super) outcomes: BTreeSet<FinalState>,
     pub(super) states: usize,
-    /// The first violation in order of steps, with the shortest way to it.
+    /// The first violation in order of steps, with the shortest path to it.
     pub(super) violation: Option<(Violation, Vec<S>)>,
-    /// Whether the budget ended it.
+    /// Set if the budget ended the search.
     pub(super) bounded: bool,
 }
 
-/// Where a state was reached from.
+/// Predecessor of a state.
 #[derive(Clone, Copy)]
 struct Origin<S> {
     parent: u32,
     step: Option<S>,
 }
 
-/// Visits every state that `machine` can reach, until one is wrong or the budget is spent.
+/// Visits every state reachable by `machine`, until a violation is found or the budget is exhausted.
 pub(super) fn search<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> bool) -> Found<W::Step> {
     let mut found = Found { outcomes: BTreeSet::new(), states: 0, violation: None, bounded: false };
     let initial = machine.initial();
@@ -70,7 +70,7 @@ pub(super) fn search<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> b
     seen.insert(fingerprint(&initial), ());
     let mut origins = vec![Origin { parent: 0, step: None }];
     let mut frontier = VecDeque::from([(0_u32, initial)]);
-    // States that are done with, for the memory they hold.
+    // Retired states, kept for reuse of their memory.
     let mut spare: Vec<W::State> = Vec::new();
     while let Some((index, state)) = frontier.pop_front() {
         found.states += 1;
@@ -106,8 +106,8 @@ pub(super) fn search<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> b
     found
 }
 
-/// Takes steps at random from the start to the end of an execution, over and over: what a search that has
-/// given up reaches of the ends. The same on every run.
+/// Draws random executions from the start to the end, to sample further final states after a search has given up. The
+/// result is identical on every run.
 fn walk<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> bool, found: &mut Found<W::Step>) {
     for walk in 0..machine.walks() {
         let mut dice = Dice::new(machine.walks() as u64, walk as u64);
@@ -126,7 +126,7 @@ fn walk<W: World>(machine: &W, forbidden: &dyn Fn(&FinalState) -> bool, found: &
     }
 }
 
-/// One of the steps that do not have to wait.
+/// Picks a random step among the steps that need not wait.
 fn step_at_random<W: World>(machine: &W, state: &W::State, dice: &mut Dice) -> Option<(W::Step, W::State)> {
     let mut steps = machine.steps(state);
     while !steps.is_empty() {
@@ -170,7 +170,7 @@ fn way_to<S: Copy>(origins: &[Origin<S>], mut index: u32) -> Vec<S> {
     steps
 }
 
-/// A 128-bit fingerprint: two 64-bit lanes, each folding a product of the input with its own odd constant.
+/// A 128-bit fingerprint: two 64-bit lanes, each folding the input's product with a separate odd constant.
 fn fingerprint(state: &impl Hash) -> u128 {
     let mut hasher = Lanes { low: 0x243f_6a88_85a3_08d3, high: 0x1319_8a2e_0370_7344 };
     state.hash(&mut hasher);
@@ -210,7 +210,7 @@ impl Hasher for Lanes {
     }
 
     fn write_u64(&mut self, value: u64) {
-        // Adding one keeps a run of zeros from leaving a lane as it was.
+        // Adding 1 prevents a run of zeros from leaving a lane unchanged.
         self.low = fold(self.low.wrapping_add(1), value, 0xa409_3822_299f_31d1);
         self.high = fold(self.high.wrapping_add(1), value.rotate_left(32), 0x082e_fa98_ec4e_6c89);
     }

@@ -1,5 +1,4 @@
-//! SMs: threads, their stages and the L1, as the host of [`tombolo_protocol::front`] and
-//! [`tombolo_protocol::l1`].
+//! SMs: threads, their stages and the L1, as the host of [`tombolo_protocol::front`] and [`tombolo_protocol::l1`].
 
 use super::below::Below;
 use super::host::{FillingL1, L1Slots, Loading};
@@ -13,25 +12,25 @@ use tombolo_protocol::l1::{self, L1Pending, Load};
 use tombolo_protocol::{Protocol, Request};
 use tombolo_types::{Mask, Order, Scope};
 
-/// Local instructions a thread runs at a time: a program that needs more loops without memory accesses.
+/// Maximum number of local instructions that a thread runs at a time: a program above it loops without memory accesses.
 /// Assumed: litmus tests compute a few values.
 const LOCAL_STEPS: usize = 1000;
 
-/// Threads on SMs above whatever there is below.
+/// Threads on SMs, independent from the memory system below.
 pub(super) trait OnSms: Below {
-    /// The instruction at hand, or `None` when the thread is done.
+    /// The current instruction, or `None` when the thread is done.
     fn instruction(&self, state: &Self::State, thread: usize) -> Option<&Instruction> {
         self.scene().instruction(self.fronts(state), thread)
     }
 
-    /// The stage at hand of a memory operation or fence.
+    /// The current stage of a memory operation or fence.
     fn stage(&self, state: &Self::State, thread: usize) -> Option<Stage> {
         self.scene().stage(self.fronts(state), thread)
     }
 
-    /// Lets every thread run on until it needs a step of its own: register instructions, waits that have
-    /// ended, and plans whose acknowledgments are in. None of these can be seen by another thread, and
-    /// having them early only lets the thread go on early; it can always be late by itself.
+    /// Advances every thread until it needs an explicit step: executes register instructions, passes completed waits
+    /// and plans with all acknowledgments. No other thread can observe these actions, and an early execution only lets
+    /// the thread continue early; each thread can always be late by itself.
     fn settle(&self, state: &mut Self::State) {
         loop {
             for thread in 0..self.fronts(state).threads.len() {
@@ -47,7 +46,7 @@ pub(super) trait OnSms: Below {
         }
     }
 
-    /// Runs one register instruction whose inputs and output are there.
+    /// Runs a single register instruction if its inputs and output register are ready.
     fn run_local(&self, state: &mut Self::State, thread: usize) -> bool {
         let Some(instruction) = self.instruction(state, thread) else { return false };
         let pc = self.fronts(state).threads[thread].pc + 1;
@@ -104,7 +103,7 @@ pub(super) trait OnSms: Below {
         true
     }
 
-    /// Passes the stage at hand if it only waits and has nothing left to wait for, or begins its waiting.
+    /// Passes the current stage if it only waits and nothing remains to wait for, or begins its waiting.
     fn pass_stage(&self, state: &mut Self::State, thread: usize) -> bool {
         let Some(stage) = self.stage(state, thread) else { return false };
         let passed = match stage {
@@ -117,7 +116,7 @@ pub(super) trait OnSms: Below {
             }
             Stage::Release(scope) => self.run_release(state, thread, scope),
             Stage::Acquire(scope) => {
-                // The plan runs by itself; dropping the L1 afterwards is a step of its own.
+                // The plan advances automatically; dropping the L1 afterwards is a separate step.
                 self.begin_acquire(state, thread, scope);
                 self.run_plan(state, thread);
                 false
@@ -130,7 +129,7 @@ pub(super) trait OnSms: Below {
         passed
     }
 
-    /// Whether no register of `thread` awaits anything.
+    /// True if no register of `thread` awaits a result.
     fn has_results(&self, state: &Self::State, thread: usize) -> bool {
         self.scene().registers_of(thread).all(|register| self.fronts(state).registers[register].awaits.is_none())
     }
@@ -147,7 +146,7 @@ pub(super) trait OnSms: Below {
         }
     }
 
-    /// The last act of an acquire.
+    /// Performs the last action of an acquire.
     fn finish_acquire(&self, state: &mut Self::State, thread: usize, scope: Scope) {
         if l1::acquire_invalidates(self.protocol(), scope) {
             self.invalidate_l1(state, self.scene().sm_of[thread]);
@@ -160,7 +159,7 @@ pub(super) trait OnSms: Below {
         host::invalidate_bulk(&mut L1Slots(&mut self.fronts_mut(state).l1[first..first + self.scene().lines]));
     }
 
-    /// Whether the access at hand has its operands and a free register.
+    /// True if the current access has its operands and a free destination register.
     fn can_issue(&self, state: &Self::State, thread: usize) -> bool {
         let free =
             |into: Register| self.fronts(state).registers[self.scene().flat(thread, into) as usize].awaits.is_none();
@@ -174,7 +173,7 @@ pub(super) trait OnSms: Below {
         }
     }
 
-    /// Issues the access at hand. False (and nothing has changed) where it must wait.
+    /// Issues the current access. Returns false, with no change, if it must wait.
     fn issue(&self, state: &mut Self::State, thread: usize, evict_first: bool) -> bool {
         let Some(instruction) = self.instruction(state, thread) else { return false };
         let order = |order| self.scene().order(thread, order);
@@ -287,7 +286,7 @@ pub(super) trait OnSms: Below {
         true
     }
 
-    /// The update with its operands' values in place of registers.
+    /// The update with operand values in place of registers.
     fn with_values(&self, state: &Self::State, thread: usize, update: Update) -> Option<Update> {
         let value = |operand| self.value(state, thread, operand).map(Operand::Value);
         Some(match update {
@@ -299,7 +298,7 @@ pub(super) trait OnSms: Below {
         })
     }
 
-    /// The fill of an L1's miss arrives: every load that waits for it takes its value.
+    /// The fill for an L1 miss arrives: every load that waits for it receives its value.
     fn take_l1_fill(&self, state: &mut Self::State, sm: u8, line: u8, mask: Mask, data: Values) {
         let index = self.scene().l1_index(sm, line);
         let Some(pending) = self.fronts(state).l1[index].pending else {
@@ -335,7 +334,8 @@ pub(super) trait OnSms: Below {
         }
     }
 
-    /// Lets a CTA past its barrier when every thread of it that has not ended its kernel has arrived; true if one has passed.
+    /// Releases a CTA from its barrier when every thread that has not ended its kernel has arrived. Returns true if
+    /// some CTA has passed.
     fn pass_barriers(&self, state: &mut Self::State) -> bool {
         for thread in 0..self.fronts(state).threads.len() {
             let Some(Instruction::Barrier { id }) = self.instruction(state, thread) else { continue };
@@ -370,7 +370,7 @@ fn result_register(instruction: &Instruction) -> Option<Register> {
     }
 }
 
-/// What an instruction is to [`tombolo_protocol::front`]; `None` for what is nothing to it.
+/// Classifies an instruction for [`tombolo_protocol::front`]; `None` for register and control instructions.
 pub(super) fn operation(instruction: &Instruction) -> Option<(Operation, Order)> {
     match *instruction {
         Instruction::Load { order, .. } => Some((Operation::Load, order)),

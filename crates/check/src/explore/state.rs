@@ -1,4 +1,4 @@
-//! One state of the explored machine: everything a later step can depend on, and nothing else.
+//! A state of the explored machine: all data that may affect a later step, and nothing beyond.
 
 use super::config::Wishes;
 use super::pages::PageState;
@@ -12,31 +12,31 @@ use tombolo_protocol::l1::{L1Line, L1Pending};
 use tombolo_protocol::{Action as PlanAction, Collector, LineState, Pending, Request, Sharers};
 use tombolo_types::{Mask, ModuleId};
 
-/// Set in a channel's region where invalidations keep no order with fills.
+/// Set in a channel's region if invalidations are unordered with fills.
 pub(super) const ASIDE: u8 = 0x80;
 
 /// A set of threads: bit `i` is thread `i`.
 pub(super) type ThreadSet = u8;
 
-/// A set of lines in L2s: bit `module × lines + line`, or the same by regions.
+/// A set of L2 lines: bit `module × lines + line`. Also used for sets of regions.
 pub(super) type SlotSet = u128;
 
-/// A register of any thread: registers of thread 0 first, then those of thread 1 and so on.
+/// A register of any thread: first the registers of thread 0, then the registers of thread 1, etc.
 pub(super) type FlatRegister = u16;
 
 /// A register of a running program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct RegisterState {
-    /// Its value; 0 while it awaits one.
+    /// Current value; 0 while the register awaits a value.
     pub(super) value: Value,
-    /// What it awaits.
+    /// Awaited result.
     pub(super) awaits: Option<Awaited>,
 }
 
-/// Where a register's value will come from.
+/// Source of an awaited register value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Awaited {
-    /// The fill of its SM's pending miss on a line: the cell of it.
+    /// The fill for the pending miss of the SM on a line: a cell in this line.
     Load {
         /// The line.
         line: u8,
@@ -52,62 +52,62 @@ pub(super) enum Awaited {
     },
 }
 
-/// How far a thread is.
+/// Progress of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct ThreadState {
-    /// Index of the instruction at hand; the length of the code when done.
+    /// Index of the current instruction; equal to the length of the code when the thread is done.
     pub(super) pc: u16,
-    /// Its stage.
+    /// Current stage of this instruction.
     pub(super) stage: u8,
-    /// Whether that stage has begun.
+    /// Set if this stage has begun.
     pub(super) begun: bool,
-    /// The plan of an acquire or release being run.
+    /// Plan in progress for an acquire or release.
     pub(super) plan: Option<Collector>,
-    /// Modules whose acknowledgment the plan's phase lacks.
+    /// Modules with an outstanding acknowledgment in the plan's current phase.
     pub(super) owed: EntrySet<ModuleId>,
 }
 
-/// One line at one L1.
+/// A line at an L1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct L1Slot {
     pub(super) line: Option<L1Line<Values>>,
     pub(super) pending: Option<L1Pending>,
 }
 
-/// One line at one L2.
+/// A line at an L2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct L2Slot {
     pub(super) line: Option<LineState<Values>>,
     pub(super) pending: Option<Pending>,
 }
 
-/// Who sent a request to an L2.
+/// Sender of a request to an L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Source {
-    /// An SM, of the module or of one that has passed its read on: an index into the explorer's SMs.
+    /// An SM in this module, or in a module that has forwarded the SM's read: an index into the explorer's SMs.
     Sm(u8),
     /// Another module.
     Module(ModuleId),
-    /// Nobody waits for the answer: a prefetch that warms the caches.
+    /// A prefetch that warms the caches: no requester waits for the reply.
     Prefetch,
 }
 
-/// A request and where its answer goes.
+/// A request and the destination for its reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Posted {
-    /// What is asked.
+    /// The request.
     pub(super) request: Request<Values>,
-    /// Where the result of an atomic goes.
+    /// Destination register for the result of an atomic.
     pub(super) result: Option<FlatRegister>,
-    /// Who issued it, where its L2 has passed it on: the answer goes there.
+    /// Original requester, if its L2 has forwarded the request: the reply goes directly to this requester.
     pub(super) passed: Option<Source>,
-    /// Threads whose release waits until it is taken.
+    /// Threads with releases that wait until the request is served.
     pub(super) watched: ThreadSet,
-    /// Whether it was published: a subscriber takes it, and sends it to nobody.
+    /// Set if the request was published: a subscriber performs it, and forwards it to no other module.
     pub(super) published: bool,
 }
 
-/// A request held at an L2 by the pending miss of its line.
+/// A request held at an L2 by its line's pending miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Held {
     pub(super) module: ModuleId,
@@ -116,19 +116,19 @@ pub(super) struct Held {
     pub(super) how: Hold,
 }
 
-/// How a request is held.
+/// Reason for which a request is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Hold {
-    /// A waiter of the miss: it takes its bytes from the fill.
+    /// A waiter for the miss: it receives its bytes from the fill.
     Wait(Mask),
-    /// The releases of these threads write the line back after the fill. Its source is the module itself.
+    /// A flush: the releases of these threads write the line back after the fill. The source is the module itself.
     Flush(ThreadSet),
-    /// Parked: it runs again after the fill.
+    /// Parked: it is retried after the fill.
     Park(Posted),
 }
 
 impl Hold {
-    /// Its place among those of one slot: in which order they run.
+    /// Service order among the held requests at a slot.
     fn rank(&self) -> u8 {
         match self {
             Hold::Wait(_) => 0,
@@ -138,7 +138,7 @@ impl Hold {
     }
 }
 
-/// A channel: messages of one channel are delivered in the order sent.
+/// A channel: its messages are delivered in the order sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Channel {
     /// From an SM to its L2, per line.
@@ -149,16 +149,16 @@ pub(super) enum Channel {
     Down { from: ModuleId, to: ModuleId, region: u8 },
     /// From an L2 to an SM, per line: the slices of an L2 keep no order between lines.
     ToSm { sm: u8, line: u8 },
-    /// From a module's memory, per line: one miss is pending at a time.
+    /// From a module's memory, per line: only a single miss is pending at a time.
     Memory { module: ModuleId, line: u8 },
-    /// An atomic's result, straight to its register.
+    /// An atomic's result, directly to its register.
     Result { register: FlatRegister },
-    /// One action of a thread's plan at one module.
+    /// An action of a thread's plan at a module.
     Plan { thread: u8, module: ModuleId },
 }
 
 impl Channel {
-    /// All of it in 32 bits.
+    /// Packs the channel into 32 bits.
     fn word(self) -> u64 {
         let (class, fields) = match self {
             Channel::ToL2 { sm, line } => (0, [sm, line, 0]),
@@ -173,7 +173,7 @@ impl Channel {
     }
 }
 
-/// What a message says.
+/// Contents of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Body {
     /// A request.
@@ -182,19 +182,19 @@ pub(super) enum Body {
     Downgrade,
     /// Bytes of a line.
     Fill {
-        /// Which.
+        /// Mask of the bytes.
         mask: Mask,
         /// Contents.
         data: Values,
     },
     /// Drop the region.
     Invalidate {
-        /// Threads whose release waits until it is taken.
+        /// Threads with releases that wait until the invalidation is performed.
         watched: ThreadSet,
     },
     /// The contents before an atomic.
     Old(Values),
-    /// Part of an acquire or a release.
+    /// An action of an acquire or a release.
     Act(PlanAction),
 }
 
@@ -202,35 +202,35 @@ pub(super) enum Body {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Message {
     pub(super) channel: Channel,
-    /// The line it is about; for an invalidation or downgrade any line of the region.
+    /// The affected line; for an invalidation or downgrade any line in the region.
     pub(super) line: u8,
     pub(super) body: Body,
 }
 
-/// What no correct protocol does.
+/// Behaviour that no correct protocol shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Violation {
-    /// A protocol met an event that it says must not happen, or broke a rule of its host.
+    /// A protocol encountered an event that it declares impossible, or broke a rule of its host.
     Unexpected(&'static str),
-    /// A state without successors in which a thread is not done, or something is held or in flight.
+    /// A state without successors with an unfinished thread, a held request or a message in flight.
     Deadlock,
     /// At rest, a readable copy in an L2 differs from its home.
     Stale {
-        /// Where the copy is.
+        /// Module with the copy.
         module: ModuleId,
-        /// Of which line.
+        /// The copied line.
         line: u8,
     },
-    /// At rest, a copy in an L2 that its home's directory does not know of.
+    /// At rest, the home's directory does not know about a copy in an L2.
     Untracked {
-        /// Where the copy is.
+        /// Module with the copy.
         module: ModuleId,
-        /// Of which line.
+        /// The copied line.
         line: u8,
     },
     /// A final state that the program's test forbids.
     Forbidden,
-    /// No final state can be reached: some thread waits in a loop for what never comes.
+    /// No final state can be reached: some thread waits forever in a loop.
     Endless,
 }
 
@@ -262,7 +262,7 @@ impl Clone for Fronts {
         Fronts { threads: self.threads.clone(), registers: self.registers.clone(), l1: self.l1.clone() }
     }
 
-    /// Takes no memory where these have held as much before.
+    /// Allocates no memory if the previous contents were at least as large.
     fn clone_from(&mut self, from: &Fronts) {
         self.threads.clone_from(&from.threads);
         self.registers.clone_from(&from.registers);
@@ -270,7 +270,7 @@ impl Clone for Fronts {
     }
 }
 
-/// Slots without anything, most of them, are left out; bytes that are not valid do not count.
+/// Hashing skips empty slots, the majority, and ignores invalid bytes.
 impl Hash for Fronts {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         for thread in &self.threads {
@@ -296,7 +296,7 @@ impl Hash for Fronts {
     }
 }
 
-/// One state.
+/// A single state.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) fronts: Fronts,
@@ -304,19 +304,20 @@ pub(super) struct State {
     pub(super) l2: Vec<L2Slot>,
     /// Directory entries: module × regions + region.
     pub(super) entries: Vec<Option<Sharers>>,
-    /// Memory, by line; where there are pages that of each module and of the host: [`Machine::memory_index`](super::machine::Machine::memory_index).
+    /// Memory, by line; with pages, a separate memory per module and for the host:
+    /// [`Machine::memory_index`](super::machine::Machine::memory_index).
     pub(super) memory: Vec<Values>,
-    /// Pages, where they move or are published.
+    /// Pages, if they move or are published.
     pub(super) pages: Vec<PageState>,
-    /// Changes of pages that nobody's access has asked for and that may still happen.
+    /// Remaining budget for page changes that no access requests.
     pub(super) wishes: Wishes,
-    /// What modules have to publish: by module, then by line.
+    /// Queues of stores to publish: by module, then by line.
     pub(super) queues: Vec<Queued>,
-    /// Requests held at L2s: in order of arrival among those of one slot.
+    /// Requests held at L2s: in order of arrival within a slot.
     pub(super) held: Vec<Held>,
-    /// Messages in flight: in the order sent among those of one channel.
+    /// Messages in flight: in send order within a channel.
     pub(super) messages: Vec<Message>,
-    /// What went wrong in the step that led here.
+    /// Violation in the step that led to this state.
     pub(super) broken: Option<Violation>,
 }
 
@@ -336,7 +337,7 @@ impl Clone for State {
         }
     }
 
-    /// Takes no memory where this state has held as much before: a search copies one state for every step.
+    /// Allocates no memory if this state was previously at least as large: a search copies a state for every step.
     fn clone_from(&mut self, from: &State) {
         self.fronts.clone_from(&from.fronts);
         self.l2.clone_from(&from.l2);
@@ -351,12 +352,13 @@ impl Clone for State {
     }
 }
 
-/// Bits of a set of one word.
+/// Bits of a set that fits into a word.
 fn bits<I>(set: EntrySet<I>) -> u64 {
     set.bits().unwrap_or_default()
 }
 
-/// Slots without anything, most of them, are left out, so each names its kind and index; bytes that are not valid do not count.
+/// Hashing skips empty slots, the majority, therefore each hashed slot includes its kind and index. Invalid bytes are
+/// ignored.
 impl Hash for State {
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         self.fronts.hash(hasher);
@@ -389,8 +391,8 @@ impl Hash for State {
     }
 }
 
-/// One slot of a cache: valid and dirty cells with their contents, and the miss with what of it is poisoned.
-/// Masks have two bits and scopes two.
+/// Hashes a cache slot: valid and dirty cells with their contents, and the miss with its poisoned part. Masks have two
+/// bits and scopes two.
 fn hash_slot<H: Hasher>(index: usize, line: Option<(u32, u32, Values)>, miss: Option<(Pending, Mask)>, to: &mut H) {
     if line.is_none() && miss.is_none() {
         return;
@@ -408,19 +410,19 @@ fn hash_slot<H: Hasher>(index: usize, line: Option<(u32, u32, Values)>, miss: Op
 }
 
 impl State {
-    /// Puts what has no order into one order, so that equal states are equal.
+    /// Sorts unordered elements, so that equivalent states compare equal.
     pub(super) fn canonicalise(&mut self) {
         self.held.sort_by_key(|held| (held.module, held.line, held.how.rank()));
         self.messages.sort_by_key(|message| message.channel);
         self.queues.sort_by_key(|queued| (queued.module, queued.line));
     }
 
-    /// Notes the first thing that went wrong.
+    /// Records a violation; the first recorded violation wins.
     pub(super) fn break_with(&mut self, violation: Violation) {
         self.broken.get_or_insert(violation);
     }
 
-    /// The threads whose releases wait for something.
+    /// Threads with releases that wait for a message or a held request.
     pub(super) fn watched(&self) -> ThreadSet {
         let in_flight = self.messages.iter().fold(0, |threads, message| match message.body {
             Body::Posted(posted) => threads | posted.watched,
@@ -430,7 +432,7 @@ impl State {
         in_flight | self.watched_held(|_| true)
     }
 
-    /// The threads whose phase at hand waits for what becomes of a store, up to its system home.
+    /// Threads with a current phase that tracks stores up to their system home.
     pub(super) fn waiting_to_the_end(&self) -> ThreadSet {
         let phase = |thread: &ThreadState| thread.plan.and_then(|plan| plan.phase());
         let waits = |thread| phase(thread).is_some_and(|phase| phase.action.awaits_to_the_end());
@@ -438,7 +440,7 @@ impl State {
         each.fold(0, |threads, (index, thread)| threads | u8::from(waits(thread)) << index)
     }
 
-    /// The threads whose releases wait for something that `sm` has posted.
+    /// Threads with releases that wait for a request posted by `sm`.
     pub(super) fn watched_from_sm(&self, sm: u8) -> ThreadSet {
         let mut threads = 0;
         for message in &self.messages {

@@ -1,4 +1,4 @@
-//! What can happen next.
+//! Possible next steps.
 
 use super::config::Evictions;
 use super::l2::is_awaited;
@@ -13,28 +13,28 @@ use tombolo_protocol::front::Stage;
 use tombolo_protocol::{Class, Coherence, Request, host};
 use tombolo_types::ModuleId;
 
-/// One step of the machine.
+/// A step of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Step {
-    /// A thread runs the stage at hand.
+    /// A thread runs its current stage.
     Thread {
-        /// Which.
+        /// The thread.
         thread: u8,
-        /// Whether its L1 evicts the line first.
+        /// Set if the thread's L1 evicts the line first.
         evict_first: bool,
     },
-    /// The first message of a channel arrives.
+    /// The first message in a channel arrives.
     Deliver {
-        /// Which.
+        /// The channel.
         channel: Channel,
-        /// Whether the L2 it reaches evicts the line first.
+        /// Set if the destination L2 evicts the line first.
         evict_first: bool,
-        /// Whether that L2 replaces the directory entry first.
+        /// Set if this L2 replaces the directory entry first.
         replace_first: bool,
     },
-    /// The second message of a channel arrives, for the first waits for a credit.
+    /// The second message in a channel arrives, because the first waits for a credit.
     Overtake {
-        /// Which.
+        /// The channel.
         channel: Channel,
     },
     /// An L2 evicts a line.
@@ -44,13 +44,13 @@ pub(super) enum Step {
         /// The line.
         line: u8,
     },
-    /// Something is done to a page.
+    /// A step in a page change.
     Page(PageStep),
     /// An L2 replaces a directory entry.
     Replace {
         /// The L2.
         module: ModuleId,
-        /// A line of the region.
+        /// A line in the region.
         line: u8,
     },
 }
@@ -123,7 +123,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// The steps of one thread.
+    /// Adds the steps of a single thread.
     pub(super) fn steps_of(&self, state: &State, thread: usize, steps: &mut Vec<Step>) {
         let step = |evict_first| Step::Thread { thread: thread as u8, evict_first };
         match self.stage(state, thread) {
@@ -148,14 +148,14 @@ impl<P: Coherence> Machine<'_, P> {
         matches!(self.instruction(state, thread), Some(crate::litmus::Instruction::Load { .. }))
     }
 
-    /// The channels that hold a message, each once.
+    /// The channels that contain a message, each listed once.
     pub(super) fn channels(&self, state: &State) -> Vec<Channel> {
         let mut channels: Vec<Channel> = state.messages.iter().map(|message| message.channel).collect();
         channels.dedup();
         channels
     }
 
-    /// The ways to deliver the first message of a channel; none where it is to stay there for now.
+    /// Variants for the delivery of the first message in a channel; none if the message must stay there for the moment.
     pub(super) fn delivery_steps(&self, state: &State, channel: Channel, steps: &mut Vec<Step>) {
         if self.waits_for_publication(state, channel) {
             return;
@@ -178,8 +178,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Whether the second request of a channel may arrive before the first, a store that waits for a credit where it goes.
-    /// As long as nothing may, such a store is as if it were on its way still: that adds no state.
+    /// True if the second request in a channel may arrive before the first, a store that waits for a credit at its
+    /// destination. Without any overtaking, such a store behaves as if it were still in flight: this adds no state.
     fn overtakes(&self, state: &State, channel: Channel) -> bool {
         if !host::passes_waiting(&self.protocol, true) {
             return false;
@@ -195,10 +195,11 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// The directory entry to try replacing before the first message of `channel`: before a store or an atomic, and before
-    /// an invalidation that somebody waits for, who must then wait for what the replacement has sent. A replacement
-    /// before a read may as well come later, for whom it invalidates may have evicted: but not where that sends
-    /// something, or a home hears of readers whose data has not left.
+    /// The directory entry whose replacement is tried before the first message of `channel`. Candidates precede a store
+    /// or an atomic, and an invalidation for which a release waits, because the release must then also wait for
+    /// messages caused by the replacement. A replacement before a read may equally come later, since invalidated
+    /// modules may have evicted their copies. Exceptions: protocols with messages at evictions, or with readers
+    /// recorded before their data leaves.
     fn replaceable(&self, state: &State, channel: Channel) -> Option<(ModuleId, u8)> {
         let first = state.messages.iter().find(|message| message.channel == channel)?;
         let (module, matters) = match (channel, &first.body) {
@@ -213,7 +214,7 @@ impl<P: Coherence> Machine<'_, P> {
         (matters && state.entries[self.entry_index(module, first.line)].is_some()).then_some((module, first.line))
     }
 
-    /// The L2 slot that a request of this channel reaches.
+    /// The L2 slot that a request in this channel reaches.
     pub(super) fn visits(&self, state: &State, channel: Channel) -> Option<(ModuleId, u8)> {
         let line = state.messages.iter().find(|message| message.channel == channel)?.line;
         match channel {
@@ -227,7 +228,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Dirty bytes below the ordering point reach it in the end: these evictions must happen.
+    /// Adds evictions of dirty bytes below the ordering point: the bytes must reach this point eventually, therefore
+    /// these evictions must happen.
     fn write_backs(&self, state: &State, steps: &mut Vec<Step>) {
         for module in self.modules() {
             for line in 0..self.scene.lines as u8 {
@@ -240,7 +242,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// What may happen at any time but need not.
+    /// Adds steps that may happen at any time but need not.
     fn spontaneous_steps(&self, state: &State, steps: &mut Vec<Step>) {
         let all = self.config.evictions == Evictions::Spontaneous;
         let visible = self.config.options.downgrade && self.protocol.has_directory();
@@ -263,8 +265,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// The step that is taken alone and in one way only, after forgetting what makes no difference any more. None is
-    /// taken at rest: what has not been forgotten is looked at there.
+    /// The step that is executed alone and has a single variant, after removal of irrelevant copies. None is taken at
+    /// rest, because states at rest are checked for the copies they retain.
     pub(super) fn forced(&self, state: &mut State) -> Option<Step> {
         let mut steps = self.eager_unless_at_rest(state);
         if steps.len() != 1 && self.config.reductions.forget && self.forget(state) {
@@ -278,7 +280,7 @@ impl<P: Coherence> Machine<'_, P> {
         if none { Vec::new() } else { self.eager_steps(state) }
     }
 
-    /// Takes `step` alone. False where it must wait: then `state` is of no use.
+    /// Executes a single `step`. Returns false if it must wait: then `state` is unusable.
     pub(super) fn take_one(&self, step: Step, state: &mut State) -> bool {
         let taken = match step {
             Step::Thread { thread, evict_first } => match self.stage(state, thread as usize) {
@@ -319,12 +321,12 @@ impl<P: Coherence> Machine<'_, P> {
         taken
     }
 
-    /// Delivers the first message of a channel.
+    /// Delivers the first message in a channel.
     pub(super) fn deliver(&self, state: &mut State, channel: Channel) {
         self.deliver_at(state, channel, 0);
     }
 
-    /// Delivers a message of a channel, by its place there.
+    /// Delivers a message in a channel, selected by its position.
     fn deliver_at(&self, state: &mut State, channel: Channel, place: usize) {
         let mut places = (0..).zip(&state.messages).filter(|(_, message)| message.channel == channel);
         let Some((at, _)) = places.nth(place) else { return };

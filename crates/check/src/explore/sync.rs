@@ -8,9 +8,9 @@ use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Collector, Plan, Protocol, Topology, l1};
 use tombolo_types::{ModuleId, Scope};
 
-/// Plans above whatever there is below the L1s.
+/// Plans, independent from the memory system below the L1s.
 pub(super) trait Syncs: Below {
-    /// First everything the SM has posted must have been taken by its L2, then the plan runs.
+    /// Runs a release: first the L2 must have served every request posted by the SM, then the plan runs.
     fn run_release(&self, state: &mut Self::State, thread: usize, scope: Scope) -> bool {
         let sm = self.scene().sm_of[thread];
         if !self.fronts(state).threads[thread].begun {
@@ -51,8 +51,8 @@ pub(super) trait Syncs: Below {
         }
     }
 
-    /// Collects what has been acknowledged; true when the plan is complete. An acknowledgment is taken as
-    /// soon as it could be sent: what waits for it can be late by itself.
+    /// Collects acknowledgments; returns true when the plan is complete. An acknowledgment is accepted as soon as it
+    /// could be sent: a waiting thread can be late by itself.
     fn run_plan(&self, state: &mut Self::State, thread: usize) -> bool {
         let Some(mut plan) = self.fronts(state).threads[thread].plan else { return false };
         let mut complete = self.fronts(state).threads[thread].owed.is_empty();
@@ -75,9 +75,9 @@ pub(super) trait Syncs: Below {
         complete
     }
 
-    /// Lets all threads into the next kernel: every SM's stores are taken, then the plan of the boundary's release
-    /// runs, then that of its acquire, and every L1 is dropped. The first thread that waits there stands for the
-    /// command processor. True if they have passed.
+    /// Admits all threads to the next kernel: every SM's stores are served, then the plan for the boundary's release
+    /// runs, then the plan for its acquire, and every L1 is dropped. The first waiting thread represents the command
+    /// processor. Returns true if the threads have passed.
     fn pass_boundary(&self, state: &mut Self::State) -> bool {
         let count = self.scene().program.threads.len();
         let Some(first) = (0..count).find(|&thread| self.is_at_boundary(state, thread)) else { return false };
@@ -102,13 +102,13 @@ pub(super) trait Syncs: Below {
         true
     }
 
-    /// Whether `thread` waits for its next kernel.
+    /// True if `thread` waits for its next kernel.
     fn is_at_boundary(&self, state: &Self::State, thread: usize) -> bool {
         matches!(self.instruction(state, thread), Some(Instruction::KernelBoundary))
     }
 
-    /// Runs a boundary as far as it goes: the SMs' stores, then the plans of the end of a kernel and of the next launch. The
-    /// thread's stage is 0 while it waits for the stores, then one more than the place of the plan at hand.
+    /// Advances a boundary as far as possible: the SMs' stores, then the plans for the end of the kernel and for the
+    /// next launch. The thread's stage is 0 while it waits for the stores, then the index of the current plan plus 1.
     fn has_run_boundary(&self, state: &mut Self::State, first: usize) -> bool {
         let sms = || 0..self.scene().sms.len() as u8;
         if !self.fronts(state).threads[first].begun {
@@ -133,7 +133,7 @@ pub(super) trait Syncs: Below {
         true
     }
 
-    /// Whether the plan of an acquire at hand has run, so that the L1 may be invalidated.
+    /// True if the acquire's current plan is complete, and the L1 may be invalidated.
     fn acquire_is_ready(&self, state: &Self::State, thread: usize) -> bool {
         let at = &self.fronts(state).threads[thread];
         at.plan.is_some() && at.owed.is_empty()

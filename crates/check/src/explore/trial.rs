@@ -1,5 +1,5 @@
-//! What a request would do at an L2 if it were taken there: a step on a copy of the slot, whose effects are noted
-//! and not carried out.
+//! Predicts the effects of a request at an L2: runs a step on a copy of the slot, and records the effects without
+//! performing them.
 
 use super::machine::Machine;
 use super::state::{Body, Channel, Held, Hold, Message, Posted, Source, State};
@@ -10,20 +10,20 @@ use tombolo_protocol::coherence::{self, MemoryAccess};
 use tombolo_protocol::{Coherence, Effects, Event, Refusal, Reply, Request, Slot, ValidInvalid};
 use tombolo_types::{Line, Mask, ModuleId};
 
-/// The effects of one step, noted.
+/// The recorded effects of a step.
 #[derive(Default)]
 pub(super) struct Notes {
-    /// Of all effects in their order.
+    /// Digest over all effects in order.
     digest: FxHasher,
-    /// Messages between modules.
+    /// Number of messages between modules.
     sent: u32,
-    /// Whether memory is written.
+    /// Set if memory is written.
     written: bool,
-    /// Whether memory takes the request.
+    /// Set if memory performs the request.
     pub(super) passed_to_memory: bool,
-    /// Where a read is sent on to.
+    /// Module to which a read is forwarded.
     reads_at: Option<ModuleId>,
-    /// Whether the request was answered.
+    /// Set if the request received a reply.
     pub(super) replied: bool,
 }
 
@@ -43,7 +43,7 @@ impl Effects<ValidInvalid, Values> for Notes {
                 }
                 self.note((to, request));
             }
-            // Why it is sent makes no difference to anybody.
+            // The reason for an invalidation has no observable effect.
             coherence::Message::Invalidate(_) => self.note((7, to)),
             coherence::Message::Downgrade => self.note((8, to)),
         }
@@ -79,21 +79,22 @@ impl Effects<ValidInvalid, Values> for Notes {
     }
 }
 
-/// What a request would do.
+/// Predicted result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Trial {
-    /// Whether it would have to wait for the pending miss of its line.
+    /// Set if the request would have to wait for its line's pending miss.
     refused: bool,
-    /// Stands for all effects in their order.
+    /// Digest over all effects in order.
     effects: u64,
-    /// Dirty bytes that are here afterwards.
+    /// Dirty bytes in the slot afterwards.
     dirty: Mask,
-    /// Where it would be sent on to, if it is a read that finds nothing here.
+    /// Module to which the request would be forwarded, if it is a read that misses.
     pub(super) reads_at: Option<ModuleId>,
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// What `posted` from `source` would do at the slot of `line` at `module`, `emptied` of its copy or not.
+    /// Predicts the effects of `posted` from `source` at the slot of `line` in `module`. If `emptied`, the slot's copy
+    /// is removed first.
     fn trial(
         &self,
         state: &State,
@@ -117,7 +118,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// What the first request of `channel` would do where it arrives.
+    /// Predicts the effects of the first request in `channel` at its destination.
     pub(super) fn trial_of(&self, state: &State, channel: Channel, emptied: bool) -> Option<Trial> {
         let at = self.visits(state, channel)?;
         let message = state.messages.iter().find(|message| message.channel == channel)?;
@@ -130,7 +131,7 @@ impl<P: Coherence> Machine<'_, P> {
         Some(self.trial(state, at, source, posted, emptied))
     }
 
-    /// Whether an eviction of a line that is present would send anything, or change what others read.
+    /// True if evicting a present line would send a message, or change data that other modules read.
     pub(super) fn eviction_is_seen(&self, state: &State, module: ModuleId, line: u8) -> bool {
         let mut slot = self.slot_of(state, module, line);
         let mut notes = Notes::default();
@@ -151,8 +152,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Whether the first request of `channel` is to be taken now: a request that would only be held is left in its
-    /// channel, and so is a read that could not be sent on at once.
+    /// True if the first request in `channel` may be delivered immediately. A request that would only be held stays in
+    /// its channel, as does a read that could not be forwarded immediately.
     pub(super) fn admits(&self, state: &State, channel: Channel, evict_first: bool) -> bool {
         let Some((module, line)) = self.visits(state, channel) else { return true };
         let here = |held: &Held| held.module == module && held.line == line && matches!(held.how, Hold::Park(_));
@@ -174,7 +175,7 @@ impl<P: Coherence> Machine<'_, P> {
         !trial.refused && !is_blocked
     }
 
-    /// Whether evicting the line before the first request of `channel` makes a difference to anybody.
+    /// True if evicting the line before the first request in `channel` has an observable effect.
     pub(super) fn eviction_matters(&self, state: &State, channel: Channel, module: ModuleId, line: u8) -> bool {
         let slot = state.l2[self.l2_index(module, line)];
         if slot.line.is_none() || slot.pending.is_some() {

@@ -1,16 +1,16 @@
-//! What lines hold while exploring: the values of the one or two locations that lie on them.
+//! Line contents during exploration: the values of the one or two locations on each line.
 
 use crate::litmus::{Update, Value};
 use tombolo_protocol::Data;
 use tombolo_types::Mask;
 
-/// Locations that one line can hold.
+/// Maximum number of locations on a line.
 pub(super) const CELLS: usize = 2;
 
-/// The mask of all cells of a line.
+/// The mask of all cells on a line.
 pub(super) const WHOLE_LINE: Mask = Mask((1 << CELLS) - 1);
 
-/// The contents of `N` locations: cell `i` is the one at bit `i` of a mask.
+/// The contents of `N` locations: cell `i` corresponds to bit `i` of a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Cells<const N: usize>(pub(super) [Value; N]);
 
@@ -23,23 +23,23 @@ impl<const N: usize> Default for Cells<N> {
     }
 }
 
-/// The cells of a line that a mask names.
+/// The cells on a line selected by a mask.
 pub(super) fn cells(mask: Mask) -> impl Iterator<Item = usize> {
     named::<CELLS>(mask)
 }
 
-/// The cells of `N` that a mask names.
+/// The cells among `N` selected by a mask.
 fn named<const N: usize>(mask: Mask) -> impl Iterator<Item = usize> {
     (0..N).filter(move |&cell| mask.0 >> cell & 1 != 0)
 }
 
-/// The mask of one cell.
+/// The mask of a single cell.
 pub(super) fn mask_of(cell: u8) -> Mask {
     Mask(1 << cell)
 }
 
 impl<const N: usize> Data for Cells<N> {
-    /// Its operands are constants: the thread that issues an atomic fills in its registers.
+    /// Update operands are constants: the thread that issues an atomic substitutes its registers.
     type Update = Update;
 
     fn merge(&mut self, from: Cells<N>, mask: Mask) {

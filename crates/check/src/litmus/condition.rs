@@ -2,7 +2,7 @@
 
 use super::program::{FinalState, Location, Program, Register, Value};
 
-/// How two values compare.
+/// A comparison between two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// `==`, `beq`.
@@ -30,7 +30,7 @@ impl Comparison {
         (Comparison::GreaterEqual, ">=", "bge"),
     ];
 
-    /// Whether it holds between `left` and `right`.
+    /// True if the comparison holds between `left` and `right`.
     pub fn holds(self, left: Value, right: Value) -> bool {
         match self {
             Comparison::Equal => left == right,
@@ -43,7 +43,7 @@ impl Comparison {
     }
 }
 
-/// One side of a comparison.
+/// An operand in a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Term {
     /// A register of a thread (an index into [`Program::threads`]).
@@ -67,18 +67,18 @@ impl Term {
 /// A boolean formula over a final state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Formula {
-    /// A comparison of two terms.
+    /// A comparison between two terms.
     Compare(Comparison, Term, Term),
     /// Negation.
     Not(Box<Formula>),
-    /// All of them; two or more.
+    /// Conjunction of two or more formulas.
     And(Vec<Formula>),
-    /// Any of them; two or more.
+    /// Disjunction of two or more formulas.
     Or(Vec<Formula>),
 }
 
 impl Formula {
-    /// Whether it holds in `state`, a final state of `program`.
+    /// True if the formula holds in `state`, a final state of `program`.
     pub fn holds(&self, program: &Program, state: &FinalState) -> bool {
         match self {
             Formula::Compare(comparison, left, right) => {
@@ -91,14 +91,14 @@ impl Formula {
     }
 }
 
-/// What a condition claims of the final states.
+/// Claim that a condition makes about the final states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantifier {
     /// Some final state satisfies the formula.
     Exists,
-    /// None does.
+    /// No final state satisfies the formula.
     NotExists,
-    /// All do.
+    /// All final states satisfy the formula.
     Forall,
 }
 
@@ -112,8 +112,8 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Whether `state` shows the test's *event*: for `exists C` and `~exists C` the event is C, for
-    /// `forall C` it is not-C.
+    /// True if `state` shows the test's *event*: for `exists C` and `~exists C` the event is C, for `forall C` the
+    /// event is not-C.
     pub fn event(&self, program: &Program, state: &FinalState) -> bool {
         match self.quantifier {
             Quantifier::Exists | Quantifier::NotExists => self.formula.holds(program, state),

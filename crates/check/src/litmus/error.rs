@@ -1,10 +1,10 @@
-//! What can be wrong with a litmus file.
+//! Errors in litmus files.
 
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// A place in a litmus file.
+/// A position in a litmus file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Name of the file.
@@ -16,7 +16,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place behind `text`, which `file` begins with.
+    /// The position behind `text`, a prefix of `file`.
     pub fn behind(file: Arc<str>, text: &str) -> Place {
         let last = text.rsplit('\n').next().unwrap_or_default();
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX).saturating_add(1);
@@ -30,37 +30,37 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a litmus test could not be read.
+/// Reason for which a litmus test could not be read.
 #[derive(Debug, Error)]
 pub enum LitmusError {
-    /// The text breaks the grammar, or names something that does not exist.
+    /// The text violates the grammar, or names something that does not exist.
     #[error("{place}: expected {expected}, found {found}")]
     Syntax {
-        /// Where.
+        /// Position.
         place: Place,
-        /// What is allowed there.
+        /// The allowed alternatives.
         expected: String,
-        /// What stands there.
+        /// The text found instead.
         found: String,
     },
-    /// The instruction is no PTX: NVIDIA's assembler refuses it.
+    /// The instruction is not PTX: NVIDIA's assembler rejects it.
     #[error("{place}: `{name}` is not PTX: {reason}")]
     Illegal {
-        /// Where.
+        /// Position.
         place: Place,
         /// The construct.
         name: String,
         /// Rule that it breaks.
         reason: String,
     },
-    /// The text is legal in the wider corpus of PTX litmus tests, but this reader does not take it.
+    /// The text is legal in the wider corpus of PTX litmus tests, but this reader does not support it.
     #[error("{place}: `{name}` is not supported: {reason}")]
     Unsupported {
-        /// Where.
+        /// Position.
         place: Place,
         /// The construct.
         name: String,
-        /// Why not.
+        /// Reason.
         reason: &'static str,
     },
     /// The file could not be read.
@@ -68,13 +68,13 @@ pub enum LitmusError {
     Unreadable {
         /// Name of the file.
         file: String,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
 }
 
 impl LitmusError {
-    /// The name of the construct that is recognised but not supported, if that is the trouble.
+    /// Name of the construct that is recognised but not supported, if this is the error.
     pub fn unsupported(&self) -> Option<&str> {
         match self {
             LitmusError::Unsupported { name, .. } => Some(name),

@@ -1,4 +1,4 @@
-//! Reads the final condition.
+//! Parser for the final condition.
 
 use super::condition::{Comparison, Condition, Formula, Quantifier, Term};
 use super::error::LitmusError;
@@ -9,7 +9,7 @@ use super::parser::{Parser, is_register};
 const DEPTH: u32 = 100;
 
 impl Parser {
-    /// `exists C`, `~exists C` or `forall C`, to the end of the file.
+    /// Parses `exists C`, `~exists C` or `forall C`, up to the end of the file.
     pub(super) fn condition(&mut self) -> Result<Condition, LitmusError> {
         let quantifier = self.quantifier()?;
         let formula = self.disjunction(DEPTH)?;
@@ -84,7 +84,7 @@ impl Parser {
         Ok(comparison)
     }
 
-    /// `P0:r1`, `0:r1` or `x`: a register or a location that the test has.
+    /// Parses `P0:r1`, `0:r1` or `x`: a register or a location that exists in the test.
     pub(super) fn variable(&mut self) -> Result<Term, LitmusError> {
         if *self.peek_second() != Kind::Symbol(":") {
             return self.known_location().map(Term::Location);
@@ -101,7 +101,7 @@ impl Parser {
         Ok(Term::Register(thread, register))
     }
 
-    /// `P0:r1`, `0:r1`, `x`, `[x]` or an integer.
+    /// Parses `P0:r1`, `0:r1`, `x`, `[x]` or an integer.
     fn term(&mut self) -> Result<Term, LitmusError> {
         const EXPECTED: &str = "a register with its thread (P0:r1), a location or an integer";
         if *self.peek_second() == Kind::Symbol(":") {

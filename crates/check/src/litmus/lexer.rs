@@ -5,7 +5,7 @@ use super::program::Value;
 use std::fmt;
 use std::sync::Arc;
 
-/// What a token is.
+/// Kind of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A name or a keyword.
@@ -14,7 +14,7 @@ pub(super) enum Kind {
     Number(Value),
     /// Quoted text, which may span lines.
     Text,
-    /// A symbol of [`SYMBOLS`].
+    /// A symbol from [`SYMBOLS`].
     Symbol(&'static str),
     /// The end of the file.
     End,
@@ -32,7 +32,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A token and where it starts.
+/// A token and its start position.
 #[derive(Clone, Debug)]
 pub(super) struct Token {
     pub(super) kind: Kind,
@@ -40,23 +40,23 @@ pub(super) struct Token {
     pub(super) column: u32,
 }
 
-/// Longer symbols before their prefixes.
+/// All symbols; longer symbols precede their prefixes.
 const SYMBOLS: [&str; 25] = [
     "/\\", "\\/", "==", "!=", "<=", ">=", "=", "<", ">", "~", "{", "}", "(", ")", "[", "]", ";", ":", ",", ".", "@",
     "|", "&", "-", "+",
 ];
 
-/// Why tests for herd's GPU models are not taken.
+/// Reason for which tests for herd's GPU models are rejected.
 const GPU_PTX: &str =
     "the older GPU_PTX form of herd, whose scope tree and cache operators came before PTX had a memory model";
 
-/// The tokens of a litmus file after its first line, and the name on that line.
+/// The tokens in a litmus file after its first line, and the name on the first line.
 pub(super) struct Lexed {
     pub(super) name: String,
     pub(super) tokens: Vec<Token>,
 }
 
-/// Cuts `text` into tokens; the last one is [`Kind::End`].
+/// Cuts `text` into tokens; the last token is [`Kind::End`].
 pub(super) fn lex(file: &Arc<str>, text: &str) -> Result<Lexed, LitmusError> {
     let mut cursor =
         Cursor { file, rest: text.strip_prefix('\u{feff}').unwrap_or(text), line: 1, column: 1, tokens: Vec::new() };
@@ -80,7 +80,7 @@ impl Cursor<'_> {
         LitmusError::Syntax { place, expected: expected.to_owned(), found }
     }
 
-    /// What stands here, for an error message.
+    /// Describes the text at the cursor, for an error message.
     fn found(&self) -> String {
         match self.rest.chars().next() {
             Some(character) => format!("`{}`", character.escape_default()),
@@ -88,7 +88,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Steps over the first `bytes` bytes of the rest and returns them.
+    /// Advances by `bytes` bytes and returns the skipped text.
     fn advance(&mut self, bytes: usize) -> &str {
         let (passed, rest) = self.rest.split_at(bytes);
         self.rest = rest;
@@ -117,7 +117,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// The first line: `PTX` and the name, which may hold any character.
+    /// The first line: `PTX` and the name, which may contain any character.
     fn header(&mut self) -> Result<String, LitmusError> {
         self.skip_blanks()?;
         let line = self.rest.lines().next().unwrap_or("");
@@ -136,7 +136,7 @@ impl Cursor<'_> {
         if name.is_empty() {
             return Err(self.error("the name of the test after `PTX`", "the end of the line".to_owned()));
         }
-        // The name is a part of the line, so the difference of the addresses is its offset in it.
+        // The name is a slice of the line, therefore the address difference is its offset within the line.
         self.advance(name.as_ptr() as usize - line.as_ptr() as usize + name.len());
         Ok(name.to_owned())
     }
@@ -146,7 +146,7 @@ impl Cursor<'_> {
         self.advance(bytes);
     }
 
-    /// Takes one token; false after the last.
+    /// Reads a token; returns false after the last token.
     fn token(&mut self) -> Result<bool, LitmusError> {
         self.skip_blanks()?;
         let Some(first) = self.rest.chars().next() else {
@@ -182,11 +182,12 @@ impl Cursor<'_> {
     }
 }
 
-/// Closing braces looked at for the end of the initial values. Source: assumed, far more than a header holds.
+/// Maximum number of closing braces examined for the end of the initial values. Source: assumed, far more than a header
+/// contains.
 const BRACES: usize = 100;
 
-/// Where the initial values begin. Any text may stand before them, with quotes in quotes and braces in it: they are the
-/// first text in braces that a placement follows.
+/// Start of the initial values. Any text may precede them, including quotes within quotes and braces: the initial
+/// values are the first text in braces followed by a placement.
 fn opening(text: &str) -> Option<usize> {
     let opens = |(close, _): (usize, &str)| {
         let mut rest = past_blanks(&text[close + 1..]);
@@ -201,7 +202,7 @@ fn opening(text: &str) -> Option<usize> {
     text.match_indices('}').take(BRACES).find_map(opens).or_else(|| text.find('{'))
 }
 
-/// What follows the blanks and whole comments at the start of `text`.
+/// The remainder of `text` after leading blanks and complete comments.
 fn past_blanks(text: &str) -> &str {
     let mut rest = text.trim_start();
     while let Some((_, behind)) = rest.strip_prefix("(*").and_then(|comment| comment.split_once("*)")) {
@@ -210,7 +211,7 @@ fn past_blanks(text: &str) -> &str {
     rest
 }
 
-/// Bytes of the longest prefix of `text` whose characters all satisfy `inside`.
+/// Length in bytes of the longest prefix of `text` with only characters that satisfy `inside`.
 fn span(text: &str, inside: impl Fn(char) -> bool) -> usize {
     text.find(|character| !inside(character)).unwrap_or(text.len())
 }

@@ -29,18 +29,18 @@ use std::path::Path;
 /// A program and the condition on its final states.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Litmus {
-    /// What runs.
+    /// The program.
     pub program: Program,
-    /// What is asked of its final states.
+    /// The condition on its final states.
     pub condition: Condition,
 }
 
-/// Parses the text of one litmus test. `file` names the text in error messages.
+/// Parses the text of a litmus test. `file` names the text in error messages.
 pub fn parse(file: &str, text: &str) -> Result<Litmus, LitmusError> {
     parser::parse(file, text)
 }
 
-/// Reads and parses one litmus file.
+/// Reads and parses a litmus file.
 pub fn read(path: &Path) -> Result<Litmus, LitmusError> {
     let file = path.display().to_string();
     let text =

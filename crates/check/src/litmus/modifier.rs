@@ -1,4 +1,4 @@
-//! Reads what follows the dots of an instruction: semantics, scope, state space.
+//! Parser for the dotted suffixes of an instruction: semantics, scope, state space.
 
 use super::error::LitmusError;
 use super::lexer::Kind;
@@ -7,7 +7,7 @@ use super::ptx;
 use super::value_type::ValueType;
 use tombolo_types::{Order, Scope, Semantics};
 
-/// What a word of semantics says.
+/// Meaning of a semantics keyword.
 #[derive(Clone, Copy)]
 pub(super) enum Spelling {
     /// Semantics and scope.
@@ -16,7 +16,7 @@ pub(super) enum Spelling {
     Scoped(Semantics),
 }
 
-/// Words and what they say.
+/// Keywords and their meanings.
 pub(super) type Words<T> = &'static [(&'static str, T)];
 
 const WEAK: (&str, Spelling) = ("weak", Spelling::Whole(Order::WEAK));
@@ -25,7 +25,7 @@ const ACQUIRE: (&str, Spelling) = ("acquire", Spelling::Scoped(Semantics::Acquir
 const RELEASE: (&str, Spelling) = ("release", Spelling::Scoped(Semantics::Release));
 const BOTH: (&str, Spelling) = ("acq_rel", Spelling::Scoped(Semantics::AcquireRelease));
 const SEQUENTIAL: (&str, Spelling) = ("sc", Spelling::Scoped(Semantics::SequentiallyConsistent));
-/// Source: PTX ISA, ld and st: the memory synchronisation semantics of `.volatile` are those of `.relaxed.sys`.
+/// Source: PTX ISA, ld and st: the memory synchronisation semantics of `.volatile` equal `.relaxed.sys`.
 const VOLATILE: (&str, Spelling) = ("volatile", Spelling::Whole(Order::relaxed(Scope::Sys)));
 
 pub(super) const LOAD: Words<Spelling> = &[WEAK, RELAXED, ACQUIRE, VOLATILE];
@@ -36,17 +36,17 @@ pub(super) const ATOMIC: Words<Semantics> = &[
     ("release", Semantics::Release),
     ("acq_rel", Semantics::AcquireRelease),
 ];
-/// Source: PTX ISA, red: nothing is returned, so nothing can be acquired.
+/// Source: PTX ISA, red: a reduction returns nothing, therefore it cannot acquire.
 pub(super) const REDUCTION: Words<Semantics> = &[("relaxed", Semantics::Relaxed), ("release", Semantics::Release)];
 const FENCE: Words<Spelling> = &[BOTH, SEQUENTIAL, ACQUIRE, RELEASE];
-/// Source: PTX ISA, membar: its levels are those of `fence.sc`.
+/// Source: PTX ISA, membar: its levels equal the levels of `fence.sc`.
 const MEMBAR: Words<Scope> = &[("cta", Scope::Cta), ("gl", Scope::Gpu), ("sys", Scope::Sys)];
 
-/// A scope as written.
+/// A scope as spelled in the text.
 #[derive(Clone, Copy)]
 enum Reach {
     Fixed(Scope),
-    /// What it holds is the placement's to say.
+    /// Cluster scope; the thread's placement determines its extent.
     Cluster,
 }
 
@@ -57,14 +57,14 @@ const SCOPES: Words<Reach> = &[
     ("sys", Reach::Fixed(Scope::Sys)),
 ];
 
-/// Words with their dots, for messages.
+/// Keywords with their dots, for messages.
 pub(super) fn listed<T>(words: Words<T>) -> String {
     let dotted: Vec<String> = words.iter().map(|(word, _)| format!(".{word}")).collect();
     dotted.join(", ")
 }
 
 impl Parser {
-    /// The order of a load or a store. `.weak` may be left out.
+    /// Parses the order of a load or a store. `.weak` may be omitted.
     pub(super) fn access_order(&mut self, thread: usize, allowed: Words<Spelling>) -> Result<Order, LitmusError> {
         let is_weak = !self.sees(".") || self.sees_modifier("global") || self.type_ahead().is_some();
         let order = if is_weak { Order::WEAK } else { self.order(thread, allowed)? };
@@ -72,12 +72,12 @@ impl Parser {
         Ok(order)
     }
 
-    /// Type of integers behind the dot that comes next.
+    /// Integer type behind the dot at the cursor.
     fn type_ahead(&self) -> Option<ValueType> {
         self.modifier().and_then(ValueType::named)
     }
 
-    /// Takes a dot and a type of integers, if they come next.
+    /// Consumes a dot and an integer type, if they come next.
     pub(super) fn optional_type(&mut self) -> Option<ValueType> {
         let found = self.type_ahead()?;
         self.step();
@@ -85,8 +85,9 @@ impl Parser {
         Some(found)
     }
 
-    /// The order of an atomic or a reduction, whose semantics are `allowed`. Source of what may be left out: PTX ISA, atom
-    /// and red: semantics are `.relaxed` then, the scope is `.gpu`. On the host, which has no other, the scope is `.sys`.
+    /// Parses the order of an atomic or a reduction, with semantics from `allowed`. Defaults for omitted parts (source:
+    /// PTX ISA, atom and red): semantics `.relaxed`, scope `.gpu`. On the host the only scope, and the default, is
+    /// `.sys`.
     pub(super) fn atomic_order(&mut self, thread: usize, allowed: Words<Semantics>) -> Result<Order, LitmusError> {
         let semantics = self.optional(allowed).unwrap_or(Semantics::Relaxed);
         let at = self.at;
@@ -99,7 +100,7 @@ impl Parser {
         Ok(Order::new(semantics, scope))
     }
 
-    /// The order of a fence. Source of what may be left out: PTX ISA, fence: semantics are `.acq_rel` then.
+    /// Parses the order of a fence. Default for omitted semantics (source: PTX ISA, fence): `.acq_rel`.
     pub(super) fn fence_order(&mut self, thread: usize) -> Result<Order, LitmusError> {
         let at = self.at;
         match self.optional(SCOPES) {
@@ -108,7 +109,7 @@ impl Parser {
         }
     }
 
-    /// The order of a `membar`.
+    /// Parses the order of a `membar`.
     pub(super) fn membar_order(&mut self, thread: usize) -> Result<Order, LitmusError> {
         let at = self.at;
         let reach = Reach::Fixed(self.required(MEMBAR)?);
@@ -132,7 +133,7 @@ impl Parser {
         }
     }
 
-    /// The scope of thread `thread` that is written behind the dot at token `dot`.
+    /// Resolves the scope for thread `thread`, spelled behind the dot at token `dot`.
     fn resolve(&self, thread: usize, reach: Reach, dot: usize) -> Result<Scope, LitmusError> {
         match reach {
             Reach::Fixed(Scope::Sys) => Ok(Scope::Sys),
@@ -144,7 +145,7 @@ impl Parser {
         }
     }
 
-    /// Takes `.global`, which says nothing: all locations are.
+    /// Skips `.global`, which is redundant: all locations are global.
     fn pass_state_space(&mut self) -> Result<(), LitmusError> {
         if self.sees_modifier("global") {
             self.step();
@@ -153,7 +154,7 @@ impl Parser {
         self.refuse_modifiers_of_ptx()
     }
 
-    /// An error where a modifier comes next that PTX has and this reader does not take.
+    /// Returns an error if the next modifier exists in PTX but is not supported by this reader.
     pub(super) fn refuse_modifiers_of_ptx(&self) -> Result<(), LitmusError> {
         if self.type_ahead().is_some() {
             return Ok(());
@@ -162,7 +163,7 @@ impl Parser {
         known.map_or(Ok(()), |(word, reason)| Err(self.unsupported(self.at, &format!(".{word}"), reason)))
     }
 
-    /// The word behind a dot that comes next.
+    /// The word behind a dot at the cursor.
     pub(super) fn modifier(&self) -> Option<&str> {
         match (self.peek(), self.peek_second()) {
             (Kind::Symbol("."), Kind::Word(word)) => Some(word),
@@ -174,7 +175,7 @@ impl Parser {
         self.modifier() == Some(word)
     }
 
-    /// Takes a dot and one of `allowed`, if they come next.
+    /// Consumes a dot and a word from `allowed`, if they come next.
     fn optional<T: Copy>(&mut self, allowed: Words<T>) -> Option<T> {
         let word = self.modifier()?;
         let (_, found) = *allowed.iter().find(|(known, _)| *known == word)?;
@@ -183,7 +184,7 @@ impl Parser {
         Some(found)
     }
 
-    /// A dot and one of `allowed`.
+    /// Parses a dot and a word from `allowed`.
     fn required<T: Copy>(&mut self, allowed: Words<T>) -> Result<T, LitmusError> {
         if let Some(found) = self.optional(allowed) {
             return Ok(found);

@@ -1,6 +1,6 @@
-//! The frame of a litmus file: initial values, placements, rows of instructions.
+//! Parser for the frame of a litmus file: initial values, placements, rows of instructions.
 //!
-//! Instructions are read in `statement`, the final condition in `formula`; all three share the [`Parser`].
+//! Instructions are parsed in `statement`, the final condition in `formula`; all three share the [`Parser`].
 
 use super::Litmus;
 use super::error::{LitmusError, Place};
@@ -33,10 +33,10 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Litmus, LitmusError> {
     parser.test()
 }
 
-/// Why a location has no parts.
+/// Reason for which a location has no parts.
 pub(super) const ONE_VALUE: &str = "a location is one value of one size";
 
-/// Why a second virtual address is not taken.
+/// Reason for which a second virtual address is rejected.
 const VIRTUAL_ALIAS: &str = "another virtual address is ordered by fence.proxy.alias alone; a further name of one address is \
     `y aliases x`";
 
@@ -49,21 +49,21 @@ struct RegisterInit {
     value: Value,
 }
 
-/// A register that holds the address of a location, before its thread is placed.
+/// A register that holds the address of a location, recorded before its thread is placed.
 struct Pointer {
     thread: u32,
     register: String,
     location: Location,
 }
 
-/// A label and the instruction it stands before.
+/// A label and the instruction that follows it.
 struct Label {
     thread: usize,
     name: String,
     target: usize,
 }
 
-/// A branch whose target is not resolved yet.
+/// A branch with an unresolved target.
 struct Jump {
     thread: usize,
     instruction: usize,
@@ -78,11 +78,11 @@ pub(super) struct Parser {
     tokens: Vec<Token>,
     pub(super) at: usize,
     program: Program,
-    /// Per thread: the cluster of its CTA, if its placement names one.
+    /// Per thread: the cluster of its CTA, if the placement names any.
     clusters: Vec<Option<u16>>,
     labels: Vec<Label>,
     jumps: Vec<Jump>,
-    /// Further names of locations.
+    /// Additional names for locations.
     aliases: Vec<(String, Location)>,
     pointers: Vec<Pointer>,
     pub(super) typing: Typing,
@@ -110,7 +110,7 @@ impl Parser {
         matches!(self.peek(), Kind::Word(found) if found == word)
     }
 
-    /// Takes `symbol` if it comes next.
+    /// Consumes `symbol` if it comes next.
     pub(super) fn take(&mut self, symbol: &str) -> bool {
         let found = self.sees(symbol);
         if found {
@@ -130,7 +130,7 @@ impl Parser {
         Ok(word)
     }
 
-    /// An integer with an optional minus sign.
+    /// Parses an integer with an optional minus sign.
     pub(super) fn integer(&mut self, expected: &str) -> Result<Value, LitmusError> {
         let first = self.at;
         let negative = self.take("-");
@@ -142,7 +142,7 @@ impl Parser {
         Ok(if negative { -number } else { number })
     }
 
-    /// An integer that `T` can hold.
+    /// Parses an integer within the range of `T`.
     fn small<T: TryFrom<Value>>(&mut self, expected: &str) -> Result<T, LitmusError> {
         let at = self.at;
         T::try_from(self.integer(expected)?).map_err(|_| self.expected_at(at, expected))
@@ -157,7 +157,7 @@ impl Parser {
         LitmusError::Syntax { place: self.place(at), expected: expected.to_owned(), found }
     }
 
-    /// The construct that starts at token `at` is known, but not supported.
+    /// Error for a known but unsupported construct that starts at token `at`.
     pub(super) fn unsupported(&self, at: usize, name: &str, reason: &'static str) -> LitmusError {
         LitmusError::Unsupported { place: self.place(at), name: name.to_owned(), reason }
     }
@@ -174,7 +174,7 @@ impl Parser {
 
 /// Names.
 impl Parser {
-    /// The number of a thread, written `P0` or `0`.
+    /// Parses a thread number, written `P0` or `0`.
     pub(super) fn thread_number(&mut self) -> Result<u32, LitmusError> {
         const EXPECTED: &str = "a thread (P0, P1, …)";
         let Kind::Word(word) = self.peek() else { return self.small(EXPECTED) };
@@ -184,7 +184,7 @@ impl Parser {
         Ok(number)
     }
 
-    /// The index of thread `number`, which the token `at` names.
+    /// Index of thread `number`, named by the token `at`.
     pub(super) fn thread_index(&self, number: u32, at: usize) -> Result<usize, LitmusError> {
         let found = self.program.threads.iter().position(|thread| thread.number == number);
         found.ok_or_else(|| {
@@ -193,7 +193,7 @@ impl Parser {
         })
     }
 
-    /// A register of thread `thread`, declared here where it was not.
+    /// Parses a register name in thread `thread`, and declares the register if it is new.
     pub(super) fn register(&mut self, thread: usize) -> Result<Register, LitmusError> {
         let at = self.at;
         let name = self.register_name()?;
@@ -223,24 +223,24 @@ impl Parser {
         u16::try_from(index).map(Register).map_err(|_| self.expected_at(at, "at most 65536 registers a thread"))
     }
 
-    /// Whether thread `thread` is on the host.
+    /// True if thread `thread` is on the host.
     pub(super) fn is_on_host(&self, thread: usize) -> bool {
         self.program.threads[thread].placement.is_host()
     }
 
-    /// How many registers of a thread have been named.
+    /// Number of registers named in a thread up to this point.
     pub(super) fn registers_of(&self, thread: usize) -> usize {
         self.program.threads[thread].registers.len()
     }
 
-    /// A location that has been named before.
+    /// Parses the name of an already known location.
     pub(super) fn known_location(&mut self) -> Result<Location, LitmusError> {
         let (at, known) = (self.at, self.program.locations.len());
         let location = self.location()?;
         if usize::from(location.0) < known { Ok(location) } else { Err(self.expected_at(at, "a location of the test")) }
     }
 
-    /// The location whose address `register` of thread `thread` holds.
+    /// The location whose address is held by `register` in thread `thread`.
     fn pointed(&self, thread: usize, register: &str) -> Option<Location> {
         let number = self.program.threads[thread].number;
         let mut pointers = self.pointers.iter();
@@ -248,7 +248,7 @@ impl Parser {
         found.map(|pointer| pointer.location)
     }
 
-    /// The location of an access of thread `thread`: `x`, `[x]`, or `[r1]` where the register holds an address.
+    /// Parses the location accessed by thread `thread`: `x`, `[x]`, or `[r1]` if the register holds an address.
     pub(super) fn address(&mut self, thread: usize) -> Result<Location, LitmusError> {
         let bracketed = self.take("[");
         let pointed = match self.peek() {
@@ -269,7 +269,7 @@ impl Parser {
         Ok(location)
     }
 
-    /// A location, declared here where it was not.
+    /// Parses a location name, and declares the location if it is new.
     pub(super) fn location(&mut self) -> Result<Location, LitmusError> {
         const EXPECTED: &str = "a location";
         let at = self.at;
@@ -293,7 +293,7 @@ impl Parser {
         u16::try_from(index).map(Location).map_err(|_| self.expected_at(at, "at most 65536 locations"))
     }
 
-    /// An error where an index or an offset follows a location or an address.
+    /// Returns an error if an index or an offset follows a location or an address.
     fn refuse_parts(&self) -> Result<(), LitmusError> {
         let name = match self.peek() {
             Kind::Symbol("[") => "array",
@@ -303,7 +303,7 @@ impl Parser {
         Err(self.unsupported(self.at, name, ONE_VALUE))
     }
 
-    /// Type of the accesses of `location`, as far as they are read.
+    /// Type of the accesses to `location`, according to the text parsed up to this point.
     pub(super) fn value_type(&self, location: Location) -> Option<ValueType> {
         self.program.locations[usize::from(location.0)].value_type
     }
@@ -313,11 +313,11 @@ impl Parser {
     }
 }
 
-/// The scope of a cluster.
+/// Cluster scope.
 impl Parser {
-    /// What `.cluster` of thread `thread` means among the threads of this test. A CTA whose placement names no cluster is
-    /// one by itself, as where a kernel is launched without clusters: then `.cta` names the same threads. Where the
-    /// cluster holds all CTAs that the test has on the GPU, `.gpu` does.
+    /// Resolves `.cluster` for thread `thread` among the threads in this test. A CTA without a named cluster forms its
+    /// own cluster, like a kernel launched without clusters: then `.cta` selects exactly its threads. If the cluster
+    /// contains all CTAs that the test places on the GPU, `.gpu` is equivalent.
     pub(super) fn cluster_scope(&self, thread: usize, at: usize) -> Result<Scope, LitmusError> {
         let threads = &self.program.threads;
         let own = threads[thread].placement;
@@ -338,7 +338,7 @@ impl Parser {
         }
     }
 
-    /// The cluster in a placement, if one is named: that of all threads of the CTA.
+    /// Parses the cluster in a placement, if any is named. All threads in a CTA share it.
     fn cluster(&mut self) -> Result<Option<u16>, LitmusError> {
         if !self.sees_word("cluster") {
             return Ok(None);
@@ -350,13 +350,13 @@ impl Parser {
     }
 }
 
-/// Whether `name` names a register: `r` and a number.
+/// True if `name` is a register name: `r` and a number.
 pub(super) fn is_register(name: &str) -> bool {
     name.strip_prefix('r')
         .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit()))
 }
 
-/// The frame of the file.
+/// Frame of the file.
 impl Parser {
     fn test(mut self) -> Result<Litmus, LitmusError> {
         let registers = self.init()?;
@@ -377,7 +377,7 @@ impl Parser {
         Ok(Litmus { program: self.program, condition })
     }
 
-    /// `{ x=0; P0:r0=0; }`. What is set twice keeps the last value.
+    /// Parses `{ x=0; P0:r0=0; }`. A repeated assignment overrides the earlier value.
     fn init(&mut self) -> Result<Vec<RegisterInit>, LitmusError> {
         self.expect("{")?;
         let mut registers = Vec::new();
@@ -401,7 +401,7 @@ impl Parser {
         Ok(registers)
     }
 
-    /// `P0:r0=1`, or `P0:r0=x` and `P0:r0=&x`, the address of a location.
+    /// Parses `P0:r0=1`, or `P0:r0=x` and `P0:r0=&x`, the address of a location.
     fn init_register(&mut self, at: usize) -> Result<Option<RegisterInit>, LitmusError> {
         let thread = self.thread_number()?;
         self.expect(":")?;
@@ -417,7 +417,7 @@ impl Parser {
         Ok(Some(RegisterInit { at, thread, register, value }))
     }
 
-    /// `y aliases x`: a further name of the address of `x`.
+    /// Parses `y aliases x`: an additional name for the address of `x`.
     fn init_alias(&mut self, at: usize) -> Result<(), LitmusError> {
         const EXPECTED: &str = "a name that no location has yet";
         let alias = self.word(EXPECTED)?;
@@ -448,7 +448,7 @@ impl Parser {
         Ok(())
     }
 
-    /// `P0@cta 0,gpu 0 | P1@cta 1,cluster 0,gpu 0 | P2@host ;`
+    /// Parses `P0@cta 0,gpu 0 | P1@cta 1,cluster 0,gpu 0 | P2@host ;`
     fn placements(&mut self) -> Result<(), LitmusError> {
         loop {
             let at = self.at;
@@ -466,7 +466,7 @@ impl Parser {
         }
     }
 
-    /// `cta 1,cluster 0,gpu 0` or `host`: where a thread runs, and its cluster if that is named.
+    /// Parses `cta 1,cluster 0,gpu 0` or `host`: the placement of a thread, and its cluster if any is named.
     fn placement(&mut self) -> Result<(Placement, Option<u16>), LitmusError> {
         if self.sees_word("host") {
             self.step();
@@ -497,7 +497,7 @@ impl Parser {
         Ok(())
     }
 
-    /// Whether the rows are over.
+    /// True at the end of the rows.
     fn at_condition(&self) -> Result<bool, LitmusError> {
         match self.peek() {
             Kind::Word(word) => match word.as_str() {
@@ -513,7 +513,7 @@ impl Parser {
         }
     }
 
-    /// `locations [x; P0:r0;]`: what another tool prints besides what the condition names.
+    /// Skips `locations [x; P0:r0;]`: additional values that other tools print with the condition's values.
     fn pass_locations(&mut self) -> Result<(), LitmusError> {
         if !self.sees_word("locations") {
             return Ok(());
@@ -526,11 +526,11 @@ impl Parser {
                 self.expect(";")?;
             }
         }
-        // The condition, or a construct that may stand before it.
+        // The condition, or a construct that may precede it.
         self.at_condition().map(drop)
     }
 
-    /// One row: a cell for each thread.
+    /// Parses a row: a cell for each thread.
     fn row(&mut self) -> Result<(), LitmusError> {
         let mut thread = 0;
         loop {
@@ -548,7 +548,7 @@ impl Parser {
         }
     }
 
-    /// Labels, then at most one instruction.
+    /// Parses labels, then at most a single instruction.
     fn cell(&mut self, thread: usize) -> Result<(), LitmusError> {
         while *self.peek_second() == Kind::Symbol(":") {
             self.label(thread)?;
@@ -571,7 +571,7 @@ impl Parser {
         self.expect(":")
     }
 
-    /// A reference to a label by the instruction that is read now; resolved when all rows are read.
+    /// Records a label reference by the current instruction; it is resolved after the last row.
     pub(super) fn label_reference(&mut self, thread: usize) -> Result<(), LitmusError> {
         let at = self.at;
         let label = self.word("a label")?;
@@ -580,7 +580,7 @@ impl Parser {
         Ok(())
     }
 
-    /// A boundary is one of the whole machine: every thread passes all of them.
+    /// Checks boundary counts. A boundary applies to the whole machine: every thread passes all boundaries.
     fn check_boundaries(&self) -> Result<(), LitmusError> {
         let count = |thread: &Thread| thread.code.iter().filter(|one| **one == Instruction::KernelBoundary).count();
         let counts: Vec<usize> = self.program.threads.iter().map(count).collect();

@@ -1,4 +1,4 @@
-//! Prints litmus tests in the form that the reader takes, and final states.
+//! Prints litmus tests in the reader's input syntax, and final states.
 
 use super::Litmus;
 use super::condition::{Comparison, Condition, Formula, Quantifier, Term};
@@ -44,7 +44,7 @@ impl fmt::Display for Program {
 }
 
 impl Program {
-    /// Placement, labels and instructions of one thread, a cell each.
+    /// Placement, labels and instructions of a thread, a cell each.
     fn column(&self, thread: &Thread) -> Vec<String> {
         let placement = match thread.placement {
             Placement::Cta { gpu, cta } => format!("cta {cta},gpu {}", gpu.0),
@@ -74,7 +74,7 @@ impl Program {
     }
 }
 
-/// An instruction with the names it needs.
+/// An instruction with the program and thread that supply its names.
 struct Named<'a> {
     program: &'a Program,
     thread: &'a Thread,
@@ -97,13 +97,13 @@ impl Named<'_> {
         }
     }
 
-    /// Type of a load or a store of `location`, with its dot; nothing where its accesses have none.
+    /// Type suffix with its dot for a load or a store of `location`; empty if the accesses have no type.
     fn access_type(&self, location: Location) -> String {
         let known = self.program.locations[location.0 as usize].value_type;
         known.map_or_else(String::new, |known| format!(".{}", known.name()))
     }
 
-    /// Type of an atomic of `location`, as [`Named::access_type`].
+    /// Type suffix for an atomic on `location`, in the style of [`Named::access_type`].
     fn atomic_type(&self, location: Location, update: Update) -> String {
         let known = self.program.locations[location.0 as usize].value_type;
         let written = known.and_then(|known| AtomicKind::of(update).type_of(known.bits));
@@ -176,7 +176,7 @@ fn comparison_names(comparison: Comparison) -> (&'static str, &'static str) {
     (symbol, branch)
 }
 
-/// A condition with the program whose names it uses.
+/// A condition with the program that supplies its names.
 struct Shown<'a>(&'a Program, &'a Condition);
 
 impl fmt::Display for Shown<'_> {
@@ -233,9 +233,9 @@ impl Shown<'_> {
 
 /// Displays a final state as `P0:r0=1; [x]=2`.
 pub struct Assignments<'a> {
-    /// The program that ended.
+    /// The program that reached the state.
     pub program: &'a Program,
-    /// How it ended.
+    /// The final state.
     pub state: &'a FinalState,
 }
 

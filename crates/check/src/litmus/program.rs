@@ -1,16 +1,16 @@
-//! The program of a litmus test, as the axiomatic model and an operational explorer both take it.
+//! The program of a litmus test, as input to the axiomatic model and to operational explorers.
 //!
-//! Registers are dense per thread, locations dense per program, branch targets indices into the thread's
-//! code: executing an instruction looks nothing up by name.
+//! Registers are dense per thread, locations dense per program, branch targets indices into the thread's code:
+//! executing an instruction needs no lookup by name.
 
 use super::condition::Comparison;
 use super::value_type::ValueType;
 use tombolo_types::{GpuId, Order, Scope};
 
-/// What a register or a location holds. Arithmetic wraps.
+/// Value of a register or a location. Arithmetic wraps.
 pub type Value = i64;
 
-/// A register of one thread: an index into [`Thread::registers`].
+/// A register of a thread: an index into [`Thread::registers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Register(pub u16);
 
@@ -18,23 +18,23 @@ pub struct Register(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Location(pub u16);
 
-/// Where a thread runs.
+/// Placement of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Placement {
-    /// In a CTA of a GPU.
+    /// In a CTA on a GPU.
     Cta {
         /// The GPU.
         gpu: GpuId,
         /// The CTA, numbered within its GPU.
         cta: u16,
     },
-    /// On the host, the CPU that launches the kernels. A host thread has no GPU and shares no CTA, with other host threads
-    /// neither: its strong accesses are `.sys`.
+    /// On the host, the CPU that launches the kernels. A host thread has no GPU and shares a CTA with no thread, not
+    /// even with further host threads: its strong accesses are `.sys`.
     Host,
 }
 
 impl Placement {
-    /// Its GPU, which the host is not.
+    /// GPU of the placement; `None` for the host.
     pub fn gpu(self) -> Option<GpuId> {
         match self {
             Placement::Cta { gpu, .. } => Some(gpu),
@@ -42,17 +42,17 @@ impl Placement {
         }
     }
 
-    /// Whether it is the host.
+    /// True for the host.
     pub fn is_host(self) -> bool {
         self == Placement::Host
     }
 
-    /// Whether two threads placed here and at `other` are of one CTA.
+    /// True if two threads placed at `self` and at `other` share a CTA.
     pub fn shares_cta(self, other: Placement) -> bool {
         self == other && !self.is_host()
     }
 
-    /// Whether the `scope` of a thread placed here holds another thread, placed at `other`.
+    /// True if the `scope` of a thread placed at `self` includes a second thread, placed at `other`.
     pub fn reaches(self, scope: Scope, other: Placement) -> bool {
         match scope {
             Scope::Cta => self.shares_cta(other),
@@ -65,14 +65,14 @@ impl Placement {
 /// An input of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Operand {
-    /// The value of a register of the same thread.
+    /// The value of a register in the executing thread.
     Register(Register),
     /// A constant.
     Value(Value),
 }
 
 impl Operand {
-    /// Its value, given the thread's registers.
+    /// Value of the operand, given the thread's registers.
     pub fn value(self, registers: &[Value]) -> Value {
         match self {
             Operand::Register(register) => registers[register.0 as usize],
@@ -90,7 +90,7 @@ pub enum Arithmetic {
     Sub,
     /// Product.
     Mul,
-    /// Quotient, rounded to zero. Division by zero gives zero (PTX leaves it open).
+    /// Quotient, rounded to zero. Division by zero gives zero (PTX leaves it undefined).
     Div,
     /// Bitwise and.
     And,
@@ -105,8 +105,8 @@ impl Arithmetic {
     pub const OF_REGISTERS: [(Arithmetic, &'static str); 4] =
         [(Arithmetic::Add, "add"), (Arithmetic::Sub, "sub"), (Arithmetic::Mul, "mul"), (Arithmetic::Div, "div")];
 
-    /// Operations of atomics and reductions with their names. Source: PTX ISA, atom and red, whose `.inc`, `.dec`, `.min`
-    /// and `.max` are not read.
+    /// Operations for atomics and reductions with their names. Source: PTX ISA, atom and red; the reader does not
+    /// support `.inc`, `.dec`, `.min` and `.max`.
     pub const OF_ATOMICS: [(Arithmetic, &'static str); 4] =
         [(Arithmetic::Add, "add"), (Arithmetic::And, "and"), (Arithmetic::Or, "or"), (Arithmetic::Xor, "xor")];
 
@@ -125,18 +125,18 @@ impl Arithmetic {
     }
 }
 
-/// What a read-modify-write makes of the old value.
+/// Function that a read-modify-write applies to the old value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Update {
-    /// `old op operand`, an operation of [`Arithmetic::OF_ATOMICS`].
+    /// `old op operand`, an operation from [`Arithmetic::OF_ATOMICS`].
     Apply(Arithmetic, Operand),
     /// The operand.
     Exchange(Operand),
-    /// `new` where the old value equals `compare`; else the old value is written back.
+    /// `new` if the old value equals `compare`; else the old value is written back.
     CompareAndSwap {
-        /// What the old value must equal.
+        /// Value compared with the old value.
         compare: Operand,
-        /// What is written then.
+        /// Value written on equality.
         new: Operand,
     },
 }
@@ -149,7 +149,7 @@ impl Default for Update {
 }
 
 impl Update {
-    /// The value written, given the old value and the thread's registers.
+    /// The written value, given the old value and the thread's registers.
     pub fn apply(&self, old: Value, registers: &[Value]) -> Value {
         match *self {
             Update::Apply(operation, operand) => operation.apply(old, operand.value(registers)),
@@ -160,34 +160,34 @@ impl Update {
     }
 }
 
-/// One instruction.
+/// An instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Instruction {
     /// `ld.weak`, `ld.relaxed`, `ld.acquire`.
     Load {
         /// Semantics and scope.
         order: Order,
-        /// Where the value goes.
+        /// Destination register.
         into: Register,
-        /// What is read.
+        /// Location read.
         location: Location,
     },
     /// `st.weak`, `st.relaxed`, `st.release`.
     Store {
         /// Semantics and scope.
         order: Order,
-        /// What is written.
+        /// Location written.
         location: Location,
         /// The value.
         value: Operand,
     },
-    /// `atom`, or `red` where nothing is returned.
+    /// `atom`, or `red` if no value is returned.
     Atomic {
         /// Semantics and scope.
         order: Order,
-        /// Where the old value goes; `None` for `red`.
+        /// Destination register for the old value; `None` for `red`.
         into: Option<Register>,
-        /// What is read and written.
+        /// Location read and written.
         location: Location,
         /// The new value.
         update: Update,
@@ -199,7 +199,7 @@ pub enum Instruction {
     },
     /// `ld r, v` without a dot: moves a value into a register.
     Move {
-        /// Where the value goes.
+        /// Destination register.
         into: Register,
         /// The value.
         value: Operand,
@@ -208,7 +208,7 @@ pub enum Instruction {
     Compute {
         /// The operation.
         operation: Arithmetic,
-        /// Where the result goes.
+        /// Destination register.
         into: Register,
         /// First input.
         left: Operand,
@@ -220,32 +220,33 @@ pub enum Instruction {
         /// The barrier.
         id: u32,
     },
-    /// `kernel.boundary`: what is before it belongs to one kernel, what is after it to the next, in every thread.
+    /// `kernel.boundary`: in every thread, instructions before it belong to a kernel, instructions after it to the next
+    /// kernel.
     ///
-    /// All threads meet there, those of the host too. What the host does before its boundary comes before the next kernel is
-    /// launched; what it does after comes after the kernel before has ended. Where no thread of a GPU has an instruction
-    /// between two boundaries, no kernel is launched: there is host code alone.
+    /// All threads meet at a boundary, including host threads. Host instructions before a boundary precede the launch
+    /// of the next kernel; host instructions after it follow the end of the previous kernel. If no GPU thread has an
+    /// instruction between two boundaries, no kernel is launched: only host code executes.
     KernelBoundary,
-    /// `beq` and its kin: goes to `target` where the comparison holds.
+    /// `beq` and its variants: branches to `target` if the comparison holds.
     Branch {
         /// The comparison.
         comparison: Comparison,
-        /// Its left side.
+        /// Left operand.
         left: Operand,
-        /// Its right side.
+        /// Right operand.
         right: Operand,
-        /// Index into the thread's code; its length means the end.
+        /// Index into the thread's code; the code length means the end.
         target: usize,
     },
     /// `goto`.
     Jump {
-        /// Index into the thread's code; its length means the end.
+        /// Index into the thread's code; the code length means the end.
         target: usize,
     },
 }
 
 impl Instruction {
-    /// The location it accesses, if it does.
+    /// Location accessed by the instruction, if any.
     pub fn location(&self) -> Option<Location> {
         match *self {
             Instruction::Load { location, .. }
@@ -261,7 +262,7 @@ impl Instruction {
         }
     }
 
-    /// Where it may go besides the next instruction.
+    /// Possible successor in addition to the next instruction.
     pub fn target(&self) -> Option<usize> {
         match *self {
             Instruction::Branch { target, .. } | Instruction::Jump { target } => Some(target),
@@ -286,20 +287,20 @@ pub struct LocationDeclaration {
     pub name: String,
     /// Value before the first instruction.
     pub initial: Value,
-    /// Type of its accesses; `None` where they are written without one.
+    /// Type of the accesses; `None` if they are written without a type.
     pub value_type: Option<ValueType>,
 }
 
-/// One thread.
+/// A thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// The number in its name: `P0` has 0.
+    /// Number in the thread's name: `P0` has 0.
     pub number: u32,
-    /// Where it runs.
+    /// Placement of the thread.
     pub placement: Placement,
-    /// Its registers, indexed by [`Register`].
+    /// Registers of the thread, indexed by [`Register`].
     pub registers: Vec<RegisterDeclaration>,
-    /// Its instructions.
+    /// Instructions of the thread.
     pub code: Vec<Instruction>,
 }
 
@@ -320,25 +321,26 @@ impl Program {
         self.threads[..thread].iter().map(|thread| thread.registers.len()).sum()
     }
 
-    /// Kernel boundaries that its threads pass.
+    /// Number of kernel boundaries that each thread passes.
     pub fn boundaries(&self) -> usize {
         let of = |thread: &Thread| thread.code.iter().filter(|step| **step == Instruction::KernelBoundary).count();
         self.threads.iter().map(of).max().unwrap_or(0)
     }
 
-    /// Whether some thread is on the host.
+    /// True if some thread is on the host.
     pub fn has_host(&self) -> bool {
         self.threads.iter().any(|thread| thread.placement.is_host())
     }
 
-    /// Whether some branch goes backwards.
+    /// True if some branch goes backwards.
     pub fn has_loop(&self) -> bool {
         self.threads.iter().any(|thread| {
             thread.code.iter().enumerate().any(|(at, instruction)| instruction.target().is_some_and(|to| to <= at))
         })
     }
 
-    /// Whether it has kernel boundaries, and nothing else by which one thread could order another: weak loads and stores.
+    /// True if kernel boundaries are the only means by which threads could order each other: all accesses are weak
+    /// loads and stores.
     pub fn meets_at_boundaries_alone(&self) -> bool {
         let weak = |instruction: &Instruction| match instruction {
             Instruction::Load { order, .. } | Instruction::Store { order, .. } => *order == Order::WEAK,
@@ -359,7 +361,7 @@ impl Program {
         code.filter(|instruction| instruction.location().is_some()).count()
     }
 
-    /// The final state in which the threads hold `registers[thread][register]` and the memory `memory[location]`.
+    /// The final state with register contents `registers[thread][register]` and memory contents `memory[location]`.
     pub fn final_state<R: AsRef<[Value]>>(&self, registers: &[R], memory: &[Value]) -> FinalState {
         debug_assert_eq!(registers.len(), self.threads.len());
         debug_assert_eq!(memory.len(), self.locations.len());
@@ -368,13 +370,13 @@ impl Program {
     }
 }
 
-/// What every register and every location of a program hold when all threads have ended: the registers of
-/// thread 0, of thread 1 and so on, then the locations. Read it with the program it belongs to.
+/// Contents of every register and every location in a program after all threads have ended: the registers of thread 0,
+/// of thread 1 and so on, then the locations. Interpretation requires the corresponding program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FinalState(pub Box<[Value]>);
 
 impl FinalState {
-    /// The value of `register` of thread `thread` (an index into [`Program::threads`]).
+    /// The value of `register` in thread `thread` (an index into [`Program::threads`]).
     pub fn register(&self, program: &Program, thread: usize, register: Register) -> Value {
         self.0[program.register_base(thread) + register.0 as usize]
     }

@@ -1,8 +1,9 @@
-//! PTX beyond the grammar of litmus tests, by name: a test that uses it is unsupported, with a reason, and not misspelt.
+//! PTX names beyond the litmus grammar: a test that uses such a name is unsupported, with a reason, instead of
+//! misspelt.
 //!
 //! Source of all names: PTX ISA 9.0, section 9.7, and for the first row the wider corpus of PTX litmus tests.
 
-/// What is not taken, and the names that stand for it.
+/// Reason for the rejection, and the names to which it applies.
 type Row = (&'static str, &'static [&'static str]);
 
 const PROXY: &str = "accesses go through the generic proxy";
@@ -28,7 +29,7 @@ const INSTRUCTIONS: &[Row] = &[
     ("the stack is not modelled", &["alloca", "stacksave", "stackrestore", "mapa", "getctarank"]),
 ];
 
-/// What follows a dot.
+/// Dotted modifiers.
 const MODIFIERS: &[Row] = &[
     (PROXY, &["proxy", "nc", "mmio"]),
     (ASYNC, &["async", "bulk", "mbarrier_init", "op_restrict", "sync_restrict"]),
@@ -40,12 +41,12 @@ const MODIFIERS: &[Row] = &[
     (COMPUTE, &["lo", "hi", "wide", "sat", "cc", "rn", "rz", "rm", "rp", "ftz", "approx", "full"]),
 ];
 
-/// Why the instruction of PTX called `name` is not taken; `None` where there is none of that name.
+/// Reason for which the PTX instruction `name` is rejected; `None` if no such instruction is listed.
 pub(super) fn instruction(name: &str) -> Option<&'static str> {
     reason(INSTRUCTIONS, name)
 }
 
-/// Why the modifier of PTX called `name` is not taken; `None` where there is none of that name.
+/// Reason for which the PTX modifier `name` is rejected; `None` if no such modifier is listed.
 pub(super) fn modifier(name: &str) -> Option<&'static str> {
     reason(MODIFIERS, name)
 }

@@ -1,4 +1,4 @@
-//! Reads one instruction.
+//! Parser for a single instruction.
 
 use super::condition::Comparison;
 use super::error::LitmusError;
@@ -10,12 +10,12 @@ use super::ptx;
 use super::value_type::AtomicKind;
 use tombolo_types::Order;
 
-/// Parts of PTX's names of barriers.
+/// Parts of PTX's names for barriers.
 const BARRIER_PARTS: [&str; 14] = [
     "cta", "cluster", "warp", "sync", "arrive", "wait", "red", "aligned", "acquire", "release", "relaxed", "popc",
     "and", "or",
 ];
-/// Spellings of the barrier of a whole CTA. Source: PTX ISA, bar and barrier: `.cta` may be left out, and `bar` is
+/// Spellings for the barrier of a whole CTA. Source: PTX ISA, bar and barrier: `.cta` may be omitted, and `bar` is
 /// `barrier` with `.aligned`.
 const CTA_BARRIERS: [&str; 6] = [
     "bar.cta.sync",
@@ -25,13 +25,13 @@ const CTA_BARRIERS: [&str; 6] = [
     "barrier.cta.sync.aligned",
     "barrier.sync.aligned",
 ];
-/// Why other barriers are not taken.
+/// Reason for which other barriers are rejected.
 const WHOLE_CTA: &str = "a barrier is one of a whole CTA, `bar.cta.sync` and its number";
-/// Rule that a reduction with an operation of atomics breaks.
+/// Rule violated by a reduction with an operation reserved for atomics.
 const NO_RESULT: &str = "a reduction returns nothing: its operations are .add, .and, .or, .xor";
-/// Rule that a reduction which acquires breaks.
+/// Rule violated by a reduction with acquire semantics.
 const NOTHING_ACQUIRED: &str = "a reduction returns nothing that could acquire: its semantics are .relaxed, .release";
-/// Why other fences are not taken.
+/// Reason for which other fences are rejected.
 const ONE_PROXY: &str = "accesses go through the generic proxy";
 
 /// Operation of an atomic or a reduction, without its operands.
@@ -54,7 +54,7 @@ impl Operation {
         }
     }
 
-    /// True of an operation of atomics alone, which makes sense with a result only.
+    /// True for an operation reserved for atomics, because it makes sense only with a result.
     fn is_of_results(self) -> bool {
         match self {
             Operation::Apply(_) => false,
@@ -71,13 +71,13 @@ impl Operation {
     }
 }
 
-/// True of a word for semantics that acquire.
+/// True for a semantics keyword that acquires.
 fn is_acquire(word: &str) -> bool {
     ATOMIC.iter().any(|(known, semantics)| *known == word && semantics.acquires())
 }
 
 impl Parser {
-    /// Reads the next instruction of thread `thread`.
+    /// Parses the next instruction of thread `thread`.
     pub(super) fn statement(&mut self, thread: usize) -> Result<Instruction, LitmusError> {
         let at = self.at;
         let mnemonic = self.word("an instruction")?;
@@ -110,7 +110,7 @@ impl Parser {
         })
     }
 
-    /// `ld` without a dot: a value into a register, or a weak load where a location stands in brackets.
+    /// Parses `ld` without a dot: moves a value into a register, or performs a weak load from a location in brackets.
     fn move_value(&mut self, thread: usize) -> Result<Instruction, LitmusError> {
         let into = self.register(thread)?;
         self.expect(",")?;
@@ -140,7 +140,7 @@ impl Parser {
         Ok(Instruction::Store { order, location, value })
     }
 
-    /// `atom`, or `red` where nothing is `returned`.
+    /// Parses `atom`, or `red` if `returned` is false.
     fn atomic(&mut self, thread: usize, returned: bool) -> Result<Instruction, LitmusError> {
         let behind_name = self.at;
         let allowed = if returned { ATOMIC } else { REDUCTION };
@@ -171,7 +171,8 @@ impl Parser {
         Ok(Instruction::Atomic { order, into, location, update })
     }
 
-    /// A dot and the name of an atomic's operation; `semantics` or a scope could come in its place where it is the `first`.
+    /// Parses a dot and the name of an atomic's operation. If `first` is set, the error message also offers `semantics`
+    /// or a scope as alternatives.
     fn operation(&mut self, returned: bool, semantics: &str, first: bool) -> Result<Operation, LitmusError> {
         let operations = if returned { "add, and, or, xor, exch, cas" } else { "add, and, or, xor" };
         let before = if first { format!("{semantics}, a scope or ") } else { String::new() };
@@ -253,7 +254,8 @@ impl Parser {
         Ok(Instruction::Compute { operation, into, left, right: self.operand(thread)? })
     }
 
-    /// Passes over the type of a computation, which is that of the registers. A product of typed values names its half.
+    /// Skips the type of a computation, which must equal the registers' type. A product with a type also names its
+    /// half.
     fn type_of_registers(&mut self, operation: Arithmetic) -> Result<(), LitmusError> {
         let is_product = operation == Arithmetic::Mul;
         let is_low = is_product && self.sees_modifier("lo");
@@ -284,7 +286,7 @@ impl Parser {
         Ok(Instruction::Branch { comparison, left, right, target: 0 })
     }
 
-    /// An operand that `location` is given, or compared with.
+    /// Parses an operand that is written to `location`, or compared with its value.
     fn operand_for(&mut self, thread: usize, location: Location) -> Result<Operand, LitmusError> {
         let at = self.at;
         let operand = self.operand(thread)?;

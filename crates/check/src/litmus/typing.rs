@@ -1,22 +1,22 @@
-//! Checks the types of accesses: each location has one size, and every value fits.
+//! Checks the types of accesses: each location has a unique size, and every value fits.
 
 use super::error::LitmusError;
 use super::parser::{ONE_VALUE, Parser};
 use super::program::{Location, Operand, Value};
 use super::value_type::{AtomicKind, Sign, ValueType};
 
-/// Values and atomics of the text, checked when all accesses are read.
+/// Constants and atomics in the text, checked after all accesses are parsed.
 #[derive(Default)]
 pub(super) struct Typing {
     constants: Vec<Constant>,
     atomics: Vec<Atomic>,
 }
 
-/// A constant that a location is given.
+/// A constant written to a location.
 struct Constant {
     location: Location,
     value: Value,
-    /// Index of its token.
+    /// Index of the constant's token.
     at: usize,
 }
 
@@ -28,11 +28,11 @@ struct Atomic {
     at: usize,
 }
 
-/// Why a value that its type does not hold is not taken.
+/// Reason for which a value outside the range of its type is rejected.
 const FITS: &str = "a value must read alike by every type that accesses its location";
 
 impl Parser {
-    /// Gives `location` the type that stands at token `at`, if one does.
+    /// Assigns to `location` the type at token `at`, if there is any.
     pub(super) fn give_type(
         &mut self,
         location: Location,
@@ -47,19 +47,20 @@ impl Parser {
         Ok(())
     }
 
-    /// Notes a constant of token `at` that `location` is given.
+    /// Records a constant at token `at` that is written to `location`.
     pub(super) fn note_value(&mut self, location: Location, given: Operand, at: usize) {
         if let Operand::Value(value) = given {
             self.typing.constants.push(Constant { location, value, at });
         }
     }
 
-    /// Notes an atomic of `location` whose operation token `at` names.
+    /// Records an atomic on `location`; its operation is at token `at`.
     pub(super) fn note_atomic(&mut self, location: Location, kind: AtomicKind, at: usize) {
         self.typing.atomics.push(Atomic { location, kind, at });
     }
 
-    /// Type that an atomic of `kind` may have, at token `at`. It gives its location a size, and no sign.
+    /// Parses the type at token `at` of an atomic with operation `kind`. It determines its location's size, but no
+    /// sign.
     pub(super) fn atomic_type(&mut self, kind: AtomicKind) -> Result<Option<ValueType>, LitmusError> {
         let at = self.at;
         let Some(written) = self.optional_type() else { return Ok(None) };
@@ -69,7 +70,7 @@ impl Parser {
         Ok(Some(ValueType { sign: Sign::Open, ..written }))
     }
 
-    /// Holds every value and every atomic to the type of its location.
+    /// Checks every constant and every atomic against the type of its location.
     pub(super) fn check_types(&self) -> Result<(), LitmusError> {
         for Constant { location, value, at } in &self.typing.constants {
             if self.value_type(*location).is_some_and(|known| !known.holds(*value)) {
@@ -86,7 +87,7 @@ impl Parser {
     }
 }
 
-/// Types of an operation, for messages.
+/// Type names allowed for an operation, for messages.
 fn types_of(kind: AtomicKind) -> String {
     let dotted: Vec<String> = kind.types().iter().map(|name| format!(".{name}")).collect();
     format!("integers of this operation are {}", dotted.join(", "))

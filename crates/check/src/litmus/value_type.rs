@@ -1,31 +1,31 @@
-//! Types of accesses: the size of a location and how its values read as integers.
+//! Types of accesses: the size of a location and the integer interpretation of its values.
 
 use super::program::{Arithmetic, Update, Value};
 
-/// Reading of a location's bits as an integer.
+/// Integer interpretation of a location's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sign {
     /// Every load and store is `.s`.
     Signed,
     /// Every load and store is `.u`.
     Unsigned,
-    /// Loads or stores are `.b`, or differ: only values that read the same with and without a sign are taken.
+    /// Loads or stores are `.b`, or differ: only values with equal signed and unsigned interpretation are allowed.
     Either,
-    /// Atomics alone access it, whose types give a size. Taken as [`Sign::Either`].
+    /// Only atomics access the location; their types determine a size. Treated like [`Sign::Either`].
     Open,
 }
 
-/// Size and reading of the values of a location whose accesses name a type.
+/// Size and interpretation of the values in a location with typed accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ValueType {
-    /// Bits: 8, 16, 32 or 64.
+    /// Number of bits: 8, 16, 32 or 64.
     pub bits: u32,
-    /// Reading of these bits.
+    /// Interpretation of these bits.
     pub sign: Sign,
 }
 
 impl ValueType {
-    /// Type names of integers with their types. Source: PTX ISA, section 5.2.1, fundamental types.
+    /// Names of integer types with their types. Source: PTX ISA, section 5.2.1, fundamental types.
     const NAMES: [(&'static str, ValueType); 12] = [
         ("b8", ValueType { bits: 8, sign: Sign::Either }),
         ("b16", ValueType { bits: 16, sign: Sign::Either }),
@@ -41,19 +41,19 @@ impl ValueType {
         ("u64", ValueType { bits: 64, sign: Sign::Unsigned }),
     ];
 
-    /// Type called `name`, if an integer of at most 64 bits is called so.
+    /// Type called `name`, if an integer type of at most 64 bits has this name.
     pub(super) fn named(name: &str) -> Option<ValueType> {
         ValueType::NAMES.iter().find(|(known, _)| *known == name).map(|(_, found)| *found)
     }
 
-    /// Name of the type that a load or a store of the location has.
+    /// Name of the type for loads and stores to the location.
     pub(super) fn name(self) -> &'static str {
         let written = if self.sign == Sign::Open { ValueType { sign: Sign::Either, ..self } } else { self };
         let known = ValueType::NAMES.iter().find(|(_, known)| *known == written);
         known.expect("bits are those of a name").0
     }
 
-    /// Type of a location that accesses of this type and of `other` share; `None` where their sizes differ.
+    /// Common location type for accesses with types `self` and `other`; `None` if their sizes differ.
     pub(super) fn shared(self, other: ValueType) -> Option<ValueType> {
         let sign = match (self.sign, other.sign) {
             (Sign::Open, sign) | (sign, Sign::Open) => sign,
@@ -65,9 +65,10 @@ impl ValueType {
         (self.bits == other.bits).then_some(ValueType { sign, ..self })
     }
 
-    /// True where every access reads `value` as it was written.
+    /// True if every access reads `value` exactly as it was written.
     pub fn holds(self, value: Value) -> bool {
-        // All bits but the sign's. Values here are signed, so 64 bits without a sign hold no more.
+        // All bits except the sign bit. Litmus values are signed, therefore an unsigned 64-bit type has no larger
+        // range.
         let positive = Value::MAX >> (Value::BITS - self.bits);
         match self.sign {
             Sign::Signed => (-positive - 1..=positive).contains(&value),
@@ -77,7 +78,7 @@ impl ValueType {
     }
 }
 
-/// Operation of an atomic, for its types.
+/// Operation class of an atomic, for type checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AtomicKind {
     Add,
@@ -95,8 +96,8 @@ impl AtomicKind {
         }
     }
 
-    /// Types of integers that the operation may have. Source: PTX ISA, atom and red; ptxas 13.5 takes these and no others
-    /// of at most 64 bits.
+    /// Integer types allowed for the operation. Source: PTX ISA, atom and red; ptxas 13.5 accepts exactly these among
+    /// the types of at most 64 bits.
     pub(super) fn types(self) -> &'static [&'static str] {
         match self {
             AtomicKind::Add => &["u32", "s32", "u64"],
@@ -105,7 +106,7 @@ impl AtomicKind {
         }
     }
 
-    /// Name of a type of `bits`, if the operation has one.
+    /// Name of the type with `bits` bits, if the operation allows any.
     pub(super) fn type_of(self, bits: u32) -> Option<&'static str> {
         let is_as_wide = |name: &&&str| ValueType::named(name).is_some_and(|known| known.bits == bits);
         self.types().iter().find(is_as_wide).copied()

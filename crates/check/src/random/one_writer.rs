@@ -1,8 +1,8 @@
-//! Random programs of one writer: what its GPU may publish is drawn, not who writes.
+//! Random programs with a single writer: the writer is fixed, and the publications from its GPU are drawn.
 //!
-//! The writer updates and stores to one or two locations that GPUs of its own read. A neighbour on its GPU releases to the
-//! system, and updates or loads the same locations at times. So the writer's stores follow its own atomics, with a release
-//! of another thread in between. A part of the programs has two kernels, whose boundary releases too.
+//! The writer updates and stores to one or two locations that threads on different GPUs read. A neighbour on its GPU
+//! releases to the system, and occasionally updates or loads these locations. Thus the writer's stores follow its own
+//! atomics, with a release by another thread in between. Some programs have two kernels; the boundary also releases.
 
 use super::{CUT, Dice};
 use crate::litmus::{
@@ -11,7 +11,7 @@ use crate::litmus::{
 };
 use tombolo_types::{GpuId, Order, Scope, Semantics};
 
-/// The location of the neighbour's releasing stores, last of all.
+/// The location of the neighbour's releasing stores, declared last.
 const FLAG: &str = "f";
 /// First value that the writer stores: above every sum of additions.
 const FIRST: Value = 10;
@@ -41,7 +41,7 @@ pub fn program(seed: u64, index: u64) -> Program {
     Program { name: format!("one-writer-{seed}-{index}"), locations: declared.collect(), threads }
 }
 
-/// Gives a thread its code, on so many locations beside the flag.
+/// Generates the code of a thread, for a given number of data locations next to the flag.
 type Part = fn(&mut Thread, usize, &mut Dice);
 
 fn thread(number: u32, gpu: u8, cta: u16) -> Thread {
@@ -52,7 +52,7 @@ fn any(data: usize, dice: &mut Dice) -> Location {
     Location(dice.below(data) as u16)
 }
 
-/// Loads the data once or twice, at times behind an acquire of the flag.
+/// Loads the data once or twice, sometimes after an acquire of the flag.
 fn reader(thread: &mut Thread, data: usize, dice: &mut Dice) {
     if dice.percent(30) {
         load(thread, Order::acquire(Scope::Sys), Location(data as u16));
@@ -63,7 +63,7 @@ fn reader(thread: &mut Thread, data: usize, dice: &mut Dice) {
     }
 }
 
-/// Two to four accesses: updates, stores, a load now and then.
+/// Two to four accesses: updates, stores, and occasionally a load.
 fn writer(thread: &mut Thread, data: usize, dice: &mut Dice) {
     for step in 0..2 + dice.below(3) as Value {
         let (location, ticket) = (any(data, dice), dice.below(100));
@@ -79,7 +79,7 @@ fn writer(thread: &mut Thread, data: usize, dice: &mut Dice) {
     }
 }
 
-/// A release to the system, behind an access of its own at times, and another release at times.
+/// A release to the system, sometimes after a data access, and sometimes followed by another release.
 fn neighbour(thread: &mut Thread, data: usize, dice: &mut Dice) {
     match dice.below(10) {
         0..3 => update(thread, any(data, dice), dice),
@@ -96,7 +96,7 @@ fn neighbour(thread: &mut Thread, data: usize, dice: &mut Dice) {
     }
 }
 
-/// An atomic within the GPU: mostly an addition, with a result mostly.
+/// An atomic within the GPU: mostly an addition, mostly with a result.
 fn update(thread: &mut Thread, location: Location, dice: &mut Dice) {
     let into = dice.percent(80).then(|| register(thread));
     let update = Update::Apply(Arithmetic::Add, Operand::Value(dice.pick(&[1, 2])));
@@ -108,7 +108,7 @@ fn load(thread: &mut Thread, order: Order, location: Location) {
     thread.code.push(Instruction::Load { order, into, location });
 }
 
-/// A new register.
+/// Declares a new register.
 fn register(thread: &mut Thread) -> Register {
     let register = Register(thread.registers.len() as u16);
     thread.registers.push(RegisterDeclaration { name: format!("r{}", register.0), initial: 0 });

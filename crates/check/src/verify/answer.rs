@@ -1,4 +1,4 @@
-//! Answers of the memory model to tests: every final state that it allows, and which of these are sequentially consistent.
+//! Complete answers of the memory model: every final state that it allows, each marked if sequentially consistent.
 
 use super::case::{Case, Judged, Obstacle, stem_or};
 use super::report::{Expected, Outcome, Verdict};
@@ -7,30 +7,31 @@ use crate::litmus::Assignments;
 use crate::sequential::interleavings;
 use serde::Serialize;
 
-/// States of the interleavings of a test. Source: assumed; some two hundred megabytes, and far more than tests have.
+/// State limit for the interleavings of a test. Source: assumed; about two hundred megabytes, and far more than tests
+/// need.
 const INTERLEAVED: usize = 500_000;
 
-/// Candidate executions that the model may look at for a test.
+/// Maximum number of candidate executions that the model may examine for a test.
 const CANDIDATES: u64 = 10_000_000;
 
-/// Name under which the model is watched, where designs have theirs.
+/// Name of the model in progress reports, in place of a design's name.
 const MODEL: &str = "the model";
 
-/// Answer of the model to a test.
+/// The model's answer for a test.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
     /// The test.
     pub name: String,
-    /// File where it was read.
+    /// File that contains the test.
     pub file: Option<String>,
-    /// `ok` where the outcomes are complete; else there are none.
+    /// `ok` if the outcomes are complete; otherwise the list is empty.
     pub verdict: Verdict,
-    /// Reason of a verdict that is not `ok`.
+    /// Reason for a verdict other than `ok`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Condition of the test; `None` where it has none or was not read.
+    /// Condition of the test; `None` if it has no condition or was not read.
     pub condition: Option<String>,
-    /// Verdict of the model on the condition's event; `None` without an answer.
+    /// The model's verdict on the condition's event; `None` without an answer.
     pub expected: Option<Expected>,
     /// Every outcome that the axioms allow, in the order of the values.
     pub outcomes: Vec<AllowedOutcome>,
@@ -41,15 +42,15 @@ pub struct Answer {
 pub struct AllowedOutcome {
     /// Values of registers and locations.
     pub values: Outcome,
-    /// The same on a line, as a table of observations may have it: `P1:r0=1 [x]=1`.
+    /// The values on a single line, in the syntax of an observation table: `P1:r0=1 [x]=1`.
     pub outcome: String,
-    /// True where some interleaving of the threads shows it; `None` where there are too many.
+    /// True if some interleaving of the threads shows the outcome; `None` if there are too many interleavings.
     pub sequential: Option<bool>,
-    /// True where it shows the event of the condition.
+    /// True if the outcome shows the event of the condition.
     pub event: bool,
 }
 
-/// Answers to `cases`, in their order, by `threads` threads.
+/// Computes answers for `cases`, in order, with `threads` threads.
 pub fn answers(cases: &[Case], threads: usize, watch: &dyn Watch) -> Vec<Answer> {
     side_by_side(threads, cases.len(), |index| {
         let case = &cases[index];
@@ -61,19 +62,19 @@ pub fn answers(cases: &[Case], threads: usize, watch: &dyn Watch) -> Vec<Answer>
 }
 
 impl Answer {
-    /// Name of its file without folder and ending, or its own.
+    /// Stem of the file name without folder and extension, or the test's name.
     pub fn stem(&self) -> &str {
         stem_or(self.file.as_deref(), &self.name)
     }
 
-    /// True where its outcomes are complete.
+    /// True if the outcomes are complete.
     pub fn is_complete(&self) -> bool {
         self.verdict == Verdict::Ok
     }
 }
 
 impl Case {
-    /// Asks the model for all outcomes.
+    /// Queries the model for all outcomes.
     pub fn answer(&self) -> Answer {
         match self.asked_of_model(CANDIDATES) {
             Ok(judged) => self.complete(&judged),

@@ -1,4 +1,4 @@
-//! What is tested: a program, the final states the model allows it, and the event that is asked for.
+//! Test cases: a program, the final states that the model allows for it, and the event under test.
 
 use super::corpus::{CORE, HOST, HOST_POLLING, KERNELS, POLLING, QUEUES, SHAPES};
 use crate::axiomatic::{Limits, ModelError, Outcomes, barriers_meet, outcomes};
@@ -6,57 +6,57 @@ use crate::explore::{Evictions, too_large};
 use crate::litmus::{Condition, FinalState, Litmus, Program, parse};
 use crate::random;
 
-/// Candidate executions that the model may look at for a test.
+/// Maximum number of candidate executions that the model may examine for a test.
 const CANDIDATES: u64 = 10_000_000;
 
-/// Placements drawn for each random program, each explored from cold and from warm caches. Source: assumed; scope bugs over
-/// several modules take a placement that few programs get as their only one.
+/// Placements drawn for each random program, each explored from cold and from warm caches. Source: assumed; scope bugs
+/// over several modules require a placement that is rarely drawn as the only one for a program.
 pub const PLACEMENTS_OF_RANDOM: usize = 4;
 
-/// A test that is read and not yet judged by the model.
+/// A parsed test, not yet judged by the model.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The test's own name.
+    /// Name of the test.
     pub name: String,
-    /// Where it was read.
+    /// File that contains the test.
     pub file: Option<String>,
-    /// What runs; or why nothing does.
+    /// The program and its condition; or the obstacle that prevents a run.
     content: Result<(Program, Option<Condition>), Obstacle>,
-    /// How its placements are chosen.
+    /// Choice of placements.
     pub(super) placements: Placements,
-    /// What is asked of it.
+    /// The question under test.
     question: Question,
 }
 
-/// What is asked of a test.
+/// Question that a test poses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Question {
-    /// Whether every final state is one that the model allows.
+    /// Checks that the model allows every final state.
     Outcomes,
-    /// Whether an end can be reached at all: its threads poll, and the model reads no loops.
+    /// Checks that an end is reachable: the threads poll, and the model does not support loops.
     End,
 }
 
-/// Which placements of a program are explored.
+/// Choice of the explored placements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placements {
     /// All, up to renaming.
     All,
-    /// This many, drawn from a seed.
+    /// A number of placements, drawn from a seed.
     Drawn {
-        /// How many, each from cold and from warm caches.
+        /// Number of placements, each explored from cold and from warm caches.
         count: usize,
-        /// From what.
+        /// Seed for the random draws.
         seed: u64,
     },
 }
 
-/// Why a test is not run, or not to its end.
+/// Reason for which a test is not run, or not to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Obstacle {
-    /// It is no test that can be read.
+    /// The file contains no readable test.
     Unreadable(String),
-    /// It holds what the model or the explorer does not take.
+    /// The test contains a construct that the model or the explorer does not support.
     Unsupported(String),
     /// The model's budget ends before its answer.
     Bounded(String),
@@ -76,13 +76,13 @@ impl From<ModelError> for Obstacle {
 /// A test with the model's answer.
 pub(super) struct Judged {
     pub(super) program: Program,
-    /// `None` where the model was not asked.
+    /// `None` if the model was not queried.
     pub(super) allowed: Option<Outcomes>,
     pub(super) condition: Option<Condition>,
 }
 
 impl Case {
-    /// A litmus test in `text`. One that cannot be read, or holds what is not supported, is a case that says so.
+    /// Parses a litmus test from `text`. An unreadable or unsupported test yields a case that reports the obstacle.
     pub fn parse(file: &str, text: &str) -> Case {
         match parse(file, text) {
             Ok(litmus) => Case { file: Some(file.to_owned()), ..Case::of(litmus) },
@@ -93,7 +93,7 @@ impl Case {
         }
     }
 
-    /// A file that holds no litmus test, and why.
+    /// A file without a litmus test, and the reason.
     pub(super) fn unreadable(file: &str, reason: String) -> Case {
         Case::not_run(file, Obstacle::Unreadable(reason))
     }
@@ -103,7 +103,7 @@ impl Case {
         Case { name: stem(file).to_owned(), file: Some(file.to_owned()), content: Err(obstacle), placements, question }
     }
 
-    /// A litmus test, wherever it comes from.
+    /// Creates a case from a litmus test, regardless of its origin.
     pub fn of(litmus: Litmus) -> Case {
         Case {
             name: litmus.program.name.clone(),
@@ -114,17 +114,18 @@ impl Case {
         }
     }
 
-    /// Program `index` of the series `seed` of random programs, on `count` placements drawn from both.
+    /// Program `index` of the series `seed` of random programs, on `count` placements drawn from both numbers.
     pub fn random(seed: u64, index: u64, count: usize) -> Case {
         Case::drawn(random::program(seed, index), (seed, index), count)
     }
 
-    /// The same of the series of programs of one writer ([`random::one_writer`]).
+    /// Program `index` from the series of programs with a single writer ([`random::one_writer`]), otherwise like
+    /// `random`.
     pub fn one_writer(seed: u64, index: u64, count: usize) -> Case {
         Case::drawn(random::one_writer::program(seed, index), (seed, index), count)
     }
 
-    /// A random program, on `count` placements drawn from its series and its number there.
+    /// A random program, on `count` placements drawn from its series and its index therein.
     fn drawn(program: Program, (seed, index): (u64, u64), count: usize) -> Case {
         let draw = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index;
         Case {
@@ -141,28 +142,28 @@ impl Case {
         read_all(CORE)
     }
 
-    /// The shapes that ship with the crate: each shows a broken rule of a protocol.
+    /// The shapes that ship with the crate: each exposes a broken rule in a protocol.
     pub fn shapes() -> Vec<Case> {
         read_all(SHAPES)
     }
 
-    /// The tests of kernel boundaries that ship with the crate.
+    /// The tests for kernel boundaries that ship with the crate.
     pub fn kernels() -> Vec<Case> {
         read_all(KERNELS)
     }
 
-    /// The polling tests that ship with the crate: threads that wait in a loop, of which is asked whether they ever end.
+    /// The polling tests that ship with the crate: threads wait in a loop, and the question is if they ever end.
     pub fn polling() -> Vec<Case> {
         ends_of(POLLING)
     }
 
-    /// The tests of requests that lack a resource of a cache that ship with the crate.
+    /// The tests that ship with the crate for requests that lack a cache resource.
     pub fn queues() -> Vec<Case> {
         read_all(QUEUES)
     }
 
-    /// The tests with host threads that ship with the crate, those that poll last. A design whose machine has no host does
-    /// not run them.
+    /// The tests with host threads that ship with the crate, polling tests last. A design without a host in its machine
+    /// does not run them.
     pub fn host() -> Vec<Case> {
         [read_all(HOST), ends_of(HOST_POLLING)].concat()
     }
@@ -172,7 +173,8 @@ impl Case {
         [Case::core(), Case::shapes(), Case::kernels(), Case::polling(), Case::queues()].concat()
     }
 
-    /// When caches make room: not where an end is asked for, which an eviction would bring by chance.
+    /// Eviction setting. Tests that ask for an end run without evictions, because an eviction could end a poll by
+    /// chance.
     pub(super) fn evictions(&self) -> Evictions {
         match self.question {
             Question::Outcomes => Evictions::AtAccess,
@@ -180,20 +182,21 @@ impl Case {
         }
     }
 
-    /// The name of its file without folder and ending, or its own.
+    /// Stem of the file name without folder and extension, or the test's name.
     pub fn stem(&self) -> &str {
         stem_or(self.file.as_deref(), &self.name)
     }
 
-    /// Whether it was drawn, and not read.
+    /// True if the test was drawn instead of read.
     pub fn is_random(&self) -> bool {
         matches!(self.placements, Placements::Drawn { .. })
     }
 
-    /// The program with the final states that the model allows it, for at most `candidates` candidate executions.
+    /// The program with the final states that the model allows, for at most `candidates` candidate executions.
     ///
     /// # Errors
-    /// Says why there is no answer: the test is unreadable or unsupported, or the model's budget ends before.
+    /// States the reason for a missing answer: the test is unreadable or unsupported, or the model's budget ends
+    /// before.
     pub fn allowed(&self, candidates: u64) -> Result<(Program, Outcomes), String> {
         let judged = self.judge_within(candidates).map_err(|obstacle| match obstacle {
             Obstacle::Unreadable(reason) => format!("unreadable: {reason}"),
@@ -204,7 +207,7 @@ impl Case {
         Ok((judged.program, allowed))
     }
 
-    /// Asks the model.
+    /// Queries the model.
     pub(super) fn judge(&self) -> Result<Judged, Obstacle> {
         self.judge_within(CANDIDATES)
     }
@@ -216,7 +219,7 @@ impl Case {
         self.asked_of_model(candidates)
     }
 
-    /// Asks the model, whatever an explorer takes.
+    /// Queries the model without the explorer's size limits.
     pub(super) fn asked_of_model(&self, candidates: u64) -> Result<Judged, Obstacle> {
         let (program, condition) = self.content.clone()?;
         if self.question == Question::End {
@@ -231,8 +234,8 @@ impl Case {
 }
 
 impl Judged {
-    /// Whether `state` shows the event: that of the condition, or for a program without one any state that
-    /// the model forbids.
+    /// True if `state` shows the event: the condition's event, or, for a program without condition, any state that the
+    /// model forbids.
     pub(super) fn is_event(&self, state: &FinalState) -> bool {
         match &self.condition {
             Some(condition) => condition.event(&self.program, state),
@@ -240,12 +243,12 @@ impl Judged {
         }
     }
 
-    /// Whether the model forbids `state`.
+    /// True if the model forbids `state`.
     pub(super) fn forbids(&self, state: &FinalState) -> bool {
         self.allowed.as_ref().is_some_and(|allowed| !allowed.contains(state))
     }
 
-    /// Whether the model allows the event; `None` where it was not asked.
+    /// True if the model allows the event; `None` if the model was not queried.
     pub(super) fn allows_event(&self) -> Option<bool> {
         let allowed = self.allowed.as_ref()?;
         Some(allowed.states().iter().any(|state| self.is_event(state)))
@@ -256,18 +259,18 @@ fn read_all(files: &[(&str, &str)]) -> Vec<Case> {
     files.iter().map(|(file, text)| Case::parse(file, text)).collect()
 }
 
-/// Tests that are asked for their end.
+/// Tests that ask for their end.
 fn ends_of(files: &[(&str, &str)]) -> Vec<Case> {
     let asked = |case| Case { question: Question::End, ..case };
     read_all(files).into_iter().map(asked).collect()
 }
 
-/// The name of `file` without folder and ending, or `name` where there is none.
+/// The name of `file` without folder and extension, or `name` if there is no file.
 pub(super) fn stem_or<'a>(file: Option<&'a str>, name: &'a str) -> &'a str {
     file.map_or(name, stem)
 }
 
-/// A file's name without folder and ending.
+/// A file's name without folder and extension.
 fn stem(file: &str) -> &str {
     let name = file.rsplit('/').next().unwrap_or(file);
     name.strip_suffix(".litmus").unwrap_or(name)

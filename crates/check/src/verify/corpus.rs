@@ -1,11 +1,11 @@
-//! Litmus tests: those that ship, and those in a user's files.
+//! Litmus tests: the shipped tests, and tests in a user's files.
 
 use super::case::Case;
 use crate::litmus::{Litmus, Place, parse};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Ending of a litmus file.
+/// File extension of litmus tests.
 const ENDING: &str = "litmus";
 /// Largest file read, in bytes. Source: assumed, a thousand times the largest that ships.
 const LARGEST: u64 = 1 << 20;
@@ -72,7 +72,7 @@ pub(super) const CORE: &[(&str, &str)] = shipped!["litmus":
     "Nvidia/Release-acquire-pattern.litmus",
 ];
 
-/// Tests of what one kernel sees of the kernels before it, by file name.
+/// Tests for effects that a kernel observes from earlier kernels, by file name.
 pub(super) const KERNELS: &[(&str, &str)] = shipped!["kernels":
     "K-Atomic-Read.litmus",
     "K-Atomics+weak.litmus",
@@ -92,7 +92,7 @@ pub(super) const KERNELS: &[(&str, &str)] = shipped!["kernels":
     "K-WRC.litmus",
 ];
 
-/// Shapes that a broken rule of a protocol shows, at the scopes that matter, by file name.
+/// Shapes that expose a broken rule in a protocol, at the relevant scopes, by file name.
 pub(super) const SHAPES: &[(&str, &str)] = shipped!["shapes":
     "Atomics.gpu.litmus",
     "Atomics.sys.litmus",
@@ -145,7 +145,7 @@ pub(super) const POLLING: &[(&str, &str)] = shipped!["polling":
     "Polling.sys.litmus",
 ];
 
-/// Tests of requests that lack a resource, where these are few, by file name.
+/// Tests for requests that lack a resource if resources are limited, by file name.
 pub(super) const QUEUES: &[(&str, &str)] = shipped!["queues":
     "CoWR+queue.gpu.litmus",
 ];
@@ -220,12 +220,12 @@ pub(super) const HOST_POLLING: &[(&str, &str)] = shipped!["host-polling":
     "Polling+host-writes.sys.litmus",
 ];
 
-/// The test of [`POLLING`] of this name.
+/// The test called `name` in [`POLLING`].
 pub(super) fn polling_test(name: &str) -> Litmus {
     named(POLLING, name)
 }
 
-/// The test of [`SHAPES`] of this name.
+/// The test called `name` in [`SHAPES`].
 pub(super) fn shape_test(name: &str) -> Litmus {
     named(SHAPES, name)
 }
@@ -236,15 +236,15 @@ fn named(tests: &[(&str, &str)], name: &str) -> Litmus {
     parse(file, text).expect("a test reads every shipped file")
 }
 
-/// Why a path names no tests.
+/// Reason for which a path names no tests.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
-    /// Nothing is there, or it cannot be looked at.
+    /// The path does not exist, or cannot be examined.
     #[error("{}: cannot be read: {source}", path.display())]
     Missing {
-        /// As given.
+        /// Path as given.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
     /// A folder cannot be listed.
@@ -252,7 +252,7 @@ pub enum CorpusError {
     Folder {
         /// The folder.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
     /// A folder without tests.
@@ -263,11 +263,11 @@ pub enum CorpusError {
     },
 }
 
-/// The tests of a file, or of every `.litmus` file in a folder and those below it, in order of their paths. What cannot be
-/// read is a case that says why, and does not keep the others from being read.
+/// Reads the test in a file, or every `.litmus` file in a folder and its subfolders, in path order. An unreadable file
+/// yields a case that states the reason, and the remaining files are still read.
 ///
 /// # Errors
-/// Where nothing is at `path`, or a folder that cannot be listed or holds no test.
+/// If `path` does not exist, or is a folder that cannot be listed or contains no test.
 pub fn read_tests(path: &Path) -> Result<Vec<Case>, CorpusError> {
     let found = std::fs::metadata(path).map_err(|source| CorpusError::Missing { path: path.to_owned(), source })?;
     if !found.is_dir() {
@@ -298,8 +298,8 @@ fn unreadable(path: &Path, reason: &str) -> Case {
     Case::unreadable(&file, format!("{file}{reason}"))
 }
 
-/// The text of a regular file that is not too large: a device would never end, a pipe keep us waiting. Else what is wrong,
-/// to follow the path.
+/// The text of a regular file with limited size: a device would never end, and a pipe could block forever. Otherwise
+/// the error text, to be appended to the path.
 fn text(path: &Path) -> Result<String, String> {
     let cannot = |error: io::Error| format!(": cannot be read: {error}");
     let found = std::fs::metadata(path).map_err(cannot)?;
@@ -313,10 +313,10 @@ fn text(path: &Path) -> Result<String, String> {
     })
 }
 
-/// Tests of a folder: each with its path, or with what is wrong, to follow the path.
+/// Tests in a folder: each with its path, or with an error text to append to the path.
 type Found = Vec<(PathBuf, Option<String>)>;
 
-/// Adds the test files in `folder` and below. Links to folders are not followed: they may lead back.
+/// Adds the test files in `folder` and below. Links to folders are not followed, because they may form a cycle.
 fn collect(folder: &Path, tests: &mut Found) -> io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
@@ -378,7 +378,7 @@ mod tests {
         assert!(tests.is_sorted_by(|one, other| one.file < other.file));
     }
 
-    /// A folder that is gone with the value.
+    /// A folder that is deleted when the value is dropped.
     struct Folder(PathBuf);
 
     impl Folder {
@@ -401,7 +401,7 @@ mod tests {
 
     const TEST: &str = "PTX test\n{x=0;}\n P0@cta 0,gpu 0 ;\n st.weak x,1 ;\nexists x==1\n";
 
-    /// What is told of each test that is not run, by its name.
+    /// The reported obstacle for each unexecuted test, with the test's name.
     fn obstacles(folder: &Folder) -> Vec<(String, Option<String>)> {
         let told = |case: &Case| {
             let told = case.judge().err().map(|obstacle| match obstacle {

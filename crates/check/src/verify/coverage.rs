@@ -1,8 +1,8 @@
-//! Which placements of a program are explored, and in which order.
+//! Selection and order of the explored placements for a program.
 //!
-//! A program runs on the GPUs that it names and, while there are fewer than four, one more on which only
-//! homes are; each GPU has two modules, or three where GPU homes matter and all placements can be listed. Smaller
-//! machines are among these: their placements leave modules unused.
+//! A program runs on the GPUs that it names and, up to a total of four, an additional GPU that contains only homes.
+//! Each GPU has two modules, or three if GPU homes matter and all placements can be listed. Smaller machines are
+//! covered implicitly: their placements leave modules unused.
 
 use super::case::Placements;
 use crate::explore::{Layout, MAX_GPUS, Shape, Sharing, Start, drawn_layout, gpus_of, layouts, possible_layouts};
@@ -10,46 +10,47 @@ use crate::litmus::Program;
 use crate::random::Dice;
 use std::collections::BTreeSet;
 
-/// Most CTAs of a program that is explored on GPUs of three modules. No core test has more. Source: assumed; listing the
-/// placements of four takes longer than exploring a part of them.
+/// Maximum number of CTAs in a program explored on GPUs with three modules. No core test has more. Source: assumed;
+/// listing the placements for four takes longer than exploring a part of them.
 const MOST_CTAS: usize = 3;
-/// GPUs of a machine whose pages move, where the program needs no more: two that use a page and one where it can be.
+/// GPUs in a machine with moving pages, if the program needs no more: two that use a page and a third as further
+/// location.
 const GPUS_WITH_PAGES: u8 = 3;
-/// Placements, before symmetry, up to which all are listed. Beyond, [`DRAWN`] of them are drawn.
+/// Placements, before symmetry reduction, up to which all are listed. Beyond, [`DRAWN`] placements are drawn.
 const LISTED: u64 = 200_000;
-/// Placements drawn where there are too many to list.
+/// Placements drawn if there are too many to list.
 const DRAWN: usize = 10_000;
-/// How far apart in the order of listing neighbours in the order of exploring are: a budget that ends early
-/// leaves a sample of everything behind.
+/// Distance in listing order between neighbours in exploration order: a budget that ends early thus leaves a
+/// representative sample.
 const STRIDE: usize = 16;
 
-/// One exploration.
+/// A single exploration.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) layout: Layout,
     pub(super) start: Start,
 }
 
-/// The explorations of one program under one design.
+/// The explorations of a program under a design.
 pub(super) struct Coverage {
-    /// In the order to explore them.
+    /// Explorations in execution order.
     pub(super) places: Vec<Place>,
-    /// Whether these are all there are, or all that were asked for.
+    /// Set if the list contains every placement, or every requested placement.
     pub(super) whole: bool,
 }
 
-/// What of a design decides where its programs run.
+/// Properties of a design that determine the machines for its programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Machines {
-    /// Whether GPU homes matter.
+    /// Set if GPU homes matter.
     pub(super) gpu_homes: bool,
-    /// Whether pages move: then a GPU is one module.
+    /// Set if pages move: then each GPU has a single module.
     pub(super) pages_move: bool,
-    /// Whether all memory is the host's: then a GPU is one client, and those without threads hold nothing.
+    /// Set if all memory belongs to the host: then each GPU is a single client, and GPUs without threads hold nothing.
     pub(super) host_memory: bool,
 }
 
-/// What to explore.
+/// Selects the explorations for a program.
 pub(super) fn coverage(program: &Program, placements: Placements, machines: Machines) -> Coverage {
     let shape = |sharing| shape(program, sharing, machines);
     let sharings = sharings(program, machines);
@@ -66,8 +67,8 @@ pub(super) fn coverage(program: &Program, placements: Placements, machines: Mach
     }
 }
 
-/// The machine: two modules a GPU are the fewest with a home elsewhere on the same GPU. A writer, the GPU home and a
-/// reader that are three modules of a GPU take three, which a protocol without GPU homes shows on two GPUs.
+/// Machine shape. Two modules per GPU are the minimum for a home elsewhere on the GPU. If a writer, the GPU home and a
+/// reader occupy three modules in a GPU, three are needed; a protocol without GPU homes shows the effect on two GPUs.
 fn shape(program: &Program, sharing: Sharing, machines: Machines) -> Shape {
     let Machines { gpu_homes, pages_move, host_memory } = machines;
     if host_memory {
@@ -97,13 +98,13 @@ fn all(program: &Program, sharings: &[Sharing], shape: impl Fn(Sharing) -> Shape
             chosen.extend((0..DRAWN).map(|_| drawn_layout(program, shape, &mut dice)));
         }
     }
-    // The most telling first; a stable order keeps those of one sharing together.
+    // The most revealing layouts come first; a stable sort keeps the layouts with equal sharing together.
     chosen.sort_by_key(|layout| std::cmp::Reverse(layout.modules_used()));
     let strided = (0..STRIDE).flat_map(|first| chosen.iter().skip(first).step_by(STRIDE).cloned());
     Coverage { places: both_starts(strided), whole }
 }
 
-/// Ways for locations to share lines and regions; one location shares with nobody.
+/// Assignments of locations to lines and regions; a single location shares with none.
 fn sharings(program: &Program, machines: Machines) -> &'static [Sharing] {
     if machines.host_memory && program.locations.len() > 1 {
         return &Sharing::OF_BLOCKS;

@@ -1,4 +1,4 @@
-//! What is verified: a protocol with its options, and what is promised of it.
+//! The object of verification: a protocol with its options, and its promise.
 
 use super::coverage::Machines;
 use crate::explore::{Config, Decides, PROTOCOLS, Wishes};
@@ -13,26 +13,26 @@ use tombolo_protocol::publication::Publication;
 use tombolo_protocol::vi::{BulkInvalidation, Options, Polls, Remote, Tracks, WritePolicy};
 use tombolo_types::Promise;
 
-/// What is verified.
+/// A protocol configuration to verify.
 #[derive(Clone, Debug)]
 pub struct Design {
-    /// Its name.
+    /// Name of the design.
     pub name: String,
-    /// Its protocol, one of [`PROTOCOLS`].
+    /// Protocol, from [`PROTOCOLS`].
     pub(super) protocol: &'static str,
     /// The protocol's options.
     pub(super) options: Options,
-    /// Who decides what happens at kernel boundaries.
+    /// Policy that decides the actions at kernel boundaries.
     pub(super) decides: Decides,
-    /// The broken rule of the table that decides, if there is one.
+    /// Broken rule in the policy's elision table, if there is any.
     pub(super) broken_elision: Option<BrokenElision>,
-    /// The rules of its pages, where they move, with the broken one if there is one.
+    /// Rules for page moves, if pages move, including the broken rule if there is any.
     pub(super) paging: Option<Paging>,
-    /// The most that it promises to programs.
+    /// The strongest guarantee that the design promises to programs.
     promise: Promise,
 }
 
-/// An option that differs from its default, by the word that [`Design::configured`] takes for it.
+/// An option that differs from its default, with its keyword in [`Design::configured`].
 type Choice = (&'static str, fn(&mut Options));
 
 const CHOICES: [Choice; 10] = [
@@ -48,33 +48,33 @@ const CHOICES: [Choice; 10] = [
     ("flush-all", |options| options.nmoesi.kernel_end = KernelEnd::FlushAll),
 ];
 
-/// Why a text names no configuration.
+/// Reason for which a text names no configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationError {
-    /// The part before the first `+`.
+    /// The part before the first `+` is not a protocol.
     #[error(transparent)]
     Protocol(#[from] UnknownProtocol),
-    /// A part behind a `+`.
+    /// A part behind a `+` is not an option.
     #[error(
         "no option is called {word:?}; there are back, remote, never, downgrade, keep-l1, cached, track-all, no-peers, told-evictions, flush-all, at-launch, cpelide, home-aware, paging, paging-remote, paging-duplicates, paging-everybody, published, published-on-read"
     )]
     Option {
-        /// As given.
+        /// Keyword as given.
         word: String,
     },
-    /// Pages that move under a protocol where they may not.
+    /// Pages move under a protocol that does not allow page moves.
     #[error("pages move only where an L2 holds lines of its own memory alone; not under {protocol}")]
     Paging {
-        /// Which.
+        /// The protocol.
         protocol: String,
     },
 }
 
-/// Who decides at kernel boundaries, by word.
+/// Boundary policies, by keyword.
 const DECIDES: [(&str, Decides); 3] =
     [("at-launch", Decides::AtLaunch), ("cpelide", Decides::Chiplet), ("home-aware", Decides::HomeAware)];
 
-/// Rules of pages that move, by word.
+/// Rules for page moves, by keyword.
 const PAGING: [(&str, Paging); 6] = [
     ("paging", FAULTS),
     ("paging-remote", Paging { on_fault: OnFault::MapRemotely, ..FAULTS }),
@@ -84,7 +84,7 @@ const PAGING: [(&str, Paging); 6] = [
     ("published-on-read", Paging { everybody: true, start: Start::PublishedToHome, subscribes: true, ..FAULTS }),
 ];
 
-/// A page goes to whom it misses.
+/// A page moves to the module that faults on it.
 const FAULTS: Paging = Paging {
     on_fault: OnFault::Migrate,
     duplicates: false,
@@ -98,14 +98,14 @@ impl Design {
     /// A design called `name` that runs `protocol`.
     ///
     /// # Errors
-    /// Where no protocol has that name.
+    /// If no protocol has this name.
     pub fn new(name: &str, protocol: &str, options: Options, promise: Promise) -> Result<Design, UnknownProtocol> {
         let known = PROTOCOLS.iter().find(|known| **known == protocol);
         let protocol = known.ok_or_else(|| UnknownProtocol { name: protocol.to_owned() })?;
         Ok(Design {
             name: name.to_owned(),
             protocol,
-            // A poll is explored as the acquiring load that it is: each drops the L1, whatever the option says.
+            // A poll is explored as the acquiring load that it is: each poll drops the L1, regardless of the option.
             options: Options { polls: Polls::default(), ..options },
             decides: Decides::Never,
             broken_elision: None,
@@ -114,44 +114,44 @@ impl Design {
         })
     }
 
-    /// What of it decides where its programs run.
+    /// Properties that determine the machines for the design's programs.
     pub(super) fn machines(&self, gpu_homes: bool) -> Machines {
         let host_memory = facts(self.protocol).is_some_and(|facts| facts.host);
         Machines { gpu_homes, pages_move: self.paging.is_some(), host_memory }
     }
 
-    /// The same, with kernel boundaries that `decides` decides.
+    /// Sets the policy for kernel boundaries.
     pub fn deciding(self, decides: Decides) -> Design {
         Design { decides, ..self }
     }
 
-    /// The same, whose pages move by these rules.
+    /// Sets the rules for page moves.
     pub fn moving(self, paging: Paging) -> Design {
         Design { paging: Some(paging), ..self }
     }
 
-    /// The same with a broken rule of the table that decides.
+    /// Sets a broken rule in the elision table.
     pub fn breaking(self, rule: BrokenElision) -> Design {
         Design { broken_elision: Some(rule), ..self }
     }
 
-    /// The same with a broken rule of pages that move.
+    /// Sets a broken rule for page moves.
     pub fn breaking_paging(self, rule: BrokenPaging) -> Design {
         let paging = self.paging.map(|rules| Paging { broken: Some(rule), ..rules });
         Design { paging, ..self }
     }
 
-    /// The design that `configuration` writes out: a protocol, then `+back` where lines are written back, `+remote` where
-    /// bulk invalidations spare home lines and `+never` where they spare all, `+downgrade` where L2s tell homes of what
-    /// they drop. `+keep-l1` stands where L1s are never invalidated, `+cached` where L2s hold lines of other modules,
-    /// `+track-all` where directories track what their own L2 holds.
-    /// `+at-launch` stands where a kernel's stores are released at the next launch, `+cpelide` and `+home-aware` for tables
-    /// that elide boundaries. `+paging` stands where pages move to whom they miss, `+paging-remote` where they are used from
-    /// afar, `+paging-duplicates` where readers get copies, `+paging-everybody` where nobody faults. `+published` stands where pages are published to all and one of them leaves,
-    /// `+published-on-read` where readers subscribe. It promises what the protocol does.
+    /// The design that `configuration` spells: a protocol, followed by keywords. `+back`: lines are written back.
+    /// `+remote`: bulk invalidations spare home lines. `+never`: bulk invalidations spare all lines. `+downgrade`: L2s
+    /// notify homes about dropped lines. `+keep-l1`: L1s are never invalidated. `+cached`: L2s hold lines from other
+    /// modules. `+track-all`: directories track their own L2's contents. `+at-launch`: a kernel's stores are released
+    /// at the next launch. `+cpelide` and `+home-aware`: tables that elide boundaries. `+paging`: pages move to the
+    /// faulting module. `+paging-remote`: pages are accessed remotely. `+paging-duplicates`: readers get copies.
+    /// `+paging-everybody`: no module faults. `+published`: pages are published to all modules and a subscriber leaves.
+    /// `+published-on-read`: readers subscribe. The design's promise is the protocol's promise.
     ///
     /// # Errors
-    /// Where no protocol or no option is called so, or pages may not move under the protocol.
+    /// If the text names an unknown protocol or option, or page moves are not allowed under the protocol.
     pub fn configured(configuration: &str) -> Result<Design, ConfigurationError> {
         let mut words = configuration.split('+');
         let protocol = words.next().unwrap_or_default();
@@ -177,7 +177,7 @@ impl Design {
         Ok(Design { decides, paging, ..Design::new(configuration, protocol, options, promise)? })
     }
 
-    /// What is explored of it, as [`Design::configured`] takes it.
+    /// Configuration text for the explored properties, in the syntax of [`Design::configured`].
     pub fn configuration(&self) -> String {
         let decides = DECIDES.iter().find(|(_, decides)| *decides == self.decides);
         let word = decides.map_or_else(String::new, |(word, _)| format!("+{word}"));
@@ -187,18 +187,18 @@ impl Design {
         configuration(self.protocol, self.options) + &word + &pages
     }
 
-    /// The rules of published pages, where its pages are.
+    /// Rules for published pages, if pages are published.
     pub(super) fn publication(&self) -> Option<Publication> {
         self.paging.filter(|rules| rules.start != Start::OneCopy).map(|_| Publication::default())
     }
 
-    /// Changes of pages that no access asks for: pages that move are sent elsewhere, subscribers leave.
+    /// Budget for page changes that no access requests: moving pages are sent elsewhere, subscribers leave.
     pub(super) fn wishes(&self) -> Wishes {
         let moves = Config::new(self.protocol).wishes;
         self.publication().map_or(moves, |_| Wishes { leaves: 1, ..Wishes::default() })
     }
 
-    /// Whether nothing that is explored tells it from `other`.
+    /// True if the explorations cannot distinguish this design from `other`.
     pub(super) fn is_explored_as(&self, other: &Design) -> bool {
         let explored = |design: &Design| {
             let Design { protocol, options, decides, broken_elision, paging, promise, .. } = *design;
@@ -207,12 +207,13 @@ impl Design {
         explored(self) == explored(other)
     }
 
-    /// The name of its protocol.
+    /// Name of the protocol.
     pub fn protocol(&self) -> &'static str {
         self.protocol
     }
 
-    /// Whether it promises the memory model to `program`: at kernel boundaries to those whose threads meet there alone.
+    /// True if the design promises the memory model to `program`. A promise at kernel boundaries covers only programs
+    /// with threads that communicate across boundaries alone.
     pub fn promises(&self, program: &Program) -> bool {
         match self.promise {
             Promise::Ptx => true,
@@ -222,7 +223,7 @@ impl Design {
     }
 }
 
-/// A protocol with the words of its options, as [`Design::configured`] takes it. A broken rule has no word.
+/// A protocol with the keywords for its options, in the syntax of [`Design::configured`]. Broken rules have no keyword.
 pub(super) fn configuration(protocol: &str, chosen: Options) -> String {
     let set = CHOICES.iter().filter(|(_, set)| {
         let mut options = chosen;
@@ -232,7 +233,7 @@ pub(super) fn configuration(protocol: &str, chosen: Options) -> String {
     set.fold(protocol.to_owned(), |text, (word, _)| text + "+" + word)
 }
 
-/// Asks a protocol for its promise.
+/// Queries a protocol for its promise.
 struct Promised;
 
 impl Visitor for Promised {

@@ -1,4 +1,4 @@
-//! One test under one design: its explorations, taken up by any number of threads, counted in order.
+//! A test under a design: its explorations, shared among any number of threads, but counted in order.
 
 use super::case::{Case, Judged, Obstacle, Placements};
 use super::coverage::{Place, coverage};
@@ -9,7 +9,7 @@ use crate::litmus::{Assignments, FinalState};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many times a large program may cost what a small one may.
+/// Cost factor that a large program may reach compared with a small program.
 const LARGE: u64 = 6;
 
 pub(super) struct Job<'a> {
@@ -20,17 +20,17 @@ pub(super) struct Job<'a> {
     progress: Mutex<Progress<'a>>,
 }
 
-/// How far a job is.
+/// Progress of a job.
 enum Progress<'a> {
-    /// Nobody has taken it up.
+    /// No thread has started the job.
     Fresh,
-    /// Under way.
+    /// In progress.
     Exploring(Box<Exploring<'a>>),
     /// Done.
     Done(Box<TestReport>),
 }
 
-/// What is explored, shared by those at it.
+/// The set of explorations, shared by the threads that work on them.
 struct Task<'a> {
     judged: &'a Judged,
     places: Vec<Place>,
@@ -39,26 +39,26 @@ struct Task<'a> {
     states_of_placement: usize,
 }
 
-/// A job under way.
+/// A job in progress.
 struct Exploring<'a> {
     task: Arc<Task<'a>>,
-    /// The next place to take up.
+    /// Index of the next place to explore.
     next: usize,
-    /// Reports of places behind one that is not done.
+    /// Reports for places that follow an unfinished place.
     early: BTreeMap<usize, Report>,
-    /// Places counted: all before this one are done.
+    /// Number of counted places: all before this index are done.
     counted: usize,
-    /// Whether no more place counts.
+    /// Set if no further place counts.
     closed: bool,
     sum: Sum,
 }
 
-/// What the places counted have come to.
+/// Accumulated result over the counted places.
 #[derive(Default)]
 struct Sum {
     states: u64,
     outcomes: BTreeSet<FinalState>,
-    /// Places that their own budget ended.
+    /// Number of places that ended with their own budget.
     cut: usize,
     violation: Option<(explore::Violation, String)>,
 }
@@ -80,7 +80,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Explores one more place, if there is one that nobody has taken up.
+    /// Explores a further place, if there is any that no thread has started.
     pub(super) fn explore_next(&self, watch: &dyn Watch) -> bool {
         let Some((task, index)) = self.take(watch) else { return false };
         let place = &task.places[index];
@@ -151,7 +151,7 @@ impl<'a> Job<'a> {
         let machines = self.design.machines(gpu_homes);
         let mut coverage = coverage(&judged.program, self.case.placements, machines);
         if self.design.decides.elides() {
-            // The table takes the L2s to hold nothing at the start.
+            // The table assumes empty L2s at the start.
             coverage.places.retain(|place| place.start == Start::Cold);
         }
         let is_large = judged.program.locations.len() > 2 || judged.program.threads.len() > 3;
@@ -245,7 +245,7 @@ impl<'a> Exploring<'a> {
         Exploring { task, next: 0, early: BTreeMap::new(), counted: 0, closed: false, sum: Sum::default() }
     }
 
-    /// Counts the places that are done and have no undone one before them, until one closes the job.
+    /// Counts finished places up to the first unfinished place, until a place closes the job.
     fn count(&mut self) {
         while !self.closed
             && let Some(report) = self.early.remove(&self.counted)

@@ -1,13 +1,13 @@
-//! Verification: tests × designs × placements, explored side by side within stated budgets.
+//! Verification: tests × designs × placements, explored in parallel within fixed budgets.
 //!
-//! - [`Case`]: a test, from a file, from the set that ships, or random; [`read_tests`] collects them.
+//! - [`Case`]: a test, from a file, from the shipped set, or random; [`read_tests`] collects cases from files.
 //! - [`Design`]: a protocol with its options and its promise.
-//! - [`verify`]: explores every case under every design; [`DesignReport`] is what comes of it.
-//! - [`answers`]: every outcome that the model allows; [`compare`] holds observations of a device to them.
-//! - [`mutants`]: broken protocols, and which of the tests that ship catch them.
+//! - [`verify`]: explores every case under every design; [`DesignReport`] contains the results.
+//! - [`answers`]: every outcome that the model allows; [`compare`] checks device observations against these outcomes.
+//! - [`mutants`]: broken protocols, and the shipped tests that catch them.
 //!
-//! A verdict does not depend on the number of threads or on the speed of the machine: budgets count states,
-//! and of the placements of a test those count that come before the one which spends the budget.
+//! A verdict is independent from the number of threads and from the machine's speed: budgets count states, and among a
+//! test's placements exactly the ones before budget exhaustion count.
 
 mod answer;
 mod case;
@@ -31,47 +31,47 @@ pub use report::{DesignReport, Event, Expected, Outcome, TestReport, Verdict};
 use job::Job;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How much may be explored.
+/// Exploration limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// States of one placement.
+    /// States per placement.
     pub states_of_placement: usize,
-    /// States of a test over all its placements; six times as many where it has more than two locations or
-    /// more than three threads.
+    /// States per test over all its placements; six times this number if the test has more than two locations or more
+    /// than three threads.
     pub states_of_test: u64,
-    /// States of one placement of a random program.
+    /// States per placement for a random program.
     pub states_of_random: usize,
-    /// Executions drawn where the states of a placement are spent.
+    /// Random executions drawn after the state budget for a placement is exhausted.
     pub walks: usize,
 }
 
 impl Default for Budget {
-    /// Three million states of a placement (at most 400 MB of memory); five million of a test (about ten
-    /// seconds on two cores); four thousand of a placement of a random program, then thirty walks.
+    /// Three million states per placement (at most 400 MB of memory); five million per test (about ten seconds on two
+    /// cores); four thousand per placement for a random program, then thirty walks.
     fn default() -> Budget {
         Budget { states_of_placement: 3_000_000, states_of_test: 5_000_000, states_of_random: 4_000, walks: 30 }
     }
 }
 
-/// Who hears how far a verification is.
+/// Observer of a verification's progress.
 pub trait Watch: Sync {
-    /// `test` under `design` is taken up.
+    /// Called when `test` under `design` starts.
     fn begins(&self, test: &str, design: &str);
-    /// `test` under `design` is done.
+    /// Called when `test` under `design` is done.
     fn ends(&self, test: &str, design: &str);
 }
 
-/// Nobody.
+/// No observer.
 impl Watch for () {
     fn begins(&self, _: &str, _: &str) {}
     fn ends(&self, _: &str, _: &str) {}
 }
 
-/// Tests that are judged by the model before they are explored: bounds what is held of its answers.
+/// Number of tests that the model judges before they are explored: bounds the memory for its answers.
 const AT_A_TIME: usize = 64;
 
-/// Explores every case under every design with `threads` threads. Reports are in the order of `designs`, their
-/// tests in that of `cases`. Designs that differ in nothing that is explored share their explorations.
+/// Explores every case under every design with `threads` threads. Reports follow the order of `designs`, their tests
+/// the order of `cases`. Designs with equal explored properties share their explorations.
 pub fn verify(
     designs: &[Design],
     cases: &[Case],
@@ -109,19 +109,19 @@ pub fn verify(
     reports
 }
 
-/// Takes explorations, in the order of jobs, as long as there are any.
+/// Executes explorations, in the order of jobs, while any remain.
 fn work(jobs: &[Job<'_>], first: &AtomicUsize, watch: &dyn Watch) {
     loop {
         let at = first.load(Ordering::Relaxed);
         let Some(job) = jobs.get(at) else { return };
         if !job.explore_next(watch) {
-            // Nothing of it is left to take up; others may still be at it.
+            // No place in this job is left to start; other threads may still be working on it.
             let _ = first.compare_exchange(at, at + 1, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 }
 
-/// `work` on each of 0 to `count` with `threads` threads; results in that order.
+/// Runs `work` on each index from 0 to `count` with `threads` threads; returns results in index order.
 fn side_by_side<T: Send>(threads: usize, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let run = || {

@@ -1,7 +1,8 @@
-//! Broken protocols and the tests that catch them: a checker that passes everything proves nothing.
+//! Broken protocols and the tests that catch them: a checker that accepts everything proves nothing.
 //!
-//! Each [`BrokenRule`] is looked for under every protocol that has it, with the tests that ship: first those that the rule's
-//! row names, then all others (`Suite`). Random programs are tried where these are few.
+//! Each [`BrokenRule`] is searched for under every protocol to which it applies, with the shipped tests: first the
+//! tests in the rule's row, then all remaining tests (`Suite`). Random programs are tried if only few tests catch the
+//! rule.
 
 mod nmoesi;
 
@@ -17,7 +18,7 @@ use tombolo_protocol::vi::{Options, Remote, WritePolicy};
 
 const ALL: &[&str] =
     &["no-remote-caching", "memory-side", "peer", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
-/// Where threads are on SMs with L1s: everywhere.
+/// Protocols with threads on SMs with L1s: all protocols.
 const EVERY: &[&str] = &[
     "no-remote-caching",
     "memory-side",
@@ -29,7 +30,7 @@ const EVERY: &[&str] = &[
     "viper",
     "nmoesi",
 ];
-/// Where an L2 below the ordering point may hold dirty bytes.
+/// Protocols in which an L2 below the ordering point may hold dirty bytes.
 const WITH_DIRTY_BELOW: &[&str] = PASSING_ATOMICS;
 const SOFTWARE: &[&str] = &["no-remote-caching", "software-flat", "software-hierarchical", "viper"];
 const HIERARCHICAL: &[&str] = &["peer", "software-hierarchical", "hmg"];
@@ -38,26 +39,26 @@ const DIRECTORY: &[&str] = &["nhcc", "hmg"];
 const HMG: &[&str] = &["hmg"];
 const VIPER: &[&str] = &["viper"];
 const NMOESI: &[&str] = &["nmoesi"];
-/// Where some L2 that passes an atomic on is below the place where it acts.
+/// Protocols in which some L2 that forwards an atomic is below the module that performs it.
 const PASSING_ATOMICS: &[&str] =
     &["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
 
-/// How many tests are enough, where not all are asked.
+/// Number of catching tests that suffices, unless all tests are requested.
 pub const ENOUGH: usize = 3;
 
-/// How many of the tests are asked.
+/// Number of tests to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Tests until one has caught the mutant; no random program.
+    /// Tests until the first catches the mutant; no random program.
     First,
     /// Tests until [`ENOUGH`] have caught the mutant; then, if fewer have, random programs.
     Enough,
-    /// All tests and all random programs of the series.
+    /// All tests and all random programs in the series.
     All,
 }
 
 impl Asked {
-    /// Tests that are to catch a mutant before the rest is spared.
+    /// Number of catching tests after which the remaining tests are skipped.
     pub(super) fn tests(self) -> usize {
         match self {
             Asked::First => 1,
@@ -66,7 +67,7 @@ impl Asked {
         }
     }
 
-    /// Whether random programs are tried where so many tests have caught it.
+    /// True if random programs are tried after `tests` tests have caught the mutant.
     pub(super) fn tries_random(self, tests: usize) -> bool {
         match self {
             Asked::First => false,
@@ -76,48 +77,48 @@ impl Asked {
     }
 }
 
-/// A broken rule and what becomes of it.
+/// A broken rule and the result of the search.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct MutantReport {
     /// The rule.
     pub name: String,
     /// The protocol in which it is broken.
     pub protocol: &'static str,
-    /// The protocol with its options, as [`Design::configured`](super::Design::configured) takes it.
+    /// The protocol with its options, in the syntax of [`Design::configured`](super::Design::configured).
     pub configuration: String,
-    /// Whether a test that ships has caught it.
+    /// Set if a shipped test has caught it.
     pub caught: bool,
-    /// By what.
+    /// Tests and programs that caught it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Catch>,
-    /// The way to what the first has seen, as a message sequence chart.
+    /// Path to the first detected violation, as a message sequence chart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
 
-/// What has caught a mutant.
+/// Tests and programs that have caught a mutant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Catch {
-    /// Tests that ship; counted as far as [`Asked`] goes.
+    /// Number of shipped tests; counted up to the limit set by [`Asked`].
     pub tests: usize,
-    /// Random programs.
+    /// Number of random programs.
     pub random: usize,
-    /// Random programs that were tried.
+    /// Number of random programs tried.
     pub random_tried: usize,
-    /// Which saw it first.
+    /// The first detection.
     pub first: Sighting,
 }
 
-/// How a test has seen a broken rule.
+/// Circumstances under which a test detected a broken rule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Sighting {
     /// The test.
     pub test: String,
     /// Threads and homes.
     pub placement: String,
-    /// What the caches held at the start.
+    /// Cache contents at the start.
     pub start: &'static str,
-    /// What was wrong.
+    /// The violation.
     pub seen_as: String,
 }
 
@@ -130,12 +131,12 @@ pub struct Mutant {
     pub protocol: &'static str,
 }
 
-/// A broken rule, of whichever list.
+/// A broken rule from either list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Broken {
-    /// Of threads, L1s and valid/invalid L2s.
+    /// A rule for threads, L1s and valid/invalid L2s.
     Rule(BrokenRule),
-    /// Of NMOESI.
+    /// A rule for NMOESI.
     Nmoesi(BrokenNmoesi),
 }
 
@@ -148,21 +149,21 @@ impl fmt::Display for Broken {
     }
 }
 
-/// What is known of a rule.
+/// Known facts about a rule.
 struct Row {
-    /// Where it changes what can be reached.
+    /// Protocols in which the rule changes the reachable states.
     protocols: &'static [&'static str],
-    /// Shipped tests that show it, by file name without ending.
+    /// Shipped tests that expose it, by file name without extension.
     own: &'static [&'static str],
-    /// Whether it takes lines that are written back.
+    /// Write policy that the rule requires.
     write: WritePolicy,
-    /// Where lines of other modules are read and written, in a protocol that leaves the choice.
+    /// Location for reads and writes to lines from other modules, in a protocol that leaves the choice.
     remote: Remote,
-    /// Resources of clients, where it takes few to show it.
+    /// Resource limits of clients, if the rule shows only with few resources.
     room: Option<Room>,
 }
 
-/// Every broken rule in every one of `protocols` that has it.
+/// Every broken rule in every protocol from `protocols` to which it applies.
 pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
     let of = |rule: Broken| {
         let chosen = row(rule).protocols.iter().filter(|protocol| protocols.contains(protocol));
@@ -172,7 +173,7 @@ pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
     rules.chain(BrokenNmoesi::ALL.into_iter().map(Broken::Nmoesi)).flat_map(of).collect()
 }
 
-/// Looks for each with `threads` threads.
+/// Searches for each mutant with `threads` threads.
 pub fn catch(mutants: &[Mutant], asked: Asked, threads: usize, watch: &dyn Watch) -> Vec<MutantReport> {
     let suite = Suite::shipped();
     side_by_side(threads, mutants.len(), |index| {
@@ -198,29 +199,29 @@ fn row_of_rule(rule: BrokenRule) -> Row {
     let cached = |protocols, own| Row { remote: Remote::Cached, ..back(protocols, own) };
     match rule {
         BrokenRule::AcquireKeepsL1 => of(EVERY, &["MP.gpu", "K-MP+reload"]),
-        // Equivalent elsewhere: with a directory, or beside memory, an acquire leaves the L2 alone.
+        // Equivalent elsewhere: with a directory, or next to memory, an acquire leaves the L2 unchanged.
         BrokenRule::AcquireKeepsL2 => of(SOFTWARE, &["MP.gpu", "K-MP+reload"]),
-        // Every load finds what its own path has brought last, so no order is lost; what is lost is that a
-        // polling load ever sees the store.
+        // Every load finds the latest data on its own path, therefore no order is lost. But a polling load may never
+        // see the store.
         BrokenRule::LoadIgnoresScope => of(EVERY, &["Polling.gpu", "Polling.sys", "Polling+atom.gpu"]),
         BrokenRule::StoreReleaseSkipsLoads => of(EVERY, &["LB+release.gpu", "LB+release.sys"]),
         BrokenRule::AtomicReleaseSkipsLoads => of(EVERY, &["LB+atom.gpu", "LB+atom.sys", "LB+red.gpu"]),
-        // Equivalent elsewhere: no thread's acquire drops more than one L2 of a GPU.
+        // Equivalent elsewhere: no thread's acquire drops more than a single L2 per GPU.
         BrokenRule::AcquireDropsGpuAtOnce | BrokenRule::AcquireDropsOwnFirst => {
             of(SOFTWARE_HIERARCHICAL, &["MP+reader.sys", "MP+neighbour.sys"])
         }
         BrokenRule::BarrierSkipsLoads => of(EVERY, &["LB+barrier.sys"]),
         BrokenRule::ReleaseSkipsStores => of(ALL, &["MP.gpu", "K-MP"]),
-        // Equivalent without a directory, as all that is [`DIRECTORY`] below: nobody sends an invalidation.
+        // Equivalent without a directory, like every [`DIRECTORY`] rule below: no module sends an invalidation.
         BrokenRule::ReleaseSkipsInvalidations => of(DIRECTORY, &["MP.gpu", "K-MP+reload"]),
         BrokenRule::ReleaseDrainsOwnHomesOnly => of(DIRECTORY, &["WRC.sys"]),
         BrokenRule::ReleaseMarkedByIssuer => of(DIRECTORY, &["MP.sys", "MP.gpu"]),
-        // Equivalent elsewhere: a store that its release has waited for is at its system home.
+        // Equivalent elsewhere: a store for which its release has waited is at its system home.
         BrokenRule::SystemReleaseDrainsOwnModuleOnly => of(HIERARCHICAL, &["ISA2.sys", "WRC+near.sys", "WRC+atom.sys"]),
         BrokenRule::SystemReleaseStopsAtGpuHome => of(ALL, &["MP.sys", "K-MP"]),
-        // Equivalent elsewhere: only a GPU home sends on what it has taken.
+        // Equivalent elsewhere: only a GPU home forwards stores after it has performed them.
         BrokenRule::StoreEndsAtGpuHome => of(HIERARCHICAL, &["MP.sys"]),
-        // Equivalent elsewhere: only a GPU home both takes invalidations and sends them.
+        // Equivalent elsewhere: only a GPU home both receives and sends invalidations.
         BrokenRule::InvalidationTakenEarly => of(HMG, &["MP.sys", "K-MP+reload"]),
         BrokenRule::ReplacementNotAwaited => of(HMG, &["MP.sys"]),
         BrokenRule::SharerNotRecorded
@@ -231,23 +232,23 @@ fn row_of_rule(rule: BrokenRule) -> Row {
         BrokenRule::InvalidationNotForwarded => of(HMG, &["MP.gpu"]),
         BrokenRule::InvalidationForwardedOnce => of(HMG, &["MP+readers.sys"]),
         BrokenRule::AtomicBelowHome => of(ALL, &["Atomics.gpu"]),
-        // Equivalent elsewhere: only a GPU home passes on what it keeps a directory entry of.
+        // Equivalent elsewhere: only a GPU home forwards requests for regions with a directory entry.
         BrokenRule::AtomicPassesSharers => of(HMG, &["MP+atom.gpu"]),
         BrokenRule::AtomicKeepsL1 | BrokenRule::AtomicKeepsFill => {
             of(EVERY, &["CoRWR+atom.gpu", "CoRWR+atom.sys", "CoRWR+red.gpu"])
         }
         BrokenRule::DirtyEvictionLost => back(ALL, &["CoWR.gpu", "CoRWR.gpu"]),
-        // Another thread's acquire must not take what this one has not released. Equivalent with L2s beside memory, in
-        // which nothing is invalidated.
+        // Another thread's acquire must not discard bytes that this thread has not released. Equivalent with L2s next
+        // to memory, in which nothing is invalidated.
         BrokenRule::DirtyInvalidationLost => back(WITH_DIRTY_BELOW, &["MP+reader.gpu", "K-CoWW"]),
         BrokenRule::FillSurvivesAcquire | BrokenRule::LoadMergesAcrossAcquire => of(EVERY, &["MP+reader.gpu"]),
         BrokenRule::StoreKeepsFill => of(EVERY, &["CoRWR.gpu"]),
         BrokenRule::StorePassesMiss => of(ALL, &["CoRWR.gpu"]),
         BrokenRule::InvalidationPassesFill => of(DIRECTORY, &["MP.gpu"]),
         BrokenRule::FillForgetsOthers => of(EVERY, &["MP+reader.gpu"]),
-        // What it lets pass are reads, of sectors that are not on their way: updates wait for the miss in any case.
+        // The rule lets reads pass, for sectors that are not in flight: updates wait for the miss in any case.
         BrokenRule::RequestPassesParked => of(ALL, &["CoWR+neighbour.gpu"]),
-        // Equivalent elsewhere: L2s of lines have as many miss registers as they want here.
+        // Equivalent elsewhere: L2s with line granularity have unlimited miss registers in the explorer.
         BrokenRule::RequestPassesDeferred => {
             let room = Some(Room { registers: 1, ways: None });
             Row { room, ..of(NMOESI, &["CoWR+queue.gpu"]) }
@@ -257,7 +258,7 @@ fn row_of_rule(rule: BrokenRule) -> Row {
         BrokenRule::ReleaseForgetsPending => back(WITH_DIRTY_BELOW, &["MP+readers.gpu"]),
         BrokenRule::AtomicKeepsL2 => of(PASSING_ATOMICS, &["CoRWR+atom.gpu", "CoRWR+atom.sys", "CoRWR+red.gpu"]),
         BrokenRule::AtomicLosesDirty => back(PASSING_ATOMICS, &["CoWR+atom.gpu"]),
-        // Equivalent elsewhere: the home's L2 performs what comes to it.
+        // Equivalent elsewhere: the home's L2 performs arriving requests.
         BrokenRule::AtomicPassesHomeCopy => cached(VIPER, &["MP+atom.gpu"]),
         BrokenRule::WriteBackPassesHomeCopy => cached(VIPER, &["MP.gpu"]),
         BrokenRule::FlushFillsLine => back(WITH_DIRTY_BELOW, &["Flush+neighbour.gpu"]),
@@ -267,7 +268,7 @@ fn row_of_rule(rule: BrokenRule) -> Row {
 }
 
 impl Mutant {
-    /// The tests that its rule's row names, by file name without ending.
+    /// The tests named in the rule's row, by file name without extension.
     pub fn own_tests(&self) -> &'static [&'static str] {
         row(self.rule).own
     }
@@ -284,7 +285,7 @@ impl Mutant {
         }
     }
 
-    /// How `case` is explored.
+    /// Configuration for the exploration of `case`.
     pub(super) fn config(&self, case: &Case, start: Start) -> Config {
         let (options, room) = (self.options(), row(self.rule).room);
         Config { options, room, start, evictions: case.evictions(), ..Config::new(self.protocol) }

@@ -1,11 +1,11 @@
-//! Observations of hardware, held to the model's answers.
+//! Hardware observations, checked against the model's answers.
 
 use super::answer::Answer;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Columns that a table of observations must have, in any order, among others.
+/// Columns that an observation table must have, in any order, among further columns.
 const COLUMNS: [&str; 4] = ["test", "placement", "outcome", "count"];
 
 /// Table of outcomes that a device showed.
@@ -26,7 +26,7 @@ struct Row {
     count: u64,
 }
 
-/// Reason why a table of observations cannot be used.
+/// Reason for which an observation table cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ObservationError {
     /// The file cannot be read.
@@ -34,7 +34,7 @@ pub enum ObservationError {
     Unreadable {
         /// The file, as given.
         path: PathBuf,
-        /// Error of the system.
+        /// Error from the system.
         source: std::io::Error,
     },
     /// The first line lacks a column.
@@ -45,14 +45,14 @@ pub enum ObservationError {
         /// The column.
         missing: &'static str,
     },
-    /// A cell does not hold what it should.
+    /// A cell has invalid content.
     #[error("{file}:{line}: expected {expected}, found {found:?}")]
     Cell {
         /// The file.
         file: String,
         /// The line, from 1.
         line: usize,
-        /// Content allowed there.
+        /// Content allowed in the cell.
         expected: String,
         /// The cell.
         found: String,
@@ -63,17 +63,17 @@ impl Observations {
     /// Reads a table of comma-separated values with a heading.
     ///
     /// # Errors
-    /// Where the file cannot be read, a column is missing, or a cell does not hold what it should.
+    /// If the file cannot be read, a column is missing, or a cell has invalid content.
     pub fn read(path: &Path) -> Result<Observations, ObservationError> {
         let text = std::fs::read_to_string(path)
             .map_err(|source| ObservationError::Unreadable { path: path.to_owned(), source })?;
         Observations::parse(&path.display().to_string(), &text)
     }
 
-    /// Reads the same from `text`, which errors name `file`.
+    /// Parses a table from `text`, which errors name `file`.
     ///
     /// # Errors
-    /// Where a column is missing, or a cell does not hold what it should.
+    /// If a column is missing, or a cell has invalid content.
     pub fn parse(file: &str, text: &str) -> Result<Observations, ObservationError> {
         let mut lines = text.strip_prefix('\u{feff}').unwrap_or(text).lines().enumerate();
         let heading = lines.next().map(|(_, line)| cells(line)).unwrap_or_default();
@@ -113,15 +113,15 @@ impl Observations {
     }
 }
 
-/// Cells of a line, in quotes or not; no cell of a table of observations has a comma in it.
+/// Cells on a line, quoted or plain; no cell in an observation table contains a comma.
 fn cells(line: &str) -> Vec<&str> {
     line.split(',').map(|cell| cell.trim().trim_matches('"').trim()).collect()
 }
 
-/// Content of a cell of outcomes, for messages.
+/// Content of an outcome cell, for messages.
 const ASSIGNMENT: &str = "registers and locations with their values (P1:r0=1 [x]=2)";
 
-/// `P1:r0=1`, `1:r0=1`, `[x]=2` or `x=2`, with the name as answers have it.
+/// Parses `P1:r0=1`, `1:r0=1`, `[x]=2` or `x=2`, and normalises the name to the spelling in answers.
 fn assignment(word: &str) -> Option<(String, i64)> {
     let (name, value) = word.split_once('=')?;
     let is_plain = |name: &str| name.chars().all(|character| character.is_ascii_alphanumeric() || character == '_');
@@ -134,35 +134,35 @@ fn assignment(word: &str) -> Option<(String, i64)> {
     Some((name, value.parse().ok()?))
 }
 
-/// Observations beside what the model allows.
+/// Observations in comparison with the outcomes allowed by the model.
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     /// The table.
     pub file: String,
-    /// Tests with rows of the table and an answer.
+    /// Number of tests with table rows and an answer.
     pub tests: usize,
-    /// Outcomes that were observed in these.
+    /// Number of distinct outcomes observed in these tests.
     pub outcomes: usize,
-    /// Number of observations of these.
+    /// Number of observations in these tests.
     pub observations: u64,
-    /// Outcomes that were observed and are not allowed.
+    /// Outcomes that were observed but are not allowed.
     pub not_allowed: Vec<Observed>,
-    /// Outcomes that are allowed and were not observed, of tests with observations.
+    /// Outcomes that are allowed but were not observed, for tests with observations.
     pub not_observed: Vec<Unobserved>,
-    /// Rows that no answer was found for.
+    /// Rows without a matching answer.
     pub left_out: Vec<LeftOut>,
-    /// Tests that have an answer and no row.
+    /// Tests that have an answer but no row.
     pub without_rows: Vec<String>,
 }
 
 /// Outcome that was observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Observed {
-    /// The test, as the table has it.
+    /// The test, as named in the table.
     pub test: String,
-    /// Its placement, as the table has it.
+    /// The placement, as named in the table.
     pub placement: String,
-    /// The outcome, as far as the table names it.
+    /// The outcome, restricted to the table's names.
     pub outcome: String,
     /// Number of observations.
     pub count: u64,
@@ -171,32 +171,32 @@ pub struct Observed {
 /// Outcome that was not observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unobserved {
-    /// The test, as the table has it.
+    /// The test, as named in the table.
     pub test: String,
-    /// Its placement, as the table has it.
+    /// The placement, as named in the table.
     pub placement: String,
-    /// The outcome, as far as the table names it.
+    /// The outcome, restricted to the table's names.
     pub outcome: String,
-    /// True where it is sequentially consistent; `None` where the interleavings are too many.
+    /// True if the outcome is sequentially consistent; `None` if there are too many interleavings.
     pub sequential: Option<bool>,
 }
 
-/// Test of the table without an answer.
+/// Test in the table without an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// The test, as the table has it.
+    /// The test, as named in the table.
     pub test: String,
-    /// Its placement, as the table has it.
+    /// The placement, as named in the table.
     pub placement: String,
-    /// Reason why there is none.
+    /// Reason for the missing answer.
     pub reason: String,
 }
 
-/// Holds `observed` to `answers`. Rows belong to the file `TEST@PLACEMENT.litmus`, or `TEST.litmus` where the placement is
-/// empty; in a file's name `_` stands for `:` and `/`.
+/// Compares `observed` with `answers`. Rows belong to the file `TEST@PLACEMENT.litmus`, or `TEST.litmus` if the
+/// placement is empty; in file names `_` replaces `:` and `/`.
 ///
 /// # Errors
-/// Where a row names what its test does not have, or not what the test's other rows name.
+/// If a row names a register or location that its test lacks, or its names differ from the test's other rows.
 pub fn compare(answers: &[Answer], observed: &Observations) -> Result<Comparison, ObservationError> {
     let mut groups: BTreeMap<(&str, &str), Vec<&Row>> = BTreeMap::new();
     for row in &observed.rows {
@@ -233,23 +233,23 @@ pub fn compare(answers: &[Answer], observed: &Observations) -> Result<Comparison
     Ok(comparison)
 }
 
-/// Name of the file of a test without its ending.
+/// File name for a test, without extension.
 fn file_name(test: &str, placement: &str) -> String {
     let whole = if placement.is_empty() { test.to_owned() } else { format!("{test}@{placement}") };
     whole.replace([':', '/'], "_")
 }
 
-/// Rows of a test and a placement.
+/// Rows for a test and a placement.
 struct Group<'a> {
     observed: &'a Observations,
     test: &'a str,
     placement: &'a str,
-    /// One or more.
+    /// At least a single row.
     rows: Vec<&'a Row>,
 }
 
 impl Group<'_> {
-    /// Names that every row gives a value.
+    /// Names to which every row assigns a value.
     fn names(&self, answer: &Answer) -> Result<Vec<&str>, ObservationError> {
         let names: Vec<&str> = self.rows[0].outcome.iter().map(|(name, _)| name.as_str()).collect();
         let known = answer.outcomes.first().map(|outcome| &outcome.values);
@@ -283,7 +283,7 @@ impl Comparison {
             let count = counts.entry(row.outcome.iter().map(|(_, value)| *value).collect()).or_default();
             *count = count.saturating_add(row.count);
         }
-        // Several outcomes may agree on the names of the table; one that is sequential is enough.
+        // Several outcomes may agree on the table's names; a single sequential outcome is enough.
         let mut allowed: BTreeMap<Vec<i64>, Option<bool>> = BTreeMap::new();
         for outcome in &answer.outcomes {
             let values = names.iter().map(|name| outcome.values[*name]).collect();

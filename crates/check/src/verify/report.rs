@@ -1,44 +1,44 @@
-//! What is said of a test, and of all tests of a design.
+//! Report for a test, and for all tests under a design.
 
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
-/// Whether a design reached the event of a test.
+/// Reachability of a test's event under a design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Event {
-    /// In some execution.
+    /// Reached in some execution.
     #[serde(rename = "reached")]
     Reached,
-    /// In none that was explored.
+    /// Not reached in any explored execution.
     #[serde(rename = "unreached")]
     Unreached,
 }
 
-/// What the model says of the event.
+/// The model's verdict on the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Expected {
     /// Some execution shows it.
     #[serde(rename = "allowed")]
     Allowed,
-    /// None does.
+    /// No execution shows it.
     #[serde(rename = "forbidden")]
     Forbidden,
 }
 
-/// How a test ended.
+/// Result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every placement was explored to its end and nothing was wrong.
+    /// Every placement was explored to its end without a violation.
     Ok,
-    /// Something was wrong.
+    /// A violation was found.
     Violation,
-    /// Nothing was wrong in what a budget left room for.
+    /// No violation was found before the budget ended.
     Bounded,
-    /// It was not run: it holds what is not modelled.
+    /// The test was not run: it contains unmodelled constructs.
     Unsupported,
-    /// It was not run: its file holds no test.
+    /// The test was not run: its file contains no test.
     Unreadable,
-    /// The design does not promise what the test asks.
+    /// The design does not promise the property under test.
     NotPromised,
 }
 
@@ -53,7 +53,7 @@ impl Verdict {
         Verdict::NotPromised,
     ];
 
-    /// As printed.
+    /// Printed form.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Ok => "ok",
@@ -65,7 +65,7 @@ impl Verdict {
         }
     }
 
-    /// Whether the test was run, so that its question is answered.
+    /// True if the test was run, and its question is answered.
     pub fn is_answer(self) -> bool {
         match self {
             Verdict::Ok | Verdict::Violation | Verdict::Bounded | Verdict::NotPromised => true,
@@ -83,53 +83,53 @@ impl Serialize for Verdict {
 /// Names of registers and locations with their values at the end of a program.
 pub type Outcome = BTreeMap<String, i64>;
 
-/// One test under one design.
+/// A test under a design.
 #[derive(Clone, Debug, Serialize)]
 pub struct TestReport {
     /// The test.
     pub name: String,
-    /// Where it was read; `None` for a random program.
+    /// File that contains the test; `None` for a random program.
     pub file: Option<String>,
-    /// Whether its event was reached. The event of a random program is any state that the model forbids.
+    /// Reachability of the event. For a random program the event is any state that the model forbids.
     pub event: Event,
-    /// What the model says of the event; `None` where it was not asked.
+    /// The model's verdict on the event; `None` if the model was not queried.
     pub expected: Option<Expected>,
-    /// Final states reached; of a random program only those that the model forbids.
+    /// Final states reached; for a random program only the states that the model forbids.
     pub outcomes: Vec<Outcome>,
-    /// How many final states were reached.
+    /// Number of final states reached.
     pub reached: usize,
-    /// Final states that the model allows.
+    /// Number of final states that the model allows.
     pub allowed: usize,
     /// States explored, over all placements.
     pub states: u64,
-    /// Placements explored to their end, from cold and from warm caches each.
+    /// Placements explored to their end, each from cold and from warm caches.
     pub placements: usize,
-    /// Placements there are.
+    /// Total number of placements.
     pub placements_of: usize,
-    /// How it ended.
+    /// Result of the test.
     pub verdict: Verdict,
-    /// Why it was bounded or not run; what was wrong; what a design without promise reached.
+    /// Reason for a bounded or missing run; the violation; or the event reached by a design without promise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The way to the violation with the fewest steps on its placement, as a message sequence chart.
+    /// Path to the violation with the fewest steps on its placement, as a message sequence chart.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
-    /// The program, where it was in no file and something was wrong.
+    /// The program, if it came from no file and a violation was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
 }
 
-/// All tests under one design.
+/// All tests under a design.
 #[derive(Clone, Debug, Serialize)]
 pub struct DesignReport {
     /// The design.
     pub design: String,
-    /// In the order given.
+    /// Test reports in the given order.
     pub tests: Vec<TestReport>,
 }
 
 impl DesignReport {
-    /// Tests that ended with `verdict`.
+    /// Number of tests that ended with `verdict`.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.tests.iter().filter(|test| test.verdict == verdict).count()
     }

@@ -1,11 +1,11 @@
-//! Litmus shapes by scope: the least programs that show what a protocol may get wrong. Most of them ship as tests
-//! ([`Case::shapes`](super::Case::shapes)), from files of `tests/data/shapes`.
+//! Litmus shapes by scope: the smallest programs that expose possible protocol errors. Most of them ship as tests
+//! ([`Case::shapes`](super::Case::shapes)), from files in `tests/data/shapes`.
 
 use super::corpus::{polling_test, shape_test};
 use crate::litmus::{self, Litmus};
 
-/// Where the threads of a shape are, by thread: CTA and GPU. `far` is the GPU of those that synchronise
-/// with thread 0 from afar: 1 where the scope is `sys`, else 0.
+/// Placement row for a shape, with CTA and GPU by thread. `far` is the GPU of the threads that synchronise remotely
+/// with thread 0: 1 if the scope is `sys`, else 0.
 fn columns(places: &[(u8, u8)]) -> String {
     let cells = places.iter().enumerate().map(|(i, (cta, gpu))| format!("P{i}@cta {cta},gpu {gpu}"));
     cells.collect::<Vec<_>>().join(" | ")
@@ -23,17 +23,17 @@ pub fn mp(scope: &str) -> Litmus {
     shape_test(&format!("MP.{scope}"))
 }
 
-/// Message passing to a reader whose flag is a reduction, which returns nothing.
+/// Message passing to a reader whose flag access is a reduction, which returns nothing.
 pub fn mp_by_reduction(scope: &str) -> Litmus {
     shape_test(&format!("MP+red.{scope}"))
 }
 
-/// Message passing, with a second reader in the CTA of the first.
+/// Message passing, with a second reader in the first reader's CTA.
 pub fn mp_second_reader(scope: &str) -> Litmus {
     shape_test(&format!("MP+reader.{scope}"))
 }
 
-/// Message passing to two readers, each in a CTA of its own.
+/// Message passing to two readers, each in a separate CTA.
 pub fn mp_two_readers(scope: &str) -> Litmus {
     shape_test(&format!("MP+readers.{scope}"))
 }
@@ -49,12 +49,12 @@ pub fn sb(scope: &str) -> Litmus {
     test("SB", scope, &[(0, 0), (1, far(scope))], &rows, "~exists (P0:r0 == 0 /\\ P1:r0 == 0)")
 }
 
-/// Coherence: a thread reads its own write or a later one.
+/// Coherence: a thread reads its own write or a later write.
 pub fn cowr(scope: &str) -> Litmus {
     shape_test(&format!("CoWR.{scope}"))
 }
 
-/// The same after a load of its own, all weak.
+/// Coherence after a load by the writing thread, all accesses weak.
 pub fn cowr_after_load(scope: &str) -> Litmus {
     shape_test(&format!("CoRWR.{scope}"))
 }
@@ -81,7 +81,7 @@ pub fn isa2() -> Litmus {
     shape_test("ISA2.sys")
 }
 
-/// Write to read causality, from afar by `.sys`, then on by `.gpu`.
+/// Write to read causality, first remotely by `.sys`, then further by `.gpu`.
 pub fn wrc_mixed() -> Litmus {
     shape_test("WRC+gpu.sys")
 }
@@ -91,17 +91,17 @@ pub fn atomics(scope: &str) -> Litmus {
     shape_test(&format!("Atomics.{scope}"))
 }
 
-/// A release of one thread writes back what another has written to the same line and is about to read.
+/// A thread's release writes back bytes that another thread has written to the line and is about to read.
 pub fn flush_under_miss(scope: &str) -> Litmus {
     shape_test(&format!("Flush.{scope}"))
 }
 
-/// Polling a flag: the store becomes visible in the end.
+/// Polling a flag: the store becomes visible eventually.
 pub fn polling(scope: &str) -> Litmus {
     polling_test(&format!("Polling.{scope}"))
 }
 
-/// The six shapes at one scope.
+/// The six shapes at a given scope.
 pub fn six(scope: &str) -> Vec<Litmus> {
     vec![mp(scope), mp_second_reader(scope), sb(scope), cowr(scope), wrc(scope), iriw(scope)]
 }

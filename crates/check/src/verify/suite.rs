@@ -1,4 +1,4 @@
-//! The tests that ship, judged once for all mutants, and how far each is explored to catch one.
+//! The shipped tests, judged once for all mutants, and the exploration limits for catching a mutant.
 
 use super::case::{Case, Judged, PLACEMENTS_OF_RANDOM};
 use super::coverage::{Machines, Place, coverage};
@@ -9,41 +9,42 @@ use crate::litmus::FinalState;
 use std::sync::OnceLock;
 use tombolo_protocol::catalogue::facts;
 
-/// States of one placement; then [`WALKS`]. Source: assumed; what a mutant does wrong, it does soon.
+/// States per placement; then [`WALKS`]. Source: assumed; a mutant's errors appear early.
 const STATES_OF_PLACEMENT: usize = 20_000;
-/// States of a test that a rule's row names, over all placements.
+/// States for a test named in a rule's row, over all placements.
 const STATES_OF_OWN: usize = 3_000_000;
-/// States of any other test.
+/// States for any other test.
 const STATES_OF_OTHER: usize = 60_000;
-/// States of a random program over its placements.
+/// States for a random program over its placements.
 const STATES_OF_RANDOM: usize = 8_000;
-/// Executions drawn where the states of a placement are spent.
+/// Random executions drawn after the state budget for a placement is exhausted.
 const WALKS: usize = 10;
 
-/// The series of random programs.
+/// Seed for the series of random programs.
 const SEED: u64 = 7;
-/// How many programs of it.
+/// Number of programs in this series.
 const PROGRAMS: u64 = 60;
 
-/// Tests that are judged when they are first asked.
+/// Tests, judged by the model on first use.
 pub(super) struct Suite {
     tests: Vec<Member>,
     random: Vec<Member>,
 }
 
-/// One test.
+/// A single test.
 struct Member {
     case: Case,
     judged: OnceLock<Judged>,
-    /// Where it is explored: for protocols without and with GPU homes, and where all memory is the host's.
+    /// Explored places: for protocols without and with GPU homes, and for machines in which all memory belongs to the
+    /// host.
     places: [OnceLock<Vec<Place>>; 3],
 }
 
-/// What a test saw, with the way there.
+/// A test's detection, with the path to it.
 type Seen = (Sighting, Option<String>);
 
 impl Suite {
-    /// Shapes and kernel tests first, which are small.
+    /// Shapes and kernel tests come first, because they are small.
     pub(super) fn shipped() -> Suite {
         let others = [Case::core(), Case::host(), Case::queues()].concat();
         let tests = [Case::shapes(), Case::kernels(), Case::polling(), others].concat();
@@ -51,7 +52,7 @@ impl Suite {
         Suite { tests: tests.into_iter().map(Member::new).collect(), random: random.map(Member::new).collect() }
     }
 
-    /// What catches `mutant`.
+    /// Searches for tests that catch `mutant`.
     pub(super) fn report(&self, mutant: &Mutant, asked: Asked) -> MutantReport {
         let (tests, first) = self.count(mutant, asked);
         let programs = if asked.tries_random(tests) { &self.random[..] } else { &[] };
@@ -69,7 +70,7 @@ impl Suite {
         }
     }
 
-    /// How many tests see it, as far as they are asked, and what the first does.
+    /// Number of tests that detect the mutant, up to the requested limit, and the first detection.
     fn count(&self, mutant: &Mutant, asked: Asked) -> (usize, Option<Seen>) {
         let is_own = |member: &&Member| mutant.own_tests().contains(&member.case.stem());
         let own =
@@ -102,7 +103,7 @@ impl Member {
         })
     }
 
-    /// Explores place after place until the broken rule is seen or the states are spent.
+    /// Explores place after place until the broken rule is detected or the state budget is exhausted.
     fn seen(&self, mutant: &Mutant, states: usize) -> Option<Seen> {
         let (judged, mut left) = (self.judged(), states);
         if refuses(&judged.program, mutant.protocol).is_some() {

@@ -1,4 +1,4 @@
-//! What clients are to the threads above them.
+//! Interface between clients and the threads above them.
 
 use super::super::below::Below;
 use super::super::scene::Scene;
@@ -77,7 +77,7 @@ impl<P: Nodes> Below for NodeMachine<'_, P> {
     }
 }
 
-/// Whether a release waits for it.
+/// True if a release waits for the request.
 fn is_store(asked: &Asked) -> bool {
     match asked.request {
         Request::Write { .. } | Request::Atomic { .. } => true,

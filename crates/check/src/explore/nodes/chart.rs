@@ -1,4 +1,4 @@
-//! What steps of clients and homes say in a message sequence chart.
+//! Labels for steps of clients and homes in a message sequence chart.
 
 use super::super::chart::Charted;
 use super::super::sm::OnSms;
@@ -19,7 +19,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
     }
 
-    /// The locations that `chosen` lines hold.
+    /// Names of the locations on the lines selected by `chosen`.
     fn names(&self, chosen: impl Fn(u8) -> bool) -> String {
         let named = self.scene.program.locations.iter().enumerate();
         let named = named.filter(|(index, _)| chosen(self.scene.layout.cell(Location(*index as u16)).line));

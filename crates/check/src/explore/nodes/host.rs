@@ -1,4 +1,4 @@
-//! One step of the protocol at one node, and its effects.
+//! A protocol step at a node, and its effects.
 
 use super::super::sm::OnSms;
 use super::super::state::Violation;
@@ -11,12 +11,12 @@ use tombolo_protocol::nodes::{self, Access, Answer, Class, Event, Hold, Node, No
 use tombolo_protocol::{Data, Refusal, Request};
 use tombolo_types::{Mask, ModuleId, Scope};
 
-/// Carries out the effects of one step.
+/// Carries out the effects of a protocol step.
 struct Sink<'a, P: Nodes> {
     state: &'a mut NodeState<P>,
     at: Node,
     block: usize,
-    /// Whether the node's memory was asked.
+    /// Set if the step read the node's memory.
     reads: bool,
     held: bool,
     reply: Option<Answer<BlockValues>>,
@@ -55,9 +55,9 @@ impl<P: Nodes> Effects<Of<P>, BlockValues> for Sink<'_, P> {
     }
 }
 
-/// Finds out what a step would come to.
+/// Predicts the result of a step without executing it.
 struct Trial {
-    /// Whether its request waits for a transaction that it starts.
+    /// Set if the request waits for a transaction that it starts.
     parks: bool,
 }
 
@@ -75,14 +75,14 @@ impl<P: Nodes> Effects<Of<P>, BlockValues> for Trial {
     }
 }
 
-/// What a step has come to.
+/// Result of a step.
 pub(super) struct Stepped {
     pub(super) held: bool,
     pub(super) reply: Option<Answer<BlockValues>>,
 }
 
 impl<P: Nodes> NodeMachine<'_, P> {
-    /// One step of the protocol. `None`, with nothing changed, where it must wait.
+    /// Performs a protocol step. Returns `None`, with no change, if the step must wait.
     pub(super) fn step_at(
         &self,
         state: &mut NodeState<P>,
@@ -114,8 +114,8 @@ impl<P: Nodes> NodeMachine<'_, P> {
         Some(Stepped { held, reply })
     }
 
-    /// A client runs a request of its own SMs, which may start a transaction and wait for it. False, with nothing changed,
-    /// where a transaction is under way.
+    /// A client executes a request from its own SMs, which may start a transaction and wait for it. Returns false, with
+    /// no change, if a transaction is already in flight.
     pub(super) fn run_asked(&self, state: &mut NodeState<P>, client: u8, asked: Asked) -> bool {
         let block = self.block(asked.line);
         let first = self.first_cell(asked.line);
@@ -134,7 +134,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
                 state.messages.push(Body::Fill { sm, line: asked.line, mask, data: line_of(&data, first) });
             }
             (Some(Answer::Old { data }), Some(_)) => match asked.result {
-                // Nothing else can happen to the register.
+                // No other event can affect the register.
                 Some(register) => self.take_result(state, register, line_of(&data, first)),
                 None => state.break_with(Violation::Unexpected("a result that nobody wants")),
             },
@@ -143,7 +143,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         true
     }
 
-    /// Whether a request would start a transaction.
+    /// True if a request would start a transaction.
     pub(super) fn must_ask(&self, state: &NodeState<P>, client: u8, asked: &Asked) -> bool {
         let at = Node::Client(ModuleId(client));
         let block = self.block(asked.line);
@@ -153,7 +153,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         self.protocol.step(at, &mut slot, event, &mut trial).is_ok() && trial.parks
     }
 
-    /// A node takes a message of another. False, with nothing changed, where it must wait.
+    /// A node handles a message from another node. Returns false, with no change, if the message must wait.
     pub(super) fn take_told(
         &self,
         state: &mut NodeState<P>,
@@ -172,7 +172,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         taken
     }
 
-    /// The block makes room at a client.
+    /// Evicts the block at a client.
     pub(super) fn evict(&self, state: &mut NodeState<P>, client: u8, block: usize) -> bool {
         let taken = self.step_at(state, Node::Client(ModuleId(client)), block, Event::Evict).is_some();
         if taken {
@@ -182,14 +182,14 @@ impl<P: Nodes> NodeMachine<'_, P> {
         taken
     }
 
-    /// The L2 above a client makes room for the lines of a block.
+    /// The L2 above a client evicts the lines of a block.
     pub(super) fn evict_above(&self, state: &mut NodeState<P>, client: u8, block: usize) {
         let node = Node::Client(ModuleId(client));
         let above = P::above(&state.slots[self.index(node, block)]).copied().unwrap_or_default();
         self.step_at(state, node, block, Event::EvictAbove(above));
     }
 
-    /// Begins merges that have not begun, and forgets those that are done.
+    /// Begins pending merges, and removes completed merges.
     pub(super) fn run_merges(&self, state: &mut NodeState<P>) {
         for merge in std::mem::take(&mut state.merges) {
             let (node, block) = (Node::Client(ModuleId(merge.client)), merge.block as usize);
@@ -208,8 +208,8 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
     }
 
-    /// Has the host write every block, and gives it to every GPU and every line to every L1, by the protocol itself. Memory
-    /// then has nothing that anybody may read.
+    /// Makes the host write every block, then loads each block into every GPU and every line into every L1, through the
+    /// protocol itself. Memory then holds no data that any thread may read.
     pub(super) fn warm(&self, state: &mut NodeState<P>) {
         let written = std::mem::replace(&mut state.memory, vec![Cells([NOBODYS; CELLS_OF_BLOCK]); self.blocks]);
         let ask = |state: &mut NodeState<P>, client: u8, line: u8, request: Request<Values>| {
@@ -237,7 +237,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
 /// A value that no test stores.
 const NOBODYS: Value = Value::MIN;
 
-/// A request of a line that begins at cell `first`, as one of its block.
+/// Converts a request for a line that begins at cell `first` into a request for its block.
 fn of_block(request: Request<Values>, first: usize) -> nodes::Request<BlockValues> {
     let shifted = |mask: Mask| Mask((mask.0 & ((1 << CELLS) - 1)) << first);
     match request {

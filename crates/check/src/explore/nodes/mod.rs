@@ -1,14 +1,15 @@
-//! Machines whose caches answer each other: clients with blocks, and the homes of these beside the host's memory.
+//! Machines with caches that answer each other: clients with blocks, and block homes next to the host's memory.
 //!
-//! Hosts any [`Nodes`] protocol, by the duties listed in [`tombolo_protocol::nodes`]. A GPU is one client, below the SMs
-//! that its threads run on; the host is another, whose core has one access under way at a time and no L1.
+//! Hosts any [`Nodes`] protocol, by the duties listed in [`tombolo_protocol::nodes`]. Each GPU is a client, below the
+//! SMs of its threads. The host is another client; its core has at most a single access in flight and no L1.
 //!
-//! - `state` is what a state holds, `host` carries out steps of the protocol, `step` says what can happen next. `turn` has
-//!   requests of a client run in their order.
-//! - `above` is what clients are to the threads above them. `property` is what must hold at every state.
+//! - `state` defines a state, `host` carries out protocol steps, `step` enumerates the possible successors. `turn`
+//!   executes
+//! a client's requests in order.
+//! - `above` connects clients to the threads above them. `property` checks the invariants at every state.
 //!
-//! Modelled: any latency of every message within the order that its class declares; a block or a line of an L2 that makes
-//! room at any time; queues of any length, or of a stated number of slots. Not modelled: the time that memory takes.
+//! Modelled: any latency for every message within the order that its class declares; eviction of a block or an L2 line
+//! at any time; queues with unlimited length, or with a given number of slots. Not modelled: memory latency.
 
 mod above;
 mod chart;
@@ -37,11 +38,11 @@ pub(super) struct NodeMachine<'a, P> {
     pub(super) protocol: P,
     pub(super) scene: Scene<'a>,
     pub(super) config: &'a Config,
-    /// Clients: one a GPU, and the host behind them.
+    /// Number of clients: a client per GPU, followed by the host.
     clients: u8,
-    /// Blocks that the program's lines lie in.
+    /// Number of blocks that contain the program's lines.
     blocks: usize,
-    /// Plans of each kernel boundary, in order.
+    /// Plans for each kernel boundary, in order.
     boundaries: Vec<Vec<Plan>>,
 }
 
@@ -59,7 +60,7 @@ pub(super) fn explore<P: Nodes>(
 impl<'a, P: Nodes> NodeMachine<'a, P> {
     fn new(protocol: P, program: &'a Program, layout: &'a Layout, config: &'a Config) -> NodeMachine<'a, P> {
         let scene = Scene::new(&protocol, program, layout);
-        // Without threads of its own the host holds what it has written before.
+        // A host without threads still holds the data that it wrote earlier.
         let clients = layout.gpus + 1;
         let blocks = (0..scene.lines).map(|line| layout.region(line) + 1).max().unwrap_or(0);
         let boundaries = program.boundaries();
@@ -106,12 +107,12 @@ impl<'a, P: Nodes> NodeMachine<'a, P> {
         state
     }
 
-    /// The block that a line lies in.
+    /// Index of the block that contains a line.
     fn block(&self, line: u8) -> usize {
         self.scene.layout.region(line as usize)
     }
 
-    /// Where in its block a line begins.
+    /// First cell of a line within its block.
     fn first_cell(&self, line: u8) -> usize {
         let block = self.block(line);
         (0..line).filter(|earlier| self.block(*earlier) == block).count() * super::values::CELLS
@@ -122,7 +123,7 @@ impl<'a, P: Nodes> NodeMachine<'a, P> {
         self.scene.sms[sm as usize].module.0
     }
 
-    /// Whether an SM stands for the host's core.
+    /// True if an SM represents the host's core.
     fn is_host(&self, sm: u8) -> bool {
         self.client_of(sm) == self.scene.layout.gpus
     }
@@ -135,7 +136,7 @@ impl<'a, P: Nodes> NodeMachine<'a, P> {
         self.clients as usize * self.blocks + block
     }
 
-    /// The slot of a node.
+    /// Index of a node's slot.
     fn index(&self, node: Node, block: usize) -> usize {
         match node {
             Node::Client(client) => self.client_index(client.0, block),
@@ -144,7 +145,7 @@ impl<'a, P: Nodes> NodeMachine<'a, P> {
     }
 }
 
-/// BlockValues that a block has at most.
+/// Maximum number of values in a block.
 const _: () = assert!(CELLS_OF_BLOCK <= 32, "a mask has a bit for each");
 
 impl<P: Nodes> World for NodeMachine<'_, P> {

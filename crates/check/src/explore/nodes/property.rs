@@ -1,4 +1,4 @@
-//! What must hold of every protocol of clients and homes.
+//! Invariants for every protocol with clients and homes.
 
 use super::super::sm::OnSms;
 use super::super::state::Violation;
@@ -35,7 +35,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     }
 
     fn wrong_with_block(&self, state: &NodeState<P>, block: usize) -> Option<Violation> {
-        // One with a transaction under way lets nobody access the block; the home may have heard of its end before.
+        // A client with a transaction in flight grants no access to the block; the home may already know about its end.
         let at_rest = |client: ModuleId| !P::is_busy(&state.slots[self.client_index(client.0, block)]);
         let all = || self.clients().map(|client| (client, self.standing(state, client, block)));
         let standings = || all().filter(|(client, _)| at_rest(*client));
@@ -67,7 +67,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
             }
         }
         let of_block = |message: &Body<P::Message<BlockValues>>| matches!(message, Body::Told { block: of, .. } if *of as usize == block);
-        // One that has left without a word is named still, and asks again as one that holds nothing.
+        // A client that left silently is still recorded as owner, and asks again like a client without data.
         let shares = |owner: ModuleId| {
             let at = self.standing(state, owner, block);
             at.holds && !at.owns && at_rest(owner)
@@ -78,8 +78,8 @@ impl<P: Nodes> NodeMachine<'_, P> {
         None
     }
 
-    /// What memory would hold at the end of a run if every client wrote back: the bytes of an owner, and on top those of
-    /// the others in any order.
+    /// Possible final memory contents if every client wrote back at the end of a run: the owner's bytes, followed by
+    /// the bytes of all further clients in any order.
     pub(super) fn endings(&self, state: &NodeState<P>) -> Vec<FinalState> {
         let mut memories = vec![state.memory.clone()];
         for block in 0..self.blocks {
@@ -105,7 +105,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         memories.iter().map(|memory| self.ending(state, memory)).collect()
     }
 
-    /// What a client holds of a block: what a flush would send.
+    /// A client's contents of a block, as a flush would send them.
     fn contents(&self, state: &NodeState<P>, client: ModuleId, block: usize) -> BlockValues {
         P::contents(&state.slots[self.index(Node::Client(client), block)])
     }
@@ -121,7 +121,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     }
 }
 
-/// Every order of some bytes; one where no two of them meet.
+/// Every merge order for the given byte sets; a single order if no two sets overlap.
 fn orders(parts: Vec<(Mask, BlockValues)>) -> Vec<Vec<(Mask, BlockValues)>> {
     let meet = parts.iter().enumerate().any(|(at, one)| parts[..at].iter().any(|other| one.0.overlaps(other.0)));
     if !meet {

@@ -1,4 +1,4 @@
-//! One state of a machine of clients and homes.
+//! State of a machine with clients and homes.
 
 use super::super::state::{FlatRegister, Fronts, ThreadSet, Violation};
 use super::super::values::{CELLS, Cells, Values};
@@ -9,9 +9,9 @@ use tombolo_protocol::host::Backlog;
 use tombolo_protocol::nodes::{Class, Node, Nodes};
 use tombolo_types::Mask;
 
-/// Lines of a block at most.
+/// Maximum number of lines in a block.
 const LINES_OF_BLOCK: usize = 2;
-/// Locations that a block can hold.
+/// Number of locations that fit into a block.
 pub(super) const CELLS_OF_BLOCK: usize = LINES_OF_BLOCK * CELLS;
 
 /// The contents of a block.
@@ -24,27 +24,27 @@ pub(super) fn line_of(block: &BlockValues, first: usize) -> Values {
     line
 }
 
-/// A block with `line` from cell `first` on.
+/// A block with `line` placed at cell `first`.
 pub(super) fn block_with(line: Values, first: usize) -> BlockValues {
     let mut block = BlockValues::default();
     block.0[first..first + CELLS].copy_from_slice(&line.0);
     block
 }
 
-/// A request of a line and who waits for it.
+/// A request for a line, with its requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Asked {
-    /// The SM; none where the caches are being warmed.
+    /// The requesting SM; `None` while the caches are being warmed.
     pub(super) sm: Option<u8>,
     pub(super) line: u8,
     pub(super) request: Request<Values>,
-    /// Where the result of an atomic goes.
+    /// Destination register for the result of an atomic.
     pub(super) result: Option<FlatRegister>,
-    /// Threads whose release waits until it is taken.
+    /// Threads with releases that wait until the request is served.
     pub(super) watched: ThreadSet,
 }
 
-/// What is under way.
+/// A message in flight.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Body<M> {
     /// From an SM to its client.
@@ -55,37 +55,37 @@ pub(super) enum Body<M> {
     Fill { sm: u8, line: u8, mask: Mask, data: Values },
 }
 
-/// The contents of a merge under way for a thread's plan.
+/// A merge in flight for a thread's plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Merge {
     pub(super) thread: u8,
     pub(super) client: u8,
     pub(super) block: u8,
-    /// Whether what no other holds goes back too.
+    /// Set if data that no other client holds is written back, too.
     pub(super) all: bool,
 }
 
-/// One state.
+/// A single state.
 pub(in crate::explore) struct NodeState<P: Nodes> {
     pub(super) fronts: Fronts,
     /// Client × blocks + block, then the homes by block.
     pub(super) slots: Vec<P::Slot<BlockValues>>,
-    /// Requests that wait for the transaction of their block at a client, or for a place, in order. The first may have started
-    /// the transaction: client × blocks + block.
+    /// Requests that wait at a client for their block's transaction or for a way, in order. The first request may have
+    /// started the transaction. Index: client × blocks + block.
     pub(super) held: Vec<VecDeque<Asked>>,
     /// Requests that lack a miss register, by client.
     pub(super) backlogs: Vec<Backlog<Asked>>,
-    /// Blocks whose requests wait for a place, by client, in order.
+    /// Blocks with requests that wait for a way, by client, in order.
     pub(super) crowded: Vec<VecDeque<u8>>,
-    /// Blocks that a client asks its home for, by bit: client × blocks + block.
+    /// Blocks with an outstanding request from a client to the home, by bit: client × blocks + block.
     pub(super) asks: u64,
-    /// Blocks that have a place where these are limited, as `asks`.
+    /// Blocks that occupy a way if ways are limited, indexed like `asks`.
     pub(super) places: u64,
     /// The host's memory by block.
     pub(super) memory: Vec<BlockValues>,
-    /// In the order sent among those of one channel.
+    /// Messages in flight; within a channel in send order.
     pub(super) messages: Vec<Body<P::Message<BlockValues>>>,
-    /// Merges that plans wait for.
+    /// Merges for which plans wait.
     pub(super) merges: Vec<Merge>,
     pub(super) broken: Option<Violation>,
 }
@@ -156,12 +156,12 @@ impl<P: Nodes> Hash for NodeState<P> {
     }
 }
 
-/// Which messages keep an order with one another, as a number to sort by.
+/// Ordered message channel, as a sort key: messages in a channel stay in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Channel {
     /// From an SM to its client, per line.
     ToClient { sm: u8, line: u8 },
-    /// Between nodes, per block and class; those of a class without order each go their own way.
+    /// Between nodes, per block and class; messages in an unordered class travel independently.
     Between { from: Node, to: Node, block: u8, class: Class },
     /// From a client to an SM, per line.
     ToSm { sm: u8, line: u8 },
@@ -180,7 +180,7 @@ impl<M> Body<M> {
 }
 
 impl<P: Nodes> NodeState<P> {
-    /// Puts what has no order into one order, so that equal states are equal.
+    /// Sorts unordered elements, so that equivalent states compare equal.
     pub(super) fn canonicalise(&mut self) {
         self.messages.sort_by_key(|message| message.channel::<P>());
         self.merges.sort_unstable();
@@ -191,7 +191,7 @@ impl<P: Nodes> NodeState<P> {
         self.held.iter().flatten().chain(self.backlogs.iter().flat_map(Backlog::iter))
     }
 
-    /// The same, to be changed in place, and the messages under way.
+    /// Mutable access to the waiting requests, and to the messages in flight.
     pub(super) fn waiting_mut(&mut self) -> (impl Iterator<Item = &mut Asked>, &mut [Body<P::Message<BlockValues>>]) {
         let queued = self.backlogs.iter_mut().flat_map(Backlog::iter_mut);
         (self.held.iter_mut().flatten().chain(queued), &mut self.messages)

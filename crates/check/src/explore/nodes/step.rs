@@ -1,4 +1,4 @@
-//! What can happen next on a machine of clients and homes.
+//! Possible next steps on a machine with clients and homes.
 
 use super::super::config::Evictions;
 use super::super::sm::OnSms;
@@ -13,35 +13,35 @@ use tombolo_protocol::l1::L1Pending;
 use tombolo_protocol::nodes::{Class, Node, Nodes};
 use tombolo_types::Scope;
 
-/// Who sends what class of messages to whom.
+/// Sender, receiver and class of messages in a queue.
 type Queue = (Node, Node, Class);
 
-/// One step.
+/// A single step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::explore) enum NodeStep {
-    /// A thread runs the stage at hand.
+    /// A thread runs its current stage.
     Thread {
         thread: u8,
-        /// Whether its L1 evicts the line first.
+        /// Set if the thread's L1 evicts the line first.
         evict_first: bool,
     },
-    /// A message arrives: its place among all.
+    /// A message arrives; `at` is its index among all messages.
     Deliver {
         at: u16,
-        /// What makes room first where it arrives.
+        /// Eviction at the destination just before the arrival.
         first: MakesRoom,
     },
-    /// A block makes room at a client.
+    /// A client evicts a block.
     Evict { client: u8, block: u8 },
 }
 
-/// What makes room at the client that a message reaches.
+/// Eviction at the client that receives a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::explore) enum MakesRoom {
     Nothing,
-    /// The L2's lines of the block.
+    /// The L2 evicts the block's lines.
     Above,
-    /// The block.
+    /// The client evicts the block.
     Block,
 }
 
@@ -91,7 +91,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
     }
 
-    /// The host's core has one access under way at a time.
+    /// Checks the host core's turn: this core has at most a single access in flight.
     fn is_in_turn(&self, state: &NodeState<P>, thread: usize) -> bool {
         let sm = self.scene.sm_of[thread];
         if !self.is_host(sm) {
@@ -104,7 +104,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
             && !state.messages.iter().any(|message| matches!(message, Body::Asked(asked) if under_way(asked)))
     }
 
-    /// The places of the messages that may arrive next.
+    /// Indices of the messages that may arrive next.
     fn first_messages(&self, state: &NodeState<P>) -> Vec<u16> {
         let channels: Vec<Channel> = state.messages.iter().map(|message| message.channel::<P>()).collect();
         let is_first = |at: usize| match channels[at] {
@@ -144,9 +144,10 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
     }
 
-    /// A delivery that commutes with all that can come before it: it is taken at once. Where a home's messages to a client
-    /// keep no order, another of them may be sent and overtake. Where queues have so many slots none is: it might have to wait.
-    /// Nor is it where resources are few: what it frees goes to who has arrived by then.
+    /// Finds a delivery that commutes with every step that can precede it; it is then executed immediately. If a home's
+    /// messages to a client are unordered, a later message may be sent and overtake. With limited queue slots no
+    /// delivery commutes, because it might have to wait. With limited client resources none does either: a freed
+    /// resource goes to the requests that have arrived by then.
     pub(super) fn at_once(&self, state: &NodeState<P>) -> Option<NodeStep> {
         let is_limited = self.config.slots.is_some() || self.config.room.is_some();
         if !self.config.reductions.eager || is_limited || state.broken.is_some() {
@@ -155,9 +156,9 @@ impl<P: Nodes> NodeMachine<'_, P> {
         let commutes = |at: &u16| match &state.messages[*at as usize] {
             Body::Told { message, to, block, .. } => match (P::class(message), to) {
                 (Class::Answer, _) => !self.meets(state, *at),
-                // Who waits for it can be late by itself.
+                // Any waiter for this message can be late by itself.
                 (Class::Down, Node::Client(_)) if P::only_tells(message) => true,
-                // A client that waits takes nothing else of the block but what a peer sends.
+                // A waiting client handles no further message for the block, except from a peer.
                 (Class::Down, Node::Client(client)) => {
                     let slot = &state.slots[self.client_index(client.0, *block as usize)];
                     P::CHANNELS.keep_order(Class::Down) && P::is_busy(slot) && !self.meets(state, *at)
@@ -170,7 +171,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         Some(NodeStep::Deliver { at, first: MakesRoom::Nothing })
     }
 
-    /// Whether another message that keeps no order with it is on its way to the same node and block.
+    /// True if another unordered message is in flight to the same node and block.
     fn meets(&self, state: &NodeState<P>, at: u16) -> bool {
         let Body::Told { to, block, .. } = state.messages[at as usize] else { return false };
         state.messages.iter().enumerate().any(|(other, message)| match message {
@@ -182,7 +183,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         })
     }
 
-    /// Takes `step` alone. False where it must wait: then `state` is of no use.
+    /// Executes a single `step`. Returns false if it must wait: then `state` is unusable.
     pub(super) fn take_alone(&self, step: NodeStep, state: &mut NodeState<P>) -> bool {
         let (queued, ends) = (self.queued(state), self.is_end(state, step));
         let taken = match step {
@@ -204,7 +205,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
     }
 
     pub(super) fn settle_all(&self, state: &mut NodeState<P>) {
-        // A plan that goes on may ask for merges, and a merge that is done may let a plan go on.
+        // A plan that continues may request merges, and a completed merge may let a plan continue.
         loop {
             self.run_merges(state);
             let before = state.merges.len();
@@ -254,13 +255,14 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
     }
 
-    /// Whether a request stays in its channel, where its block has something under way: it would only be parked, and what
-    /// comes behind it parks behind it. Where resources are few it may lack one, and others of its SM pass it.
+    /// True if a request stays in its channel because its block is busy: delivery would only park it, and later
+    /// requests park behind it. With limited resources the request may lack one, and other requests from its SM pass
+    /// it.
     fn stays_in_channel(&self, is_busy: bool) -> bool {
         is_busy && self.config.room.is_none()
     }
 
-    /// The queue of each message between nodes; none where queues have any length.
+    /// The queue of each message between nodes; empty if queues are unlimited.
     fn queued(&self, state: &NodeState<P>) -> Vec<Queue> {
         let queue = |message: &Body<P::Message<BlockValues>>| match *message {
             Body::Told { from, to, ref message, .. } => Some((from, to, P::class(message))),
@@ -270,7 +272,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         state.messages.iter().filter(|_| is_limited).filter_map(queue).collect()
     }
 
-    /// Whether there was room for all that has been sent since the queues were as `before`.
+    /// True if all messages sent since the queues were as in `before` had room.
     fn fits(&self, state: &NodeState<P>, before: &[Queue]) -> bool {
         let Some(slots) = self.config.slots else { return true };
         let now = self.queued(state);
@@ -278,14 +280,14 @@ impl<P: Nodes> NodeMachine<'_, P> {
         now.iter().all(|one| count(&now, one) <= (slots as usize).max(count(before, one)))
     }
 
-    /// Whether a client has room for another request to its home.
+    /// True if a client has room for another request to its home.
     pub(super) fn has_room(&self, state: &NodeState<P>, client: Node) -> bool {
         let Some(slots) = self.config.slots else { return true };
         let request = (client, Node::Home, Class::Request);
         self.queued(state).iter().filter(|queue| **queue == request).count() < slots as usize
     }
 
-    /// Whether a step brings an answer to a transaction: what is then to be said waits there for room.
+    /// True if a step delivers a reply to a transaction: the resulting messages wait at the receiver for room.
     fn is_end(&self, state: &NodeState<P>, step: NodeStep) -> bool {
         let NodeStep::Deliver { at, .. } = step else { return false };
         match &state.messages[at as usize] {
@@ -294,7 +296,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
     }
 
-    /// Gives an L1 a line, by a load of its own.
+    /// Installs a line in an L1, through a load.
     pub(super) fn warm_l1(&self, state: &mut NodeState<P>, sm: u8, line: u8) {
         let index = self.scene.l1_index(sm, line);
         state.fronts.l1[index].pending = Some(L1Pending::of(WHOLE_LINE, Scope::Cta));
@@ -302,7 +304,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         state.messages.push(Body::Asked(Asked { sm: Some(sm), line, request, result: None, watched: 0 }));
     }
 
-    /// Delivers everything under way, in some order.
+    /// Delivers every message in flight, in some order.
     pub(super) fn run_down(&self, state: &mut NodeState<P>) {
         while !state.messages.is_empty() {
             state.canonicalise();

@@ -1,4 +1,4 @@
-//! Requests of a client in their turn, as [`tombolo_protocol::host`] sees them.
+//! Ordered service of a client's requests, as a host for [`tombolo_protocol::host`].
 
 use super::NodeMachine;
 use super::state::{Asked, NodeState};
@@ -12,11 +12,11 @@ use tombolo_protocol::nodes::Nodes;
 enum Lack {
     /// A miss register.
     Register,
-    /// A place: every block that has one has something under way.
+    /// A way: every block that occupies a way is busy.
     Place,
 }
 
-/// One client.
+/// A single client.
 struct AtClient<'a, 'm, P: Nodes> {
     machine: &'a NodeMachine<'m, P>,
     state: &'a mut NodeState<P>,
@@ -43,7 +43,7 @@ impl<P: Nodes> Backlogged for AtClient<'_, '_, P> {
     }
 }
 
-/// A request that arrives, or runs again.
+/// A request that arrives, or is retried.
 struct Arriving<'a, 'm, P: Nodes> {
     at: AtClient<'a, 'm, P>,
     asked: &'a Asked,
@@ -63,7 +63,7 @@ impl<P: Nodes> Arrival for Arriving<'_, '_, P> {
         matches!(self.asked.request, Request::Read { .. })
     }
 
-    // A client's stores go nowhere: none needs a credit.
+    // A client's stores travel no further, therefore none needs a credit.
     fn follows_waiting(&self) -> bool {
         false
     }
@@ -73,7 +73,7 @@ impl<P: Nodes> Arrival for Arriving<'_, '_, P> {
     }
 
     fn has_parked(&self) -> bool {
-        // Those that are parked while one runs again came after it.
+        // Requests parked behind a retried request arrived later.
         !self.again && !self.at.state.held[self.index()].is_empty()
     }
 
@@ -92,11 +92,11 @@ impl<P: Nodes> Arrival for Arriving<'_, '_, P> {
     }
 }
 
-/// A block with nothing under way, whose parked requests run again.
+/// An idle block, with parked requests to retry.
 struct Idle<'a, 'm, P: Nodes> {
     at: AtClient<'a, 'm, P>,
     block: usize,
-    /// What the first that could not run lacks.
+    /// The resource missing for the first request that could not run.
     lack: Option<Lack>,
     /// Requests that lack a register.
     queue: &'a mut VecDeque<Asked>,
@@ -109,7 +109,8 @@ impl<P: Nodes> Resuming for Idle<'_, '_, P> {
     // A merge waits until the block's requests have run.
     fn flush(&mut self, (): &mut ()) {}
 
-    /// The first of the block; behind one that has started a transaction the others stay as they are.
+    /// Next parked request of the block; if an earlier request has started a transaction, the remaining ones stay
+    /// parked.
     fn next_parked(&mut self, (): &mut ()) -> Option<Asked> {
         let index = self.at.machine.client_index(self.at.client, self.block);
         if P::is_busy(&self.at.state.slots[index]) { None } else { self.at.state.held[index].pop_front() }
@@ -143,12 +144,12 @@ impl<P: Nodes> Resuming for Idle<'_, '_, P> {
 }
 
 impl<P: Nodes> NodeMachine<'_, P> {
-    /// A request of its own SMs arrives at a client.
+    /// A request from the client's own SMs arrives.
     pub(super) fn offer(&self, state: &mut NodeState<P>, client: u8, asked: Asked) {
         host::offer(&mut AtClient { machine: self, state, client }, asked);
     }
 
-    /// A client takes a request in its turn; `again`: one that has waited there.
+    /// A client serves a request in order; `again` is set on retry.
     fn take_asked(&self, state: &mut NodeState<P>, client: u8, asked: &Asked, again: bool) -> Result<(), Lack> {
         let at = AtClient { machine: self, state, client };
         match host::take(&self.protocol, &mut Arriving { at, asked, again })? {
@@ -157,7 +158,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
     }
 
-    /// Sees to it that a request finds a register, if it needs one, and a place.
+    /// Ensures that a request finds a register, if it needs any, and a way.
     fn make_room(&self, state: &mut NodeState<P>, client: u8, asked: &Asked) -> Result<(), Lack> {
         let Some(room) = self.config.room else { return Ok(()) };
         let of_client = |bits: u64| bits >> self.client_index(client, 0) & ((1 << self.blocks) - 1);
@@ -178,13 +179,13 @@ impl<P: Nodes> NodeMachine<'_, P> {
         Ok(())
     }
 
-    /// Requests of a block, all that wait for it, wait for a place.
+    /// Lets all waiting requests for a block wait for a way.
     fn await_place(&self, state: &mut NodeState<P>, client: u8, block: usize, requests: VecDeque<Asked>) {
         state.held[self.client_index(client, block)].extend(requests);
         state.crowded[client as usize].push_back(block as u8);
     }
 
-    /// What follows at a client from a block whose transaction may be over: requests that waited run.
+    /// Continues after a block's transaction may have ended: waiting requests run.
     pub(super) fn settle_block(&self, state: &mut NodeState<P>, client: u8, block: usize) {
         let index = self.client_index(client, block);
         if !P::is_busy(&state.slots[index]) {
@@ -197,7 +198,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         host::serve(&mut AtClient { machine: self, state, client });
     }
 
-    /// A block of which a client has nothing leaves its place. Those that waited for one try again.
+    /// A block without any data at a client frees its way. Requests waiting for a way are retried.
     pub(super) fn leave_if_gone(&self, state: &mut NodeState<P>, client: u8, block: usize) {
         let index = self.client_index(client, block);
         if P::is_busy(&state.slots[index]) {
@@ -210,7 +211,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         self.resume(state, client, crowded);
     }
 
-    /// The parked requests of blocks run again, block by block.
+    /// Retries the parked requests of several blocks, block by block.
     fn resume(&self, state: &mut NodeState<P>, client: u8, blocks: impl IntoIterator<Item = u8>) {
         let mut queue = VecDeque::new();
         for block in blocks {

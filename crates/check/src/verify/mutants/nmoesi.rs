@@ -1,4 +1,4 @@
-//! Broken rules of NMOESI, and the tests that show them.
+//! Broken rules for NMOESI, and the tests that expose them.
 
 use super::Row;
 use tombolo_protocol::nmoesi::BrokenNmoesi;
