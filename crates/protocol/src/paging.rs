@@ -1,27 +1,33 @@
-//! Pages that move between memories: what is done, and in which order, before a page has another home.
+//! Page migration between memories: the steps, and their order, that precede a change of home.
 //!
-//! A page has one home, whose bytes count. A module may use a page at its home, wherever that is, as its [`Mapping`] says;
-//! what it may not do is a fault. Somebody who serves faults (the driver when timing, a step when exploring) asks
-//! [`Paging::change`] what is to be done and runs its [`Step`]s in order, each when the one before is done everywhere:
-//! 1. [`Step::Unmap`]: modules refuse the page, and wait until what they have under way to it is over ([`Unmapping`]).
-//! 2. [`Step::WriteBack`]: what L2s hold of it goes to memory, and its lines are dropped.
-//! 3. [`Step::Copy`]: its bytes go from one memory to another. Who has them sees itself as their home ([`Paging::arrived`]).
-//! 4. [`Step::Map`]: modules learn how they see it now, each by itself. Who waits goes on. When all have heard, the next
-//!    change of the page may begin. The home of a published page learns it before the others: see there.
+//! A page has a single home, whose bytes are authoritative. A module may use a page at its home, wherever that is,
+//! as allowed by its [`Mapping`]; any other access is a fault. The fault handler (the driver when timing, a step
+//! when exploring) calls [`Paging::change`] and runs the resulting [`Step`]s in order. Each step starts when the
+//! previous step is done everywhere:
+//! 1. [`Step::Unmap`]: modules refuse the page, and wait until their accesses in flight to it are done
+//!    ([`Unmapping`]).
+//! 2. [`Step::WriteBack`]: L2s write the page's dirty bytes to memory and drop its lines.
+//! 3. [`Step::Copy`]: its bytes move from memory to memory. The receiver then sees itself as home
+//!    ([`Paging::arrived`]).
+//! 4. [`Step::Map`]: each module learns its new mapping, independently. Waiting accesses resume. When all modules
+//!    have acknowledged, the page's next change may begin. A published page's home learns the mapping before all
+//!    other modules: see the section on published pages.
 //!
-//! While nobody has a request under way to a page, it has no message that a change could overtake: so a request carries no
-//! translation. That holds where an L2 keeps lines of its own module's memory alone ([`pages_may_move`]). Where others' lines
-//! live in an L2 the page would have to be unmapped, drained and dropped there too, which no design here does.
+//! While no module has a request in flight to a page, no message exists that a change could overtake. A request
+//! therefore carries no translation. This holds if an L2 keeps only lines from its own module's memory
+//! ([`pages_may_move`]). If an L2 could hold remote lines, the page would have to be unmapped, drained and dropped
+//! there too; no design here does so.
 //!
-//! L1s keep what they hold: a line in one is no older than its SM's last acquire, wherever its home is.
+//! L1s keep their lines: an L1 line is never older than its SM's last acquire, wherever its home is.
 //!
-//! Read-only copies: with [`Paging::duplicates`] readers get a copy of their own, and nobody may write until a write
-//! gives the page to one of them alone. Source: CUDA's read-mostly advice (GPS, section 2.1).
+//! Read-only copies: with [`Paging::duplicates`] readers get their own copy, and no module may write until a write
+//! moves the page to a single module. Source: CUDA's read-mostly advice (GPS, section 2.1).
 //!
-//! Copies of a *published* page may be written: [`crate::publication`] says how its subscribers, who have one each, agree.
-//! Every module uses such a page, so every module unmaps it when its subscribers change: what it has published has been taken
-//! by all of the old ones then, and nobody publishes to the new ones yet. Source: GPS, sections 3 and 5. Its home publishes for
-//! others too: the values of their atomics. So it is told of the new subscribers before anybody may ask it for that.
+//! Copies of a *published* page may be written: [`crate::publication`] describes the agreement between its
+//! subscribers, who have a copy each. Every module uses such a page, so every module unmaps it when its subscribers
+//! change. At this point all old subscribers have received all publications, and no module publishes to the new
+//! subscribers yet. Source: GPS, sections 3 and 5. The home also publishes for other modules: the values of their
+//! atomics. It is therefore told about the new subscribers before any module may send it an atomic.
 
 mod broken;
 mod published;
@@ -37,17 +43,17 @@ use crate::options::Options;
 use crate::topology::{Class, ModuleSet};
 use tombolo_types::ModuleId;
 
-/// Who can hold a page's bytes.
+/// A possible location of a page's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Holder {
-    /// The memory of a module.
+    /// A module's memory.
     Module(ModuleId),
     /// The host's memory.
     Host,
 }
 
 impl Holder {
-    /// The module, where it is one.
+    /// The module, if the holder is a module.
     pub fn module(self) -> Option<ModuleId> {
         match self {
             Holder::Module(module) => Some(module),
@@ -60,93 +66,94 @@ impl Holder {
     }
 }
 
-/// What a module may do with a page without a fault.
+/// The accesses a module may make to a page without a fault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Access {
-    /// Nothing.
+    /// No access.
     #[default]
     None,
-    /// Load from it.
+    /// Loads.
     Read,
-    /// Load from it, store to it, and perform atomics on it.
+    /// Loads, stores and atomics.
     Write,
 }
 
-/// An access that a module wants to make, the one that asks least first.
+/// An access attempted by a module, in ascending order of required rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wanted {
     /// A load.
     Load,
     /// A store or an atomic.
     Store,
-    /// One of these at `.sys` scope: it asks for a page that has one copy. Source: GPS, section 5.3.
+    /// A store or an atomic at `.sys` scope: it requires a page with a single copy. Source: GPS, section 5.3.
     SystemStore,
 }
 
-/// How one module sees a page.
+/// A module's view of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
-    /// Where its accesses go.
+    /// The module that receives its accesses.
     pub home: ModuleId,
-    /// Which it may make.
+    /// The permitted accesses.
     pub access: Access,
-    /// To whom it publishes what it stores: the page's subscribers. Of a page that is not published none.
+    /// The page's subscribers, who receive published stores. Empty for an unpublished page.
     pub subscribers: ModuleSet,
 }
 
-/// Where a page is, and who may use it.
+/// A page's location and its users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Residence {
-    /// Whose bytes count.
+    /// The holder with the authoritative bytes.
     pub home: Holder,
-    /// Modules with a copy of their own. While there are any nobody may write, unless it is published.
+    /// Modules with their own copy. While copies exist no module may write, unless the page is published.
     pub copies: ModuleSet,
-    /// Modules that may use it: in their copy where they have one, else at its home.
+    /// Modules that may use the page: through their copy if they have a copy, else at its home.
     pub mapped: ModuleSet,
-    /// Whether what is stored to it is published: to its home and to all with a copy.
+    /// Set when stores are published: to the home and to all copies.
     pub published: bool,
 }
 
 impl Mapping {
-    /// At this home alone.
+    /// A mapping to this home alone.
     pub fn at(home: ModuleId, access: Access) -> Mapping {
         Mapping { home, access, subscribers: ModuleSet::NONE }
     }
 
-    /// What it becomes as its module unmaps the page: what is on its way still finds its home.
+    /// The mapping after its module has unmapped the page: messages in flight still find their home.
     pub fn refused(self) -> Mapping {
         Mapping { access: Access::None, ..self }
     }
 
-    /// What it becomes as its module is told [`Residence::mapping`].
+    /// The mapping after its module has received [`Residence::mapping`].
     pub fn told(self, mapping: Option<Mapping>) -> Mapping {
         mapping.unwrap_or_else(|| self.refused())
     }
 }
 
 impl Residence {
-    /// At one home, used by `mapped`.
+    /// A residence at a single home, used by `mapped`.
     pub fn at(home: Holder, mapped: ModuleSet) -> Residence {
         Residence { home, copies: ModuleSet::NONE, mapped, published: false }
     }
 
-    /// Published to `subscribers`, of whom `home` serves those without a copy; used by all of `modules` modules.
+    /// A page published to `subscribers`. Its `home` serves modules without a copy; all modules in a machine with
+    /// `modules` modules use it.
     pub fn published(home: ModuleId, subscribers: ModuleSet, modules: u8) -> Residence {
         let copies = subscribers.without(ModuleSet::only(home));
         Residence { home: Holder::Module(home), copies, mapped: ModuleSet::first(modules), published: true }
     }
 
-    /// Who has its bytes.
+    /// The modules that hold its bytes.
     pub fn holders(&self) -> ModuleSet {
         self.home.set().and(self.copies)
     }
 
-    /// To whom what is stored to it is published.
+    /// The modules that receive published stores.
     pub fn subscribers(&self) -> ModuleSet {
         if self.published { self.holders() } else { ModuleSet::NONE }
     }
 
-    /// What a module may do.
+    /// The accesses permitted to a module.
     pub fn access(&self, module: ModuleId) -> Access {
         if !self.mapped.contains(module) {
             Access::None
@@ -157,111 +164,113 @@ impl Residence {
         }
     }
 
-    /// How a module sees it; `None` where the page is the host's.
+    /// A module's view of the page; `None` if the page is at the host.
     pub fn mapping(&self, module: ModuleId) -> Option<Mapping> {
         let home = if self.copies.contains(module) { Some(module) } else { self.home.module() };
         home.map(|home| Mapping { home, access: self.access(module), subscribers: self.subscribers() })
     }
 }
 
-/// Why a page is to change.
+/// The reason for a page's change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wish {
-    /// A module has made an access that it may not make.
+    /// A module has attempted an access without permission.
     Fault {
-        /// Which.
+        /// The module.
         module: ModuleId,
-        /// What it was.
+        /// The access.
         wanted: Wanted,
     },
-    /// It is to be elsewhere: prefetched, or evicted to the host.
+    /// The page is to be moved: prefetched, or evicted to the host.
     Move {
-        /// Where.
+        /// The destination.
         to: Holder,
     },
-    /// A module is to have a copy of a published page: its program asks for that, or a profile of it.
+    /// A module is to receive a copy of a published page, as requested by its program or by a profile.
     Subscribe {
-        /// Which.
+        /// The module.
         module: ModuleId,
     },
-    /// Subscribers of a published page give up their copies. One remains: where all would leave, its home.
+    /// Subscribers to a published page give up their copies. At least a single copy remains: if all would leave,
+    /// the home's.
     Leave {
-        /// Who.
+        /// The leaving subscribers.
         modules: ModuleSet,
-        /// Whether a page with one subscriber left is published no more.
+        /// Set when a page with a single remaining subscriber is unpublished.
         ends: bool,
     },
 }
 
-/// What a fault does to a page that another module holds.
+/// The effect of a fault on a page held by another module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnFault {
-    /// It moves to whom it misses.
+    /// The page moves to the faulting module.
     #[default]
     Migrate,
-    /// Whom it misses uses it where it is: CUDA's accessed-by advice, and pinning.
+    /// The faulting module maps the page remotely: CUDA's accessed-by advice, and pinning.
     MapRemotely,
 }
 
-/// One thing to be done, by all of a set at once.
+/// A single step, performed by a set of modules at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// These modules unmap the page as [`Paging::unmapping`] says.
+    /// These modules unmap the page according to [`Paging::unmapping`].
     Unmap(ModuleSet),
-    /// The L2s of these modules write the page's dirty bytes to memory and drop its lines.
+    /// The L2s in these modules write the page's dirty bytes to memory and drop its lines.
     WriteBack(ModuleSet),
     /// The page's bytes are copied.
     Copy {
-        /// From this memory.
+        /// The source memory.
         from: Holder,
-        /// To this one.
+        /// The destination memory.
         to: Holder,
     },
-    /// These modules see it so.
+    /// These modules receive their new mapping.
     Map {
-        /// Where it is, and who may use it.
+        /// The page's new location and users.
         after: Residence,
-        /// Who is told.
+        /// The modules to notify.
         modules: ModuleSet,
     },
 }
 
-/// What a module does to unmap a page.
+/// A module's actions when it unmaps a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Unmapping {
-    /// It refuses accesses from now on, and forgets translations.
+    /// Refuses accesses from this moment on, and forgets translations.
     pub refuses: bool,
-    /// It waits until its loads and atomics under way to the page have been answered.
+    /// Waits until its loads and atomics in flight to the page have been answered.
     pub awaits_loads: bool,
-    /// It waits until the home has taken its stores under way.
+    /// Waits until the home has acknowledged its stores in flight.
     pub awaits_stores: bool,
-    /// It sends what its queue has of the page, and waits until that has no more of it.
+    /// Sends its queue's entries for the page, and waits until the queue has no more of them.
     pub empties_queue: bool,
-    /// It waits until subscribers have taken what it has published.
+    /// Waits until subscribers have acknowledged its publications.
     pub awaits_publications: bool,
 }
 
-/// The rules of a design whose pages move.
+/// The rules for a design with migrating pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Paging {
-    /// What a fault does.
+    /// The effect of a fault.
     pub on_fault: OnFault,
-    /// Whether a load that faults leaves the page where it is and gets a copy.
+    /// Set when a faulting load leaves the page in place and receives a copy.
     pub duplicates: bool,
-    /// Whether every module may use a page wherever it is: then a move maps it for all, and nobody faults.
+    /// Set when every module may use a page at any location: a move then maps it for all modules, and no access
+    /// faults.
     pub everybody: bool,
-    /// How pages are shared at first.
+    /// The initial sharing of pages.
     pub start: Start,
-    /// Whether a module that loads from a published page without a copy of its own subscribes to it.
+    /// Set when a module that loads from a published page without its own copy subscribes to the page.
     pub subscribes: bool,
     /// The broken rule, if any.
     pub broken: Option<BrokenPaging>,
 }
 
-/// Steps that a change has at most.
+/// Maximum number of steps in a change.
 const STEPS: usize = 5;
 
-/// A [`Step`] of a change that knows the page behind it.
+/// A [`Step`] without the resulting page state, which the change stores once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Work {
     Unmap(ModuleSet),
@@ -270,11 +279,11 @@ enum Work {
     Map(ModuleSet),
 }
 
-/// What is to be done to a page.
+/// A change to a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Change {
     steps: [Option<Work>; STEPS],
-    /// The page behind it.
+    /// The page's state after the change.
     pub after: Residence,
 }
 
@@ -289,19 +298,19 @@ impl Change {
         })
     }
 
-    /// Step number `index`; `None` behind the last.
+    /// Step number `index`; `None` after the last.
     pub fn step(&self, index: u8) -> Option<Step> {
         self.steps().nth(usize::from(index))
     }
 
-    /// Whether bytes move between memories.
+    /// True if bytes move between memories.
     pub fn copies(&self) -> bool {
         self.steps().any(|step| matches!(step, Step::Copy { .. }))
     }
 }
 
 impl Paging {
-    /// Of a machine of `modules` modules: who may use a page that comes to be at `home`.
+    /// On a machine with `modules` modules: the modules that may use a page newly located at `home`.
     pub fn mapped(&self, home: Holder, modules: u8) -> ModuleSet {
         match home {
             Holder::Host => ModuleSet::NONE,
@@ -310,7 +319,7 @@ impl Paging {
         }
     }
 
-    /// A page that was placed at `home` and to which nothing has happened yet.
+    /// The initial state of a page placed at `home`.
     pub fn placed(&self, home: ModuleId, modules: u8) -> Residence {
         match self.start {
             Start::OneCopy => {
@@ -322,7 +331,7 @@ impl Paging {
         }
     }
 
-    /// Whether a module that sees a page so may make an access: where not, that is a fault.
+    /// True if a module with this view of a page may make an access; if false, the access faults.
     #[inline]
     pub fn allows(&self, module: ModuleId, sees: Mapping, wanted: Wanted) -> bool {
         let is_published = !sees.subscribers.is_empty();
@@ -339,7 +348,7 @@ impl Paging {
         }
     }
 
-    /// What is to be done to a page at `now`; `None` where the wish is fulfilled.
+    /// The change required for a page in state `now`; `None` if the wish is already fulfilled.
     pub fn change(&self, now: &Residence, wish: Wish, modules: u8) -> Option<Change> {
         match wish {
             Wish::Fault { module, wanted } => {
@@ -380,8 +389,8 @@ impl Paging {
         }
     }
 
-    /// The page goes to `to`, and to nobody else: copies are given up. Where `to` has its bytes it goes on using them: they
-    /// are current, for nobody writes while there are copies.
+    /// Moves the page to `to` alone: all copies are given up. If `to` already has the page's bytes it keeps using
+    /// them: they are current, because no module writes while copies exist.
     fn moved(&self, now: &Residence, to: Holder, modules: u8) -> Change {
         let keeps = to.module().filter(|&module| now.copies.contains(module) || now.home == to);
         let copies = if self.is_broken(BrokenPaging::CopyLinesKept) { ModuleSet::NONE } else { now.copies };
@@ -400,7 +409,7 @@ impl Paging {
         self.ordered(now, ordered, after)
     }
 
-    /// A reader gets a copy. Who might write gives that up first.
+    /// Gives a reader a copy. Modules that might write lose their write access first.
     fn duplicated(&self, now: &Residence, home: ModuleId, reader: ModuleId) -> Change {
         let writers = if now.copies.is_empty() { now.mapped } else { ModuleSet::NONE };
         let writers = if self.is_broken(BrokenPaging::WritersKept) { ModuleSet::NONE } else { writers };
@@ -429,7 +438,7 @@ impl Paging {
         change
     }
 
-    /// What a module does to unmap a page.
+    /// A module's actions when it unmaps a page.
     pub fn unmapping(&self) -> Unmapping {
         Unmapping {
             refuses: !self.is_broken(BrokenPaging::TranslationKept),
@@ -440,41 +449,44 @@ impl Paging {
         }
     }
 
-    /// Whether dirty bytes go to memory when a page's lines are dropped.
+    /// True if dirty bytes go to memory when a page's lines are dropped.
     pub fn writes_back(&self) -> bool {
         !self.is_broken(BrokenPaging::NotWrittenBack)
     }
 
-    /// Whether a page's lines are dropped when it leaves.
+    /// True if a page's lines are dropped when it leaves.
     pub fn drops_lines(&self) -> bool {
         !self.is_broken(BrokenPaging::LinesKept)
     }
 
-    /// How module `to`, to whom all of a page has been copied, sees it from then on, who `saw` it so: as its home, for whoever
-    /// is told of that before it asks there. What it may do it is told with the others.
+    /// Mapping at the page's new home `to`, from the arrival of its last byte on; `saw` is the module's previous
+    /// mapping. The module acts as home for modules that receive their mapping and send requests before its own
+    /// mapping arrives. Its access rights still follow with the regular map step.
     pub fn arrived(&self, to: ModuleId, saw: Mapping) -> Mapping {
         if self.is_broken(BrokenPaging::ArrivalUnknown) { saw } else { Mapping { home: to, ..saw } }
     }
 
-    /// Whether a change is over when every module has heard how it sees the page now: only then another may begin. Messages
-    /// in order are not enough: news of an older change could reach a new home behind the bytes that made it one.
+    /// True if a change ends only after every module has acknowledged its new mapping, so that the next change
+    /// starts later. Ordered messages are not enough: news about an older change could reach a new home after the
+    /// bytes that made it home.
     pub fn awaits_map(&self) -> bool {
         !self.is_broken(BrokenPaging::MapNotAwaited)
     }
 
-    /// By which residence a fault is served that was made while the page was as at `then`: as the page is `now`.
+    /// The residence used to serve a fault that was raised in state `then`: the current state `now`.
     pub fn served_by(&self, then: Residence, now: Residence) -> Residence {
         if self.is_broken(BrokenPaging::ServedAsFaulted) { then } else { now }
     }
 
-    /// Whether a rule is broken so.
+    /// True if the given rule is broken.
     fn is_broken(&self, rule: BrokenPaging) -> bool {
         self.broken == Some(rule)
     }
 }
 
 impl Change {
-    /// Of steps that somebody takes part in, and the mapping behind them, of which one module may be told `first`.
+    /// Builds a change from the steps that have participants, followed by the mapping step. A single module may be
+    /// notified `first`.
     fn new(now: &Residence, steps: &[Option<Work>], after: Residence, first: Option<ModuleId>) -> Change {
         let takes_part = |step: &Work| match step {
             Work::Unmap(modules) | Work::WriteBack(modules) => !modules.is_empty(),
@@ -491,17 +503,17 @@ impl Change {
     }
 }
 
-/// Whether pages may move under a protocol: an L2 holds lines of its own module's memory alone, where all accesses to them
-/// meet.
+/// True if pages may move under a protocol: an L2 holds only lines from its own module's memory, and all accesses
+/// to these lines meet there.
 pub fn pages_may_move(protocol: &impl Coherence) -> bool {
     let holds_own = Class::ALL.into_iter().all(|class| protocol.caches(class) == (class == Class::Own));
     holds_own && protocol.passes_reads() && protocol.ordering_point() == OrderingPoint::HomeL2
 }
 
-/// The same of the protocol called `name`, with these options.
+/// Like [`pages_may_move`], for the protocol called `name` with these options.
 ///
 /// # Errors
-/// Where no protocol has that name.
+/// Fails if no protocol has that name.
 pub fn pages_may_move_under(name: &str, options: Options) -> Result<bool, UnknownProtocol> {
     struct MayMove;
 

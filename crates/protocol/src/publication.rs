@@ -1,29 +1,34 @@
-//! Pages published to their subscribers (GPS, sections 3 and 5): each subscriber has a replica, loads find it there, and what
-//! anybody stores is sent to all.
+//! Pages published to their subscribers (GPS, sections 3 and 5): each subscriber has a replica for its loads, and
+//! every store is sent to all replicas.
 //!
-//! - Home: a subscriber is the home of its own replica, as it sees the page. To the others one subscriber is, always the same:
-//!   two that took turns would be read in another order than they were written.
-//! - Store of a subscriber: its L2 takes it, which orders the stores of its GPU; behind that it is added to the *queue* of the
-//!   GPU, at its line's entry. Store of another: the queue alone takes it.
-//! - Queue: an entry a line, with a mask, for other GPUs may write other bytes of the line. An entry may be sent at any time, to
-//!   every other subscriber; it is gone then.
-//! - Load of a module without a replica: the queue has all of its bytes, and answers; or some, and their entry is sent first,
-//!   so that the load follows it to the home on the way of their line; or none.
-//! - Atomic: its line's entry is sent first. The value that it left is sent to every other subscriber: were the operation sent,
-//!   replicas could come to hold what nobody has written, where others store to it at the same time. One of a module without
-//!   a replica and without a result is sent as an operation, for it is performed nowhere before. One with a result of a module without a replica acts at the page's home to that
-//!   module, which sends the value to the others, and answers when they have it. That value goes another way than what the
-//!   module itself publishes of the line: so the atomic waits until all of that is taken, and other stores and atomics of its
-//!   module to the line wait ahead of the queue for the answer. An entry can then always be sent.
-//! - Release beyond the GPU: sends the queue's entries, and waits until every subscriber has taken them. A `.gpu` release
-//!   leaves the queue as it is.
+//! - Home: a subscriber is the home for its own replica, as it sees the page. For all other modules a fixed
+//!   subscriber is the home: two alternating homes would be read in a different order than they were written.
+//! - Store by a subscriber: its L2 accepts the store, which orders its GPU's stores; afterwards the store joins the
+//!   GPU's *queue*, at its line's entry. Store by a non-subscriber: only the queue accepts it.
+//! - Queue: an entry per line, with a mask, because other GPUs may write different bytes in the line. An entry may
+//!   be sent at any time, to every remaining subscriber; sending removes it.
+//! - Load by a module without a replica: if the queue has all its bytes, the queue replies. If it has some, their
+//!   entry is sent first, so the load follows the entry to the home on the line's ordered path. If it has none, the
+//!   load just goes to the home.
+//! - Atomic: its line's entry is sent first. The resulting value is sent to every remaining subscriber. If the
+//!   operation were sent instead, replicas could end up with a value that no module wrote, when other modules store
+//!   concurrently.
+//! - Atomic without a result, by a module without a replica: it is sent as an operation, because it is not
+//!   performed anywhere before.
+//! - Atomic with a result, by a module without a replica: it is performed at the page's home for this module, which
+//!   sends the value to the remaining subscribers, and replies after their acknowledgments. The value takes a
+//!   different path than the module's own publications for the line. The atomic therefore waits until all these
+//!   publications are acknowledged, and the module's later stores and atomics to the line wait ahead of the queue
+//!   for the reply. An entry can then always be sent.
+//! - Release beyond the GPU: sends the queue's entries, and waits until every subscriber has acknowledged them. A
+//!   `.gpu` release leaves the queue unchanged.
 //!
-//! Channels: what is sent of a line arrives in order, at each subscriber. No order between lines is asked for.
+//! Channels: publications for a line arrive in order at each subscriber. No order between lines is required.
 //!
-//! Store or atomic at `.sys` scope: it asks for a page of one copy, so a published page collapses before it. A load at `.sys`
-//! scope is as any other: behind the L1, in the module's own replica or at the page's home.
+//! Store or atomic at `.sys` scope: it requires a page with a single copy, so a published page collapses first. A
+//! `.sys` load behaves like any other load: after the L1, it reads the module's own replica or the page's home.
 //!
-//! Not here: how subscribers change and a page collapses ([`crate::paging`]); GPUs of several modules.
+//! Not modelled here: subscriber changes and page collapse ([`crate::paging`]); GPUs with several modules.
 
 use crate::coherence::Request;
 use crate::data::Data;
@@ -32,42 +37,43 @@ use crate::topology::ModuleSet;
 use std::fmt;
 use tombolo_types::{Mask, ModuleId, Scope};
 
-/// Modules with a replica of a page: at least one.
+/// Modules with a replica of a page: at least a single module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Subscribers(ModuleSet);
 
 impl Subscribers {
-    /// These; `None` where there is none.
+    /// A set from these modules; `None` if the set is empty.
     pub fn new(modules: ModuleSet) -> Option<Subscribers> {
         (!modules.is_empty()).then_some(Subscribers(modules))
     }
 
-    /// These.
+    /// The modules in the set.
     pub fn modules(self) -> ModuleSet {
         self.0
     }
 
-    /// Whether `module` has a replica.
+    /// True if `module` has a replica.
     pub fn contains(self, module: ModuleId) -> bool {
         self.0.contains(module)
     }
 
-    /// Whether there is more than one: what is stored to a page of one goes to its home, as to any page.
+    /// True if the page has more than a single subscriber: with a single subscriber, stores go to the home like for
+    /// any page.
     pub fn are_several(self) -> bool {
         self.0.count() > 1
     }
 
-    /// All but `module`: to whom it publishes.
+    /// All subscribers except `module`: the receivers of its publications.
     pub fn others(self, module: ModuleId) -> ModuleSet {
         self.0.without(ModuleSet::only(module))
     }
 
-    /// The one that serves those without a replica.
+    /// The subscriber that serves modules without a replica.
     pub fn server(self) -> ModuleId {
         self.0.lowest().expect("there is at least one")
     }
 
-    /// The home of the page as `at` sees it.
+    /// The page's home as seen by `at`.
     pub fn home(self, at: ModuleId) -> ModuleId {
         if self.contains(at) { at } else { self.server() }
     }
@@ -80,111 +86,111 @@ impl fmt::Display for Subscribers {
     }
 }
 
-/// What a module's queue has of a line.
+/// A module's queue entry for a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Entry<D> {
-    /// Bytes that were stored.
+    /// Bytes stored.
     pub mask: Mask,
     /// Contents.
     pub data: D,
 }
 
-/// What a load of a module without a replica finds in its queue.
+/// A queue lookup's result, for a load by a module without a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found<D> {
-    /// None of its bytes.
+    /// No requested byte is in the queue.
     Nothing,
-    /// Some.
+    /// Some requested bytes are in the queue.
     Part,
-    /// All.
+    /// All requested bytes are in the queue.
     All(D),
 }
 
-/// What a module has under way of a line of a published page.
+/// A module's pending publications for a line in a published page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Publishing<D> {
-    /// What its queue has.
+    /// The queue's entry.
     pub entry: Option<Entry<D>>,
-    /// Whether something that it has published is not taken by all yet.
+    /// Set when some publication is not yet acknowledged by all subscribers.
     pub under_way: bool,
-    /// Whether an atomic that it has sent to the page's home is not answered yet.
+    /// Set when an atomic sent to the page's home has no reply yet.
     pub unanswered: bool,
 }
 
-/// What becomes of a request of a module's own SMs before its L2 sees it.
+/// The treatment of a request from a module's own SMs before its L2 sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Before<D> {
-    /// The L2 takes it.
+    /// The L2 accepts it.
     Passes,
-    /// The line's entry is sent, then the L2 takes it.
+    /// The line's entry is sent, then the L2 accepts the request.
     PassesBehindEntry,
-    /// It is added to the queue, and done.
+    /// The request joins the queue, and is done.
     IsAdded,
-    /// It was added when it was issued, and is done.
+    /// The request joined the queue when issued, and is done.
     WasAdded,
-    /// The queue has its bytes.
+    /// The queue has its bytes and replies.
     Answered(D),
-    /// It is sent to every subscriber, and done.
+    /// The request is sent to every subscriber, and is done.
     IsSent {
-        /// Behind the line's entry.
+        /// Set when the line's entry is sent first.
         behind_entry: bool,
     },
-    /// It waits, and what follows it of its line; the line's entry is sent as soon as it may be.
+    /// The request waits, with all later requests for its line; the line's entry is sent as soon as possible.
     Waits,
 }
 
-/// What becomes of a request that the L2 of a subscriber has taken.
+/// The treatment of a request after a subscriber's L2 has accepted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behind {
-    /// Nothing.
+    /// Nothing further happens.
     Nothing,
-    /// It is added to the queue.
+    /// The request joins the queue.
     IsAdded,
-    /// It is sent to every other subscriber.
+    /// The request is sent to every remaining subscriber.
     IsSent {
-        /// Behind the line's entry.
+        /// Set when the line's entry is sent first.
         behind_entry: bool,
-        /// Whether its answer waits until all have taken that.
+        /// Set when its reply waits until all subscribers have acknowledged the publication.
         answer_waits: bool,
     },
 }
 
-/// A broken rule of published pages. The explorer must catch each.
+/// A broken rule for published pages. The explorer must catch each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BrokenPublication {
-    /// A release leaves the queue as it is.
+    /// A release leaves the queue unchanged.
     QueueNotEmptied,
-    /// A release waits until entries are sent, not until they are taken.
+    /// A release waits until entries are sent, but not until they are acknowledged.
     DeliveryNotAwaited,
-    /// An entry stays open when it is sent, and is sent again.
+    /// An entry stays open after it is sent, and is sent again.
     EntryKept,
-    /// A line is published as a whole, with bytes that others may have written since.
+    /// A line is published as a whole, including bytes that other modules may have written since.
     WholeLine,
-    /// A store is added to the queue before the L2 takes it: stores of two SMs may be published in the other order.
+    /// A store joins the queue before the L2 accepts it: stores by two SMs may be published in reverse order.
     AddedBeforeOrder,
-    /// An atomic is published before the stores to its line that are in the queue.
+    /// An atomic is published before the queued stores to its line.
     AtomicPassesEntry,
-    /// What a subscriber stores is sent to the others, and not written to its own replica.
+    /// A subscriber's store is sent to the remaining subscribers, but not written to its own replica.
     ReplicaNotWritten,
-    /// A load of a module without a replica does not look into the queue.
+    /// A load by a module without a replica does not look into the queue.
     LoadIgnoresQueue,
-    /// A load takes some of its bytes from the queue, and for the others what the line of an entry holds there.
+    /// A load reads some bytes from the queue, and the remaining bytes from the entry's undefined contents.
     PartTaken,
-    /// A load that finds some of its bytes in the queue goes ahead of their entry.
+    /// A load that finds some bytes in the queue overtakes their entry.
     LoadPassesEntry,
-    /// One subscriber is left out where an entry is sent.
+    /// A subscriber is left out when an entry is sent.
     SubscriberForgotten,
-    /// An atomic goes to the page's home while stores of its module to the line are on their way to other subscribers.
+    /// An atomic goes to the page's home while its module's stores to the line are in flight to other subscribers.
     AtomicPassesPublication,
-    /// A store is added to the queue, or an atomic without a result sent, while an atomic of its module on the line is not
-    /// answered. A release, a load or a full queue may then send what the value of the atomic comes behind.
+    /// A store joins the queue, or an atomic without a result is sent, while the module's atomic on the line has no
+    /// reply. A release, a load or a full queue may then send bytes ahead of the atomic's value.
     StorePassesAtomic,
-    /// The home of a page answers an atomic before the others have its value.
+    /// A page's home replies to an atomic before the remaining subscribers have its value.
     AnsweredEarly,
 }
 
 impl BrokenPublication {
-    /// Every one.
+    /// All variants.
     pub const ALL: [BrokenPublication; 14] = [
         BrokenPublication::QueueNotEmptied,
         BrokenPublication::DeliveryNotAwaited,
@@ -203,7 +209,7 @@ impl BrokenPublication {
     ];
 }
 
-/// The rules of published pages.
+/// The rules for published pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Publication {
     /// The broken rule, if any.
@@ -211,7 +217,7 @@ pub struct Publication {
 }
 
 impl<D: Data> Entry<D> {
-    /// What the queue has of a line once `store`, of these bytes, is added.
+    /// The queue's entry for a line after adding `store` with these bytes.
     pub fn added(earlier: Option<Entry<D>>, mask: Mask, store: D) -> Entry<D> {
         let Entry { mask: before, mut data } = earlier.unwrap_or(Entry { mask: Mask::NONE, data: D::default() });
         data.merge(store, mask);
@@ -220,7 +226,7 @@ impl<D: Data> Entry<D> {
 }
 
 impl Publication {
-    /// What becomes of a request of an SM of `at` before the L2 there sees it.
+    /// The treatment of a request from an SM in `at`, before the L2 there sees it.
     pub fn before<D: Data>(
         &self,
         subscribers: Subscribers,
@@ -255,8 +261,8 @@ impl Publication {
         }
     }
 
-    /// What becomes of a request that the L2 of the subscriber `at` has taken, from an SM of its `own` or from another module.
-    /// What was published ends there. Of an atomic the value is sent that it has left.
+    /// The treatment of a request accepted by a subscriber's L2, from its `own` SM or from another module. A
+    /// received publication ends there. For an atomic, the resulting value is sent.
     pub fn behind<D: Data>(&self, own: bool, request: &Request<D>) -> Behind {
         match request {
             Request::Read { .. } => Behind::Nothing,
@@ -271,18 +277,18 @@ impl Publication {
         }
     }
 
-    /// Whether a store is added to the queue when it is issued: only where a rule is broken.
+    /// True if a store joins the queue when issued: only under a broken rule.
     pub fn adds_at_issue(&self) -> bool {
         self.is_broken(BrokenPublication::AddedBeforeOrder)
     }
 
-    /// Whether a store or an atomic without a result, of a module without a replica, waits for the answer to an atomic. It would
-    /// reach subscribers on another way than the value of that atomic, and ahead of it.
+    /// True if a store, or an atomic without a result, by a module without a replica must wait for an atomic's
+    /// reply. It would reach subscribers on a different path than the atomic's value, and ahead of it.
     fn awaits_answer<D>(&self, line: &Publishing<D>) -> bool {
         line.unanswered && !self.is_broken(BrokenPublication::StorePassesAtomic)
     }
 
-    /// To whom `from` sends what it publishes of a page.
+    /// The receivers for publications sent by `from`.
     pub fn targets(&self, subscribers: Subscribers, from: ModuleId) -> ModuleSet {
         let all = subscribers.others(from);
         if self.is_broken(BrokenPublication::SubscriberForgotten) {
@@ -291,7 +297,7 @@ impl Publication {
         all
     }
 
-    /// What is sent of an entry of a line that its own replica `holds`, where there is one.
+    /// The bytes sent for an entry, given the contents `holds` in the module's own replica, if any.
     pub fn sent<D: Data>(&self, entry: Entry<D>, whole: Mask, holds: Option<D>) -> Entry<D> {
         match holds {
             Some(mut data) if self.is_broken(BrokenPublication::WholeLine) => {
@@ -302,12 +308,12 @@ impl Publication {
         }
     }
 
-    /// Whether an entry is gone when it is sent.
+    /// True if an entry is removed when sent.
     pub fn closes(&self) -> bool {
         !self.is_broken(BrokenPublication::EntryKept)
     }
 
-    /// What a load of these bytes finds in the queue of a module without a replica.
+    /// Looks up a load's bytes in the queue of a module without a replica.
     fn find<D: Data>(&self, entry: Option<Entry<D>>, mask: Mask) -> Found<D> {
         let Some(entry) = entry.filter(|_| !self.is_broken(BrokenPublication::LoadIgnoresQueue)) else {
             return Found::Nothing;
@@ -325,7 +331,7 @@ impl Publication {
         }
     }
 
-    /// Whether an action of a release sends all that the queue of its member has.
+    /// True if a release's action sends all entries in its member's queue.
     pub fn empties_queue(&self, action: Action) -> bool {
         let beyond = match action {
             Action::DrainStores(scope) => scope == Scope::Sys,
@@ -335,12 +341,12 @@ impl Publication {
         beyond && !self.is_broken(BrokenPublication::QueueNotEmptied)
     }
 
-    /// Whether a release waits until subscribers have taken what is sent to them.
+    /// True if a release waits until subscribers have acknowledged its publications.
     pub fn awaits_delivery(&self) -> bool {
         !self.is_broken(BrokenPublication::DeliveryNotAwaited)
     }
 
-    /// Whether a rule is broken so.
+    /// True if the given rule is broken.
     fn is_broken(&self, rule: BrokenPublication) -> bool {
         self.broken == Some(rule)
     }
@@ -350,7 +356,7 @@ impl Publication {
 mod tests {
     use super::*;
 
-    /// A line of four bytes.
+    /// A line with four bytes.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     struct Bytes([u8; 4]);
 

@@ -1,47 +1,48 @@
-//! Transfers between host and device memory while no kernel runs: copies, and what code of the host reads and writes.
+//! Transfers between host and device memory while no kernel runs: copies, and host code's reads and writes.
 //!
-//! A write goes to the line's memory, and the copies of the line that no acquire of the next launch drops go at once. A read
-//! returns what an access of the home would. L1s drop all that they hold as the next kernel starts.
+//! A write goes to the line's memory, and drops at once the line copies that no acquire at the next launch drops. A
+//! read returns the same contents as an access at the home. L1s drop all lines when the next kernel starts.
 //!
 //! | accesses meet at | a write drops | a read finds |
 //! | --- | --- | --- |
-//! | the L2 of the home | the copy there; copies elsewhere where launches acquire nothing: under a directory, or `ideal` | the copy there, and what that lacks in memory |
-//! | memory, past the home's L2 | the copy there, which modules may read that do not run the next kernel's part | memory alone: what is dirty has been flushed |
-//! | memory alone | nothing: the next launch invalidates L2s, or the table that elides this knows the host as a user | the same |
+//! | the home's L2 | the home's copy; remote copies if launches acquire nothing: under a directory, or `ideal` | the home's copy, completed from memory |
+//! | memory, on a path through the home's L2 | the home's copy, readable by modules outside the next kernel | memory alone: dirty bytes have been flushed |
+//! | memory alone | nothing: the next launch invalidates L2s, or the elision table knows the host as a user | memory alone: dirty bytes have been flushed |
 //!
-//! Whole lines go; bytes that kernels have left dirty beside those written stay. Directory entries stay, too: a sharer that
-//! has dropped its lines is invalidated once more than need be.
+//! Whole lines are dropped, but dirty bytes left by kernels next to the written bytes stay. Directory entries stay
+//! too: a sharer without any remaining lines is invalidated once more than necessary.
 //!
-//! Source: gem5's pull requests 1011 and 1093 (a write of the host or a DMA engine invalidates lines of a GPU's L2).
+//! Source: gem5's pull requests 1011 and 1093 (a write by the host or a DMA engine invalidates lines in a GPU's
+//! L2).
 
 use crate::coherence::{Coherence, LineState, OrderingPoint, Protocol, Slot};
 use crate::data::Data;
 use crate::plan::Sync;
 use tombolo_types::{Mask, ModuleId};
 
-/// Rules of transfers that may be broken on purpose. A checked run must catch each.
+/// Transfer rules that may be broken on purpose. A checked run must catch each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BrokenTransfer {
-    /// A write leaves the copies of its lines where they are.
+    /// A write leaves all copies of its lines in place.
     WriteKeepsCopies,
-    /// A write drops the copy at the home alone.
+    /// A write drops only the copy at the home.
     WriteKeepsSharers,
-    /// A read looks at memory alone.
+    /// A read returns memory's contents only.
     ReadPassesL2,
 }
 
 impl BrokenTransfer {
-    /// Every one.
+    /// All variants.
     pub const ALL: [BrokenTransfer; 3] =
         [BrokenTransfer::WriteKeepsCopies, BrokenTransfer::WriteKeepsSharers, BrokenTransfer::ReadPassesL2];
 }
 
-/// Whether `rule` is the broken rule.
+/// True if `rule` is the broken rule.
 fn broken<P: Protocol>(protocol: &P, rule: BrokenTransfer) -> bool {
     P::BREAKABLE && protocol.options().broken_transfer == Some(rule)
 }
 
-/// Whether a write drops the copy of a line in an L2, at the line's home (`is_home`) or elsewhere.
+/// True if a write drops a line's copy in an L2, at the line's home (`is_home`) or at another module.
 fn drops(protocol: &impl Coherence, is_home: bool) -> bool {
     if broken(protocol, BrokenTransfer::WriteKeepsCopies) {
         return false;
@@ -55,8 +56,8 @@ fn drops(protocol: &impl Coherence, is_home: bool) -> bool {
     }
 }
 
-/// The host writes the bytes `mask` of a line: what becomes of the L2 of module `at`. Bytes on their way there are older: they
-/// serve those who wait and never install.
+/// Applies a host write to the bytes `mask` of a line, at module `at`'s L2. Bytes in flight to this L2 are older:
+/// they serve their waiters and never install.
 pub fn write<D: Data>(protocol: &impl Coherence, at: ModuleId, slot: &mut Slot<D>, mask: Mask) {
     if !drops(protocol, at == slot.homes.system) {
         return;
@@ -73,7 +74,7 @@ pub fn write<D: Data>(protocol: &impl Coherence, at: ModuleId, slot: &mut Slot<D
     }
 }
 
-/// The contents that the host reads of a line, by what memory and the L2 of its home hold of it.
+/// A host read's result for a line, given the contents in memory and in the home's L2.
 pub fn read<D: Data>(protocol: &impl Coherence, memory: D, line: Option<&LineState<D>>) -> D {
     let mut data = memory;
     let looks = !protocol.ordering_point().is_memory() && !broken(protocol, BrokenTransfer::ReadPassesL2);
@@ -95,7 +96,7 @@ mod tests {
     use crate::viper::Viper;
     use tombolo_types::{Line, Scope};
 
-    /// A byte for each grain, of the lowest four.
+    /// A line with a byte per grain, for the lowest four grains.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     struct Grains([u8; 4]);
 
@@ -122,7 +123,7 @@ mod tests {
         Slot { line_id: Line(0), homes, line: Some(line), pending: None, entry: None }
     }
 
-    /// Bytes that are valid behind a write of the lowest two grains at the home, and at another module.
+    /// Valid bytes after a write to the lowest two grains, at the home and at another module.
     fn left(protocol: &impl Coherence, dirty: u32) -> [u32; 2] {
         [HOME, OTHER].map(|at| {
             let mut slot = slot(dirty);

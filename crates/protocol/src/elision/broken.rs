@@ -1,42 +1,43 @@
-//! Deliberately broken rules of elision. The tests against truth must catch each; no design a user can name has one.
+//! Deliberately broken elision rules. The tests against ground truth must catch each; no user-selectable design
+//! contains a broken rule.
 
-/// One broken rule.
+/// A single broken rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BrokenElision {
-    /// Stale is taken as Valid: no invalidation before a use.
+    /// Stale is treated as Valid: no invalidation before a use.
     StaleTakenAsValid,
-    /// Dirty lines that another user needs are not flushed.
+    /// Dirty lines needed by another user are not flushed.
     SharedDirtyKept,
-    /// A write by another user leaves Valid as it is.
+    /// A write by another user leaves Valid unchanged.
     RemoteWriteLeavesValid,
-    /// A release sets Not Present: the sentence of III-C, read literally.
+    /// A release sets Not Present: III-C's sentence, read literally.
     ReleaseSetsNotPresent,
-    /// An operation changes the rows that asked for it and no other: sound, and does too much.
+    /// An operation changes only the rows that requested it: sound, but performs too much.
     ColumnsOfAskingRows,
-    /// An operation changes the rows of module 0, whichever module performs it. Source: the authors' public
-    /// simulator, which indexes by 0 there.
+    /// An operation changes module 0's rows, whichever module performs it. Source: the authors' public simulator,
+    /// which uses index 0 there.
     ColumnsOfModuleZero,
-    /// The launch's own transition comes before the columns.
+    /// The launch's own transition precedes the column updates.
     TransitionBeforeColumns,
-    /// Figure 6 event by event: the launch's local access, then the others'.
+    /// Figure 6 event by event: the launch's local access, then the remote accesses.
     LocalBeforeRemote,
-    /// Figure 6 event by event: the others' accesses, then the launch's local one.
+    /// Figure 6 event by event: the remote accesses, then the launch's local access.
     RemoteBeforeLocal,
     /// The fifth state is stored as Dirty.
     StaleBytesForgotten,
-    /// Ranges that overlap are taken as disjoint.
+    /// Overlapping ranges are treated as disjoint.
     OverlapTakenAsDisjoint,
-    /// An end inside a line is rounded down: the last line of a longer range is left out.
+    /// A range end inside a line is rounded down: a longer range loses its last line.
     EndsRoundedDown,
-    /// A row that is kept takes the new range in place of the union.
+    /// A surviving row takes the new range in place of the union.
     RangeReplaced,
-    /// Structures combined into one keep the users of the first.
+    /// Combined structures keep only the first structure's users.
     CoarseningDropsUsers,
-    /// Structures combined into one take the weaker mode.
+    /// Combined structures take the weaker mode.
     CoarseningWeakensMode,
     /// A row is evicted without operations.
     EvictionSilent,
-    /// The clean copies that the flush of an evicted row leaves are forgotten.
+    /// The clean copies left by an evicted row's flush are forgotten.
     EvictionLeavesCopies,
     /// A row without dirty lines is removed.
     LiveRowRemoved,
@@ -46,25 +47,25 @@ pub enum BrokenElision {
     UnlabelledNotReleased,
     /// The end of the program releases nothing.
     FinalReleaseMissing,
-    /// Accesses of the host are not looked at.
+    /// Host accesses are ignored.
     HostIgnored,
-    /// The ranges of a kernel that still runs do not count.
+    /// A running kernel's ranges do not count.
     RunningForgotten,
-    /// An operation changes rows that a running kernel uses.
+    /// An operation changes rows used by a running kernel.
     BusyRowCleaned,
-    /// A row that a running kernel uses is evicted.
+    /// A row used by a running kernel is evicted.
     BusyRowEvicted,
-    /// A module on which a kernel runs is invalidated before the flushes: the kernel fetches stale bytes again.
+    /// A module with a running kernel is invalidated before the flushes: the kernel refetches stale bytes.
     RunningInvalidatedFirst,
-    /// The home-aware table is used where an L2 holds lines of other homes.
+    /// The home-aware table is used although an L2 holds lines from other homes.
     HomesIgnored,
-    /// A kernel ends before its stores that went through have arrived. The boundary's steps leave the wait out, whichever
+    /// A kernel ends before its written-through stores have arrived. The boundary's steps omit the wait, whichever
     /// table decides.
     StoresNotAwaited,
 }
 
 impl BrokenElision {
-    /// Every one.
+    /// All variants.
     pub const ALL: [BrokenElision; 28] = [
         BrokenElision::StaleTakenAsValid,
         BrokenElision::SharedDirtyKept,

@@ -1,41 +1,42 @@
-//! CPElide's chiplet coherence table (Dalmia, Shashi Kumar and Sinclair, MICRO 2024, III): which boundaries it elides.
+//! CPElide's chiplet coherence table (Dalmia, Shashi Kumar and Sinclair, MICRO 2024, III): its elision decisions.
 //!
-//! The paper's states, a row (a structure) and a chiplet each (III-B, "States"; Figure 6):
+//! The paper's states, kept per row (a structure) and chiplet (III-B, "States"; Figure 6):
 //!
-//! | state | code | what the chiplet's L2 may hold | before it is used there | before it is used elsewhere |
+//! | state | code | possible contents of the chiplet's L2 | before local use | before remote use |
 //! | --- | --- | --- | --- | --- |
 //! | Not Present | 00 | nothing | - | - |
 //! | Valid | 01 | clean copies | - | written: becomes Stale |
 //! | Dirty | 10 | clean and dirty copies | - | flush; written: becomes Stale |
-//! | Stale | 11 | clean copies, some old | invalidate | - |
-//! | Dirty beside stale (ours) | - | dirty bytes, and clean ones some of which are old | invalidate, flush | flush |
+//! | Stale | 11 | clean copies, some outdated | invalidate | - |
+//! | Dirty and stale (ours) | - | dirty bytes, and clean bytes, some outdated | invalidate, flush | flush |
 //!
-//! Figure 6 takes one event at a time. A kernel that runs on all chiplets is a local and a remote event at once, for
-//! which it has no row; in either order lines are lost or stale. So a launch is decided in three passes over all rows:
+//! Figure 6 handles a single event at a time. A kernel that runs on all chiplets is a local and a remote event at
+//! once, for which the figure has no row; either order leads to lost or stale lines. A launch is therefore decided
+//! in three passes over all rows:
 //!
-//! 1. [`State::invalidation`] and [`State::flush`]: what is asked for, from the states before the launch.
-//! 2. [`State::invalidated`], then [`State::flushed`]: what an operation on a chiplet's L2 does to all its rows. Only
-//!    an invalidation gives Not Present, and such a row forgets its range (III-C says that a release does, too; III-B
-//!    that it leaves clean copies).
-//! 3. [`State::launched`]: what the launch itself leaves:
+//! 1. [`State::invalidation`] and [`State::flush`]: the requested operations, from the states before the launch.
+//! 2. [`State::invalidated`], then [`State::flushed`]: the effect of an operation on a chiplet's L2, for all its
+//!    rows. Only an invalidation leads to Not Present, and the row then forgets its range (III-C says a release
+//!    does so too; III-B says that a release leaves clean copies).
+//! 3. [`State::launched`]: the effect of the launch itself:
 //!
-//! | local \ remote | none, or R | R/W |
 //! | --- | --- | --- |
 //! | none | unchanged | V to S; D to B; others stay |
 //! | R | NP to V; others stay | NP, V, S to S; D, B to B |
 //! | R/W | D; from S or B: B | B |
 //!
-//! *Local* is what the launch does on this chiplet; *remote*, what any other user does to the lines that this chiplet
-//! holds or is to use. A kernel that still runs counts as remote too. Rows that it uses skip pass 2 there: it fetches
-//! and writes again.
 //!
-//! The fifth state needs a third bit a chiplet: present, dirty, stale. A row of four chiplets grows from 33.125 to
-//! 33.625 bytes.
+//! *Local* is the launch's use on this chiplet; *remote* is any other user's access to lines that this chiplet
+//! holds or is about to use. A running kernel also counts as remote. Its rows skip pass 2 on its chiplets: the
+//! kernel fetches and writes again.
+//!
+//! The fifth state needs a third bit per chiplet: present, dirty, stale. A row for four chiplets grows from 33.125
+//! to 33.625 bytes.
 
 use super::table::{Reach, Table, TableConfig};
 use super::{Account, Boundary, BrokenElision, Elision, KernelId, Mode, Packet, Why};
 
-/// What a module's L2 may hold of a structure.
+/// Possible contents of a module's L2 for a structure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum State {
     /// NP: nothing.
@@ -43,19 +44,19 @@ pub enum State {
     NotPresent,
     /// V: clean copies, all current.
     Valid,
-    /// D: dirty bytes, and clean ones that are current.
+    /// D: dirty bytes, and current clean bytes.
     Dirty,
-    /// S: clean copies, some of them old.
+    /// S: clean copies, some outdated.
     Stale,
-    /// B: dirty bytes, and clean ones some of which are old.
+    /// B: dirty bytes, and clean bytes, some outdated.
     DirtyStale,
 }
 
 impl State {
-    /// Every one.
+    /// All states.
     pub const ALL: [State; 5] = [State::NotPresent, State::Valid, State::Dirty, State::Stale, State::DirtyStale];
 
-    /// Pass 1: whether this state asks for an invalidation of the module.
+    /// Pass 1: decides if this state requests an invalidation at the module.
     pub fn invalidation(self, local: Option<Mode>) -> Why {
         match (self, local) {
             (State::NotPresent, None | Some(Mode::Read | Mode::ReadWrite)) => Why::NotPresent,
@@ -65,7 +66,7 @@ impl State {
         }
     }
 
-    /// Pass 1: whether this state asks for a flush of the module.
+    /// Pass 1: decides if this state requests a flush at the module.
     pub fn flush(self, local: Option<Mode>, remote: Option<Mode>) -> Why {
         match (self, local, remote) {
             (State::NotPresent, None | Some(_), None | Some(_)) => Why::NotPresent,
@@ -76,7 +77,7 @@ impl State {
         }
     }
 
-    /// Pass 2: after an invalidation, which keeps dirty bytes.
+    /// Pass 2: the state after an invalidation, which keeps dirty bytes.
     pub fn invalidated(self) -> State {
         match self {
             State::NotPresent | State::Valid | State::Stale => State::NotPresent,
@@ -84,7 +85,7 @@ impl State {
         }
     }
 
-    /// Pass 2: after a flush, which leaves clean copies.
+    /// Pass 2: the state after a flush, which leaves clean copies.
     pub fn flushed(self) -> State {
         match self {
             State::NotPresent => State::NotPresent,
@@ -93,7 +94,7 @@ impl State {
         }
     }
 
-    /// Pass 3: after the kernel that is launched.
+    /// Pass 3: the state after the launched kernel.
     pub fn launched(self, local: Option<Mode>, remote: Option<Mode>) -> State {
         match (local, remote, self) {
             (None, None | Some(Mode::Read), unchanged) => unchanged,
@@ -103,10 +104,10 @@ impl State {
 
             (Some(Mode::Read), None | Some(Mode::Read), State::NotPresent | State::Valid) => State::Valid,
             (Some(Mode::Read), None | Some(Mode::Read), State::Dirty) => State::Dirty,
-            // S and B are met here only in rows that a running kernel uses: pass 2 has cleaned all others.
+            // S and B occur here only in rows used by a running kernel: pass 2 has cleaned all other rows.
             (Some(Mode::Read), None | Some(Mode::Read), State::Stale) => State::Stale,
             (Some(Mode::Read), None | Some(Mode::Read), State::DirtyStale) => State::DirtyStale,
-            // Its lines may be fetched before the others write them.
+            // The module may fetch its lines before other users write them.
             (Some(Mode::Read), Some(Mode::ReadWrite), State::NotPresent | State::Valid | State::Stale) => State::Stale,
             (Some(Mode::Read), Some(Mode::ReadWrite), State::Dirty | State::DirtyStale) => State::DirtyStale,
 
@@ -122,7 +123,7 @@ impl State {
         }
     }
 
-    /// What two rows that become one hold: the more conservative of the two (III-B, "Coarsening").
+    /// The combined state of two merged rows: the more conservative state (III-B, "Coarsening").
     pub fn joined(self, other: State) -> State {
         match (self, other) {
             (State::NotPresent, state) | (state, State::NotPresent) => state,
@@ -135,7 +136,7 @@ impl State {
         }
     }
 
-    /// Whether dirty bytes may be held.
+    /// True if the L2 may hold dirty bytes.
     pub fn is_dirty(self) -> bool {
         match self {
             State::Dirty | State::DirtyStale => true,
@@ -144,12 +145,12 @@ impl State {
     }
 }
 
-/// CPElide's table. It needs no homes and is sound whatever an L2 holds.
+/// CPElide's table. It needs no homes and is sound for any L2 contents.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ChipletTable(Table);
 
 impl ChipletTable {
-    /// An empty table for a machine of `modules` modules.
+    /// An empty table for a machine with `modules` modules.
     pub fn new(config: TableConfig, modules: u8, broken: Option<BrokenElision>) -> ChipletTable {
         ChipletTable(Table::new(config, Reach::Every, modules, broken))
     }
@@ -168,7 +169,7 @@ impl Elision for ChipletTable {
         self.0.end(why)
     }
 
-    /// One for each range of the module that has most: at most [`TableConfig::rows`].
+    /// Number of entries: per row, the ranges of the module with the most ranges; at most [`TableConfig::rows`].
     fn rows(&self) -> usize {
         self.0.entries()
     }

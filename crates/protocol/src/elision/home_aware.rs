@@ -1,10 +1,10 @@
-//! The chiplet table of a command processor that knows the homes of pages. Ours, not CPElide's.
+//! The chiplet table for a command processor that knows the pages' homes. This is our extension, not CPElide's.
 //!
-//! Take an L2 that holds nothing but lines homed at its own module. A module's use of another's lines leaves no copy
-//! of them there. So of all uses, only the part homed at a module matters to that module's row: a halo that is read
-//! across modules makes nobody stale. States and passes are those of [`super::chiplet_table`].
+//! Consider an L2 that holds only lines homed at its own module. A module's use of remote lines leaves no copy in
+//! its own L2. For a module's row, only the part homed at the module matters: a halo read across modules makes no
+//! copy stale. States and passes match [`super::chiplet_table`].
 //!
-//! Sound only under such a coherence protocol: [`Holds::Own`].
+//! Sound only under a coherence protocol with this property: [`Holds::Own`].
 
 use super::table::{Reach, Table, TableConfig};
 use super::{Account, Boundary, BrokenElision, Elision, Holds, KernelId, Packet};
@@ -14,12 +14,12 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HomeAware(Table);
 
-/// Why a coherence protocol cannot have the home-aware table.
+/// The reason for which a coherence protocol cannot use the home-aware table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotHomeAware {
-    /// An L2 holds lines of other homes.
+    /// An L2 holds lines from other homes.
     HoldsOtherHomes,
-    /// An L2 holds nothing that an operation would be for; what stands for a flush there is not proved.
+    /// An L2 holds nothing that an operation would affect; the replacement for a flush there is not proved.
     HoldsNothing,
 }
 
@@ -39,10 +39,10 @@ impl fmt::Display for NotHomeAware {
 impl std::error::Error for NotHomeAware {}
 
 impl HomeAware {
-    /// An empty table for a machine of `modules` modules whose L2s hold `holds`.
+    /// An empty table for a machine with `modules` modules whose L2s hold `holds`.
     ///
     /// # Errors
-    /// Where it would not be sound, or has nothing to elide.
+    /// Fails if the table would be unsound, or has nothing to elide.
     pub fn new(
         config: TableConfig,
         modules: u8,
@@ -72,7 +72,7 @@ impl Elision for HomeAware {
         self.0.end(why)
     }
 
-    /// One for each range of the module that has most: at most [`TableConfig::rows`].
+    /// Number of entries: per row, the ranges of the module with the most ranges; at most [`TableConfig::rows`].
     fn rows(&self) -> usize {
         self.0.entries()
     }

@@ -1,4 +1,4 @@
-//! Ranges of lines, and sets of them: what a label says of one array and one module.
+//! Ranges of lines, and sets of ranges: a label's lines for an array and a module.
 
 use std::ops::Range;
 use tombolo_types::{Line, LineSize};
@@ -8,58 +8,58 @@ use tombolo_types::{Line, LineSize};
 pub struct Lines {
     /// The first line.
     pub first: Line,
-    /// The line after the last one.
+    /// The line after the last line.
     pub end: Line,
 }
 
 impl Lines {
-    /// The lines from `first` up to the one before `end`.
+    /// The lines from `first` up to the line before `end`.
     ///
     /// # Panics
-    /// Where that is none.
+    /// Panics if the range is empty.
     pub fn new(first: Line, end: Line) -> Lines {
         assert!(first < end, "a range from {first} up to before {end} holds no line");
         Lines { first, end }
     }
 
-    /// The lines that hold any of `bytes`, of which there is at least one: rounded outward at both ends.
+    /// The lines that hold any byte in the non-empty range `bytes`: rounded outward at both ends.
     ///
-    /// A line that two modules write in part is in the ranges of both, so that these overlap.
+    /// If two modules each write a part of a line, the line is in both modules' ranges, so the ranges overlap.
     pub fn covering(bytes: Range<u64>, size: LineSize) -> Lines {
         Lines::new(size.line_of(bytes.start), Line(size.line_of(bytes.end - 1).0 + 1))
     }
 
-    /// Whether some line is in both.
+    /// True if some line is in both ranges.
     pub fn overlaps(self, other: Lines) -> bool {
         self.first < other.end && other.first < self.end
     }
 
-    /// The smallest range that holds both.
+    /// The smallest range that contains both ranges.
     pub fn hull(self, other: Lines) -> Lines {
         Lines { first: self.first.min(other.first), end: self.end.max(other.end) }
     }
 
-    /// Lines between it and a later range; 0 where they touch or overlap.
+    /// Number of lines between this range and a later range; 0 if they touch or overlap.
     pub fn gap(self, later: Lines) -> u64 {
         later.first.0.saturating_sub(self.end.0)
     }
 }
 
-/// A set of lines as ranges: ascending, no two touch.
+/// A set of lines as ranges: ascending, without adjacent ranges.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LineSet(Ranges);
 
-/// Most sets are one range, and an explorer copies very many of them.
+/// Storage specialised for a single range: most sets are a single range, and an explorer copies very many sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 enum Ranges {
     #[default]
     None,
     One(Lines),
-    /// At least two.
+    /// At least two ranges.
     Many(Vec<Lines>),
 }
 
-/// Ranges that are ascending, no two of which touch.
+/// Expects ascending ranges, none adjacent to another.
 impl From<Vec<Lines>> for Ranges {
     fn from(ranges: Vec<Lines>) -> Ranges {
         match ranges.as_slice() {
@@ -71,7 +71,7 @@ impl From<Vec<Lines>> for Ranges {
 }
 
 impl LineSet {
-    /// Whether no line is in it.
+    /// True if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.ranges().is_empty()
     }
@@ -85,12 +85,12 @@ impl LineSet {
         }
     }
 
-    /// Whether some line is in both.
+    /// True if some line is in both sets.
     pub fn overlaps(&self, other: &LineSet) -> bool {
         self.common(other).next().is_some()
     }
 
-    /// Adds the lines of `other`.
+    /// Adds the lines in `other`.
     pub fn add(&mut self, other: &LineSet) {
         match (&mut self.0, &other.0) {
             (_, Ranges::None) => {}
@@ -102,12 +102,12 @@ impl LineSet {
         }
     }
 
-    /// The lines that are in both.
+    /// The lines in both sets.
     pub fn intersection(&self, other: &LineSet) -> LineSet {
         self.common(other).collect()
     }
 
-    /// The lines of it that are not in `other`.
+    /// This set's lines that are absent from `other`.
     pub fn without(&self, other: &LineSet) -> LineSet {
         let mut ranges = Vec::with_capacity(self.ranges().len());
         for &Lines { mut first, end } in self.ranges() {
@@ -124,12 +124,12 @@ impl LineSet {
         LineSet(ranges.into())
     }
 
-    /// How many lines are in it.
+    /// Number of lines in the set.
     pub fn count(&self) -> u64 {
         self.ranges().iter().map(|range| range.end.0 - range.first.0).sum()
     }
 
-    /// The set in at most `most` ranges: the smallest gaps are filled, of equal ones the lowest first.
+    /// Reduces the set to at most `most` ranges by filling the smallest gaps; among equal gaps, the lowest first.
     pub fn limited(self, most: usize) -> LineSet {
         let pieces = self.ranges();
         if pieces.len() <= most {
@@ -149,7 +149,7 @@ impl LineSet {
         LineSet(ranges.into())
     }
 
-    /// Ranges of lines that are in both, ascending.
+    /// Ranges of lines in both sets, ascending.
     fn common(&self, other: &LineSet) -> impl Iterator<Item = Lines> {
         self.ranges().iter().flat_map(|&mine| {
             let others = other.ranges();
@@ -166,7 +166,7 @@ impl From<Lines> for LineSet {
     }
 }
 
-/// Ranges in any order, which may overlap.
+/// Accepts ranges in any order, including overlapping ranges.
 impl FromIterator<Lines> for LineSet {
     fn from_iter<I: IntoIterator<Item = Lines>>(ranges: I) -> LineSet {
         let mut ranges: Vec<Lines> = ranges.into_iter().collect();

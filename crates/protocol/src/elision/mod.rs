@@ -1,20 +1,22 @@
-//! Kernel-boundary elision: which modules' L2s are invalidated and flushed when a kernel is launched.
+//! Kernel-boundary elision: selection of the modules whose L2s are invalidated and flushed when a kernel is
+//! launched.
 //!
-//! Values only: a table and a launch give a [`Boundary`]. Time, messages and acknowledgments belong to the
-//! host, which for a launch
-//! 1. invalidates the L2s that the boundary names with [`Turn::BeforeFlushes`]. An invalidation drops each
-//!    line's clean bytes and keeps its dirty ones.
-//! 2. flushes the L2s it names. A flush writes dirty bytes to memory and leaves them clean. Bytes that were
-//!    not valid stay so.
-//! 3. invalidates those with [`Turn::AfterFlushes`];
+//! Only values appear here: a table and a launch produce a [`Boundary`]. Time, messages and acknowledgments belong
+//! to the host, which at a launch
+//! 1. invalidates the L2s that the boundary names with [`Turn::BeforeFlushes`]. An invalidation drops each line's
+//!    clean bytes and keeps its dirty bytes.
+//! 2. flushes the L2s it names. A flush writes dirty bytes to memory and leaves them clean. Invalid bytes stay
+//!    invalid.
+//! 3. invalidates the L2s named with [`Turn::AfterFlushes`];
 //! 4. waits for all acknowledgments, then enables the kernel.
 //!
-//! L1s are invalidated at every launch and write-throughs awaited at every end: no table elides these.
-//! Explicit synchronisation inside a kernel leaves the table alone (CPElide, III-B).
+//! L1s are invalidated at every launch and write-throughs awaited at every end: no table elides these actions.
+//! Explicit synchronisation inside a kernel does not change the table (CPElide, III-B).
 //!
-//! - [`Never`]: no elision. [`chiplet_table`]: CPElide's table. [`home_aware`]: the same where homes are known.
-//! - `table`: the three passes over the rows, for both tables. `touch`: from labels to what a table looks at.
-//! - [`lines`]: ranges of lines. [`broken`]: broken rules that the tests against truth must catch.
+//! - [`Never`]: no elision. [`chiplet_table`]: CPElide's table. [`home_aware`]: the same table with known page
+//!   homes.
+//! - `table`: the three passes over the rows, for both tables. `touch`: conversion from labels to table inputs.
+//! - [`lines`]: ranges of lines. [`broken`]: broken rules that the tests against ground truth must catch.
 //!
 //! Read [`chiplet_table`] first.
 
@@ -37,180 +39,181 @@ pub use table::TableConfig;
 use std::fmt;
 use tombolo_types::ModuleId;
 
-/// How a kernel uses a structure.
+/// A kernel's access mode for a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// It only reads it: R.
+    /// Read only: R.
     Read,
-    /// It may read and write it: R/W. Atomics are of this mode.
+    /// Possible reads and writes: R/W. Atomics have this mode.
     ReadWrite,
 }
 
-/// Who uses lines.
+/// A user of lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum User {
     /// The part of a kernel that runs on this module.
     Module(ModuleId),
-    /// The host. Its writes reach memory at once and it keeps no copy.
+    /// The host. Its writes reach memory immediately and it keeps no copy.
     Host,
 }
 
-/// A launch among those that have not ended, as its host numbers them.
+/// A launch among all unfinished launches, as numbered by the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KernelId(pub u32);
 
-/// What one user may do to one structure in one kernel.
+/// A user's possible accesses to a structure in a single kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Use {
-    /// Who.
+    /// The user.
     pub user: User,
-    /// How.
+    /// The access mode.
     pub mode: Mode,
-    /// Which lines: at least those that it accesses, or a value may be stale.
+    /// The lines: at least the lines accessed, or a value may be stale.
     pub lines: LineSet,
 }
 
-/// What a kernel says of one structure (an array).
+/// A kernel's declaration for a structure (an array).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label<'a> {
-    /// All lines of the structure: its identity. Two structures share no line.
+    /// All lines in the structure: its identity. Two structures share no line.
     pub structure: Lines,
-    /// Lines of it that are homed at each module, by module. Only [`HomeAware`] reads it.
+    /// Its lines homed at each module, indexed by module. Only [`HomeAware`] reads this field.
     pub homes: &'a [LineSet],
-    /// Whether the program asserts that no boundary matters to it: nothing is done for it, right or wrong.
+    /// Set when the program asserts that no boundary matters to the structure: all operations for it are elided,
+    /// right or wrong.
     pub asserted: bool,
-    /// A use for each user; one without a use does not access it.
+    /// A use for each user; a user without a use does not access the structure.
     pub uses: &'a [Use],
 }
 
-/// A launch as the command processor reads it: of a kernel, or of what the host does between kernels.
+/// A launch as read by the command processor: a kernel, or the host's actions between kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
     /// The launch.
     pub kernel: KernelId,
-    /// The modules it runs on; none for the host.
+    /// The modules it runs on; empty for the host.
     pub on: ModuleSet,
-    /// A label for each structure it accesses; `None` where it has no labels: it may access anything.
+    /// A label for each accessed structure; `None` without labels: the launch may access anything.
     pub labels: Option<&'a [Label<'a>]>,
 }
 
-/// What an operation on an L2 reaches.
+/// The reach of an operation on an L2.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Extent {
-    /// Every line of it.
+    /// Every line in the L2.
     Cache,
-    /// These lines.
+    /// The given lines.
     Lines(LineSet),
 }
 
-/// Whether an invalidation comes before the flushes of its boundary or after them.
+/// The order of an invalidation and the flushes within a boundary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Turn {
-    /// Before: lines that the module's own flush cleans stay (CPElide, III-B, "Lazy Acquire/Release").
+    /// Before: lines cleaned by the module's own flush stay (CPElide, III-B, "Lazy Acquire/Release").
     #[default]
     BeforeFlushes,
-    /// After all of them: another kernel runs on the module and would fetch unflushed lines again between the two.
+    /// After all flushes: another kernel runs on the module and would refetch unflushed lines between the two.
     AfterFlushes,
 }
 
-/// What one module's L2 does at a boundary.
+/// A module's L2 operations at a boundary.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Operation {
     /// Drops clean bytes: an acquire.
     pub invalidate: Option<Extent>,
     /// Writes dirty bytes to memory and keeps them clean: a release.
     pub flush: Option<Extent>,
-    /// When it invalidates.
+    /// The invalidation's turn.
     pub turn: Turn,
 }
 
-/// What the L2s do at a boundary.
+/// The L2s' operations at a boundary.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Boundary {
-    /// By module.
+    /// Operations, indexed by module.
     pub modules: Vec<Operation>,
 }
 
 impl Boundary {
-    /// Nothing.
+    /// A boundary without operations.
     pub fn nothing(modules: u8) -> Boundary {
         Boundary { modules: vec![Operation::default(); usize::from(modules)] }
     }
 
-    /// Invalidations sent: one a module, however many ranges it carries.
+    /// Number of invalidations sent: a single message per module, regardless of its ranges.
     pub fn invalidations(&self) -> usize {
         self.modules.iter().filter(|operation| operation.invalidate.is_some()).count()
     }
 
-    /// Flushes sent: one a module, however many ranges it carries.
+    /// Number of flushes sent: a single message per module, regardless of its ranges.
     pub fn flushes(&self) -> usize {
         self.modules.iter().filter(|operation| operation.flush.is_some()).count()
     }
 
-    /// Each module with what it does.
+    /// Each module with its operation.
     pub fn iter(&self) -> impl Iterator<Item = (ModuleId, &Operation)> {
         (0..=u8::MAX).map(ModuleId).zip(&self.modules)
     }
 }
 
-/// Whether an operation reaches the lines of the rows that need it or the whole cache.
+/// The granularity of operations: the lines in the requesting rows, or the whole cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Operations {
     /// The whole cache: CPElide.
     #[default]
     Cache,
-    /// Ranges of lines: the extension of CPElide, section VI.
+    /// Ranges of lines: CPElide's extension, section VI.
     Range,
 }
 
-/// What a module's L2 may hold dirty or stale at a kernel's boundary: a property of a coherence protocol.
+/// Dirty or stale contents possible in a module's L2 at a kernel boundary: a property of a coherence protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Holds {
     /// Lines homed at the module.
     Own,
     /// Any line.
     All,
-    /// None: stores go through and copies are invalidated.
+    /// None: stores are written through and copies are invalidated.
     Nothing,
 }
 
-/// Why an operation is done or elided.
+/// The reason for performing or eliding an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Why {
-    /// Elided: the module holds nothing of the structure.
+    /// Elided: the module holds no lines from the structure.
     NotPresent,
-    /// No flush: nothing of it is dirty.
+    /// No flush: none of its lines are dirty.
     Clean,
-    /// No invalidation: nothing of it is stale.
+    /// No invalidation: none of its lines are stale.
     Current,
-    /// No flush: the lines are dirty and nobody else uses them.
+    /// No flush: the lines are dirty but no other user accesses them.
     NotShared,
-    /// No invalidation: lines may be stale and the module does not use the structure.
+    /// No invalidation: lines may be stale but the module does not use the structure.
     StaleUnused,
-    /// Elided although needed: the program asserts that it does not matter.
+    /// Elided although needed: the program asserts that the operation does not matter.
     Asserted,
     /// Invalidation: lines may be stale and the module uses the structure.
     StaleUsed,
-    /// Flush: the lines are dirty and somebody else uses them.
+    /// Flush: the lines are dirty and another user accesses them.
     DirtyShared,
     /// Flush: the lines are dirty, their clean bytes may be stale, and the module uses the structure.
     DirtyStaleUsed,
-    /// The row made room for others.
+    /// The row was evicted from the table.
     Evicted,
-    /// Invalidation: copies may be stale that no row names any longer.
+    /// Invalidation: copies no longer named by any row may be stale.
     Untracked,
-    /// The kernel has no labels, or none of its rows found room.
+    /// The kernel has no labels, or its rows did not fit into the table.
     Unlabelled,
     /// Flush: the kernel that has ended had no labels.
     UnlabelledEnds,
     /// Flush: the program ends.
     ProgramEnds,
-    /// No table: every boundary does it.
+    /// Without a table, every boundary performs the operation.
     Always,
 }
 
 impl Why {
-    /// Whether the operation is done.
+    /// True if the operation is performed.
     pub fn is_done(self) -> bool {
         match self {
             Why::NotPresent | Why::Clean | Why::Current | Why::NotShared | Why::StaleUnused | Why::Asserted => false,
@@ -242,53 +245,54 @@ impl fmt::Display for Why {
     }
 }
 
-/// What a boundary did for one structure at one module, and why: a line of `--boundaries`.
+/// A boundary's action for a structure at a module, with its reason: a line printed by `--boundaries`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// The row's structure, of several combined the hull; `None` for what concerns the whole cache.
+    /// The row's structure (the hull for combined structures); `None` for an action on the whole cache.
     pub structure: Option<Lines>,
     /// The module.
     pub module: ModuleId,
-    /// How the launch uses it on this module.
+    /// The launch's access mode on this module.
     pub local: Option<Mode>,
-    /// How other users of the launch, or of kernels that still run, use the lines that this module holds.
+    /// The access mode of other users, in this launch or in running kernels, for lines held by this module.
     pub remote: Option<Mode>,
     /// The state before the boundary.
     pub before: State,
-    /// The state after it.
+    /// The state after the boundary.
     pub after: State,
-    /// Whether it asks for an invalidation, and why.
+    /// The invalidation decision, with its reason.
     pub invalidate: Why,
-    /// Whether it asks for a flush, and why.
+    /// The flush decision, with its reason.
     pub flush: Why,
 }
 
 impl Account {
-    /// What is done for a whole cache, whatever it holds.
+    /// An account for a whole cache, independent of its contents.
     fn of_cache(module: ModuleId, invalidate: Why, flush: Why) -> Account {
         let state = State::NotPresent;
         Account { structure: None, module, local: None, remote: None, before: state, after: state, invalidate, flush }
     }
 }
 
-/// Decides what a kernel's boundaries do. Its value is the whole of its state.
+/// Decides the operations at a kernel's boundaries. The value is its entire state.
 pub trait Elision {
-    /// What the L2s do before the kernel of `packet` is enabled. `why` is told of every row and module.
+    /// The L2 operations before the kernel in `packet` is enabled. `why` receives an account for every row and
+    /// module.
     fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> Boundary;
 
-    /// What the L2s do when all stores of `kernel` have been acknowledged, before its end is reported.
+    /// The L2 operations once all stores by `kernel` are acknowledged, before its end is reported.
     ///
     /// # Panics
-    /// Where `kernel` is not running.
+    /// Panics if `kernel` is not running.
     fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> Boundary;
 
-    /// What the L2s do at the end of the program: a release of all that is dirty.
+    /// The L2 operations at the end of the program: a release of all dirty data.
     ///
     /// # Panics
-    /// Where a kernel is running.
+    /// Panics if a kernel is running.
     fn end(&mut self, why: &mut dyn FnMut(&Account)) -> Boundary;
 
-    /// Entries in use.
+    /// Number of entries in use.
     fn rows(&self) -> usize {
         0
     }

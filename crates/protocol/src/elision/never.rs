@@ -1,24 +1,26 @@
-//! No elision: every kernel's boundary flushes and invalidates the L2s of the modules that it runs on. What the host does
-//! between kernels needs neither, but for a release that is still outstanding: its writes reach memory at once.
+//! No elision: every kernel boundary flushes and invalidates the L2s in the kernel's modules. Host actions between
+//! kernels need neither, except for a release still outstanding: host writes reach memory immediately.
 //!
-//! Where a kernel's end releases, its own modules are enough on both sides. What it has stored is in their L2s, or has
-//! passed them and is waited for; what they hold that is old no other L2 gives them, for each invalidates before its own
-//! kernel. Where the next launch releases, nobody says what is outstanding where: every L2 acts.
+//! If a kernel's end releases, its own modules are enough on both sides. Its stores are in their L2s, or have been
+//! written through and are awaited. Outdated lines in their L2s are never supplied to another L2, because each L2
+//! invalidates before its own kernel. If the next launch releases, the location of outstanding stores is unknown:
+//! every L2 acts.
 
 use super::{Account, Boundary, Elision, Extent, KernelId, ModuleSet, Operation, Packet, Turn, Why};
 use tombolo_types::ModuleId;
 
-/// When a kernel's stores are released.
+/// The time at which a kernel's stores are released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum When {
-    /// At its end; the next launch invalidates. Source: CPElide, section I ("implicit release at kernel completion").
+    /// At its end; the next launch invalidates. Source: CPElide, section I ("implicit release at kernel
+    /// completion").
     #[default]
     EndThenLaunch,
-    /// At the next launch, after its invalidations. Source: the baseline of the authors' public simulator.
+    /// At the next launch, after its invalidations. Source: the baseline in the authors' public simulator.
     Launch,
 }
 
-/// No table; only what runs is known.
+/// No table; only the running kernels are known.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Never {
     when: When,
@@ -27,12 +29,12 @@ pub struct Never {
 }
 
 impl Never {
-    /// For a machine of `modules` modules.
+    /// For a machine with `modules` modules.
     pub fn new(when: When, modules: u8) -> Never {
         Never { when, modules, running: Vec::new() }
     }
 
-    /// The boundary at which every module does what `operation` says of it.
+    /// A boundary in which each module performs its `operation`.
     fn all(&self, why: &mut dyn FnMut(&Account), operation: impl Fn(ModuleId) -> Operation) -> Boundary {
         let modules = (0..self.modules).map(ModuleId).map(|module| {
             let operation = operation(module);
@@ -44,7 +46,7 @@ impl Never {
         Boundary { modules: modules.collect() }
     }
 
-    /// The boundary at which the modules that `flushes` names flush.
+    /// A boundary in which the modules selected by `flushes` flush.
     fn release(&self, why: &mut dyn FnMut(&Account), flushes: impl Fn(ModuleId) -> bool) -> Boundary {
         self.all(why, |module| Operation { flush: flushes(module).then_some(Extent::Cache), ..Operation::default() })
     }

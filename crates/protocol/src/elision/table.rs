@@ -1,15 +1,17 @@
-//! The rows of a chiplet coherence table, and the three passes over them at a launch (see [`super::chiplet_table`]).
+//! The rows of a chiplet coherence table, and the three passes over them at a launch (see
+//! [`super::chiplet_table`]).
 //!
-//! `row`: one row. `room`: rows that come and go. `passes`: the three passes.
+//! `row`: a single row. `room`: allocation and eviction of rows. `passes`: the three passes.
 //!
-//! - A row is a structure, or several that became one: rows share no line. A structure that a kernel names anew takes
-//!   up all rows it overlaps.
-//! - Rows are kept in the order in which launches last named them. Where a launch needs more entries than there are,
-//!   the one longest unnamed leaves: its modules are invalidated and flushed. What that flush leaves clean no row
-//!   names any longer, so the module is invalidated again before it next uses anything ([`Table::untracked`]).
-//! - A row that a running kernel uses never leaves. A launch that finds no room is treated as one without labels.
-//! - A launch without labels invalidates and flushes all modules and is flushed again at its end. It may leave copies
-//!   of anything anywhere: all rows go, and every module is untracked.
+//! - A row is a structure, or several combined structures: rows share no line. A structure newly named by a kernel
+//!   absorbs all rows it overlaps.
+//! - Rows are ordered by the launch that last named them. If a launch needs more entries than available, the least
+//!   recently named row is evicted: its modules are invalidated and flushed. No row tracks the clean lines left by
+//!   this flush, so the module is invalidated again before its next use of anything ([`Table::untracked`]).
+//! - A row used by a running kernel is never evicted. A launch that finds no space is treated like a launch without
+//!   labels.
+//! - A launch without labels invalidates and flushes all modules, and is flushed again at its end. It may leave
+//!   copies of anything anywhere: all rows are cleared, and every module is untracked.
 
 mod passes;
 mod room;
@@ -23,60 +25,62 @@ use super::{
 };
 use tombolo_types::ModuleId;
 
-/// Sizes of a table, and what its operations reach.
+/// Table sizes, and the reach of its operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TableConfig {
-    /// Entries.
+    /// Number of entries.
     pub rows: u16,
-    /// Structures a kernel may have; more are combined.
+    /// Maximum number of structures per kernel; further structures are combined.
     pub structures: u16,
-    /// Ranges that a row may have of each module; of more, those closest to each other become one. A row takes an
-    /// entry for each. With at most `rows / structures` every kernel finds room in an empty table.
+    /// Maximum number of ranges per row and module; beyond it, the closest ranges are combined. A row uses an entry
+    /// for each range. With at most `rows / structures`, every kernel fits into an empty table.
     pub ranges: u16,
-    /// What an operation reaches.
+    /// The reach of an operation.
     pub operations: Operations,
-    /// Modules of a GPU that hold in their L2s what one of them uses; 1 where each holds what it uses itself.
+    /// Number of modules in a GPU whose L2s also hold lines used by each other; 1 if each L2 holds only its own
+    /// module's lines.
     pub sharing: u8,
 }
 
-/// CPElide's table: 8 structures of each of 8 kernels. Source: CPElide, III-A, "Sizing Chiplet Coherence Table". One
-/// range a module: 28 bytes an entry are four chiplets' two bounds of 28 bits (III-A; the division is ours).
+/// CPElide's table: 8 structures for each of 8 kernels. Source: CPElide, III-A, "Sizing Chiplet Coherence Table".
+/// The default is a single range per module: 28 bytes per entry are two 28-bit bounds for four chiplets (III-A; the
+/// division is ours).
 impl Default for TableConfig {
     fn default() -> TableConfig {
         TableConfig { rows: 64, structures: 8, ranges: 1, operations: Operations::Cache, sharing: 1 }
     }
 }
 
-/// Whose L2s may hold a line.
+/// The L2s that may hold a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Reach {
-    /// That of every module that uses it.
+    /// The L2 in every module that uses the line.
     Every,
-    /// That of its home alone.
+    /// The L2 at the line's home only.
     Home,
 }
 
-/// A kernel that has been launched and has not ended.
+/// A launched and unfinished kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Running {
     kernel: KernelId,
     on: ModuleSet,
-    /// What it touches; `None` where that may be anything.
+    /// The kernel's touches; `None` if it may access anything.
     touches: Option<Vec<Touch>>,
 }
 
-/// The table.
+/// The chiplet coherence table.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Table {
     config: TableConfig,
     reach: Reach,
     broken: Option<BrokenElision>,
     modules: u8,
-    /// The row that launches have named least recently first.
+    /// Rows, least recently named first.
     rows: Vec<Row>,
-    /// Modules whose L2 may hold old copies of lines that no row names for them.
+    /// Modules whose L2 may hold outdated copies of lines that no row tracks for them.
     untracked: ModuleSet,
-    /// In the order of their launches.
+    /// Running kernels, in launch order.
     running: Vec<Running>,
 }
 
@@ -85,12 +89,12 @@ impl Table {
         Table { config, reach, broken, modules, rows: Vec::new(), untracked: ModuleSet::NONE, running: Vec::new() }
     }
 
-    /// Entries in use.
+    /// Number of entries in use.
     pub(super) fn entries(&self) -> usize {
         self.rows.iter().map(|row| row.entries()).sum()
     }
 
-    /// What is done before a kernel is enabled.
+    /// The boundary before a kernel is enabled.
     pub(super) fn launch(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> Boundary {
         let Some(labels) = packet.labels else { return self.launch_unlabelled(packet, why) };
         let touches = touches(labels, self.config, self.reach, self.modules, self.broken);
@@ -112,7 +116,7 @@ impl Table {
         boundary
     }
 
-    /// What is done before a kernel is enabled that may access anything.
+    /// The boundary before a kernel without labels is enabled, which may access anything.
     fn launch_unlabelled(&mut self, packet: &Packet<'_>, why: &mut dyn FnMut(&Account)) -> Boundary {
         if self.broken == Some(BrokenElision::UnlabelledDoesNothing) {
             self.running.push(Running { kernel: packet.kernel, on: packet.on, touches: Some(Vec::new()) });
@@ -133,7 +137,7 @@ impl Table {
         boundary
     }
 
-    /// What is done at a kernel's end.
+    /// The boundary at a kernel's end.
     pub(super) fn finish(&mut self, kernel: KernelId, why: &mut dyn FnMut(&Account)) -> Boundary {
         let at = self.running.iter().position(|running| running.kernel == kernel);
         let Running { on, touches, .. } =
@@ -156,7 +160,7 @@ impl Table {
         boundary
     }
 
-    /// What is done at the end of the program.
+    /// The boundary at the end of the program.
     pub(super) fn end(&mut self, why: &mut dyn FnMut(&Account)) -> Boundary {
         assert!(self.running.is_empty(), "the program ends while {:?} run", self.running);
         let mut boundary = Boundary::nothing(self.modules);
@@ -176,7 +180,7 @@ impl Table {
         (0..self.modules).map(ModuleId)
     }
 
-    /// Whether a running kernel uses the row on the module.
+    /// True if a running kernel uses the row on the module.
     fn busy(&self, row: &Row, module: ModuleId) -> bool {
         self.running.iter().any(|running| match &running.touches {
             Some(touches) => touches.iter().any(|touch| touch.is_local(module) && row.has(touch)),
@@ -184,7 +188,7 @@ impl Table {
         })
     }
 
-    /// When the module is invalidated.
+    /// The turn of the module's invalidation.
     fn turn(&self, module: ModuleId) -> Turn {
         let runs = self.running.iter().any(|running| running.on.contains(module));
         match self.broken {
@@ -194,14 +198,14 @@ impl Table {
         }
     }
 
-    /// Whether a kernel without labels is running.
+    /// True if a kernel without labels is running.
     fn is_unlabelled(&self) -> bool {
         self.running.iter().any(|running| running.touches.is_none())
     }
 }
 
 impl Running {
-    /// Whether it may write anything, and not from `module` alone.
+    /// True if the kernel may write anything, from modules other than `module`.
     fn may_write_beside(&self, module: ModuleId) -> bool {
         self.touches.is_none() && self.on != ModuleSet::only(module)
     }

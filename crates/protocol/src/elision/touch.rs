@@ -1,47 +1,47 @@
-//! From a launch's labels to its touches: who uses which lines, and whose L2 that concerns.
+//! Conversion from a launch's labels to its touches: line uses by user, with the L2s concerned.
 //!
-//! Structures beyond those that a kernel may have in the table are combined first (CPElide, III-B, "Coarsening Data
-//! Structure Labels"): neighbours in memory, contiguous ones before others, then those closest to each other.
+//! Structures beyond a kernel's limit in the table are combined first (CPElide, III-B, "Coarsening Data Structure
+//! Labels"): neighbours in memory, contiguous structures first, then the closest pairs.
 //!
-//! Where the modules of a GPU hold lines for each other, what one of them uses all of them do.
+//! If the modules in a GPU hold lines for each other, a use by any module counts as a use by all of them.
 
 use super::table::{Reach, TableConfig};
 use super::{BrokenElision, Label, LineSet, Lines, Mode, ModuleSet, Use, User};
 use tombolo_types::ModuleId;
 
-/// One user's use of one structure.
+/// A user's use of a structure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Touch {
-    /// The structure; of several combined the hull.
+    /// The structure; the hull for combined structures.
     pub(super) structure: Lines,
     pub(super) user: User,
     pub(super) mode: Mode,
     pub(super) lines: LineSet,
-    /// The modules whose L2 may hold these lines, or old copies of them.
+    /// The modules whose L2 may hold these lines, or outdated copies.
     pub(super) concerns: ModuleSet,
-    /// Whether nothing is to be done for the structure.
+    /// Set when all operations for the structure are elided by assertion.
     pub(super) asserted: bool,
 }
 
 impl Touch {
-    /// Whether it is a use by `module` that may leave lines in its L2.
+    /// True if the use is by `module` and may leave lines in its L2.
     pub(super) fn is_local(&self, module: ModuleId) -> bool {
         self.user == User::Module(module) && self.concerns.contains(module)
     }
 
-    /// Whether it is a use by another user of lines that the L2 of `module` may hold.
+    /// True if the use is by another user, and the L2 in `module` may hold the lines.
     pub(super) fn is_remote(&self, module: ModuleId) -> bool {
         self.user != User::Module(module) && self.concerns.contains(module)
     }
 }
 
-/// Structures of one kernel that share a row.
+/// Structures in a kernel that share a row.
 struct Group<'a> {
     structure: Lines,
     parts: Vec<&'a Label<'a>>,
 }
 
-/// What a launch with these labels touches.
+/// The touches for a launch with these labels.
 pub(super) fn touches(
     labels: &[Label<'_>],
     config: TableConfig,
@@ -62,7 +62,7 @@ pub(super) fn touches(
     touches
 }
 
-/// The same use by every module of the user's GPU, of `sharing` modules.
+/// Replicates the use for every module in the user's GPU, which has `sharing` modules.
 fn shared(used: Use, sharing: u8) -> Vec<Use> {
     match used.user {
         User::Module(module) if sharing > 1 => {
@@ -99,7 +99,7 @@ impl<'a> Group<'a> {
         users.filter_map(|user| self.used_by(user, broken)).collect()
     }
 
-    /// The use of one user; `None` where it uses no part.
+    /// A single user's use; `None` if it uses no part.
     fn used_by(&self, user: User, broken: Option<BrokenElision>) -> Option<Use> {
         let counted = match broken {
             Some(BrokenElision::CoarseningDropsUsers) => 1,
@@ -118,7 +118,7 @@ impl<'a> Group<'a> {
         (!all.lines.is_empty()).then_some(all)
     }
 
-    /// The touch of a use that concerns these modules.
+    /// The touch for a use that concerns these modules.
     fn touch(&self, used: &Use, concerns: ModuleSet) -> Touch {
         Touch {
             structure: self.structure,
@@ -130,7 +130,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// A touch for each home of the lines used, which concerns that home alone.
+    /// A touch for each home of the used lines, which concerns only that home.
     fn at_homes(&self, used: &Use, modules: u8) -> impl Iterator<Item = Touch> {
         (0..modules).filter_map(|home| {
             let homed = self.parts.iter().map(|part| {
@@ -146,7 +146,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// A use as it is labelled, which is as it is unless the rule that rounds ends outward is broken.
+/// The use as labelled; unchanged unless the rule that rounds range ends outward is broken.
 fn rounded(used: &Use, broken: Option<BrokenElision>) -> Use {
     let shortened = |range: &Lines| {
         let is_one = range.end.0 - range.first.0 == 1;

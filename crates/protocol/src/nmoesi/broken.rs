@@ -1,65 +1,66 @@
-//! Deliberately broken rules of NMOESI. The explorer must catch each; no design a user can name has one.
+//! Deliberately broken NMOESI rules. The explorer must catch each; no user-selectable design contains a broken
+//! rule.
 
 use crate::broken_rule::broken_rules;
 
 broken_rules! {
-    /// One broken rule. Those of threads and L1s are [`BrokenRule`](crate::BrokenRule)'s.
+    /// A single broken rule. Broken rules for threads and L1s are in [`BrokenRule`](crate::BrokenRule).
     pub enum BrokenNmoesi {
-        /// A client in N leaves without its bytes.
+        /// A client in N evicts the block without sending its bytes.
         SharedBytesEvictedSilently = "SharedBytesEvictedSilently",
-        /// A store that finds a block in E leaves it E: the owner answers clean.
+        /// A store that finds a block in E leaves it in E: the owner later replies as if clean.
         StoreKeepsExclusive = "StoreKeepsExclusive",
-        /// A home takes an owner that has become S for the owner still.
+        /// A home still treats an owner that has become S as the owner.
         OwnerKeptWhenShared = "OwnerKeptWhenShared",
-        /// A home grants a block alone that others hold.
+        /// A home grants exclusive access to a block held by other clients.
         SharedGrantedAlone = "SharedGrantedAlone",
-        /// Memory supplies a block that an owner answers for.
+        /// Memory supplies a block although an owner answers for it.
         HomeSuppliesOverOwner = "HomeSuppliesOverOwner",
-        /// An owner sends a block to a peer and tells the home that it has none.
+        /// An owner sends a block to a peer and tells the home that it has no such block.
         RefusedAndSent = "RefusedAndSent",
-        /// A client that has no such block any more sends one to the peer.
+        /// A client that no longer has a block still sends a copy to the peer.
         ForwardAnsweredWithoutBlock = "ForwardAnsweredWithoutBlock",
         /// A client that gives up a block leaves its lines in the L2.
         InvalidationMissesL2 = "InvalidationMissesL2",
-        /// A client whose bytes are on their way back answers that it has none.
+        /// A client whose bytes are being written back replies that it has no bytes.
         SentBackAnswersNothing = "SentBackAnswersNothing",
-        /// A client in N that gets a block alone puts the others' bytes on top of its own.
+        /// A client in N that receives exclusive access puts other clients' bytes on top of its own.
         OthersOverOwn = "OthersOverOwn",
-        /// A home grants a block alone before the others have given it up.
+        /// A home grants exclusive access before the remaining clients have given up the block.
         GrantedBeforeGivenUp = "GrantedBeforeGivenUp",
-        /// A home that grants a block alone takes it from the owner and from no other.
+        /// A home that grants exclusive access takes the block from the owner only.
         TakesOwnerAlone = "TakesOwnerAlone",
-        /// A merge leaves the block with the others that share it.
+        /// A merge leaves the block with the remaining sharers.
         MergeKeepsSharers = "MergeKeepsSharers",
         /// A release merges no block in O.
         MergeSkipsOwned = "MergeSkipsOwned",
-        /// A merge leaves the block with its client although others had bytes of it.
+        /// A merge leaves the block with its client although other clients had bytes in it.
         MergeKeepsOwnCopy = "MergeKeepsOwnCopy",
         /// A merge writes the whole block.
         MergeIgnoresMask = "MergeIgnoresMask",
-        /// A merge puts the owner's bytes on top of the others'.
+        /// A merge puts the owner's bytes on top of the remaining clients' bytes.
         OwnerMergedLast = "OwnerMergedLast",
-        /// What a client sends back counts although the home has taken the block from it.
+        /// A client's write-back counts although the home has taken the block from the client.
         StaleWriteBackCounts = "StaleWriteBackCounts",
         /// A block from a peer installs although the home has taken it away since.
         PeerOvertakenInstalls = "PeerOvertakenInstalls",
         /// A coherent load hits in S, N and O.
         CoherentLoadHitsShared = "CoherentLoadHitsShared",
-        /// A coherent store does not ask for the block alone.
+        /// A coherent store does not request exclusive access.
         CoherentStoreShares = "CoherentStoreShares",
         /// A release merges nothing.
         ReleaseSkipsMerge = "ReleaseSkipsMerge",
         /// A launch merges nothing.
         LaunchSkipsMerge = "LaunchSkipsMerge",
-        /// A release ends before what it merges is taken.
+        /// A release ends before its merges are acknowledged.
         EndsWithoutMerge = "EndsWithoutMerge",
-        /// A client in M leaves without its bytes.
+        /// A client in M evicts the block without sending its bytes.
         DirtyEvictedSilently = "DirtyEvictedSilently",
-        /// An atomic that finds S or N is performed there.
+        /// An atomic that finds S or N is performed in place.
         AtomicShares = "AtomicShares",
-        /// A release does not wait for bytes that its client has given up.
+        /// A release does not wait for bytes given up by its client.
         GivenNotAwaited = "GivenNotAwaited",
-        /// A home does not record the client that it sends a block to.
+        /// A home does not record the client that receives a block.
         HolderNotRecorded = "HolderNotRecorded",
     }
 }

@@ -1,4 +1,4 @@
-//! A client: an L2 above a memory that caches blocks of the host's.
+//! A client: an L2 above a memory that caches the host's blocks.
 
 use super::broken::BrokenNmoesi;
 use super::{Message, Nmoesi};
@@ -10,26 +10,26 @@ use std::fmt;
 use std::mem;
 use tombolo_types::{ModuleId, Scope};
 
-/// How a client holds a block. Source: UMH, section 4.
+/// A client's state for a block. Source: UMH, section 4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum State {
-    /// Not at all.
+    /// Invalid: not held.
     #[default]
     I,
-    /// As others may, clean.
+    /// Shared with other clients, clean.
     S,
-    /// Alone, clean.
+    /// Exclusive, clean.
     E,
-    /// As others may; it answers for bytes that memory lacks.
+    /// Possibly shared; this client owns the block and answers for bytes that memory lacks.
     O,
-    /// Alone, with bytes that memory lacks.
+    /// Exclusive, with bytes that memory lacks.
     M,
-    /// As others may, with bytes that it alone has written.
+    /// Possibly shared, with bytes that only this client has written.
     N,
 }
 
 impl State {
-    /// Every state, in the order of Table II.
+    /// Every state, in Table II's order.
     pub const ALL: [State; 6] = [State::N, State::M, State::O, State::E, State::S, State::I];
 }
 
@@ -46,38 +46,38 @@ impl fmt::Display for State {
     }
 }
 
-/// What a client waits for.
+/// A client's pending transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Waiting {
-    /// The block.
+    /// Waits for the block.
     Read {
-        /// Whether the home has taken it away since: what a peer sends is not to be kept.
+        /// Set when the home has taken the block away since: a peer's copy must not be kept.
         overtaken: bool,
     },
-    /// The block, alone.
+    /// Waits for the block with exclusive access.
     Write,
-    /// Word that what went back has been taken.
+    /// Waits for the acknowledgment of a write-back.
     Back,
 }
 
 /// A block at a client.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Block<B: BlockData> {
-    /// How it is held.
+    /// The block's state.
     pub state: State,
     /// The transaction under way.
     pub waiting: Option<Waiting>,
-    /// What memory here holds of it: all of it, unless the state is I.
+    /// The block's contents in this client's memory: complete unless the state is I.
     pub data: B,
-    /// Bytes of these that the host's memory lacks.
+    /// Subset of these bytes that host memory lacks.
     pub dirty: B::Set,
-    /// Bytes in the L2.
+    /// Bytes present in the L2.
     pub above: B::Set,
-    /// Bytes of these that memory here lacks.
+    /// Subset of the L2's bytes that this client's memory lacks.
     pub fresh: B::Set,
-    /// What the L2 holds.
+    /// The L2's contents.
     pub l2: B,
-    /// Whether bytes that it has given up may be lacking in others' copies still.
+    /// Set when other clients' copies may still lack bytes that this client has given up.
     pub given: bool,
 }
 
@@ -86,14 +86,14 @@ impl<B: BlockData> Block<B> {
         matches!(self.state, State::M | State::O | State::E)
     }
 
-    /// Brings memory here up to date: every answer looks up the L2's lines of the block.
+    /// Brings this client's memory up to date: every reply includes the block's lines in the L2.
     fn settle(&mut self) {
         let fresh = mem::take(&mut self.fresh);
         self.data.merge(&self.l2, &fresh);
         self.dirty.add(&fresh);
     }
 
-    /// Gives up the block, and its lines in the L2 with it.
+    /// Gives up the block, including its lines in the L2.
     fn leave<const BREAKABLE: bool>(&mut self, protocol: &Nmoesi<BREAKABLE>) {
         let Block { waiting, given, above, l2, .. } = mem::take(self);
         let keeps_l2 = protocol.is_broken(BrokenNmoesi::InvalidationMissesL2);
@@ -101,7 +101,7 @@ impl<B: BlockData> Block<B> {
         *self = Block { waiting, given, above, l2, ..Block::default() };
     }
 
-    /// The block as it is told to be, in the place of whatever was here.
+    /// Installs the block as granted, replacing any previous copy.
     fn install<const BREAKABLE: bool>(&mut self, state: State, data: B, protocol: &Nmoesi<BREAKABLE>) {
         self.leave(protocol);
         self.state = state;
@@ -109,7 +109,7 @@ impl<B: BlockData> Block<B> {
         self.waiting = None;
     }
 
-    /// Has these bytes in the L2.
+    /// Raises these bytes into the L2.
     fn raise(&mut self, set: &B::Set) {
         let lacking = set.without(&self.above);
         self.l2.merge(&self.data, &lacking);
@@ -122,7 +122,7 @@ impl<B: BlockData> Block<B> {
         self.fresh.add(set);
     }
 
-    /// Whether a release has bytes of it to merge: others may hold the block without them.
+    /// True if a release has bytes in this block to merge: other clients may hold the block without them.
     pub(super) fn owes<const BREAKABLE: bool>(&self, protocol: &Nmoesi<BREAKABLE>) -> bool {
         match self.state {
             State::N => true,
@@ -133,14 +133,14 @@ impl<B: BlockData> Block<B> {
         }
     }
 
-    /// What it holds, whichever of the two has it.
+    /// The block's contents, merged from memory and L2.
     pub(super) fn contents(&self) -> B {
         let mut data = self.data.clone();
         data.merge(&self.l2, &self.fresh);
         data
     }
 
-    /// Whether it has bytes that the host's memory lacks.
+    /// True if the block has bytes that host memory lacks.
     pub(super) fn is_dirty(&self) -> bool {
         !self.dirty.is_empty() || !self.fresh.is_empty()
     }
@@ -238,7 +238,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         Ok(())
     }
 
-    /// Asks the home, and holds the request at hand until it answers.
+    /// Sends a request to the home, and holds the current request until the reply.
     fn ask(&mut self, message: Message<B>, waiting: Waiting) -> Result<(), Refusal> {
         self.block.waiting = Some(waiting);
         self.effects.send(Node::Home, message);
@@ -250,7 +250,8 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         self.ask(Message::Write { holds: self.block.state != State::I }, Waiting::Write)
     }
 
-    /// Asks again, and so that the home answers, whom nobody overtakes: asked of a peer it might be overtaken for ever.
+    /// Requests the block again, with exclusive access, so that the home itself replies and nothing overtakes it. A
+    /// request served by a peer might be overtaken forever.
     fn ask_home_alone(&mut self) {
         self.block.waiting = Some(Waiting::Write);
         self.effects.send(Node::Home, Message::Write { holds: false });
@@ -337,31 +338,31 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         Ok(())
     }
 
-    /// Whether its own bytes stay on top of what others have written: in N, and not in O.
+    /// True if the client's own bytes stay on top of other clients' bytes: in N, and not in O.
     fn keeps_own(&self) -> bool {
         self.block.state == State::N && !self.is_broken(BrokenNmoesi::OthersOverOwn)
     }
 
-    /// The block is this client's alone, and comes whole.
+    /// Installs a whole block with exclusive access.
     fn gets_all(&mut self, mut data: B) {
         self.block.settle();
         let own = mem::take(&mut self.block.dirty);
         let own = if self.keeps_own() { own } else { B::Set::default() };
         data.merge(&self.block.data, &own);
         self.block.data = data;
-        // What the L2 holds of the rest is older now.
+        // The L2's remaining bytes are older now.
         self.block.above = self.block.above.within(&own);
         self.block.dirty = own;
         self.is_alone();
     }
 
-    /// The block is this client's alone; what others have written comes.
+    /// Installs exclusive access together with the bytes written by other clients.
     fn gets_lacking(&mut self, set: B::Set, data: &B) {
         self.block.settle();
         let theirs = if self.keeps_own() { set.without(&self.block.dirty) } else { set };
         self.block.data.merge(data, &theirs);
         self.block.dirty.remove(&theirs);
-        // What the L2 holds of these is older now.
+        // The L2's copy of these bytes is older now.
         self.block.above.remove(&theirs);
         self.is_alone();
     }

@@ -1,4 +1,4 @@
-//! A home: who holds a block, who answers for it, and the memory that it comes from.
+//! A home: a block's holders, its owner, and the memory that backs it.
 
 use super::broken::BrokenNmoesi;
 use super::{Message, Nmoesi};
@@ -8,21 +8,21 @@ use crate::node::Effects;
 use crate::nodes::{Access, Event, Node, Of};
 use tombolo_types::{ModuleId, ModuleSet};
 
-/// What a home knows of a block.
+/// A home's directory entry for a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Entry<B: BlockData> {
-    /// Clients that hold it, or have left without a word.
+    /// Clients that hold the block, or have left silently.
     pub holders: ModuleSet,
-    /// Who answers for it.
+    /// The client that owns the block and answers for it.
     pub owner: Option<ModuleId>,
     /// The transaction under way.
     pub transaction: Option<Transaction<B>>,
 }
 
-/// Bytes of a block.
+/// Bytes in a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Bytes<B: BlockData> {
-    /// Which.
+    /// The set of bytes.
     pub set: B::Set,
     /// Contents in `set`.
     pub data: B,
@@ -35,64 +35,64 @@ impl<B: BlockData> Bytes<B> {
     }
 }
 
-/// What a home is about.
+/// A home's transaction.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Transaction<B: BlockData> {
     /// Memory is read for a client.
     Reading {
-        /// Which.
+        /// The client.
         to: ModuleId,
-        /// Whether it is to have the block alone.
+        /// Set when the client receives exclusive access.
         alone: bool,
     },
-    /// The owner sends down what memory lacks, for a client to read.
+    /// The owner sends down the bytes that memory lacks, for a client to read.
     Sharing {
-        /// Which.
+        /// The client.
         to: ModuleId,
     },
     /// The owner sends the block to a client.
     Forwarding {
-        /// Which.
+        /// The client.
         to: ModuleId,
     },
     /// Clients give up the block.
     Taking(Taking<B>),
 }
 
-/// Clients that give up a block.
+/// A transaction in which clients give up a block.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Taking<B: BlockData> {
-    /// For what.
+    /// The purpose.
     pub goal: Goal,
-    /// Those that have not answered.
+    /// Clients without a reply so far.
     pub from: ModuleSet,
-    /// What the owner had.
+    /// The owner's bytes.
     pub of_owner: Bytes<B>,
-    /// What the others had, on top.
+    /// The remaining clients' bytes, merged on top of the owner's.
     pub of_others: Bytes<B>,
-    /// What the client had whose bytes go back, on top of all.
+    /// Bytes from the client that writes back, merged on top of all.
     pub own: Bytes<B>,
-    /// Whether one that has answered had bytes that memory lacked.
+    /// Set when some reply carried bytes that memory lacked.
     pub had_bytes: bool,
-    /// Those that are to hear when all have answered.
+    /// Clients to notify when all have replied.
     pub waiting: ModuleSet,
 }
 
-/// Why clients give up a block.
+/// The reason for which clients give up a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Goal {
-    /// A client is to have it alone.
+    /// A client receives exclusive access.
     Alone {
-        /// Which.
+        /// The client.
         to: ModuleId,
-        /// Whether it lacks only what they have written.
+        /// Set when the client lacks only the bytes written by the remaining clients.
         holds: bool,
     },
-    /// Bytes of a client are merged with theirs.
+    /// A client's written-back bytes are merged with the remaining clients' bytes.
     Merged {
-        /// Whose.
+        /// The client that writes back.
         from: ModuleId,
-        /// Whether it would keep the block.
+        /// Set when the client would keep the block.
         keep: bool,
     },
 }
@@ -175,7 +175,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         Ok(())
     }
 
-    /// It has left, with or without a word.
+    /// Removes a client that has left, silently or with a message.
     fn forget(&mut self, client: ModuleId) {
         self.entry.holders.remove(client);
         if self.entry.owner == Some(client) {
@@ -184,7 +184,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     }
 
     fn wanted(&mut self, by: ModuleId) {
-        // Who asks holds nothing: it has left without a word if it is named.
+        // The requester holds nothing: if the entry names it, it has left silently.
         self.forget(by);
         match self.entry.owner {
             Some(_) if self.is_broken(BrokenNmoesi::HomeSuppliesOverOwner) => self.supply(by),
@@ -200,7 +200,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         }
     }
 
-    /// Memory supplies: alone where nobody else may hold the block.
+    /// Memory supplies the block: with exclusive access if no other client may hold it.
     fn supply(&mut self, to: ModuleId) {
         let alone = self.entry.holders.is_empty() || self.is_broken(BrokenNmoesi::SharedGrantedAlone);
         self.entry.transaction = Some(Transaction::Reading { to, alone });
@@ -226,7 +226,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
     }
 
     fn wanted_alone(&mut self, by: ModuleId, holds: bool) {
-        // One that has been taken from since it asked lacks everything.
+        // A client whose copy was taken after its request lacks everything.
         let holds = holds && self.entry.holders.contains(by);
         let mut others = self.entry.holders.without(ModuleSet::only(by));
         if self.is_broken(BrokenNmoesi::TakesOwnerAlone) {
@@ -287,7 +287,7 @@ impl<const BREAKABLE: bool, B: BlockData, E: Effects<Of<Nmoesi<BREAKABLE>>, B>> 
         }
     }
 
-    /// All have answered.
+    /// Completes the transaction after all replies.
     fn taken(&mut self, taking: Taking<B>) {
         let Taking { goal, of_owner: mut merged, of_others, own, had_bytes, waiting, .. } = taking;
         for client in waiting {

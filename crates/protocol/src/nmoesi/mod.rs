@@ -1,48 +1,50 @@
-//! NMOESI: clients that hold blocks of host memory, and the homes beside it. Source: UMH, section 4 and Table II.
+//! NMOESI: clients that hold blocks from host memory, and homes next to it. Source: UMH, section 4 and Table II.
 //!
-//! A *client* is a GPU's cache of host memory: an L2 above a stack of DRAM with a directory of its blocks; or the
-//! last-level cache of the host. A *home* is a directory beside host memory, which it never bypasses. L1s above a client
-//! are write-through, dropped at an acquire ([`crate::l1`]); nothing of what follows is theirs.
+//! A *client* is a GPU's cache for host memory: an L2 above a DRAM stack with a directory of its blocks. The host's
+//! last-level cache is also a client. A *home* is a directory next to host memory, which never bypasses it. L1s
+//! above a client are write-through and dropped at an acquire ([`crate::l1`]); this protocol does not involve them.
 //!
-//! | state | load | coherent store, atomic | store | eviction | read by another | write by another |
+//! | state | load | coherent store, atomic | store | eviction | read by another client | write by another client |
 //! | --- | --- | --- | --- | --- | --- | --- |
-//! | N | hit | asks for the block alone, M | hit | its bytes are merged, I | - | sends its bytes, I |
+//! | N | hit | requests exclusive access, M | hit | its bytes are merged, I | - | sends its bytes, I |
 //! | M | hit | hit | hit | writes back, I | sends the block, O | sends its bytes, I |
-//! | O | hit | asks for the block alone, M | hit | its bytes are merged, I | sends the block | sends its bytes, I |
+//! | O | hit | requests exclusive access, M | hit | its bytes are merged, I | sends the block | sends its bytes, I |
 //! | E | hit | hit, M | hit, M | I | sends the block, S | I |
-//! | S | hit | asks for the block alone, M | hit, N | I | - | I |
-//! | I | asks, S or E | asks for the block alone, M | asks, then as S or E | - | - | - |
+//! | S | hit | requests exclusive access, M | hit, N | I | - | I |
+//! | I | requests, S or E | requests exclusive access, M | requests, then as S or E | - | - | - |
 //!
-//! Where this is not Table II, and why:
-//! - A store (the paper's n-store: a weak one, or one of `.cta` scope) that finds E makes it M. The flag of an n-store
-//!   goes one hop: the home takes the client that asks for the owner, so the block is coherent, and free at a kernel's end.
-//!   N is for blocks that several clients share.
-//! - O that is read keeps its ownership. Without transfers between peers M and O send their bytes down and become S; E
-//!   says only that it has heard, and memory supplies.
-//! - A store to I fetches the block (write allocate). Stores that fetch no data, and N in L1s, are not here.
-//! - What leaves N or O is *merged*: the others that share the block give up their copies, which lack its bytes.
-//! - A coherent load (one of `.sys` scope, any load of the host) hits in M and E alone, and else asks for the block alone:
-//!   it is the store of no bytes of section 4.2.1.
+//! Differences from Table II, with reasons:
+//! - A store (the paper's n-store: a weak store, or a store with `.cta` scope) that finds E makes it M. An
+//!   n-store's flag travels a single hop: the home treats the requesting client as the owner, so the block is
+//!   coherent, and clean-up at a kernel's end is free. N is for blocks shared by several clients.
+//! - A block in O keeps its ownership when read. Without transfers between peers, M and O send their bytes down and
+//!   become S; E only acknowledges, and memory supplies the block.
+//! - A store to I fetches the block (write allocate). Stores without a fetch, and N in L1s, are not modelled.
+//! - Bytes that leave N or O are *merged*: the remaining sharers give up their copies, which lack these bytes.
+//! - A coherent load (with `.sys` scope, or any load by the host) hits in M and E alone, and otherwise requests
+//!   exclusive access: it is section 4.2.1's store without bytes.
 //!
-//! **Merging.** The bytes of an owner come first, those of the others on top, whatever the order in which they arrive: a
-//! client in N has written its bytes since the block was last merged, so none of them is older. A client that asks for
-//! the block alone keeps its own on top of all where it is in N, and below the others' where it is in O. A merge is owed by
-//! a release of `.sys` scope, for the blocks of its GPU in N or O, and by the launch of a kernel, for those of all GPUs.
-//! M stays: the home names it. Before host code nothing is merged. O is merged whether or not others share the block still,
-//! which a client cannot know.
+//! **Merging.** The owner's bytes come first, the remaining clients' bytes on top, whatever their arrival order. A
+//! client in N has written its bytes since the last merge, so none is older. A client that requests exclusive
+//! access keeps its own bytes on top of all if it is in N, and below the remaining clients' if it is in O. A
+//! release with `.sys` scope owes a merge for its GPU's blocks in N or O, and a kernel launch owes a merge for all
+//! GPUs. M stays: the home names it. Before host code nothing is merged. O is merged whether or not other clients
+//! still share the block, because the client cannot know.
 //!
-//! What a client in N or O has given up is not merged yet: another that shares the block may be the last to hear. The home says
-//! when all have, and a release waits for that too.
+//! Bytes given up by a client in N or O are not merged yet: another sharer may be the last to receive the home's
+//! message. The home reports when all have answered, and a release waits for this report too.
 //!
-//! **Under way.** A client has one transaction of a block at a time, and takes part in those of others meanwhile. What
-//! has been sent back is kept until the home has said so: it answers for it until then. A client that the home does not
-//! name any more has given its bytes to somebody else: what it sends back counts for nothing. A block from a peer that
-//! comes after the home has taken the block away again does not install; it is asked for once more, alone: then the home
-//! sends it, and no peer that wants it again and again overtakes it for ever.
+//! **In flight.** A client has a single transaction per block at a time, and meanwhile takes part in other clients'
+//! transactions. It keeps a written-back block until the home acknowledges it, and answers for the block until
+//! then. A client no longer named by the home has given its bytes to another node: its write-back counts for
+//! nothing. A block from a peer that arrives after the home has taken it away again does not install; the client
+//! requests it again, with exclusive access. The home itself then sends the block, so no peer with repeated
+//! requests can overtake the client forever.
 //!
-//! Two things are sent twice, so that no answer waits for a request. Bytes on their way back are sent as an answer too where
-//! the home takes the block meanwhile: at a launch all GPUs merge at once. And a client that left S in silence and asks again
-//! may be taken from as what it was; a block that a peer sends it then counts as overtaken.
+//! Two kinds of bytes are sent twice, so that no reply waits for a request. If the home takes a block during its
+//! write-back, the client also sends the bytes as a reply: at a launch all GPUs merge at once. A client that
+//! silently left S and requests the block again may still receive a take for its old copy; a block that a peer
+//! sends it then counts as overtaken.
 
 mod broken;
 mod client;
@@ -62,14 +64,15 @@ pub use client::{Block, State, Waiting};
 pub use home::{Bytes, Entry, Goal, Taking, Transaction};
 use tombolo_types::{ModuleId, Promise, Scope};
 
-/// What a design chooses within NMOESI.
+/// Design choices within NMOESI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NmoesiOptions {
-    /// Whether an owner sends a block to the client that asked for it, past the home. Source: UMH, section 4.1.1.
+    /// Set when an owner sends a block directly to the requesting client, bypassing the home. Source: UMH, section
+    /// 4.1.1.
     pub peer_transfer: bool,
-    /// Whether E and S leave without a word. Source: UMH, Table II; Multi2Sim 4.2 sends a message.
+    /// Set when E and S are evicted without a message. Source: UMH, Table II; Multi2Sim 4.2 sends a message.
     pub silent_eviction: bool,
-    /// What a kernel's end sends.
+    /// The messages sent at a kernel's end.
     pub kernel_end: KernelEnd,
     /// The broken rule, if any.
     pub broken: Option<BrokenNmoesi>,
@@ -81,94 +84,95 @@ impl Default for NmoesiOptions {
     }
 }
 
-/// What becomes of the bytes that a kernel has written.
+/// Treatment of the bytes written by a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KernelEnd {
-    /// The next launch merges blocks that several GPUs share. Host code synchronises block by block (section 4.2.1).
+    /// The next launch merges blocks shared by several GPUs. Host code synchronises block by block (section 4.2.1).
     #[default]
     MergeShared,
-    /// The kernel's end writes all of it back: the "easy way" of section 4.2, Figure 6a.
+    /// The kernel's end writes everything back: section 4.2's "easy way", Figure 6a.
     FlushAll,
 }
 
-/// What nodes tell each other.
+/// A message between nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Message<B: BlockData> {
-    /// Client to home: the block is wanted.
+    /// Client to home: requests the block.
     Read,
-    /// Client to home: it is wanted alone.
+    /// Client to home: requests exclusive access to the block.
     Write {
-        /// Whether the client holds it, so that only what others have written is lacking.
+        /// Set when the client holds the block, so it lacks only bytes written by other clients.
         holds: bool,
     },
-    /// Client to home: bytes go back.
+    /// Client to home: writes bytes back.
     Back {
-        /// Which.
+        /// Bytes written back.
         set: B::Set,
         /// Contents in `set`.
         data: B,
-        /// Whether the client would keep the block, clean.
+        /// Set when the client would keep the block, clean.
         keep: bool,
     },
-    /// Client to home: the answer to [`Message::Take`] and [`Message::Share`].
+    /// Client to home: the reply to [`Message::Take`] and [`Message::Share`].
     Bytes {
-        /// What memory lacks.
+        /// Bytes that memory lacks.
         set: B::Set,
         /// Contents in `set`.
         data: B,
-        /// Whether the client holds the block still.
+        /// Set when the client still holds the block.
         stays: bool,
-        /// Whether the client wants to hear when nobody holds the block without them any more.
+        /// Set when the client requests a report once no client holds the block without these bytes.
         waits: bool,
     },
-    /// Client to home: the answer to [`Message::Forward`]: the block is on its way.
+    /// Client to home: the reply to [`Message::Forward`]: the block is in flight.
     Sent {
-        /// Whether the client answers for the block still.
+        /// Set when the client still owns the block and answers for it.
         owns: bool,
     },
-    /// Client to home: the answer to [`Message::Forward`]: it has no such block any more.
+    /// Client to home: the reply to [`Message::Forward`]: the client no longer has the block.
     Refused,
     /// Client to client: the block.
     Peer {
         /// Contents.
         data: B,
     },
-    /// Home to client: the block, which others hold too.
+    /// Home to client: the block, shared with other clients.
     Shared {
         /// Contents.
         data: B,
     },
-    /// Home to client: the block, which no other holds.
+    /// Home to client: the block, held by no other client.
     Exclusive {
         /// Contents.
         data: B,
     },
-    /// Home to client: what others have written of a block that it holds, and no other any more.
+    /// Home to client: exclusive access to a block the client already holds, with the bytes written by other
+    /// clients.
     Alone {
-        /// Which.
+        /// Bytes carried.
         set: B::Set,
         /// Contents in `set`.
         data: B,
     },
-    /// Home to client: what went back has been taken.
+    /// Home to client: acknowledges a write-back.
     Taken {
-        /// Whether the client keeps the block, clean.
+        /// Set when the client keeps the block, clean.
         kept: bool,
     },
-    /// Home to client: nobody holds the block any more without the bytes that it has given up.
+    /// Home to client: no client holds the block any more without the bytes given up by this client.
     Merged,
     /// Home to client: give up the block.
     Take,
-    /// Home to owner: send down what memory lacks.
+    /// Home to owner: send down the bytes that memory lacks.
     Share,
     /// Home to owner: send the block to this client.
     Forward {
-        /// Which.
+        /// The client that receives the block.
         to: ModuleId,
     },
 }
 
-/// What a node holds of a block.
+/// A node's state for a block.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Slot<B: BlockData> {
     /// A client.
@@ -177,28 +181,28 @@ pub enum Slot<B: BlockData> {
     Home(Entry<B>),
 }
 
-/// The protocol.
+/// The NMOESI protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Nmoesi<const BREAKABLE: bool = true> {
     options: Options,
 }
 
 impl Nmoesi {
-    /// The protocol with the given options, which may have a broken rule.
+    /// Creates the protocol with the given options, which may include a broken rule.
     pub fn new(options: Options) -> Nmoesi {
         Nmoesi::with(options)
     }
 }
 
 impl<const BREAKABLE: bool> Nmoesi<BREAKABLE> {
-    /// The protocol with the given options.
+    /// Creates the protocol with the given options.
     pub(crate) fn with(options: Options) -> Nmoesi<BREAKABLE> {
         let is_whole = options.broken_rule.is_none() && options.nmoesi.broken.is_none();
         assert!(BREAKABLE || is_whole, "a protocol that cannot break has no broken rule");
         Nmoesi { options }
     }
 
-    /// Whether `rule` is the broken rule.
+    /// True if `rule` is the broken rule.
     pub fn is_broken(&self, rule: BrokenNmoesi) -> bool {
         BREAKABLE && self.options.nmoesi.broken == Some(rule)
     }
@@ -208,7 +212,7 @@ impl<const BREAKABLE: bool> Nmoesi<BREAKABLE> {
     }
 }
 
-/// What a release of `.sys` scope does, and a launch at every GPU.
+/// The action for a release with `.sys` scope, and for a launch at every GPU.
 const MERGE: Action = Action::Merge { all: false };
 
 impl<const BREAKABLE: bool> Protocol for Nmoesi<BREAKABLE> {
@@ -259,7 +263,8 @@ impl<const BREAKABLE: bool> Nodes for Nmoesi<BREAKABLE> {
 
     const STATES: &'static [State] = &State::ALL;
 
-    /// What a home takes away never passes what it has granted before. A client's answers and its requests pass each other.
+    /// A home's takes never overtake its earlier grants. A client's replies and its requests may overtake each
+    /// other.
     const CHANNELS: Channels = Channels {
         request: Delivery::FifoPerRegion,
         down: Delivery::FifoPerRegion,

@@ -1,4 +1,4 @@
-//! NMOESI by hand: Table II cell by cell, and the examples that decide how bytes are merged.
+//! Hand-written NMOESI tests: Table II cell by cell, and the examples that decide the merge order for bytes.
 
 mod cells;
 mod examples;

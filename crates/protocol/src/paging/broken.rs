@@ -1,52 +1,55 @@
-//! Deliberately broken rules of pages that change.
+//! Deliberately broken rules for page changes.
 
-/// A broken rule of pages that change. The explorer must catch each.
+/// A broken rule for page changes. The explorer must catch each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BrokenPaging {
-    /// Who unmaps a page goes on to use it where it was.
+    /// A module that unmaps a page continues to use it at its old location.
     TranslationKept,
-    /// Who unmaps a page does not wait for its loads: a late one leaves a line at the old home.
+    /// A module that unmaps a page does not wait for its loads: a late load leaves a line at the old home.
     LoadsNotAwaited,
-    /// Who unmaps a page does not wait for its stores: they reach the old home behind the copy.
+    /// A module that unmaps a page does not wait for its stores: they reach the old home after the copy.
     StoresNotAwaited,
-    /// Who unmaps a published page leaves in its queue what that has of it.
+    /// A module that unmaps a published page leaves the page's entries in its queue.
     QueueKept,
-    /// Who unmaps a published page does not wait for what it has published: it reaches copies that have been given up since.
+    /// A module that unmaps a published page does not wait for its publications: they reach copies already given
+    /// up.
     PublicationsNotAwaited,
     /// A page is copied without its dirty bytes.
     NotWrittenBack,
-    /// The old home's L2 keeps the page's lines: they are old when the page comes back.
+    /// The old home's L2 keeps the page's lines: they are outdated when the page comes back.
     LinesKept,
     /// A page is copied before it is unmapped.
     CopiedEarly,
     /// A page is mapped before it is copied.
     MappedEarly,
-    /// A page with copies is given away while readers use theirs: they hear of it with the others, as it is mapped.
+    /// A page with copies moves while readers still use their copies: they learn about it only at the map step.
     ReadersKept,
-    /// Who gives up a copy keeps its lines in its L2: they are old when the page comes there.
+    /// A module that gives up a copy keeps its lines in its L2: they are outdated when the page returns.
     CopyLinesKept,
-    /// A page is copied for a reader while others may write to it.
+    /// A page is copied for a reader while other modules may write to it.
     WritersKept,
-    /// A page's new home learns of it when it is mapped: who has been told before it asks a module that sends the request
-    /// on to the old home.
+    /// A page's new home learns about it only at its map step: a module notified earlier sends its request to a
+    /// home that forwards it to the old home.
     ArrivalUnknown,
-    /// A store or an atomic at `.sys` scope to a published page is published as another, and the page stays as it is.
+    /// A store or an atomic at `.sys` scope to a published page is published like any other, and the page does not
+    /// collapse.
     SystemStorePublished,
-    /// A published page collapses to the writer, whether or not that has a copy of it.
+    /// A published page collapses to the writer, even if the writer has no copy.
     CollapsedToWriter,
-    /// Who has no copy of a published page does not unmap it as its subscribers change: it goes on to publish to the old ones.
+    /// A module without a copy of a published page does not unmap it when its subscribers change: it continues to
+    /// publish to the old subscribers.
     PublishersKept,
-    /// The home of a published page learns who subscribes to it with the others: for who has heard before it, it publishes to
-    /// those that subscribed before.
+    /// A published page's home learns its new subscribers together with all other modules. For a module notified
+    /// earlier, it publishes to the previous subscribers.
     HomeToldWithOthers,
-    /// A page changes again before all have heard of the last change: the news of that arrives last.
+    /// A page changes again before all modules have acknowledged the last change: the older news arrives last.
     MapNotAwaited,
-    /// A fault is served by where the page was when it was made, though the page has changed since.
+    /// A fault is served from the page's location when the fault was raised, although the page has changed since.
     ServedAsFaulted,
 }
 
 impl BrokenPaging {
-    /// Every one.
+    /// All variants.
     pub const ALL: [BrokenPaging; 19] = [
         BrokenPaging::TranslationKept,
         BrokenPaging::LoadsNotAwaited,
@@ -69,7 +72,7 @@ impl BrokenPaging {
         BrokenPaging::ServedAsFaulted,
     ];
 
-    /// Whether it makes a difference to published pages alone.
+    /// True if the rule affects only published pages.
     pub fn is_of_published(self) -> bool {
         match self {
             BrokenPaging::QueueKept

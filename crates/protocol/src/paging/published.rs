@@ -1,30 +1,31 @@
-//! Published pages whose subscribers change: one subscribes, some leave, or one copy is left.
+//! Subscriber changes for published pages: a module subscribes, some modules leave, or a single copy remains.
 //!
-//! Every module that uses the page unmaps it first, for every one may publish to it.
+//! Every module that uses the page unmaps it first, because every module may publish to it.
 
 use super::{BrokenPaging, Change, Holder, Paging, Residence, Work};
 use crate::topology::ModuleSet;
 use tombolo_types::ModuleId;
 
-/// How a page is shared until something changes that.
+/// A page's initial sharing, until an event changes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Start {
-    /// It has one copy, and is not published.
+    /// The page has a single copy, and is not published.
     #[default]
     OneCopy,
-    /// It is published, to its home alone: who loads from it may subscribe.
+    /// The page is published to its home only: modules that load from it may subscribe.
     PublishedToHome,
-    /// It is published to every module, of which the lowest serves who leaves.
+    /// The page is published to every module; the lowest subscriber serves modules that leave.
     PublishedToAll,
 }
 
-/// Who is told of a change before the others: the home of a page that is or was published.
+/// The module notified about a change before all other modules: the home, if the page is or was published.
 pub(super) fn home_told_first(now: &Residence, after: &Residence) -> Option<ModuleId> {
     after.home.module().filter(|_| now.published || after.published)
 }
 
 impl Paging {
-    /// One copy of a published page is left, and it is published no more: that of the writer where it has one, else the lowest.
+    /// Collapses a published page to a single copy and unpublishes it: the writer's copy if it has a copy, else the
+    /// lowest module's.
     pub(super) fn collapsed(&self, now: &Residence, writer: ModuleId, modules: u8) -> Change {
         let goes_to_writer = now.holders().contains(writer) || self.is_broken(BrokenPaging::CollapsedToWriter);
         let kept = if goes_to_writer { Some(writer) } else { now.holders().lowest() };
@@ -39,7 +40,7 @@ impl Paging {
         Work::Unmap(if self.is_broken(BrokenPaging::PublishersKept) { now.holders() } else { now.mapped })
     }
 
-    /// A module subscribes to a published page.
+    /// Subscribes a module to a published page.
     pub(super) fn subscribed(&self, now: &Residence, home: ModuleId, reader: ModuleId) -> Change {
         let after = Residence { copies: now.copies.and(ModuleSet::only(reader)), ..*now };
         let copy = Work::Copy { from: now.home, to: Holder::Module(reader) };
@@ -47,7 +48,7 @@ impl Paging {
         self.ordered(now, [Some(self.unmapped(now)), Some(written), Some(copy)], after)
     }
 
-    /// Subscribers leave a published page.
+    /// Removes subscribers from a published page.
     pub(super) fn left(&self, now: &Residence, leaving: ModuleSet, ends: bool) -> Option<Change> {
         let Holder::Module(home) = now.home else { return None };
         let stay = now.subscribers().without(leaving);
@@ -74,7 +75,7 @@ mod tests {
         Residence::published(subscribers[0], set(subscribers), 3)
     }
 
-    /// The home is told, then the others.
+    /// The map steps: first for the home, then for all other modules.
     fn map(after: Residence) -> [Step; 2] {
         let home = after.home.set();
         [home, ModuleSet::first(3).without(home)].map(|modules| Step::Map { after, modules })

@@ -1,11 +1,11 @@
-//! The three passes of a launch over all rows: what each asks for, what the operations do, what the launch leaves.
+//! The three passes over all rows at a launch: requested operations, their effects, and the launch's own effect.
 
 use super::row::{Cell, Row};
 use super::{Table, Touch};
 use crate::elision::{Account, Boundary, BrokenElision, Extent, LineSet, Mode, ModuleSet, Operations, State, Why};
 use tombolo_types::ModuleId;
 
-/// What pass 1 finds for one cell.
+/// Pass 1's finding for a single cell.
 #[derive(Clone, Copy)]
 pub(super) struct Finding {
     before: State,
@@ -16,7 +16,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    /// That of a cell which nobody accesses.
+    /// The finding for a cell without accesses.
     pub(super) fn idle(before: State, invalidate: Why, flush: Why) -> Finding {
         Finding { before, local: None, remote: None, invalidate, flush }
     }
@@ -29,7 +29,7 @@ impl Table {
         self.rows.iter().map(of_row).collect()
     }
 
-    /// Pass 1: what each row asks for.
+    /// Pass 1: each row's requests.
     pub(super) fn findings(&self, touches: &[Touch]) -> Vec<Vec<Finding>> {
         self.with(|row, module, cell| {
             let (local, remote) = self.accesses(row, module, touches);
@@ -45,7 +45,8 @@ impl Table {
         })
     }
 
-    /// How the launch uses the row on the module, and how anybody else uses the lines that it holds or is to use.
+    /// The launch's access mode for the row on the module, and any other user's mode for lines that the module
+    /// holds or is about to use.
     fn accesses(&self, row: &Row, module: ModuleId, touches: &[Touch]) -> (Option<Mode>, Option<Mode>) {
         let local = touches.iter().filter(|touch| touch.is_local(module) && row.has(touch)).map(|touch| touch.mode);
         let local = local.max();
@@ -63,7 +64,7 @@ impl Table {
         (local, if unlabelled && counts { Some(Mode::ReadWrite) } else { remote })
     }
 
-    /// The boundary that a launch asks for.
+    /// The boundary requested by a launch.
     pub(super) fn asked(
         &self,
         touches: &[Touch],
@@ -92,7 +93,7 @@ impl Table {
         boundary
     }
 
-    /// Adds the operations that findings ask for.
+    /// Adds the operations requested by findings.
     pub(super) fn ask(&self, boundary: &mut Boundary, findings: &[Vec<Finding>]) {
         for (row, findings) in self.rows.iter().zip(findings) {
             for (module, finding) in self.modules().zip(findings) {
@@ -117,7 +118,7 @@ impl Table {
         }
     }
 
-    /// Pass 2: what the operations do to the rows of each module, but those that a running kernel uses there.
+    /// Pass 2: the operations' effects on each module's rows, except rows used there by a running kernel.
     pub(super) fn perform(&mut self, boundary: &Boundary, findings: &[Vec<Finding>]) {
         let cleans_busy = self.broken == Some(BrokenElision::BusyRowCleaned);
         let busy = |row: &Row| self.modules().map(|module| !cleans_busy && self.busy(row, module)).collect();
@@ -164,7 +165,7 @@ impl Table {
         }
     }
 
-    /// Tells of every row and module. The rows are those of the findings.
+    /// Reports every row and module. The rows match the findings.
     pub(super) fn report(&self, findings: &[Vec<Finding>], why: &mut dyn FnMut(&Account)) {
         for (row, findings) in self.rows.iter().zip(findings) {
             for (module, finding) in self.modules().zip(findings) {
@@ -185,7 +186,7 @@ impl Table {
     }
 }
 
-/// Whether an operation of this extent reaches the lines of a row that asked for it, or did not, for this reason.
+/// True if an operation with this extent reaches a row's lines, given the row's request or reason against it.
 fn reaches(extent: Option<&Extent>, asked: Why, broken: Option<BrokenElision>) -> bool {
     match extent {
         None => false,
@@ -194,7 +195,7 @@ fn reaches(extent: Option<&Extent>, asked: Why, broken: Option<BrokenElision>) -
     }
 }
 
-/// [`State::flushed`] with a broken rule in it.
+/// [`State::flushed`] with broken rules applied.
 fn flushed(state: State, broken: Option<BrokenElision>) -> State {
     match broken {
         Some(BrokenElision::ReleaseSetsNotPresent) if state.is_dirty() => State::NotPresent,
@@ -202,7 +203,7 @@ fn flushed(state: State, broken: Option<BrokenElision>) -> State {
     }
 }
 
-/// [`State::launched`] with a broken rule in it.
+/// [`State::launched`] with broken rules applied.
 fn launched(state: State, local: Option<Mode>, remote: Option<Mode>, broken: Option<BrokenElision>) -> State {
     let by_local = |state: State| state.launched(local, None);
     // A remote write flushes, then marks as stale.

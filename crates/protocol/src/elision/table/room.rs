@@ -1,12 +1,12 @@
-//! Rows that come, leave and go: room for what a launch touches.
+//! Allocation and eviction of rows: space for a launch's touches.
 
 use super::row::{Cell, Row};
 use super::{Table, Touch};
 use crate::elision::{Account, Boundary, BrokenElision, ModuleSet, State, Why};
 
 impl Table {
-    /// Gives each structure touched one row, the most recent. Returns rows that left for that; `None` where there is
-    /// no room.
+    /// Gives each touched structure a single row, as the most recent. Returns the rows evicted for it; `None` if
+    /// the table has no space.
     pub(super) fn make_room(&mut self, touches: &[Touch]) -> Option<Vec<Row>> {
         for touch in touches {
             let named = |row: &mut Row| row.has(touch);
@@ -31,7 +31,7 @@ impl Table {
         Some(evicted)
     }
 
-    /// Entries that the rows take at most with what is touched in them.
+    /// Upper bound on the rows' entries, including the touched lines.
     fn entries_with(&self, touches: &[Touch]) -> usize {
         let most = |row: &Row| {
             let cells = self.modules().map(|module| {
@@ -45,7 +45,7 @@ impl Table {
         self.rows.iter().map(most).sum()
     }
 
-    /// What the rows evicted leave behind.
+    /// Records the remains of the evicted rows.
     pub(super) fn leave(&mut self, evicted: Vec<Row>, boundary: &Boundary, why: &mut dyn FnMut(&Account)) {
         for row in evicted {
             for (module, operation) in boundary.iter() {
@@ -65,7 +65,7 @@ impl Table {
         }
     }
 
-    /// Makes rows that no running kernel uses say that nothing is held.
+    /// Clears the contents of rows that no running kernel uses.
     pub(super) fn forget_idle_rows(&mut self) {
         let idle = |row: &Row| self.modules().all(|module| !self.busy(row, module));
         let idle: Vec<bool> = self.rows.iter().map(idle).collect();
@@ -74,7 +74,7 @@ impl Table {
         }
     }
 
-    /// Removes rows of which no module holds anything (III-C, "Removing Entries").
+    /// Removes rows without contents in any module (III-C, "Removing Entries").
     pub(super) fn tidy(&mut self) {
         let broken = self.broken == Some(BrokenElision::LiveRowRemoved);
         let stays = |state: State| if broken { state.is_dirty() } else { state != State::NotPresent };

@@ -1,22 +1,22 @@
-//! One row of the table: what each module's L2 may hold of one structure.
+//! A single row in the table: possible L2 contents per module for a structure.
 
 use super::Touch;
 use crate::elision::{LineSet, Lines, State};
 use tombolo_types::ModuleId;
 
-/// What one module's L2 may hold of one structure.
+/// Possible contents of a module's L2 for a structure.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Cell {
     pub(super) state: State,
-    /// None where the state is [`State::NotPresent`].
+    /// Empty if the state is [`State::NotPresent`].
     pub(super) lines: LineSet,
 }
 
-/// One structure.
+/// A single structure.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Row {
     pub(super) structure: Lines,
-    /// By module.
+    /// Cells, indexed by module.
     pub(super) cells: Vec<Cell>,
 }
 
@@ -33,12 +33,12 @@ impl Row {
         self.cells.iter().map(|cell| cell.lines.ranges().len()).max().unwrap_or(0).max(1)
     }
 
-    /// Whether the touch is of this row's structure.
+    /// True if the touch affects this row's structure.
     pub(super) fn has(&self, touch: &Touch) -> bool {
         self.structure.overlaps(touch.structure)
     }
 
-    /// The lines of this row that a launch uses on the module.
+    /// This row's lines used by a launch on the module.
     pub(super) fn local(&self, touches: &[Touch], module: ModuleId) -> LineSet {
         let mut lines = LineSet::default();
         let local = touches.iter().filter(|touch| touch.is_local(module) && self.has(touch));
@@ -46,7 +46,7 @@ impl Row {
         lines
     }
 
-    /// Becomes one row with another.
+    /// Merges another row into this row.
     pub(super) fn take_up(&mut self, other: Row) {
         self.structure = self.structure.hull(other.structure);
         for (cell, other) in self.cells.iter_mut().zip(other.cells) {

@@ -6,13 +6,13 @@ use crate::nmoesi::{Block, Message, NmoesiOptions, Slot, State};
 use crate::nodes::{Event, Node, Nodes, Request};
 use tombolo_types::{Mask, ModuleId, Scope};
 
-/// UMH's Table II as it is here: what a client sends, and its state after.
+/// UMH's Table II as modelled: a client's messages, and its next state.
 ///
-/// The number in brackets is of the bytes sent. Each block has four, of which N, M and O have written one. Where there are
-/// two states, the answer decides. `-` is nothing.
+/// The number in brackets counts the bytes sent. Each block has four bytes, and in states N, M and O a single byte
+/// has been written. If a cell has two states, the home's reply decides. `-` means nothing happens.
 ///
-/// A client is asked for a read by another only where the home names it the owner. N and S never are: that is an error.
-/// There is no O without transfers between peers.
+/// Another client's read reaches a client only if the home names it as owner. N and S never own a block: a read
+/// there is an error. O does not exist without transfers between peers.
 const TABLE: &str = "
   | load         | coherent load | store        | coherent store | atomic
 N | hit          | Write, M      | hit          | Write, M       | Write, M
@@ -31,7 +31,7 @@ S | I          | -               | -               | never        | never       
 I | -          | -               | -               | Refused      | Bytes(0)      | Bytes(0)
 ";
 
-/// A column of the first part: what its own SMs ask of a client.
+/// A column in the first part: a request from the client's own SMs.
 type Asked = (&'static str, fn() -> Request<Bytes>);
 
 const ASKED: [Asked; 5] = [
@@ -42,7 +42,7 @@ const ASKED: [Asked; 5] = [
     ("atomic", || atomic(1, 9)),
 ];
 
-/// Columns of the second part: what else happens at a client.
+/// Columns in the second part: all other events at a client.
 const MET: [(&str, Event<Message<Bytes>, Bytes>); 6] = [
     ("eviction", Event::Evict),
     ("merge", Event::Merge { all: false }),
@@ -56,7 +56,7 @@ const fn told(message: Message<Bytes>) -> Event<Message<Bytes>, Bytes> {
     Event::Told { from: Node::Home, message }
 }
 
-/// Where a client has the byte that it has written.
+/// Location of a client's written byte.
 #[derive(Clone, Copy)]
 enum Written {
     InL2,
@@ -76,12 +76,12 @@ fn block(state: State, written: Written) -> Block<Bytes> {
     }
 }
 
-/// The step of a client at an event that it can take.
+/// Runs a client's step for an event that it can accept.
 fn step(block: &mut Block<Bytes>, event: Event<Message<Bytes>, Bytes>, silent_eviction: bool) -> Done {
     try_step(block, event, silent_eviction).unwrap()
 }
 
-/// The same, or why it cannot happen.
+/// Like [`step`], but returns the refusal if the event is illegal.
 fn try_step(
     block: &mut Block<Bytes>,
     event: Event<Message<Bytes>, Bytes>,
@@ -119,7 +119,7 @@ fn name(message: &Message<Bytes>) -> String {
     }
 }
 
-/// What the home may answer.
+/// The home's possible replies.
 fn answers(message: &Message<Bytes>) -> Vec<Message<Bytes>> {
     let data = Bytes([5, 6, 7, 8]);
     match message {
@@ -140,7 +140,7 @@ fn answers(message: &Message<Bytes>) -> Vec<Message<Bytes>> {
     }
 }
 
-/// One cell of the table.
+/// Computes a single table cell.
 fn cell(before: &Block<Bytes>, event: &Event<Message<Bytes>, Bytes>, silent_eviction: bool) -> String {
     let mut block = before.clone();
     let Ok(done) = try_step(&mut block, event.clone(), silent_eviction) else { return "never".to_owned() };
@@ -162,7 +162,7 @@ fn cell(before: &Block<Bytes>, event: &Event<Message<Bytes>, Bytes>, silent_evic
     }
 }
 
-/// The state after an answer, and after the request that it was for has run again.
+/// The state after a reply, and after the retry of the request that caused it.
 fn answered(
     mut block: Block<Bytes>,
     answer: Message<Bytes>,
@@ -177,7 +177,7 @@ fn answered(
     block.state
 }
 
-/// A table of these columns, as wide as they must be.
+/// A table with the given columns, padded to equal widths.
 fn table(columns: &[(&str, Event<Message<Bytes>, Bytes>)], written: Written) -> String {
     let mut rows =
         vec![[" ".to_owned()].into_iter().chain(columns.iter().map(|(name, _)| (*name).to_owned())).collect()];
@@ -227,7 +227,7 @@ fn only_a_client_that_holds_nothing_asks_for_the_whole_block() {
     assert_eq!(State::ALL.map(asks), [write(true), None, write(true), None, write(true), write(false)]);
 }
 
-/// Whether a client in S asks for the block alone, by the scope of the request: `.cta`, `.gpu`, `.sys`.
+/// Exclusive requests by a client in S, by the request's scope: `.cta`, `.gpu`, `.sys`.
 fn asks_alone(request: impl Fn(Scope) -> Request<Bytes>) -> [bool; 3] {
     [Scope::Cta, Scope::Gpu, Scope::Sys].map(|scope| {
         let mut block = block(State::S, Written::InMemory);

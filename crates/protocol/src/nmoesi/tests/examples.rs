@@ -1,4 +1,4 @@
-//! How bytes of several clients become one block.
+//! Merging of bytes from several clients into a single block.
 
 use super::world::{BYTES, Bytes, World, broken, client, coherent_load, with_and_without_peers};
 use crate::nmoesi::BrokenNmoesi;
@@ -11,7 +11,8 @@ fn world(options: NmoesiOptions) -> World {
     World::new(2, options)
 }
 
-/// A kernel on GPU 0 has written 1 to byte 0, and one on GPU 1 then 2 to byte `second`.
+/// A world in which a kernel on GPU 0 has written 1 to byte 0, and then a kernel on GPU 1 has written 2 to byte
+/// `second`.
 fn two_kernels(options: NmoesiOptions, second: usize) -> World {
     let mut world = world(options);
     world.write(0, 0, 1);
@@ -22,7 +23,7 @@ fn two_kernels(options: NmoesiOptions, second: usize) -> World {
     world
 }
 
-/// What the host finds of one byte that two kernels have written, where the bytes of GPU `first` arrive first.
+/// The host's view of a byte written by two kernels, if the bytes from GPU `first` arrive first.
 fn later_of_two(options: NmoesiOptions, first: usize) -> u8 {
     let mut world = two_kernels(options, 0);
     let host = world.host();
@@ -64,7 +65,7 @@ fn a_word_of_a_gpu_joins_a_block_of_the_host() {
     }
 }
 
-/// Kernels on GPU 0, then on GPU 1, have each written the whole block. GPU `first` merges before the other does.
+/// A world in which kernels on GPU 0, then on GPU 1, have each written the whole block. GPU `first` merges first.
 fn two_of_a_whole_block(options: NmoesiOptions, first: usize) -> World {
     let mut world = world(options);
     world.write_all(0, 1);
@@ -128,8 +129,8 @@ fn older_bytes_of_an_owner_come_with_those_of_a_sharer() {
     }
 }
 
-/// Kernels on both GPUs have written a byte each of one block; the host has read another block; a kernel is launched.
-/// What GPU 0 reads of GPU 1's byte.
+/// Kernels on both GPUs have each written a byte in a block; the host has read another block; a kernel is launched.
+/// Returns GPU 0's view of GPU 1's byte.
 fn across_host_code(options: NmoesiOptions) -> u8 {
     let (mut written, mut other) = (world(options), world(options));
     written.write(0, 0, 1);

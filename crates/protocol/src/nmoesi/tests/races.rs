@@ -1,4 +1,4 @@
-//! What crosses what.
+//! Races between messages.
 
 use super::world::{Bytes, World, broken, client, coherent_store, load, with_and_without_peers};
 use crate::nmoesi::State::{E, I, M, N, S};
@@ -7,8 +7,8 @@ use crate::nodes::Node;
 
 const HOST: usize = 2;
 
-/// GPU 0 holds the block alone, with a byte that it has written or without. GPU 1 has asked for it, and the home asks
-/// GPU 0, which does not know yet.
+/// GPU 0 holds the block exclusively, with or without a written byte. GPU 1 has requested it, and the home's
+/// message to GPU 0 is still in flight.
 fn asked_of_owner(options: NmoesiOptions, is_written: bool) -> World {
     let mut world = World::new(2, options);
     world.read(0, 0);
@@ -21,7 +21,7 @@ fn asked_of_owner(options: NmoesiOptions, is_written: bool) -> World {
     world
 }
 
-/// Messages of this kind that have been taken.
+/// Number of delivered messages of this kind.
 fn count(world: &World, kind: fn(&Message<Bytes>) -> bool) -> usize {
     world.taken.iter().filter(|one| kind(&one.message)).count()
 }
@@ -64,7 +64,8 @@ fn without_peers_the_bytes_that_answer_are_those_on_their_way_back() {
     assert_eq!((world.states(), world.owner()), (vec![I, E, I], Some(1)));
 }
 
-/// The host stores 2 to byte 0 while what GPU 0 has written there goes back; what memory holds after the host leaves.
+/// The host stores 2 to byte 0 while GPU 0's bytes are being written back. Returns memory's contents after the
+/// host's eviction.
 fn stored_over_a_write_back(options: NmoesiOptions, is_shared: bool) -> (World, Bytes) {
     let mut world = World::new(2, options);
     if is_shared {
@@ -80,7 +81,7 @@ fn stored_over_a_write_back(options: NmoesiOptions, is_shared: bool) -> (World, 
         assert!(world.deliver(Node::Home, client(1)));
         assert!(world.deliver(client(1), Node::Home));
     }
-    // The answer passes what goes back.
+    // The reply overtakes the write-back.
     let at = world.under_way.iter().position(|one| matches!(one.message, Message::Bytes { .. })).unwrap();
     let answer = world.under_way.remove(at).unwrap();
     world.under_way.push_front(answer);
@@ -115,7 +116,7 @@ fn a_release_waits_until_nobody_holds_the_block_without_bytes_that_were_taken() 
         world.read(1, 0);
         world.write(0, 0, 1);
         assert_eq!(world.states(), [N, S, I]);
-        // The host takes the block, and GPU 0 hears first.
+        // The host takes the block, and GPU 0 is the first to receive the message.
         world.begin(HOST, coherent_store(1, 2));
         assert!(world.deliver(client(HOST), Node::Home));
         assert!(world.deliver(Node::Home, client(0)));
@@ -127,7 +128,7 @@ fn a_release_waits_until_nobody_holds_the_block_without_bytes_that_were_taken() 
     }
 }
 
-/// GPU 0 has sent its block to GPU 1; before it arrives the host takes the block and stores 2.
+/// A world in which GPU 0 has sent its block to GPU 1; before it arrives, the host takes the block and stores 2.
 fn overtaken(options: NmoesiOptions) -> World {
     let mut world = asked_of_owner(options, true);
     assert!(world.deliver(Node::Home, client(0)));

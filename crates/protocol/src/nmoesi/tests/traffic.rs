@@ -1,4 +1,4 @@
-//! What crosses the host's links, where no time is needed to say it.
+//! Traffic on the host's links, as far as it can be tested without a notion of time.
 
 use super::world::{Bytes, World, coherent_store, load, store, with_and_without_peers};
 use crate::nmoesi::State::{E, I, M, N, O, S};
@@ -12,7 +12,7 @@ fn of_a_clean_block_peers_spare_memory_one_read() {
             for gpu in 0..gpus {
                 assert_eq!(world.read(gpu, 0), 0);
             }
-            // The second comes from the first, which answers for it no more: a clean block has no owner then.
+            // The second client's copy comes from the first, whose ownership ends: a clean block then has no owner.
             assert_eq!(world.reads, if options.peer_transfer { gpus - 1 } else { gpus });
             assert_eq!(world.owner(), None);
             assert_eq!(world.states(), [vec![S; gpus], vec![I]].concat());
@@ -64,7 +64,7 @@ fn where_kernels_flush_all_goes_back_at_their_end() {
     assert_eq!(world.taken.len(), before);
 }
 
-/// Each of four GPUs has written a byte of its own to one block.
+/// Builds a world in which each of four GPUs has written its own byte in a shared block.
 fn alternate_bytes(options: NmoesiOptions) -> World {
     let mut world = World::new(4, options);
     for gpu in 0..4 {
@@ -77,7 +77,7 @@ fn alternate_bytes(options: NmoesiOptions) -> World {
 #[test]
 fn alternate_bytes_of_several_gpus_merge_without_loss() {
     for options in with_and_without_peers() {
-        // Without peers the first writer has nothing left: its byte went down when the second asked.
+        // Without peers the first writer has nothing left: its byte went down at the second client's request.
         for first in usize::from(!options.peer_transfer)..4 {
             let mut world = alternate_bytes(options);
             world.merge(first);
@@ -85,7 +85,8 @@ fn alternate_bytes_of_several_gpus_merge_without_loss() {
         }
         let mut world = alternate_bytes(options);
         world.launch();
-        // All merge at once here: those whose bytes wait for the home are asked for them too, and send them again.
+        // All clients merge at once here. A client whose bytes wait for the home is asked for them too, and sends
+        // them twice.
         let twice = if options.peer_transfer { 3 } else { 2 };
         assert_eq!(world.carried(), (4 + twice, 4 + twice));
         for reader in 0..4 {

@@ -1,4 +1,4 @@
-//! A machine made by hand: clients, one home, one block of four bytes.
+//! A hand-made machine: clients, a single home, a single block with four bytes.
 
 use crate::data::Data;
 use crate::nmoesi::{Block, BrokenNmoesi, Entry, Message, Nmoesi, NmoesiOptions, Slot, State};
@@ -10,25 +10,25 @@ use crate::{Protocol, Refusal};
 use std::collections::VecDeque;
 use tombolo_types::{Mask, ModuleId, Scope};
 
-/// Bytes of the block.
+/// Bytes in the block.
 pub(super) const BYTES: usize = 4;
 
-/// A block: byte `i` is bit `i` of a mask.
+/// Block contents: byte `i` is bit `i` in a mask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Bytes(pub(super) [u8; BYTES]);
 
-/// The bytes of the block that a mask names.
+/// The block's bytes named by a mask.
 fn named(mask: Mask) -> impl Iterator<Item = usize> {
     (0..BYTES).filter(move |byte| mask.0 >> byte & 1 != 0)
 }
 
-/// How many bytes of the block a mask names.
+/// Number of block bytes named by a mask.
 pub(super) fn count(mask: Mask) -> usize {
     named(mask).count()
 }
 
 impl Data for Bytes {
-    /// What is added.
+    /// The addend.
     type Update = u8;
 
     fn merge(&mut self, from: Bytes, mask: Mask) {
@@ -42,12 +42,12 @@ impl Data for Bytes {
     }
 }
 
-/// A weak load of one byte by a GPU.
+/// A GPU's weak load from a single byte.
 pub(super) fn load(byte: usize) -> Request<Bytes> {
     Request::Read { set: Mask(1 << byte), scope: Scope::Cta }
 }
 
-/// A load of one byte by the host, or one of `.sys` scope.
+/// The host's load from a single byte, or a `.sys` load.
 pub(super) fn coherent_load(byte: usize) -> Request<Bytes> {
     Request::Read { set: Mask(1 << byte), scope: Scope::Sys }
 }
@@ -56,22 +56,22 @@ fn write(byte: usize, value: u8, scope: Scope) -> Request<Bytes> {
     Request::Write { set: Mask(1 << byte), scope, data: Bytes([value; BYTES]) }
 }
 
-/// A weak store of one byte by a GPU: the paper's n-store.
+/// A GPU's weak store to a single byte: the paper's n-store.
 pub(super) fn store(byte: usize, value: u8) -> Request<Bytes> {
     write(byte, value, Scope::Cta)
 }
 
-/// A store of one byte by the host, or one of `.sys` scope.
+/// The host's store to a single byte, or a `.sys` store.
 pub(super) fn coherent_store(byte: usize, value: u8) -> Request<Bytes> {
     write(byte, value, Scope::Sys)
 }
 
-/// An atomic add to one byte.
+/// An atomic add to a single byte.
 pub(super) fn atomic(byte: usize, add: u8) -> Request<Bytes> {
     Request::Atomic { set: Mask(1 << byte), scope: Scope::Sys, update: add, returns: true }
 }
 
-/// What one step has asked for.
+/// The effects requested by a single step.
 #[derive(Default)]
 pub(super) struct Done {
     pub(super) sent: Vec<(Node, Message<Bytes>)>,
@@ -115,7 +115,7 @@ pub(super) fn rules(options: NmoesiOptions) -> Nmoesi {
     Nmoesi::new(Options { nmoesi: options, ..Options::default() })
 }
 
-/// A message under way.
+/// A message in flight.
 #[derive(Clone, Debug)]
 pub(super) struct UnderWay {
     pub(super) from: Node,
@@ -123,7 +123,7 @@ pub(super) struct UnderWay {
     pub(super) message: Message<Bytes>,
 }
 
-/// GPUs, and the host behind them. Memory holds nought.
+/// GPUs, followed by the host. Memory starts as zero.
 pub(super) struct World {
     rules: Nmoesi,
     clients: Vec<Block<Bytes>>,
@@ -132,9 +132,9 @@ pub(super) struct World {
     home: Entry<Bytes>,
     pub(super) memory: Bytes,
     pub(super) under_way: VecDeque<UnderWay>,
-    /// Every message taken, in order.
+    /// Every delivered message, in order.
     pub(super) taken: Vec<UnderWay>,
-    /// Blocks read of memory.
+    /// Number of blocks read from memory.
     pub(super) reads: usize,
 }
 
@@ -161,12 +161,12 @@ impl World {
         self.gpus()
     }
 
-    /// The states of all clients, the host's last.
+    /// The states of all clients, the host last.
     pub(super) fn states(&self) -> Vec<State> {
         self.clients.iter().map(|block| block.state).collect()
     }
 
-    /// Whether a release of a client has something to wait for.
+    /// True if a client's release has something to wait for.
     pub(super) fn owes(&self, client: usize) -> bool {
         self.clients[client].owes(&self.rules)
     }
@@ -175,7 +175,8 @@ impl World {
         self.home.owner.map(|owner| usize::from(owner.0))
     }
 
-    /// A step at a node; what it sends is under way. False, with nothing changed, where it must wait.
+    /// Runs a step at a node and puts its messages in flight. Returns false, without any change, if the step
+    /// stalls.
     fn step(&mut self, at: Node, event: Event<Message<Bytes>, Bytes>) -> bool {
         let before = match at {
             Node::Client(client) => Slot::Client(self.clients[usize::from(client.0)].clone()),
@@ -222,23 +223,23 @@ impl World {
         }
     }
 
-    /// An event at a client, which can take it.
+    /// Runs an event at a client that can accept it.
     fn at_client(&mut self, client: usize, event: Event<Message<Bytes>, Bytes>) {
         assert!(self.step(self::client(client), event), "client {client} is busy");
     }
 
-    /// A request begins; what it sends stays under way.
+    /// Starts a request; its messages stay in flight.
     pub(super) fn begin(&mut self, client: usize, request: Request<Bytes>) {
         self.answers[client] = None;
         self.at_client(client, Event::Asked(request));
     }
 
-    /// A block begins to make room.
+    /// Starts a block's eviction.
     pub(super) fn begin_eviction(&mut self, client: usize) {
         self.at_client(client, Event::Evict);
     }
 
-    /// The first message from one node to another arrives. False where it must wait.
+    /// Delivers the oldest message between two nodes. Returns false if it must wait.
     pub(super) fn deliver(&mut self, from: Node, to: Node) -> bool {
         let at = self.under_way.iter().position(|one| one.from == from && one.to == to);
         let at = at.unwrap_or_else(|| panic!("nothing is under way from {from:?} to {to:?}"));
@@ -249,7 +250,7 @@ impl World {
         let one = self.under_way[at].clone();
         let is_taken = self.step(one.to, Event::Told { from: one.from, message: one.message.clone() });
         if is_taken {
-            // What the step has sent is behind.
+            // Messages sent by the step are behind this index.
             self.under_way.remove(at);
             let to = one.to;
             self.taken.push(one);
@@ -258,7 +259,7 @@ impl World {
         is_taken
     }
 
-    /// The request that has started a transaction runs again where that is done.
+    /// Retries the request that started a transaction, once the transaction is done.
     fn resume(&mut self, at: Node) {
         let Node::Client(id) = at else { return };
         let client = usize::from(id.0);
@@ -269,7 +270,7 @@ impl World {
         }
     }
 
-    /// Everything under way arrives: each time the first that can.
+    /// Delivers all messages in flight: repeatedly the first that can be delivered.
     pub(super) fn run(&mut self) {
         while !self.under_way.is_empty() {
             let taken = (0..self.under_way.len()).any(|at| self.deliver_at(at));
@@ -282,7 +283,7 @@ impl World {
         self.run();
     }
 
-    /// The value that the last load or atomic of a client has found.
+    /// The value found by a client's last load or atomic.
     pub(super) fn found(&self, client: usize, byte: usize) -> u8 {
         match &self.answers[client] {
             Some(Answer::Fill { set, data }) if set.0 >> byte & 1 != 0 => data.0[byte],
@@ -291,20 +292,20 @@ impl World {
         }
     }
 
-    /// A weak load of a GPU, or a load of the host.
+    /// A GPU's weak load, or the host's load.
     pub(super) fn read(&mut self, client: usize, byte: usize) -> u8 {
         let request = if client == self.host() { coherent_load(byte) } else { load(byte) };
         self.ask(client, request);
         self.found(client, byte)
     }
 
-    /// A weak store of a GPU, or a store of the host.
+    /// A GPU's weak store, or the host's store.
     pub(super) fn write(&mut self, client: usize, byte: usize, value: u8) {
         let request = if client == self.host() { coherent_store(byte, value) } else { store(byte, value) };
         self.ask(client, request);
     }
 
-    /// A weak store of a GPU to every byte, or one of the host.
+    /// A GPU's weak stores to every byte, or the host's.
     pub(super) fn write_all(&mut self, client: usize, value: u8) {
         (0..BYTES).for_each(|byte| self.write(client, byte, value));
     }
@@ -314,7 +315,7 @@ impl World {
         self.run();
     }
 
-    /// How many messages that carry bytes to the home have been taken, and how many bytes of the block these carried.
+    /// Number of delivered messages with bytes for the home, and the number of block bytes they carried.
     pub(super) fn carried(&self) -> (usize, usize) {
         let carried = self.taken.iter().filter_map(|one| {
             let (Message::Back { set, .. } | Message::Bytes { set, .. }) = one.message else { return None };
@@ -323,7 +324,7 @@ impl World {
         carried.fold((0, 0), |(messages, bytes), more| (messages + 1, bytes + more))
     }
 
-    /// A client merges what others share, before any other does.
+    /// A client merges shared blocks, ahead of all other clients.
     pub(super) fn merge(&mut self, client: usize) {
         self.at_client(client, Event::Merge { all: false });
         self.run();
@@ -342,17 +343,17 @@ impl World {
         }
     }
 
-    /// A kernel has ended; host code may follow.
+    /// Ends a kernel; host code may follow.
     pub(super) fn end_kernel(&mut self) {
         self.phases(self.rules.release(Sync::Kernel), 0);
     }
 
-    /// A kernel is launched.
+    /// Launches a kernel.
     pub(super) fn launch(&mut self) {
         self.phases(self.rules.acquire(Sync::Kernel), 0);
     }
 
-    /// A release of `.sys` scope by a thread of a GPU.
+    /// Performs a `.sys` release by a GPU's thread.
     pub(super) fn release(&mut self, gpu: usize) {
         self.phases(self.rules.release(Sync::Thread(Scope::Sys)), gpu);
     }
