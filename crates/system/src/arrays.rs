@@ -12,15 +12,15 @@ use tombolo_types::{Line, ModuleId, On};
 /// Bytes in named arrays, counted by whole lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ArraysRecord {
-    /// Bytes in lines that kernels load, counted for arrays that no kernel writes.
+    /// Bytes in lines loaded by kernels, for arrays never written by any kernel.
     pub read_only_bytes: u64,
-    /// Bytes in lines that kernels write.
+    /// Bytes in lines written by kernels.
     pub written_bytes: u64,
     /// Bytes in all arrays.
     pub allocated_bytes: u64,
 }
 
-/// Counts the bytes that `program`'s kernels read and write in its arrays.
+/// Counts the bytes read and written in arrays by the kernels in `program`.
 ///
 /// # Errors
 /// The recording is damaged.

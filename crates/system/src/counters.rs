@@ -1,5 +1,5 @@
-//! A module's counters at the end of a run, independent of the types for its protocol and line contents. Records are
-//! built from these counters by code that is compiled once instead of once per protocol.
+//! A module's counters at the end of a run, independent from the types for protocol and line contents. The code that
+//! builds records from these counters is compiled once instead of once per protocol.
 
 use tombolo_model::activity::{Activity, Sample};
 use tombolo_model::below::{Below, L2};

@@ -1,6 +1,6 @@
 //! Cuts the machine into partitions for the engine. Each module is a partition, and so is each direction of a GPU's
 //! port at a switch; a GPU's partitions form a group. All further components between GPUs, together with the command
-//! processor, form another partition, the hub. If there is only one GPU module, the hub shares that module's partition.
+//! processor, form another partition, the hub. If there is a single GPU module, the hub shares this module's partition.
 //! On several threads, SMs leave their module's partition and are spread over several partitions; a lone module's
 //! slices do the same. If modules are so close that windows would be too short to be worth a barrier, the modules in a
 //! GPU, or all modules, share one partition.
@@ -24,8 +24,9 @@ use tombolo_types::{GpuId, ModuleId, Ps};
 /// Windows shorter than this cost more in barriers than they gain. Assumed: a window with a few events.
 const SHORTEST_WINDOW: Ps = Ps::from_ns(4);
 
-/// Partitions for SMs, and for slices, per thread, so that work can be shared evenly. Measured: with one, two threads
-/// are 1.5 to 1.6 times as fast as one on the throughput benchmark's streaming case, with two 1.75 times.
+/// Partitions for SMs, and for slices, per thread, so that work can be shared evenly. Measured: a single partition per
+/// thread gives a speedup between 1.5 and 1.6 on two threads in the throughput benchmark's streaming case; two
+/// partitions per thread give 1.75.
 const PARTS_PER_THREAD: usize = 2;
 
 /// Contents of a partition.

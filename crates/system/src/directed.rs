@@ -57,12 +57,12 @@ impl Warp<'_> {
         Accesses { start, len: (self.stream.accesses.len() as u32 - start) as u8 }
     }
 
-    /// A weak load from whole lines, and the use of its result.
+    /// A weak load from whole lines, and a use of the result.
     pub fn read(&mut self, lines: impl IntoIterator<Item = u64>) -> &mut Self {
         self.load(lines, Order::WEAK).use_result(1)
     }
 
-    /// A weak load from parts of lines, and the use of its result.
+    /// A weak load from parts of lines, and a use of the result.
     pub fn read_part(&mut self, lines: impl IntoIterator<Item = u64>, mask: Mask) -> &mut Self {
         self.load_part(lines, mask, Order::WEAK).use_result(1)
     }
@@ -256,7 +256,7 @@ impl Directed {
         Arc::new(Directed { commands, ..Arc::unwrap_or_clone(self) })
     }
 
-    /// Launches the same kernels in the given order, one after another.
+    /// Launches the program's kernels in the given order, each after the end of the previous kernel.
     pub fn launched(self: Arc<Directed>, order: &[u32]) -> Arc<Directed> {
         let commands = order.iter().map(|&kernel| Command::Launch { kernel, stream: 0, on: On::All }).collect();
         self.issuing(commands)

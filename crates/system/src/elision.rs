@@ -75,7 +75,7 @@ pub struct BoundaryRecord {
     pub modules: Vec<ModuleBoundary>,
 }
 
-/// Operations on one module at one boundary.
+/// Operations on a module at a boundary.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ModuleBoundary {
     /// Module name, for example `module0`.
@@ -96,7 +96,7 @@ pub struct ModuleBoundary {
     pub why: Vec<WhyRecord>,
 }
 
-/// The table's decision for one row at one module; without a table, the decision for the whole cache.
+/// The table's decision for a row at a module; without a table, the decision for the whole cache.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WhyRecord {
     /// The row's arrays; null for the whole cache.

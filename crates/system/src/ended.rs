@@ -1,4 +1,4 @@
-//! A run that has come to its end: builds its record, or the deadlock report.
+//! A run after its end: builds the record, or the deadlock report.
 
 use crate::counters::ModuleCounters;
 use crate::elision::{BoundaryRecord, ElisionRecord, Known, Reading};

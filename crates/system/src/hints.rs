@@ -1,14 +1,14 @@
-//! Decides if the engine announces a run's events to its partitions ahead of time, so that partitions prefetch data
-//! into the host's caches. For machines that fit into these caches, hints cost more than they save. No simulation
-//! result depends on the choice.
+//! Decides if the engine announces a run's events to the partitions ahead of time. Partitions then prefetch the
+//! necessary data into the host's caches. For machines small enough to fit into the host's caches, hints cost more than
+//! the saved misses. No simulation result depends on the choice.
 
 use std::fs;
 use std::path::Path;
 use tombolo_machine::MachineConfig;
 use tombolo_model::convert;
 
-/// Host bytes per simulated tag or directory entry: its line, its state, and its bytes in a set's hashes and ages.
-/// Source: the tag arrays in `model`, which use 18 to 26.
+/// Host bytes per simulated tag or directory entry: line, state, and bytes in a set's hashes and ages. Source: the tag
+/// arrays in `model`, which use 18 to 26.
 const ENTRY: u64 = 24;
 
 /// Second-level cache size per core in bytes, assumed if the operating system reports none. Source: assumed; server

@@ -34,7 +34,7 @@ pub struct PhasesRecord {
     pub host_results_s: f64,
     /// The rest: launch latencies.
     pub launches_s: f64,
-    /// From the start of the program to the end of its last command.
+    /// From the program's start to the last command's end.
     pub whole_s: f64,
     /// From the end of the last CTA to the first value that the host loads afterwards; null if the host loads none.
     pub first_value_s: Option<f64>,
@@ -80,7 +80,7 @@ pub struct BlocksRecord {
     pub states: BTreeMap<String, u64>,
 }
 
-/// Spans in which a launch's CTAs ran, and spans in which its boundaries were synchronised.
+/// Spans with running CTAs for each launch, and spans with synchronisation at the launch's boundaries.
 fn kernels(processor: &CommandProcessor, modules: &[&dyn ModuleCounters]) -> (Vec<Span>, Vec<Span>) {
     let (mut running, mut boundaries) = (Vec::new(), Vec::new());
     for (launch, time) in processor.kernels().iter().enumerate() {

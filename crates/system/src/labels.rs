@@ -27,7 +27,7 @@ use tombolo_types::array::lines_of;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{ArrayInfo, Line, LineSize, ModuleId, On};
 
-/// Error in the derivation of labels.
+/// Error while deriving labels.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LabelError {
     /// The program has no array with the name that labels should omit.
@@ -75,7 +75,7 @@ pub struct KernelLabels {
     pub arrays: Option<Vec<ArrayLabel>>,
 }
 
-/// An array as named in labels.
+/// An array and its line set, for use in labels.
 #[derive(Clone, Debug)]
 struct Structure {
     /// The array's lines; `None` if it is empty.
@@ -200,7 +200,7 @@ impl Structure {
     }
 }
 
-/// For each module, the lines in `range` that are homed on it.
+/// For each module, the lines in `range` homed on this module.
 pub(crate) fn homes(range: &Range<Line>, pages: &PageTable, modules: u8) -> Vec<LineSet> {
     let together = pages.lines_together();
     let mut homes: Vec<Vec<Lines>> = vec![Vec::new(); usize::from(modules)];
@@ -235,7 +235,7 @@ fn kernel_labels(
     KernelLabels { on: used.on, arrays: (!nobody_knows).then(|| kept.map(label).collect()) }
 }
 
-/// Uses of one array in a kernel that runs on `on`.
+/// Uses of an array in a kernel on the modules `on`.
 fn uses(array: &ArrayUse, structure: &Structure, on: ModuleSet, size: LineSize, labelling: Labelling) -> Vec<Use> {
     let modes = array.modules.iter().map(mode_of);
     let of_kernel = modes.max().expect("a machine has modules");
@@ -301,8 +301,7 @@ mod tests {
 
     const MODULES: u8 = 2;
 
-    /// Two CTAs on two modules: each writes its half of `b` and reads its half of `a` plus one line from the other
-    /// half.
+    /// Two CTAs on two modules: each writes half of `b`, and reads half of `a` plus a halo line from the neighbour.
     fn stencil() -> Arc<Directed> {
         let cta = |own: Range<u64>, with_halo: Range<u64>| {
             Cta::new().warp(|w| _ = w.read(with_halo).write(own.map(|line| line + 64)))

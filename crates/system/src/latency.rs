@@ -16,7 +16,7 @@ macro_rules! legs {
                 LegsRecord { $( $field: of(Leg::$Leg), )+ }
             }
 
-            /// Every leg with its name, in the order in which a load passes through them.
+            /// Every leg with its name, in the order along a load's path.
             pub fn named(&self) -> [(&'static str, f64); Leg::ALL.len()] {
                 Leg::ALL.map(|leg| match leg { $( Leg::$Leg => (stringify!($field), self.$field), )+ })
             }

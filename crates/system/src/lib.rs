@@ -1,8 +1,9 @@
 //! Wires a machine, a design and a recorded program into a run, and reads the result.
 //!
-//! - [`mod@run`]: one run; `fit` checks that it is possible. `start`: cache contents at the start. `ended`: the run's
-//!   result. [`placement`]: page homes, decided before the run and identical for every design. [`record`]: the result
-//!   as scripts read it. [`energy`]: event counts multiplied by energies per event.
+//! - [`mod@run`]: one run; `fit` checks beforehand for mismatches between program, machine and design. `start`: cache
+//!   contents at the start. `ended`: the run's result. [`placement`]: page homes, decided before the run and identical
+//!   for every design. [`record`]: the result in the format read by scripts. [`energy`]: event counts multiplied by
+//!   energies per event.
 //! - [`checker`]: checks that the loads in a run return values which the memory model allows.
 //! - [`partition`]: the machine's partitions for the engine. [`mod@sample`]: representative parts for each launch.
 //!   [`sampling`]: the time for a whole program, estimated from some launches.
@@ -13,7 +14,7 @@
 //! - [`survey`]: one walk over a program's streams, without simulation, for several readers. [`sharing`]: remote lines
 //!   that several modules in a GPU load. [`uses`]: lines that each module reads and writes, per array.
 //! - [`movement`]: data movement between GPU memories: copies, pages, homes.
-//! - [`labels`]: labels by which a program tells the command processor about its array accesses; several kinds exist.
+//! - [`labels`]: labels that describe a kernel's array accesses to the command processor; several kinds exist.
 //! - [`elision`]: operations performed and elided at kernel boundaries. [`oracle`]: operations that were necessary.
 //! - `schedule`: actions that a sharing policy adds around a program's commands. `subscribed`: subscriptions made by
 //!   hand. [`paging`], [`publication`]: their costs.

@@ -51,7 +51,7 @@ impl<'a, D: Contents> Links<'a, D> {
         Links { fabric: &hub(parts).fabric, ways: parts.iter().flat_map(|part| &part.ways).collect() }
     }
 
-    /// Counters for one direction of a GPU's link, or of a host's link if the host counts as a GPU.
+    /// Counters for a GPU's link in one direction; a host in the fabric counts as a GPU.
     fn stats(&self, gpu: GpuId, way: Way) -> LinkStats {
         let by_itself = || self.ways.get(2 * usize::from(gpu.0) + way as usize).map(|way| *way.stats());
         self.fabric.stats(gpu, way).or_else(by_itself).unwrap_or_default()

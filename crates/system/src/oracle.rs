@@ -1,5 +1,5 @@
-//! An oracle for kernel boundaries: the operations necessary given the kernels' actual accesses. It is a bound that no
-//! label-reading table can beat.
+//! An oracle for kernel boundaries: the operations necessary given the kernels' actual accesses. The result bounds
+//! every table that reads labels.
 //!
 //! The oracle assumes L2s without capacity limits, and tracks whole lines. Before a launch, a module's L2 needs a flush
 //! if it holds a dirty line that any other user is about to touch. It needs an invalidation if the module is about to
@@ -16,7 +16,7 @@ use tombolo_model::page_table::PageTable;
 use tombolo_protocol::elision::{Holds, LineSet, User};
 use tombolo_types::{Line, ModuleId};
 
-/// Operations that one module's L2 needs at a boundary.
+/// Operations needed by a module's L2 at a boundary.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needed {
     /// An invalidation.
@@ -25,7 +25,7 @@ pub struct Needed {
     pub flush: bool,
 }
 
-/// Contents of one module's L2.
+/// Lines present in a module's L2, and the subsets dirty or possibly stale.
 #[derive(Clone, Debug, Default)]
 struct Held {
     lines: LineSet,
@@ -34,14 +34,14 @@ struct Held {
     stale: LineSet,
 }
 
-/// Lines that one user touches between two boundaries.
+/// Lines touched by a user between two boundaries.
 #[derive(Clone, Debug)]
 pub struct Touching {
     /// The user: a module or the host.
     pub user: User,
     /// Lines that the user touches.
     pub touched: LineSet,
-    /// Lines among them that the user writes.
+    /// Touched lines with a write by the user.
     pub written: LineSet,
 }
 

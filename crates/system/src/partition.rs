@@ -1,4 +1,4 @@
-//! A part of the machine as the engine runs it (`cut.rs` lists the parts), and the hub: the components outside the
+//! A part of the machine in the engine's view (`cut.rs` lists the parts), and the hub: the components outside the
 //! modules.
 
 use std::sync::Arc;
@@ -188,7 +188,7 @@ impl<C: Below<D>, D: Contents> Part<C, D> {
     }
 }
 
-/// Index of one direction of a GPU's port, among the ports of all GPUs.
+/// Index for a GPU's port in direction `way`, among the ports of all GPUs.
 pub(crate) fn way_index(gpu: GpuId, way: Way) -> usize {
     2 * usize::from(gpu.0) + way as usize
 }

@@ -1,8 +1,8 @@
 //! Decides each page's home module. The decision is made before the run, from the program's streams in canonical order,
 //! so that it is equal for every design, thread count and run.
 //!
-//! First touch places each page on the module that first touches it: `first_touch`. Migration costs no time (readings:
-//! the region of interest excludes it).
+//! First touch places each page on the first module to touch the page: `first_touch`. Migration costs no time
+//! (readings: the region of interest excludes migration).
 
 mod copied;
 mod first_touch;

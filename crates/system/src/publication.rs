@@ -58,7 +58,7 @@ pub struct PublicationRecord {
     pub remote_loads: u64,
     /// Pages reduced to a single copy by a store at `.sys` scope.
     pub collapses: u64,
-    /// Pages by number of GPUs that hold them at the end of the run.
+    /// Page counts by number of holding GPUs at the end of the run.
     pub subscribers: BTreeMap<String, u64>,
 }
 

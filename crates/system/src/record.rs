@@ -96,7 +96,7 @@ impl DramRecord {
         self.row_conflicts += stats.row_conflicts;
     }
 
-    /// Accesses by all channels; each access meets a row in one of the three states.
+    /// Accesses by all channels; each access meets a row in a state among hit, miss and conflict.
     pub fn accesses(&self) -> u64 {
         self.row_hits + self.row_misses + self.row_conflicts
     }
@@ -172,12 +172,12 @@ pub struct LocalWaysRecord {
     pub l2: u32,
 }
 
-/// Record for one launch: the interval in which its kernel was open, and its CTAs' counters.
+/// Record for one launch: the interval with the kernel open, and the counters over all CTAs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KernelRecord {
     /// Kernel name.
     pub name: String,
-    /// The GPU that ran the kernel, for example `gpu0`; null if several GPUs ran it.
+    /// The GPU that ran the kernel, for example `gpu0`; null if several GPUs shared the launch.
     pub gpu: Option<String>,
     /// Stream in the host program.
     pub stream: u32,
@@ -197,7 +197,7 @@ pub struct KernelRecord {
     pub l1_loads: u64,
     /// L1 loads that hit.
     pub l1_load_hits: u64,
-    /// Warp slot cycles in the kernel's GPUs while it was open; slots that its CTAs did not hold count as empty.
+    /// Warp slot cycles in the kernel's GPUs while it was open; slots not held by the launch's CTAs count as empty.
     pub stalls: StallRecord,
     /// Seconds between the mean start times of consecutive quarters of the CTAs: from the second quarter to the third,
     /// and from the third to the fourth; averaged over the modules.
@@ -206,7 +206,7 @@ pub struct KernelRecord {
 }
 
 impl KernelRecord {
-    /// Times of the launch, for projecting a whole program from its parts.
+    /// Times of the launch, for projecting a whole program from samples.
     pub fn spent(&self) -> Spent {
         Spent { total_s: self.end_s - self.start_s, quarters_s: self.quarters_s }
     }

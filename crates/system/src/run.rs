@@ -78,7 +78,7 @@ pub enum RunError {
     Mismatch {
         /// The program.
         program: String,
-        /// The property that the recording requires.
+        /// The property required by the recording.
         recorded: String,
         /// The machine.
         machine: String,
@@ -188,7 +188,7 @@ pub fn run_timed(spec: &RunSpec, window: Ps) -> Result<(RunRecord, Timeline), Ru
 
 /// Runs a program with versioned lines, and checks every load against the memory model. The record equals the record
 /// from [`run`], except for the cost and the checker's result. `broken`: a rule broken on purpose, so that tests can
-/// see the checker detect it.
+/// see the checker detect the fault.
 ///
 /// # Errors
 /// See [`RunError`].

@@ -10,8 +10,8 @@ use tombolo_model::residency::residency;
 use tombolo_types::stream::KernelInfo;
 use tombolo_workload::record::Sample;
 
-/// A sample for `machine` under `design`, for programs recorded with the machine's warp width. A kernel that fits on no
-/// SM counts as one CTA; a run refuses such a kernel.
+/// A sample for `machine` under `design`, for programs recorded with the machine's warp width. A kernel too large for
+/// every SM counts as a single CTA; a run refuses this kernel.
 pub fn sample(machine: &MachineConfig, design: &DesignConfig) -> Sample {
     let blocks = match design.scheduling.cut() {
         CtaCut::Contiguous | CtaCut::Program => machine.topology.modules() as u64,

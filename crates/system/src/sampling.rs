@@ -46,7 +46,7 @@ pub struct SamplingRecord {
     pub launches: u64,
     /// Launches simulated for the record.
     pub launches_run: u64,
-    /// Launches among them that contribute to the time; the remaining launches only warm caches.
+    /// Simulated launches that contribute to the time; the remaining launches only warm caches.
     pub launches_counted: u64,
     /// Error bound for each time in the record, in seconds, at 95 % confidence; 0 if the program ran whole.
     pub error_s: f64,
@@ -289,7 +289,7 @@ fn much(share: f64) -> String {
 }
 
 /// Seconds during which each launch's kernel was open, indexed by launch, in a run with the launches kept in `keeps`; 0
-/// for launches that did not run.
+/// for launches not in the run.
 fn taken(keeps: &[bool], kernels: &[KernelRecord]) -> Vec<f64> {
     let mut times = kernels.iter().map(|kernel| kernel.end_s - kernel.start_s);
     keeps

@@ -89,7 +89,7 @@ fn tracked(program: &dyn Program, last: Option<usize>) -> (Schedule, Vec<String>
     (Schedule { around, ..Schedule::default() }, vec![note])
 }
 
-/// Lines that a link transfers during the time for one copy call.
+/// Lines that a link transfers during the time for a copy call.
 fn lines_of_a_call(machine: &MachineConfig) -> u64 {
     let rate = machine.gpu_link.rate;
     if rate.is_infinite() {

@@ -25,7 +25,7 @@ pub struct SharingRecord {
     pub inter_gpu_loads_shared: u64,
 }
 
-/// Accesses by one GPU to one line on another GPU.
+/// Accesses by a GPU to a line on another GPU.
 #[derive(Clone, Copy, Default)]
 struct Use {
     loads: u64,
@@ -61,7 +61,7 @@ struct Tally<'a> {
 }
 
 impl Reader for Tally<'_> {
-    /// Every launch counts, including repeated ones.
+    /// Every launch counts, including repeated launches.
     fn launch(&mut self, _: Launch) -> bool {
         true
     }

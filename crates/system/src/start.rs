@@ -62,7 +62,7 @@ pub(crate) fn fill<C: Below<D>, D: Contents>(
     Ok(())
 }
 
-/// Pages in the program's arrays, ascending; without arrays, the pages that its kernels access.
+/// Pages in the program's arrays, ascending; without arrays, the pages accessed by kernels.
 fn of_arrays(spec: &RunSpec) -> Result<Vec<Page>, StreamError> {
     let size = spec.machine.page_bytes;
     let arrays = spec.program.arrays().iter().filter(|array| array.bytes > 0);

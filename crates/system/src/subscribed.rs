@@ -7,8 +7,7 @@ use tombolo_design::placement::{Published, Subscriptions};
 use tombolo_design::subscribed::Part;
 use tombolo_types::{ArrayInfo, ModuleId, ModuleSet, Page};
 
-/// Pages with their subscribers, in ascending order; if several parts name a page, it has the union of their
-/// subscribers.
+/// Pages with their subscribers, in ascending order; if several parts name a page, the subscribers are united.
 ///
 /// # Errors
 /// A part names an array, bytes or a GPU that does not exist.

@@ -11,7 +11,7 @@ use tombolo_types::Ps;
 pub struct Span {
     /// Start of the interval.
     pub start: Ps,
-    /// End of the interval, no earlier than its start.
+    /// End of the interval, never before `start`.
     pub end: Ps,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn union(spans: &mut [Span]) -> Ps {
 /// A run's time in seconds: four parts that add up to the whole, and the region.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TimeRecord {
-    /// Time while a kernel was open: from the end of its launch latency to the end of its release.
+    /// Time while a kernel was open: between the end of the launch latency and the end of the release.
     pub kernels_s: f64,
     /// Remaining time while a copy between host and device memory ran.
     pub copies_s: f64,
@@ -71,7 +71,7 @@ pub struct TimeRecord {
     /// From the first kernel's start to the last kernel's end, including gaps and copies in between and transfers to
     /// further GPUs that a design adds after the last kernel; 0 without kernels.
     pub region_s: f64,
-    /// From the start of the program to the end of its last command.
+    /// From the program's start to the last command's end.
     pub whole_s: f64,
 }
 
@@ -119,7 +119,7 @@ pub enum TimeChoice {
     /// While a kernel was open.
     #[serde(rename = "kernels")]
     Kernels,
-    /// From the start of the program to the end of its last command.
+    /// From the program's start to the last command's end.
     #[serde(rename = "whole")]
     Whole,
 }

@@ -16,7 +16,7 @@ use tombolo_model::activity::Sample;
 use tombolo_model::timeline::LinkTimeline;
 use tombolo_types::{GpuId, ModuleId, Ps, Rate};
 
-/// Activity in one direction of a link over time.
+/// Activity on a link over time, for a single direction.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Track {
     /// Link name as in the record, for example `gpu0.out`.
@@ -27,7 +27,7 @@ pub struct Track {
     pub link: LinkTimeline,
 }
 
-/// Activity in one module over time.
+/// Activity in a module over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModuleTrack {
     /// The module's id.
@@ -100,7 +100,7 @@ impl Track {
 }
 
 impl Trace {
-    /// Combines runs into one trace, each as a process with its name.
+    /// Combines runs into a single trace, each run as a named process.
     pub fn of(runs: &[(String, Timeline)]) -> Trace {
         let run = |(pid, (name, timeline)): (u32, &(String, Timeline))| timeline.events(pid, name);
         let trace_events = (1..).zip(runs).flat_map(run).collect();
@@ -129,7 +129,7 @@ impl Timeline {
         events
     }
 
-    /// Trace slices for a kernel: a slice for each GPU that ran it.
+    /// Trace slices for a kernel: a slice for each participating GPU.
     fn slices(&self, kernel: &KernelRecord, pid: u32) -> Vec<TraceEvent> {
         let gpus: BTreeSet<GpuId> = self.modules.iter().map(|module| module.gpu).collect();
         let ran = gpus.into_iter().filter(|gpu| kernel.gpu.as_ref().is_none_or(|name| *name == gpu.to_string()));

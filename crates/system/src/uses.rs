@@ -1,7 +1,7 @@
 //! Finds the lines that each kernel reads and writes in each array on each module, from the recorded streams.
 //!
 //! No workload declares its array uses; all information comes from the streams. A kernel's uses are the sum over its
-//! CTAs; a repeated launch on the same modules has the same uses.
+//! CTAs; a repeated launch on equal modules has equal uses.
 
 use crate::survey::{Launch, Reader, Touch, touches};
 use rustc_hash::FxHashMap;
@@ -151,7 +151,7 @@ impl ArrayLines {
         ArrayLines { lines, latest: 0 }
     }
 
-    /// Index of the array that contains `line`.
+    /// Index of the array around `line`.
     fn find(&mut self, line: Line) -> Option<usize> {
         if self.lines.get(self.latest).is_some_and(|lines| lines.contains(&line)) {
             return Some(self.latest);

@@ -3,7 +3,7 @@
 use super::versions::Version;
 use tombolo_types::Mask;
 
-/// Stores kept in a list before grains are given up, as happens for a counter that thousands of warps increment.
+/// Stores kept in a list before grains are given up, as happens for a counter incremented by thousands of warps.
 /// Assumed: more than race on any line that is no counter.
 const MOST: usize = 64;
 
@@ -67,7 +67,7 @@ pub(super) struct History {
     window: u32,
     /// Stores from the latest window in which a kernel wrote the line, without stores overwritten in program order.
     pub(super) newer: Stores,
-    /// Stores from earlier windows: for each grain, the stores from the last window that wrote it.
+    /// Stores from earlier windows: for each grain, the stores from the last window with a store to the grain.
     pub(super) older: Stores,
 }
 
@@ -84,7 +84,7 @@ impl History {
         self.older.list.extend(newer.list);
     }
 
-    /// Adds a store in the current window; `is_overwritten` returns true for each store that happens before it.
+    /// Adds a store in the current window; `is_overwritten` returns true for each store that happens before `version`.
     pub(super) fn store(&mut self, version: Version, mask: Mask, is_overwritten: impl Fn(Version) -> bool) {
         for (earlier, of) in &mut self.newer.list {
             if of.overlaps(mask) && is_overwritten(*earlier) {

@@ -44,7 +44,7 @@ impl Knowledge {
         Knowledge(Arc::new(joined))
     }
 
-    /// Extends the clock by one moment.
+    /// Extends the clock by `moment`.
     pub(super) fn with(&self, moment: Moment) -> Knowledge {
         self.join(&Knowledge(Arc::new(vec![moment])))
     }

@@ -1,8 +1,8 @@
 //! Checks that loads in a timing run return values that the memory model allows. Lines carry versions, and every load
 //! is compared with the stores that must have been visible to it.
 //!
-//! A load is wrong if a later store, one that happens before the load, has overwritten the store that it returns. The
-//! following happen before a load:
+//! A load is wrong if the returned store has been overwritten by a later store, and the later store happens before the
+//! load. The following happen before a load:
 //! - earlier stores by its own warp, and stores before a barrier in its CTA;
 //! - stores that a release and an acquire with sufficient scopes order before it, through a flag;
 //! - all stores by earlier kernels: in its stream, or before a host synchronisation (`order`);
@@ -63,10 +63,10 @@ pub struct Violation {
     pub why: String,
 }
 
-/// The rule that a load violates.
+/// The rule violated by a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub enum Kind {
-    /// The load returned data that had been overwritten before it.
+    /// The load returned data overwritten before the load.
     #[serde(rename = "old")]
     Old,
     /// The load returned a store that happens after it, or a store never issued.
@@ -95,7 +95,7 @@ pub struct Checked {
     pub places: Vec<Place>,
 }
 
-/// Wrong loads from one array by one module in one launch.
+/// Wrong loads from an array by a single module in a single launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Place {
     /// Array name; null for addresses outside every array.
@@ -143,7 +143,7 @@ struct Load {
     returned: Option<Returned>,
 }
 
-/// Data returned by one transaction of a load: for a poll, which has only one, the whole result.
+/// Data returned by a load transaction: for a poll with its single transaction, the whole result.
 #[derive(Clone, Copy)]
 struct Returned {
     at: Ps,
@@ -152,7 +152,7 @@ struct Returned {
     data: Versions,
 }
 
-/// Stores that set a flag, and the release that ordered them.
+/// Stores that set a flag, and the release before these stores.
 #[derive(Default)]
 struct Left {
     /// Stores that set the flag.
@@ -272,7 +272,7 @@ impl Checker {
         Checker { state: Mutex::new(state), line, arrays: arrays.to_vec() }
     }
 
-    /// Index of the array that contains an address.
+    /// Index of the array around an address.
     fn array(&self, address: u64) -> Option<usize> {
         let at = self.arrays.partition_point(|array| array.base <= address).checked_sub(1)?;
         self.arrays[at].addresses().contains(&address).then_some(at)

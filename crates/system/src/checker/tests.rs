@@ -194,7 +194,7 @@ fn the_host_reads_what_it_has_written_itself() {
     let stored = run.store(0, Flag::NONE);
     let early = run.0.host_reads(7);
     let written = run.0.host_writes(LINE, Mask::ALL).expect("it is checked");
-// A read that began before the host's write may return the kernel's store.
+    // A read that began before the host's write may return the kernel's store.
     run.0.host_read(Ps(1), 7, LINE, Mask::ALL, stored);
     host_loads(&run, 8, written);
     assert_eq!((early, run.kinds()), (true, vec![]));

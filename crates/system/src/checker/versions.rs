@@ -1,4 +1,4 @@
-//! Line contents for the checker: each grain carries the number of the store that wrote it last.
+//! Line contents for the checker: each grain carries the number of its last store.
 
 use std::sync::Arc;
 use tombolo_model::latency::{Kept, Noted};
@@ -17,7 +17,7 @@ pub(super) type Version = u32;
 pub struct Versions([Version; GRAINS]);
 
 impl Versions {
-    /// The same store in every grain.
+    /// An equal version in every grain.
     pub(super) fn of(version: Version) -> Versions {
         Versions([version; GRAINS])
     }

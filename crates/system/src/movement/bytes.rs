@@ -5,7 +5,7 @@ use tombolo_model::schedule::Written;
 use tombolo_protocol::elision::{LineSet, Lines};
 use tombolo_types::{Line, Mask};
 
-/// Lines that are wholly in `bytes`.
+/// Lines with every byte in `bytes`.
 pub(super) fn whole(bytes: &Written) -> LineSet {
     let partly = bytes.partly.keys().map(|&line| Lines::new(line, Line(line.0 + 1))).collect();
     bytes.lines.without(&partly)

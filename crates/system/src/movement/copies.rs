@@ -6,9 +6,9 @@
 //! | [`Copied::Hull`] | in each array, from the first to the last line that the sender wrote in the kernel |
 //! | [`Copied::Needed`] | ranges that the target reads later, before any user writes these bytes again; two ranges in one array or run are joined if carrying the gap takes less time than a call ([`Movement::carrying`]) |
 //!
-//! For lines outside every array, runs of pages are treated like arrays. A sender serves its targets in turn, the next
-//! module first, so that no two senders begin with the same target. Data that no remote module reads stays at its
-//! writer: at the program's end, one copy suffices.
+//! For lines outside every array, runs of pages are treated like arrays. A sender serves all targets in turn, starting
+//! with the next module, so that each sender begins with a different target. Data that no remote module reads stays at
+//! its writer: at the program's end, one copy suffices.
 
 use super::needed::Needs;
 use super::{ModuleMovement, Movement, bytes};
@@ -77,7 +77,7 @@ impl Movement {
         around
     }
 
-    /// Joins neighbouring ranges in one array, or in one run of pages, if the gap between them is small.
+    /// Joins neighbouring ranges within an array, or within a run of pages, if the gap in between is small.
     fn joined(&self, lines: &LineSet, arrays: &[Option<Lines>]) -> Vec<Lines> {
         let of_one = |one: Lines, next: Lines| {
             let both = one.hull(next);
@@ -127,7 +127,7 @@ impl Movement {
         overlapping.notes(program, "write bytes between each other's; only bytes written by the sender change")
     }
 
-    /// Notes on arrays in which two modules write the same bytes in one kernel.
+    /// Notes on arrays with bytes written by two modules in a single kernel.
     fn race_notes(&self, program: &dyn Program, arrays: &[Option<Lines>]) -> Vec<String> {
         let mut same = Found::default();
         for modules in &self.kernels {

@@ -1,5 +1,5 @@
-//! The minimum traffic between GPUs, for any mechanism: lines that one module has written and another module reads. A
-//! line counts once for all writes since the reader's previous read.
+//! The minimum traffic between GPUs, for any mechanism: lines written by a module and read by another. A line counts
+//! once for all writes since the reader's previous read.
 //!
 //! Not counted: data that a reader receives through host copies, and lines that no module has written.
 

@@ -1,5 +1,5 @@
-//! The memcpy paradigm between a host and GPUs: each has its own memory, and copies transfer the writes from one to the
-//! other.
+//! The memcpy paradigm between a host and GPUs: each has a private memory, and copies transfer writes in both
+//! directions.
 //!
 //! | variant | before a launch, to the GPUs | before host work, and at the end, to the host |
 //! | --- | --- | --- |
@@ -7,8 +7,8 @@
 //! | everything | all arrays, if the host has worked since | all arrays, if a kernel has run since |
 //!
 //! The variant `needed` copies as a programmer would: in each array, from the first such line to the last. Bytes in
-//! between that the sender has not written are carried and dropped. Each GPU's part of an array, as determined by its
-//! page homes, is one call. For lines outside every array, runs of pages are treated like arrays. Host accesses come
+//! between that the sender has not written are carried and dropped. Each GPU's part of an array, as determined by page
+//! homes, is a separate call. For lines outside every array, runs of pages are treated like arrays. Host accesses come
 //! from the program's declarations; if there are none, nothing is copied.
 
 use super::copies::array_lines;
@@ -47,7 +47,7 @@ struct Pending {
 }
 
 impl HostCopier<'_> {
-    /// Copies data that one side has written and the other reads. `movement`: the kernels' accesses.
+    /// Copies data written by either side and read by the opposite side. `movement`: the kernels' accesses.
     pub(crate) fn needed(&self, movement: &Movement) -> (Schedule, Vec<String>) {
         let (program, allocations) = (self.program, self.allocations(movement));
         let kernels = KernelTotals::of(movement);
@@ -166,7 +166,7 @@ impl HostCopier<'_> {
         calls
     }
 
-    /// The lines in each array; outside every array, runs of touched pages, each from its first line to its last.
+    /// The lines in each array; outside every array, runs of touched pages, each from the first to the last line.
     fn allocations(&self, movement: &Movement) -> Vec<Lines> {
         let arrays: Vec<Lines> = array_lines(self.program).into_iter().flatten().collect();
         let of_kernels = movement.kernels.iter().flatten();
@@ -220,7 +220,7 @@ impl KernelTotals {
     }
 }
 
-/// Records a write by one side: its bytes become the newest, and the other side's become outdated.
+/// Records a write by one side: the written bytes become the newest, and the opposite side's copies become outdated.
 fn wrote(own: &mut Written, other: &mut Written, written: &Written) {
     if written.lines.is_empty() {
         return;
@@ -238,7 +238,7 @@ fn hull(lines: &LineSet, within: Lines) -> Option<Lines> {
     inside.ranges().last().map(|last| first.hull(*last))
 }
 
-/// Bytes that a host phase reads, and bytes that it writes.
+/// Bytes read by a host phase, and bytes written by a host phase.
 fn touched(program: &dyn Program, phase: &HostPhase) -> (Written, Written) {
     let of = |kind: HostAccessKind| {
         let accesses = || phase.accesses(program.line_size()).filter(move |access| access.kind == kind);

@@ -1,4 +1,4 @@
-//! Records the lines that one module has read and written: a bit per line, and a mask if a line is not wholly written.
+//! Records the lines read and written by a module: a bit per line, and a mask if a line is not wholly written.
 
 use rustc_hash::FxHashMap;
 use tombolo_model::schedule::Written;
@@ -17,7 +17,8 @@ struct Chunk {
     masks: Option<Box<[Mask; CHUNK as usize]>>,
 }
 
-/// Lines that one module reads and writes. Programs touch tens of millions of lines, at arbitrary addresses.
+/// Lines read and written by a module, stored in chunks. Programs touch tens of millions of lines, scattered over
+/// arbitrary addresses.
 #[derive(Default)]
 pub(super) struct Marks {
     places: FxHashMap<u64, u32>,

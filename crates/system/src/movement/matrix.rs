@@ -10,11 +10,11 @@ use tombolo_types::stream::Program;
 /// Sharing pattern for a page over the whole program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PageKind {
-    /// Only one module touches the page.
+    /// A single module touches the page.
     Private,
     /// Several modules read the page and no module writes it.
     ReadOnly,
-    /// One module writes the page and further modules read it.
+    /// A single module writes the page, and further modules read from the page.
     OneWriter,
     /// Several modules write the page.
     ManyWriters,
@@ -73,7 +73,7 @@ pub struct Flow {
 pub struct ArraySharing {
     /// Index of the array; `None` for lines outside every array.
     pub array: Option<u32>,
-    /// Lines in the array; outside every array, a run of touched pages from its first line to its last.
+    /// Lines in the array; outside every array, a run of touched pages from the first to the last line.
     pub lines: Lines,
     /// Lines read, indexed by module.
     pub read: Vec<LineSet>,

@@ -41,7 +41,7 @@ use tombolo_protocol::elision::LineSet;
 use tombolo_types::stream::{CtaStream, Program, StreamError};
 use tombolo_types::{ModuleId, On, Page};
 
-/// Accesses by one module in one kernel. An atomic reads its line and writes its bytes.
+/// Accesses by a module in a kernel. An atomic reads the whole line and writes the accessed bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModuleMovement {
     /// Lines read.
@@ -65,7 +65,7 @@ pub struct PageUse {
 #[derive(Clone, Debug)]
 pub struct Movement {
     lines_per_page: u64,
-    /// Maximum number of lines between two ranges in an array for which one joint copy replaces two calls.
+    /// Maximum number of lines between two ranges in an array for which a joint copy replaces two calls.
     gap: u64,
     /// Number of each kernel and target modules: repeated launches have equal accesses.
     numbers: FxHashMap<(u32, On), u32>,

@@ -1,4 +1,5 @@
-//! Finds the bytes that each module needs: bytes that it reads later, before any user writes them again.
+//! Finds the bytes that each module needs: bytes with a later read by the module, before any user writes to the bytes
+//! again.
 //!
 //! The analysis runs from a program's end to its start. Reads are counted by whole lines, writes by bytes: if a module
 //! has written part of a line, the remaining bytes still come from their own writer. Within a kernel, writes follow all

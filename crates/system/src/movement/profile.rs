@@ -1,9 +1,9 @@
 //! The iterations of a program: the shortest sequence of launches that repeats over half the program or more.
 //!
-//! Two launches are equal under four conditions: their kernels have the same name, run the same grid on the same
-//! modules, read the same lines on each module, and write the same arrays. Steps within an iteration that use different
-//! parts of an array are therefore distinguished. A program that swaps two arrays has an iteration with two launches.
-//! No program declares the start of its iterations. Source: GPS, Listing 1: accesses are tracked in iteration 0.
+//! Two launches are equal if four properties agree: equal kernel name, equal grid on equal modules, equal lines read on
+//! each module, and equal arrays written. Steps within an iteration that use different parts of an array are therefore
+//! distinguished. A program that swaps two arrays has an iteration with two launches. No program declares the start of
+//! its iterations. Source: GPS, Listing 1: accesses are tracked in iteration 0.
 
 use super::Movement;
 use super::copies::array_lines;
@@ -73,7 +73,7 @@ impl Movement {
     }
 }
 
-/// The shortest sequence that repeats over at least half of `deeds`; among several, the one that ends first.
+/// The shortest sequence that repeats over at least half of `deeds`; among several, the sequence with the earliest end.
 fn period(deeds: &[u64]) -> Option<Period> {
     let mut best: Option<Period> = None;
     for length in 1..=deeds.len() / 2 {

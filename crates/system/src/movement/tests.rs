@@ -263,8 +263,8 @@ fn bytes_of(mask: u32) -> impl Iterator<Item = u32> {
     (0..32).filter(move |bit| mask & (1 << bit) != 0)
 }
 
-/// Runs the kernels on memories that are connected only by the schedule's copies. Any bytes that a module reads and
-/// that exactly one module wrote last must equal that module's values.
+/// Runs the kernels on memories that are connected only by the schedule's copies. If exactly one module wrote a byte
+/// last, every reading module must see this writer's value.
 fn values_arrive(kernels: &[Vec<Does>], order: &[u32], schedule: &Schedule) -> Result<(), TestCaseError> {
     let mut replicas = vec![Replica::new(); MODULES];
     let mut latest: BTreeMap<(u64, u32), (usize, BTreeSet<usize>)> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! First touch: each page is placed on the module that touches it first.
+//! First touch: each page is placed on the first module to touch the page.
 //!
 //! Touches are ordered by these keys, in this order:
 //! 1. launch, in program order, regardless of stream;
@@ -73,7 +73,7 @@ struct Earliest {
 /// 64-bit golden ratio. Source: Fibonacci hashing (Knuth, volume 3): its multiples are spread evenly.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Rank of a module in a hashed permutation over all `modules`, drawn one by one for `page`.
+/// Rank of a module in a hashed permutation over all `modules`, drawn element by element for `page`.
 ///
 /// For any two modules, both orders are equally frequent. Each draw uses its own multiplier with evenly spread
 /// multiples. Among neighbouring pages, each module therefore comes first about equally often.
@@ -99,7 +99,7 @@ fn spread(number: u64) -> u64 {
 /// Number of recent touches remembered: 6 KB, which fit in the host's L1.
 const RECENT: usize = 256;
 
-/// Pages, each with the module that touches it first.
+/// Pages, each with the first module to touch the page.
 struct Homes {
     modules: u8,
     ties: Ties,
@@ -192,7 +192,7 @@ impl FirstTouch {
         PageTable::from_first_touch(self.touches(), lines_per_page)
     }
 
-    /// The pages, each with the module that first touched it.
+    /// The pages, each with the first module to touch the page.
     pub fn touches(mut self) -> Vec<(Page, ModuleId)> {
         self.close();
         self.homes.touches

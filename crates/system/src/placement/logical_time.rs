@@ -24,7 +24,7 @@ use tombolo_types::{ModuleId, Page};
 pub(super) struct Moment {
     /// CTA's rank within its module, divided by the number of CTAs resident on a module.
     wave: u32,
-    /// Instructions before the touch, in its warp and in all warps that it waits for.
+    /// Instructions before the touch, in the touching warp and in all warps awaited by this warp.
     step: u32,
 }
 
@@ -67,7 +67,7 @@ struct Steps<'a> {
     accesses: slice::Iter<'a, Access>,
     /// Page in the latest touch: another touch to this page is no first touch.
     latest: Option<Page>,
-    /// The step that follows these transactions.
+    /// The next step after the last pending transaction.
     behind: Option<Step>,
     /// Number of instructions so far, including the latest.
     instructions: u32,
@@ -77,7 +77,7 @@ struct Steps<'a> {
 /// The relevant touches, and the page size.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Touches {
-    /// Binary logarithm of the number of lines per page.
+    /// Binary logarithm of the lines per page.
     pub(super) page_shift: u32,
     /// True for each kind of touch that counts.
     pub(super) counts: fn(Touch) -> bool,
@@ -146,7 +146,7 @@ enum State {
 struct Warp<I> {
     steps: I,
     state: State,
-    /// Moment of instruction number `from`; later instructions follow one by one.
+    /// Moment of instruction number `from`; later instructions follow at consecutive moments.
     moment: Moment,
     from: u32,
 }
@@ -228,7 +228,7 @@ impl<I: Iterator<Item = NumberedStep>> Warp<I> {
 /// Flags in a launch.
 #[derive(Default)]
 struct Flags {
-    /// Moments of the stores and atomics that set the flags.
+    /// Moments at which stores or atomics set the flags.
     left: FxHashMap<Token, Moment>,
     /// Waiting CTAs by flag, as indices into the list of suspended CTAs.
     waiting: FxHashMap<Token, Vec<usize>>,

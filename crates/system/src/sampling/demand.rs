@@ -1,4 +1,4 @@
-//! Measures each kernel's demands on a machine from the program's streams: its amount of work, and its lines.
+//! Measures each kernel's demands on a machine from the program's streams: the amount of work, and the touched lines.
 //!
 //! For lines, a spatial sample is kept: all lines with addresses that hash into a fixed share. The number of lines
 //! between two touches to a kept line follows from the kept lines in between. Source: SHARDS (Waldspurger et al., FAST
@@ -37,7 +37,7 @@ pub struct Demands {
 }
 
 impl Demands {
-    /// Measures the demands of `program` on `machine` in one walk over its streams.
+    /// Measures the demands of `program` on `machine` in a single walk over the streams.
     ///
     /// # Errors
     /// The recording is damaged.
@@ -91,10 +91,10 @@ impl Reader for Walk {
     }
 }
 
-/// For each launch in `order`, a list of kernels: the number of preceding launches that establish its cache contents.
-/// The count reaches back to the last touch for all its lines except a share of `1 / LEFT`. Lines are ignored if more
-/// lines than the caches hold have been touched since. The count is at least one. Source: boundary line reuse latency
-/// (Eeckhout et al., The Computer Journal 2005).
+/// For each launch in `order`, a list of kernels: the number of preceding launches necessary to warm the caches. The
+/// count reaches back to the last touch for all its lines except a share of `1 / LEFT`. Lines are ignored if more lines
+/// than the caches hold have been touched since. The minimum is 1. Source: boundary line reuse latency (Eeckhout et
+/// al., The Computer Journal 2005).
 pub(crate) fn reaches(demands: &Demands, order: &[u32]) -> Vec<usize> {
     let mut last: FxHashMap<Line, usize> = FxHashMap::default();
     let mut held = Held::default();
@@ -118,7 +118,7 @@ pub(crate) fn reaches(demands: &Demands, order: &[u32]) -> Vec<usize> {
 /// The warm-up may miss one in this many reused lines. Source: BLRL's strictest setting, 99 % or more.
 const LEFT: usize = 100;
 
-/// The latest launches that together touch as many lines as the caches hold; no more launches than necessary.
+/// The latest launches that together touch enough lines to fill the caches; no more launches than necessary.
 #[derive(Default)]
 struct Held<'a> {
     launches: VecDeque<&'a [Line]>,

@@ -2,7 +2,8 @@
 //!
 //! Consecutive launches form tiles, and tiles form blocks with equal length. From each block one tile is drawn at
 //! random. This is a stratified cluster sample, with equal probability for every launch in a block. Launches about
-//! which a draw would reveal too little are certain: all of them run, and each represents only itself.
+//! which a draw would reveal too little are certain: all certain launches run, each without representing further
+//! launches.
 //!
 //! Before each counted launch, enough launches run to establish its cache contents ([`super::demand::reaches`]); in the
 //! main run, twice as many. A second run covers every other tile with the single warm-up. The difference between the
@@ -13,8 +14,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use tombolo_types::stream::KernelInfo;
 
-/// Neighbouring launches that are drawn together. Source: assumed: two, so that a program that alternates between two
-/// activities shows both.
+/// Neighbouring launches that are drawn together. Source: assumed: two, to cover both activities in a program that
+/// alternates between two.
 pub(crate) const TILE: usize = 2;
 /// Minimum and maximum number of drawn tiles. Source: Student's t falls fast up to some ten degrees of freedom, and
 /// little beyond thirty.
@@ -22,7 +23,7 @@ pub(crate) const BLOCKS: (usize, usize) = (12, 40);
 /// Minimum number of launches for sampling: two tiles per block, because a block with one tile leaves no choice, plus
 /// the start.
 pub(crate) const LEAST: usize = TILE + 2 * BLOCKS.0 * TILE;
-/// Share of the total work up to which more tiles are drawn. Source: assumed: a run is to be several times as fast.
+/// Share of the total work up to which tiles are added. Source: assumed: a run is to be several times as fast.
 const ENOUGH: f64 = 0.25;
 /// Maximum share of the total work for all runs in a sample. Source: assumed: a speedup below two is not worth the
 /// error.
@@ -105,7 +106,8 @@ pub(crate) enum Refusal {
 }
 
 impl Plan {
-    /// A sample from `population`: as many tiles as fit into a quarter of the work, but at least the minimum.
+    /// A sample from `population`: the maximum number of tiles within a quarter of the work, but at least the minimum
+    /// number.
     pub(crate) fn of(population: &Population) -> Result<Plan, Refusal> {
         if population.len() < LEAST {
             return Err(Refusal::Few);
