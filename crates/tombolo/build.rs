@@ -1,14 +1,14 @@
-//! Tells the program which commit of the repository it is built from, where it is built from one: `unknown` elsewhere, as
-//! from an archive.
+//! Tells the program the commit of its repository. Outside a repository, for example in an archive, the commit is
+//! `unknown`.
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the program says where there is no repository.
+/// Commit text for a build without a repository.
 const UNKNOWN: &str = "unknown";
 
-/// Files of a repository that change with the commit, or with which of them is looked up.
+/// Repository files that change with the commit, or with the reference used to look up the commit.
 const WATCHED: [&str; 3] = ["HEAD", "logs/HEAD", "packed-refs"];
 
 fn main() {
@@ -16,7 +16,7 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let own = is_own_repository(&here);
     let git = |words: &[&str]| own.then(|| git(&here, words)).flatten();
-    // A file that is not there would have this run at every build.
+    // A watched file that does not exist would trigger this script in every build.
     let reference = git(&["symbolic-ref", "-q", "HEAD"]);
     for name in WATCHED.into_iter().chain(reference.as_deref()) {
         let path = git(&["rev-parse", "--git-path", name]).map(|path| here.join(path));
@@ -29,13 +29,14 @@ fn main() {
     println!("cargo:rustc-env=TOMBOLO_COMMIT_DATE={}", told("--format=%cs"));
 }
 
-/// Whether the repository around `here` is that of this workspace, and not one that a copy of it lies in.
+/// True if the repository around `here` belongs to this workspace, and is not a surrounding repository that contains a
+/// copy.
 fn is_own_repository(here: &Path) -> bool {
     let root = git(here, &["rev-parse", "--show-toplevel"]).and_then(|root| Path::new(&root).canonicalize().ok());
     root.is_some() && root == here.join("../..").canonicalize().ok()
 }
 
-/// What git prints, where it does and is there.
+/// Returns the output of git; `None` if git is missing or fails.
 fn git(here: &Path, words: &[&str]) -> Option<String> {
     let output = Command::new("git").arg("-C").arg(here).args(words).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();

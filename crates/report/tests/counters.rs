@@ -1,4 +1,4 @@
-//! The table of counters is that of the record that a run really gives.
+//! Checks that the counter table matches the record of a real run.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use tombolo_workload::bench::{self, Mode, Request};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
-/// Every number of `value` by its path, members of lists and of tables by number as `*`.
+/// Collects every number in `value` by its path; members of lists and of numbered tables appear as `*`.
 fn numbers(path: &str, value: &Value, found: &mut BTreeSet<String>) {
     let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match value {
@@ -24,7 +24,7 @@ fn numbers(path: &str, value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The record of a small run, with all that a run can be asked for.
+/// Returns the record of a small run with every observation enabled.
 fn record(
     machine: &Description<MachineConfig>,
     share: u64,
@@ -48,8 +48,8 @@ fn record(
     serde_json::to_value(RunRecord { latency, stalls, gpus, sampling, ..logged }).expect("a record is JSON")
 }
 
-/// Of a run whose boundaries are counted, of one whose pages move, of one whose pages are published, and of one in which the
-/// host takes part.
+/// Returns records of four runs: with counted boundaries, with migrating pages, with published pages, and with an
+/// active host.
 fn records() -> [Value; 4] {
     let mut cached = tombolo_machine::machine("hmg-4x4").expect("a preset");
     cached.set("memory_cache.bytes", "16MB").expect("a key");

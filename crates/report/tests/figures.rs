@@ -1,11 +1,11 @@
-//! Figures as files for papers, and the drawings of pages.
+//! Tests figure files for papers, and the drawings on pages.
 
 mod fixture;
 
 use tombolo_report::document::{Chart, ChartKind, Figure, Row};
 use tombolo_report::{Document, FigureFiles, csv, figures, html};
 
-/// Width of a bar, at least, in CSS pixels, less the sliver that keeps neighbours apart.
+/// Minimum width of a bar in CSS pixels, minus the strip that separates adjacent bars.
 const LEAST_BAR: f64 = 7.6;
 
 fn files(name: &str) -> FigureFiles {
@@ -13,7 +13,7 @@ fn files(name: &str) -> FigureFiles {
     all.into_iter().find(|files| files.name == name).unwrap_or_else(|| panic!("{name} is drawn"))
 }
 
-/// Widths of the rectangles of a drawing, in its order, without those of its hatches.
+/// Returns the widths of the rectangles in a drawing, in order, without hatch rectangles.
 fn widths(svg: &str) -> Vec<f64> {
     let svg = svg.split_once("</defs>").map_or(svg, |(_, drawn)| drawn);
     let paths = svg.split("<path d=\"M").skip(1);
@@ -93,7 +93,7 @@ fn means_have_their_numbers_and_bars_what_the_paper_states() {
     for mean in ["1.30", "1.42", "1.40", "1.54", "1.53"] {
         assert!(files.svg.contains(&format!(">{mean}</text>")), "{mean}");
     }
-    // One in the legend, four on bars.
+    // A diamond in the legend, and four on bars.
     assert_eq!(files.svg.matches("stroke-width=\"1.2\"").count(), 5);
     assert!(files.svg.contains("stated by the paper") && files.svg.contains(">bfs †<"));
     assert_eq!(files.svg.matches("stroke-width=\"1\" fill=\"none\"").count(), 5, "a whisker on each mean");

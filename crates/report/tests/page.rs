@@ -1,4 +1,4 @@
-//! The page as text: what it holds, that nothing in a document can become part of the page, and its size.
+//! Tests the page as text: its contents, the escaping of document strings, and its size.
 
 mod fixture;
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 use tombolo_report::document::{ChartKind, Figure, Row};
 use tombolo_report::{Document, html, html_all, interactive};
 
-/// Most bytes of a report of a paper.
+/// Maximum size of a paper's report, in bytes.
 const MOST_BYTES: usize = 5_000_000;
 
-/// Where what the script reads begins.
+/// Start tag of the script's input data.
 const DATA: &str = "<script id=\"charts\" type=\"application/json\">";
 
-/// A string that would run a script wherever it were not escaped.
+/// A string that would run a script if it were not escaped somewhere.
 const HOSTILE: &str = "</script></style></title><script>owned()</script><img src=x onerror='owned()'>\"'&<!--{{}}";
 
 fn figure(kind: ChartKind, rows: usize, columns: usize, value: Option<f64>) -> Figure {
@@ -24,7 +24,7 @@ fn figure(kind: ChartKind, rows: usize, columns: usize, value: Option<f64>) -> F
     figure
 }
 
-/// The page whose charts a script draws.
+/// Returns the page with charts drawn by a script.
 fn live(document: &Document) -> String {
     interactive(std::slice::from_ref(document))
 }
@@ -33,7 +33,7 @@ fn page_with(figure: Figure) -> String {
     live(&Document { figures: vec![figure], ..Document::default() })
 }
 
-/// The JSON that the page's script reads.
+/// Returns the JSON that the page script reads.
 fn charts(page: &str) -> Value {
     let (_, rest) = page.split_once(DATA).expect("the data is there");
     let (json, _) = rest.split_once("</script>").expect("it ends");

@@ -1,4 +1,4 @@
-//! The report on a terminal.
+//! Tests the report on a terminal.
 
 mod fixture;
 

@@ -1,4 +1,5 @@
-//! Document and text of `check --model`: what the memory model allows, beside what a device showed.
+//! Document and text for `check --model`: outcomes allowed by the memory model, compared with observations from a
+//! device.
 
 use crate::WRONG_INPUT;
 use crate::table::{Cell, Look, Table, count};
@@ -6,12 +7,12 @@ use crate::verdict::Host;
 use serde::Serialize;
 use tombolo_check::verify::{Answer, Comparison, Expected, Verdict};
 
-/// Answers of the model, and what observations say of them.
+/// Outcomes from the model, compared with observations.
 #[derive(Serialize)]
 pub(crate) struct Allowed {
     tombolo: &'static str,
     tests: Vec<Answer>,
-    /// Tests without an answer.
+    /// Number of tests without an answer.
     unanswered: usize,
     notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,8 +27,8 @@ impl Allowed {
         Allowed { tombolo: env!("CARGO_PKG_VERSION"), tests, unanswered, notes, observed, host }
     }
 
-    /// Exit status: 1 where something was observed that is not allowed; else 2 where a test has no answer or a row no test,
-    /// unless the answer may be `partial`.
+    /// Returns the exit status: 1 if an observed outcome is not allowed. Otherwise 2 if a test lacks an answer or a row
+    /// lacks a test, unless the answer may be `partial`.
     pub(crate) fn status(&self, partial: bool) -> u8 {
         let left_out = self.observed.as_ref().is_some_and(|observed| !observed.left_out.is_empty());
         if self.observed.as_ref().is_some_and(|observed| !observed.not_allowed.is_empty()) {
@@ -39,12 +40,12 @@ impl Allowed {
         }
     }
 
-    /// Tests and rows that are left out of the answer.
+    /// Returns notes about tests and rows excluded from the answer.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// All of it, for people.
+    /// Formats the whole answer for people.
     pub(crate) fn text(&self, colours: bool) -> String {
         let mut text = match &self.observed {
             None => self.outcomes(colours),
@@ -54,7 +55,7 @@ impl Allowed {
         text
     }
 
-    /// A line an outcome; tests without an answer have one that says why.
+    /// Formats a line per outcome; a test without an answer has a line with the reason.
     fn outcomes(&self, colours: bool) -> String {
         let mut table = Table::new(4).with_headings(["test", "event", "outcome", "sequentially consistent"]);
         for test in &self.tests {

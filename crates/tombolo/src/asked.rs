@@ -1,16 +1,16 @@
-//! Experiments that a command line asks for without a file: `compare` into a folder, and `sweep --vary`.
+//! Experiments requested on the command line without a file: `compare` into a folder, and `sweep --vary`.
 
 use crate::failure::Failure;
 use std::path::{MAIN_SEPARATOR, Path};
 use tombolo_experiment::{Ask, ScaleChoice, SpecError, Study};
 use tombolo_machine::Scale;
 
-/// The study that `asked` describes; errors name the flag.
+/// Builds the study described by `asked`; errors name the command-line flag.
 pub(crate) fn study(asked: &Ask, choice: ScaleChoice) -> Result<Study, Failure> {
     Study::of_ask(asked, choice).map_err(|error| of_flag(asked, error))
 }
 
-/// An error of the file of `asked`, as one of the flag that gave the value.
+/// Converts an error in the file of `asked` to an error about the flag that supplied the value.
 fn of_flag(asked: &Ask, error: SpecError) -> Failure {
     let SpecError::Value { file, key, value, reason, .. } = error else { return error.into() };
     let is_varied = |(path, values): &(String, Vec<String>)| {
@@ -28,19 +28,19 @@ fn of_flag(asked: &Ask, error: SpecError) -> Failure {
     Failure::Argument { flag, value, reason }
 }
 
-/// A scale as studies have it.
+/// Converts a scale to a study's scale choice.
 pub(crate) fn choice(scale: Scale) -> ScaleChoice {
     if scale == Scale::FULL { ScaleChoice::Paper } else { ScaleChoice::Fixed(scale) }
 }
 
-/// Whether what is written at `path` is a folder: one is there, or nothing is and the name has no ending, or ends as
-/// those of folders do.
+/// True if `path` denotes a folder. Either a folder exists, or nothing exists and the name has no extension, or the
+/// path ends with a separator.
 pub(crate) fn is_folder(path: &Path) -> bool {
     let ends = path.as_os_str().to_string_lossy().ends_with(['/', MAIN_SEPARATOR]);
     path.is_dir() || ends || !path.exists() && path.extension().is_none()
 }
 
-/// Reads `KEY=A,B,…`.
+/// Parses `KEY=A,B,…`.
 pub(crate) fn vary(text: &str) -> Result<(String, Vec<String>), String> {
     let wrong = || "expected KEY=A,B,…, such as l2.bytes=3MB,6MB".to_owned();
     let (path, values) = text.split_once('=').ok_or_else(wrong)?;

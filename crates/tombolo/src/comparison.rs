@@ -1,4 +1,4 @@
-//! The result of a comparison: runs, speed-ups over a baseline, geometric means, and the counters that say why.
+//! Result of a comparison: runs, speed-ups over a baseline, geometric means, and the counters that explain them.
 
 mod errors;
 mod kernels;
@@ -12,108 +12,108 @@ use tombolo_report::document::{self, Chart, ChartKind, Figure, Provenance, Row};
 use tombolo_system::record::KernelRecord;
 use tombolo_system::{RunRecord, TimeChoice};
 
-/// Speed-ups nearer to 1 than this are shown as equal to the baseline. Source: what two decimals can show.
+/// Speed-ups that differ from 1 by less are shown as equal to the baseline. Source: the resolution of two decimals.
 const EQUAL: f64 = 0.005;
 
-/// The result of each run, by workload, then by design.
+/// Result of each run, by workload, then by design.
 pub(crate) type Results = Vec<Vec<Result<RunRecord, String>>>;
 
 /// A run without a result.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FailedRun {
-    /// As named on the command line.
+    /// Workload name from the command line.
     workload: String,
     /// Name of the design.
     design: String,
-    /// Why.
+    /// Reason for the failure.
     error: String,
 }
 
-/// The launches of a run.
+/// Launches of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Launches {
-    /// As named on the command line.
+    /// Workload name from the command line.
     pub(crate) workload: String,
     /// Name of the design.
     pub(crate) design: String,
-    /// Each, in order.
+    /// Launches, in order.
     pub(crate) kernels: Vec<KernelRecord>,
 }
 
-/// What the comparison cost the machine it ran on.
+/// Cost of the comparison on the host.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Cost {
-    /// Seconds, recording included.
+    /// Seconds of wall-clock time, recording included.
     pub(crate) wall_s: f64,
     /// Threads used.
     pub(crate) threads: usize,
 }
 
-/// One document with everything; `compare --json` prints it.
+/// Complete document, printed by `compare --json`.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Comparison {
     /// Version of the simulator.
     tombolo: String,
     /// Machine.
     machine: String,
-    /// The fraction of the machine and the inputs that was run.
+    /// Fraction of the machine and the inputs that was run.
     scale: String,
-    /// What was set of the machine and the designs.
+    /// Settings of the machine and the designs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     set: Vec<String>,
-    /// The design that speed-ups are over.
+    /// Baseline design for speed-ups.
     baseline: String,
-    /// Which time of each run speed-ups are of.
+    /// Run time used for speed-ups.
     time: TimeChoice,
-    /// In the order given.
+    /// Designs, in the given order.
     designs: Vec<String>,
-    /// In the order given.
+    /// Workloads, in the given order.
     workloads: Vec<String>,
-    /// That time of the baseline by that time of the design, by workload and design; null where a run failed.
+    /// Baseline time divided by the design's time, by workload and design; null if a run failed.
     speedups: BTreeMap<String, BTreeMap<String, Option<f64>>>,
-    /// Over all workloads, by design; null where any run failed.
+    /// Geometric mean over all workloads, by design; null if any run failed.
     geometric_means: BTreeMap<String, Option<f64>>,
-    /// How far speed-ups may be off, either way, where runs were sampled; null where that is unbounded.
+    /// Error bound on speed-ups, in either direction, for sampled runs; null if unbounded.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     speedup_errors: BTreeMap<String, BTreeMap<String, Option<f64>>>,
-    /// How far geometric means may be, likewise.
+    /// Error bound on geometric means, in either direction; null if unbounded.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     geometric_mean_errors: BTreeMap<String, Option<f64>>,
-    /// Every result, workload by workload, designs in the order given.
+    /// Every result, workload by workload, designs in the given order.
     runs: Vec<RunRecord>,
-    /// The launches of every result, where they were asked for.
+    /// Launches of every result, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kernels: Vec<Launches>,
     /// Every run without a result.
     failures: Vec<FailedRun>,
-    /// What the runs noted, each once.
+    /// Distinct notes from the runs.
     notes: Vec<String>,
-    /// What it cost.
+    /// Cost on the host.
     host: Cost,
 }
 
-/// What was compared.
+/// Description of the compared runs.
 pub(crate) struct Compared {
     /// Machine.
     pub(crate) machine: String,
-    /// Its scale.
+    /// Scale of the machine.
     pub(crate) scale: String,
     /// Settings.
     pub(crate) set: Vec<String>,
-    /// Name of the baseline, one of `designs`.
+    /// Name of the baseline, an element of `designs`.
     pub(crate) baseline: String,
-    /// Which time of each run speed-ups are of.
+    /// Run time used for speed-ups.
     pub(crate) time: TimeChoice,
-    /// Names.
+    /// Names of the designs.
     pub(crate) designs: Vec<String>,
-    /// As named on the command line.
+    /// Workload names from the command line.
     pub(crate) workloads: Vec<String>,
-    /// Whether launches are told.
+    /// True to include launches.
     pub(crate) kernels: bool,
 }
 
 impl Comparison {
-    /// The comparison of `results`: by workload, then by design, in the order of `compared`.
+    /// Builds the comparison from `results`: by workload, then by design, in the order of `compared`.
     pub(crate) fn of(compared: Compared, results: Results, host: Cost) -> Comparison {
         let Compared { machine, scale, set, baseline, time, designs, workloads, kernels } = compared;
         let (mut runs, mut failures) = (Vec::new(), Vec::new());
@@ -156,7 +156,7 @@ impl Comparison {
         comparison
     }
 
-    /// Fills in speed-ups and means.
+    /// Computes speed-ups and means.
     fn measure(&mut self) {
         for workload in &self.workloads {
             let row = self.designs.iter().map(|design| (design.clone(), self.speedup(workload, design)));
@@ -169,12 +169,12 @@ impl Comparison {
         self.measure_errors();
     }
 
-    /// Whether every run has a result.
+    /// True if every run has a result.
     pub(crate) fn is_whole(&self) -> bool {
         self.failures.is_empty()
     }
 
-    /// A line for each run without a result.
+    /// Returns a line for each run without a result.
     pub(crate) fn failures(&self) -> impl Iterator<Item = String> {
         self.failures.iter().map(|failed| failed.error.clone())
     }
@@ -188,7 +188,7 @@ impl Comparison {
         Some(time(&self.baseline)? / time(design)?)
     }
 
-    /// Both tables, the notes and the failures, for people.
+    /// Formats both tables, the notes and the failures for people.
     pub(crate) fn text(&self, colours: bool) -> String {
         let title = |text: &str| format!("{}\n", Look::Strong.paint(text, colours));
         let Comparison { machine, scale, baseline, time, .. } = self;
@@ -251,7 +251,7 @@ impl Comparison {
     }
 }
 
-/// The notes of all runs, each once.
+/// Returns the distinct notes of all runs.
 fn each_once(runs: &[RunRecord]) -> Vec<String> {
     let mut notes = Vec::new();
     for note in runs.iter().flat_map(|run| &run.notes) {
@@ -262,7 +262,7 @@ fn each_once(runs: &[RunRecord]) -> Vec<String> {
     notes
 }
 
-/// `error`: how far it may be off, where it is of samples.
+/// Formats a speed-up. `error`: its error bound, for sampled runs.
 fn speedup_cell(speedup: Option<f64>, error: Option<Option<f64>>) -> Cell {
     let Some(speedup) = speedup else { return Cell::new("failed", Look::Bad) };
     let unsure = error.map_or(0.0, |error| error.unwrap_or(f64::INFINITY));
@@ -284,7 +284,7 @@ fn cause_row(workload: &str, design: &str, cause: Option<Cause>) -> Vec<Cell> {
     labels.into_iter().chain(cause.map(|cause| cause.cells()).into_iter().flatten()).collect()
 }
 
-/// Loads at one cache level, in line transactions.
+/// Loads at a cache level, in line transactions.
 #[derive(Clone, Copy, Debug, Default)]
 struct Loads {
     hits: u64,
@@ -297,7 +297,7 @@ impl Loads {
     }
 }
 
-/// The counters of a run that say why it took as long as it did.
+/// Counters of a run that explain its time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cause {
     l1: Loads,
@@ -363,7 +363,7 @@ impl Cause {
 }
 
 impl Comparison {
-    /// What a report shows of it, with what made it.
+    /// Builds the report document for the comparison, with its provenance.
     pub(crate) fn report(&self, provenance: Option<Provenance>) -> Document {
         let command = provenance.as_ref().map(|made| made.command.clone()).unwrap_or_default();
         let failure = |one: &FailedRun| document::Failure {
@@ -420,7 +420,7 @@ impl Comparison {
     }
 }
 
-/// The geometric mean; `None` where a value is missing or there is none.
+/// Returns the geometric mean; `None` if a value is missing, or without values.
 fn geometric_mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let logarithms = values.map(|value| value.map(f64::ln)).collect::<Option<Vec<f64>>>()?;
     let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;

@@ -1,4 +1,4 @@
-//! What `explain` prints: stacks side by side, and what they differ in most.
+//! Output of `explain`: stacks side by side, and the largest differences.
 
 use crate::table::{Cell, Look, Table};
 use serde::Serialize;
@@ -8,13 +8,13 @@ use tombolo_system::latency::{LatencyRecord, ServedRecord};
 use tombolo_system::stalls::{SHOWN, StallRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
-/// Differences that a person is told of a design, at most. Source: assumed; all are in the document.
+/// Maximum number of differences printed for a design. Source: assumed; the document contains all.
 const MOST: usize = 6;
 
-/// Legs from this one on are shown, in nanoseconds: those that a decimal tells from none.
+/// Threshold for printing a path segment, in nanoseconds: the smallest time visible with a single decimal.
 const NOTICED: f64 = 0.05;
 
-/// What was asked.
+/// Inputs of the explanation.
 pub(crate) struct Asked {
     pub(crate) machine: String,
     pub(crate) scale: String,
@@ -23,39 +23,39 @@ pub(crate) struct Asked {
     pub(crate) time: TimeChoice,
 }
 
-/// One design.
+/// Explanation of a single design.
 #[derive(Debug, Serialize)]
 struct Explained {
     design: String,
     /// Cycles of its warp slots over the whole run.
     stalls: StallRecord,
     time: TimeRecord,
-    /// What loads took; absent where that was not asked for.
+    /// Load latencies; absent unless requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     latency: Option<LatencyRecord>,
-    /// Its time by class, in shares of the first design's, in the order of the stack.
+    /// Time by class in stack order, as shares of the first design's time.
     #[serde(skip)]
     shares: Vec<(&'static str, f64)>,
 }
 
-/// What a design differs in from the first.
+/// A difference between a design and the first design.
 #[derive(Debug, Serialize)]
 struct DifferenceRow {
-    /// Which design.
+    /// Name of the design.
     design: String,
     /// Class of time.
     class: &'static str,
-    /// Under the first design, as a share of its time.
+    /// Share under the first design, relative to its time.
     from: f64,
-    /// Under this one, as a share of the same time.
+    /// Share under this design, relative to the first design's time.
     to: f64,
-    /// The counter behind it, by its path; null where none is.
+    /// Path of the counter behind the difference; null if none is known.
     counter: Option<&'static str>,
-    /// All of this, in a line.
+    /// The whole difference in a line of text.
     text: String,
 }
 
-/// One document with everything; `explain --json` prints it.
+/// Complete document, printed by `explain --json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Explanation {
     tombolo: &'static str,
@@ -64,16 +64,16 @@ pub(crate) struct Explanation {
     workload: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     set: Vec<String>,
-    /// Which time of each run shares are of.
+    /// Run time that shares refer to.
     of: TimeChoice,
     designs: Vec<Explained>,
-    /// By design, the largest first.
+    /// Differences by design, largest first.
     differences: Vec<DifferenceRow>,
     notes: Vec<String>,
 }
 
 impl Explanation {
-    /// Of runs of one program, the first of which the others are held to.
+    /// Builds the explanation for runs of one program. The first run is the reference for the remaining runs.
     pub(crate) fn of(asked: Asked, runs: &[RunRecord]) -> Explanation {
         let Asked { machine, scale, set, workload, time } = asked;
         let first = &runs[0];
@@ -107,7 +107,7 @@ impl Explanation {
         }
     }
 
-    /// The stacks, and under them what differs most.
+    /// Formats the stacks, followed by the largest differences.
     pub(crate) fn text(&self, colours: bool) -> String {
         let strong = |text: &str| format!("{}\n", Look::Strong.paint(text, colours));
         let Explanation { machine, scale, workload, of, designs, .. } = self;
@@ -136,12 +136,12 @@ impl Explanation {
         text
     }
 
-    /// A table with a column for each design.
+    /// Builds a table with a column for each design.
     fn table(&self, heading: &str) -> Table {
         Table::new(1).with_headings(std::iter::once(heading).chain(self.designs.iter().map(|one| &*one.design)))
     }
 
-    /// How many loads who has served, and in which mean time.
+    /// Builds the table of loads by serving component: their number and mean latency.
     fn served(&self, followed: &[LatencyRecord]) -> Table {
         let mut table = self.table("loads served by");
         for (index, (name, _)) in followed[0].named().into_iter().enumerate() {
@@ -158,7 +158,7 @@ impl Explanation {
         table
     }
 
-    /// The legs of the mean load, which add up to it.
+    /// Builds the table of path segments for the mean load; the segments add up to its latency.
     fn legs(&self, followed: &[LatencyRecord]) -> Table {
         let mut table = self.table("leg of the mean load (ns)");
         let mut sums = vec![0.0; followed.len()];

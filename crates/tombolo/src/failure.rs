@@ -1,4 +1,4 @@
-//! Why a command gave no answer.
+//! Reasons for a command without a result.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use tombolo_machine::ConfigError;
 use tombolo_validation::{EstimateError, MeasuredError};
 use tombolo_workload::trace::TraceError;
 
-/// What ended a command early. Each message names what was given, and what is allowed.
+/// An error that ended a command early. Each message names the given value and the allowed values.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     /// A machine, a design, a setting or a scale.
@@ -20,7 +20,7 @@ pub(crate) enum Failure {
     /// An experiment.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A folder of results.
+    /// A folder with results.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A trace that cannot be read or written.
@@ -32,14 +32,14 @@ pub(crate) enum Failure {
     /// A table of observations that cannot be used.
     #[error(transparent)]
     Observed(#[from] ObservationError),
-    /// A value of the command line that does not fit the others.
+    /// A command-line value that contradicts different arguments.
     #[error("{flag} {value}: {reason}")]
     Argument {
-        /// Such as `--baseline`.
+        /// Flag, for example `--baseline`.
         flag: &'static str,
-        /// As given.
+        /// Value given by the user.
         value: String,
-        /// What is wrong with it, and what is allowed.
+        /// Reason, and allowed values.
         reason: String,
     },
     /// A table of measured times.
@@ -50,28 +50,28 @@ pub(crate) enum Failure {
     Estimate {
         /// Benchmark, size and machine.
         label: String,
-        /// Why.
+        /// Reason for the failure.
         error: Box<EstimateError>,
     },
-    /// A file or folder that does not hold what it should.
+    /// A file or folder with unexpected contents.
     #[error("{}: {reason}", path.display())]
     Unreadable {
-        /// The file or folder.
+        /// Path to the file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the problem.
         reason: String,
     },
-    /// A file that cannot be written. Another of the same command may have been.
+    /// A file that cannot be written. Different files from this command may already be written.
     #[error("{}: cannot {action}: {error}; nothing was written to it", path.display())]
     File {
-        /// The file.
+        /// Path to the file.
         path: PathBuf,
-        /// What was tried.
+        /// Attempted action.
         action: &'static str,
-        /// Why not.
+        /// Reason for the failure.
         error: io::Error,
     },
-    /// Standard output does not take more.
+    /// Standard output does not accept more data.
     #[error("standard output: {0}")]
     Stdout(io::Error),
 }
@@ -85,7 +85,7 @@ impl From<StudyError> for Failure {
     }
 }
 
-/// A hint for a message; empty where nothing looks alike.
+/// Returns a "did you mean" hint for a message; empty if no name is similar.
 pub(crate) fn did_you_mean(near: &[String]) -> String {
     match near {
         [] => String::new(),

@@ -7,7 +7,7 @@ use tombolo_design::{DesignConfig, apply, design};
 use tombolo_machine::error::near;
 use tombolo_machine::{Description, MachineConfig, Scale, machine};
 
-/// Which machine, and how changed.
+/// Arguments that select and modify a machine.
 #[derive(clap::Args)]
 pub(crate) struct MachineArguments {
     /// Machine: a name of `list machines`, or the path of a .toml file
@@ -16,39 +16,39 @@ pub(crate) struct MachineArguments {
     /// Replaces a value of the machine or the designs, such as l2.bytes=6MB; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     settings: Vec<String>,
-    /// Fraction of the machine and of the workload's input to run, such as 1/16 or 0.25: the nearest at which modules keep
-    /// whole SMs
+    /// Fraction of the machine and of the workload's input to run, such as 1/16 or 0.25: rounded to the nearest with
+    /// whole SMs in each module
     #[arg(long = "scale", value_name = "F", default_value = "1", allow_negative_numbers = true)]
     scale: Scale,
 }
 
-/// What a workload runs on.
+/// Machine and designs to run a workload on.
 pub(crate) struct Hardware {
-    /// The machine, scaled.
+    /// The scaled machine.
     pub(crate) machine: Arc<MachineConfig>,
-    /// The designs, in the order given.
+    /// The designs, in the given order.
     pub(crate) designs: Vec<DesignConfig>,
-    /// What to tell of how they were written.
+    /// Notes about the spelling of the designs.
     pub(crate) notes: Vec<String>,
 }
 
 impl MachineArguments {
-    /// The settings, as given.
+    /// Returns the settings given by the user.
     pub(crate) fn settings(&self) -> &[String] {
         &self.settings
     }
 
-    /// The machine as named, which may be a file.
+    /// Returns the name given for the machine, which may be a file.
     pub(crate) fn machine(&self) -> &str {
         &self.machine
     }
 
-    /// The fraction of `whole`, the machine as described, that runs. Tells where it is not the one that was asked for.
+    /// Scales `whole`, the machine described by the user. Prints a note if the scale differs from the requested scale.
     pub(crate) fn scaled(&self, whole: &MachineConfig) -> Result<MachineConfig, Failure> {
         scaled(self.scale, whole)
     }
 
-    /// The machine with `designs` as set, not yet checked.
+    /// Returns the machine and `designs` after all settings, before any checks.
     pub(crate) fn described(
         &self,
         designs: &[String],
@@ -56,7 +56,7 @@ impl MachineArguments {
         self.described_from(designs, &[])
     }
 
-    /// The same, where `before` is set first: what the user sets replaces it.
+    /// Like [`Self::described`], with `before` applied first: user settings override them.
     pub(crate) fn described_from(
         &self,
         designs: &[String],
@@ -69,7 +69,7 @@ impl MachineArguments {
         Ok((machine, described))
     }
 
-    /// The machine with `designs`, all checked.
+    /// Returns the machine and `designs`, all checked.
     pub(crate) fn hardware(&self, designs: &[String]) -> Result<Hardware, Failure> {
         let (machine, described) = self.described(designs)?;
         let machine = Arc::new(self.scaled(&machine.check()?)?);
@@ -80,7 +80,8 @@ impl MachineArguments {
     }
 }
 
-/// `whole` at the scale nearest to `asked` at which modules keep whole SMs. Tells where that is another.
+/// Scales `whole` to the scale nearest to `asked` that leaves modules with whole SMs. Prints a note if the two scales
+/// differ.
 pub(crate) fn scaled(asked: Scale, whole: &MachineConfig) -> Result<MachineConfig, Failure> {
     let (sms, name) = (whole.topology.sms_per_module, &whole.name);
     let scale = asked.with_whole_sms([sms]);
@@ -92,7 +93,8 @@ pub(crate) fn scaled(asked: Scale, whole: &MachineConfig) -> Result<MachineConfi
     Ok(whole.scaled(scale)?)
 }
 
-/// The index of the baseline `asked` for among designs `names`, `given` so on the command line; the first where none is.
+/// Returns the index of the baseline `asked` among the designs `names`, whose command-line spelling is `given`. The
+/// first design is the default.
 pub(crate) fn baseline(asked: Option<&str>, given: &[String], names: &[String]) -> Result<usize, Failure> {
     let Some(asked) = asked else { return Ok(0) };
     given.iter().zip(names).position(|(given, name)| given == asked || name == asked).ok_or_else(|| {
@@ -102,7 +104,7 @@ pub(crate) fn baseline(asked: Option<&str>, given: &[String], names: &[String]) 
     })
 }
 
-/// Tells what there is to note of how designs were written, each note once, and returns it.
+/// Prints each distinct note about the spelling of designs, and returns the notes.
 pub(crate) fn told(designs: &[Description<DesignConfig>]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for note in designs.iter().flat_map(Description::notes) {
@@ -114,7 +116,7 @@ pub(crate) fn told(designs: &[Description<DesignConfig>]) -> Vec<String> {
     notes
 }
 
-/// An error where a name occurs twice: results go by name.
+/// Returns an error if a name occurs twice, because results are identified by name.
 pub(crate) fn refuse_twice<'a>(flag: &'static str, names: impl Iterator<Item = &'a str>) -> Result<(), Failure> {
     let mut seen = Vec::new();
     for name in names {

@@ -1,19 +1,20 @@
-//! The command line as a library: reads what is asked, runs it, prints the answer.
+//! Command line as a library: parses the arguments, runs the command, and prints the result.
 //!
-//! One file a subcommand, in `command`. They share:
-//! - `hardware`: machine, designs, settings, scale. `study`: what `reproduce` and `sweep` have in common.
-//! - `asked`: experiments that have no file.
+//! Each subcommand has a file in `command`. They share:
+//! - `hardware`: machine, designs, settings, scale. `study`: common parts of `reproduce` and `sweep`.
+//! - `asked`: experiments without a file.
 //! - `output`: standard output and files. `table`: aligned text. `progress`, `threads`.
-//! - `comparison`, `summary` and `verdict`: what is printed of results. `timed`: which time is compared.
-//! - `explanation`: why designs differ.
-//! - `sharing`: ways to share memory between GPUs, side by side.
-//! - `template` and `schema`: files of a user's own. `version` and `provenance`: what made an answer.
+//! - `comparison`, `summary` and `verdict`: printed results. `timed`: the run time to compare.
+//! - `explanation`: reasons for differences between designs.
+//! - `sharing`: comparison of memory-sharing policies between GPUs.
+//! - `template` and `schema`: files for a user's own machines, designs and workloads. `version` and `provenance`:
+//!   program and host behind a result.
 //!
-//! Many runs side by side are the crate `experiment`'s.
+//! Running many points in parallel belongs to the crate `experiment`.
 //!
-//! Exit status: 0 done; 1 the question was answered "no"; 2 the input was wrong or a run gave no result, with
-//! a message; 130 a study was interrupted. With status 2 no file is written but three:
-//! - the report of a study, which names what failed;
+//! Exit status: 0 done; 1 the answer is "no"; 2 the input was wrong or a run gave no result, with a message; 130 a
+//! study was interrupted. With status 2 no file is written except three:
+//! - the report of a study, which names each failure;
 //! - the timeline of a run whose record cannot be written;
 //! - the document of a check, which names each test that was not run.
 //!
@@ -44,7 +45,7 @@ mod timed;
 mod verdict;
 mod version;
 
-/// Status of a run whose input was wrong, or that gave no result.
+/// Exit status for wrong input, or for a run without a result.
 const WRONG_INPUT: u8 = 2;
 
 /// A fast, verified simulator of the memory systems of multi-GPU and multi-chiplet machines.
@@ -55,12 +56,12 @@ struct CommandLine {
     command: command::Command,
 }
 
-/// Every subcommand with its options, as `--help` and the completion of shells tell them.
+/// Returns every subcommand with its options, for `--help` and shell completion.
 pub fn command_line() -> clap::Command {
     CommandLine::command()
 }
 
-/// Reads the arguments of this process, does what they ask, and tells how it ended.
+/// Parses the arguments of this process, runs the command, and returns its exit status.
 pub fn execute() -> ExitCode {
     let line = CommandLine::parse();
     match line.command.execute() {

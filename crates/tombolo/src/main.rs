@@ -1,10 +1,10 @@
-//! The program `tombolo`: the command line of the library of the same name, and the allocator that it runs with.
+//! Binary `tombolo`: runs the command line from the library with the same name, and selects the allocator.
 
 use std::process::ExitCode;
 
-/// Memory in huge pages, as `.cargo/config.toml` has it built. Source: measured, the programs of `cargo bench -p
-/// tombolo-system --bench throughput` at an eighth of their size: the irregular ones are 1.14 to 1.17 times as fast as with
-/// the system's allocator, medians of pairs.
+/// Allocator with huge pages, configured in `.cargo/config.toml`. Source: measured, the programs in `cargo bench -p
+/// tombolo-system --bench throughput` at an eighth of their size. The irregular programs run 1.14 to 1.17 times as fast
+/// as with the system's allocator, in medians of pairs.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,5 +1,6 @@
-//! The page in a real browser: it draws every chart, fits phones and screens, answers to keys and clicks, and runs no
-//! script of a document. Drawings are read as SVG and stay within their edges. Passed over, with a word, where no Chromium is installed.
+//! Tests the page in a real browser: all charts are drawn, the page fits phones and screens, reacts to keys and clicks,
+//! and runs no script from a document. Drawings parse as SVG and stay within their edges. Skipped with a message if
+//! Chromium is not installed.
 
 #[path = "../fixture/mod.rs"]
 mod fixture;
@@ -12,50 +13,50 @@ use std::time::{Duration, Instant};
 use tombolo_report::document::{ChartKind, Figure, Row};
 use tombolo_report::{Document, FigureFiles, figures, html, interactive};
 
-/// Names that Chromium goes by.
+/// Executable names of Chromium.
 const BROWSERS: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-/// A phone, a tablet and a screen, in CSS pixels.
+/// Widths of a phone, a tablet and a screen, in CSS pixels.
 const WIDTHS: [u32; 3] = [400, 800, 1400];
-/// Longest that the browser may take: many times what it takes on an idle machine.
+/// Time limit for the browser: many times the duration on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(100);
-/// Simulated milliseconds that the page has for itself.
+/// Simulated milliseconds available to the page.
 const BUDGET: &str = "--virtual-time-budget=20000";
-/// Looks at a page in a frame and writes down what it finds.
+/// Script that inspects a page in a frame and writes down its findings.
 const PROBE: &str = include_str!("probe.js");
 
-/// Looks at drawings and writes down what it finds.
+/// Script that inspects drawings and writes down its findings.
 const DRAWINGS: &str = include_str!("drawings.js");
-/// CSS pixels by which a drawing may reach over its edge. Source: assumed, half of a stroke and of a letter's overhang.
+/// CSS pixels by which a drawing may extend beyond its edge. Source: assumed, half a stroke and a letter's overhang.
 const OVER: f64 = 2.0;
 
-/// What is found of a drawing.
+/// Findings about a drawing.
 #[derive(Debug, Deserialize)]
 struct Drawing {
-    /// Why it is no SVG; empty where it is one.
+    /// Parse error for a drawing that is not SVG; empty for a valid drawing.
     broken: String,
-    /// By how much it reaches over its edges, in CSS pixels; negative where it stays within.
+    /// Distance by which the drawing extends beyond its edges, in CSS pixels; negative inside the edges.
     over: f64,
 }
 
-/// What the probe finds.
+/// Findings of the probe.
 #[derive(Deserialize)]
 struct Findings {
-    /// Charts drawn, such as `6 of 6`.
+    /// Number of charts drawn, for example `6 of 6`.
     charts: String,
-    /// Shapes that each chart has.
+    /// Number of shapes in each chart.
     shapes: Vec<usize>,
-    /// Width of the page's content and of its frame.
+    /// Width of the page's content, and of its frame.
     content: u32,
     frame: u32,
-    /// What a screen reader was told after a key.
+    /// Screen-reader text after a key press.
     reading: String,
-    /// The tooltip after that key.
+    /// Tooltip after the key press.
     tip: String,
-    /// Colours of bars before and after a series was switched off.
+    /// Colours of bars before and after a series is switched off.
     series: (usize, usize),
-    /// The second figure's file.
+    /// CSV file of the second figure.
     csv: String,
-    /// Whether a script of the document ran.
+    /// True if a script from the document ran.
     owned: bool,
 }
 
@@ -70,7 +71,8 @@ fn browser() -> Option<PathBuf> {
     found
 }
 
-/// What the browser finds on the page of `document` in a frame of `width`, and what its console says.
+/// Returns the browser's findings about the page of `document` in a frame with the given `width`, and its console
+/// messages.
 fn look(browser: &Path, document: &Document, width: u32) -> (Findings, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder");
     let escaped = interactive(std::slice::from_ref(document)).replace('&', "&amp;").replace('"', "&quot;");
@@ -85,14 +87,14 @@ fn look(browser: &Path, document: &Document, width: u32) -> (Findings, Vec<Strin
     (findings, log.lines().filter(|line| line.contains(":CONSOLE")).map(str::to_owned).collect())
 }
 
-/// What a probe wrote into its page.
+/// Extracts the findings written by a probe into its page.
 fn found(dom: &str, log: &str) -> String {
     let (_, rest) = dom.split_once("<pre id=\"found\">").unwrap_or_else(|| panic!("no page: {log}"));
     let (found, _) = rest.split_once("</pre>").expect("it ends");
     String::from_utf8(data_encoding::BASE64.decode(found.as_bytes()).expect("base 64")).expect("UTF-8")
 }
 
-/// What the browser finds of the drawings of documents.
+/// Returns the browser's findings about the drawings in documents.
 fn look_at_drawings(browser: &Path, documents: &[Document]) -> Vec<(String, Drawing)> {
     let folder = tempfile::tempdir().expect("a folder");
     let files: Vec<FigureFiles> = documents.iter().flat_map(figures).collect();
@@ -110,10 +112,10 @@ fn look_at_drawings(browser: &Path, documents: &[Document]) -> Vec<(String, Draw
     files.into_iter().map(|files| files.name).zip(drawings).collect()
 }
 
-/// What a file of a drawing begins with.
+/// First line of a drawing file.
 const XML: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>";
 
-/// The page as it is at the end, and the browser's log.
+/// Returns the page's final DOM, and the browser's log.
 fn dump(browser: &Path, folder: &Path, page: &Path) -> (String, String) {
     let (out, log) = (folder.join("out"), folder.join("log"));
     let create = |path: &Path| Stdio::from(fs::File::create(path).expect("created"));
@@ -158,7 +160,7 @@ fn every_chart_is_drawn_at_every_width_without_a_word_on_the_console() {
     }
 }
 
-/// The second figure answers to the End key, to its legend and to its button.
+/// Checks the reactions of the second figure to the End key, to its legend and to its button.
 fn answers(found: &Findings, document: &Document) {
     assert!(found.reading.starts_with("geometric mean: Software, flat 1.302"), "{}", found.reading);
     assert!(found.reading.contains("the paper states 1.480 for HMG"), "{}", found.reading);
@@ -173,7 +175,7 @@ fn answers(found: &Findings, document: &Document) {
     assert!(lines[10].starts_with("mst,") && lines[10].contains(",,"), "a missing number is an empty cell");
 }
 
-/// Figures of every kind, linear and logarithmic, of one row and of many, with numbers of all sizes and without some.
+/// Figures of every kind, linear and logarithmic, with one row and with many, with numbers in all sizes, some missing.
 fn odd_document() -> Document {
     let kinds = [ChartKind::Bars, ChartKind::Lines, ChartKind::Stacked, ChartKind::Scatter];
     let shapes = kinds.into_iter().flat_map(|kind| [false, true].map(|log| (kind, log)));

@@ -1,4 +1,4 @@
-//! `check`: whether designs keep what they promise, by exhausting small programs.
+//! `check`: verifies the promises of designs by exhaustive exploration of small programs.
 
 use crate::allowed::Allowed;
 use crate::failure::Failure;
@@ -27,40 +27,40 @@ const STATUS: &str =
 caught, or something was observed that the model does not allow, whatever else happened; 2 the input was wrong, or a
 test is unreadable or unsupported (the others are run, and the document is written). `bounded` and `not promised` are answers.";
 
-/// What to check.
+/// Arguments of `check`.
 #[derive(clap::Args)]
 #[command(after_help = STATUS)]
 pub(crate) struct Arguments {
     /// Design: a name of `list designs`, or the path of a .toml file; may be repeated [default: all that ship]
     #[arg(long = "design", value_name = "D")]
     designs: Vec<String>,
-    /// Litmus test, or a folder of .litmus files, searched to its depths; may be repeated [default, without --random
-    /// and --mutants: the tests that ship]
+    /// Litmus test, or a folder of .litmus files, searched recursively; may be repeated [default, without --random and
+    /// --mutants: the shipped tests]
     #[arg(long = "litmus", value_name = "FILE|DIR")]
     litmus: Vec<PathBuf>,
-    /// Checks N random programs, whose final states the memory model itself is asked for
+    /// Checks N random programs, whose final states are compared with the memory model
     #[arg(long = "random", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000), allow_negative_numbers = true)]
     random: Option<u64>,
-    /// The series of random programs; with --timed, the first run
+    /// Seed for the series of random programs; with --timed, the first run
     #[arg(long = "seed", value_name = "S", default_value_t = 1)]
     seed: u64,
-    /// Attacks the timing model in place of exploring: N runs a design [without N: 1000] of the tests named, or of
-    /// those that ship and random programs, on drawn machines with drawn delays
+    /// Attacks the timing model instead of exploring: N runs per design [without N: 1000] with the given tests, or with
+    /// shipped tests and random programs, on random machines with random delays
     #[arg(long = "timed", value_name = "N", num_args = 0..=1, default_missing_value = "1000", value_parser = clap::value_parser!(u64).range(1..=10_000_000), allow_negative_numbers = true)]
     timed: Option<u64>,
-    /// Breaks the designs' protocols on purpose, one rule at a time, and shows which of the tests that ship catch each:
-    /// up to three, or how many of `all`
+    /// Breaks the designs' protocols on purpose, one rule at a time, and shows the shipped tests that catch each: up to
+    /// three, or with `all` their number
     #[arg(long = "mutants", value_name = "TESTS", num_args = 0..=1, default_missing_value = "enough")]
     mutants: Option<MutantTests>,
-    /// Lists in place of exploring what the memory model allows: every outcome of a litmus test, or of those of a folder,
-    /// and which are sequentially consistent; may be repeated
+    /// Lists, instead of exploring, all outcomes allowed by the memory model for a litmus test or a folder of tests,
+    /// and marks the sequentially consistent outcomes; may be repeated
     #[arg(long = "model", value_name = "FILE|DIR", conflicts_with_all = ["designs", "litmus", "random", "seed", "timed", "mutants"])]
     model: Vec<PathBuf>,
-    /// Holds observations of a device to --model: a table with the columns test, placement, outcome and count, for files
-    /// named TEST@PLACEMENT.litmus
+    /// Compares device observations with --model: a table with the columns test, placement, outcome and count, for
+    /// files named TEST@PLACEMENT.litmus
     #[arg(long = "observed", value_name = "FILE.csv", requires = "model")]
     observed: Option<PathBuf>,
-    /// Accepts tests that are unreadable or unsupported: the exit status is that of the others
+    /// Accepts unreadable or unsupported tests: the remaining tests decide the exit status
     #[arg(long = "partial")]
     partial: bool,
     #[command(flatten)]
@@ -69,13 +69,13 @@ pub(crate) struct Arguments {
     output: OutputArguments,
 }
 
-/// How many tests a broken protocol is shown to.
+/// Number of tests to run against each broken protocol.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum MutantTests {
-    /// Those that its rule names, then others, until three have caught it; random programs where fewer do
+    /// Tests named by the broken rule, then further tests, until three have caught it; random programs if fewer do
     #[value(name = "enough")]
     Enough,
-    /// All that ship, and all random programs of the series
+    /// All shipped tests, and all random programs of the series
     #[value(name = "all")]
     All,
 }
@@ -90,7 +90,7 @@ impl MutantTests {
 }
 
 impl Arguments {
-    /// Checks, and prints what came of it.
+    /// Runs the check and prints the result.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         if !self.model.is_empty() {
             return self.model_answers();
@@ -121,7 +121,7 @@ impl Arguments {
         Ok(ExitCode::from(verification.status(self.partial)))
     }
 
-    /// Asks the model for the outcomes of the tests named, and holds what was observed to them.
+    /// Computes the outcomes allowed for the given tests, and compares them with the observations.
     fn model_answers(&self) -> Result<ExitCode, Failure> {
         let mut cases = Vec::new();
         for path in &self.model {
@@ -143,7 +143,7 @@ impl Arguments {
         Ok(ExitCode::from(allowed.status(self.partial)))
     }
 
-    /// What comes of `runs` timed runs under each design.
+    /// Attacks each design with `runs` timed runs, and returns the reports.
     fn attacked(&self, runs: u64, designs: &[DesignConfig], cases: &[Case]) -> Vec<TimedReport> {
         let targets: Vec<Target> = designs.iter().map(Target::new).collect();
         let named = !self.litmus.is_empty() || self.random.is_some();
@@ -171,7 +171,8 @@ impl Arguments {
         Err(Failure::Argument { flag: "--design", value: design.name.clone(), reason })
     }
 
-    /// Those that ship, where none are named: with host threads where the machine of every design has a host.
+    /// Returns the test cases. Without explicit cases, these are the shipped tests, including tests with host threads
+    /// if the machine of every design has a host.
     fn cases(&self, designs: &[Design]) -> Result<Vec<Case>, Failure> {
         if self.litmus.is_empty() && self.random.is_none() && self.mutants.is_none() {
             let have_host = designs.iter().all(|design| facts(design.protocol()).is_some_and(|facts| facts.host));
@@ -181,14 +182,14 @@ impl Arguments {
         for path in &self.litmus {
             cases.extend(read_tests(path)?);
         }
-        // The seed of a timed run is that of its machine: its programs stay what they are.
+        // In a timed run, the seed selects the machine; its programs do not depend on the seed.
         let series = if self.timed.is_some() { tombolo_attack::series::SERIES } else { self.seed };
         let random = |index| Case::random(series, index, PLACEMENTS_OF_RANDOM);
         cases.extend((0..self.random.unwrap_or(0)).map(random));
         Ok(cases)
     }
 
-    /// None unless asked for; an error where the designs' protocols have no rule to break.
+    /// Returns the broken protocols if requested. Fails if the designs' protocols have no rule to break.
     fn broken(&self, designs: &[Design]) -> Result<Vec<Mutant>, Failure> {
         if self.mutants.is_none() {
             return Ok(Vec::new());
@@ -203,7 +204,7 @@ impl Arguments {
     }
 }
 
-/// The part of a design that is checked.
+/// Extracts the explorable part of a design.
 fn checked(design: &DesignConfig) -> Design {
     let decides = match (&design.elision, &design.boundary) {
         (Elision::Cpelide(Cpelide { table: Table::Cpelide, .. }), _) => Decides::Chiplet,

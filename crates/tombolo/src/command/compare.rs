@@ -1,4 +1,4 @@
-//! `compare`: workloads under several designs, against a baseline.
+//! `compare`: runs workloads under several designs, against a baseline.
 
 use crate::WRONG_INPUT;
 use crate::asked::{choice, is_folder, study};
@@ -25,7 +25,7 @@ use tombolo_report::document::Provenance;
 use tombolo_system::timeline::Trace;
 use tombolo_system::{RunRecord, TimeChoice};
 
-/// What to compare.
+/// Arguments of `compare`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -33,11 +33,11 @@ pub(crate) struct Arguments {
     /// Designs: names of `list designs`, or paths of .toml files
     #[arg(long = "designs", value_name = "A,B,…", required = true, num_args = 1.., value_delimiter = ',')]
     designs: Vec<String>,
-    /// Workloads of `list workloads`, each with its parameters, and traces: triad,elements=4096,trace:PATH; a PATH with a
-    /// comma goes in double quotes: 'trace:"a,b"'
+    /// Workloads of `list workloads`, each with its parameters, and traces: triad,elements=4096,trace:PATH; a PATH with
+    /// a comma goes in double quotes: 'trace:"a,b"'
     #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH", required = true, num_args = 1..)]
     workload: Vec<String>,
-    /// The design that speed-ups are over [default: the first]
+    /// Baseline design for speed-ups [default: the first]
     #[arg(long = "baseline", value_name = "A")]
     baseline: Option<String>,
     #[command(flatten)]
@@ -46,24 +46,25 @@ pub(crate) struct Arguments {
     sample: SampleArgument,
     #[command(flatten)]
     threads: ThreadsArgument,
-    /// Tells launches too: in text those of one name together, by time; in JSON a row each
+    /// Also shows launches: grouped by name and time in text; a row each in JSON
     #[arg(long = "kernels")]
     kernels: bool,
-    /// Also runs everything once more and writes what it did over time to FILE, which Perfetto opens (ui.perfetto.dev): a
-    /// process a workload and design
+    /// Also runs everything once more and writes the activity over time to FILE, for Perfetto (ui.perfetto.dev): a
+    /// process per workload and design
     #[arg(long = "timeline", value_name = "FILE", conflicts_with = "sample")]
     timeline: Option<PathBuf>,
     /// Prints one JSON document instead of text
     #[arg(long = "json")]
     json: bool,
-    /// Also writes the JSON document to FILE.json, whole or not at all; or results, tables and a page into the folder DIR, in
-    /// which finished points are not run again
+    /// Also writes the JSON document to FILE.json, atomically; or writes results, tables and a page into the folder
+    /// DIR, and reuses finished points there
     #[arg(long = "out", value_name = "FILE.json|DIR")]
     out: Option<PathBuf>,
 }
 
 impl Arguments {
-    /// Runs everything and prints the comparison. Status 2 where a run gave no result; the others are printed.
+    /// Runs everything and prints the comparison. Returns status 2 if a run gave no result; the remaining results are
+    /// printed.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let hardware = self.machine.hardware(&self.designs)?;
         let designs: Vec<String> = hardware.designs.iter().map(|design| design.name.clone()).collect();
@@ -114,7 +115,8 @@ impl Arguments {
         Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(WRONG_INPUT) })
     }
 
-    /// The comparison as a study: runs what `folder` lacks, and writes tables and the page into it.
+    /// Runs the comparison as a study: simulates the points missing in `folder`, and writes tables and the page to the
+    /// folder.
     fn keep(
         &self,
         folder: &Path,
@@ -147,7 +149,7 @@ impl Arguments {
     }
 }
 
-/// Every workload under every design, workload by workload.
+/// Returns every workload under every design, workload by workload.
 fn points(hardware: &Hardware, workloads: &[WorkloadChoice], sampled: bool) -> Result<Vec<Point>, Failure> {
     let designs: Vec<_> = hardware.designs.iter().cloned().map(Arc::new).collect();
     let mut points = Vec::new();
@@ -163,7 +165,7 @@ fn points(hardware: &Hardware, workloads: &[WorkloadChoice], sampled: bool) -> R
     Ok(points)
 }
 
-/// What every workload did over time under every design, as the file of a trace.
+/// Returns a trace file with the activity over time for every workload under every design.
 fn timelines(hardware: &Hardware, workloads: &[WorkloadChoice], threads: usize) -> Result<Vec<u8>, Failure> {
     let progress = Progress::new(workloads.len() * hardware.designs.len());
     let mut runs = Vec::new();
@@ -178,7 +180,7 @@ fn timelines(hardware: &Hardware, workloads: &[WorkloadChoice], threads: usize) 
     Ok(serde_json::to_vec(&Trace::of(&runs)).expect("its keys are strings"))
 }
 
-/// What came of the points: by workload, then by design.
+/// Arranges the results of the points by workload, then by design.
 fn records(points: &[Point], results: &campaign::Results, designs: usize, time: TimeChoice) -> Results {
     let record = |point: &Point| match results.get(point.key()) {
         Some(Ok(outcome)) => match &**outcome {
@@ -191,7 +193,7 @@ fn records(points: &[Point], results: &campaign::Results, designs: usize, time: 
     points.chunks(designs).map(|row| row.iter().map(record).collect()).collect()
 }
 
-/// The record of a point under the names given, or why it cannot be compared.
+/// Returns a point's record under the user's names, or the reason why the record cannot be compared.
 fn comparable(record: &RunRecord, point: &Point, time: TimeChoice) -> Result<RunRecord, String> {
     if record.time.of(time) == 0.0 {
         let (workload, machine) = (&point.workload.label, &record.machine);
@@ -202,7 +204,7 @@ fn comparable(record: &RunRecord, point: &Point, time: TimeChoice) -> Result<Run
         return Err(format!("{workload}: takes no time on {machine}, with which nothing can be compared{hint}"));
     }
     let mut record = record.clone();
-    // Designs or workloads of two names may be one point.
+    // Designs or workloads with different names may be the same point.
     record.design.clone_from(&point.design.name);
     record.workload.clone_from(&point.workload.label);
     Ok(record)

@@ -1,4 +1,4 @@
-//! `completion`: what a shell needs to complete words of the command line.
+//! `completion`: prints a shell script that completes command-line words.
 
 use crate::command_line;
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ const HOW: &str = "bash: tombolo completion bash > ~/.local/share/bash-completio
 zsh:  tombolo completion zsh > DIR/_tombolo, of a DIR in $fpath
 fish: tombolo completion fish > ~/.config/fish/completions/tombolo.fish";
 
-/// For which shell.
+/// Arguments of `completion`.
 #[derive(clap::Args)]
 #[command(after_help = HOW)]
 pub(crate) struct Arguments {
@@ -36,7 +36,8 @@ impl Arguments {
     }
 }
 
-/// The command line with the names that arguments may have. Paths may follow too, so that only shells are told.
+/// Adds the possible names to arguments. Paths are also valid there, and the names are therefore used for completion
+/// only.
 fn with_names(command: Command) -> Command {
     let kind = command.get_name().to_owned();
     command.mut_args(|argument| named(&kind, argument)).mut_subcommands(with_names)
@@ -52,7 +53,7 @@ fn named(kind: &str, argument: Arg) -> Arg {
         ("paper", _) => papers(),
         _ => return argument,
     };
-    // A group of arguments flattened into one is no value.
+    // A flattened group of arguments has no value.
     if argument.get_action().takes_values() {
         argument.value_parser(PossibleValuesParser::new(names))
     } else {

@@ -1,4 +1,4 @@
-//! `explain`: why designs differ on a workload.
+//! `explain`: reports the reasons for differences between designs on a workload.
 
 use crate::explanation::{Asked, Explanation};
 use crate::failure::Failure;
@@ -17,19 +17,19 @@ use tombolo_experiment::workload::{Target, WorkloadChoice, only};
 use tombolo_experiment::{Pass, Point, PointResult};
 use tombolo_system::RunRecord;
 
-/// What to explain.
+/// Arguments of `explain`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
-    /// Designs, two at least: names of `list designs`, or paths of .toml files; each is held to the first
+    /// Designs, at least two: names of `list designs`, or paths of .toml files; each is compared with the first
     #[arg(long = "designs", value_name = "A,B,…", required = true, num_args = 1.., value_delimiter = ',')]
     designs: Vec<String>,
-    /// Workload of `list workloads`, with parameters: triad,elements=4096; or trace:PATH; a PATH with a comma goes in double
-    /// quotes: 'trace:"a,b"'
+    /// Workload of `list workloads`, with parameters: triad,elements=4096; or trace:PATH; a PATH with a comma goes in
+    /// double quotes: 'trace:"a,b"'
     #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH")]
     workload: String,
-    /// Tell what loads took, too, by who served them and leg by leg, and what of waits for them was spent in queues
+    /// Also reports load latencies by serving component and path segment, and the share of load waits spent in queues
     #[arg(long = "latency")]
     latency: bool,
     #[command(flatten)]
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Runs the workload under every design and tells what they differ in. An error where a run gives no result.
+    /// Runs the workload under every design and reports the differences. Fails if a run gives no result.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         if self.designs.len() < 2 {
             let (value, reason) = (self.designs.join(","), "give two at least: each is held to the first".to_owned());
@@ -76,7 +76,7 @@ impl Arguments {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The record of each design, under its name.
+    /// Returns the record of each design, with the design's own name.
     fn run(&self, hardware: &Hardware, chosen: &WorkloadChoice, threads: usize) -> Result<Vec<RunRecord>, Failure> {
         let workload = Arc::new(chosen.clone());
         let point = |design| {
@@ -88,7 +88,7 @@ impl Arguments {
         let results = run_points(&points, None, threads, &progress)?;
         let record = |point: &Point| match results.get(point.key()).expect("every point has an answer") {
             Ok(outcome) => match &**outcome {
-                // Designs of two names may be one point.
+                // Designs with different names may be the same point.
                 PointResult::Simulation(record) => {
                     Ok(RunRecord { design: point.design.name.clone(), ..(**record).clone() })
                 }
@@ -102,7 +102,7 @@ impl Arguments {
         points.iter().map(record).collect()
     }
 
-    /// The same, with what loads took.
+    /// Like `run`, with load latencies.
     fn follow(&self, hardware: &Hardware, chosen: &WorkloadChoice, threads: usize) -> Result<Vec<RunRecord>, Failure> {
         let progress = Progress::new(hardware.designs.len());
         let source = chosen.record(Target::of(&hardware.machine), threads)?;

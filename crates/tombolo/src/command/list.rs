@@ -1,4 +1,4 @@
-//! `list`: what there is to choose from, a line each. `show` has more of one.
+//! `list`: prints the available choices, one per line. `show` prints details about a single choice.
 
 use crate::failure::Failure;
 use crate::output::show;
@@ -9,10 +9,10 @@ use tombolo_design::list_designs;
 use tombolo_machine::list_machines;
 use tombolo_workload::bench::{Workload, aliases, list, suite};
 
-/// What to list.
+/// Arguments of `list`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Of what kind
+    /// Kind of entries
     #[arg(value_enum)]
     what: Kind,
     /// Prints one JSON document instead of text
@@ -32,21 +32,21 @@ enum Kind {
     Experiments,
 }
 
-/// One line of a list.
+/// An entry in a list.
 #[derive(Serialize)]
 struct Listed {
     name: String,
-    /// Of workloads: other names that mean the same.
+    /// Workloads only: alternative names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     aliases: Vec<&'static str>,
-    /// Of workloads: the suite it is of.
+    /// Workloads only: the workload's suite.
     #[serde(skip_serializing_if = "Option::is_none")]
     suite: Option<&'static str>,
     description: String,
-    /// Of workloads: where the shape comes from.
+    /// Workloads only: source of the shape.
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
-    /// Of workloads: what may follow the name.
+    /// Workloads only: parameters allowed after the name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parameters: Vec<ListedParameter>,
 }

@@ -1,5 +1,5 @@
-//! The subcommands, one file each: its arguments, and an `execute` that answers with an exit status. Adding one
-//! is a file, its line in the list of modules, and its variant and line below. `probes` is a part of `validate`.
+//! Subcommands, one file each: its arguments, and an `execute` that returns an exit status. A new subcommand needs a
+//! file, its line in the list of modules, and its variant and line below. `probes` belongs to `validate`.
 
 mod check;
 mod compare;
@@ -21,28 +21,28 @@ mod validate;
 use crate::failure::Failure;
 use std::process::ExitCode;
 
-/// What is asked.
+/// Subcommand to run.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     /// Runs one workload or trace on one machine under one design
     #[command(name = "run")]
     Run(run::Arguments),
-    /// Runs workloads under several designs and prints how each does against a baseline, and why
+    /// Runs workloads under several designs, prints their results against a baseline, and explains them
     #[command(name = "compare")]
     Compare(compare::Arguments),
-    /// Runs a workload under several designs and tells what warps waited for, and what the designs differ in most
+    /// Runs a workload under several designs, and reports warp stalls and the largest differences
     #[command(name = "explain")]
     Explain(explain::Arguments),
-    /// Runs every way to share memory between GPUs, ranks them, and says what to do with each array
+    /// Runs every memory-sharing policy between GPUs, ranks them, and gives advice for each array
     #[command(name = "share")]
     Share(share::Arguments),
-    /// Runs a paper's evaluation and prints its claims, each with what the paper states and what came out
+    /// Runs a paper's evaluation and prints its claims, each with the paper's and the measured value
     #[command(name = "reproduce")]
     Reproduce(reproduce::Arguments),
     /// Runs an experiment of your own: a file, or settings to vary
     #[command(name = "sweep")]
     Sweep(sweep::Arguments),
-    /// Finds the smallest scale of each workload at which designs compare as at the next larger one
+    /// Finds each workload's smallest scale with the design comparison of the next larger scale
     #[command(name = "scale")]
     Scale(scale::Arguments),
     /// Checks designs against the memory model, exhaustively, on small programs
@@ -54,25 +54,25 @@ pub(crate) enum Command {
     /// Runs measured kernels on a machine and compares simulated with measured times
     #[command(name = "validate")]
     Validate(validate::Arguments),
-    /// Makes one HTML page of the results in a folder
+    /// Makes one HTML page from the results in a folder
     #[command(name = "report")]
     Report(report::Arguments),
-    /// Lists what there is to choose from, a line each
+    /// Lists the available choices, one per line
     #[command(name = "list")]
     List(list::Arguments),
     /// Shows a machine, a design, a workload or the counters in full: values, sources, ranges, units
     #[command(name = "show")]
     Show(show::Arguments),
-    /// Writes a commented file to begin with: a machine, a design, or a workload
+    /// Writes a commented starting file: a machine, a design, or a workload
     #[command(name = "new")]
     New(new::Arguments),
-    /// Prints what a shell needs to complete words of this command line
+    /// Prints a script for shell completion of this command line
     #[command(name = "completion")]
     Completion(completion::Arguments),
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the subcommand.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         match self {
             Command::Run(arguments) => arguments.execute(),

@@ -1,4 +1,4 @@
-//! `new`: a machine, a design or a workload to begin with.
+//! `new`: writes a starting file for a machine, a design or a workload.
 
 use crate::failure::Failure;
 use crate::output::show;
@@ -12,17 +12,17 @@ use tombolo_design::DesignConfig;
 use tombolo_machine::{Described, MachineConfig, list};
 use tombolo_workload::bench;
 
-/// What to write.
+/// Arguments of `new`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// machine and design: NAME.toml, in which every key stands with its meaning; workload: NAME.rs, a program for the
-    /// crate `workload`, which says where it goes
+    /// machine and design: NAME.toml, with every key and its meaning; workload: NAME.rs, a program for the crate
+    /// `workload`, with instructions for its place
     #[arg(value_enum)]
     what: Kind,
-    /// Name of what is written, with the folder that it goes to; a file that is there is not replaced
+    /// Name of the new file, with its folder; an existing file is not replaced
     #[arg(value_name = "NAME")]
     name: PathBuf,
-    /// What a machine or a design builds on: a name of `list` [default: the first]
+    /// Base of a machine or a design: a name of `list` [default: the first]
     #[arg(long = "base", value_name = "PRESET")]
     base: Option<String>,
 }
@@ -38,7 +38,7 @@ enum Kind {
 }
 
 impl Arguments {
-    /// Writes it, and says where.
+    /// Writes the file, and prints its path.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let name = self.name()?;
         let (ending, text) = match self.what {
@@ -53,7 +53,7 @@ impl Arguments {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The name itself, without a folder and an ending.
+    /// Returns the plain name, without folder and extension.
     fn name(&self) -> Result<String, Failure> {
         let name = self.name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name = [".toml", ".rs"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name).to_owned();
@@ -93,12 +93,12 @@ impl Arguments {
     }
 }
 
-/// Writes a file where there is none.
+/// Writes a file that does not yet exist.
 fn write_new(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::File { path: path.to_owned(), action: "create", error };
     let mut file = fs::File::create_new(path).map_err(failed)?;
     file.write_all(bytes).and_then(|()| file.sync_all()).map_err(|error| {
-        // It was not there before.
+        // This call created the file, and may therefore remove it.
         let _ = fs::remove_file(path);
         failed(error)
     })

@@ -1,4 +1,5 @@
-//! `validate --probes`, and `validate` of a machine of several GPUs: latencies and bandwidths of the machines that microbenchmarks were run on, beside theirs.
+//! `validate --probes`, and `validate` for a multi-GPU machine: latencies and bandwidths in simulation, next to
+//! microbenchmark results from the real machines.
 
 use crate::failure::Failure;
 use crate::output::{command_line, show, write_whole};
@@ -17,23 +18,23 @@ use tombolo_report::document::{Chart, ChartKind, Figure, Row};
 use tombolo_report::{Document, html};
 use tombolo_validation::probe::{Finding, Level, PROBES, Probe, Quantity};
 
-/// How bandwidths and latencies are measured.
+/// Description of the bandwidth and latency measurements.
 const MEASURED: &str = "A latency or the bandwidth of a cache is the difference of two lengths, at most the machine's own \
                         rate; the bandwidth of memory is that of one long stream.";
 
-/// The answer.
+/// Result of the probes.
 #[derive(Serialize)]
 struct Answer {
     tombolo: &'static str,
     probes: Vec<Finding>,
 }
 
-/// What `validate` runs on a machine of several GPUs for which no table is given: its probes; empty where it has none.
+/// Returns the probes that `validate` runs on a multi-GPU machine without a table; empty if the machine has none.
 pub(super) fn between_gpus(machine: &str) -> Vec<Probe> {
     PROBES.into_iter().filter(|probe| probe.machine == machine && probe.level == Level::Peer).collect()
 }
 
-/// Runs probes with `settings` and prints what they find; writes a page to `out`.
+/// Runs probes with `settings` and prints the findings; writes a page to `out`.
 pub(super) fn answer(
     probes: &[Probe],
     settings: &[String],
@@ -115,7 +116,8 @@ impl Answer {
         }
     }
 
-    /// Simulated over published: a probe that agrees is at 1, whatever its size.
+    /// Builds a figure with simulated over published values: a probe in agreement has the value 1, whatever its
+    /// magnitude.
     fn figure(&self, id: &str, title: &str, quantity: Quantity) -> Figure {
         let row = |finding: &Finding| Row {
             label: format!("{}: {}", finding.machine, finding.name),
@@ -143,7 +145,7 @@ impl Answer {
         }
     }
 
-    /// The numbers themselves.
+    /// Builds a table with the plain numbers.
     fn table(&self, id: &str, title: &str, quantity: Quantity) -> Figure {
         let row = |finding: &Finding| Row {
             label: format!("{}: {}", finding.machine, finding.name),

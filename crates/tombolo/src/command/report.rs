@@ -1,4 +1,5 @@
-//! `tombolo report`: the results in a folder, or a document, as one HTML page, and their figures as files for papers.
+//! `tombolo report`: renders the results in a folder, or a document, to a single HTML page, and writes their figures as
+//! files for papers.
 
 use crate::comparison::Comparison;
 use crate::failure::Failure;
@@ -10,30 +11,30 @@ use std::process::ExitCode;
 use tombolo_report::document::Provenance;
 use tombolo_report::{Document, FigureFiles, figures, folder_name, html_all, interactive};
 
-/// Name of the file that `reproduce` and `sweep` leave in their folder; of one figure it has the figure's name.
+/// File name that `reproduce` and `sweep` write into their folder; for a single figure the file has the figure's name.
 const DOCUMENT: &str = "report.json";
 
-/// What is asked.
+/// Arguments of `report`.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["out", "figures"])))]
 pub(crate) struct Arguments {
-    /// Folder with a report.json, or whose folders have one each; or such a document, as of one figure, or that of `compare`
+    /// Folder with a report.json, or with folders that have one each; or a document: of one figure, or of `compare`
     #[arg(value_name = "DIR|FILE.json")]
     folder: PathBuf,
-    /// File to write, whole or not at all
+    /// File to write, atomically
     #[arg(short = 'o', long = "out", value_name = "FILE.html")]
     out: Option<PathBuf>,
-    /// Folder for the figures: FIGURE.svg, FIGURE.csv with its numbers, and FIGURE.tex, which pgfplots draws from them; those
-    /// of several papers in a folder each
+    /// Folder for the figures: FIGURE.svg, FIGURE.csv with its numbers, and FIGURE.tex, which pgfplots draws from them;
+    /// with several papers, a folder each
     #[arg(long = "figures", value_name = "DIR")]
     figures: Option<PathBuf>,
-    /// Charts of the page answer to the pointer and to keys; it gets 700 KB larger by the library that draws them
+    /// Charts on the page react to the pointer and to keys; their library adds 700 KB to the page
     #[arg(long = "interactive", requires = "out")]
     interactive: bool,
 }
 
 impl Arguments {
-    /// Reads, renders, writes.
+    /// Reads the documents, renders them, and writes the files.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let paths = documents(&self.folder)?;
         if let Some(out) = &self.out {
@@ -57,8 +58,8 @@ impl Arguments {
     }
 }
 
-/// The figures of all documents as files in a folder, which is made where it is missing; of several documents, in a folder
-/// of each.
+/// Returns the figures in all documents as files in a folder, which is created if missing. Several documents have a
+/// folder each.
 fn figure_files(documents: &[Document], folder: &Path) -> Result<Vec<(PathBuf, String)>, Failure> {
     let mut files = Vec::new();
     for document in documents {
@@ -75,7 +76,7 @@ fn figure_files(documents: &[Document], folder: &Path) -> Result<Vec<(PathBuf, S
     Ok(files)
 }
 
-/// The document itself; or of a folder: its own, or else those of its folders by name.
+/// Returns the document itself; for a folder, its own document, or otherwise the documents in its subfolders by name.
 fn documents(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     if folder.is_file() {
         return Ok(vec![folder.to_owned()]);
@@ -99,7 +100,7 @@ fn documents(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(found)
 }
 
-/// The document at `path`: that of a study, or that of a comparison.
+/// Reads the document at `path`, which belongs to a study or to a comparison.
 fn read(path: &Path) -> Result<Document, Failure> {
     let failed = |reason| Failure::Unreadable { path: path.to_owned(), reason };
     let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
@@ -113,7 +114,7 @@ fn read(path: &Path) -> Result<Document, Failure> {
     }
 }
 
-/// What tells one document from the other, and what both may have.
+/// Fields that distinguish a comparison from a study, and common fields.
 #[derive(serde::Deserialize)]
 struct Kind {
     speedups: Option<serde::de::IgnoredAny>,

@@ -1,4 +1,4 @@
-//! `reproduce`: a paper's evaluation, figure by figure, with its claims.
+//! `reproduce`: runs a paper's evaluation, figure by figure, with its claims.
 
 use crate::failure::Failure;
 use crate::study::StudyArguments;
@@ -8,15 +8,15 @@ use tombolo_experiment::Study;
 use tombolo_experiment::preset::{papers, sets};
 use tombolo_experiment::readings::DEFAULT;
 
-/// In place of a paper: every one.
+/// Word for all papers.
 const ALL: &str = "all";
 
-/// What to reproduce.
+/// Arguments of `reproduce`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Paper: hmg, numa-gpu, cpelide, gps or umh, or all of these, each into a folder of its own
+    /// Paper: hmg, numa-gpu, cpelide, gps or umh, or all of these, each into its own folder
     paper: String,
-    /// One figure alone: its number, or a name of `list experiments`; its page and tables have its name
+    /// Single figure: its number, or a name of `list experiments`; its page and tables have its name
     #[arg(long = "figure", value_name = "F")]
     figure: Option<String>,
     #[arg(long = "readings", value_name = "SET", default_value = DEFAULT, help = readings_help())]
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Runs it and prints figures and claims.
+    /// Runs the evaluation and prints figures and claims.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let (known, time) = (papers(), self.study.time.given());
         let sampled = self.study.sample.is_asked();
@@ -59,7 +59,7 @@ impl Arguments {
     }
 }
 
-/// What `--readings` takes, with the sets that each paper has.
+/// Returns the help text for `--readings`, with the sets available for each paper.
 fn readings_help() -> String {
     let of = |paper: &&str| {
         let sets = sets(paper).expect("a test reads all that ships");

@@ -1,4 +1,4 @@
-//! `run`: one program on one machine under one design.
+//! `run`: runs a single program on a machine under a design.
 
 use crate::failure::Failure;
 use crate::hardware::{Hardware, MachineArguments};
@@ -19,7 +19,7 @@ use tombolo_system::record::KernelRecord;
 use tombolo_system::timeline::Trace;
 use tombolo_types::Promise;
 
-/// What to run.
+/// Arguments of `run`.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("program").required(true).args(["workload", "trace"])))]
 pub(crate) struct Arguments {
@@ -33,28 +33,28 @@ pub(crate) struct Arguments {
     /// quotes: 'trace:"a,b"'
     #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH")]
     workload: Option<String>,
-    /// As `--workload trace:PATH`, without quotes
+    /// Like `--workload trace:PATH`, without quotes
     #[arg(long = "trace", value_name = "PATH", hide = true)]
     trace: Option<PathBuf>,
-    /// Hold loads to the memory model: lines carry which store wrote them
+    /// Checks loads against the memory model: lines carry the identity of the last store
     #[arg(long = "check", conflicts_with = "sample")]
     check: bool,
     #[command(flatten)]
     sample: SampleArgument,
-    /// Prints a row for each launch (when its kernel was open, and what its CTAs did), each GPU and each module
+    /// Prints a row for each launch (its kernel's open interval, and its CTAs' activity), each GPU and each module
     #[arg(long = "kernels")]
     kernels: bool,
     #[command(flatten)]
     time: TimeArgument,
-    /// Also counts how long loads took, by who served them and leg by leg, and what of waits for them was spent in queues
+    /// Also measures load latencies by serving component and path segment, and the share of load waits spent in queues
     #[arg(long = "latency", conflicts_with_all = ["check", "sample", "timeline", "boundaries"])]
     latency: bool,
-    /// Also writes what kernels, links, memories and caches did over time to FILE, which Perfetto opens (ui.perfetto.dev): a
-    /// track a GPU
+    /// Also writes the activity of kernels, links, memories and caches over time to FILE, for Perfetto
+    /// (ui.perfetto.dev): a track per GPU
     #[arg(long = "timeline", value_name = "FILE", conflicts_with_all = ["check", "sample"])]
     timeline: Option<PathBuf>,
-    /// Also writes to FILE, as JSON, what was done at each kernel boundary, what was elided and why, and what an oracle
-    /// would have needed
+    /// Also writes to FILE, as JSON, the actions at each kernel boundary, the elided actions and the reasons, and an
+    /// oracle's minimum
     #[arg(long = "boundaries", value_name = "FILE", conflicts_with_all = ["check", "sample", "timeline"])]
     boundaries: Option<PathBuf>,
     #[command(flatten)]
@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
     output: OutputArguments,
 }
 
-/// A record with its launches, and with what was set for it: its own names say nothing of that.
+/// A record with its launches and its settings, because the record's own names do not include the settings.
 #[derive(serde::Serialize)]
 struct Answer<'a> {
     #[serde(flatten)]
@@ -73,14 +73,14 @@ struct Answer<'a> {
     set: &'a [String],
 }
 
-/// The file of `--boundaries`.
+/// File contents for `--boundaries`.
 #[derive(serde::Serialize)]
 struct Boundaries<'a> {
     boundaries: &'a [BoundaryRecord],
 }
 
 impl Arguments {
-    /// Runs it and prints the record.
+    /// Runs the program and prints the record.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let hardware = self.machine.hardware(std::slice::from_ref(&self.design))?;
         let chosen = self.chosen()?;
@@ -118,13 +118,13 @@ impl Arguments {
         }
     }
 
-    /// What of the arguments may be files that are read.
+    /// Returns the arguments that may be input files.
     fn inputs(&self, chosen: &WorkloadChoice) -> Vec<PathBuf> {
         let named = [self.machine.machine(), self.design.as_str()].map(PathBuf::from);
         chosen.files().into_iter().chain(named).collect()
     }
 
-    /// Runs it, and writes its timeline or its boundaries where that was asked for.
+    /// Runs the program, and writes its timeline or its boundaries if requested.
     fn record(&self, hardware: &Hardware, source: &Source, threads: usize) -> Result<RunRecord, Failure> {
         let Hardware { machine, designs, .. } = hardware;
         if let Some(path) = &self.boundaries {

@@ -1,4 +1,4 @@
-//! `scale`: the smallest scale of each workload at which designs compare as at the next larger one.
+//! `scale`: finds each workload's smallest scale with the design comparison of the next larger scale.
 
 use crate::WRONG_INPUT;
 use crate::failure::{Failure, did_you_mean};
@@ -20,7 +20,7 @@ use tombolo_machine::error::near;
 use tombolo_machine::{MachineConfig, Scale, machine};
 use tombolo_system::TimeChoice;
 
-/// What is compared, and how closely.
+/// Arguments of `scale`: designs to compare, and the required agreement.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("programs").required(true).args(["workload", "suite"])))]
 pub(crate) struct Arguments {
@@ -36,25 +36,25 @@ pub(crate) struct Arguments {
     /// Workloads of `list workloads`, each with its parameters: triad,elements=4096
     #[arg(long = "workload", value_name = "W[,KEY=VALUE…]", num_args = 1..)]
     workload: Vec<String>,
-    /// Or the workloads of a paper, with the parameters of their quick scale: hmg, numa-gpu
+    /// Or a paper's workloads, with the parameters of their quick scale: hmg, numa-gpu
     #[arg(long = "suite", value_name = "NAME")]
     suite: Option<String>,
-    /// Of the suite, these alone
+    /// Restricts the suite to these workloads
     #[arg(long = "only", value_name = "LABEL,…", value_delimiter = ',', requires = "suite")]
     only: Vec<String>,
-    /// The design that speed-ups are over [default: the first]
+    /// Baseline design for speed-ups [default: the first]
     #[arg(long = "baseline", value_name = "A")]
     baseline: Option<String>,
-    /// Smallest scale to try [default: of a suite what its paper's reading allows, otherwise 1/32]
+    /// Smallest scale to try [default: the suite's limit from its paper's reading, otherwise 1/32]
     #[arg(long = "least", value_name = "F")]
     least: Option<Scale>,
-    /// Largest difference of a speed-up from that at the next larger scale, in percent
+    /// Largest difference of a speed-up from the next larger scale, in percent
     #[arg(long = "within", value_name = "PERCENT", default_value = "5", value_parser = percentage)]
     within: f64,
-    /// Seconds of one core that a run may take: where those at larger scales take longer, the largest is chosen that does not
+    /// Core seconds allowed per run: if larger scales take longer, the largest scale within the limit is chosen
     #[arg(long = "limit", value_name = "SECONDS", default_value = "240", value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
-    /// Seconds of one core that a run may take at scales that only tell the error of smaller ones [default: as --limit]
+    /// Core seconds allowed per run at scales that only measure the error of smaller scales [default: as --limit]
     #[arg(long = "compare-limit", value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     compare_limit: Option<u32>,
     #[command(flatten)]
@@ -64,12 +64,12 @@ pub(crate) struct Arguments {
     /// Prints one JSON document instead of text
     #[arg(long = "json")]
     json: bool,
-    /// Folder for results; finished runs in it are not made again
+    /// Folder for results; finished runs in it are reused
     #[arg(long = "out", value_name = "DIR", default_value = "tombolo-scale")]
     out: PathBuf,
 }
 
-/// The answer.
+/// Result of the command.
 #[derive(Serialize)]
 struct Scales {
     tombolo: &'static str,
@@ -77,14 +77,14 @@ struct Scales {
     designs: Vec<String>,
     baseline: String,
     time: TimeChoice,
-    /// Share.
+    /// Relative difference, in fractions of 1.
     within: f64,
     limit_s: f64,
     compare_limit_s: f64,
     workloads: Vec<Found>,
 }
 
-/// Reads a percentage above 0 as a share.
+/// Parses a percentage above 0 and returns the fraction.
 fn percentage(text: &str) -> Result<f64, String> {
     let value = text.trim_end_matches('%').trim().parse::<f64>().ok().filter(|value| *value > 0.0 && *value <= 100.0);
     value
@@ -93,7 +93,8 @@ fn percentage(text: &str) -> Result<f64, String> {
 }
 
 impl Arguments {
-    /// Searches each workload's scale and prints what came out. Status 2 where a run gave no result; the others are printed.
+    /// Searches each workload's scale and prints the results. Returns status 2 if a run gave no result; the remaining
+    /// results are printed.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let (machine, designs) = self.hardware()?;
         let names: Vec<String> = designs.iter().map(|design| design.name.clone()).collect();
@@ -135,7 +136,7 @@ impl Arguments {
         Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(WRONG_INPUT) })
     }
 
-    /// The machine at scale 1 and the designs, as set.
+    /// Returns the machine at scale 1 and the designs, after all settings.
     fn hardware(&self) -> Result<(MachineConfig, Vec<Arc<DesignConfig>>), Failure> {
         let mut machine = machine(&self.machine)?;
         let mut described = self.designs.iter().map(|name| design(name)).collect::<Result<Vec<_>, _>>()?;

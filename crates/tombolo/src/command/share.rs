@@ -1,4 +1,4 @@
-//! `share`: every way to share memory between GPUs, ranked, with advice.
+//! `share`: runs every memory-sharing policy between GPUs, ranks them, and gives advice.
 
 use crate::failure::Failure;
 use crate::hardware::MachineArguments;
@@ -24,7 +24,7 @@ use tombolo_machine::quantity::Quantity;
 use tombolo_system::movement::Movement;
 use tombolo_system::placement::TouchOrder;
 
-/// What is shared.
+/// Arguments of `share`.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("program").required(true).args(["workload", "trace"])))]
 pub(crate) struct Arguments {
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     /// quotes: 'trace:"a,b"'
     #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH")]
     workload: Option<String>,
-    /// As `--workload trace:PATH`, without quotes
+    /// Like `--workload trace:PATH`, without quotes
     #[arg(long = "trace", value_name = "PATH", hide = true)]
     trace: Option<PathBuf>,
     #[command(flatten)]
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Runs every way and prints the ranking.
+    /// Runs every policy and prints the ranking.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let mut field = Field::new(&self.machine)?;
         let chosen = self.chosen()?;
@@ -110,7 +110,8 @@ impl Arguments {
         }
     }
 
-    /// Where the best two change places: of several that take the same time the first. Says so where they do not.
+    /// Searches the break-even point between the best two policies; among policies with equal times, the first counts.
+    /// Adds a note if there is no break-even point.
     fn break_even(
         &self,
         field: &Field,
@@ -152,13 +153,13 @@ impl Arguments {
     }
 }
 
-/// The runs that can be built, the fastest first.
+/// Returns the runs of realisable policies, fastest first.
 fn best<'a>(ran: &'a [Ran], ranking: &[Ranked]) -> Vec<&'a Ran> {
     let run = |ranked: &Ranked| ran.iter().find(|ran| ran.way.design == ranked.design).expect("what is ranked was run");
     ranking.iter().filter(|ranked| !ranked.bound).map(run).collect()
 }
 
-/// What the runs noted, each once and with the designs where it is not of all; and what is to be said of the program.
+/// Returns each distinct note from the runs, with the designs unless all share the note, and notes about the program.
 fn told(ran: &[Ran], chosen: &WorkloadChoice) -> Vec<String> {
     let mut by_note: Vec<(&str, Vec<&str>)> = Vec::new();
     for (design, note) in ran.iter().flat_map(|ran| ran.record.notes.iter().map(|note| (ran.way.design, &**note))) {
@@ -177,7 +178,7 @@ fn told(ran: &[Ran], chosen: &WorkloadChoice) -> Vec<String> {
     notes
 }
 
-/// What to do with each array and what GPUs must send each other, from one walk over the streams.
+/// Computes the advice for each array and the required exchanges between GPUs, in a single walk over the streams.
 fn told_by_streams(field: &Field, source: &Source, best: &Ran) -> Result<(Vec<String>, Vec<ExchangeRow>), Failure> {
     let (machine, program) = (&field.machine, &*source.program);
     let order = TouchOrder::new(machine.topology.gpus, machine.page_bytes / machine.line.bytes());

@@ -1,4 +1,4 @@
-//! `sweep`: a user's own experiment, here or on a cluster.
+//! `sweep`: runs a user's own experiment, locally or on a cluster.
 
 use crate::WRONG_INPUT;
 use crate::asked::{study, vary};
@@ -14,10 +14,10 @@ use tombolo_experiment::workload::workloads;
 use tombolo_experiment::{Ask, ScaleChoice, Shard, Study, slurm};
 use tombolo_machine::error::near;
 
-/// Jobs of a script where none are asked for. Source: assumed.
+/// Default number of jobs in a script. Source: assumed.
 const JOBS: u16 = 16;
 
-/// What to sweep.
+/// Arguments of `sweep`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The experiment: a .toml file
@@ -25,23 +25,23 @@ pub(crate) struct Arguments {
     spec: Option<PathBuf>,
     #[command(flatten)]
     asked: AskedArguments,
-    /// Where it runs: local, on this machine; slurm, nowhere yet: writes a script to submit with sbatch
+    /// Execution: local, on this machine; slurm, later: writes a script to submit with sbatch
     #[arg(long = "engine", value_enum, default_value = "local")]
     engine: Engine,
-    /// Jobs of slurm's script, at most one a point [default: 16]
+    /// Jobs in slurm's script, at most one per point [default: 16]
     #[arg(long = "jobs", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     jobs: Option<u16>,
-    /// Runs part I of N of the points alone, I from 0, and makes no tables
+    /// Runs only part I of N parts of the points, I from 0, and makes no tables
     #[arg(long = "shard", value_name = "I/N", value_parser = shard)]
     shard: Option<Shard>,
-    /// Folder for results, tables and the report; finished points in it are not run again [default: tombolo-NAME]
+    /// Folder for results, tables and the report; finished points in it are reused [default: tombolo-NAME]
     #[arg(long = "out", value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
     study: StudyArguments,
 }
 
-/// A sweep without a file.
+/// Arguments of a sweep without a file.
 #[derive(clap::Args)]
 struct AskedArguments {
     /// Without a file: the machine, a name of `list machines`, or the path of a .toml file
@@ -50,27 +50,27 @@ struct AskedArguments {
     /// Designs: names of `list designs`, or paths of .toml files
     #[arg(long = "designs", value_name = "A,B,…", requires = "machine", num_args = 1.., value_delimiter = ',')]
     designs: Vec<String>,
-    /// Workloads, as of `compare`: points are means over them, or lines where one design and one setting are swept
+    /// Workloads, like for `compare`: points are means over them, or lines if one design and one setting are swept
     #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH", requires = "machine", num_args = 1..)]
     workload: Vec<String>,
-    /// Sweeps a value of the machine or the designs, such as l2.bytes=3MB,6MB: the horizontal axis. May be repeated: each value
-    /// of the second is a line, each of a third a figure
+    /// Sweeps a value of the machine or the designs, such as l2.bytes=3MB,6MB: the horizontal axis. May be repeated:
+    /// each value of the second is a line, each of a third a figure
     #[arg(long = "vary", value_name = "KEY=A,B,…", requires = "machine", value_parser = vary)]
     vary: Vec<(String, Vec<String>)>,
     /// Replaces a value of the machine or the designs at every point; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE", requires = "machine")]
     set: Vec<String>,
-    /// The design that speed-ups are over, nothing swept being set [default: the first]
+    /// Baseline design for speed-ups, without any swept setting [default: the first]
     #[arg(long = "baseline", value_name = "A", requires = "machine")]
     baseline: Option<String>,
-    /// How two settings are drawn [default: lines]
+    /// Chart for two settings [default: lines]
     #[arg(long = "chart", value_enum, requires = "machine")]
     chart: Option<Drawn>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Drawn {
-    /// A line for each value of the second
+    /// A line for each value of the second setting
     #[value(name = "lines")]
     Lines,
     /// A cell for each pair
@@ -108,7 +108,7 @@ impl AskedArguments {
         study(&asked, scale)
     }
 
-    /// These arguments as words.
+    /// Returns these arguments as command-line words.
     fn words(&self, machine: &str) -> Vec<String> {
         let mut words =
             vec!["--machine".to_owned(), machine.to_owned(), "--designs".to_owned(), self.designs.join(",")];
@@ -140,7 +140,7 @@ fn shard(text: &str) -> Result<Shard, String> {
 }
 
 impl Arguments {
-    /// Runs it and prints the figure, or writes the script.
+    /// Runs the sweep and prints the figure, or writes the script.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let study = match (&self.spec, &self.asked.machine) {
             (Some(spec), _) => Study::of_file(spec, self.study.scale)?,
@@ -181,7 +181,7 @@ impl Arguments {
         Ok(if impossible.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(WRONG_INPUT) })
     }
 
-    /// This sweep as a command for a node, without engine, threads and shard.
+    /// Returns this sweep as a command for a cluster node, without engine, threads and shard.
     fn words(&self, out: &Path) -> Vec<String> {
         let word = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
         let program = std::env::current_exe().map_or_else(|_| "tombolo".to_owned(), |path| path.display().to_string());

@@ -1,4 +1,4 @@
-//! `trace`: what a trace holds, other formats into Tombolo's own, workloads into a file.
+//! `trace`: prints the contents of a trace, converts traces to Tombolo's own format, and records workloads.
 
 use crate::failure::Failure;
 use crate::output::{Staged, complain, refuse_input, show};
@@ -10,7 +10,7 @@ use tombolo_experiment::workload::{Target, only};
 use tombolo_machine::{Scale, machine};
 use tombolo_workload::trace::{TraceError, TraceInfo, files, import, info, write};
 
-/// What to do with a trace.
+/// Arguments of `trace`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Counts what a trace holds
+    /// Counts the contents of a trace
     #[command(name = "info")]
     Info {
         /// A folder with a kernelslist.g, such a list, or a native trace
@@ -29,13 +29,13 @@ enum Action {
         #[arg(long = "json")]
         json: bool,
     },
-    /// Writes a trace in Tombolo's own format: smaller, and read at once
+    /// Writes a trace in Tombolo's own format: smaller, and faster to read
     #[command(name = "import")]
     Import {
         /// A folder with a kernelslist.g, such a list, or a native trace
         #[arg(value_name = "DIR|FILE")]
         trace: PathBuf,
-        /// The file to write, whole or not at all
+        /// The file to write, atomically
         #[arg(short = 'o', long = "out", value_name = "FILE")]
         out: PathBuf,
     },
@@ -49,7 +49,7 @@ struct Recording {
     /// Workload of `list workloads`, with parameters: triad,elements=4096
     #[arg(long = "workload", value_name = "W[,KEY=VALUE…]")]
     workload: String,
-    /// The machine whose warps and lines it is recorded for
+    /// Machine with the warp and line sizes for the recording
     #[arg(long = "machine", value_name = "M", default_value = "hmg-4x4")]
     machine: String,
     /// Fraction of the workload's input, such as 1/16 or 0.25
@@ -57,13 +57,13 @@ struct Recording {
     scale: Scale,
     #[command(flatten)]
     threads: ThreadsArgument,
-    /// The file to write, whole or not at all
+    /// The file to write, atomically
     #[arg(short = 'o', long = "out", value_name = "FILE")]
     out: PathBuf,
 }
 
 impl Arguments {
-    /// Does it.
+    /// Runs the requested action.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         match &self.action {
             Action::Info { trace, json } => {
@@ -93,7 +93,7 @@ impl Recording {
     }
 }
 
-/// Has `work` write a file, and puts it at `out` when it is whole.
+/// Calls `work` to write a temporary file, and moves the complete file to `out`.
 fn written(out: &Path, work: impl FnOnce(&Path) -> Result<(), TraceError>) -> Result<(), Failure> {
     let staged = Staged::beside(out)?;
     work(&staged.part())?;

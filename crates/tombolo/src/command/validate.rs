@@ -1,4 +1,4 @@
-//! `validate`: simulated beside measured kernel times. `--probes` is [`super::probes`].
+//! `validate`: compares simulated with measured kernel times. `--probes` is implemented in [`super::probes`].
 
 use super::probes;
 use crate::failure::Failure;
@@ -23,33 +23,33 @@ use tombolo_validation::measured::{SHIPPED, Shipped};
 use tombolo_validation::probe::{PROBES, Probe};
 use tombolo_validation::{Estimator, Measurement, Row, Summary, read, shipped};
 
-/// Largest table of measured times read, in bytes. Source: assumed, a thousand times the one that ships.
+/// Largest accepted table of measured times, in bytes. Source: assumed, a thousand times the shipped table.
 const LARGEST_TABLE: u64 = 16 << 20;
 
-/// What to compare.
+/// Arguments of `validate`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Machine: a name of `list machines`, or the path of a .toml file
     #[arg(long = "machine", value_name = "M", default_value = "mi300a")]
     machine: String,
-    /// Design: a name of `list designs`, or the path of a .toml file [default: that of the machine's table; mi300a where it
-    /// has none]
+    /// Design: a name of `list designs`, or the path of a .toml file [default: from the machine's table; mi300a without
+    /// a table]
     #[arg(long = "design", value_name = "D")]
     design: Option<String>,
     /// Replaces a value of the machine or the design; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     settings: Vec<String>,
-    /// Measured times: a file with the columns kernel_name, problem_size and min_ms, or the machine whose table ships (mi300a,
-    /// h100-sxm) [default: the machine's own; of dgx-h100 its probes]
+    /// Measured times: a file with the columns kernel_name, problem_size and min_ms, or a machine with a shipped table
+    /// (mi300a, h100-sxm) [default: the machine's own; for dgx-h100 its probes]
     #[arg(long = "measured", value_name = "FILE.csv|MACHINE")]
     measured: Option<PathBuf>,
-    /// Benchmarks to run, separated by commas [default: all of the table]
+    /// Benchmarks to run, separated by commas [default: all in the table]
     #[arg(long = "benchmarks", value_name = "NAME,…", value_delimiter = ',')]
     benchmarks: Vec<String>,
-    /// Runs everything in place of samples: slow
+    /// Runs everything instead of samples: slow
     #[arg(long = "whole")]
     whole: bool,
-    /// Probes the latencies and bandwidths of v100, h100 and dgx-h100 instead, beside published ones
+    /// Probes the latencies and bandwidths of v100, h100 and dgx-h100 instead, next to published values
     #[arg(long = "probes", conflicts_with_all = ["machine", "design", "measured", "benchmarks", "whole"])]
     probes: bool,
     #[command(flatten)]
@@ -57,28 +57,28 @@ pub(crate) struct Arguments {
     /// Prints one JSON document instead of text
     #[arg(long = "json")]
     json: bool,
-    /// Also writes a report page with a scatter plot, whole or not at all
+    /// Also writes a report page with a scatter plot, atomically
     #[arg(long = "out", value_name = "FILE.html")]
     out: Option<PathBuf>,
 }
 
-/// The answer.
+/// Result of the command.
 #[derive(Serialize)]
 struct Answer {
     tombolo: &'static str,
     machine: String,
     design: String,
-    /// What was set of them.
+    /// Settings applied to machine and design.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     set: Vec<String>,
-    /// Where the measured times come from.
+    /// Source of the measured times.
     measured: String,
     rows: Vec<Row>,
     summary: Summary,
 }
 
 impl Arguments {
-    /// Runs every row and prints how far it is from its measurement.
+    /// Runs every row and prints its deviation from the measurement.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         if let Some(out) = &self.out {
             let named = std::iter::once(&self.machine).chain(&self.design).map(PathBuf::from);
@@ -145,7 +145,7 @@ impl Arguments {
         Ok(Estimator { machine: Arc::new(machine.check()?), design: design.check()?, samples: !self.whole })
     }
 
-    /// The table that ships: the one named by `--measured`, else the machine's own.
+    /// Returns the shipped table: the table named by `--measured`, or otherwise the machine's own.
     fn shipped_table(&self) -> Option<&'static Shipped> {
         match &self.measured {
             None => shipped(&self.machine),
@@ -154,7 +154,7 @@ impl Arguments {
         }
     }
 
-    /// The user's table, where `--measured` names a file.
+    /// Returns the path to the user's table, if `--measured` names a file.
     fn table_path(&self) -> Option<&PathBuf> {
         self.measured.as_ref().filter(|_| self.shipped_table().is_none())
     }
@@ -190,7 +190,7 @@ impl Arguments {
     }
 }
 
-/// Says what rows that share a size are taken for.
+/// Reports the assumed parameters for rows with equal sizes.
 fn tell_places(measured: &[Measurement]) {
     let mut told = BTreeMap::new();
     for row in measured.iter().filter(|row| row.by_place) {
@@ -206,7 +206,7 @@ fn tell_places(measured: &[Measurement]) {
     }
 }
 
-/// The simulated times of all rows, in their order.
+/// Simulates all rows and returns their times, in order.
 fn estimate_all(estimator: &Estimator, measured: &[Measurement], threads: usize) -> Result<Vec<Row>, Failure> {
     let progress = Progress::new(measured.len());
     each(measured, threads, |measured| {
@@ -234,23 +234,23 @@ fn estimate(estimator: &Estimator, measured: &Measurement) -> Result<Row, Failur
     })
 }
 
-/// A share as a percentage.
+/// Formats a fraction as a percentage.
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// Words with a blank between two, without those that say nothing.
+/// Joins words with a blank between two, and skips empty words.
 fn joined(words: &[&str]) -> String {
     let said = words.iter().map(|word| word.trim()).filter(|word| !word.is_empty());
     said.collect::<Vec<_>>().join(" ")
 }
 
-/// What is said of a sampled row: half of what two halves of its sample differ by.
+/// Formats the sampling error of a row: half the difference between the two halves of its sample.
 fn sampling(row: &Row) -> String {
     if row.sampled { format!("± {}", percent(row.sampling_error_ms / row.simulated_ms)) } else { String::new() }
 }
 
-/// The mark of a row whose measurement something speaks against.
+/// Returns the mark for a row with a doubtful measurement.
 fn doubt(row: &Row) -> &'static str {
     if row.sound { "" } else { "?" }
 }
@@ -341,7 +341,7 @@ impl Answer {
         }
     }
 
-    /// How far the halves of a sample lie from the time that it gives.
+    /// Returns the ranges between the two halves of each sample, centred on its time.
     fn ranges(&self) -> Evidence {
         let sampled = self.rows.iter().enumerate().filter(|(_, row)| row.sampled);
         let cell = |(at, row): (usize, &Row)| {

@@ -1,4 +1,4 @@
-//! How far the speed-ups of a comparison may be off, where its runs were sampled.
+//! Error bounds on the speed-ups in a comparison with sampled runs.
 
 use super::Comparison;
 use std::collections::BTreeMap;
@@ -6,11 +6,11 @@ use tombolo_experiment::SAMPLES;
 use tombolo_report::evidence::{Cell, Evidence};
 use tombolo_system::Told;
 
-/// How far numbers may be off, by design; `None` where that is unbounded.
+/// Error bounds by design; `None` if unbounded.
 pub(super) type Errors = BTreeMap<String, Option<f64>>;
 
 impl Comparison {
-    /// Fills in the errors of speed-ups and means; none where no run was sampled.
+    /// Computes the errors of speed-ups and means; none are added if no run was sampled.
     pub(super) fn measure_errors(&mut self) {
         if !self.runs.iter().any(|run| run.sampling.is_some()) {
             return;
@@ -32,8 +32,8 @@ impl Comparison {
         }
     }
 
-    /// The least and the greatest that a speed-up may be, with both runs off as far as they may be. The baseline is as fast
-    /// as itself.
+    /// Returns the range of a speed-up if both runs deviate by their full error. The baseline has speed-up 1 over
+    /// itself, without error.
     fn speedup_range(&self, workload: &str, design: &str) -> Option<[f64; 2]> {
         if design == self.baseline {
             return Some([1.0; 2]);
@@ -42,7 +42,7 @@ impl Comparison {
         Some(told(&self.baseline)?.over(told(design)?))
     }
 
-    /// The ranges of speed-ups and means, for a figure.
+    /// Returns the ranges of speed-ups and means, for a figure.
     pub(super) fn evidence(&self) -> Evidence {
         let rows =
             self.workloads.iter().map(|workload| (self.speedups.get(workload), self.speedup_errors.get(workload)));
@@ -62,7 +62,7 @@ impl Comparison {
     }
 }
 
-/// How far the further of two ends is from a value between them.
+/// Returns the distance from a value to the more distant end of its range.
 fn furthest(value: f64, [low, high]: [f64; 2]) -> Option<f64> {
     let furthest = (value - low).max(high - value);
     furthest.is_finite().then_some(furthest)

@@ -1,14 +1,14 @@
-//! Kernels side by side: launches of one name together, their time under each design.
+//! Kernels in comparison: launches with a common name are combined, with their time under each design.
 
 use super::Launches;
 use crate::table::{Cell, Table, count, seconds};
 use std::collections::BTreeMap;
 
-/// Kernels of a workload that are shown. Source: what fits a screen beside the other tables.
+/// Maximum number of kernels shown for a workload. Source: a number that fits on a screen next to further tables.
 const MOST: usize = 10;
 
-/// A row for each of the kernels of each workload that take longest under any design. Launches that ran side by side count
-/// once each.
+/// Builds a table with the longest kernels of each workload, ranked by their time under the slowest design. Launches
+/// that overlap in time are counted separately.
 pub(super) fn table(all: &[Launches], designs: &[String]) -> Table {
     let heads = ["workload", "kernel", "launches"].into_iter().chain(designs.iter().map(String::as_str));
     let mut table = Table::new(2).with_headings(heads);
@@ -36,14 +36,14 @@ pub(super) fn table(all: &[Launches], designs: &[String]) -> Table {
     table
 }
 
-/// The launches of one name.
+/// Launches of a kernel name.
 struct Sum {
     launches: u64,
-    /// By design; `None` where that gave no result.
+    /// Seconds by design; `None` if the run gave no result.
     seconds: Vec<Option<f64>>,
 }
 
-/// By name of the kernel, the longest first; of equals the first name.
+/// Returns the sums by kernel name, longest first; equal times are ordered by name.
 fn sums<'a>(runs: impl Iterator<Item = &'a Launches>, designs: &[String]) -> Vec<(&'a str, Sum)> {
     let mut all: BTreeMap<&str, Sum> = BTreeMap::new();
     for run in runs {

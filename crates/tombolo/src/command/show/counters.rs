@@ -1,4 +1,4 @@
-//! `show counters`: what a record counts.
+//! `show counters`: prints the counters of a record.
 
 use crate::failure::Failure;
 use crate::output::show;
@@ -6,10 +6,10 @@ use crate::table::{Cell, Look, Table};
 use serde::Serialize;
 use tombolo_report::counter::{COUNTERS, Counter};
 
-/// Which.
+/// Arguments of `show counters`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Those alone whose path, such as l2.hits or links.gpu0.out.bytes, or whose name has this in it [default: all]
+    /// Selects counters by a part of the path, such as l2.hits or links.gpu0.out.bytes, or of the name [default: all]
     name: Option<String>,
     /// Prints one JSON document instead of text
     #[arg(long = "json")]
@@ -26,7 +26,7 @@ struct Told {
 }
 
 impl Arguments {
-    /// Prints them.
+    /// Prints the selected counters.
     pub(super) fn execute(&self) -> Result<(), Failure> {
         let told: Vec<Told> = COUNTERS.iter().filter(|counter| self.asks(counter)).map(Told::of).collect();
         if told.is_empty() {
@@ -42,7 +42,7 @@ impl Arguments {
     }
 }
 
-/// Whether `path`, as sweeps name members of lists (`links.gpu0.out.bytes`), is one of the counter at `pattern`.
+/// True if `path`, with a member name from sweeps (`links.gpu0.out.bytes`), matches the counter at `pattern`.
 fn is_member(pattern: &str, path: &str) -> bool {
     let ends = pattern.split_once('*').and_then(|(before, after)| path.strip_prefix(before)?.strip_suffix(after));
     ends.is_some_and(|member| !member.is_empty())

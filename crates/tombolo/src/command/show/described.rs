@@ -1,4 +1,4 @@
-//! `show machine` and `show design`: every value, and where it comes from.
+//! `show machine` and `show design`: prints every value with its source.
 
 use crate::failure::Failure;
 use crate::output::show;
@@ -7,15 +7,15 @@ use serde::Serialize;
 use serde_json::Value;
 use tombolo_machine::{Described, Description, ResolvedValue};
 
-/// Which, and what of it.
+/// Arguments of `show machine` and `show design`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// A name of `list`, or the path of a .toml file
     name: String,
-    /// Shows the values alone that differ from OTHER's, both side by side
+    /// Shows only the values that differ from OTHER's, side by side
     #[arg(long = "diff", value_name = "OTHER")]
     diff: Option<String>,
-    /// Shows where each value comes from: its source, and the line of the file that set it
+    /// Shows the origin of each value: its source, and the line of the file that set it
     #[arg(long = "sources")]
     sources: bool,
     /// Prints one JSON document instead of text, sources included
@@ -23,14 +23,14 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What a value that no file sets comes from.
+/// Origin of a value that no file sets.
 const DEFAULT: &str = "default";
 
-/// A value and where it comes from.
+/// A value and its origin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct Told {
     value: String,
-    /// The line of the file that set it, or `default`.
+    /// File and line that set the value, or `default`.
     from: String,
     source: String,
 }
@@ -43,7 +43,7 @@ struct Entry {
     told: Told,
 }
 
-/// Everything of one.
+/// All values of a machine or design.
 #[derive(Serialize)]
 struct Whole {
     kind: &'static str,
@@ -52,7 +52,7 @@ struct Whole {
     values: Vec<Entry>,
 }
 
-/// A key whose values differ.
+/// A key with two different values.
 #[derive(Serialize)]
 struct Difference {
     path: String,
@@ -60,7 +60,7 @@ struct Difference {
     other: Told,
 }
 
-/// What two differ in.
+/// Differences between two machines or designs.
 #[derive(Serialize)]
 struct Differences {
     kind: &'static str,
@@ -69,17 +69,17 @@ struct Differences {
     differences: Vec<Difference>,
 }
 
-/// One that is shown.
+/// A machine or design in the output.
 struct Side {
-    /// As it calls itself.
+    /// Name from the description.
     name: String,
-    /// As read, checked and in units of its own, to compare by.
+    /// Checked values in canonical units, for comparison.
     checked: Value,
     values: Vec<ResolvedValue>,
 }
 
 impl Arguments {
-    /// Prints it.
+    /// Prints the values or the differences.
     pub(super) fn execute<T: Described + Serialize>(&self) -> Result<(), Failure> {
         let one = Side::read::<T>(&self.name)?;
         let Some(other) = &self.diff else {
@@ -99,12 +99,12 @@ impl Side {
         Ok(Side { name, checked, values: description.resolved()? })
     }
 
-    /// Values other than what it is called.
+    /// Returns the values, except for name and description.
     fn values(&self) -> impl Iterator<Item = &ResolvedValue> {
         self.values.iter().filter(|value| !matches!(value.path().as_str(), "name" | "description"))
     }
 
-    /// The value at `path` in units of its own.
+    /// Returns the checked value at `path`, in canonical units.
     fn checked(&self, path: &str) -> Option<&Value> {
         path.split('.').try_fold(&self.checked, |value, part| value.get(part))
     }
@@ -121,7 +121,7 @@ impl Side {
 
     fn differences(&self, other: &Side, kind: &'static str) -> Differences {
         let mut paths: Vec<String> = self.values().map(ResolvedValue::path).collect();
-        // Keys that only the option chosen there reads.
+        // Adds keys that only the second side's chosen option reads.
         paths.extend(other.values().map(ResolvedValue::path).filter(|path| self.value(path).is_none()));
         let differences = paths.into_iter().filter_map(|path| self.difference(other, path)).collect();
         Differences { kind, name: self.name.clone(), other: other.name.clone(), differences }
@@ -141,7 +141,7 @@ impl Side {
         };
         let [mut of, mut beside] = [one, two].map(|value| value.map_or_else(Told::none, Told::of));
         if of.value == beside.value {
-            // Cycles of two clocks.
+            // Equal cycle counts under two different clocks: the converted values show the difference.
             of.add(a);
             beside.add(b);
         }
@@ -155,12 +155,12 @@ impl Told {
         Told { value: value.value.clone(), from, source: value.source.clone() }
     }
 
-    /// A key that nothing there reads.
+    /// Placeholder for a key that the side does not read.
     fn none() -> Told {
         Told { value: "-".to_owned(), from: "not read".to_owned(), source: String::new() }
     }
 
-    /// Says what the value comes to.
+    /// Appends the converted value to the text.
     fn add(&mut self, checked: Option<&Value>) {
         if let Some(checked) = checked {
             let text = checked.as_str().map_or_else(|| checked.to_string(), str::to_owned);
@@ -168,7 +168,7 @@ impl Told {
         }
     }
 
-    /// Its cells: the value, and with `sources` where it comes from.
+    /// Returns the table cells: the value, and with `sources` also its origin.
     fn cells(&self, sources: bool) -> Vec<Cell> {
         let more = if sources { vec![self.from.as_str(), self.source.as_str()] } else { Vec::new() };
         std::iter::once(self.value.as_str()).chain(more).map(Cell::plain).collect()

@@ -1,4 +1,5 @@
-//! What a workload asks of a machine: its footprint over the L2s, and waves of CTAs an SM by kernel.
+//! Requirements of a workload on a machine: its footprint relative to the L2s, and waves of CTAs per SM for each
+//! kernel.
 
 use crate::failure::Failure;
 use crate::table::{Cell, Table};
@@ -16,30 +17,30 @@ pub(super) struct OnMachine {
     machine: String,
     scale: String,
     gpus: u8,
-    /// Bytes of all arrays.
+    /// Total bytes in all arrays.
     footprint_bytes: u64,
-    /// Bytes of the L2 of one GPU.
+    /// L2 bytes on each GPU.
     l2_bytes: u64,
-    /// A GPU's part of the footprint over its L2.
+    /// Footprint per GPU, relative to its L2.
     footprint_over_l2: f64,
     kernels: Vec<Launched>,
 }
 
-/// A kernel with its grid, and how often it is launched.
+/// A kernel with its grid, and its number of launches.
 #[derive(Debug, Serialize)]
 struct Launched {
     name: String,
     launches: u64,
     ctas: u32,
     threads_per_cta: u32,
-    /// CTAs that one SM holds at once.
+    /// CTAs resident on an SM at once.
     resident: u32,
-    /// Of the module with the most CTAs: how often its SMs are filled, the last time perhaps in part.
+    /// Waves in the module with the most CTAs: how often its SMs are filled. The last wave may be partial.
     waves: u32,
 }
 
 impl OnMachine {
-    /// The workload on `machine`, whose scale its input takes.
+    /// Computes the requirements of the workload on `machine`, with the input at the machine's scale.
     pub(super) fn of(choice: &WorkloadChoice, machine: &MachineConfig) -> Result<OnMachine, Failure> {
         let target = Target::of(machine);
         let arrays = choice.arrays(target.scale(), machine.topology.gpus)?;
@@ -65,7 +66,7 @@ impl OnMachine {
         })
     }
 
-    /// For people.
+    /// Formats the result for people.
     pub(super) fn text(&self, colours: bool) -> String {
         let OnMachine { machine, scale, gpus, footprint_over_l2, .. } = self;
         let part = if *gpus == 1 { "its arrays are" } else { "a GPU's part of its arrays is" };

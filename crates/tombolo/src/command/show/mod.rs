@@ -1,4 +1,4 @@
-//! `show`: what a machine, a design, a workload, a counter or a reading is: a file for each.
+//! `show`: prints details about a machine, a design, a workload, a counter or a reading: a file for each.
 
 mod counters;
 mod described;
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 
-/// What to show.
+/// Arguments of `show`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -21,10 +21,10 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// The values of a machine, with --sources where each comes from, with --diff those that differ from another's
+    /// The values of a machine: --sources adds their origins, --diff shows differences from another machine
     #[command(name = "machine")]
     Machine(described::Arguments),
-    /// The values of a design, likewise
+    /// The values of a design, with the same options
     #[command(name = "design")]
     Design(described::Arguments),
     /// A workload: its parameters with their ranges, and the bytes of its arrays
@@ -33,16 +33,16 @@ enum What {
     /// The counters of a run's record: name, unit and meaning
     #[command(name = "counters")]
     Counters(counters::Arguments),
-    /// The readings of a paper: what each sets, and the sentence or artifact that supports it
+    /// The readings of a paper: the settings of each, and the supporting sentence or artifact
     Readings(readings::Arguments),
-    /// The JSON schema of a machine's or a design's file, for editors: put it in a file, and its path behind `#:schema` in
-    /// the first line of a .toml file
+    /// The JSON schema of a machine's or a design's file, for editors: save it to a file, and put its path after
+    /// `#:schema` in the first line of a .toml file
     #[command(name = "schema")]
     Schema(schema::Arguments),
 }
 
 impl Arguments {
-    /// Prints it.
+    /// Prints the requested details.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         match &self.what {
             What::Machine(arguments) => arguments.execute::<MachineConfig>()?,

@@ -1,4 +1,4 @@
-//! `show readings`: the readings of a paper beside its default one.
+//! `show readings`: prints the default and the alternative readings of a paper.
 
 use crate::failure::Failure;
 use crate::output::show;
@@ -8,7 +8,7 @@ use tombolo_experiment::preset::readings;
 use tombolo_experiment::readings::{DEFAULT, DEFAULT_DESCRIPTION};
 use tombolo_experiment::spec::Reading;
 
-/// Which.
+/// Arguments of `show readings`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Paper: hmg, numa-gpu, cpelide, gps or umh
@@ -23,10 +23,10 @@ pub(crate) struct Arguments {
 struct Entry {
     name: String,
     description: String,
-    /// The figure that draws it, of one that `--readings` does not take.
+    /// Figure that shows the reading, for a reading not accepted by `--readings`.
     #[serde(skip_serializing_if = "Option::is_none")]
     figure: Option<String>,
-    /// Time that it compares, where it is not the default.
+    /// Run time compared by the reading, if not the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     time: Option<String>,
     settings: Vec<Setting>,
@@ -35,13 +35,13 @@ struct Entry {
 /// A setting with its source.
 #[derive(Serialize)]
 struct Setting {
-    /// `path=value`, or the parameters of a workload behind its label.
+    /// Text `path=value`, or a workload's label followed by its parameters.
     set: String,
     source: String,
 }
 
 impl Arguments {
-    /// Prints them.
+    /// Prints the readings.
     pub(super) fn execute(&self) -> Result<(), Failure> {
         let (_, known) = readings(&self.paper)?;
         let default = Entry {

@@ -1,4 +1,4 @@
-//! `show schema`: the form of files, for editors.
+//! `show schema`: prints the file format for editors.
 
 use crate::failure::Failure;
 use crate::output::show;
@@ -6,10 +6,10 @@ use crate::schema::schema;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 
-/// Of which files.
+/// Arguments of `show schema`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Of what kind
+    /// Kind of file
     #[arg(value_enum)]
     of: Kind,
 }
@@ -23,7 +23,7 @@ enum Kind {
 }
 
 impl Arguments {
-    /// Prints it.
+    /// Prints the schema.
     pub(super) fn execute(&self) -> Result<(), Failure> {
         let schema = match self.of {
             Kind::Machine => schema::<MachineConfig>(),

@@ -1,4 +1,4 @@
-//! `show workload`: what it is, what may follow its name, and how much memory it takes.
+//! `show workload`: prints a workload's description, its parameters, and its memory footprint.
 
 use super::launches::OnMachine;
 use crate::failure::Failure;
@@ -12,16 +12,16 @@ use tombolo_workload::bench::{self, Workload, aliases};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::{ArrayInfo, Scaling};
 
-/// Which, and at what size.
+/// Arguments of `show workload`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Workload of `list workloads`, with or without parameters: triad,elements=4096
     #[arg(value_name = "W[,KEY=VALUE…]")]
     name: String,
-    /// Also tells its arrays at this fraction of its input, such as 1/16
+    /// Also shows its arrays at this fraction of its input, such as 1/16
     #[arg(long = "scale", value_name = "F", default_value = "1", allow_negative_numbers = true)]
     scale: Scale,
-    /// Also tells what it asks of this machine at that scale: footprint over L2, waves of CTAs
+    /// Also shows its demands on this machine at that scale: footprint over L2, waves of CTAs
     #[arg(long = "machine", value_name = "M")]
     machine: Option<String>,
     /// Prints one JSON document instead of text
@@ -38,12 +38,12 @@ struct Shown {
     suite: &'static str,
     description: &'static str,
     source: &'static str,
-    /// Whether work does not follow footprint, so that a scaled run answers a different question.
+    /// True if work does not follow footprint: a scaled run then answers a different question.
     nonlinear: bool,
-    /// Whether it is written for several GPUs, and cuts its grids by their number.
+    /// True if the workload is written for several GPUs, and divides its grids by their number.
     cut_by_gpus: bool,
     parameters: Vec<ShownParameter>,
-    /// As it ships, then as asked for where that is something else.
+    /// Footprint with default parameters, then the requested footprint if different.
     footprints: Vec<Footprint>,
     #[serde(skip_serializing_if = "Option::is_none")]
     on_machine: Option<OnMachine>,
@@ -58,7 +58,7 @@ struct ShownParameter {
     source: &'static str,
 }
 
-/// Its arrays at a size.
+/// Arrays of the workload at a given size.
 #[derive(Serialize)]
 struct Footprint {
     workload: String,
@@ -71,12 +71,12 @@ struct Footprint {
 struct ShownArray {
     name: String,
     bytes: u64,
-    /// Whether it grows and shrinks with the scale.
+    /// True if the array's size follows the scale.
     scales: bool,
 }
 
 impl Arguments {
-    /// Prints it.
+    /// Prints the workload.
     pub(super) fn execute(&self) -> Result<(), Failure> {
         let asked = only(&self.name)?;
         let Some(workload) = asked.shipped() else {
@@ -171,7 +171,7 @@ impl Footprint {
     }
 }
 
-/// A size as machines state theirs: 1 KB is 1024 bytes.
+/// Formats a size in the binary units used for machines: 1 KB is 1024 bytes.
 fn binary(bytes: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")];
     match UNITS.iter().find(|(size, _)| bytes >= *size) {
