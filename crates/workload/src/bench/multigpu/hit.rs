@@ -1,22 +1,24 @@
-//! Homogeneous isotropic turbulence (Tartan's `hit`): the Navier-Stokes equations in a periodic box by a pseudo-spectral
-//! method, slabs of planes on several GPUs.
+//! Homogeneous isotropic turbulence (Tartan's `hit`): the Navier-Stokes equations in a periodic box by a
+//! pseudo-spectral method, in slabs on several GPUs.
 //!
-//! A step has three substeps of a Runge-Kutta scheme. A substep takes the curl of the velocity, shifts phases, masks high wave
-//! numbers, and brings six fields to space. There it forms the cross product, and brings three fields back. Spectra lie as
-//! [x][y][z] and are cut in slabs of x; fields in space lie as [y][x][z] and are cut in slabs of y.
+//! A step has three Runge-Kutta substeps. A substep computes the velocity's curl, shifts phases, masks high wave
+//! numbers, and transforms six fields to space. In space it forms the cross product, and transforms three fields back.
+//! Spectra are laid out as [x][y][z] and cut in slabs along x; fields in space are laid out as [y][x][z] and cut in
+//! slabs along y.
 //!
-//! A transform is along y in slabs of x, or along x and z in slabs of y. Between them `zyx-to-zxy` and `zxy-to-zyx` turn the
-//! slabs: each GPU reads from the array `aux` what every other wrote of its own slab, the source's `MPI_Alltoall`. All else
-//! is a GPU's own.
+//! A transform runs along y in x slabs, or along x and z in y slabs. In between, `zyx-to-zxy` and `zxy-to-zyx` exchange
+//! the slabs: each GPU reads from the array `aux` the parts that every other GPU wrote from its own slab, like the
+//! source's `MPI_Alltoall`. All other accesses stay within a GPU's slab.
 //!
 //! Departures from the source:
 //! - `aux` is one array, not one for each of six streams: launches are in order, so six transforms never overlap.
-//! - The time step is fixed. Maxima that decide it are found as in the source, but stay on the device until the end.
-//! - Forcing is fixed. The source divides the power by the energy of the lowest wave numbers.
-//! - Statistics and the symmetry of the spectrum, done in few steps, are left out.
-//! - The curl and the cross product have linear CTAs of 512 threads, as the other pointwise kernels have.
-//! - Transforms are written out here, in the scratchpad and 4 to 16 points a thread; the source calls cuFFT.
-//! - The box may be shorter along z, at the same distance of points, so that a scale shrinks an axis that no GPU cuts.
+//! - The time step is fixed. The maxima that would decide it are found like in the source, but stay on the device until
+//!   the end.
+//! - Forcing is fixed. The source divides the power by the energy in the lowest wave numbers.
+//! - Statistics and the spectrum's symmetry, computed in few steps, are left out.
+//! - The curl and the cross product have linear CTAs with 512 threads, like the other pointwise kernels.
+//! - Transforms are written out here, in the scratchpad and with 4 to 16 points per thread; the source calls cuFFT.
+//! - The box may be shorter along z, with unchanged point spacing, so that a scale shrinks an axis that is not cut.
 
 mod fft;
 mod pointwise;
@@ -34,24 +36,24 @@ use fft::{Roots, Transform};
 use transpose::TILE;
 
 const SOURCE: &str = "Tartan (uuudown/Tartan), scale-out/scale-out-pinned/hit, src/turH.h and run.conf";
-/// Threads of a CTA of a pointwise kernel. Source: `THREADSPERBLOCK_NU` of [`SOURCE`].
+/// Threads per CTA in a pointwise kernel. Source: `THREADSPERBLOCK_NU` in [`SOURCE`].
 const THREADS: u32 = 512;
-/// Transforms of a CTA along x or y. Source: assumed, so that neighbouring columns fill a line of 128 bytes.
+/// Transforms per CTA along x or y. Source: assumed, so that neighbouring columns fill a 128-byte line.
 const LINES: u64 = 16;
-/// Points of a transform, at most. Source: assumed, what a CTA's scratchpad holds sixteen of.
+/// Maximum number of points in a transform. Source: assumed; a CTA's scratchpad holds sixteen such transforms.
 const MOST: u64 = 512;
-/// Resolution: largest wave number times the smallest length. Source: `RES` of [`SOURCE`].
+/// Resolution: largest wave number times the smallest length. Source: `RES` in [`SOURCE`].
 const RESOLUTION: f32 = 1.5;
-/// Power that the forcing puts in. Source: `ENERGY_IN` of [`SOURCE`].
+/// Power input from the forcing. Source: `ENERGY_IN` in [`SOURCE`].
 const POWER: f32 = 1.0;
-/// Share of a step's bound that is taken. Source: `cfl` in src/RK3.c of the same program.
+/// Fraction of the step bound used for a step. Source: `cfl` in src/RK3.c of the same program.
 const COURANT: f32 = 0.5;
-/// Sum of the largest velocities along the axes. Source: assumed, above that with which a run starts.
+/// Sum of the largest velocities along the axes. Source: assumed, above the initial value in a run.
 const SPEED: f32 = 4.0;
-/// Growth rate of the forced wave numbers. Source: assumed, the power over twice an energy of 1.
+/// Growth rate for the forced wave numbers. Source: assumed, the power over twice an energy of 1.
 const FORCING: f32 = POWER / 2.0;
-/// Phases of the three substeps, in parts of the distance of two points. Source: src/RK3.c of the same program; its first
-/// is drawn at random, here assumed 0.1 along each axis.
+/// Phases for the three substeps, as fractions of the point spacing. Source: src/RK3.c of the same program; its first
+/// phase is drawn at random, here assumed 0.1 along each axis.
 const PHASES: [f32; 3] = [0.1, 0.1 + 1.0 / 3.0, 0.1 + 2.0 / 3.0];
 
 static PARAMETERS: [Parameter; 3] = [
@@ -78,7 +80,7 @@ static PARAMETERS: [Parameter; 3] = [
     },
 ];
 
-/// The benchmark.
+/// The HIT benchmark.
 pub(in crate::bench) static HIT: MultiGpu = MultiGpu(Benchmark {
     name: "hit",
     about: "turbulence in a periodic box on several GPUs: Fourier transforms, slabs turned all to all",
@@ -94,7 +96,7 @@ type Field = [Array<f32>; 3];
 
 type Done = Result<(), RecordError>;
 
-/// Points of the box, and wave numbers.
+/// Grid points in the box, and wave numbers.
 #[derive(Clone, Copy)]
 struct Mesh {
     side: i32,
@@ -102,37 +104,38 @@ struct Mesh {
 }
 
 impl Mesh {
-    /// Complex values of a row along z.
+    /// Complex values per row along z.
     fn half(self) -> i32 {
         self.depth / 2 + 1
     }
 
-    /// Complex values of a plane.
+    /// Complex values per plane.
     fn plane(self) -> i32 {
         self.side * self.half()
     }
 
-    /// Points of the box, by which an inverse transform is too large.
+    /// Number of points in the box, the factor by which an inverse transform is too large.
     fn points(self) -> f32 {
         self.side as f32 * self.side as f32 * self.depth as f32
     }
 
-    /// Wave numbers from one along z to the next: the box is as much shorter.
+    /// Spacing between successive wave numbers along z: the inverse of the box's relative depth.
     fn stretch(self) -> f32 {
         self.side as f32 / self.depth as f32
     }
 
-    /// Wave number along an axis of `points` places.
+    /// Wave number for index `at` on an axis with `points` points.
     fn wave(at: i32, points: i32) -> f32 {
         (if at < points / 2 { at } else { at - points }) as f32
     }
 
-    /// Wave numbers at a place of a spectrum.
+    /// Wave numbers at a position in a spectrum.
     fn waves(self, [x, y, z]: [i32; 3]) -> [f32; 3] {
         [Mesh::wave(x, self.side), Mesh::wave(y, self.side), z as f32 * self.stretch()]
     }
 
-    /// Whether wave numbers are set to zero: the mean, and those beyond the sphere whose aliases the shift does not cancel.
+    /// True if wave numbers are set to zero: the mean, and wave numbers beyond the sphere whose aliases the shift does
+    /// not cancel.
     fn is_masked(self, waves: [f32; 3]) -> bool {
         let length = waves.map(|wave| wave * wave).iter().sum::<f32>().sqrt();
         length == 0.0 || (length + 0.5).floor() > 2.0_f32.sqrt() / 3.0 * self.side as f32
@@ -142,7 +145,7 @@ impl Mesh {
         (2.0_f32.sqrt() / 3.0 * self.side as f32 / RESOLUTION).powf(4.0 / 3.0) * POWER.powf(-1.0 / 3.0)
     }
 
-    /// The time step: the bound of convection, or that of viscosity if it is smaller.
+    /// Time step: the convection bound, or the viscosity bound if it is smaller.
     fn step(self) -> f32 {
         let finest = self.side as f32 / 3.0;
         (COURANT / (finest * SPEED)).min(COURANT * self.reynolds() / (finest * finest))
@@ -151,25 +154,25 @@ impl Mesh {
 
 struct Turbulence {
     mesh: Mesh,
-    /// Velocity; between, the velocity of a substep in space.
+    /// Velocity; between substeps, the substep's velocity in space.
     u: Field,
-    /// Velocity of a substep.
+    /// Velocity in a substep.
     w: Field,
-    /// Curl, cross product, and at last right-hand side.
+    /// Curl, cross product, and finally right-hand side.
     r: Field,
     aux: Array<f32>,
-    /// By GPU, bits of the largest velocity along each axis, a step after the other.
+    /// Bits of the largest velocity along each axis, step after step, by GPU.
     maxima: Vec<Array<u32>>,
     steps: u64,
-    /// Of complex values.
+    /// Grid over complex values.
     elements: Tiles,
-    /// Of complex values, a block of a GPU in one tile, which the CTAs of the maxima share.
+    /// Grid over complex values with a GPU's block in one tile, shared by the CTAs that find maxima.
     blocks: Tiles,
-    /// Of planes.
+    /// Grid over planes.
     planes: Tiles,
-    /// Of lines along y of a spectrum, or along x of a field in space.
+    /// Grid over lines along y in a spectrum, or along x in a field in space.
     lines: Tiles,
-    /// Of rows along z.
+    /// Grid over rows along z.
     rows: Tiles,
     along_side: Transform,
     along_depth: Transform,
@@ -214,7 +217,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// A parameter, `wanted` at the scale, at the nearest power of two.
+/// Sets a parameter, `wanted` at the scale, to the nearest power of two.
 fn fit_power(request: &mut Request, parameter: &'static str, wanted: u64) -> u64 {
     let above = wanted.next_power_of_two();
     let nearest = if above - wanted > wanted - above / 2 { above / 2 } else { above };
@@ -222,7 +225,7 @@ fn fit_power(request: &mut Request, parameter: &'static str, wanted: u64) -> u64
 }
 
 impl Turbulence {
-    /// A spectrum to space, without the factor of the points.
+    /// Transforms a spectrum to space, without division by the number of points.
     fn to_space(&self, host: &mut Host<'_>, field: Array<f32>) -> Done {
         self.zyx_to_yzx(host, field, self.aux)?;
         self.along_y(host, self.aux, field, true)?;
@@ -232,7 +235,7 @@ impl Turbulence {
         self.z_to_real(host, field)
     }
 
-    /// A field in space to its spectrum.
+    /// Transforms a field in space to its spectrum.
     fn to_spectrum(&self, host: &mut Host<'_>, field: Array<f32>) -> Done {
         self.z_from_real(host, field)?;
         self.along_x(host, field, false)?;
@@ -242,7 +245,7 @@ impl Turbulence {
         self.yzx_to_zyx(host, self.aux, field)
     }
 
-    /// The cross product of a velocity and its curl, left in `r`; the velocity is left in space.
+    /// Computes the cross product between a velocity and its curl, and leaves it in `r`; the velocity is left in space.
     fn right_side(&self, host: &mut Host<'_>, velocity: Field, phase: f32) -> Done {
         self.curl(host, velocity)?;
         for field in [velocity, self.r] {

@@ -1,8 +1,9 @@
-//! NVIDIA's Jacobi solver for several GPUs: each owns a slab of rows, and reads a row of either neighbour.
+//! NVIDIA's Jacobi solver for several GPUs: each owns a slab with rows, and reads a row from either neighbour.
 //!
-//! The plane is a ring of rows: row 0 repeats the last inner row and the last row the first inner one, so the first and the
-//! last GPU are neighbours. Their owners write both. The norm of the change is summed in integers of 2^-32, which commute; the
-//! source adds floats. Norms of all launches stay on the device until the end, where the source copies each.
+//! The plane is a ring of rows: row 0 repeats the last inner row and the last row the first inner row, so the first and
+//! the last GPU are neighbours. The owners write both copies. The change's norm is summed in integer units of 2^-32, so
+//! that the order does not matter; the source adds floats. Norms for all launches stay on the device until the end; the
+//! source copies each norm back.
 
 use super::MultiGpu;
 use super::cut::{Cut, Tile, Tiles};
@@ -15,9 +16,9 @@ use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling};
 use std::f64::consts::PI;
 
 const SAMPLE: &str = "NVIDIA/multi-gpu-programming-models, multi_threaded_copy/jacobi.cu (`nx`, `ny`, `nccheck`, `dim_block_x`, `dim_block_y`)";
-/// Columns and rows of a CTA, a thread each. Source: [`SAMPLE`].
+/// Columns and rows per CTA, with a thread for each point. Source: [`SAMPLE`].
 const SIDE: i32 = 32;
-/// A change of one in units of the norm. Source: assumed, 2^32, so that sums over 2^31 points of changes up to 1 fit.
+/// Norm units for a change of 1. Source: assumed, 2^32, so that sums over 2^31 points with changes up to 1 fit.
 const UNIT: f32 = 4_294_967_296.0;
 
 static PARAMETERS: [Parameter; 4] = [
@@ -51,7 +52,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The Jacobi benchmark.
 pub(in crate::bench) static JACOBI: MultiGpu = MultiGpu(Benchmark {
     name: "jacobi",
     about: "Jacobi's iteration on several GPUs: a slab of rows each, a row of either neighbour read",
@@ -64,13 +65,13 @@ pub(in crate::bench) static JACOBI: MultiGpu = MultiGpu(Benchmark {
 
 struct Planes {
     planes: [Array<f32>; 2],
-    /// By GPU, a sum for each launch.
+    /// Norm sum for each launch, by GPU.
     norms: Vec<Array<u64>>,
     columns: i32,
     rows: i32,
     iterations: u64,
     check: u64,
-    /// Of the rows inside.
+    /// Grid over the inner rows.
     tiles: Tiles,
 }
 
@@ -127,7 +128,7 @@ impl Planes {
         }
     }
 
-    /// A side's fixed values, zero inside.
+    /// Initial value: fixed values on the sides, zero inside.
     fn start(&self, index: u64) -> f32 {
         let (column, row) = (index as i32 % self.columns, index as i32 / self.columns);
         if column == 0 || column == self.columns - 1 {
@@ -137,7 +138,7 @@ impl Planes {
     }
 }
 
-/// The square of a change, in units of the norm.
+/// Squared change, in norm units.
 fn units(new: f32, own: f32) -> u64 {
     ((new - own) * (new - own) * UNIT) as u64
 }

@@ -1,16 +1,16 @@
-//! The R-MAT graph of the graph programs: its parameters, and the ends of its arcs as arrays.
+//! R-MAT graph for the graph programs: its parameters, and the arc ends as arrays.
 
 use crate::bench::benchmark::demand;
 use crate::bench::workload::{Request, WorkloadError, check_indices};
 use crate::graph::Graph;
 use crate::parameter::{Kind, Parameter};
 
-/// Fewest and most nodes. Source: assumed: a line of distances for each of two GPUs; with 16 arcs a node half as many arcs as
-/// 32-bit signed indices count.
+/// Minimum and maximum node count. Source: assumed: a line with distances for each of two GPUs; with 16 arcs per node,
+/// half as many arcs as 32-bit signed indices can count.
 const FEWEST: u64 = 64;
 const MOST: u64 = 1 << 26;
 
-/// Number of nodes.
+/// Parameter for the node count.
 pub(super) const NODES: Parameter = Parameter {
     name: "nodes",
     kind: Kind::Count { low: FEWEST, high: MOST },
@@ -19,7 +19,7 @@ pub(super) const NODES: Parameter = Parameter {
     source: "Tartan, prbench, run_4g_strong.sh: scale 21",
 };
 
-/// Arcs for each node.
+/// Parameter for the arcs per node.
 pub(super) const DEGREE: Parameter = Parameter {
     name: "degree",
     kind: Kind::Count { low: 2, high: 1024 },
@@ -28,11 +28,11 @@ pub(super) const DEGREE: Parameter = Parameter {
     source: "Tartan, prbench, run_4g_strong.sh, and Graph500's specification: edge factor 16",
 };
 
-/// Logarithm of the number of nodes, and arcs for each.
+/// Logarithm of the node count, and arcs per node.
 pub(super) fn shape(name: &'static str, request: &mut Request) -> Result<(u32, u32), WorkloadError> {
     let wanted = request.scale.of(request.values.count(NODES.name));
     let low = wanted.ilog2();
-    // The nearer power by ratio.
+    // The nearest power of two by ratio.
     let log_nodes = low + u32::from(u128::from(wanted).pow(2) >= 2 << (2 * low));
     let nodes = request.fit(NODES.name, wanted, 1 << log_nodes, "powers of two");
     demand(name, (FEWEST..=MOST).contains(&nodes), || format!("{nodes} nodes: {FEWEST} to {MOST} are allowed"))?;
@@ -41,7 +41,7 @@ pub(super) fn shape(name: &'static str, request: &mut Request) -> Result<(u32, u
     Ok((log_nodes, degree as u32))
 }
 
-/// The node whose row each arc is in, arc by arc.
+/// Row's node for each arc, arc by arc.
 pub(super) fn rows(graph: &Graph) -> impl Iterator<Item = u32> {
     (0..graph.nodes()).flat_map(|node| std::iter::repeat_n(node, graph.row(node).len()))
 }

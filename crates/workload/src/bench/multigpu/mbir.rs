@@ -1,26 +1,31 @@
-//! Model-based iterative reconstruction (MBIR) of a tomographic image by coordinate descent, as of GPU-ICD, on several GPUs.
+//! Model-based iterative reconstruction (MBIR) for a tomographic image by coordinate descent, following GPU-ICD, on
+//! several GPUs.
 //!
-//! The error sinogram is the scan less the projection of the image. A voxel's update weighs the errors of all its rays against
-//! its eight neighbours, and takes its change off the errors. Supervoxels are squares of voxels, which GPUs share; they are
-//! updated colour by colour of a checkerboard, those of a colour at once. Four kernels a colour:
-//! - `copy-in`: each supervoxel's band of the sinogram, view by view turned to rows of 32 views.
-//! - `update`: one CTA a supervoxel, voxel after voxel; threads share the views of one.
-//! - `differences`: what a supervoxel changed in its band, turned back.
-//! - `add-back`: each view of the sinogram gets the differences of all supervoxels of the colour, by atomic additions.
+//! The error sinogram is the scan less the image's projection. A voxel's update weighs the errors on all its rays
+//! against its eight neighbours, and subtracts its change from the errors. Supervoxels are squares of voxels, shared
+//! out among the GPUs. They are updated colour by colour on a checkerboard, with all supervoxels in a colour
+//! concurrent. Each colour has four kernels:
+//! - `copy-in`: loads each supervoxel's band from the sinogram, and transposes it view by view to rows with 32 views.
+//! - `update`: uses one CTA per supervoxel, voxel after voxel; threads share a voxel's views.
+//! - `differences`: computes a supervoxel's changes in its band, transposed back.
+//! - `add-back`: adds to each view in the sinogram the differences from all supervoxels in the colour, by atomic
+//!   additions.
 //!
-//! The first three are cut by supervoxels, the last by views, whose owner alone writes them. So each GPU reads what all others
-//! wrote: in `add-back` their differences of its own views, in `copy-in` their views of its own bands. The image is read
-//! across GPUs only at supervoxels' borders.
+//! The first three kernels are cut by supervoxels, the last by views, which only their owner writes. Each GPU therefore
+//! reads data written by all other GPUs: in `add-back` the differences in its own views, in `copy-in` the views for its
+//! own bands. The image is read across GPUs only at supervoxels' borders.
 //!
 //! Departures from the sources:
-//! - Errors are integers of 2^-16, so that sums do not depend on their order; the sources add floats atomically.
+//! - Errors are integers in units of 2^-16, so that sums do not depend on their order; the sources add floats
+//!   atomically.
 //! - One CTA updates a supervoxel. GPU-ICD has several, which see each other's changes.
-//! - All supervoxels of a colour are updated, in one order in all iterations. The sources take those that changed most, and
-//!   shuffle voxels. They skip voxels of zeros.
-//! - Steps are damped by the supervoxels of a colour on a line, all of which answer the same errors. GPU-ICD has fewer at once.
-//! - Entries of the matrix are bytes of one common largest, padded to the same room for all voxels; the sources have a largest
-//!   for each voxel. Beyond the border the image continues with its last voxel; the sources wrap around.
-//! - Bands and rooms are geometry: kernels load their tables, and have the addresses from the geometry itself.
+//! - All supervoxels in a colour are updated, in one order in all iterations. The sources select supervoxels with the
+//!   largest changes, shuffle voxels, and skip zero voxels.
+//! - Steps are damped by the number of supervoxels in a colour on a line, which all respond to the same errors. GPU-ICD
+//!   has fewer at once.
+//! - Matrix entries are bytes relative to a common maximum, padded to equal room for all voxels; the sources have a
+//!   maximum for each voxel. Beyond the border the image continues with its last voxel; the sources wrap around.
+//! - Bands and rooms are geometry: kernels load their tables, but compute the addresses from the geometry itself.
 
 mod kernels;
 mod reference;
@@ -37,9 +42,10 @@ use crate::simt::{Array, Memory, Scaling};
 use scan::{COLOURS, LARGEST, PIECE, Scan};
 
 const PAPER: &str = "assumed: the size of medical scans, for which GPU-ICD (Sabne et al., PPoPP 2017) was written";
-/// An error of one in units of the sinogram. Source: assumed, 2^16: errors of 2^14 fit, and steps are near a float's roundings.
+/// Sinogram units for an error of 1. Source: assumed, 2^16: errors up to 2^14 fit, and a unit is near a float's
+/// rounding error.
 const UNITS: f64 = 65_536.0;
-/// Value of all voxels at the start. Source: assumed, half of the phantom's.
+/// Initial value for all voxels. Source: assumed, half the phantom's value.
 const START: f64 = 0.5;
 
 static PARAMETERS: [Parameter; 5] = [
@@ -80,7 +86,7 @@ static PARAMETERS: [Parameter; 5] = [
     },
 ];
 
-/// The benchmark.
+/// The MBIR benchmark.
 pub(in crate::bench) static MBIR: MultiGpu = MultiGpu(Benchmark {
     name: "mbir",
     about: "tomographic reconstruction by coordinate descent on several GPUs: supervoxels, a sinogram shared by all",
@@ -93,36 +99,36 @@ pub(in crate::bench) static MBIR: MultiGpu = MultiGpu(Benchmark {
 
 struct Reconstruction {
     scan: Scan,
-    /// Row by row.
+    /// Image, row by row.
     image: Array<f32>,
-    /// View by view, in units; and the weight of each error.
+    /// Errors, view by view, in sinogram units; and each error's weight.
     errors: Array<i32>,
     weights: Array<f32>,
-    /// By supervoxel and view, the first channel of the band.
+    /// First channel in the band, by supervoxel and view.
     bands: Array<i32>,
-    /// By supervoxel, place and piece: the first channel of the band, then bytes by channel and view, four a word.
+    /// By supervoxel, place and piece: first channel in the band; then matrix bytes by channel and view, four per word.
     firsts: Array<i32>,
     matrix: Array<u32>,
-    /// By supervoxel of the colour and piece, channel and view: errors, errors as they were, weights.
+    /// By supervoxel in the colour and piece, channel and view: errors, original errors, weights.
     buffer: Array<f32>,
     original: Array<f32>,
     buffer_weights: Array<f32>,
-    /// By supervoxel of the colour, view and channel, in units.
+    /// Differences by supervoxel in the colour, view and channel, in sinogram units.
     differences: Array<i32>,
-    /// By colour, in the order of updates.
+    /// Colours in update order.
     colours: Vec<Colour>,
     iterations: u64,
     seed: u64,
 }
 
-/// The supervoxels of a colour, and how they and the views are cut.
+/// Supervoxels in a colour, with their partition and the views' partition.
 struct Colour {
     supervoxels: Vec<i32>,
-    /// A CTA each.
+    /// Grid with a CTA per supervoxel.
     whole: Tiles,
-    /// A CTA a piece of each.
+    /// Grid with a CTA per piece in each supervoxel.
     pieces: Tiles,
-    /// A CTA a view.
+    /// Grid with a CTA per view.
     views: Tiles,
 }
 
@@ -175,7 +181,7 @@ impl Colour {
 }
 
 impl Reconstruction {
-    /// What was scanned: a disc with a square hole, and grains.
+    /// Scanned object: a disc with a square hole, and grains.
     fn phantom(&self, [x, y]: [i32; 2]) -> f64 {
         let side = f64::from(self.scan.side);
         let [across, along] = [x, y].map(|at| (f64::from(at) + 0.5) / side - 0.5);
@@ -184,7 +190,7 @@ impl Reconstruction {
         if across.hypot(along) > 0.45 || hole { 0.0 } else { 1.0 + grain }
     }
 
-    /// Errors at the start, in units: the projection of the phantom less that of the first image.
+    /// Initial errors, in sinogram units: the phantom's projection less the first image's projection.
     fn first_errors(&self) -> Vec<i32> {
         let scan = &self.scan;
         let mut errors = vec![0.0_f64; (scan.views * scan.row()) as usize];
@@ -201,7 +207,7 @@ impl Reconstruction {
         errors.into_iter().map(|error| (error * UNITS).round() as i32).collect()
     }
 
-    /// Weight of an error: fewer quanta arrive in the middle of the detector. None beyond it.
+    /// Weight for an error: fewer quanta arrive in the middle of the detector. Zero beyond the detector.
     fn weight(&self, index: i32) -> f32 {
         let channel = index % self.scan.row();
         if channel >= self.scan.channels {
@@ -211,7 +217,7 @@ impl Reconstruction {
         0.5 + 0.5 * middle * middle
     }
 
-    /// Places of a supervoxel in the order of their updates.
+    /// Places in a supervoxel in update order.
     fn order(&self, supervoxel: i32) -> Vec<i32> {
         let mut places: Vec<i32> =
             (0..self.scan.voxels()).filter(|place| self.scan.voxel(supervoxel, *place).is_some()).collect();
@@ -222,7 +228,7 @@ impl Reconstruction {
         places
     }
 
-    /// Four entries of the matrix.
+    /// Four matrix entries packed in a word.
     fn word(&self, index: u64) -> u32 {
         let (pieces, room, quads) = (self.scan.pieces() as u64, self.scan.room() as u64, PIECE as u64 / 4);
         let [quad, offset, rest] = [index % quads, index / quads % room, index / quads / room];

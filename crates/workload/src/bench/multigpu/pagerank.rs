@@ -1,25 +1,26 @@
-//! Pagerank over edges on several GPUs: each owns a block of nodes and the arcs into these, and reads the ranks of all.
+//! Pagerank over edges on several GPUs: each owns a block of nodes and their incoming arcs, and reads the ranks of all
+//! nodes.
 //!
-//! An iteration is Tartan's, in three kernels:
+//! An iteration follows Tartan's, in three kernels:
 //!
-//! - *sum* adds up the ranks of each GPU's nodes;
-//! - *follow* brings each arc's end the rank of its start, divided by the arcs that leave the start;
-//! - *rank* damps what arcs brought a node, adds an even part of the sum of all ranks, and clears what was brought.
+//! - *sum* adds up the ranks in each GPU's block;
+//! - *follow* sends each arc's start rank, divided by the start's number of outgoing arcs, to the arc's end;
+//! - *rank* damps a node's received rank, adds an even part from the sum over all ranks, and clears the received rank.
 //!
-//! What the ranks of nodes without arcs would bring is lost, as in the source, so that the sum of all ranks falls.
+//! Rank from nodes without outgoing arcs is lost, like in the source, so that the sum over all ranks falls.
 //!
-//! The graph is the source's too. Parallel arcs become one. Arcs into nodes that have one alone, or the most of all, are
-//! dropped. Blocks of nodes are whole lines of ranks, and hold about the same number of arcs.
+//! The graph is also the source's. Parallel arcs are merged. Arcs into nodes with in-degree one, or with the maximum
+//! in-degree, are dropped. Node blocks are whole lines of ranks, and hold about equal numbers of arcs.
 //!
 //! With random labels nearly every line of ranks is read by every GPU. GPS's table says "peer-to-peer".
 //!
 //! Departures from the source:
 //!
-//! - A thread takes an arc and adds to its end by an atomic; the source has a thread, a warp or a CTA for each row. GPS, 7.4,
-//!   says that its Pagerank mostly issues atomics.
-//! - Sums are integers of 2^-62, which commute; the source adds floats.
-//! - GPUs read ranks from the one array. The source gathers those that others need, and sends them.
-//! - Each GPU holds its part of the sum of all ranks, and all read all parts. The source has `MPI_Allreduce`.
+//! - A thread processes an arc and adds to its end by an atomic; the source has a thread, a warp or a CTA for each row.
+//!   GPS, 7.4, says that its Pagerank mostly issues atomics.
+//! - Sums are integers in units of 2^-62, independent of order; the source adds floats.
+//! - GPUs read ranks from the one array. The source gathers the ranks needed by other GPUs, and sends them.
+//! - Each GPU holds its partial sum over its ranks, and all GPUs read all partial sums. The source has `MPI_Allreduce`.
 
 use super::MultiGpu;
 use super::cut::{Cut, Tile, Tiles};
@@ -35,15 +36,15 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Reduction, Scaling};
 use std::sync::OnceLock;
 
-/// Threads of a CTA. Source: Tartan, prbench, cuda_kernels.cu (`THREADS`).
+/// Threads per CTA. Source: Tartan, prbench, cuda_kernels.cu (`THREADS`).
 const THREADS: u64 = 128;
-/// Ranks that a thread sums. Source: assumed: CUB, which the source calls, gives threads several too.
+/// Ranks summed per thread. Source: assumed: CUB, called by the source, also gives threads several.
 const RANKS: usize = 8;
-/// Part of a rank that arcs carry on. Source: Tartan, prbench, main.cpp: 0.85 where the user gives none.
+/// Fraction of a rank carried along arcs. Source: Tartan, prbench, main.cpp: 0.85 unless the user gives a value.
 const DAMPING: f64 = 0.85;
-/// A rank of one in units of sums. Source: assumed, 2^62: all ranks together are at most one.
+/// Sum units for a rank of 1. Source: assumed, 2^62: the sum over all ranks is at most one.
 const UNIT: f64 = (1_u64 << 62) as f64;
-/// Ranks of a line of 128 bytes: a block of nodes is whole ones.
+/// Ranks per 128-byte line: a node block consists of whole lines.
 const LINE: u64 = 16;
 
 static PARAMETERS: [Parameter; 3] = [
@@ -58,7 +59,7 @@ static PARAMETERS: [Parameter; 3] = [
     },
 ];
 
-/// The benchmark.
+/// The Pagerank benchmark.
 pub(in crate::bench) static PAGERANK: MultiGpu = MultiGpu(Benchmark {
     name: "pagerank-edges",
     about: "Pagerank on several GPUs: a thread an arc adds to its node, ranks of all nodes are gathered",
@@ -72,32 +73,32 @@ pub(in crate::bench) static PAGERANK: MultiGpu = MultiGpu(Benchmark {
 struct Ranks {
     rmat: Rmat,
     gpus: u8,
-    /// Drawn when first needed: sizes of arrays are known without.
+    /// Links, drawn on first use: array sizes are known without them.
     links: OnceLock<Links>,
-    /// By arc, in order of the nodes that arcs lead to: both ends, and the share of the first. There is room for all arcs
-    /// drawn.
+    /// By arc, ordered by the end node: both ends, and the arc's share in the start's rank. The arrays have room for
+    /// all arcs drawn.
     source: Array<u32>,
     target: Array<u32>,
     value: Array<f64>,
     rank: Array<f64>,
-    /// What arcs bring each node.
+    /// Rank received by each node.
     sums: Array<u64>,
-    /// By GPU, the sum of its ranks in each iteration.
+    /// Sum over a GPU's ranks in each iteration, by GPU.
     totals: Vec<Array<u64>>,
     iterations: u64,
 }
 
-/// The graph as the program uses it, and how GPUs share it.
+/// The graph in the program's form, and its partition among GPUs.
 struct Links {
-    /// The row of a node: where arcs into it start, and how many parallel ones each stands for.
+    /// Incoming arcs: each row lists the start nodes, with the number of merged parallel arcs as weight.
     arcs: Graph,
-    /// Arcs that leave each node, parallel ones apart.
+    /// Number of outgoing arcs per node, with parallel arcs counted separately.
     leaving: Vec<u32>,
-    /// Of nodes, as sums of ranks take them.
+    /// Node grid for the sum kernel.
     summed: Tiles,
-    /// Of arcs.
+    /// Arc grid.
     followed: Tiles,
-    /// Of nodes.
+    /// Node grid for the rank kernel.
     ranked: Tiles,
 }
 
@@ -120,7 +121,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// The arcs into each node, sorted by where they start, parallel ones as one of their number.
+/// Incoming arcs per node, sorted by start node; parallel arcs are merged, with their number as weight.
 fn arcs_in(rmat: Rmat) -> Graph {
     let drawn = rmat_graph(rmat).reversed();
     let most = (0..drawn.nodes()).map(|node| drawn.row(node).len()).max().unwrap_or(0);
@@ -152,13 +153,13 @@ impl Links {
         }
     }
 
-    /// The share of its start's arcs that an arc is.
+    /// Fraction of the start's outgoing arcs represented by an arc.
     fn value(&self, arc: usize) -> f64 {
         f64::from(self.arcs.weight()[arc]) / f64::from(self.leaving[self.arcs.target()[arc] as usize])
     }
 }
 
-/// In units of sums.
+/// Rank in sum units.
 fn units(rank: f64) -> u64 {
     (rank * UNIT) as u64
 }
@@ -172,14 +173,14 @@ impl Ranks {
         self.rank.len()
     }
 
-    /// Ranks at the start: random, and one together.
+    /// Initial ranks: random, with sum 1.
     fn start(&self) -> Vec<f64> {
         let drawn: Vec<u64> = (0..self.nodes()).map(|node| noise::below(self.rmat.seed, node, 1 << 30) + 1).collect();
         let all: u64 = drawn.iter().sum();
         drawn.into_iter().map(|one| one as f64 / all as f64).collect()
     }
 
-    /// A node's next rank: `total` of all ranks, and what arcs brought it.
+    /// A node's next rank, from the sum `total` over all ranks and the received rank.
     fn next(&self, total: u64, brought: u64) -> f64 {
         let even = (1.0 - DAMPING) / self.nodes() as f64;
         even * (total as f64 / UNIT) + DAMPING * (brought as f64 / UNIT)
@@ -233,7 +234,7 @@ impl Ranks {
                 let parts: Vec<Lanes<u64>> = self.totals.iter().map(load).collect();
                 let total = parts.into_iter().fold(Lanes::all(0), |total, part| total + part);
                 let total = warp.compute(ComputeClass::Int, self.totals.len() as u16, total);
-                // Two conversions, a product and a fused one.
+                // Two conversions, a product and a fused product.
                 let [rank] = warp
                     .calculate(ComputeClass::Fp64, 4, [total, brought], |[total, brought]| [self.next(total, brought)]);
                 warp.store(self.rank, node, rank);
@@ -300,7 +301,7 @@ mod tests {
 
     const SMALL: Rmat = Rmat { log_nodes: 10, degree: 8, heaviest: 1, flips: true, seed: 7 };
 
-    /// Pagerank in floats, an arc drawn after the other.
+    /// Reference Pagerank in floats, with unmerged arcs processed in turn.
     fn floats(iterations: u64, mut ranks: Vec<f64>) -> Vec<f64> {
         let graph = rmat_graph(SMALL);
         let arcs: Vec<(u32, u32)> = rows(&graph).zip(graph.target().iter().copied()).collect();

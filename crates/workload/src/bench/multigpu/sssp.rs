@@ -1,20 +1,20 @@
-//! Single-source shortest paths on several GPUs: each owns a block of nodes and the arcs into these, and reads the distances
-//! of all.
+//! Single-source shortest paths on several GPUs: each owns a block of nodes and their incoming arcs, and reads the
+//! distances of all nodes.
 //!
-//! Rounds are Bellman and Ford's, in two kernels. In *relax* each arc whose start was reached offers its end a distance, by an
-//! atomic minimum on the next distances. In *update* each node takes over its next distance. The host launches both until no
-//! node of any GPU has changed. The program starts from the node that most arcs leave.
+//! Rounds follow Bellman and Ford, in two kernels. In *relax* each arc whose start was reached offers its end a
+//! distance, by an atomic minimum on the next distances. In *update* each node adopts its next distance. The host
+//! launches both until no node on any GPU has changed. The program starts from the node with the most outgoing arcs.
 //!
-//! Labels of an R-MAT graph are random, so that even blocks of nodes are Gunrock's random partition. A block is whole lines of
-//! distances.
+//! Labels in an R-MAT graph are random, so that even node blocks are equivalent to Gunrock's random partition. A block
+//! consists of whole lines of distances.
 //!
 //! Departures from the sources:
 //!
-//! - Gunrock and Groute keep worklists, relax the arcs that leave a listed node, and send other GPUs distances of their nodes.
-//!   Here a GPU reads the starts of the arcs into its nodes, so that none writes another's nodes.
-//! - Every round takes every arc.
-//! - Arcs lead one way. Parallel arcs and loops stay; Gunrock drops them unless told otherwise.
-//! - GPS's table says "between every pair of vertices". Programs of this name have one start.
+//! - Gunrock and Groute keep worklists, relax a listed node's outgoing arcs, and send distances to the GPUs that own
+//!   the end nodes. Here a GPU reads the start nodes for its incoming arcs, so that no GPU writes another GPU's nodes.
+//! - Every round processes every arc.
+//! - Arcs lead one way. Parallel arcs and loops remain; Gunrock drops them by default.
+//! - GPS's table says "between every pair of vertices". Programs with this name have one start node.
 
 use super::MultiGpu;
 use super::cut::{Cut, Tile, Tiles};
@@ -29,14 +29,14 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Reduction, Scaling};
 use std::sync::OnceLock;
 
-/// Threads of a CTA. Source: Groute (`block_size`).
+/// Threads per CTA. Source: Groute (`block_size`).
 const THREADS: u64 = 256;
-/// Distance of a node that was not reached. Source: Groute, sssp_async.cu (`INF`).
+/// Distance for an unreached node. Source: Groute, sssp_async.cu (`INF`).
 const FAR: u32 = u32::MAX;
-/// Largest weight of an arc; weights are whole numbers from 1. Source: Gunrock's R-MAT generator: 1 to 64
-/// (`rmat_vmin`, `rmat_vmultipiler`).
+/// Largest arc weight; weights are whole numbers from 1. Source: Gunrock's R-MAT generator: 1 to 64 (`rmat_vmin`,
+/// `rmat_vmultipiler`).
 const HEAVIEST: u32 = 64;
-/// Distances of a line of 128 bytes: a block of nodes is whole ones.
+/// Distances per 128-byte line: a node block consists of whole lines.
 const LINE: u64 = 32;
 
 static PARAMETERS: [Parameter; 3] = [
@@ -51,7 +51,7 @@ static PARAMETERS: [Parameter; 3] = [
     },
 ];
 
-/// The benchmark. Rounds do not follow the size of the graph.
+/// The multi-GPU shortest-path benchmark. The number of rounds does not follow the graph's size.
 pub(in crate::bench) static SSSP: MultiGpu = MultiGpu(Benchmark {
     name: "sssp-owners",
     about: "shortest paths on several GPUs: a thread an arc offers its node a distance, those of all nodes are gathered",
@@ -65,28 +65,28 @@ pub(in crate::bench) static SSSP: MultiGpu = MultiGpu(Benchmark {
 struct Paths {
     rmat: Rmat,
     gpus: u8,
-    /// Drawn when first needed: sizes of arrays are known without.
+    /// Links, drawn on first use: array sizes are known without them.
     links: OnceLock<Links>,
-    /// By arc, in order of the nodes that arcs lead to: both ends and the weight.
+    /// By arc, ordered by the end node: both ends and the weight.
     source: Array<u32>,
     target: Array<u32>,
     weight: Array<u32>,
-    /// As the last round left them.
+    /// Distances after the last round.
     distance: Array<u32>,
-    /// As the arcs of this round offer them.
+    /// Distances offered by arcs in this round.
     next: Array<u32>,
-    /// By GPU, its nodes that each round has changed.
+    /// Number of nodes changed in each round, by GPU.
     changed: Vec<Array<u64>>,
-    /// Of nodes.
+    /// Node grid.
     updated: Tiles,
     rounds: u64,
 }
 
-/// The graph, and how GPUs share its arcs.
+/// The graph, and its arcs' partition among GPUs.
 struct Links {
-    /// The row of a node: where arcs into it start.
+    /// Incoming arcs: each row lists the start nodes.
     arcs: Graph,
-    /// The node to start from.
+    /// Start node for the search.
     start: u32,
     relaxed: Tiles,
 }
@@ -111,7 +111,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// The nodes of each GPU.
+/// Node block for each GPU.
 fn blocks(nodes: u64, gpus: u8) -> Cut {
     Cut::groups(nodes, LINE, gpus)
 }
@@ -120,7 +120,7 @@ impl Links {
     fn new(rmat: Rmat, gpus: u8) -> Links {
         let drawn = rmat_graph(rmat);
         let leaving = |node: &u32| drawn.row(*node).len();
-        // The last of the greatest, counted down: the lowest label.
+        // In reverse order, the last maximum has the lowest label.
         let start = (0..drawn.nodes()).rev().max_by_key(leaving).unwrap_or(0);
         let arcs = drawn.reversed();
         let relaxed = blocks(u64::from(arcs.nodes()), gpus).contents(arcs.first()).aligned(THREADS);
@@ -209,7 +209,8 @@ impl Instance for Paths {
         Ok(())
     }
 
-    /// Distances over at most as many arcs as there were rounds, found by pushing along the arcs that leave each node.
+    /// Compares with distances over at most as many arcs as rounds, computed by pushing along each node's outgoing
+    /// arcs.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let leaving = self.links().arcs.reversed();
         let mut distance: Vec<u32> = (0..self.distance.len()).map(|node| self.start(node)).collect();

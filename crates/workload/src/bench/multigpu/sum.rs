@@ -1,13 +1,13 @@
-//! A sum over all CTAs of a GPU, in a word of that GPU's own.
+//! A sum over all CTAs on a GPU, in a word reserved for the GPU.
 
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Reduction};
 use tombolo_types::{Order, Scope};
 
-/// CUDA's atomics are relaxed, at the scope of the GPU.
+/// Order and scope for CUDA's atomics: relaxed, at GPU scope.
 pub(super) const ATOMIC: Order = Order::relaxed(Scope::Gpu);
 
-/// Adds what the lanes of each warp hold to `into[at]`: by shuffles in a warp, through the scratchpad in the CTA, then by one
-/// atomic.
+/// Adds the values in each warp's lanes to `into[at]`: by shuffles in a warp, through the scratchpad in the CTA, then
+/// by one atomic.
 pub(super) fn add_up(cta: &mut Cta<'_>, held: Vec<Lanes<u64>>, into: Array<u64>, at: i32) {
     let warps = held.len();
     let mut partial = cta.shared(warps);

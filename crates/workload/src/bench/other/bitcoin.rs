@@ -1,9 +1,9 @@
-//! Bitcoin's proof of work: a search for the nonce with the smallest double SHA-256 hash of a block header.
+//! Bitcoin's proof of work: a search for the nonce with the smallest double SHA-256 hash over a block header.
 //!
-//! Each thread takes one header after another. The first 64 of its 80 bytes are hashed once; for each nonce, the rest
-//! and the hash of the hash follow. The smallest hash and its nonce are kept.
+//! Each thread processes header after header. The first 64 of its 80 bytes are hashed once; for each nonce, the rest is
+//! hashed, and then the hash. The smallest hash and its nonce are kept.
 //!
-//! A search alone needs no memory: the footprint is that of the headers and of what was found.
+//! A search alone needs no memory: the footprint consists of the headers and the results.
 
 mod sha256;
 
@@ -15,18 +15,18 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 use sha256::{START, compress, hash_twice};
 
-/// Threads of a CTA. Source: assumed, the most that CUDA allows, to fill an SM with one of its few CTAs.
+/// Threads per CTA. Source: assumed, CUDA's maximum, so that an SM is filled by one of the few CTAs.
 const THREADS: u32 = 1024;
-/// Words of a header. Source: Bitcoin's developer reference, block headers: 80 bytes.
+/// Words per header. Source: Bitcoin's developer reference, block headers: 80 bytes.
 const HEADER: usize = 20;
-/// Word of a header that holds the nonce. Source: Bitcoin's developer reference, block headers.
+/// Index of the nonce word in a header. Source: Bitcoin's developer reference, block headers.
 const NONCE: usize = 19;
-/// Words of a hash.
+/// Words per hash.
 const HASH: usize = 8;
-/// Instructions of a compression: 64 rounds of 22 and 48 words of the schedule of 14, with rotations and logic of three
-/// operands in one each. Source: counted from FIPS 180-4.
+/// Instructions per compression: 64 rounds with 22 instructions and 48 schedule words with 14, if rotations and
+/// three-operand logic take one instruction each. Source: counted from FIPS 180-4.
 const COMPRESSION: u16 = 64 * 22 + 48 * 14;
-/// Instructions to compare a hash with the best so far. Source: counted.
+/// Instructions to compare a hash with the current best. Source: counted.
 const COMPARISON: u16 = 24;
 
 static PARAMETERS: [Parameter; 3] = [
@@ -53,7 +53,7 @@ static PARAMETERS: [Parameter; 3] = [
     },
 ];
 
-/// The benchmark.
+/// The Bitcoin benchmark.
 pub(crate) static BITCOIN: Benchmark = Benchmark {
     name: "bitcoin",
     about: "search for small double SHA-256 hashes: long arithmetic on a stream of headers",
@@ -65,11 +65,11 @@ pub(crate) static BITCOIN: Benchmark = Benchmark {
 };
 
 struct Search {
-    /// `[word][header]`
+    /// Header words, `[word][header]`
     headers: Array<u32>,
     /// `[word][header]`: the smallest hash.
     hashes: Array<u32>,
-    /// Its nonce.
+    /// Nonce that gives the smallest hash.
     found: Array<u32>,
     count: i32,
     nonces: u32,
@@ -91,13 +91,13 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// Whether `a` is the smaller hash: a number of 256 bits, its lowest byte first.
+/// True if `a` is the smaller hash, as a 256-bit number with its lowest byte first.
 fn smaller(a: [u32; HASH], b: [u32; HASH]) -> bool {
     let number = |hash: [u32; HASH]| std::array::from_fn::<u32, HASH, _>(|at| hash[HASH - 1 - at].swap_bytes());
     number(a) < number(b)
 }
 
-/// The smallest hash of a header over `nonces` nonces from its own, and the nonce.
+/// Smallest hash for a header over `nonces` nonces from the header's own nonce on, and the nonce found.
 fn search(header: [u32; HEADER], nonces: u32) -> [u32; HASH + 1] {
     let [first @ .., _, _, _, _] = header;
     let middle = compress(START, first);

@@ -1,4 +1,4 @@
-//! Programs of no suite: one file each.
+//! Programs outside any suite: a file for each.
 
 pub(super) mod bitcoin;
 pub(super) mod raytracing;

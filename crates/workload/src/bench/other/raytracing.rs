@@ -1,7 +1,7 @@
 //! Ray tracing: a picture of a generated scene through a hierarchy of bounding boxes.
 //!
-//! A thread follows the ray of its pixel to the nearest triangle, asks from there whether the light is hidden, and
-//! follows the mirrored ray. Each ray descends the hierarchy with a stack of its own: nodes and triangles are gathered,
+//! A thread follows its pixel's ray to the nearest triangle, tests from the hit point if the light is hidden, and
+//! follows the mirrored ray. Each ray descends the hierarchy with a separate stack: nodes and triangles are gathered,
 //! coherent for neighbouring pixels at first and less so after each bounce.
 //!
 //! Not modelled: the stacks' spilling to local memory.
@@ -16,21 +16,21 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, MAX_LANES, Memory, Scaling, Warp};
 use std::array::from_fn;
 
-/// Side of the square of pixels that a CTA paints. Source: NUMA-GPU, Table 2: 3072 CTAs of 1024 × 768 pixels.
+/// Side of the pixel square painted by a CTA. Source: NUMA-GPU, Table 2: 3072 CTAs for 1024 × 768 pixels.
 const TILE: u64 = 16;
-/// Threads of a CTA.
+/// Threads per CTA.
 const THREADS: u32 = (TILE * TILE) as u32;
-/// Where the light is, and the eye. Source: assumed.
+/// Positions of the light and the eye. Source: assumed.
 const LIGHT: Vector = [20.0, 140.0, -30.0];
 const EYE: Vector = [0.5 * SIDE, 45.0, -40.0];
-/// Brightness of the background, and of what lies in shadow. Source: assumed.
+/// Brightness of the background, and ambient brightness in shadow. Source: assumed.
 const SKY: f32 = 0.7;
 const AMBIENT: f32 = 0.2;
-/// Share of the light that comes from the mirrored ray. Source: assumed.
+/// Fraction of light that comes from the mirrored ray. Source: assumed.
 const MIRROR: f32 = 0.3;
-/// Distance from the surface at which a further ray starts. Source: assumed, beyond what rounding loses.
+/// Distance from the surface at which a secondary ray starts. Source: assumed, larger than rounding errors.
 const OFFSET: f32 = 1e-2;
-/// No triangle.
+/// Marker for a ray without a triangle.
 const NONE: i32 = -1;
 
 static PARAMETERS: [Parameter; 4] = [
@@ -64,7 +64,8 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark. What a ray meets grows with the depth of the tree, the logarithm of the scene's triangles.
+/// The ray tracing benchmark. The work per ray grows with the tree's depth, the logarithm of the scene's triangle
+/// count.
 pub(crate) static RAYTRACING: Benchmark = Benchmark {
     name: "raytracing",
     about: "rays through a hierarchy of boxes: divergent gathers, warm near the root",
@@ -76,13 +77,13 @@ pub(crate) static RAYTRACING: Benchmark = Benchmark {
 };
 
 struct Picture {
-    /// Twelve numbers a node: for each child, low and high along x and y; then low and high along z of both.
+    /// Twelve numbers per node: for each child, low and high along x and y; then low and high along z for both.
     boxes: Array<f32>,
-    /// Two children a node.
+    /// Two children per node.
     children: Array<i32>,
-    /// Twelve numbers a triangle: its corners, each padded to four.
+    /// Twelve numbers per triangle: its corners, each padded to four.
     corners: Array<f32>,
-    /// Brightness of each triangle, from 0 to 1.
+    /// Brightness per triangle, from 0 to 1.
     colour: Array<f32>,
     pixels: Array<f32>,
     columns: i32,
@@ -113,7 +114,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// A ray from a point; what lies behind `far` does not count.
+/// A ray from a point; hits beyond `far` do not count.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ray {
     from: Vector,
@@ -121,7 +122,7 @@ struct Ray {
     far: f32,
 }
 
-/// What a ray meets first: at which distance, and which triangle.
+/// First hit along a ray: its distance and its triangle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Hit {
     distance: f32,
@@ -135,7 +136,7 @@ impl Default for Hit {
 }
 
 impl Hit {
-    /// The nearer; of two as near, the triangle of the smaller number, in whichever order they are met.
+    /// Nearer hit; at equal distance, the triangle with the smaller number, independent of order.
     fn or(self, other: Hit) -> Hit {
         let nearer = other.distance < self.distance
             || (other.distance == self.distance && (other.triangle as u32) < self.triangle as u32);
@@ -143,7 +144,7 @@ impl Hit {
     }
 }
 
-/// Where a ray meets a triangle. Source: Möller and Trumbore, 1997.
+/// Distance at which a ray hits a triangle. Source: Möller and Trumbore, 1997.
 fn meet(ray: &Ray, [a, b, c]: &Triangle) -> Option<f32> {
     let (right, down) = (minus(*b, *a), minus(*c, *a));
     let across = cross(ray.to, down);
@@ -158,7 +159,7 @@ fn meet(ray: &Ray, [a, b, c]: &Triangle) -> Option<f32> {
     (inside && distance > 0.0 && distance < ray.far).then_some(distance)
 }
 
-/// The distance at which a ray enters a box, if it does before `limit`.
+/// Distance at which a ray enters a box, if below `limit`.
 fn enter(ray: &Ray, [low, high]: [Vector; 2], limit: f32) -> Option<f32> {
     let (mut near, mut far) = (0.0_f32, limit);
     for axis in 0..3 {
@@ -170,7 +171,7 @@ fn enter(ray: &Ray, [low, high]: [Vector; 2], limit: f32) -> Option<f32> {
     (near <= far).then_some(near)
 }
 
-/// A pixel while its rays are followed.
+/// State for a pixel while its rays are followed.
 #[derive(Clone, Copy, Debug, Default)]
 struct Path {
     ray: Ray,
@@ -178,7 +179,7 @@ struct Path {
     share: f32,
 }
 
-/// Where a ray met the scene: the point, the normal that faces the ray, and the share of the light it would receive.
+/// Hit point of a ray: the point, the normal on the ray's side, and the fraction of light that it would receive.
 #[derive(Clone, Copy, Debug, Default)]
 struct Surface {
     point: Vector,
@@ -194,7 +195,7 @@ impl Surface {
         Surface { point, normal, lit: dot(normal, unit(minus(LIGHT, point))).max(0.0) }
     }
 
-    /// The ray that asks whether the light is hidden.
+    /// Ray that tests if the light is hidden.
     fn shadow_ray(&self) -> Ray {
         let to = minus(LIGHT, self.point);
         Ray { from: self.point, to: unit(to), far: dot(to, to).sqrt() }
@@ -208,7 +209,7 @@ impl Path {
         self
     }
 
-    /// Adds what a surface sends towards the eye and goes on with the mirrored ray.
+    /// Adds the light from a surface towards the eye, and continues with the mirrored ray.
     fn bounce(mut self, surface: &Surface, colour: f32, hidden: bool) -> Path {
         let lit = if hidden { 0.0 } else { surface.lit };
         self.light += self.share * (1.0 - MIRROR) * colour * (AMBIENT + (1.0 - AMBIENT) * lit);
@@ -220,7 +221,7 @@ impl Path {
 }
 
 impl Picture {
-    /// The ray through a pixel.
+    /// Primary ray through a pixel.
     fn primary(&self, pixel: i32) -> Path {
         let (column, row) = (pixel % self.columns, pixel / self.columns);
         let across = (column as f32 + 0.5) / self.columns as f32 - 0.5;
@@ -269,7 +270,7 @@ impl Picture {
         next
     }
 
-    /// What each lane's ray meets: the nearest, or, where `any` will do, the first found.
+    /// Finds each lane's hit: the nearest, or, with `any`, the first found.
     fn trace(&self, warp: &mut Warp<'_>, ray: Lanes<Ray>, any: bool) -> Lanes<Hit> {
         let mut hit = Lanes::all(Hit::default());
         let mut stacks: [Vec<i32>; MAX_LANES] = from_fn(|_| vec![0]);
@@ -291,7 +292,7 @@ impl Picture {
         }
     }
 
-    /// Puts the children that a ray enters on its stack, the nearer last.
+    /// Pushes the children that a ray enters on its stack, the nearer child last.
     fn descend(
         &self,
         warp: &mut Warp<'_>,
@@ -346,7 +347,7 @@ impl Picture {
         0.25 + (triangle % 4) as f32 * 0.25
     }
 
-    /// Brightness of a pixel, each ray against every triangle.
+    /// Reference brightness for a pixel, with each ray tested against every triangle.
     fn reference(&self, scene: &[Triangle], pixel: i32) -> f32 {
         let nearest = |ray: &Ray| {
             let met = (0..)

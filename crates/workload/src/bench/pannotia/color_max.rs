@@ -1,10 +1,11 @@
 //! Pannotia color, variant max: each round colours the nodes whose values are the largest among uncoloured neighbours.
 //!
-//! Two kernels a round, after Jones and Plassmann: `color1` finds the largest value next to each node, `color2` colours.
-//! Between rounds the host reads whether two neighbours were left without a colour, and stops where none were.
+//! A round has two kernels, after Jones and Plassmann: `color1` finds the largest value next to each node, `color2`
+//! assigns colours. Between rounds the host reads a flag set if two neighbours were left without a colour, and stops if
+//! it is clear.
 //!
-//! Values are a random permutation, so that no two neighbours have the same: Pannotia draws numbers that seldom meet.
-//! Pannotia skips rows of a single entry; read both ways, as its default is, a graph has none.
+//! Values are a random permutation, so that no two neighbours have equal values: Pannotia draws numbers that seldom
+//! coincide. Pannotia skips rows with a single entry; if arcs count both ways, its default, a graph has no such row.
 
 use super::rows::{DIRECTED, FILE, NODES, Rows};
 use crate::bench::benchmark::Benchmark;
@@ -14,9 +15,9 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads of a CTA. Source: Pannotia color, `block_size`.
+/// Threads per CTA. Source: Pannotia color, `block_size`.
 const THREADS: u32 = 256;
-/// Colour of a node that has none, and the largest value where no neighbour counts. Source: Pannotia color.
+/// Colour for an uncoloured node, and the largest value if no neighbour counts. Source: Pannotia color.
 const NONE: i32 = -1;
 
 static PARAMETERS: [Parameter; 4] = [
@@ -32,7 +33,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The Pannotia colouring benchmark.
 pub(crate) static COLOR_MAX: Benchmark = Benchmark {
     name: "color-max",
     about: "colouring of a road network: two kernels a round, a flag read by the host between rounds",
@@ -46,13 +47,13 @@ pub(crate) static COLOR_MAX: Benchmark = Benchmark {
 
 struct Colouring {
     rows: Rows,
-    /// Value of each node.
+    /// Value per node.
     value: Array<i32>,
-    /// Colour of each node, from 1.
+    /// Colour per node, from 1.
     colour: Array<i32>,
     /// Largest value among each node's uncoloured neighbours.
     largest: Array<i32>,
-    /// Whether two neighbours have no colour.
+    /// Set if two neighbours have no colour.
     stop: Array<i32>,
     rounds: u64,
     seed: u64,
@@ -73,7 +74,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Colouring {
-    /// A node a thread: the largest value among its uncoloured neighbours.
+    /// Finds the largest value among a node's uncoloured neighbours, a node per thread.
     fn find_largest(&self, cta: &mut Cta<'_>) {
         let nodes = self.rows.nodes() as i32;
         cta.each_warp(|warp| {
@@ -100,7 +101,7 @@ impl Colouring {
         });
     }
 
-    /// A node a thread: colours it where no uncoloured neighbour has a larger value.
+    /// Colours a node if no uncoloured neighbour has a larger value, a node per thread.
     fn give(&self, cta: &mut Cta<'_>, colour: i32) {
         let nodes = self.rows.nodes() as i32;
         cta.each_warp(|warp| {
@@ -115,7 +116,7 @@ impl Colouring {
         });
     }
 
-    /// A random permutation of the numbers of nodes.
+    /// A random permutation over the node numbers.
     fn values(&self) -> Vec<i32> {
         let nodes = self.rows.nodes();
         let mut order: Vec<u32> = (0..nodes).collect();
@@ -125,7 +126,7 @@ impl Colouring {
         values
     }
 
-    /// The colours of a plain run; whether it ended by itself.
+    /// Colours after a plain run, and true if all rounds ended before the limit.
     fn plain(&self) -> (Vec<i32>, bool) {
         let (values, graph) = (self.values(), &self.rows.graph);
         let mut colours = vec![NONE; values.len()];
@@ -147,7 +148,7 @@ impl Colouring {
         (colours, false)
     }
 
-    /// Says where two neighbours have the same colour.
+    /// Returns an error if two neighbours have equal colours.
     fn check_neighbours(&self, colours: &[i32]) -> Result<(), String> {
         let graph = &self.rows.graph;
         for node in 0..graph.nodes() {
@@ -179,7 +180,7 @@ impl Instance for Colouring {
         for colour in 1..=self.rounds {
             host.memory().write(self.stop, 0, 0);
             host.copy_to_device(self.stop);
-            // CTAs that find uncoloured neighbours store the same flag.
+            // CTAs that find uncoloured neighbours store equal flags.
             host.launch_ordered(Grid::new("color1", ctas, THREADS), |cta| self.find_largest(cta))?;
             host.launch(Grid::new("color2", ctas, THREADS), |cta| self.give(cta, colour as i32))?;
             host.copy_to_host(self.stop);
@@ -197,7 +198,7 @@ impl Instance for Colouring {
         if let Some(node) = expected.iter().zip(&found).position(|(expected, found)| expected != found) {
             return Err(format!("node {node} has colour {}, expected {}", found[node], expected[node]));
         }
-        // Arcs that lead one way hide a node from its neighbour.
+        // A one-way arc hides a node from its neighbour.
         if ended && self.rows.graph.edges().is_some() { self.check_neighbours(&found) } else { Ok(()) }
     }
 }

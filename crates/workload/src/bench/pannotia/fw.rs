@@ -1,13 +1,13 @@
-//! Pannotia fw: shortest paths between all nodes by Floyd and Warshall, a launch for each node that paths may go through.
+//! Pannotia fw: all-pairs shortest paths by Floyd and Warshall, with a launch for each intermediate node.
 //!
-//! A program of its own beside `floydwarshall`, which is the same formula:
-//! - lanes follow each other down a column of the matrix, so that a warp's accesses meet in no line;
-//! - few pairs of nodes have an edge, so that most threads store nothing;
-//! - the loop starts at node 1 and ends early, so that the result is of paths through a few nodes;
-//! - the nodes between are set by kernels alone, and stay on the device.
+//! The program is separate from `floydwarshall`, which has an equal formula:
+//! - lanes follow each other down a matrix column, so that a warp's accesses share no line;
+//! - few node pairs have an edge, so that most threads store nothing;
+//! - the loop starts at node 1 and ends early, so that the result covers paths through a few nodes;
+//! - intermediate nodes are set only by kernels, and stay on the device.
 //!
-//! The graph of Table II is a file of 512 nodes and 65,536 edges of weights up to 100, drawn at random. Here as many are
-//! drawn.
+//! The graph in Table II is a file with 512 nodes and 65,536 edges with weights up to 100, drawn at random. Here
+//! equally many are drawn.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark};
 use crate::bench::reference::{equal, shorten};
@@ -19,11 +19,11 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
 /// Side of a CTA. Source: Pannotia fw in gem5's build, `threads(16, 16, 1)`.
 const SIDE: i32 = 16;
-/// Distance where there is no edge. Source: Pannotia fw, `BIGNUM`.
+/// Distance without an edge. Source: Pannotia fw, `BIGNUM`.
 const FAR: i32 = 999_999;
 /// Longest edge. Source: Pannotia, dataset/floydwarshall/512_65536.gr, `Max. weight`.
 const LONGEST: u64 = 100;
-/// Instructions of an index of 64 bits: extend two operands, multiply and add in parts. Source: assumed.
+/// Instructions for a 64-bit index: extend two operands, multiply and add in parts. Source: assumed.
 const WIDE_INDEX: u16 = 4;
 
 static PARAMETERS: [Parameter; 3] = [
@@ -50,7 +50,7 @@ static PARAMETERS: [Parameter; 3] = [
     },
 ];
 
-/// The benchmark.
+/// The Pannotia Floyd-Warshall benchmark.
 pub(crate) static FW: Benchmark = Benchmark {
     name: "pannotia-fw",
     about: "all shortest paths through the first nodes: a launch a node, lanes along columns, few edges",
@@ -62,9 +62,9 @@ pub(crate) static FW: Benchmark = Benchmark {
 };
 
 struct Paths {
-    /// `nodes × nodes`: from the row's node to the column's.
+    /// Distance matrix, `nodes × nodes`: from the row's node to the column's.
     distance: Array<i32>,
-    /// `nodes × nodes`: the last node that the path was led through.
+    /// Last intermediate node on the path, `nodes × nodes`.
     through: Array<i32>,
     nodes: i32,
     edges: u64,
@@ -87,7 +87,7 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
 }
 
 impl Paths {
-    /// A thread a pair of nodes: x counts rows.
+    /// Processes a node pair per thread: x counts rows.
     fn kernel(&self, cta: &mut Cta<'_>, k: i32) {
         let (nodes, across) = (self.nodes, self.nodes / SIDE);
         let (top, left) = (cta.index() as i32 % across * SIDE, cta.index() as i32 / across * SIDE);
@@ -105,7 +105,7 @@ impl Paths {
         });
     }
 
-    /// The distances of the edges alone.
+    /// Distances along single edges.
     fn direct(&self) -> Vec<i32> {
         let nodes = self.nodes as u64;
         let mut distance = vec![FAR; (nodes * nodes) as usize];
@@ -128,7 +128,7 @@ impl Instance for Paths {
         host.copy_to_device(self.distance);
         let tiles = (self.nodes / SIDE) as u64;
         for k in 1..=self.passes {
-            // The row and the column of k do not change in pass k, for its own distance is zero.
+            // Row k and column k do not change in pass k, because the distance from k to itself is zero.
             host.launch(Grid::new("floydwarshall", tiles * tiles, (SIDE * SIDE) as u32), |cta| self.kernel(cta, k))?;
         }
         host.copy_to_host(self.distance);

@@ -1,4 +1,5 @@
-//! Pannotia, graph programs of Che et al., IISWC 2013: one file each, and the rows that some of them share.
+//! Pannotia, graph programs by Che et al., IISWC 2013: a file for each program, and the rows shared by several
+//! programs.
 
 pub(super) mod color_max;
 pub(super) mod fw;

@@ -1,4 +1,4 @@
-//! The graph that Pannotia's programs run on, as compressed sparse rows in device memory.
+//! The graph for Pannotia's programs, as compressed sparse rows in device memory.
 
 use crate::bench::benchmark::demand;
 use crate::bench::lonestar::network::{GRAPH, MOST_NODES, check_nodes, file};
@@ -9,7 +9,7 @@ use crate::record::Host;
 use crate::simt::{Array, Lanes, Memory, Scaling, Warp};
 use std::path::Path;
 
-/// Number of nodes of a generated graph.
+/// Parameter for the node count in a generated graph.
 pub(super) const NODES: Parameter = Parameter {
     name: "nodes",
     kind: Kind::Count { low: 1, high: MOST_NODES },
@@ -18,10 +18,10 @@ pub(super) const NODES: Parameter = Parameter {
     source: "CPElide, Table II (AK.gr): Alaska's roads, TIGER/Line graphs of the 9th DIMACS challenge",
 };
 
-/// A user's graph.
+/// Parameter for a user's graph file.
 pub(super) const FILE: Parameter = GRAPH;
 
-/// Whether arcs count one way.
+/// Parameter that makes arcs count one way.
 pub(super) const DIRECTED: Parameter = Parameter {
     name: "directed",
     kind: Kind::Flag,
@@ -33,16 +33,16 @@ pub(super) const DIRECTED: Parameter = Parameter {
 /// A graph and its rows.
 pub(super) struct Rows {
     pub(super) graph: Graph,
-    /// Whether arrays follow the scale: a user's graph does not.
+    /// Scaling of the arrays; fixed for a user's graph.
     pub(super) scaling: Scaling,
-    /// First entry of each row, and the number of entries: `nodes + 1`.
+    /// First entry per row, followed by the entry count: `nodes + 1`.
     pub(super) row: Array<i32>,
-    /// Node that each entry leads to.
+    /// Node to which each entry leads.
     pub(super) column: Array<i32>,
 }
 
 impl Rows {
-    /// A network like Alaska's roads, or the graph of a file.
+    /// Lays out a network like Alaska's roads, or the graph from a file.
     pub(super) fn lay_out(
         workload: &'static str,
         request: &mut Request,
@@ -81,7 +81,7 @@ impl Rows {
         self.graph.nodes()
     }
 
-    /// First entry of each node's row, and its number of entries.
+    /// First entry in each node's row, and its entry count.
     pub(super) fn of(&self, warp: &mut Warp<'_>, node: Lanes<i32>) -> (Lanes<i32>, Lanes<u32>) {
         let first = warp.load(self.row, node);
         let end = warp.load(self.row, node + 1);

@@ -1,49 +1,51 @@
-//! Fourier transforms of lines: 4 to 16 points a thread, passes of as large a radix, exchanges through the scratchpad.
+//! Fourier transforms for lines: 4 to 16 points per thread, passes with equally large radix, exchanges through the
+//! scratchpad.
 //!
-//! With `t` threads a line, thread `j` holds points j, j + t, j + 2t and so on, in the beginning and in the end of each pass. A
-//! row along z has real points: it is transformed as half as many complex points, then untangled.
+//! With `t` threads per line, thread `j` holds points j, j + t, j + 2t and so on, at the beginning and the end of each
+//! pass. A row along z has real points: it is transformed as half as many complex points, then untangled.
 
 use super::{Done, LINES, Turbulence};
 use crate::record::Host;
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Shared, Warp};
 use std::f64::consts::TAU;
 
-/// Most points of a thread. Source: assumed, so that two passes of radix 16 make a transform of 256 points.
+/// Maximum number of points per thread. Source: assumed, so that two radix-16 passes make a 256-point transform.
 const POINTS: usize = 16;
-/// Fewest. Source: assumed, radix 4.
+/// Minimum number of points per thread. Source: assumed, radix 4.
 const FEWEST: usize = 4;
-/// Threads of a line, where it has that many. Source: assumed, so that they touch a line of 128 bytes at once.
+/// Threads per line, if the line has enough points. Source: assumed, so that they touch a 128-byte line at once.
 const TEAM: usize = 16;
-/// Words of the scratchpad from which on one is left out, against conflicts of banks.
+/// Scratchpad words after which one word is left out, to avoid bank conflicts.
 const PAD: usize = 16;
-/// Registers of a thread: 16 complex points and as much for addresses and twiddles. Source: assumed.
+/// Registers per thread: 16 complex points and an equal number for addresses and twiddles. Source: assumed.
 const REGISTERS: u32 = 64;
-/// Instructions of butterflies of 2, 4, 8, 16 points. Source: counted, real sums and products of split-radix transforms.
+/// Instructions in butterflies with 2, 4, 8, 16 points. Source: counted, real sums and products in split-radix
+/// transforms.
 const BUTTERFLIES: [u16; 4] = [4, 16, 56, 168];
-/// Instructions of a twiddle: its angle and a complex product, and sine and cosine. Source: counted, with `__sincosf`.
+/// Instructions in a twiddle: its angle and a complex product, and sine and cosine. Source: counted, with `__sincosf`.
 const TWIDDLE: (u16, u16) = (5, 2);
-/// Instructions with which the spectrum of a row comes of that of half as many points, a point. Source: counted.
+/// Instructions per point to derive a row's spectrum from the half-length spectrum. Source: counted.
 const UNTANGLE: u16 = 14;
-/// Instructions of a thread's first address. Source: counted: its line, its point, bounds.
+/// Instructions for a thread's first address. Source: counted: its line, its point, bounds.
 const ADDRESS: u16 = 8;
 
 /// Real and imaginary part.
 pub(super) type Complex = [f32; 2];
 
-/// What a warp's threads hold: by point of a thread, real and imaginary part.
+/// Points held by a warp's threads: real and imaginary part for each point per thread.
 type Points = Vec<[Lanes<f32>; 2]>;
 
-/// Roots of one.
+/// Table with roots of unity.
 pub(super) struct Roots(Vec<Complex>);
 
 impl Roots {
-    /// Enough for lines of up to `points` points, a power of two.
+    /// Builds a table for lines with up to `points` points, a power of two.
     pub(super) fn of(points: usize) -> Roots {
         let angle = |turn: usize| TAU * turn as f64 / points as f64;
         Roots((0..points).map(|turn| [angle(turn).cos() as f32, angle(turn).sin() as f32]).collect())
     }
 
-    /// One turned by `part` of `whole`, forth or back.
+    /// Root of unity for `part / whole` turns, forward or inverse.
     fn turn(&self, part: usize, whole: usize, inverse: bool) -> Complex {
         let [cosine, sine] = self.0[part % whole * (self.0.len() / whole)];
         [cosine, if inverse { sine } else { -sine }]
@@ -62,18 +64,18 @@ fn minus(a: Complex, b: Complex) -> Complex {
     [a[0] - b[0], a[1] - b[1]]
 }
 
-/// A transform of a line of a power of two points.
+/// A transform for a line whose length is a power of two.
 pub(super) struct Transform {
     points: usize,
-    /// Points of a thread.
+    /// Points per thread.
     each: usize,
     radices: Vec<usize>,
 }
 
-/// How a CTA's threads share its lines.
+/// Distribution of a CTA's lines over its threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lay {
-    /// Neighbouring threads have neighbouring points of a line.
+    /// Neighbouring threads have neighbouring points in a line.
     Along,
     /// Neighbouring threads have neighbouring lines.
     Across,
@@ -90,22 +92,22 @@ impl Transform {
         Transform { points, each, radices }
     }
 
-    /// Points of a thread.
+    /// Points per thread.
     fn each(&self) -> usize {
         self.each
     }
 
-    /// Threads of a line.
+    /// Threads per line.
     pub(super) fn threads(&self) -> usize {
         self.points / self.each()
     }
 
-    /// Words of the scratchpad for a line.
+    /// Scratchpad words per line.
     fn words(&self) -> usize {
         self.points + self.points / PAD
     }
 
-    /// Word of point `point` of line `line` of a CTA.
+    /// Scratchpad word for point `point` in line `line`.
     fn word(&self, lay: Lay, line: Lanes<i32>, point: Lanes<i32>) -> Lanes<i32> {
         let padded = point + point / PAD as i32;
         match lay {
@@ -114,7 +116,7 @@ impl Transform {
         }
     }
 
-    /// Line and first point of each thread.
+    /// Line and first point for each thread.
     fn place(&self, lay: Lay, warp: &Warp<'_>) -> [Lanes<i32>; 2] {
         let (thread, threads) = (warp.thread(), self.threads() as i32);
         match lay {
@@ -123,13 +125,13 @@ impl Transform {
         }
     }
 
-    /// Where butterfly `b` leaves result `k` of a pass of radix `radix` that joins lines of `joined` points.
+    /// Position for result `k` of butterfly `b`, in a pass with radix `radix` that joins lines with `joined` points.
     fn result(&self, first: Lanes<i32>, b: usize, k: usize, (radix, joined): (usize, usize)) -> Lanes<i32> {
         let j = first + (b * self.threads()) as i32;
         j / joined as i32 * (joined * radix) as i32 + j % joined as i32 + (k * joined) as i32
     }
 
-    /// Transforms a CTA's lines, by warp.
+    /// Transforms a CTA's lines; `all` holds the points by warp.
     fn run(&self, cta: &mut Cta<'_>, lay: Lay, all: &mut [Points], roots: &Roots, inverse: bool) {
         let mut joined = 1;
         for radix in &self.radices {
@@ -146,7 +148,7 @@ impl Transform {
         }
     }
 
-    /// Twiddles and butterflies of one pass.
+    /// Computes the twiddles and butterflies in one pass.
     fn pass(
         &self,
         warp: &mut Warp<'_>,
@@ -161,7 +163,7 @@ impl Transform {
             *point = warp.compute(ComputeClass::Fp32, 0, *point);
         }
         if joined > 1 {
-            // Twiddles of different points, as butterflies of different ones, have nothing in common.
+            // Twiddles for different points share no subexpressions, and neither do different butterflies.
             let twiddles = (butterflies * (radix - 1)) as u16;
             warp.compute_wide(ComputeClass::Fp32, TWIDDLE.0 * twiddles, twiddles, ());
             warp.compute_wide(ComputeClass::Special, TWIDDLE.1 * twiddles, twiddles, ());
@@ -192,8 +194,8 @@ impl Transform {
         points.iter_mut().enumerate().for_each(|(slot, point)| *point = [of(slot, 0), of(slot, 1)]);
     }
 
-    /// Points from where `written` says that they belong to those of each thread: real parts, then imaginary parts in the
-    /// same words.
+    /// Moves points from the positions given by `written` to each thread's own positions: real parts, then imaginary
+    /// parts in the same words.
     fn exchange(
         &self,
         cta: &mut Cta<'_>,
@@ -222,7 +224,7 @@ impl Transform {
     }
 }
 
-/// The transform of a power of two values, in natural order.
+/// Transforms a power of two values, in natural order.
 fn butterfly(values: &mut [Complex], roots: &Roots, inverse: bool) {
     let count = values.len();
     let bits = count.trailing_zeros();
@@ -246,7 +248,7 @@ fn butterfly(values: &mut [Complex], roots: &Roots, inverse: bool) {
     }
 }
 
-/// Runs `body(warp, value)` for so many values, neighbouring threads at neighbours.
+/// Runs `body(warp, value)` for `values` values, with neighbouring threads at neighbouring values.
 fn each_value(cta: &mut Cta<'_>, values: i32, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
     let threads = cta.threads() as usize;
     cta.each_warp(|warp| {
@@ -258,17 +260,17 @@ fn each_value(cta: &mut Cta<'_>, values: i32, mut body: impl FnMut(&mut Warp<'_>
 }
 
 impl Turbulence {
-    /// Lines along y of a spectrum that lies as [x][z][y].
+    /// Transforms lines along y in a spectrum with layout [x][z][y].
     pub(super) fn along_y(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>, inverse: bool) -> Done {
         self.lines(host, "fft-y", Lay::Along, [from, to], inverse)
     }
 
-    /// Lines along x of a field that lies as [y][x][z], in place.
+    /// Transforms lines along x in a field with layout [y][x][z], in place.
     pub(super) fn along_x(&self, host: &mut Host<'_>, field: Array<f32>, inverse: bool) -> Done {
         self.lines(host, "fft-x", Lay::Across, [field; 2], inverse)
     }
 
-    /// First value of a line, and values from a point to the next.
+    /// First value in a line, and stride from point to point.
     fn line(&self, lay: Lay, line: Lanes<i32>) -> (Lanes<i32>, i32) {
         let (half, plane) = (self.mesh.half(), self.mesh.plane());
         match lay {
@@ -277,7 +279,7 @@ impl Turbulence {
         }
     }
 
-    /// A CTA 16 complex lines.
+    /// Transforms complex lines, 16 per CTA.
     fn lines(&self, host: &mut Host<'_>, name: &str, lay: Lay, [from, to]: [Array<f32>; 2], inverse: bool) -> Done {
         let transform = &self.along_side;
         let (threads, each) = (LINES as usize * transform.threads(), transform.each());
@@ -311,7 +313,7 @@ impl Turbulence {
         })
     }
 
-    /// Rows of real points along z to their spectra, in place.
+    /// Transforms rows with real points along z to their spectra, in place.
     pub(super) fn z_from_real(&self, host: &mut Host<'_>, field: Array<f32>) -> Done {
         self.rows(host, field, |cta, stage| {
             let (transform, half) = (&self.along_depth, self.mesh.half());
@@ -337,7 +339,7 @@ impl Turbulence {
         })
     }
 
-    /// Spectra of rows along z to real points, in place.
+    /// Transforms spectra along z to rows with real points, in place.
     pub(super) fn z_to_real(&self, host: &mut Host<'_>, field: Array<f32>) -> Done {
         self.rows(host, field, |cta, stage| {
             let (transform, half) = (&self.along_depth, self.mesh.half());
@@ -356,7 +358,8 @@ impl Turbulence {
         })
     }
 
-    /// A CTA some rows, which lie side by side: in whole to the scratchpad, through `kernel`, and back.
+    /// Processes several adjacent rows per CTA: loads them whole to the scratchpad, runs `kernel`, and stores them
+    /// back.
     fn rows(
         &self,
         host: &mut Host<'_>,
@@ -384,7 +387,7 @@ impl Turbulence {
         })
     }
 
-    /// For each point of each thread, by warp, the value of its row at `index` of the point.
+    /// For each thread's points, by warp: the row's value at `index` of the point.
     fn pick(&self, cta: &mut Cta<'_>, stage: &Shared<f32>, index: impl Fn(Lanes<i32>) -> Lanes<i32>) -> Vec<Points> {
         let (transform, half) = (&self.along_depth, self.mesh.half());
         let mut all = Vec::new();
@@ -400,7 +403,7 @@ impl Turbulence {
         all
     }
 
-    /// Each thread's points to their places in the scratchpad.
+    /// Stores each thread's points to their positions in the scratchpad.
     fn place_points(&self, cta: &mut Cta<'_>, stage: &mut Shared<f32>, all: &[Points]) {
         let (transform, half) = (&self.along_depth, self.mesh.half());
         cta.each_warp(|warp| {
@@ -412,7 +415,8 @@ impl Turbulence {
         });
     }
 
-    /// Of a point and its mirror: the value of the row's spectrum there and, at point 0, that at the end; or back.
+    /// Combines a point and its mirror: gives the row's spectrum at the point and, for point 0, at the end; or the
+    /// inverse.
     fn untangle(
         &self,
         warp: &mut Warp<'_>,
@@ -432,7 +436,7 @@ impl Turbulence {
                 let mirror = [real, -imaginary];
                 let turn = self.roots.turn(own.lane(lane) as usize, depth, inverse);
                 let (sum, difference) = (plus(value, mirror), minus(value, mirror));
-                // The spectrum of odd points, times i; that of even points is the sum.
+                // Spectrum over odd points, times i; the sum is the spectrum over even points.
                 let [a, b] = times(difference, turn);
                 if inverse {
                     return [plus(sum, [-b, a]); 2];

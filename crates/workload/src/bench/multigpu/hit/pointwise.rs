@@ -1,4 +1,4 @@
-//! Kernels that touch each point alone: curl, phase shift, mask, cross product, steps in time; and the maxima.
+//! Kernels that process each point independently: curl, phase shift, mask, cross product, time steps; and the maxima.
 
 use super::{Done, FORCING, Field, Mesh, THREADS, Turbulence};
 use crate::record::Host;
@@ -6,33 +6,33 @@ use crate::simt::{ComputeClass, Cta, Lanes, Reduction, Shared, Warp};
 use std::f32::consts::TAU;
 use tombolo_types::{Order, Scope};
 
-/// CTAs a GPU that find the maximum of one component, and their threads. Source: `UMAX_GRD` and `UMAX_BLK` of
+/// CTAs per GPU that find the maximum for one component, and threads per CTA. Source: `UMAX_GRD` and `UMAX_BLK` in
 /// src/forcingCoefficient.cu.
 pub(super) const MAXIMA_CTAS: u32 = 70;
 const MAXIMA_THREADS: i32 = 128;
-/// Wave numbers whose squares are below that of this one are forced. Source: `kf` of src/RK3.c.
+/// Forcing bound: wave numbers with smaller magnitude are forced. Source: `kf` in src/RK3.c.
 const FORCED: f32 = 2.0;
-/// Weights of a substep: of diffusion and of the last right-hand side in its explicit part; of diffusion and of the new
-/// right-hand side in its implicit part. Source: src/RK3_kernels.cu.
+/// Substep weights: diffusion and the last right-hand side in the explicit part; diffusion and the new right-hand side
+/// in the implicit part. Source: src/RK3_kernels.cu.
 pub(super) const DIFFUSION: [f32; 3] = [29.0 / 96.0, -3.0 / 40.0, 1.0 / 6.0];
 pub(super) const LAST: [f32; 3] = [0.0, -17.0 / 60.0, -5.0 / 12.0];
 pub(super) const IMPLICIT: [f32; 3] = [37.0 / 160.0, 5.0 / 24.0, 1.0 / 6.0];
 pub(super) const NEW: [f32; 3] = [8.0 / 15.0, 5.0 / 12.0, 3.0 / 4.0];
-/// Integer instructions that find a place of three coordinates and its address: two divisions by constants of the program.
-/// Source: counted.
+/// Integer instructions to find a position with three coordinates and its address: two divisions by constants in the
+/// program. Source: counted.
 const PLACE: u16 = 14;
-/// Instructions of three wave numbers: a comparison, a conversion, a choice each. Source: counted.
+/// Instructions for three wave numbers: a comparison, a conversion and a selection each. Source: counted.
 const WAVES: u16 = 9;
-/// Instructions of `sincosf`. Source: counted: reduction of the argument and two polynomials.
+/// Instructions in `sincosf`. Source: counted: argument reduction and two polynomials.
 const SINCOS: u16 = 30;
-/// Instructions of the projection of a complex vector: a product, a subtraction and a division by the squared length each.
+/// Instructions to project a complex vector: a product, a subtraction and a division by the squared length each.
 /// Source: counted, with one reciprocal for all.
 const PROJECTION: u16 = 34;
 
-/// Real and imaginary parts of three components, in turn.
+/// Real and imaginary parts for three components, in turn.
 type Vector = [f32; 6];
 
-/// Without the part along the wave numbers, which continuity forbids.
+/// Vector without its part along the wave numbers, which continuity forbids.
 fn projected(v: Vector, k: [f32; 3]) -> Vector {
     let square = if squared(k) == 0.0 { 1.0 } else { squared(k) };
     let along = [0, 1].map(|part| (v[part] * k[0] + v[2 + part] * k[1] + v[4 + part] * k[2]) / square);
@@ -43,15 +43,15 @@ fn squared(k: [f32; 3]) -> f32 {
     k[0] * k[0] + k[1] * k[1] + k[2] * k[2]
 }
 
-/// Rate of growth: forcing less viscosity.
+/// Growth rate: forcing less viscosity.
 fn growth(k: [f32; 3], reynolds: f32) -> f32 {
     let square = squared(k);
     (if square < FORCED * FORCED { FORCING } else { 0.0 }) - square / reynolds
 }
 
-/// What a thread of a pointwise kernel is given.
+/// Input for a thread in a pointwise kernel.
 struct Point {
-    /// Index of its real part.
+    /// Index for the real part.
     at: Lanes<i32>,
     waves: [Lanes<f32>; 3],
 }
@@ -67,13 +67,13 @@ fn store(warp: &mut Warp<'_>, field: Field, at: Lanes<i32>, v: [Lanes<f32>; 6]) 
     }
 }
 
-/// Operands of a kernel: wave numbers, then vectors.
+/// Concatenates a kernel's operands: wave numbers, then vectors.
 fn operands<const N: usize>(waves: [Lanes<f32>; 3], vectors: &[[Lanes<f32>; 6]]) -> [Lanes<f32>; N] {
     let mut all = waves.into_iter().chain(vectors.iter().flatten().copied());
     std::array::from_fn(|_| all.next().unwrap_or(Lanes::all(0.0)))
 }
 
-/// The six values from `first` on.
+/// Six values starting at `first`.
 fn vector(values: &[f32], first: usize) -> Vector {
     std::array::from_fn(|at| values[first + at])
 }
@@ -83,7 +83,7 @@ fn waves_of(values: &[f32]) -> [f32; 3] {
 }
 
 impl Turbulence {
-    /// A thread a complex value.
+    /// Launches a kernel with a thread per complex value.
     fn each_value(&self, host: &mut Host<'_>, name: &str, body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync) -> Done {
         host.launch(self.elements.grid(name, THREADS), |cta| {
             let items = self.elements.tile(cta.index()).items;
@@ -94,7 +94,7 @@ impl Turbulence {
         })
     }
 
-    /// A thread a value of a spectrum.
+    /// Launches a kernel with a thread per spectrum value.
     fn each_wave(&self, host: &mut Host<'_>, name: &str, body: impl Fn(&mut Warp<'_>, Point) + Sync) -> Done {
         let Mesh { side, .. } = self.mesh;
         let (half, plane) = (self.mesh.half(), self.mesh.plane());
@@ -107,12 +107,12 @@ impl Turbulence {
         })
     }
 
-    /// The curl of a velocity.
+    /// Computes a velocity's curl.
     pub(super) fn curl(&self, host: &mut Host<'_>, velocity: Field) -> Done {
         self.each_wave(host, "curl", |warp, Point { at, waves }| {
             let u = load(warp, velocity, at);
             let given: [_; 9] = operands(waves, &[u]);
-            // Real and imaginary parts of three components, three instructions each.
+            // Real and imaginary parts for three components, three instructions each.
             let curl = warp.calculate_wide(ComputeClass::Fp32, 18, 6, given, |values| {
                 let (k, u) = (waves_of(&values), vector(&values, 3));
                 let component = |axis: usize| {
@@ -127,7 +127,7 @@ impl Turbulence {
         })
     }
 
-    /// A field at places moved by `phase` of the distance of points along each axis.
+    /// Shifts a field's points by `phase` times the point spacing along each axis.
     pub(super) fn shift(&self, host: &mut Host<'_>, field: Field, phase: f32) -> Done {
         let turn = TAU / self.mesh.side as f32 * phase;
         self.each_wave(host, "shift", |warp, Point { at, waves }| {
@@ -147,7 +147,7 @@ impl Turbulence {
         })
     }
 
-    /// Zero at masked wave numbers.
+    /// Zeros a field at masked wave numbers.
     pub(super) fn dealias(&self, host: &mut Host<'_>, field: Field) -> Done {
         self.each_wave(host, "dealias", |warp, Point { at, waves: [x, y, z] }| {
             warp.compute(ComputeClass::Fp32, 8, ());
@@ -157,8 +157,8 @@ impl Turbulence {
         })
     }
 
-    /// The cross product of a velocity and its curl in space, real parts and imaginary parts apart: these are neighbours
-    /// along z. The factor of the points is taken off.
+    /// Computes the cross product between a velocity and its curl in space. Real and imaginary parts are separate
+    /// points, neighbours along z. The factor from the number of points is divided out.
     pub(super) fn cross(&self, host: &mut Host<'_>, velocity: Field) -> Done {
         let points = self.mesh.points();
         self.each_value(host, "cross", |warp, element| {
@@ -177,7 +177,7 @@ impl Turbulence {
         })
     }
 
-    /// The velocity, kept for the substep (`cudaMemcpyDeviceToDevice`).
+    /// Copies the velocity for the substep (`cudaMemcpyDeviceToDevice`).
     pub(super) fn copy(&self, host: &mut Host<'_>) -> Done {
         self.each_value(host, "copy", |warp, element| {
             let u = load(warp, self.u, element * 2);
@@ -185,7 +185,7 @@ impl Turbulence {
         })
     }
 
-    /// The explicit part of a substep, from `u` to `w`.
+    /// Applies the explicit part of a substep, from `u` to `w`.
     pub(super) fn explicit(&self, host: &mut Host<'_>, substep: usize) -> Done {
         let (step, reynolds) = (self.mesh.step(), self.mesh.reynolds());
         self.each_wave(host, "explicit", |warp, Point { at, waves }| {
@@ -201,7 +201,7 @@ impl Turbulence {
         })
     }
 
-    /// The implicit part of a substep.
+    /// Applies the implicit part of a substep.
     pub(super) fn implicit(&self, host: &mut Host<'_>, substep: usize) -> Done {
         let (step, reynolds) = (self.mesh.step(), self.mesh.reynolds());
         self.each_wave(host, "implicit", |warp, Point { at, waves }| {
@@ -217,7 +217,7 @@ impl Turbulence {
         })
     }
 
-    /// The velocity without what roundings left along the wave numbers.
+    /// Removes the rounding errors along the wave numbers from the velocity.
     pub(super) fn project(&self, host: &mut Host<'_>) -> Done {
         self.each_wave(host, "project", |warp, Point { at, waves }| {
             let u = load(warp, self.u, at);
@@ -229,7 +229,8 @@ impl Turbulence {
         })
     }
 
-    /// The largest of each component of a velocity in space, in bits: these order positive floats as integers.
+    /// Finds the maximum for each velocity component in space, as bits: positive floats and their bits have equal
+    /// order.
     pub(super) fn maximum(&self, host: &mut Host<'_>, velocity: Field, step: u64) -> Done {
         let grid = self.blocks.grid("maxima", MAXIMA_THREADS as u32).shared_bytes(4 * MAXIMA_THREADS as u32);
         host.launch(grid, |cta| {
@@ -242,7 +243,7 @@ impl Turbulence {
                 let stride = MAXIMA_CTAS as usize * MAXIMA_THREADS as usize;
                 for trip in (start..tile.items.end as i32).step_by(stride) {
                     let element = warp.compute(ComputeClass::Int, 1, warp.thread() + trip);
-                    // The last value of a row holds no points of space.
+                    // The last value in a row is padding without points in space.
                     let is_point =
                         element.lt(tile.items.end as i32) & (element % self.mesh.half()).lt(self.mesh.depth / 2);
                     warp.when(is_point, |warp| {
@@ -260,7 +261,7 @@ impl Turbulence {
         })
     }
 
-    /// Joins the maxima of a CTA's threads in a tree, and those of a GPU's CTAs.
+    /// Combines the maxima from a CTA's threads in a tree, then from a GPU's CTAs.
     fn largest_of(&self, cta: &mut Cta<'_>, largest: &[Lanes<f32>], place: u64, gpu: usize) {
         let mut shared: Shared<f32> = cta.shared(MAXIMA_THREADS as usize);
         cta.each_warp(|warp| warp.store_shared(&mut shared, warp.thread(), largest[warp.index() as usize]));

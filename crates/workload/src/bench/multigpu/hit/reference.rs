@@ -1,4 +1,4 @@
-//! A plain solver in double precision, on whole spectra; and the velocity that both start with.
+//! Plain reference solver in double precision, on whole spectra; and the common initial velocity.
 
 use super::pointwise::{DIFFUSION, IMPLICIT, LAST, NEW};
 use super::{FORCING, Mesh, PHASES, Turbulence};
@@ -6,14 +6,14 @@ use crate::noise;
 use crate::simt::Memory;
 use std::f64::consts::TAU;
 
-/// Largest index along each axis of the wave numbers that a run starts with. Source: assumed, a few large eddies.
+/// Largest index along each axis for the initial wave numbers. Source: assumed, a few large eddies.
 const LARGEST: i32 = 2;
-/// Largest real or imaginary part of such a mode. Source: assumed, so that velocities are near 1.
+/// Largest real or imaginary part in an initial mode. Source: assumed, so that velocities are near 1.
 const AMPLITUDE: f64 = 1.0 / 32.0;
-/// Relative rounding of single precision.
+/// Relative rounding error in single precision.
 const ROUNDING: f64 = 1.0 / 16_777_216.0;
 
-/// Roundings that may leave sources in the velocity. Source: counted, those of a projection.
+/// Rounding errors that may leave divergence in the velocity. Source: counted from a projection.
 const SOURCES: f64 = 8.0;
 
 /// Real and imaginary part.
@@ -23,7 +23,7 @@ fn times(a: Complex, b: Complex) -> Complex {
     [a[0] * b[0] - a[1] * b[1], a[0] * b[1] + a[1] * b[0]]
 }
 
-/// The half spectrum that a run starts with: places and three components, times the points of the box.
+/// Initial half spectrum: positions and three components, multiplied by the number of points.
 pub(super) fn modes(mesh: Mesh, seed: u64) -> Vec<([i32; 3], [Complex; 3])> {
     let mut all = Vec::new();
     let range = -LARGEST..=LARGEST;
@@ -31,7 +31,7 @@ pub(super) fn modes(mesh: Mesh, seed: u64) -> Vec<([i32; 3], [Complex; 3])> {
         (0..=LARGEST).flat_map(|z| range.clone().flat_map(move |y| (-LARGEST..=LARGEST).map(move |x| [x, y, z])));
     for (mode, index) in (0_u64..).zip(indices) {
         let [x, y, z] = index;
-        // Of a pair whose values are conjugate one is drawn.
+        // In a pair with conjugate values, only the first is drawn.
         if z == 0 && (y < 0 || (y == 0 && x <= 0)) {
             continue;
         }
@@ -48,20 +48,20 @@ pub(super) fn modes(mesh: Mesh, seed: u64) -> Vec<([i32; 3], [Complex; 3])> {
     all
 }
 
-/// Without the part along `wave`.
+/// Vector without its part along `wave`.
 fn solenoidal(vector: [f64; 3], wave: [f64; 3]) -> [f64; 3] {
     let square: f64 = wave.iter().map(|wave| wave * wave).sum();
     let along: f64 = vector.iter().zip(wave).map(|(value, wave)| value * wave).sum();
     [0, 1, 2].map(|axis| vector[axis] - if square > 0.0 { along * wave[axis] / square } else { 0.0 })
 }
 
-/// A field as [x][y][z], each point or wave number once.
+/// A whole field with layout [x][y][z], each point or wave number once.
 type Whole = [Vec<Complex>; 3];
 
 struct Solver {
     mesh: Mesh,
     u: Whole,
-    /// Unnormalised maxima of the velocity in space, a step after the other.
+    /// Unnormalised velocity maxima in space, step after step.
     maxima: Vec<f64>,
 }
 
@@ -80,7 +80,7 @@ impl Solver {
         Solver { mesh, u, maxima: Vec::new() }
     }
 
-    /// Wave numbers at a place, and whether the kernels keep them.
+    /// Wave numbers at a position, and true if the kernels keep them.
     fn wave(&self, at: usize) -> ([f64; 3], bool) {
         let (side, depth) = (self.mesh.side as usize, self.mesh.depth as usize);
         let place = [at / depth / side, at / depth % side, at % depth];
@@ -92,7 +92,7 @@ impl Solver {
         (wave, kept)
     }
 
-    /// Every mode of a field by `change(wave numbers, value)`; zero where it is masked.
+    /// Replaces every mode in a field by `change(wave numbers, value)`; zero for masked modes.
     fn change(&self, field: &Whole, change: impl Fn([f64; 3], [Complex; 3]) -> [Complex; 3]) -> Whole {
         let mut result = field.clone();
         for at in 0..field[0].len() {
@@ -103,7 +103,7 @@ impl Solver {
         result
     }
 
-    /// A field turned by its wave numbers times `turn`.
+    /// Field with phases rotated by its wave numbers times `turn`.
     fn shifted(&self, field: &Whole, turn: f64) -> Whole {
         self.change(field, |wave, value| {
             let angle = wave.iter().sum::<f64>() * turn;
@@ -111,7 +111,7 @@ impl Solver {
         })
     }
 
-    /// The right-hand side without pressure, and the velocity in space.
+    /// Right-hand side without pressure, and the velocity in space.
     fn right_side(&self, u: &Whole, phase: f32) -> (Whole, Whole) {
         let turn = TAU / f64::from(self.mesh.side) * f64::from(phase);
         let curl = self.change(u, |k, u| {
@@ -172,7 +172,7 @@ impl Solver {
         }
     }
 
-    /// The transform of a field along its three axes, without a factor.
+    /// Transforms a field along its three axes, without a factor.
     fn transform(&self, field: &mut [Complex], inverse: bool) {
         let (side, depth) = (self.mesh.side as usize, self.mesh.depth as usize);
         for (stride, points) in [(1, depth), (depth, side), (side * depth, side)] {
@@ -189,7 +189,7 @@ impl Solver {
     }
 }
 
-/// Cooley and Tukey's transform of a line, whose roots are every so many of those given.
+/// Cooley and Tukey's transform for a line; its roots are a regular subset of the given ones.
 fn spectrum(line: &[Complex], roots: &[Complex]) -> Vec<Complex> {
     let half = line.len() / 2;
     if half == 0 {
@@ -210,13 +210,13 @@ fn index(mesh: Mesh, [x, y, z]: [i32; 3]) -> usize {
     ((x * mesh.side + y) * mesh.depth + z) as usize
 }
 
-/// Compares the velocity and the maxima, and holds that the velocity is free of sources.
+/// Compares the velocity and the maxima, and checks that the velocity has no divergence.
 pub(super) fn verify(run: &Turbulence, memory: &Memory) -> Result<(), String> {
     let mesh = run.mesh;
     let mut solver = Solver::new(mesh, run.seed);
     (0..run.steps).for_each(|_| solver.step());
-    // In a substep a value takes part in two transforms, of a butterfly for each halving of the points. Roundings add up as
-    // random steps do, and twice their root holds nearly all.
+    // In a substep a value passes two transforms, each with a butterfly per halving of the points. Rounding errors add
+    // up like random steps, and twice the root of their number bounds nearly all.
     let roundings = 6.0 * run.steps as f64 * f64::from(mesh.points().log2());
     let tolerance = 2.0 * roundings.sqrt() * ROUNDING;
     let largest = solver.u.iter().flatten().flatten().fold(0.0_f64, |most, part| most.max(part.abs()));

@@ -1,33 +1,34 @@
-//! Transposes: of planes, in tiles through the scratchpad; and of slabs of x to slabs of y and back.
+//! Transposes: planes in tiles through the scratchpad; and exchanges between x slabs and y slabs.
 
 use super::{Done, Turbulence};
 use crate::record::Host;
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Shared, Warp};
 
-/// Side of a tile, a thread a value. Source: `THREADSPERBLOCK_IN` of src/turH.h.
+/// Tile side, with a thread per value. Source: `THREADSPERBLOCK_IN` in src/turH.h.
 pub(super) const TILE: i32 = 16;
-/// Values from a row of a tile in the scratchpad to the next, against conflicts of banks. Source: src/transpose_kernels.cu.
+/// Row pitch for a tile in the scratchpad, in values, to avoid bank conflicts. Source: src/transpose_kernels.cu.
 const PITCH: i32 = TILE + 1;
-/// Integer instructions of an index and its bounds. Source: counted.
+/// Integer instructions for an index and its bounds. Source: counted.
 const INDEX: u16 = 10;
 
-/// Column and row of each thread in a tile.
+/// Column and row for each thread in a tile.
 fn thread(warp: &Warp<'_>) -> [Lanes<i32>; 2] {
     [warp.thread() % TILE, warp.thread() / TILE]
 }
 
 impl Turbulence {
-    /// Every plane of [x][y][z] as [x][z][y]. Where the spectrum comes from slabs of y, this reads what all GPUs wrote.
+    /// Transposes every plane from [x][y][z] to [x][z][y]. If the spectrum comes from y slabs, this kernel reads data
+    /// written by all GPUs.
     pub(super) fn zyx_to_yzx(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>) -> Done {
         self.planes(host, "zyx-to-yzx", [from, to], [self.mesh.side, self.mesh.half()])
     }
 
-    /// Every plane of [x][z][y] as [x][y][z].
+    /// Transposes every plane from [x][z][y] to [x][y][z].
     pub(super) fn yzx_to_zyx(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>) -> Done {
         self.planes(host, "yzx-to-zyx", [from, to], [self.mesh.half(), self.mesh.side])
     }
 
-    /// Planes of so many rows and columns, with rows for columns.
+    /// Transposes planes with `rows` rows and `columns` columns.
     fn planes(&self, host: &mut Host<'_>, name: &str, pair: [Array<f32>; 2], [rows, columns]: [i32; 2]) -> Done {
         let [from, to] = pair;
         let grid = self.planes.grid(name, (TILE * TILE) as u32).shared_bytes(8 * (TILE * PITCH) as u32);
@@ -59,7 +60,7 @@ impl Turbulence {
         })
     }
 
-    /// [x][y][z] as [y][x][z]: a GPU reads of every slab of x the rows of its own y.
+    /// Converts [x][y][z] to [y][x][z]: a GPU reads, from every x slab, the rows for its own y range.
     pub(super) fn zxy_to_zyx(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>) -> Done {
         self.slabs(host, "zxy-to-zyx", |warp, by_x, by_y| {
             let value: [_; 2] = warp.load_vector(from, by_x);
@@ -67,7 +68,7 @@ impl Turbulence {
         })
     }
 
-    /// [y][x][z] as [x][y][z]: a GPU leaves rows of its own y for the owners of every slab of x.
+    /// Converts [y][x][z] to [x][y][z]: a GPU writes the rows for its own y range into every owner's x slab.
     pub(super) fn zyx_to_zxy(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>) -> Done {
         self.slabs(host, "zyx-to-zxy", |warp, by_x, by_y| {
             let value: [_; 2] = warp.load_vector(from, by_y);
@@ -75,7 +76,7 @@ impl Turbulence {
         })
     }
 
-    /// Runs `body(warp, index as [x][y][z], index as [y][x][z])`, a plane of y after the other.
+    /// Runs `body(warp, index as [x][y][z], index as [y][x][z])`, plane after plane along y.
     fn slabs(
         &self,
         host: &mut Host<'_>,

@@ -1,4 +1,4 @@
-//! The four kernels of a colour.
+//! The four kernels for a colour.
 
 use super::scan::{LARGEST, PIECE};
 use super::{Colour, Reconstruction, UNITS};
@@ -6,14 +6,14 @@ use crate::record::{Host, RecordError};
 use crate::simt::{ComputeClass, Cta, Lanes, Reduction, Shared, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Threads of a CTA. Source: assumed, so that each has a view of three pieces of 720 views.
+/// Threads per CTA. Source: assumed, so that each thread has a view in three pieces with 720 views.
 const THREADS: u32 = 256;
-/// Rows of threads as wide as a piece.
+/// Thread rows as wide as a piece.
 const ROWS: i32 = THREADS as i32 / PIECE;
-/// Words from a channel to the next of a tile in the scratchpad, against conflicts of banks.
+/// Scratchpad words from channel to channel in a tile, to avoid bank conflicts.
 const PITCH: i32 = PIECE + 1;
-/// Steps to a voxel's neighbours, those along an axis first, and their weights. Source: sv-mbirct, src/icd3d.c and the demo's
-/// `b_nearest` and `b_diag`, scaled to a sum of one as svmbir does.
+/// Offsets to a voxel's neighbours, along the axes first, and their weights. Source: sv-mbirct, src/icd3d.c and the
+/// demo's `b_nearest` and `b_diag`, scaled to sum 1 like in svmbir.
 pub(super) const NEIGHBOURS: [([i32; 2], f32); 8] = [
     ([1, 0], NEAREST),
     ([-1, 0], NEAREST),
@@ -26,21 +26,21 @@ pub(super) const NEIGHBOURS: [([i32; 2], f32); 8] = [
 ];
 const NEAREST: f32 = 1.0 / (4.0 + 4.0 * 0.707);
 const DIAGONAL: f32 = 0.707 * NEAREST;
-/// The q-generalized Gaussian prior: exponents near and far, and the difference from which on it is far. Source: the defaults
-/// of svmbir (`p`, `q`, `T`); `SIGMA` is assumed, a fifth of the phantom's value.
+/// The q-generalized Gaussian prior: near and far exponents, and the difference at which the far range starts. Source:
+/// svmbir's defaults (`p`, `q`, `T`); `SIGMA` is assumed, a fifth of the phantom's value.
 const NEAR: f32 = 2.0;
 const FAR: f32 = 1.2;
 const THRESHOLD: f32 = 1.0;
 const SIGMA: f32 = 0.2;
-/// Instructions of the coefficient of a neighbour: two powers, sums, products and a division. Source: counted, of
+/// Instructions for a neighbour's coefficient: two powers, sums, products and a division. Source: counted, for
 /// `QGGMRF_SurrogateCoeff`.
 const COEFFICIENT: (u16, u16) = (14, 5);
-/// Integer instructions of an index of a band or a buffer. Source: counted.
+/// Integer instructions for a band index or a buffer index. Source: counted.
 const INDEX: u16 = 6;
 
 type Done = Result<(), RecordError>;
 
-/// The weight with which a difference to a neighbour is drawn to zero: the curve of the quadratic that touches the prior.
+/// Weight that pulls a neighbour difference to zero: the curvature of the quadratic that touches the prior.
 pub(super) fn coefficient(difference: f32) -> f32 {
     let (near, far) = (SIGMA.powf(NEAR), SIGMA.powf(FAR));
     let size = difference.abs();
@@ -51,15 +51,15 @@ pub(super) fn coefficient(difference: f32) -> f32 {
     (NEAR / FAR + ratio) * size.powf(FAR - 2.0) * ratio / (far * (1.0 + ratio) * (1.0 + ratio))
 }
 
-/// Column and row of a thread, in rows of a piece.
+/// Column and row for a thread, in rows as wide as a piece.
 fn thread(warp: &Warp<'_>) -> [Lanes<i32>; 2] {
     [warp.thread() % PIECE, warp.thread() / PIECE]
 }
 
-/// What a CTA works at.
+/// Work item for a CTA.
 #[derive(Clone, Copy)]
 struct Part {
-    /// Place of the supervoxel among those of its colour.
+    /// Index of the supervoxel in its colour.
     slot: i32,
     supervoxel: i32,
     piece: i32,
@@ -68,23 +68,23 @@ struct Part {
 /// The voxel that a CTA updates.
 struct Voxel {
     at: [i32; 2],
-    /// Place among those of all supervoxels.
+    /// Index among the places in all supervoxels.
     index: i32,
-    /// By piece, the channel of the band from which on it has room.
+    /// First channel of the voxel's room in the band, by piece.
     firsts: Vec<i32>,
 }
 
-/// Sums of a voxel's rays: error times entry, and squared entries, weighted.
+/// Sums over a voxel's rays: error times entry, and squared entries, both weighted.
 type Sums = [Lanes<f32>; 2];
 
 impl Reconstruction {
-    /// Index of a channel and a view of a piece in the buffers.
+    /// Buffer index for a channel and a view in a piece.
     fn at(&self, part: Part, channel: Lanes<i32>, view: Lanes<i32>) -> Lanes<i32> {
         let rows = (part.slot * self.scan.pieces() + part.piece) * self.scan.band();
         (channel + rows) * PIECE + view
     }
 
-    /// A CTA a piece of each supervoxel's band.
+    /// Launches a kernel with a CTA per piece in each supervoxel's band.
     fn each_piece(
         &self,
         host: &mut Host<'_>,
@@ -100,7 +100,8 @@ impl Reconstruction {
         })
     }
 
-    /// Runs `body(warp, view of the piece, view, channel)` with neighbouring threads at neighbouring channels of a band.
+    /// Runs `body(warp, view of the piece, view, channel)` with neighbouring threads at neighbouring channels in a
+    /// band.
     fn by_channel(
         &self,
         cta: &mut Cta<'_>,
@@ -132,7 +133,7 @@ impl Reconstruction {
         });
     }
 
-    /// Index in the sinogram of a channel of a supervoxel's band, once its table is loaded.
+    /// Sinogram index for a channel in a supervoxel's band, after a load from its table.
     fn of_sinogram(
         &self,
         warp: &mut Warp<'_>,
@@ -147,7 +148,7 @@ impl Reconstruction {
         view * self.scan.row() + start + channel
     }
 
-    /// Bands of the sinogram to buffers, in which views are neighbours.
+    /// Copies bands from the sinogram to buffers in which views are neighbours.
     pub(super) fn copy_in(&self, host: &mut Host<'_>, colour: &Colour) -> Done {
         self.each_piece(host, ("copy-in", 2), colour, |cta, part| {
             let words = (self.scan.band() * PITCH) as usize;
@@ -171,7 +172,7 @@ impl Reconstruction {
         })
     }
 
-    /// What the update changed in buffers, in units, view by view.
+    /// Stores the update's changes in the buffers, in sinogram units, view by view.
     pub(super) fn take_differences(&self, host: &mut Host<'_>, colour: &Colour) -> Done {
         self.each_piece(host, ("differences", 1), colour, |cta, part| {
             let mut tile: Shared<i32> = cta.shared((self.scan.band() * PITCH) as usize);
@@ -191,7 +192,7 @@ impl Reconstruction {
         })
     }
 
-    /// A CTA a view: its rows of threads add the differences of every eighth supervoxel.
+    /// Adds differences back with a CTA per view: each thread row processes every eighth supervoxel.
     pub(super) fn add_back(&self, host: &mut Host<'_>, colour: &Colour) -> Done {
         let (scan, slots) = (&self.scan, colour.supervoxels.len() as i32);
         host.launch(colour.views.grid("add-back", THREADS), |cta| {
@@ -216,7 +217,7 @@ impl Reconstruction {
         })
     }
 
-    /// The voxels of each supervoxel in turn.
+    /// Updates the voxels in each supervoxel in turn.
     pub(super) fn update(&self, host: &mut Host<'_>, colour: &Colour) -> Done {
         let grid = colour.whole.grid("update", THREADS).shared_bytes(4 * (2 * THREADS / PIECE as u32 + 1));
         host.launch(grid, |cta| {
@@ -260,7 +261,8 @@ impl Reconstruction {
         })
     }
 
-    /// Runs `body(warp, index of the buffers, entry of the matrix)` for each channel of a voxel, a view a thread.
+    /// Runs `body(warp, index of the buffers, entry of the matrix)` for each channel that a voxel covers, a view per
+    /// thread.
     fn each_ray(
         &self,
         warp: &mut Warp<'_>,
@@ -286,7 +288,7 @@ impl Reconstruction {
         }
     }
 
-    /// The sums of a voxel's rays over the views of each thread.
+    /// Sums over a voxel's rays in each thread's views.
     fn rays(&self, warp: &mut Warp<'_>, slot: i32, voxel: &Voxel) -> Sums {
         let mut sums = [Lanes::all(0.0_f32); 2];
         self.each_ray(warp, slot, voxel, |warp, at, entry| {
@@ -300,7 +302,7 @@ impl Reconstruction {
         sums
     }
 
-    /// A voxel's new value, from its rays and its neighbours; and what it changes by.
+    /// Computes a voxel's new value and its change, from its rays and its neighbours.
     fn step(&self, warp: &mut Warp<'_>, [x, y]: [i32; 2], rays: Sums, change: &mut Shared<f32>) {
         let (scan, lane) = (&self.scan, warp.lane());
         let own = Lanes::all(y * scan.side + x);
@@ -335,7 +337,7 @@ impl Reconstruction {
         });
     }
 
-    /// Takes a voxel's change off the errors of its rays.
+    /// Subtracts a voxel's change from the errors on its rays.
     fn take_off(&self, warp: &mut Warp<'_>, slot: i32, voxel: &Voxel, change: &Shared<f32>) {
         let change = warp.load_shared(change, Lanes::all(0));
         let change = warp.compute(ComputeClass::Fp32, 1, change * (LARGEST / 255.0) as f32);
@@ -349,7 +351,7 @@ impl Reconstruction {
     }
 }
 
-/// An error in units of the sinogram.
+/// Error in sinogram units.
 fn units(error: f32) -> i32 {
     (f64::from(error) * UNITS).round() as i32
 }

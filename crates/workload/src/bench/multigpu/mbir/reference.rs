@@ -1,25 +1,25 @@
-//! A plain reconstruction in double precision: each supervoxel with a sinogram of its own, no bands, no pieces.
+//! Plain reference reconstruction in double precision: each supervoxel has a separate sinogram, without bands or
+//! pieces.
 
 use super::kernels::{NEIGHBOURS, coefficient};
 use super::{LARGEST, Reconstruction, START, UNITS};
 use crate::simt::Memory;
 
-/// Largest difference of a voxel, whose values are near 1, for each iteration. Source: assumed, some hundred roundings of
-/// single precision.
+/// Tolerance per iteration for a voxel, with values near 1. Source: assumed, about a hundred single-precision rounding
+/// errors.
 const VOXEL: f64 = 2e-5;
-/// Largest difference of an error for each iteration. Source: assumed, that of the voxels of a ray, most of which are far
-/// smaller.
+/// Tolerance per iteration for an error. Source: assumed, the tolerance of a ray's voxels, most of them far smaller.
 const ERROR: f64 = 1e-3;
 
 struct Solver<'a> {
     run: &'a Reconstruction,
     image: Vec<f64>,
-    /// In units.
+    /// Errors in sinogram units.
     errors: Vec<i64>,
 }
 
 impl Solver<'_> {
-    /// Entry and index in the sinogram of every ray of a voxel.
+    /// Entry and sinogram index for every ray through a voxel.
     fn rays(&self, voxel: [i32; 2]) -> Vec<(f64, usize)> {
         let scan = &self.run.scan;
         let of_view = |view: i32| {
@@ -69,13 +69,13 @@ impl Solver<'_> {
         }
     }
 
-    /// Weighted squares of all errors.
+    /// Weighted squares summed over all errors.
     fn residual(&self, errors: impl Iterator<Item = f64>) -> f64 {
         (0..).zip(errors).map(|(at, error)| f64::from(self.run.weight(at)) * error * error).sum()
     }
 }
 
-/// `Err` names the first value that is not near what is expected.
+/// Returns `Err` with the first value outside the tolerance.
 fn near(what: &str, found: &[f64], expected: &[f64], tolerance: f64) -> Result<(), String> {
     let is_near = |(found, expected): (&f64, &f64)| (found - expected).abs() <= tolerance;
     match found.iter().zip(expected).position(|pair| !is_near(pair)) {
@@ -84,7 +84,7 @@ fn near(what: &str, found: &[f64], expected: &[f64], tolerance: f64) -> Result<(
     }
 }
 
-/// Compares image and errors, and holds that errors have become fewer.
+/// Compares image and errors, and checks that errors have decreased.
 pub(super) fn verify(run: &Reconstruction, memory: &Memory) -> Result<(), String> {
     let first = run.first_errors();
     let image = vec![START; (run.scan.side * run.scan.side) as usize];

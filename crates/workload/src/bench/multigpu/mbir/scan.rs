@@ -1,29 +1,29 @@
-//! Geometry of the scan: where voxels fall on the detector, supervoxels and their bands of the sinogram.
+//! Scan geometry: projection of voxels onto the detector, supervoxels and their bands in the sinogram.
 
 use std::f64::consts::{PI, SQRT_2};
 
-/// Views of half a turn. Source: assumed, those of the scans of GPU-ICD (Sabne et al., PPoPP 2017); fewer views cover less.
+/// Views per half turn. Source: assumed, the scans in GPU-ICD (Sabne et al., PPoPP 2017); fewer views cover less.
 const HALF_TURN: f64 = 720.0;
-/// Views of a piece, over which a voxel's channels are padded to a rectangle. Source: assumed, a warp.
+/// Views per piece; over a piece, a voxel's channels are padded to a rectangle. Source: assumed, a warp.
 pub(super) const PIECE: i32 = 32;
-/// Channels to whose multiples bands are padded, so that rows of differences start in words of 32 bytes. Source: assumed.
+/// Band length multiple, in channels, so that difference rows are aligned to 32 bytes. Source: assumed.
 const ALIGNED: i32 = 8;
-/// Largest entry of the matrix: the diagonal of a voxel, in sides of one.
+/// Largest matrix entry: a voxel's diagonal, with side 1.
 pub(super) const LARGEST: f64 = SQRT_2;
-/// Colours in the order of their updates. Source: sv-mbirct, src/recon3d.c (`group_id_list`).
+/// Colours in update order. Source: sv-mbirct, src/recon3d.c (`group_id_list`).
 pub(super) const COLOURS: [i32; 4] = [0, 3, 1, 2];
 
-/// A scan by parallel beams of a square of voxels, whose diagonal the detector covers.
+/// A parallel-beam scan over a square of voxels; the detector covers the square's diagonal.
 pub(super) struct Scan {
     /// Voxels along either axis.
     pub(super) side: i32,
     pub(super) views: i32,
     pub(super) channels: i32,
-    /// Voxels from the middle of a supervoxel to its side.
+    /// Voxels from a supervoxel's middle to its side.
     pub(super) radius: i32,
-    /// Cosine and sine of each view.
+    /// Cosine and sine per view.
     turns: Vec<[f64; 2]>,
-    /// By supervoxel and view, the first channel of the band.
+    /// First channel in the band, by supervoxel and view.
     bands: Vec<i32>,
 }
 
@@ -39,13 +39,13 @@ impl Scan {
         scan
     }
 
-    /// Channels that a side of a voxel covers.
+    /// Channels covered by a voxel side.
     fn magnification(&self) -> f64 {
         f64::from(self.channels) / (f64::from(self.side) * SQRT_2)
     }
 
-    /// Voxels along a side of a supervoxel, and from one to the next: they overlap. Source: sv-mbirct, src/recon3d.c, with
-    /// `OVERLAPPINGDISTANCE` 2.
+    /// Voxels along a supervoxel's side, and spacing between supervoxels: they overlap. Source: sv-mbirct,
+    /// src/recon3d.c, with `OVERLAPPINGDISTANCE` 2.
     fn width(&self) -> i32 {
         2 * self.radius + 1
     }
@@ -54,7 +54,7 @@ impl Scan {
         2 * self.radius - 2
     }
 
-    /// Supervoxels of a line.
+    /// Supervoxels per line.
     fn per_line(&self) -> i32 {
         self.side.cast_unsigned().div_ceil(self.pitch().cast_unsigned()) as i32
     }
@@ -63,7 +63,7 @@ impl Scan {
         self.per_line() * self.per_line()
     }
 
-    /// Places of voxels in a supervoxel.
+    /// Number of voxel places in a supervoxel.
     pub(super) fn voxels(&self) -> i32 {
         self.width() * self.width()
     }
@@ -72,46 +72,47 @@ impl Scan {
         self.views.cast_unsigned().div_ceil(PIECE as u32) as i32
     }
 
-    /// Most channels of a voxel in one view.
+    /// Maximum number of channels covered by a voxel in one view.
     pub(super) fn shadow(&self) -> i32 {
         (self.magnification() * SQRT_2).floor() as i32 + 1
     }
 
-    /// Channels of a voxel in a piece: those of a view, and as many as it moves in its supervoxel's band from view to view.
+    /// Channels reserved for a voxel in a piece: the channels in a view, plus its movement in its supervoxel's band
+    /// from view to view.
     pub(super) fn room(&self) -> i32 {
         let angle = f64::from(PIECE - 1) * PI / HALF_TURN;
         (f64::from(2 * self.radius) * self.magnification() * angle).ceil() as i32 + 1 + self.shadow()
     }
 
-    /// Channels of the band of a supervoxel.
+    /// Channels in a supervoxel's band.
     pub(super) fn band(&self) -> i32 {
         let across = (f64::from(2 * self.radius) * self.magnification() * SQRT_2).ceil() as i32 + 1;
         (across + self.room()).cast_unsigned().next_multiple_of(ALIGNED as u32) as i32
     }
 
-    /// Values from a view of the sinogram to the next: no band leaves it.
+    /// Values from view to view in the sinogram; no band extends beyond a view's row.
     pub(super) fn row(&self) -> i32 {
         (self.channels + self.band()).cast_unsigned().next_multiple_of(32) as i32
     }
 
-    /// The supervoxels of a colour: none of their voxels are neighbours of those of another.
+    /// Supervoxels in a colour: no voxel in one supervoxel is adjacent to another supervoxel's voxel.
     pub(super) fn coloured(&self, colour: i32) -> Vec<i32> {
         let of = |supervoxel: i32| supervoxel / self.per_line() % 2 * 2 + supervoxel % self.per_line() % 2;
         (0..self.supervoxels()).filter(|supervoxel| of(*supervoxel) == colour).collect()
     }
 
-    /// Share of a step that is taken: all supervoxels of a colour on a line answer the same errors.
+    /// Damping factor for a step: all supervoxels in a colour on a line respond to the same errors.
     pub(super) fn damping(&self) -> f32 {
         1.0 / self.per_line().cast_unsigned().div_ceil(2) as f32
     }
 
-    /// Index in the image of a voxel's neighbour; beyond the border that of the border.
+    /// Image index for a voxel's neighbour; beyond the border, the border voxel's index.
     pub(super) fn neighbour(&self, [x, y]: [i32; 2], [right, down]: [i32; 2]) -> i32 {
         let inside = |at: i32| at.clamp(0, self.side - 1);
         inside(y + down) * self.side + inside(x + right)
     }
 
-    /// Column and row of a place of a supervoxel; none beyond the image.
+    /// Column and row for a place in a supervoxel; `None` beyond the image.
     pub(super) fn voxel(&self, supervoxel: i32, place: i32) -> Option<[i32; 2]> {
         let corner = [supervoxel % self.per_line(), supervoxel / self.per_line()].map(|at| at * self.pitch());
         let voxel = [corner[0] + place % self.width(), corner[1] + place / self.width()];
@@ -126,13 +127,13 @@ impl Scan {
         [middle, self.magnification() * (cosine.abs() + sine.abs()) / 2.0]
     }
 
-    /// First channel on which a voxel's shadow falls.
+    /// First channel in a voxel's shadow.
     pub(super) fn start(&self, voxel: [i32; 2], view: i32) -> i32 {
         let [middle, half] = self.project(voxel, view);
         (middle - half).ceil() as i32
     }
 
-    /// An entry of the matrix in 255ths of the largest: the length of a ray in a voxel. A ray hits the middle of a channel.
+    /// Matrix entry in 255ths of the largest: the length of a ray inside a voxel. A ray hits the middle of a channel.
     pub(super) fn entry(&self, voxel: [i32; 2], view: i32, channel: i32) -> u32 {
         let [cosine, sine] = self.turns[view as usize].map(f64::abs);
         let [middle, half] = self.project(voxel, view);
@@ -152,12 +153,12 @@ impl Scan {
         (0..self.views).map(least).collect()
     }
 
-    /// First channel of a supervoxel's band in a view.
+    /// First channel in a supervoxel's band in a view.
     pub(super) fn band_start(&self, supervoxel: i32, view: i32) -> i32 {
         self.bands[(supervoxel * self.views + view) as usize]
     }
 
-    /// Channel of a band from which on a voxel has room in a piece; zero beyond the image.
+    /// First channel of a voxel's room in a band, for a piece; zero beyond the image.
     pub(super) fn first(&self, supervoxel: i32, place: i32, piece: i32) -> i32 {
         let views = piece * PIECE..self.views.min((piece + 1) * PIECE);
         let Some(voxel) = self.voxel(supervoxel, place) else { return 0 };
@@ -174,7 +175,7 @@ mod tests {
             .map(|[side, views, channels, radius]| Scan::new(side, views, channels, radius))
     }
 
-    /// Every voxel that a supervoxel has, and its place.
+    /// Every voxel in every supervoxel, with its place.
     fn voxels(scan: &Scan) -> impl Iterator<Item = (i32, i32, [i32; 2])> {
         let of =
             move |supervoxel| (0..scan.voxels()).map(move |place| (supervoxel, place, scan.voxel(supervoxel, place)));
@@ -208,7 +209,7 @@ mod tests {
                 let entries = (start..start + scan.shadow()).map(|channel| scan.entry(voxel, view, channel));
                 f64::from(entries.sum::<u32>()) * LARGEST / 255.0 / scan.magnification()
             };
-            // Rays hit a voxel by chance, so that only many voxels measure one area.
+            // Rays hit a voxel by chance, so that only many voxels measure the area.
             let voxels = scan.side * scan.side;
             let mean = (0..voxels).map(area).sum::<f64>() / f64::from(voxels);
             assert!((mean - 1.0).abs() < 0.05, "area {mean} in view {view}");

@@ -1,21 +1,21 @@
-//! The scene: hills under a cloud of small triangles, and the hierarchy of boxes over them.
+//! The scene: hills under a cloud of small triangles, and the box hierarchy over them.
 
 use crate::noise;
 
 /// A point or a direction.
 pub(super) type Vector = [f32; 3];
 
-/// Triangles of a leaf. Source: OptiX and Aila and Laine have up to four to eight.
+/// Triangles per leaf. Source: OptiX and Aila and Laine have up to four to eight.
 pub(super) const LEAF: usize = 4;
-/// Side of the scene.
+/// Side length of the scene.
 pub(super) const SIDE: f32 = 100.0;
 /// Height of the hills. Source: assumed.
 const HILLS: f32 = 12.0;
-/// Points of the coarse grid of heights along a side, between which hills are interpolated. Source: assumed.
+/// Points per side in the coarse height grid, from which hills are interpolated. Source: assumed.
 const COARSE: usize = 17;
-/// Side of a cloud triangle. Source: assumed.
+/// Side length of a cloud triangle. Source: assumed.
 const SPECK: f32 = 0.4;
-/// By how much boxes are larger than what they hold, so that rounding loses no hit.
+/// Margin by which boxes exceed their contents, so that rounding loses no hit.
 const SLACK: f32 = 1e-3;
 
 /// A triangle by its corners.
@@ -24,7 +24,7 @@ pub(super) type Triangle = [Vector; 3];
 /// A box by its low and high corner.
 pub(super) type Bounds = [Vector; 2];
 
-/// Difference of two points.
+/// Difference between two points.
 pub(super) fn minus(a: Vector, b: Vector) -> Vector {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
@@ -37,20 +37,20 @@ pub(super) fn cross(a: Vector, b: Vector) -> Vector {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
-/// `a + t b`.
+/// Computes `a + t b`.
 pub(super) fn along(a: Vector, t: f32, b: Vector) -> Vector {
     [a[0] + t * b[0], a[1] + t * b[1], a[2] + t * b[2]]
 }
 
-/// `a` at length one.
+/// Scales `a` to length one.
 pub(super) fn unit(a: Vector) -> Vector {
     let inverse = 1.0 / dot(a, a).sqrt();
     a.map(|part| part * inverse)
 }
 
-/// `count` triangles in the order of the leaves that hold them: along a curve through space.
+/// Generates `count` triangles in leaf order: along a curve through space.
 pub(super) fn triangles(count: usize, seed: u64) -> Vec<Triangle> {
-    // Half of them are the hills: two a square of a grid; the rest floats above.
+    // Half the triangles form the hills, two per grid square; the rest floats above.
     let squares = (count / 4).isqrt().max(1);
     let mut all = Vec::with_capacity(count);
     for square in 0..squares * squares {
@@ -71,7 +71,7 @@ pub(super) fn triangles(count: usize, seed: u64) -> Vec<Triangle> {
     all
 }
 
-/// Height of the hills.
+/// Height of the hills at a point.
 fn height(at: [f32; 2], seed: u64) -> f32 {
     let cell = SIDE / (COARSE - 1) as f32;
     let [x, z] = at.map(|at| ((at / cell) as usize).min(COARSE - 2));
@@ -82,7 +82,7 @@ fn height(at: [f32; 2], seed: u64) -> f32 {
     (1.0 - down) * upper + down * lower
 }
 
-/// Place of a triangle's middle on the Morton curve, ten bits an axis.
+/// Position of a triangle's middle on the Morton curve, ten bits per axis.
 fn curve(triangle: &Triangle) -> u32 {
     let spread = |mut bits: u32| {
         bits = (bits | bits << 16) & 0x0300_00ff;
@@ -97,15 +97,15 @@ fn curve(triangle: &Triangle) -> u32 {
     spread(middle(0)) << 2 | spread(middle(1)) << 1 | spread(middle(2))
 }
 
-/// An inner node: what its two children are, and their boxes. A child from 0 on is a node; child `-1 - n` is leaf `n`.
+/// An inner node: its two children, and their boxes. A child from 0 on is a node; child `-1 - n` is leaf `n`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Node {
     pub(super) children: [i32; 2],
     pub(super) bounds: [Bounds; 2],
 }
 
-/// The hierarchy over leaves of [`LEAF`] triangles each, in depth-first order: the halves of a range of leaves are a
-/// node's children. `triangles` are at least two leaves.
+/// Builds the hierarchy over leaves with [`LEAF`] triangles each, in depth-first order: a node's children are the
+/// halves of its leaf range. `triangles` fill at least two leaves.
 pub(super) fn hierarchy(triangles: &[Triangle]) -> Vec<Node> {
     let leaves = triangles.len() / LEAF;
     let mut nodes = vec![Node::default(); leaves - 1];
