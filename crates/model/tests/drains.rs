@@ -17,7 +17,7 @@ use tombolo_protocol::vi::Options;
 use tombolo_protocol::{Action, Coherence, Topology};
 use tombolo_types::{GpuId, Line, ModuleId, Ps, Scope};
 
-/// Test machine: two GPUs with two modules each. Line `l` lives at module `l % 4`; the parity of `l / 4` selects its
+/// Test machine: two GPUs with two modules each. Line `l` lives at module `l % 4`; the parity of `l / 4` selects the
 /// GPU home on the remote GPU.
 struct Machine;
 
@@ -82,8 +82,8 @@ struct Item {
     /// Bit set of waits that include this message.
     waited: u64,
     origin: ModuleId,
-    /// Bit set of modules for which this message is the end of their own sends: a store's origin, or homes whose
-    /// invalidations were forwarded.
+    /// Bit set of modules with own sends that end with this message: a store's origin, or homes whose invalidations
+    /// were forwarded.
     for_others: u8,
     tickets: Tickets,
 }
@@ -91,7 +91,7 @@ struct Item {
 struct World<P> {
     protocol: P,
     flight: Vec<Item>,
-    /// Bit set of waits that extend to the end of each message's path.
+    /// Bit set of waits extending to each message's final destination.
     to_the_end: u64,
     drains: Vec<Drains>,
     /// Number of drains that the counts still consider incomplete, per wait.

@@ -2,7 +2,7 @@
 //! from the timings alone.
 //!
 //! Intended differences: the reference models bank groups and write recovery, and rejects accesses when its queues are
-//! full; the model omits all three. It also omits refresh, which was disabled in the reference.
+//! full; the model omits all three. Refresh is disabled on both sides.
 
 #![allow(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -75,7 +75,8 @@ fn mixed(index: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Access `index` in a trace: its burst, and true for a write. Reads stay in the lower half of the channel.
+/// Access `index` in a trace: its burst, and true for a write. Reads stay in the lower half of the channel, writes go
+/// to the upper half.
 fn access(order: &str, writes: u64, index: u64) -> (u64, bool) {
     let half = 1 << 23;
     let burst = match order {

@@ -13,17 +13,17 @@ use tombolo_types::Mask;
 pub struct Bytes(Vec<(u16, Mask)>);
 
 impl Bytes {
-    /// Returns the bytes `mask` in a single line; the set is empty if the mask is empty.
+    /// Creates a set with the bytes `mask` in a single line. An empty mask gives an empty set.
     pub fn of(line: u16, mask: Mask) -> Bytes {
         if mask.is_empty() { Bytes::default() } else { Bytes(vec![(line, mask)]) }
     }
 
-    /// Returns every byte in the first `lines` lines.
+    /// Creates a set with every byte in the first `lines` lines.
     pub fn whole(lines: u16) -> Bytes {
         Bytes((0..lines).map(|line| (line, Mask::ALL)).collect())
     }
 
-    /// Returns the bytes that belong to one line.
+    /// Returns the byte mask for a single line.
     #[inline]
     pub fn of_line(&self, line: u16) -> Mask {
         self.place(line).map_or(Mask::NONE, |at| self.0[at].1)
@@ -34,7 +34,7 @@ impl Bytes {
         self.0.iter().copied()
     }
 
-    /// Number of lines with at least one byte.
+    /// Number of lines with any byte in the set.
     pub fn lines(&self) -> usize {
         self.0.len()
     }
@@ -44,7 +44,7 @@ impl Bytes {
         self.0.iter().map(|(_, mask)| mask.grains()).sum()
     }
 
-    /// Index of a line's entry in the list, or the index at which to insert it.
+    /// Finds a line's entry in the list: its index, or on failure the index for an insertion.
     #[inline]
     fn place(&self, line: u16) -> Result<usize, usize> {
         // Most blocks are complete, and then a line's index equals its number.

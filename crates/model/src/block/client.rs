@@ -1,10 +1,10 @@
 //! Client side of the block protocol: on a GPU an L2 above a DRAM stack, on the host a last-level cache above host
 //! memory.
 //!
-//! A request waits while its block has a transaction in flight, and later requests to that block queue behind it in
+//! A request waits while its block has a transaction in flight, and later requests to this block queue behind in
 //! order. If the block is absent, the client requests it from the home. For this it needs a frame in the memory below
-//! (`room`) and a free MSHR: at most as many blocks are outstanding as the slice has MSHRs. Requests without either
-//! resource wait in one queue (`turn`).
+//! (`room`) and a free MSHR: the slice's MSHR count limits the outstanding blocks. Requests without either resource
+//! wait in one queue (`turn`).
 //!
 //! On the host the memory below the cache is host memory itself. A granted block therefore moves no bytes, its lines
 //! are read on demand, and evicted bytes reach host memory before the home is notified.
@@ -29,10 +29,10 @@ use tombolo_protocol::host::Backlog;
 use tombolo_protocol::nodes::{self, Answer, Carried, Event, Node, Nodes};
 use tombolo_types::{Interval, Line, Mask, ModuleId, Ps, Scope, Serializer};
 
-/// State for a line in the SRAM cache above the block memory.
+/// State for a line in the cache above the block memory.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Above {
-    /// Arrival time of the line's bytes.
+    /// Arrival time for the line's bytes.
     ready: Ps,
     /// Bytes newer than the copy in the memory below.
     pub(super) written: Mask,
@@ -47,7 +47,8 @@ pub(super) struct Cell<N: Nodes, D: Contents> {
     pub(super) is_crowded_out: bool,
     /// Set if the current transaction requests the block from the home, and so counts against `most_asked`.
     asks: bool,
-    /// Module that sent the latest message in the transaction. Waiting requests attribute their latency to it.
+    /// Module that sent the latest message in the transaction. Waiting requests attribute their latency to this
+    /// module.
     pub(super) by: Option<ModuleId>,
     /// Pending merge, if releases wait for this block to be merged.
     pub(super) merging: Option<Merging>,
@@ -69,7 +70,7 @@ pub(super) struct Client<N: Nodes, D: Contents> {
     is_host: bool,
     pub(super) blocks: FxHashMap<Block, Cell<N, D>>,
     pub(super) places: Places,
-    /// SRAM cache above the block memory.
+    /// Cache above the block memory.
     pub(super) above: Cache<Above>,
     pub(super) port: Serializer,
     /// Minimum port occupancy per request.
@@ -132,7 +133,7 @@ impl<N: Nodes, D: Contents> Client<N, D> {
         N::STATES.iter().map(count).collect()
     }
 
-    /// Number of valid lines in the cache above, and number of dirty lines among them.
+    /// Number of valid lines in the cache above, and how many are dirty.
     pub(super) fn lines(&mut self) -> (u32, u32) {
         let (mut lines, mut written) = (0, 0);
         self.above.for_each_valid(|_, _, state| {
@@ -178,8 +179,8 @@ impl<N: Nodes, D: Contents> Client<N, D> {
         self.lookup + self.probes
     }
 
-    /// Returns and clears the bytes that are in host memory although the home considers them dirty here. Called when
-    /// the home receives the bytes.
+    /// Returns and clears the settled bytes: already in host memory, but still dirty here from the home's point of
+    /// view. Called when the home receives the bytes.
     pub(super) fn take_settled(&mut self, block: Block) -> Bytes {
         self.settled.remove(&block).unwrap_or_default()
     }
@@ -200,7 +201,7 @@ impl<N: Nodes, D: Contents> Client<N, D> {
     }
 }
 
-/// True if a mask consists of complete groups of `grains` grains.
+/// True if a mask consists of complete groups, each with `grains` grains.
 fn is_whole(mask: Mask, grains: u32) -> bool {
     let group = u32::MAX >> (u32::BITS - grains.min(u32::BITS));
     (0..u32::BITS / grains).all(|index| {
@@ -355,7 +356,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         here.store_memory(line, mask, leaves);
     }
 
-    /// Replies to a request. `answer`: the reply's contents, and the module to which its latency is attributed.
+    /// Replies to a request. `answer`: the reply's contents, and the module charged with its latency.
     fn answer(
         &mut self,
         body: &LineRequest<D>,
@@ -539,8 +540,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Synchronizes the cache above with the protocol's state for a block. Lines revoked by the protocol are removed.
-    /// Bytes moved to the memory below are written there if the block stays resident; on the host, that memory lacks
-    /// them until the lines leave the cache.
+    /// Bytes moved to the memory below are written there if the block stays resident; on the host, the memory below
+    /// receives the bytes when the lines leave the cache.
     pub(super) fn keep_above(
         &mut self,
         block: Block,

@@ -16,7 +16,7 @@ pub(super) struct Geometry {
     whole: u32,
     /// Binary logarithm of the consecutive lines per slice, at most a block's size.
     run: u32,
-    /// Binary logarithm of the number of parts per block.
+    /// Binary logarithm of the part count per block.
     parts: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Home side of the block protocol: the directory beside host memory.
+//! Home side for the block protocol: the directory beside host memory.
 //!
 //! Requests wait in order while their block has a transaction in flight. Messages within a transaction are processed
 //! immediately.
@@ -46,7 +46,7 @@ impl<N: Nodes, D: Contents> Home<N, D> {
         self.blocks.iter().filter(|(_, kept)| !kept.waiting.is_empty()).map(|(block, _)| *block)
     }
 
-    /// Returns the number of blocks requested by any GPU, and the sum over these blocks of their requesting GPUs.
+    /// Returns the number of blocks requested by any GPU, and the requesting GPUs summed over these blocks.
     pub(super) fn wanted(&self) -> (u64, u64) {
         let counts = self.blocks.values().map(|kept| u64::from(kept.wanting.count())).filter(|count| *count > 0);
         counts.fold((0, 0), |(blocks, all), count| (blocks + 1, all + count))

@@ -20,7 +20,7 @@ pub(super) struct Merging {
 }
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
-    /// Merges all blocks that owe a merge, in address order.
+    /// Merges all blocks with an owed merge, in address order.
     pub(super) fn merge_all(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let protocol = here.site.protocol.0;
         let owed =
@@ -44,7 +44,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// Continues the merge of a block when it has no transaction in flight.
+    /// Continues a block's merge if no transaction for the block is in flight.
     pub(super) fn merge_on(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let protocol = here.site.protocol.0;
         let cell = self.client.cell(block);
@@ -72,7 +72,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// Notifies the controller that all merges for a join have completed.
+    /// Notifies the controller after all merges for a join have completed.
     fn merged(&mut self, join: u32, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let controller = here.site.layout.controller(here.site.module);
         here.out.send(here.out.now() + Ps(1), self.id, controller, Message::Written { join });

@@ -121,7 +121,7 @@ pub struct BlockSlice<N: Nodes, D: Contents> {
 }
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
-    /// Sends a message that a protocol step produced to another node, at its departure time.
+    /// Sends a protocol step's message to another node, at the given departure time.
     fn tell(
         &mut self,
         to: Node,
@@ -154,7 +154,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
     }
 
-    /// Returns the payload of a message: grains of line data, and mask bytes.
+    /// Returns a message's payload size: grains (line data) and mask bytes.
     fn weigh(&self, message: &MessageOf<N, D>, here: &SliceContext<'_, '_, Blocks<N>, D>) -> (u32, u16) {
         match N::carries(message) {
             Carried::Nothing => (0, 0),

@@ -1,5 +1,5 @@
 //! Block messages in flight between slices. A packet on the links carries only its size and the name of a letter
-//! stored here, because a block's contents are too large for an event.
+//! stored here: a block's contents are too large for an event.
 
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use tombolo_types::ComponentId;
 /// Letter name: the sender, and a sequence number from this sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Letter {
-    /// Component that sent the letter.
+    /// Sender, as a component of the model.
     pub from: ComponentId,
     /// Sequence number, modulo 2^32.
     pub number: u32,
@@ -31,7 +31,7 @@ impl<M> Clone for Post<M> {
 }
 
 impl<M> Post<M> {
-    /// Stores a letter under its name until the packet arrives.
+    /// Stores a letter under the given name until the packet arrives.
     pub fn send(&self, letter: Letter, message: M) {
         let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(letter, message);
         debug_assert!(before.is_none(), "{letter:?} was on its way");

@@ -1,7 +1,7 @@
 //! Frame allocation for blocks in the memory below a client.
 //!
-//! A block without a frame evicts the least recently used block in its set that has no transaction in flight. The
-//! frame is reused immediately, while the victim's write-back is still in flight.
+//! A block without a frame evicts the least recently used idle block in its set, that is a block without a transaction
+//! in flight. The frame is reused immediately, while the victim's write-back is still in flight.
 
 use super::did::Did;
 use super::{Block, BlockSlice, Blocks, Geometry};
@@ -26,7 +26,7 @@ pub(super) enum Placed {
 pub(super) struct Places {
     sets: u64,
     ways: usize,
-    /// Number of slices over which blocks are interleaved, and the binary logarithm of consecutive blocks per slice.
+    /// Number of slices in the block interleaving, and the binary logarithm of the consecutive blocks per slice.
     slices: u64,
     together: u32,
     used: FxHashMap<u64, Vec<(Block, u64)>>,

@@ -12,7 +12,7 @@ use tombolo_protocol::host::{self, Arrival, Backlog, Backlogged, Resuming, Taken
 use tombolo_protocol::nodes::Nodes;
 use tombolo_types::ModuleId;
 
-/// Resource that a request needs before it can run.
+/// Resource that a stalled request needs before execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lack {
     /// An MSHR.
@@ -107,7 +107,7 @@ struct Idle<'s, 'a, 'o, N: Nodes, D: Contents> {
     by: ModuleId,
     /// Resource missing for the first request that could not run.
     lack: Option<Lack>,
-    /// Requests that could not run for lack of an MSHR, to be queued after the retry.
+    /// Requests without a free MSHR, collected during the retry and queued afterwards.
     queue: &'s mut VecDeque<LineRequest<D>>,
 }
 
@@ -118,8 +118,7 @@ impl<N: Nodes, D: Contents> Resuming for Idle<'_, '_, '_, N, D> {
     // A merge waits until the block's parked requests have run.
     fn flush(&mut self, (): &mut ()) {}
 
-    /// Oldest parked request; none if an earlier retry has started a transaction, so that younger requests stay
-    /// parked.
+    /// Oldest parked request; none if an earlier retry has started a transaction: younger requests stay parked then.
     fn next_parked(&mut self, (): &mut ()) -> Option<LineRequest<D>> {
         let cell = self.at.slice.client.cell(self.block);
         if N::is_busy(&cell.slot) { None } else { cell.parked.pop_front() }
@@ -165,7 +164,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         host::serve(&mut AtClient { slice: self, context: here });
     }
 
-    /// Runs a request, or parks it at its block. `by`: on a retry, the module that caused the wait.
+    /// Runs a request, or parks the request at its block. `by`: on a retry, the module that caused the wait.
     fn take(
         &mut self,
         block: Block,
@@ -189,7 +188,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         self.client.crowded.entry(set).or_default().push_back(block);
     }
 
-    /// Retries the parked requests of an idle block. Requests of a block that waits for a frame stay parked.
+    /// Retries the parked requests of an idle block. If the block still waits for a frame, its requests stay parked.
     pub(super) fn resume(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         if !self.client.cell(block).is_crowded_out {
             let mut queue = VecDeque::new();

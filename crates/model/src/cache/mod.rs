@@ -27,7 +27,7 @@ impl Ways {
     /// Mask that allows every way.
     pub const ALL: Ways = Ways { victims: u32::MAX, empty: u32::MAX };
 
-    /// Restricts victims and empty ways to `ways`, so that the remaining ways act as a separate cache.
+    /// Restricts victims and empty ways to `ways`. The remaining ways then act as a separate cache.
     pub fn only(ways: u32) -> Ways {
         Ways { victims: ways, empty: ways }
     }
@@ -71,11 +71,11 @@ pub enum Replacement {
 /// Hash function from a line number to its set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Index {
-    /// Line number modulo the set count, rotated by a hash over the quotient.
+    /// Line number modulo the set count, rotated by a hash computed over the quotient.
     #[default]
     Hashed,
-    /// Like [`Index::Hashed`], with a hash that is independent of the slice hash, for caches that hold some slices'
-    /// lines only.
+    /// Like [`Index::Hashed`], with a hash independent from the slice hash, for caches that hold only lines from some
+    /// slices.
     HashedWithinSlices,
     /// Line number modulo the set count: the low bits if the count is a power of two.
     LowBits,
@@ -94,12 +94,12 @@ pub struct CacheConfig {
     pub index: Index,
 }
 
-/// Line evicted by an insertion.
+/// Line evicted to make space for an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Victim<S> {
     /// Evicted line.
     pub line: Line,
-    /// Class under which the line was stored.
+    /// Class stored with the line.
     pub class: BulkClass,
     /// State at the time of eviction.
     pub state: S,
@@ -150,15 +150,15 @@ pub struct Cache<S> {
     slots: Vec<Slot<S>>,
     /// Number of unused slots at the start, which align the first set to a host cache line.
     first_slot: usize,
-    /// Binary logarithm of the adjacent ways per set: as many as fit in a host cache line.
+    /// Binary logarithm of the adjacent ways per set: the number that fits in a host cache line.
     share_shift: u32,
-    /// Number of bulk invalidations so far.
+    /// Number of bulk invalidations performed to date.
     sweeps: u32,
     /// Number of the latest bulk invalidation per class, 0 before the first.
     swept: [u32; BulkClass::COUNT],
     /// Number of bulk invalidations already applied, per set.
     seen: Vec<u32>,
-    /// Cached result of the last search, because a single event looks its line up several times.
+    /// Cached result from the last search, because a single event usually looks up its line several times.
     last: Cell<Found>,
 }
 
@@ -173,7 +173,7 @@ struct Found {
 /// Empty search result: no line has this number.
 const NOTHING: Found = Found { line: Line(u64::MAX), set: 0, way: None };
 
-/// Calls a function from [`set`] on set `$set` in `$cache`, viewed as its array of groups.
+/// Calls a function from [`set`] on set `$set` in `$cache`, passed as an array of groups.
 macro_rules! in_set {
     ($cache:ident, $set:expr, $function:ident($($argument:expr),*)) => {{
         let first = $set << $cache.group_shift;
@@ -250,7 +250,7 @@ impl<S: Copy + Default> Cache<S> {
         }
     }
 
-    /// Prefetches the slot that holds `line`, or the slot it would be inserted into.
+    /// Prefetches the slot that holds `line`, or the slot for its insertion.
     #[inline]
     pub fn prefetch_slot(&self, line: Line) {
         let set = self.index.index(line.0);
@@ -269,8 +269,8 @@ impl<S: Copy + Default> Cache<S> {
         }
     }
 
-    /// Prefetches the data that a fill for an absent `line` will change into the host's caches: its set, and its slot
-    /// if the set's slots are adjacent.
+    /// Prefetches the data that a fill for an absent `line` will change into the host's caches: the set, and the
+    /// line's slot if the set's slots are adjacent.
     #[inline]
     pub fn prefetch_fill(&self, line: Line) {
         let set = self.index.index(line.0);
@@ -286,7 +286,7 @@ impl<S: Copy + Default> Cache<S> {
         self.ways <= 1 << self.share_shift && size_of::<Slot<S>>() <= HOST_LINE
     }
 
-    /// Prefetches the data that a lookup for `line` will read into the host's caches: its set, and its slot if
+    /// Prefetches the data that a lookup for `line` will read into the host's caches: the set, and the line's slot if
     /// present. Returns true if the line may be present.
     #[inline]
     pub fn prefetch_held(&self, line: Line) -> bool {
@@ -303,7 +303,7 @@ impl<S: Copy + Default> Cache<S> {
         equal != 0
     }
 
-    /// Returns the state of `line` and marks the line as most recently used.
+    /// Looks up the state for `line` and marks the line as most recently used.
     #[inline]
     pub fn lookup(&mut self, line: Line) -> Option<&mut S> {
         let set = self.set_of(line);
@@ -327,13 +327,13 @@ impl<S: Copy + Default> Cache<S> {
         self.find_fresh(line).map(|place| self.state_mut(place))
     }
 
-    /// Returns the class under which `line` is stored.
+    /// Returns the class stored with `line`.
     pub fn class_of(&self, line: Line) -> Option<BulkClass> {
         self.find_fresh(line).map(|place| self.class(place))
     }
 
-    /// Inserts `line` as most recently used, into an empty way from `ways`, or else in place of the oldest line there
-    /// that is not pinned. A line already present keeps its way and receives the new class and state. Returns `None`
+    /// Inserts `line` as most recently used, into an empty way from `ways`, or else in place of the oldest unpinned
+    /// line in these ways. A line already present keeps its way and receives the new class and state. Returns `None`
     /// without any change if every way in `ways` is pinned.
     #[inline]
     pub fn insert(&mut self, line: Line, class: BulkClass, state: S, ways: Ways) -> Option<Inserted<'_, S>> {
@@ -352,8 +352,8 @@ impl<S: Copy + Default> Cache<S> {
         true
     }
 
-    /// Allocates a way for `line`, either its present way or a new way. Returns its slot, and the class of the evicted
-    /// line, if any.
+    /// Allocates a way for `line`, either its present way or a new way. Returns the slot, and the evicted line's
+    /// class, if any.
     #[inline]
     fn place(&mut self, line: Line, class: BulkClass, ways: Ways) -> Option<(usize, Option<BulkClass>)> {
         let set = self.set_of(line);
@@ -450,7 +450,7 @@ impl<S: Copy + Default> Cache<S> {
         places.filter(|&place| !self.is_empty(place) && self.is_fresh(place)).count() as u64
     }
 
-    /// Group that contains a way, and the bit shift to its byte.
+    /// Group that contains a way, and the bit shift to the way's byte.
     #[inline]
     fn way(&self, place: Place) -> (&Group, u32) {
         let first = place.set << self.group_shift;
@@ -519,7 +519,7 @@ impl<S: Copy + Default> Cache<S> {
         way
     }
 
-    /// Location of `line`, unless it was invalidated in bulk.
+    /// Location for `line`; none after a bulk invalidation.
     #[inline(always)]
     fn find_fresh(&self, line: Line) -> Option<Place> {
         self.find(self.set_of(line), line).filter(|&place| self.is_fresh(place))
@@ -557,7 +557,7 @@ impl<S: Copy + Default> Cache<S> {
         self.sweeps = 0;
     }
 
-    /// Marks a way as the most recently used in its set.
+    /// Marks a way as the set's most recently used.
     #[inline]
     fn touch(&mut self, place: Place) {
         let (group, shift) = self.way(place);

@@ -15,19 +15,20 @@ pub(super) struct Group {
     meta: u64,
 }
 
-/// Four groups in a single host cache line. They form four, two or one set, so that no set straddles two host lines.
+/// Four groups in a single host cache line. Depending on the associativity, a host line holds four, two or one sets;
+/// no set straddles two host lines.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Groups([Group; 4]);
 
-/// Pin bits within [`Group::meta`].
+/// Pin bits within [`Group::meta`], one per way.
 const PINNED: u64 = HIGH;
 /// Age fields within [`Group::meta`]: 0 for the most recently used way.
 const AGE: u64 = LOW * 31;
-/// Class fields within [`Group::meta`].
+/// Bit position of the class field within each [`Group::meta`] byte.
 const CLASS_SHIFT: u32 = 5;
 
-/// Bit set of the bytes equal to `byte`: bit `i` for byte `i`, starting with the first word's lowest byte.
+/// Bit set of all bytes equal to `byte`: bit `i` for byte `i`, starting with the first word's lowest byte.
 #[inline]
 fn equal<const N: usize>(words: [u64; N], byte: u8) -> u32 {
     let mut found = 0;
@@ -50,7 +51,7 @@ fn fingerprint(line: Line) -> u64 {
 impl Groups {
     pub(super) const EMPTY: Groups = Groups([Group { prints: 0, meta: 0 }; 4]);
 
-    /// Returns the set with `N` groups (1, 2 or 4) that starts at group `first`, a multiple of `N`.
+    /// Returns the set with `N` groups (1, 2 or 4), starting at group `first`, a multiple of `N`.
     #[inline]
     pub(super) fn set<const N: usize>(&self, first: usize) -> &[Group; N] {
         &self.0.as_chunks::<N>().0[first % 4 / N]
@@ -61,7 +62,7 @@ impl Groups {
         &mut self.0.as_chunks_mut::<N>().0[first % 4 / N]
     }
 
-    /// Returns the group that contains a way, and the bit shift to its byte. The set starts at group `first`.
+    /// Returns the group that contains a way, and the bit shift to the way's byte. The set starts at group `first`.
     #[inline]
     pub(super) fn way(&self, first: usize, way: u32) -> (&Group, u32) {
         (&self.0[(first + way as usize / 8) % 4], way % 8 * 8)
@@ -104,7 +105,7 @@ impl Group {
         self.meta &= !(0x80 << shift);
     }
 
-    /// Changes the class of a way's line.
+    /// Changes the class for a way's line.
     #[inline]
     pub(super) fn set_class(&mut self, shift: u32, class: BulkClass) {
         self.meta = (self.meta & !(0x60 << shift)) | u64::from(class.0) << (shift + CLASS_SHIFT);
@@ -117,7 +118,7 @@ pub(super) fn alike<const N: usize>(set: &[Group; N], line: Line) -> u32 {
     equal(set.map(|group| group.prints), fingerprint(line) as u8)
 }
 
-/// Ages all ways newer than `age` by one step, so that a way with this age can become the newest. The caller updates
+/// Increments the age of all ways newer than `age`, to let a way with this age become the newest. The caller updates
 /// the way's own age.
 #[inline]
 pub(super) fn grow_older<const N: usize>(set: &mut [Group; N], age: u64) {
@@ -159,7 +160,7 @@ pub(super) fn choose<const N: usize>(set: &[Group; N], ways: u32, allowed: Ways)
     (0..ways).filter(free).max_by_key(|&way| of(way).age(way % 8 * 8))
 }
 
-/// Stores `line` in the way selected by [`choose`] and marks it as newest. Returns the way, and the class of the
+/// Stores `line` in the way selected by [`choose`] and marks this way as newest. Returns the way, and the class of the
 /// evicted line, if any.
 #[inline]
 pub(super) fn claim<const N: usize>(

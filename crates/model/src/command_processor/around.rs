@@ -19,7 +19,7 @@ pub enum Awaited {
     Behind,
 }
 
-/// Interval in which a command waited for a driver operation scheduled before or after it.
+/// Interval in which a command waited for a scheduled driver operation, before or after its execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// Reason for the wait.

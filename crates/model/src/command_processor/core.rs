@@ -1,4 +1,4 @@
-//! Host core attached to the command processor: its commands and its busy intervals.
+//! Host core attached to the command processor: progress in the host program, work commands and busy intervals.
 
 use super::{Beside, CommandProcessor, Stage, Stretch, What, Work};
 use crate::below::Below;
@@ -24,7 +24,7 @@ pub(super) enum HostProgram {
         /// Host core.
         core: ComponentId,
     },
-    /// The core reads results, or has read all of them.
+    /// The core reads results, or has already read all results.
     Results,
 }
 
@@ -51,7 +51,8 @@ impl CommandProcessor {
         }
     }
 
-    /// Starts work on the host core if a core is modelled; returns true if the work completes immediately.
+    /// Starts work on the host core if a core is modelled. Returns true if the work completes immediately, that is
+    /// without a core or without accesses.
     pub(super) fn work_of_core<D: Contents>(&mut self, slot: KernelSlot, work: HostWork, out: &mut Out<'_, D>) -> bool {
         let Some(HostProgram::Setup { core, .. } | HostProgram::Commands { core }) = self.host_program else {
             return true;

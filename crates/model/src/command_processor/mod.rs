@@ -14,9 +14,9 @@
 //! serially. If an elision table decides, its lookup adds `host.table_latency`. The lookup is hidden if the packet was
 //! queued while the previous kernel ran, that is without host work in between.
 //!
-//! Launch latency is the host's: the full latency for the first launch in a stream. The acquire runs in parallel with
-//! it. Any part of the acquire left after this latency delays the kernel and counts as kernel time, as does its
-//! release.
+//! Launch latency is the host's: the full latency for the first launch in a stream. The acquire runs in parallel. If
+//! the acquire lasts longer than the launch latency, the remainder delays the kernel and counts as kernel time, just
+//! like the release.
 
 mod around;
 mod core;
@@ -58,22 +58,22 @@ struct Work {
     stage: Stage,
     /// Packet number in [`Boundaries`].
     packet: KernelId,
-    /// Start time of the command, or the time at which its packet had been read.
+    /// Start time for the command, or for a kernel the time when its packet had been read.
     started: Ps,
     /// Start time of the driver operations scheduled before or after this command.
     around: Ps,
     /// Boundary side in progress.
     side: Option<Side>,
-    /// Number of modules that still run the kernel.
+    /// Number of modules still running the kernel.
     running: u8,
 }
 
-/// Kind of a command in flight.
+/// Kind and parameters for a command in flight.
 #[derive(Clone, Copy, Debug)]
 enum What {
     /// Kernel launch.
     Launch(Launch),
-    /// Host command: its index, and the number of bytes it copies; `None` if the host works on memory directly.
+    /// Host command: command index, and number of copied bytes; `None` if the host works on memory directly.
     Host(usize, Option<u64>),
     /// Host core work before the first command, or after the last.
     Core(HostWork),
@@ -140,7 +140,7 @@ pub struct CommandProcessor {
     /// Interval of the boundary operations at the program's end.
     ending: Option<Stretch>,
     ways: Ways,
-    /// Number of host transfers announced to modules so far.
+    /// Number of host transfers already announced to modules.
     transfers: u32,
     launch_latency: Ps,
     dependent_launch_latency: Ps,
@@ -205,7 +205,7 @@ impl CommandProcessor {
         }
     }
 
-    /// Handles an event.
+    /// Handles an event addressed to the command processor.
     pub fn handle<C: Below<D>, D: Contents>(
         &mut self,
         message: Message<D>,
@@ -305,7 +305,8 @@ impl CommandProcessor {
         told.join("\n")
     }
 
-    /// Starts all commands that may begin.
+    /// Starts all commands that may begin: host initialization first, then commands from the streams, while slots are
+    /// available.
     fn begin_next<C: Below<D>, T: Topology, D: Contents>(&mut self, here: &mut Beside<'_, '_, C, T, D>) {
         if self.sets_up(here) {
             return;
@@ -342,8 +343,8 @@ impl CommandProcessor {
         }
     }
 
-    /// Advances a command whose stage has completed: starts the next stage, and further stages while each completes
-    /// immediately.
+    /// Advances a command after its current stage has completed: starts the next stage, and further stages while each
+    /// completes immediately.
     fn go_through<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
@@ -551,7 +552,7 @@ impl CommandProcessor {
         false
     }
 
-    /// Handles the end of a command.
+    /// Handles a command's end, after its last stage has completed.
     fn end<C: Below<D>, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
         let now = here.out.now();
         let what = self.slots.remove(slot).what;

@@ -5,7 +5,7 @@ use tombolo_protocol::boundary::Steps;
 use tombolo_protocol::{Action, Collector, Protocol, Topology};
 use tombolo_types::ModuleId;
 
-/// Boundary side in progress: the decision, the index of the current plan, and its acknowledgement collector.
+/// Boundary side in progress: the decision, the current plan's index, and the acknowledgement collector for this plan.
 #[derive(Clone, Debug)]
 pub(super) struct Side {
     pub(super) decision: Decision,

@@ -23,8 +23,8 @@ impl Slots {
     }
 
     /// Allocates a slot for a command: slot 0 if no other command is in flight, else the next free slot in round-robin
-    /// order. A flag in flight with a line shared between kernels may outlive its own kernel, so slots are reused as
-    /// late as possible.
+    /// order. A flag can travel with a line shared between kernels and so outlive its own kernel, and slots are
+    /// therefore reused as late as possible.
     pub(super) fn add(&mut self, work: Work) -> KernelSlot {
         let most = KernelSlot::MOST;
         let place = if self.is_idle() {

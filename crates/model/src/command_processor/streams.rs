@@ -14,7 +14,7 @@ pub(super) struct Launch {
     pub(super) launch: u32,
     /// Kernel index.
     pub(super) kernel: u32,
-    /// GPUs that run the kernel.
+    /// GPUs or modules running the kernel.
     pub(super) on: On,
     /// Stream in the host program.
     pub(super) stream: u32,
@@ -51,10 +51,10 @@ struct Stream {
 /// All streams in a program.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Streams {
-    /// Index of the first command that the host has not issued.
+    /// Index of the first command not yet issued by the host.
     next: usize,
     launches: u32,
-    /// Streams in the order of their first launches.
+    /// Streams, ordered by first launch.
     streams: Vec<Stream>,
     /// Number of launches in flight.
     under_way: u32,
@@ -68,7 +68,7 @@ impl Streams {
         self.next
     }
 
-    /// Starts the earliest command that may begin, and returns it. `None` if all remaining commands must wait.
+    /// Starts and returns the earliest command that may begin. `None` if all remaining commands must wait.
     pub(super) fn begin(&mut self, commands: &[Command]) -> Option<Next> {
         while !self.host_waits {
             self.issue(commands);

@@ -9,15 +9,15 @@ pub struct KernelTime {
     pub kernel: u32,
     /// Stream in the host program.
     pub stream: u32,
-    /// GPUs that ran the kernel.
+    /// GPUs or modules that ran the kernel.
     pub on: On,
-    /// End time of the launch latency.
+    /// End time for the launch latency.
     pub start: Ps,
     /// End time of the release.
     pub end: Ps,
 }
 
-/// Interval of an operation outside any kernel: a copy between host and device memory, or boundary operations.
+/// Interval spent in an operation outside any kernel: a copy between host and device memory, or boundary operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
     /// Start time.

@@ -1,7 +1,8 @@
 //! Host reads and writes between kernels, without a modelled host core: modules are notified of each.
 //!
 //! The notification takes no simulated time: each module receives it before the next kernel's first request. Before
-//! the first launch no module is notified, because no kernel has seen memory's previous contents.
+//! the first launch no module is notified, because no kernel has read memory yet and so no cache holds previous
+//! contents.
 
 use super::{Beside, CommandProcessor};
 use crate::below::Below;
@@ -28,7 +29,7 @@ fn touched(program: &dyn Program, command: usize) -> HostPhase {
 }
 
 impl CommandProcessor {
-    /// Notifies modules of the host's reads, and then its writes, in a command.
+    /// Notifies modules about the host's reads, and then about the host's writes, in a command.
     pub(super) fn transfer<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         command: usize,

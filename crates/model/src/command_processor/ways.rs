@@ -6,18 +6,18 @@ use tombolo_types::Ps;
 /// Command latencies from the command processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ways {
-    /// Number of modules that can receive commands.
+    /// Number of modules reachable by commands.
     modules: u8,
     /// Latency to a single module.
     pub(super) one: Ps,
-    /// Latency of a broadcast to all modules.
+    /// Latency for a broadcast to all modules.
     all: Ps,
     /// Crossbar share of these latencies: from a module's controller to its SMs and slices.
     crossbar: Ps,
 }
 
 impl Ways {
-    /// Latencies in a machine with `modules` modules that run kernels.
+    /// Creates the latencies for a machine that runs kernels on `modules` modules.
     pub(super) fn new(machine: &MachineConfig, modules: u8) -> Ways {
         Ways {
             modules,
@@ -32,7 +32,7 @@ impl Ways {
         if members == usize::from(self.modules) { self.all } else { self.one }
     }
 
-    /// Arrival time at a controller, later than `now`, for a message that must reach its SMs or slices at `at`.
+    /// Arrival time at a controller, later than `now`, for a message due at the controller's SMs or slices at `at`.
     pub(super) fn at_controller(&self, at: Ps, now: Ps) -> Ps {
         at.saturating_sub(self.crossbar).max(now + Ps(1))
     }

@@ -1,31 +1,31 @@
 //! DRAM model for a module, or for a slice group ([`crate::group`]): channels with banks, open rows, and a shared bus
 //! per channel.
 //!
-//! A group's lines are interleaved over its channels. The module's channels each contribute a row to a stretch of
-//! lines as long as these rows together. A stream therefore opens a row in each channel once per stretch, with or
-//! without groups.
+//! A group's lines are interleaved over its channels. Each channel in the module contributes a row to a stretch of
+//! lines. The stretch length equals the total length of these rows. A stream therefore opens a row in each channel
+//! once per stretch, with or without groups.
 //!
-//! An access computes its completion time when it is issued, in the event at `now`, although it may become `ready`
+//! An access computes its completion time on issue, in the event at `now`, although the access may become `ready`
 //! later; nothing is queued as an event. The gains from FR-FCFS scheduling (first-ready, first-come first-served) are
 //! modelled as follows:
-//! - A bank remembers the last eight intervals in which a row was or will be open. A request to an open row, or to a
-//!   row that will be opened for an earlier request, joins this interval as a row hit, ahead of older requests for
-//!   different rows.
+//! - A bank remembers the last eight intervals in which a row was or will be open. A request joins such an interval as
+//!   a row hit if its row is open, or will be opened for an earlier request. It overtakes older requests for different
+//!   rows.
 //! - Otherwise the row is opened after everything scheduled in the bank, while the remaining banks work.
 //! - The bus is a [`Calendar`] of bursts: data is transferred when ready, independent of request order.
 //! - Writes wait in a queue per channel. When the queue is half full, this half drains in a batch sorted by bank and
 //!   row. The bus turns around once in each direction if it has read since the previous batch.
-//! - A write to a line that already waits in the gathering half merges with it: both use a single entry, and their
-//!   bytes are written together. Source: the write queues in gem5 (`mergedWrBursts`) and DRAMsim3.
+//! - A write to a line with a waiting write in the gathering half merges with this write: both use a single entry, and
+//!   their bytes are written together. Source: the write queues in gem5 (`mergedWrBursts`) and DRAMsim3.
 //! - All banks in a channel are refreshed together, and this closes their rows. A due refresh is postponed until the
 //!   channel is idle for the refresh time. Up to eight refreshes stay postponed; any further refresh blocks the
 //!   channel.
 //!
-//! Approximations: a request that joins a row takes its share of the bus but does not keep the row open past a
-//! precharge already scheduled. Reads pass between the writes in a batch. A read to a line in the write queue accesses
-//! the bank. A row in a group has as many lines from its stretch as the hash over slices assigns to it: `row` on
-//! average. Writes use read timings. An access that arrives while an idle channel is refreshed does not wait. Not
-//! modelled: bank groups, write recovery, ECC, power states, closing idle rows, refreshes per bank.
+//! Approximations: a request that joins a row takes bus time but does not keep the row open past a precharge already
+//! scheduled. Reads pass between the writes in a batch. A read to a line in the write queue accesses the bank. The
+//! hash over slices decides how many lines from a stretch fall into a group's row: `row` on average. Writes use the
+//! timings given for reads. An access that arrives while an idle channel is refreshed does not wait. Not modelled:
+//! bank groups, write recovery, ECC, power states, closing idle rows, refreshes per bank.
 
 use crate::calendar::{Calendar, FRACTION};
 use crate::group::GroupIndex;
@@ -65,7 +65,7 @@ pub struct DramConfig {
     pub t_refi: Ps,
     /// Refresh time (tRFC).
     pub t_rfc: Ps,
-    /// Write queue capacity per channel, at least 2: half of the writes gather while the other half drain.
+    /// Write queue capacity per channel, at least 2: half the writes gather while the remaining half drains.
     pub write_queue: u32,
 }
 
@@ -107,7 +107,7 @@ impl DramStats {
     }
 }
 
-/// Number of row intervals that a bank remembers.
+/// Number of row intervals remembered per bank.
 const OPENINGS: usize = 8;
 
 /// Issue time and memory arrival time of an access.
@@ -146,7 +146,7 @@ struct Bank {
     refreshes: u64,
 }
 
-/// Row state that an access finds in its bank.
+/// Row state found by an access in its bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RowState {
     Hit,
@@ -154,7 +154,7 @@ enum RowState {
     Conflict,
 }
 
-/// Row interval that an access can use: its index in the bank, the row state found, and the earliest column access.
+/// Row interval usable for an access: index in the bank, row state found, and earliest possible column access.
 #[derive(Clone, Copy, Debug)]
 struct Opened {
     at: usize,
@@ -179,7 +179,7 @@ impl Bank {
         }
     }
 
-    /// Applies channel refreshes, `refreshes` in total so far: all rows are closed.
+    /// Applies channel refreshes, `refreshes` in total since the start: all rows are closed.
     #[inline]
     fn refresh(&mut self, refreshes: u64) {
         if self.refreshes != refreshes {
@@ -195,7 +195,7 @@ impl Bank {
         }
     }
 
-    /// Open interval of `row` that a request at `ready` can join.
+    /// Returns the open interval for `row` that a request at `ready` can join.
     #[inline]
     fn joinable(&self, row: u64, ready: Ps) -> Option<Opened> {
         let open = |at: &usize| self.rows[*at] == row && ready < self.closes[*at];
@@ -226,7 +226,7 @@ impl Bank {
 struct Waits {
     /// Total time, without overlaps.
     total: Ps,
-    /// Start of the gap-free interval that ends at `until`.
+    /// Start of the gap-free interval before `until`.
     since: Ps,
     /// End time of the latest wait.
     until: Ps,
@@ -281,7 +281,7 @@ struct Channel {
     written: Ps,
     /// True if bytes were read since the last write batch.
     has_read: bool,
-    /// Time at which the gathering batch has space.
+    /// Earliest time at which the gathering batch can accept another write, because an earlier batch has drained.
     room_at: Ps,
     refresh: Refresh,
 }
@@ -290,7 +290,7 @@ struct Channel {
 /// may be postponed; assumed for HBM2 as well.
 const POSTPONED: u64 = 8;
 
-/// Refresh state of a channel, up to its latest access.
+/// Refresh state for a channel, up to the latest access.
 #[derive(Clone, Copy, Debug)]
 struct Refresh {
     /// Time at which the next refresh is due.
@@ -304,7 +304,8 @@ struct Refresh {
 }
 
 impl Refresh {
-    /// Refresh state for channel `index` out of `count`: the first refreshes are spread over an interval.
+    /// Creates the state for channel `index` among `count` channels: their first refreshes are spread over an
+    /// interval.
     fn new(config: &DramConfig, index: u32, count: u32) -> Refresh {
         let due = match config.t_refi {
             Ps::ZERO => Ps::NEVER,
@@ -313,8 +314,8 @@ impl Refresh {
         Refresh { due, owed: 0, done: 0, idle: Ps::ZERO }
     }
 
-    /// Performs due refreshes in the idle time since the previous access, as far as they fit; refreshes that can no
-    /// longer be postponed occupy the bus. Returns the time at which the access may start.
+    /// Performs due refreshes during the idle time since the previous access, limited by the available time; refreshes
+    /// that can no longer be postponed occupy the bus. Returns the time at which the access may start.
     #[inline]
     fn advance(&mut self, asked: Asked, config: &DramConfig, bus: &mut Calendar) -> Ps {
         if asked.ready >= self.due {
@@ -351,7 +352,7 @@ pub struct Dram {
     over_banks: SetIndex,
     /// Binary logarithm of lines per row.
     row_shift: u32,
-    /// Binary logarithm of the burst size, which must be a power of two.
+    /// Binary logarithm of the burst size. Sizes must be a power of two.
     burst_shift: u32,
     /// Bus turnaround in both directions, in bursts.
     turn: u64,
@@ -420,7 +421,7 @@ impl Dram {
         }
     }
 
-    /// Reads `bytes` (at most a line) from `line`; returns the arrival time of the last byte.
+    /// Reads `bytes` (at most a line) from `line`; returns the arrival time for the last byte.
     #[inline]
     pub fn read(&mut self, asked: Asked, line: Line, bytes: Bytes) -> Ps {
         self.read_behind(asked, line, bytes).0
@@ -494,7 +495,7 @@ impl Dram {
         self.channels.iter().map(|channel| channel.busy)
     }
 
-    /// Counters so far.
+    /// Returns the counters accumulated since the start.
     pub fn stats(&self) -> &DramStats {
         &self.stats
     }
@@ -513,7 +514,7 @@ impl Dram {
         (bytes.0 + self.config.burst.0 - 1) >> self.burst_shift
     }
 
-    /// Schedules an access; returns its end time, and its wait for earlier accesses.
+    /// Schedules an access on its bank and bus; returns the end time, and the time spent waiting for earlier accesses.
     #[inline]
     fn access(&mut self, channel: usize, asked: Asked, access: Access) -> (Ps, Ps) {
         let channel = &mut self.channels[channel];

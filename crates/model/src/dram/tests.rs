@@ -68,7 +68,7 @@ fn run(
     last
 }
 
-/// Mean time per channel during which any access waited.
+/// Mean time per channel during which any access waited for earlier accesses.
 fn queued(dram: &Dram, until: Ps) -> Ps {
     Ps(dram.waited_until(until).0 / u64::from(CONFIG.channels))
 }
@@ -81,7 +81,7 @@ fn percent_of_rate(lines: u64, time: Ps) -> u64 {
     lines * LINE.0 * 100 * 1_000_000 / (CONFIG.rate.0 / 1_000_000 * time.0)
 }
 
-/// Scattered lines, identical in every run.
+/// Scattered lines from a multiplicative hash, identical in every run.
 fn scattered(count: u64) -> impl Iterator<Item = Line> {
     (0..count).map(|i| Line((i + 1).wrapping_mul(0xd134_2543_de82_ef95) >> 30))
 }
@@ -216,8 +216,8 @@ fn a_batch_of_writes_opens_each_row_once() {
     assert_eq!(dram.stats().row_hits, 16, "32 writes to 16 rows, asked for in turn");
 }
 
-/// Checks the time for a line stream: its bytes plus `turns` bus turnarounds, as a function of the batch count. In
-/// each channel every `reads_each`-th line is read, and all remaining lines are written.
+/// Checks the time for a line stream: transfer time plus `turns` bus turnarounds, given the batch count. In each
+/// channel every `reads_each`-th line is read, and all remaining lines are written.
 fn written(reads_each: u64, turns: impl Fn(u64) -> u64) {
     let mut dram = Dram::new(CONFIG);
     let (count, channels) = (16_000_u64, u64::from(CONFIG.channels));
@@ -243,7 +243,7 @@ fn batches_of_writes_that_follow_each_other_do_not_turn_the_bus() {
     written(u64::MAX, |_| 1);
 }
 
-/// Refresh configuration: 400 ns every 4 us, that is a tenth of the time.
+/// Refresh configuration: 400 ns every 4 us, a tenth of total time.
 const REFRESHED: DramConfig = DramConfig { t_refi: Ps::from_ns(4000), t_rfc: Ps::from_ns(400), ..CONFIG };
 
 #[test]
@@ -349,7 +349,7 @@ fn what_is_there_later_holds_up_nobody_who_is_there_before() {
     assert_eq!(read(&mut dram, Ps::from_ns(10), second), Ps::from_ns(10) + alone);
 }
 
-/// Module with given numbers of slices and channels, and its line mapping.
+/// Module with a configurable number of slices and channels, including the line mapping.
 struct Grouped {
     map: Map,
     slices: u32,

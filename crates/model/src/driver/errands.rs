@@ -60,8 +60,8 @@ impl Driver {
         }
     }
 
-    /// Ends access tracking after the driver has read all accesses: each module is removed from pages that it has not
-    /// accessed.
+    /// Ends access tracking after the driver has read all accesses: each module loses its mapping for pages without an
+    /// access from this module.
     pub(super) fn end_tracking<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         let pages: Vec<Page> = self.table.placed().map(|(page, _)| page).collect();
         for page in pages {
@@ -76,7 +76,7 @@ impl Driver {
     }
 
     /// Starts a module's transfers after a command, while other modules may still run the command. Kernels run
-    /// serially in this mode, so the current errand belongs to the same command.
+    /// serially in this mode, and the current errand therefore belongs to this command.
     pub(super) fn send_part<D: Contents>(
         &mut self,
         (slot, command): (KernelSlot, u32),

@@ -1,8 +1,7 @@
 //! Paging orders issued by the driver in a single event.
 //!
-//! Identical orders for consecutive pages are merged into a single message per module. Otherwise the end of tracking,
-//! which changes all pages simultaneously, would send a message per page, and a program has as many pages as fit in
-//! its gigabytes.
+//! Identical orders for consecutive pages are merged into a single message per module. Without this merging, the end
+//! of access tracking would send a message per page, and a program with gigabytes of data has very many pages.
 
 use crate::layout::Layout;
 use crate::message::{Message, Out, PagingOrder};

@@ -1,4 +1,4 @@
-//! Hash index from lines to MSHR entries.
+//! Hash index for MSHR entries, keyed by line.
 //!
 //! The table consists of buckets, each in a single host cache line, and compares all places in a bucket in parallel. A
 //! search usually reads a single bucket and rarely takes a branch that the host mispredicts.
@@ -9,11 +9,10 @@ use tombolo_engine::prefetch;
 /// Number of places per bucket: the bytes compared in parallel.
 const PLACES: usize = 16;
 
-/// Number of entries planned per bucket: half of its places, so that few buckets overflow. Assumed: no alternative was
-/// tried.
+/// Number of entries planned per bucket. At half occupancy, few buckets overflow. Assumed: no alternative was tried.
 const FILL: u32 = 8;
 
-/// Bucket of entries with similar line hashes. An entry without space in its own bucket is stored in a later bucket.
+/// Bucket for entries with similar line hashes. If its own bucket is full, an entry is stored in a later bucket.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Bucket {
@@ -21,7 +20,7 @@ struct Bucket {
     prints: [u64; 2],
     /// Entry number per place.
     entries: [u16; PLACES],
-    /// Number of entries that overflowed this bucket: stored in a later bucket, but hashed to this or an earlier
+    /// Number of entries overflowed from this bucket: stored in a later bucket, but hashed to this or an earlier
     /// bucket.
     passed: u32,
 }
@@ -59,13 +58,13 @@ fn each(mut places: u32) -> impl Iterator<Item = usize> {
 pub(super) struct Index {
     /// Buckets: a power of two, at least two.
     buckets: Vec<Bucket>,
-    /// 64 minus the binary logarithm of the bucket count.
+    /// Hash shift: 64 minus the binary logarithm of the bucket count.
     shift: u32,
 }
 
 impl Index {
-    /// Creates an empty index for up to `entries` entries. It has places for twice this number, so that every search
-    /// terminates.
+    /// Creates an empty index for up to `entries` entries. The index has twice this number of places, and every search
+    /// therefore terminates.
     pub(super) fn new(entries: u32) -> Index {
         let buckets = entries.div_ceil(FILL).next_power_of_two().max(2) as usize;
         Index { buckets: vec![Bucket::EMPTY; buckets], shift: 64 - buckets.trailing_zeros() }
@@ -162,7 +161,7 @@ mod tests {
         #[test]
         fn it_holds_what_a_list_holds(
             entries in 1..80_u32,
-            // Few buckets and few hash bytes, so that many entries collide and buckets overflow.
+            // Few buckets and few hash bytes: many entries collide, and buckets overflow.
             steps in prop::collection::vec((any::<prop::sample::Index>(), 0..4_u64, 0..2_u64), 1..400),
         ) {
             let mut index = Index::new(entries);

@@ -5,7 +5,7 @@ use tombolo_engine::prefetch;
 /// End marker in [`Node::next`] and [`List`].
 pub(super) const NIL: u32 = u32::MAX;
 
-/// Queue of nodes in a slab.
+/// Queue of nodes in a slab, linked by index.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List {
     pub(super) head: u32,
@@ -22,7 +22,8 @@ struct Node<T> {
     value: T,
 }
 
-/// Node storage for many queues. It grows to the maximum number of queued values, then allocates no more.
+/// Node storage for many queues. The slab grows to the maximum number of values queued simultaneously; afterwards no
+/// further allocation occurs.
 #[derive(Clone, Debug)]
 pub(crate) struct Slab<T> {
     nodes: Vec<Node<T>>,

@@ -18,7 +18,7 @@ use std::collections::VecDeque;
 use tombolo_engine::prefetch;
 use tombolo_types::Line;
 
-/// Maximum number of entries in a table, and maximum number of requests that may wait on an entry.
+/// Maximum number of entries per table, and maximum number of requests waiting on an entry.
 pub const MAX_ENTRIES: u32 = u16::MAX as u32;
 
 /// Shape of a table.
@@ -67,8 +67,8 @@ pub struct MshrStats {
     pub peak: u32,
 }
 
-/// Initial capacity of a table. It grows to the maximum number of entries ever in use, which is small for most tables
-/// in a large machine. Assumed: a fraction of any table.
+/// Initial capacity of a table. The table grows to the maximum number of entries ever in use, a small number for most
+/// tables in a large machine. Assumed: a fraction of any table.
 const FIRST_ENTRIES: u32 = 16;
 
 /// Marker for a free entry: no line has this number.
@@ -180,7 +180,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         self.entries[id.0 as usize].first.as_ref()
     }
 
-    /// Starts to load the first of what waits on an entry behind the first waiter into the host's caches.
+    /// Prefetches an entry's second waiter and first parked request into the host's caches.
     #[inline]
     pub fn prefetch_waiting(&self, id: EntryId) {
         let Entry { later, parked, .. } = &self.entries[id.0 as usize];
@@ -275,8 +275,8 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         }
     }
 
-    /// Appends `waiter` to an entry's waiters. Returns `false` if the entry has its maximum number of waiters: park
-    /// the request with [`Mshr::park`].
+    /// Appends `waiter` to an entry's waiters. Returns `false` if the entry already has the maximum number of waiters:
+    /// park the request with [`Mshr::park`].
     #[inline]
     pub fn push_waiter(&mut self, id: EntryId, waiter: W) -> bool {
         let merges = self.config.merges;
@@ -302,8 +302,8 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         self.stats.parks += 1;
     }
 
-    /// True if requests are parked behind the entry. A new request for the line that must not overtake them should
-    /// park behind them.
+    /// True if requests are parked behind the entry. A new request for the line should park behind the parked requests
+    /// if it must not overtake.
     #[inline]
     pub fn has_parked(&self, id: EntryId) -> bool {
         self.entry(id).parked.head != NIL
@@ -316,7 +316,8 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         self.stats.parks += 1;
     }
 
-    /// True if requests wait for a free entry. A new request that must not overtake them should park behind them.
+    /// True if requests wait for a free entry. A new request should park behind the waiting requests if it must not
+    /// overtake.
     #[inline]
     pub fn has_backlog(&self) -> bool {
         !self.backlog.is_empty()
@@ -334,7 +335,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         Some(request)
     }
 
-    /// Frees an entry. Its line may be allocated again, and its requests can be taken from the returned value.
+    /// Frees an entry. The line may be allocated again, and the entry's requests can be taken from the returned value.
     #[inline]
     pub fn free(&mut self, id: EntryId) -> Freed<P, W> {
         let Entry { line, payload, first, later, parked, .. } = *live(&mut self.entries, id);

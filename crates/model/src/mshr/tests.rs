@@ -111,7 +111,7 @@ enum Step {
     Wake,
 }
 
-/// Test steps on lines that collide often: few lines, many of them adjacent in the table.
+/// Test steps on lines that collide often: a small set with many neighbours in the table.
 fn step() -> impl Strategy<Value = Step> {
     let line = prop_oneof![0..24_u64, (0..24_u64).prop_map(|i| i << 40)];
     prop_oneof![

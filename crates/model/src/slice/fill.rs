@@ -15,16 +15,16 @@ use tombolo_protocol::host::{fill, resume};
 use tombolo_protocol::{Class, Coherence, Event, Pending, Reply, Requester, Slot};
 use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps, Scope};
 
-/// Arrived bytes, together with the protocol's view of their line.
+/// Bytes from a fill, together with the protocol's view of the line.
 pub(super) struct Filled<D: Contents> {
     pub(super) slot: Slot<D>,
     pub(super) mask: Mask,
     pub(super) data: D,
-    /// Module that replied.
+    /// Replying module.
     pub(super) by: ModuleId,
-    /// Departure time of data that this fill serves.
+    /// Departure time for data served from this fill.
     pub(super) leaves: Departure,
-    /// Arrival time of the complete fill. `below`: latency since the request was sent; `wire`: its unloaded link
+    /// Arrival time for the complete fill. `below`: latency since the request was sent; `wire`: its unloaded link
     /// latency.
     pub(super) ready: Ps,
     pub(super) below: Below,
@@ -87,8 +87,9 @@ impl<D: Contents> Slice<D> {
         passed.through_for(here.out.now(), &mut self.port, Bytes(bytes), self.request)
     }
 
-    /// Queues requests to a line that must miss again while the freed MSHR is reserved for a higher level. They wait for an
-    /// MSHR at their own level, ahead of younger requests and of credit-starved requests in their lanes.
+    /// Queues requests to a line that must miss again while the freed MSHR is reserved for a higher level. Each
+    /// request waits for an MSHR at its own level, ahead of younger requests and ahead of credit-starved requests in
+    /// its lane.
     pub(super) fn queue_first<C: Coherence>(
         &mut self,
         items: &VecDeque<Item<D>>,

@@ -9,20 +9,20 @@ use crate::watch::Contents;
 use tombolo_types::{Bytes, Mask, ModuleId, Ps};
 
 impl<D: Contents> Item<D> {
-    /// Time spent in slices that forwarded this read.
+    /// Time spent in earlier slices on this read's path.
     pub(super) fn held(&self) -> Inside {
         if self.is_read() { self.body.tickets.held() } else { Inside::default() }
     }
 }
 
 impl<D: Contents> Slice<D> {
-    /// Service time of a lookup on an idle slice, including the transfer of `bytes`.
+    /// Service time for a lookup on an idle slice, including the transfer of `bytes`.
     fn look_up_time<C>(&self, bytes: u64, here: &SliceContext<'_, '_, C, D>) -> Ps {
         self.port.span(Bytes(bytes)).max(self.request.time()) + here.site.machine.l2.hit_latency
     }
 
-    /// Time that a request departing at `leaves` spent here, including the transfer of `bytes`, plus its time in
-    /// earlier slices.
+    /// Latency in this slice for a request that departs at `leaves`, including the transfer of `bytes`, plus the time
+    /// in earlier slices.
     pub(super) fn held_until<C>(
         &self,
         leaves: Ps,
@@ -70,7 +70,7 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Splits the latency since a miss's last read departed: the reply from `source`, complete at `ready`, already
-    /// explains `time`. Also returns its unloaded link latency. `by`: the module that served the read.
+    /// explains `time`. Also returns the unloaded link latency in this time. `by`: the module that served the read.
     pub(super) fn passed<C>(
         &self,
         (source, by): (ModuleId, ModuleId),

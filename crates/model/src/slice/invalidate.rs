@@ -66,7 +66,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Handles a home's invalidation for a region.
+    /// Handles an invalidation for a region, received from the region's home.
     pub(super) fn invalidate<C: Coherence>(
         &mut self,
         line: Line,
@@ -80,7 +80,7 @@ impl<D: Contents> Slice<D> {
         host::invalidate_region(&site.protocol, &mut region, line, site.map.region_lines(line));
     }
 
-    /// Stores a changed directory entry after a protocol step.
+    /// Stores a changed directory entry after a protocol step, possibly evicting another entry.
     #[inline]
     pub(super) fn keep_entry<C: Coherence>(
         &mut self,

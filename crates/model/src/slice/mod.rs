@@ -3,11 +3,13 @@
 //! State changes when a request arrives. Its effects are delayed by the slice's port and access latency, a fill's
 //! effects by the port alone. A request without an MSHR waits in the input queue for its level, and younger requests
 //! wait behind it. A store without a credit waits together with younger requests to its line. A request to a line with
-//! a pending miss parks on this miss. All are retried as soon as the resource is freed, in the same event.
+//! a pending miss parks on this miss. Every waiting request is retried as soon as its resource is freed, within this
+//! event.
 //!
 //! Levels (virtual channels) keep the machine free of deadlock: a request depends only on resources that higher levels
-//! can still allocate. Level 0 carries requests from this module's SMs, level 1 from another module to this GPU home,
-//! and level 2 from another module to this system home, with memory as an unconditional responder.
+//! can still allocate. Level 0 carries requests from this module's SMs, level 1 requests from another module to this
+//! GPU home. Level 2 carries requests from another module to this system home, with memory as an unconditional
+//! responder.
 //!
 //! - `held`: latency accounting. `publish`: publication of written data to subscribed pages.
 //! - `request`: requests, from arrival to their effects. `past`: requests that memory serves while bypassing the L2.
@@ -72,9 +74,9 @@ enum Source {
 #[derive(Clone, Copy, Debug)]
 struct Item<D: Contents> {
     source: Source,
-    /// Homes of the request's line, from this module's point of view.
+    /// Homes for the request's line, from this module's point of view.
     homes: Homes,
-    /// Arrival time of the complete request.
+    /// Arrival time for the complete request.
     arrived: Stamp,
     body: LineRequest<D>,
 }
@@ -156,18 +158,18 @@ impl<D: Contents> Item<D> {
     }
 }
 
-/// Pending miss: a flattened [`Pending`], so that an MSHR fits into a single host cache line.
+/// Pending miss: a flattened [`Pending`], to fit an MSHR into a single host cache line.
 #[derive(Clone, Copy, Debug)]
 struct Miss {
     mask: Mask,
     stale: Mask,
     scope: Scope,
-    /// Homes of the line, from this module's point of view.
+    /// Homes for the line, from this module's point of view.
     homes: Homes,
     class: Class,
     /// Set if a release waits for the line's dirty bytes, to be written back after the fill.
     flushes: bool,
-    /// Level of the request that caused this miss.
+    /// Level of the request causing this miss.
     level: u8,
 }
 
@@ -193,7 +195,7 @@ struct Waiter {
     register: EntryId,
     mask: Mask,
     flag: Flag,
-    /// Arrival time of the complete request.
+    /// Arrival time for the complete request.
     arrived: Stamp,
 }
 
@@ -254,8 +256,8 @@ pub struct Slice<D: Contents> {
     queued: u32,
     /// Stores waiting for a credit, with the requests behind them, per level.
     uncredited: [Uncredited<Item<D>>; LEVELS],
-    /// Line of a head-of-queue read stalled for an MSHR, per level. The read is retried when an MSHR frees, or when
-    /// its line becomes present or pending.
+    /// Line requested by a head-of-queue read stalled for an MSHR, per level. The read is retried when an MSHR frees,
+    /// or when its line becomes present or pending.
     starved: [Option<Line>; LEVELS],
     /// Credits held by releases, keyed by line: each such line has dirty bytes and a pending miss.
     flushes: FxHashMap<Line, Tickets>,
@@ -394,8 +396,8 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Clears the stall on a line for queued reads: the line became present or pending, so they can run without an
-    /// MSHR.
+    /// Clears the stall on a line for queued reads: the line became present or pending, and their reads need no
+    /// further MSHR.
     fn feed(&mut self, line: Line) {
         for starved in &mut self.starved {
             if *starved == Some(line) {

@@ -1,5 +1,6 @@
-//! Requests that bypass the L2 and are served by the module's memory, if memory is the ordering point. A request takes
-//! effect when it is handed over, in event order; its reply departs when memory has completed the access.
+//! Requests that bypass the L2: the module's memory serves these requests if memory is the protocol's ordering point.
+//! A request takes effect when it is handed over, in event order; its reply departs when memory has completed the
+//! access.
 
 use super::request::waiter;
 use super::{Item, Slice};
@@ -67,7 +68,7 @@ impl<D: Contents> Slice<D> {
         here.out.send(done, self.id, self.id, Message::Past { target, packet });
     }
 
-    /// Schedules an atomic's reply to depart at `done`.
+    /// Schedules an atomic's reply, with the line's previous contents, to depart at `done`.
     fn old_at<C: Coherence>(&mut self, done: Ps, item: &Item<D>, data: D, here: &mut SliceContext<'_, '_, C, D>) {
         let (line, origin, by) = (item.body.line, item.body.origin, here.site.module);
         let target = if origin.module == by { by } else { here.site.next_back(line, origin.module) };

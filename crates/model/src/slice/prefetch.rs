@@ -1,4 +1,4 @@
-//! Cache hints for the simulation host: prefetches of data that a slice will read soon. No effect on simulated
+//! Cache hints for the simulation host: prefetch instructions for data soon needed by a slice. No effect on simulated
 //! results.
 
 use super::Slice;
@@ -39,7 +39,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Prefetches the data that a fill of `line` reads first. `register`: the MSHR that waits for the fill.
+    /// Prefetches the first data needed in a fill for `line`. `register`: the MSHR that waits for the fill.
     #[inline]
     fn prefetch_fill<C: Coherence>(&self, line: Line, register: EntryId, view: SliceView<'_, C, D>) {
         self.mshr.prefetch(line);
@@ -50,8 +50,8 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Prefetches the cache slot that a fill of `line` will use, and the state that its first waiter's reply will
-    /// change. Reads the data that [`Slice::prefetch_fill`] has loaded.
+    /// Prefetches the cache slot for a fill to `line`, and the state changed in the first waiter's reply. Reads the
+    /// data that [`Slice::prefetch_fill`] has loaded.
     #[inline]
     fn prefetch_place<C: Coherence>(&self, line: Line, register: EntryId, view: SliceView<'_, C, D>) {
         self.cache.prefetch_slot(line);
@@ -92,7 +92,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Prefetches the data that a request reaches through the data that [`Slice::prefetch_look_up`] has loaded.
+    /// Prefetches the data reached by a request through the data that [`Slice::prefetch_look_up`] has loaded.
     #[inline]
     fn prefetch_answer<C: Coherence>(&self, request: &LineRequest<D>, local: bool, view: SliceView<'_, C, D>) {
         let line = request.line;
@@ -121,8 +121,8 @@ impl<D: Contents> Slice<D> {
         view.uncore.port.prefetch(self.index);
     }
 
-    /// True if a request would run on arrival because no older request waits. `local`: true if this module's SMs sent
-    /// it.
+    /// True if a request would run on arrival because no older request waits. `local`: true for a request from this
+    /// module's SMs, false for another module.
     #[inline]
     fn runs(&self, local: bool) -> bool {
         let levels = if local { &self.queues[..1] } else { &self.queues[1..] };

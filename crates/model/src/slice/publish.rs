@@ -32,8 +32,8 @@ impl<D: Contents> Item<D> {
         here.subscribers(self.body.line)
     }
 
-    /// True if the write queue can accept a published store or atomic from this module's SMs; `None` if it is not
-    /// published.
+    /// True if the write queue can accept a published store or atomic from this module's SMs; `None` for an
+    /// unpublished request.
     pub(super) fn publication_has_room<C: Coherence>(&self, here: &SliceContext<'_, '_, C, D>) -> Option<bool> {
         if self.from() != Requester::Local || self.is_read() {
             return None;
@@ -111,7 +111,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Completes a store or an atomic in the write queue and acknowledges it to its SM.
+    /// Completes a store or an atomic in the write queue, with an acknowledgement to the requesting SM.
     fn take_past<C: Coherence>(&mut self, item: &Item<D>, ready: Ps, here: &mut SliceContext<'_, '_, C, D>) {
         let mask = bytes_of(item);
         let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
@@ -124,8 +124,7 @@ impl<D: Contents> Slice<D> {
         self.acknowledge(item, true, leaves.time(), here);
     }
 
-    /// Writes a received publication to memory without allocating it in this L2: its line is evicted as soon as it is
-    /// stored.
+    /// Writes a received publication to memory without allocation in this L2: the stored line is evicted immediately.
     pub(super) fn write_past<C: Coherence>(
         &mut self,
         item: &Item<D>,
@@ -149,7 +148,7 @@ impl<D: Contents> Slice<D> {
         self.acknowledge(item, true, taken, here);
     }
 
-    /// Publishes the effects of a request that this L2 has accepted. Returns true if its reply must wait for the
+    /// Publishes the effects of a request accepted by this L2. Returns true if its reply must wait for the
     /// publication.
     pub(super) fn behind_l2<C: Coherence>(&mut self, item: &Item<D>, here: &mut SliceContext<'_, '_, C, D>) -> bool {
         let (line, at) = (item.body.line, here.site.module);
@@ -205,7 +204,7 @@ impl<D: Contents> Slice<D> {
 }
 
 impl<C, D: Contents> SliceContext<'_, '_, C, D> {
-    /// Subscribers to which this module publishes a line; `None` unless there are several.
+    /// Subscribers for a line that this module publishes; `None` unless there are several.
     #[inline]
     pub fn subscribers(&self, line: Line) -> Option<Subscribers> {
         self.uncore.publisher.as_ref()?;
@@ -220,7 +219,7 @@ impl<C, D: Contents> SliceContext<'_, '_, C, D> {
         }
     }
 
-    /// Acknowledges a publication, accepted here at `at`, to its publisher.
+    /// Acknowledges a publication, accepted at `at`, to its publisher.
     pub(super) fn acknowledge_publication(&mut self, body: &LineRequest<D>, from: ModuleId, at: Ps) {
         let back = at + self.site.notice_latency(from);
         let delivered = Message::Delivered { ticket: body.tickets.hop, line: body.line };
@@ -264,7 +263,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
         }
     }
 
-    /// Publishes a line's queue entry, if any, to every other subscriber.
+    /// Publishes a line's queue entry, if any, to all remaining subscribers.
     fn publish_entry(&mut self, line: Line, cause: Drained) {
         let Some(publisher) = &mut self.uncore.publisher else { return };
         let Some(entry) = publisher.queue.remove(line) else { return };
@@ -278,7 +277,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
         publisher.entry_left(line, cause, sent);
     }
 
-    /// Publishes an atomic, or its resulting value, to every other subscriber.
+    /// Publishes an atomic, or the resulting value, to all remaining subscribers.
     fn publish_atomic(&mut self, subscribers: Subscribers, body: &LineRequest<D>) {
         let Some(publisher) = &mut self.uncore.publisher else { return };
         publisher.stats.atomics += 1;
@@ -307,7 +306,7 @@ impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
     }
 
     /// Sends a copy to each target after the subscriber lookup, and returns the number of copies. All publications for
-    /// a line use its slice's path, and so stay in order.
+    /// a line use the path from its slice and therefore stay in order.
     fn publish(&mut self, rules: Publication, subscribers: Subscribers, body: &LineRequest<D>) -> u32 {
         let (line, now, from) = (body.line, self.out.now(), self.site.module);
         let Some(publisher) = &mut self.uncore.publisher else { return 0 };

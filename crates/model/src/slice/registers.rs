@@ -4,13 +4,13 @@
 //! level therefore has a reserve that lower levels cannot use. Requests from this module's SMs thus never exhaust the
 //! slice at the expense of other modules, and no two slices wait for each other. A level without requests in this
 //! machine has no reserve. A level may use MSHRs that lower levels leave free. Admission counts the MSHRs held per
-//! level, not the free MSHRs: misses that a home handles for other modules take nothing from its own SMs' share until
-//! the slice is full.
+//! level, not the free MSHRs: misses handled for remote modules take nothing from the local SMs' share until the slice
+//! is full.
 
 use super::LEVELS;
 
 /// Each higher level reserves `1 / KEPT_SHARE` of the MSHRs, at least 1. Assumed: hardware's virtual channels are not
-/// published. An eighth of HMG's 192 lets 24 requests from other modules miss in a slice full of its own requests.
+/// published. An eighth of HMG's 192 lets 24 remote requests miss in a slice otherwise full with local requests.
 const KEPT_SHARE: u32 = 8;
 
 /// MSHR occupancy of a slice, by level.
@@ -59,7 +59,8 @@ impl Registers {
         self.find_room();
     }
 
-    /// Recomputes the levels with room: at such a level and at each higher level, the occupancy is below its limit.
+    /// Recomputes the levels with room: at each level with room and at every higher level, the occupancy is below its
+    /// limit.
     #[inline]
     fn find_room(&mut self) {
         let mut held = 0;

@@ -23,7 +23,7 @@ pub(super) struct Answer<D> {
     pub(super) data: D,
     /// Module that served the read.
     pub(super) by: ModuleId,
-    /// Latency since the read's arrival here, and its unloaded link part.
+    /// Latency since the read's arrival at this slice, and the unloaded link part.
     pub(super) time: Below,
     pub(super) wire: u32,
 }
@@ -37,7 +37,7 @@ impl<D: Contents> Slice<D> {
         }
     }
 
-    /// Accepts a request, parks it on its line's miss, or reports that it lacks an MSHR.
+    /// Accepts a request or parks the request on its line's miss. Reports a failure if no MSHR is available.
     pub(super) fn take<C: Coherence>(
         &mut self,
         item: &Item<D>,
@@ -123,8 +123,8 @@ impl<D: Contents> Slice<D> {
             && !item.reads_at_memory(here)
     }
 
-    /// Adds a read to a pending miss; returns false if the miss has its maximum number of waiters. Reads to further
-    /// sectors extend the miss.
+    /// Adds a read to a pending miss; returns false if the miss already has the maximum number of waiters. Reads to
+    /// further sectors extend the miss.
     pub(super) fn merge(&mut self, entry: Option<EntryId>, waiter: Waiter) -> bool {
         entry.is_some_and(|entry| self.mshr.push_waiter(entry, waiter))
     }
@@ -271,7 +271,8 @@ impl<D: Contents> Slice<D> {
     ) {
         let is_read = |request: &Request<D>| matches!(request, Request::Read { .. });
         if is_read(&request) != is_read(&body.request) {
-            // Written-back bytes, or the line read for an atomic. An atomic's flag travels only with its own store.
+            // Written-back bytes and reads for an atomic's line carry no flag. A write forwarded for an atomic keeps
+            // the flag.
             body.flag = Flag::NONE;
         }
         body.request = request;
@@ -289,7 +290,7 @@ impl<D: Contents> Slice<D> {
         here.send(leaves, target, Packet::Request(body));
     }
 
-    /// Fetches bytes from memory as soon as the slice's port lets the request pass.
+    /// Fetches bytes from memory as soon as the request has passed the slice's port.
     pub(super) fn fetch<C: Coherence>(
         &mut self,
         wanted: Wanted,
@@ -317,7 +318,7 @@ impl<D: Contents> Slice<D> {
         here.store_memory(line, mask, leaves)
     }
 
-    /// Replies to a waiting read. A reply to an SM reports the flag that its read polled; a reply to another module is
+    /// Replies to a waiting read. A reply to an SM reports the flag polled in the read; a reply to another module is
     /// preceded by all flags on the line.
     pub(super) fn reply<C: Coherence>(
         &mut self,
@@ -388,13 +389,13 @@ impl<D: Contents> Slice<D> {
     }
 }
 
-/// True if a received publication is not allocated here: its line is neither present nor pending.
+/// True if a received publication is not allocated here: the line is neither present nor pending.
 fn passes_by<C: Coherence, D: Contents>(before: &Slot<D>, after: &Slot<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
     let allocates = here.uncore.publisher.as_ref().is_none_or(|publisher| publisher.allocates);
     !allocates && before.line.is_none() && before.pending.is_none() && after.line.is_some() && after.pending.is_none()
 }
 
-/// Waiter record for a read, including the MSHR that will receive its bytes.
+/// Builds the waiter record for a read, including the MSHR that will receive the bytes.
 pub(super) fn waiter<C: Coherence, D: Contents>(item: &Item<D>, here: &SliceContext<'_, '_, C, D>) -> Waiter {
     let Item { arrived, body: LineRequest { origin, flag, asker, .. }, .. } = *item;
     let from = item.from();

@@ -11,8 +11,8 @@ use tombolo_protocol::{Coherence, transfer};
 use tombolo_types::Line;
 use tombolo_types::host::mask_within;
 
-/// Up to this transfer size, each line is looked up individually; larger transfers walk the slice's lines. No effect
-/// on results.
+/// Up to this number of lines per transfer, each line is looked up individually; larger transfers walk the slice's
+/// lines. No effect on results.
 const FEW: u64 = 1024;
 
 impl<D: Contents> Slice<D> {

@@ -54,7 +54,7 @@ impl<R: Copy> Uncredited<R> {
         self.requests.push(list, request);
     }
 
-    /// Inserts requests ahead of their lane, starting with a store. Their stores count as the oldest.
+    /// Inserts requests ahead of their lane, starting with a store. Stores among these requests count as the oldest.
     fn push_first(&mut self, lane: Line, requests: impl IntoIterator<Item = R>, is_store: impl Fn(&R) -> bool) {
         let mut list = List::EMPTY;
         for request in requests {
@@ -102,7 +102,8 @@ impl<R: Copy> Uncredited<R> {
         self.requests.pop(&mut turn.list)
     }
 
-    /// Ends a turn at `request`, which cannot run: removes and returns it together with the remainder of its lane.
+    /// Ends a turn at `request`, which cannot run: removes and returns the request together with the remainder of the
+    /// lane.
     fn give_up(&mut self, mut turn: Turn, request: R) -> VecDeque<R> {
         let mut rest = VecDeque::from([request]);
         while let Some(request) = self.requests.pop(&mut turn.list) {
@@ -148,7 +149,7 @@ impl<D: Contents> Slice<D> {
         self.queued += 1;
     }
 
-    /// Queues requests to a line ahead of their lanes, because they arrived earlier.
+    /// Queues requests to a line ahead of their lanes, because of their earlier arrival.
     pub(super) fn wait_first<C: Coherence>(
         &mut self,
         mut waiting: VecDeque<Item<D>>,
@@ -203,7 +204,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Test request: its lane, its arrival number, and true for a store.
+    /// Test request: lane, arrival number, and true for a store.
     type Numbered = (u64, usize, bool);
 
     fn push(waiting: &mut Uncredited<Numbered>, request: Numbered) {

@@ -41,7 +41,7 @@ impl<D: Contents> Slice<D> {
         taken
     }
 
-    /// Number of valid lines, and number of dirty lines among them.
+    /// Number of valid lines, and how many are dirty.
     pub fn held(&mut self) -> (u32, u32) {
         (self.lines_where(|_, _| true).len() as u32, self.dirty.iter().sum())
     }
@@ -63,7 +63,7 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Writes a line back unless its miss is pending. Also returns the time at which memory has accepted the bytes.
-    /// `tickets`: credits acquired earlier for this write-back; they are returned in any case.
+    /// `tickets`: credits acquired earlier for this write-back; these credits come back in any case, used or unused.
     pub(super) fn flush_line<C: Coherence>(
         &mut self,
         line: Line,
@@ -92,7 +92,7 @@ impl<D: Contents> Slice<D> {
         (Tried::Taken, taken)
     }
 
-    /// Invalidates a line during a bulk invalidation. Returns the time at which memory or the port has accepted its
+    /// Invalidates a line during a bulk invalidation. Returns the time at which memory or the port has accepted the
     /// dirty bytes.
     pub(super) fn invalidate_line<C: Coherence>(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Ps {
         let miss = self.mshr.find(line);
@@ -244,7 +244,7 @@ impl<D: Contents> Slice<D> {
         self.send_evicted(line, &actions, leaves, here);
     }
 
-    /// Evicts a line; returns the time at which its dirty bytes have departed.
+    /// Evicts a line; returns the departure time for dirty bytes.
     pub(super) fn evict<C: Coherence>(
         &mut self,
         line: Line,
@@ -272,7 +272,7 @@ impl<D: Contents> Slice<D> {
         self.cache.peek(line).is_some() || self.mshr.find(line).is_some()
     }
 
-    /// Sends the messages for a line's eviction; returns the time at which its dirty bytes have departed.
+    /// Sends the messages for a line's eviction; returns the departure time for dirty bytes.
     fn send_evicted<C: Coherence>(
         &mut self,
         line: Line,
@@ -287,8 +287,8 @@ impl<D: Contents> Slice<D> {
         left
     }
 
-    /// Writes dirty bytes back on this module's own behalf. `tickets`: credits acquired earlier; returned if no
-    /// request used them. Also returns the time at which memory or the port has accepted the bytes.
+    /// Writes dirty bytes back on this module's own behalf. `tickets`: credits acquired earlier; returned if left
+    /// unused. Also returns the time at which memory or the port has accepted the bytes.
     pub(super) fn send_written_back<C: Coherence>(
         &mut self,
         (line, mut tickets): (Line, Option<Tickets>),
@@ -316,7 +316,7 @@ impl<D: Contents> Slice<D> {
     }
 }
 
-/// Number of dirty bytes that a step forwards or writes to memory.
+/// Number of dirty bytes forwarded or written to memory in a protocol step.
 fn written_back<C: Coherence, D: Contents>(actions: &Actions<D>, here: &SliceContext<'_, '_, C, D>) -> u64 {
     let sent = actions.forwards.iter().flatten().filter_map(|(_, request)| match *request {
         Request::Write { mask, .. } => Some(mask),

@@ -35,7 +35,7 @@ struct Transaction {
     returns: bool,
     /// Result slot that receives the data.
     result: u8,
-    /// True if the result is not made from exactly one transaction, so that outstanding transactions must be counted.
+    /// True unless a single transaction delivers the result: outstanding transactions must be counted then.
     several: bool,
 }
 
@@ -331,7 +331,7 @@ impl<D: Contents> Sm<D> {
         Ok(entry)
     }
 
-    /// True if a sector needed for these bytes already has the maximum number of waiting loads.
+    /// True if a required sector already has the maximum number of waiting loads.
     fn is_crowded(&self, entry: EntryId, mask: Mask) -> bool {
         let most = self.costs.merges;
         if self.mshr.waiting(entry) < most {

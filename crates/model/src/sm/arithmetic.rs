@@ -1,9 +1,9 @@
 //! Dependent arithmetic: the time when a warp's result is available, and when its next instruction may issue.
 //!
-//! A run of instructions occupies its pipeline for the issue cycles of each instruction. A dependent chain takes the
-//! latency of each instruction in it, and the last instruction in a run adds its own latency. A path's times assume a
-//! warp with exclusive use of its sub-core from the moment it is ready. A sub-core interleaves its ready warps, but is
-//! simulated run by run. A warp therefore continues at the later of the path's time and the sub-core's time.
+//! A run occupies its pipeline for every instruction's issue cycles. Its result arrives after the summed latency of
+//! all chained instructions, and no earlier than a latency after the last instruction's issue. Path times assume that
+//! a ready warp has exclusive use of its sub-core. A sub-core interleaves its ready warps, but is simulated run by
+//! run. A warp therefore continues at the later of the path's time and the sub-core's time.
 
 use tombolo_types::Ps;
 use tombolo_types::stream::Links;
@@ -13,8 +13,7 @@ use tombolo_types::stream::Links;
 pub(super) struct Path {
     /// Time at which the path's result is available.
     pub(super) result: Ps,
-    /// Earliest issue time of the warp's next instruction: in program order, and after the result if the instruction
-    /// awaits it.
+    /// Earliest issue time for the warp's next instruction: in program order, and after the result if awaited.
     pub(super) next: Ps,
 }
 
@@ -23,18 +22,18 @@ pub(super) struct Path {
 pub(super) struct Pace {
     /// Pipeline occupancy per instruction.
     pub(super) issue: u64,
-    /// Latency from issue to the issue of a dependent instruction.
+    /// Latency from issue until a dependent instruction can issue.
     pub(super) latency: u64,
 }
 
-/// Run of consecutive arithmetic instructions in the same class.
+/// Consecutive arithmetic instructions in a single class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    /// Earliest issue time of the first instruction if the warp had exclusive use of its sub-core.
+    /// Earliest issue time for the first instruction if the warp had exclusive use of its sub-core.
     pub(super) from: Ps,
-    /// Number of instructions in the run.
+    /// Instruction count in this run.
     pub(super) count: u16,
-    /// Number of dependent instructions that lengthen the path.
+    /// Number of dependent instructions added to the path.
     pub(super) chain: u16,
     /// Dependences between this run and its neighbours.
     pub(super) links: Links,

@@ -19,10 +19,10 @@ pub(super) struct Banks {
     mask: Option<u8>,
     /// Words per line.
     words: u64,
-    /// Binary logarithm of grains per word, less the binary logarithm of words per grain. At least one count is 1.
+    /// Binary logarithm of grains per word, less the logarithm for words per grain. At least one count is 1.
     grains_of_word: i8,
     cycle: Ps,
-    /// Earliest start time of the next instruction.
+    /// Earliest start time for the next instruction.
     free: Ps,
     /// Start time of the current instruction; `None` before its first hit.
     begun: Option<Ps>,
@@ -51,7 +51,7 @@ impl Banks {
         }
     }
 
-    /// Earliest start time of the next instruction.
+    /// Earliest start time for the next instruction.
     #[inline]
     pub(super) fn free(&self) -> Ps {
         self.free
@@ -112,7 +112,7 @@ impl Banks {
 mod tests {
     use super::*;
 
-    /// Test banks: 32 banks, lines of 128 bytes, and a cycle time of a nanosecond.
+    /// Test banks: 32 banks, 128-byte lines, and a cycle time of 1 ns.
     fn banks() -> Banks {
         let mut machine = tombolo_machine::machine("hmg-4x4").expect("a preset");
         tombolo_design::apply(&["l1.banks=32", "sm.clock=1GHz"], &mut machine, &mut []).expect("keys of a machine");

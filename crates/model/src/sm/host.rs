@@ -25,16 +25,16 @@ impl Waits for Waiter {
     }
 }
 
-/// Fill in progress: bytes that have arrived for a pending miss.
+/// Fill in progress: arrived bytes for a pending miss, with the context to install and serve.
 pub(super) struct FillingSm<'s, 'a, 'o, C, D: Contents> {
     pub(super) sm: &'s mut Sm<D>,
     pub(super) here: &'s mut SmContext<'a, 'o, C, D>,
     pub(super) fill: FillMessage<D>,
-    /// Stall category for waits that this fill ends.
+    /// Stall category for all waits ended by this fill.
     pub(super) answered: Waited,
     /// Latency record for the fill's request.
     pub(super) way: Way,
-    /// Total latency of the completed loads, in picoseconds.
+    /// Total latency over all completed loads, in picoseconds.
     pub(super) waited: u64,
 }
 

@@ -15,7 +15,7 @@ use tombolo_protocol::front::{self, Operation, Stage};
 use tombolo_types::stream::{ComputeClass, Links, Op};
 use tombolo_types::{Order, Ps};
 
-/// Outcome of an instruction that must execute at the event's own time.
+/// Outcome of an instruction executed at the event's own time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     /// Issued; the next instruction may follow.
@@ -141,7 +141,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Issues a run of arithmetic from `at` on. Returns the time at which the sub-core accepts the next instruction.
+    /// Issues a run of arithmetic from `at` on. Returns the time when the sub-core accepts the next instruction.
     #[inline]
     fn compute(
         &mut self,
@@ -185,8 +185,8 @@ impl<D: Contents> Sm<D> {
         false
     }
 
-    /// Completes a memory instruction that began to issue at `at`. Returns the time at which its sub-core accepts the
-    /// next instruction.
+    /// Completes a memory instruction with issue start at `at`. Returns the time when the sub-core accepts the next
+    /// instruction.
     fn finish_memory_instruction(&mut self, slot: usize, index: usize, at: Ps, op: Op) -> Ps {
         self.warps[slot].pc += 1;
         self.stats.warp_instructions += 1;
@@ -197,8 +197,8 @@ impl<D: Contents> Sm<D> {
         next
     }
 
-    /// Occupies a sub-core from `at` on for `count` instructions at a cost of `cost` each. Returns the time at which
-    /// it is free.
+    /// Occupies a sub-core from `at` on for `count` instructions at a cost of `cost` each. Returns the time when the
+    /// sub-core is free.
     #[inline]
     fn spend(&mut self, index: usize, at: Ps, (cost, count): (u64, u64), stall: Stall) -> Ps {
         let free = self.sub_cores[index].spend(at, cost, count);
@@ -206,8 +206,8 @@ impl<D: Contents> Sm<D> {
         free
     }
 
-    /// Resumes a warp whose memory instruction lacked a resource that is now available. The instruction continues
-    /// immediately because its sub-core has already issued it. `waited`: the stall category for this wait.
+    /// Resumes a warp whose memory instruction lacked a resource that is now available. The instruction was already
+    /// issued by its sub-core, and therefore continues immediately. `waited`: the stall category for this wait.
     pub(super) fn resume<C: Protocol>(&mut self, slot: usize, waited: Waited, here: &mut SmContext<'_, '_, C, D>) {
         self.counts.turn_to(self.warps[slot].kernel, &self.stats, &self.stalls.times);
         let now = here.out.now();
@@ -253,7 +253,7 @@ impl<D: Contents> Sm<D> {
         Next::Continue
     }
 
-    /// Waits for a result that the next instruction needs, or advances if it is available.
+    /// Waits for a result needed by the next instruction, or advances if available.
     fn use_result(&mut self, slot: usize, distance: u8, at: Ps) -> Next {
         let warp = &self.warps[slot];
         let result = warp.slot(distance);
@@ -270,7 +270,7 @@ impl<D: Contents> Sm<D> {
         self.advance(slot)
     }
 
-    /// True if a warp must wait for its loads before it arrives at a barrier.
+    /// True if a warp must wait for its loads before arrival at a barrier.
     fn barrier_awaits(&self, slot: usize, protocol: &impl Protocol) -> bool {
         let first = front::stages(protocol, Operation::Barrier, Order::WEAK).get(0);
         first == Some(Stage::AwaitLoads) && self.warps[slot].pending != 0

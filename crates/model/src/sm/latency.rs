@@ -8,14 +8,14 @@ use crate::stall::Stall;
 use crate::watch::Contents;
 use tombolo_types::Ps;
 
-/// Departure times of a transaction that leaves the L1.
+/// Departure times for a transaction leaving the L1.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departs {
-    /// Completion time of the L1 lookup.
+    /// Completion time for the L1 lookup.
     pub(super) found: Ps,
     /// Completion time at the port.
     pub(super) sent: Ps,
-    /// Completion time of the translation that the transaction needs.
+    /// Completion time for the transaction's address translation.
     pub(super) translated: Ps,
     /// Crossbar latency.
     pub(super) crossing: Ps,
@@ -33,7 +33,7 @@ impl Departs {
     }
 }
 
-/// Request side of a read's latency: time spent per leg, from its event to its slice.
+/// Request-side latency for a read: time spent per leg, from the event to the slice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Asked {
     since: Stamp,

@@ -91,7 +91,7 @@ struct Cta {
     kernel: KernelSlot,
     /// Bit `i`: warp slot `i` belongs to this CTA.
     slots: u64,
-    /// Number of warps that have not ended.
+    /// Number of live warps, not yet ended.
     alive: u32,
     /// Number of live warps waiting at the barrier.
     at_barrier: u32,
@@ -104,10 +104,10 @@ struct Cta {
 struct Costs {
     /// Timing per [`ComputeClass`].
     compute: [Pace; 6],
-    /// Length of an issue slot, in 1024ths of a picosecond.
+    /// Issue slot length, in 1024ths of a picosecond.
     slot: u64,
-    /// Minimum distance between instructions of the same warp, in 1024ths of a picosecond; 0 if a sub-core never waits
-    /// for a turn.
+    /// Minimum distance between instructions from a single warp, in 1024ths of a picosecond; 0 if a sub-core never
+    /// waits for a turn.
     turn: u64,
     /// Lookup time per coalesced transaction.
     transaction: Ps,
@@ -159,7 +159,7 @@ impl Costs {
     }
 }
 
-/// Length of a scratchpad pass, in the calendar's fractions of a picosecond.
+/// Scratchpad pass length, in the calendar's fractions of a picosecond.
 fn pass_length(machine: &MachineConfig) -> u64 {
     let pass = machine.sm.shared_pass_cycles;
     let period = u128::from(machine.sm.clock.span(1 << 20).0);
@@ -180,7 +180,7 @@ pub struct Sm<D: Contents> {
     ready: Ready,
     /// Arithmetic path by warp slot modulo [`SLOTS`].
     paths: [Path; SLOTS],
-    /// Time that the currently issuing warp has waited for its sub-core.
+    /// Time for which the currently issuing warp has waited for its sub-core.
     lag: Ps,
     /// Outstanding transactions by warp slot and result slot.
     outstanding: Vec<[u8; RESULTS as usize]>,
@@ -270,7 +270,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Starts CTA `cta` of kernel `index` in the program, which runs in slot `kernel`.
+    /// Starts CTA `cta` from the program's kernel `index`, running in slot `kernel`.
     ///
     /// Panics if no CTA slot or too few warp slots are free: the controller must track the SM's capacity.
     pub fn start_cta<C: Protocol>(
@@ -308,8 +308,8 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Notifies the controller that a CTA has ended or (`failed`) could not be decoded. Notifies it again when all
-    /// stores posted so far by this SM have been acknowledged.
+    /// Notifies the controller that a CTA has ended or (`failed`) could not be decoded. Sends another notification
+    /// when all stores posted before by this SM have been acknowledged.
     fn cta_ended<C: Protocol>(&mut self, slot: KernelSlot, failed: bool, here: &mut SmContext<'_, '_, C, D>) {
         let at = here.out.now() + crate::convert::to_controller(&here.site.machine);
         let controller = here.site.layout.controller(here.site.module);
@@ -348,7 +348,7 @@ impl<D: Contents> Sm<D> {
         &self.stalls.times
     }
 
-    /// Number of warps that have not ended.
+    /// Number of live warps, not yet ended.
     pub fn alive(&self) -> u32 {
         self.alive.count_ones()
     }

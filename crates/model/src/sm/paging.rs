@@ -1,4 +1,4 @@
-//! Page faults at an SM: an access that its module must not make waits until the driver has mapped the page.
+//! Page faults at an SM: an access without a valid mapping in its module waits until the driver has mapped the page.
 
 use super::Sm;
 use crate::context::SmContext;
@@ -70,7 +70,7 @@ impl<D: Contents> Sm<D> {
     }
 }
 
-/// Returns the access right that an instruction requires on its pages.
+/// Returns the access right required by an instruction on its pages.
 fn wanted(op: Op) -> Wanted {
     match op {
         Op::Store { order, .. } | Op::Atomic { order, .. } if is_of_the_system(order) => Wanted::SystemStore,

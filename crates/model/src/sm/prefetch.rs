@@ -1,4 +1,5 @@
-//! Cache hints for the simulation host: prefetches of data that an SM will read soon. No effect on simulated results.
+//! Cache hints for the simulation host: prefetch instructions for data soon needed by an SM. No effect on simulated
+//! results.
 
 use super::{Cta, Sm};
 use crate::message::Message;
@@ -29,7 +30,8 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Prefetches the data that a fill of `line` will read.
+    /// Prefetches the data needed in a fill for `line`: its set in the L1, its place in the MSHR index, and the MSHR
+    /// `register`.
     #[inline]
     fn prefetch_fill(&self, register: EntryId, line: Line) {
         // Few fills find their line present: searching for its slot is not worthwhile.
@@ -52,7 +54,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Prefetches the lookups of queued warps in stages, after the front warp has been resumed. Each stage depends on
-    /// data loaded in the previous stage: first the warp, then its instruction, then the line it looks up.
+    /// data loaded in the previous stage: first the warp, then its instruction, then the lookup for its line.
     #[inline]
     pub(super) fn prefetch_queue(&self, queue: &VecDeque<u8>) {
         if !self.hints {
@@ -69,7 +71,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Prefetches a warp's next instruction and accesses.
+    /// Prefetches a warp's next instruction and next accesses from its CTA's stream.
     #[inline]
     pub(super) fn prefetch_stream(&self, slot: usize) {
         if !self.hints {
@@ -88,7 +90,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Prefetches a sub-core and the warp that it is likely to issue.
+    /// Prefetches a sub-core together with the `likely` next warp.
     #[inline]
     fn prefetch_warp(&self, sub_core: u8, likely: u8) {
         prefetch(&self.sub_cores[usize::from(sub_core)]);
@@ -104,7 +106,7 @@ impl<D: Contents> Sm<D> {
         self.prefetch_lookup(slot);
     }
 
-    /// Prefetches the lookup for a warp's next transaction.
+    /// Prefetches the lookup for a warp's next transaction: the MSHR index and the L1 set.
     #[inline]
     fn prefetch_lookup(&self, slot: usize) {
         let warp = &self.warps[slot];
@@ -116,8 +118,8 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Prefetches the lookups for the transaction that a warp waits with, and for the transaction after it, with which
-    /// the warp will wait next.
+    /// Prefetches the lookups for the transaction a warp waits for, and for the next transaction, because the warp may
+    /// have to wait for this as well.
     #[inline]
     fn prefetch_waiting(&self, slot: usize) {
         let warp = &self.warps[slot];
@@ -129,7 +131,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Prefetches the first lookup for a transaction to `line`.
+    /// Prefetches the first lookup for a transaction to `line`, if hints are enabled.
     #[inline]
     pub(super) fn prefetch_access(&self, line: Line) {
         if !self.hints {

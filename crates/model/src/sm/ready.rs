@@ -24,7 +24,7 @@ impl Ready {
         Ready { scheduler, at: [Ps::NEVER; SLOTS], timed: 0, age: [0; SLOTS], next_age: 0 }
     }
 
-    /// Records the arrival of a warp in `slot`; it is younger than every resident warp.
+    /// Records the arrival of a warp in `slot`; this warp is younger than all resident warps.
     pub(super) fn arrive(&mut self, slot: usize) {
         self.age[slot % SLOTS] = self.next_age;
         self.next_age = self.next_age.wrapping_add(1);

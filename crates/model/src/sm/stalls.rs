@@ -72,7 +72,7 @@ impl Stalls {
 }
 
 impl Wait {
-    /// Stall category for a wait. A load counts as [`Stall::OwnL2`] until its responder is known.
+    /// Stall category for a wait. A load counts as [`Stall::OwnL2`] while its responder is unknown.
     pub(super) fn stall(self) -> Stall {
         match self {
             Wait::Nothing => Stall::Issue,
@@ -100,8 +100,8 @@ impl<D: Contents> Sm<D> {
         self.stalls.times.add(Stall::Issue, at - ready);
     }
 
-    /// Accounts for a warp that ends at `end` and issued its last instruction at `at`. The wait is for its last hit,
-    /// scratchpad access or arithmetic.
+    /// Accounts for a warp with end time `end` and last issue at `at`. The wait is for its last hit, scratchpad access
+    /// or arithmetic.
     pub(super) fn count_end(&mut self, slot: usize, at: Ps, end: Ps) {
         let warp = &self.warps[slot];
         self.warps[slot].stall = match end {
@@ -123,7 +123,7 @@ impl<D: Contents> Sm<D> {
         self.warps[slot].translates = self.stalls.of_warps[slot].until > ready;
     }
 
-    /// Time between `since` and `ready` that a warp waited for translations of its accesses.
+    /// Time between `since` and `ready` spent by a warp on translations for its accesses.
     fn translation(&self, slot: usize, since: Ps, ready: Ps) -> Ps {
         let (stall, Translates { from, until }) = (self.warps[slot].stall, self.stalls.of_warps[slot]);
         let awaits = matches!(stall, Stall::L1 | Stall::OwnL2 | Stall::Module | Stall::Gpu | Stall::Host);
@@ -183,7 +183,7 @@ impl<D: Contents> Sm<D> {
         }
     }
 
-    /// Records the shared translation wait of a warp that joins a miss at `now`.
+    /// Records the shared translation wait for a warp joining a miss at `now`.
     #[inline]
     pub(super) fn share_translation(&mut self, slot: usize, entry: EntryId, now: Ps) {
         if self.stalls.latest > now {

@@ -9,12 +9,12 @@ pub(super) struct SubCore {
     pub(super) slots: u64,
     /// Time at which the pipelines accept the next instruction.
     pub(super) free_at: Ps,
-    /// Remainder of the last instruction's time, in 1024ths of a picosecond.
+    /// Remainder from the last instruction's time, in 1024ths of a picosecond.
     pub(super) carry: u64,
     /// Minimum time per instruction, in 1024ths of a picosecond: a turn's share that too few resident warps cannot
     /// fill.
     pub(super) least: u64,
-    /// Time of the scheduled issue event; [`Ps::NEVER`] if none is scheduled.
+    /// Time for the scheduled issue event; [`Ps::NEVER`] if none is scheduled.
     pub(super) next: Ps,
     /// Slot of the most recently issued warp.
     pub(super) current: usize,

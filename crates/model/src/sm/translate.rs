@@ -1,7 +1,7 @@
-//! Address translation in an SM: its TLB, and accesses that wait for a reply from the module's L2 TLB.
+//! Address translation in an SM: the L1 TLB, and accesses waiting for a reply from the module's L2 TLB.
 //!
-//! Only the affected transaction waits for its translation; other transactions in the warp and in the SM continue (hit
-//! under miss). Waiting requests depart, and waiting hits are read, when the translation arrives. Requests to the same
+//! Only the affected transaction waits for the translation; other transactions in the warp and in the SM continue (hit
+//! under miss). Waiting requests depart, and waiting hits are read, when the translation arrives. Requests to a common
 //! page stay in order.
 
 use super::Sm;
@@ -23,7 +23,7 @@ pub(super) struct Awaited<D: Contents> {
     held: Vec<Held<D>>,
 }
 
-/// Access that waits for a translation.
+/// Access waiting for a translation.
 enum Held<D: Contents> {
     /// Request to the slices.
     Request {
@@ -34,14 +34,14 @@ enum Held<D: Contents> {
         /// Warp whose stall time includes this wait.
         warp: Option<usize>,
     },
-    /// Load that hit in the L1.
+    /// Load with a hit in the L1.
     Hit {
         warp: usize,
         result: u8,
         /// Time at which the data banks deliver the bytes.
         read: Ps,
         since: Ps,
-        /// True for a poll that saw its flag.
+        /// True for a successful poll: the flag was seen.
         seen: bool,
     },
 }
@@ -56,7 +56,7 @@ pub(super) enum Translation {
 }
 
 impl Translation {
-    /// Earliest time at which the translation is available.
+    /// Earliest possible time for the translation's arrival.
     #[inline]
     pub(super) fn earliest(self) -> Ps {
         match self {
@@ -66,7 +66,7 @@ impl Translation {
 }
 
 impl<D: Contents> Sm<D> {
-    /// Translates a line's page: looks it up in the TLB, and on a miss requests it from the L2 TLB.
+    /// Translates a line's page: a TLB lookup, followed by a request to the L2 TLB on a miss.
     #[inline]
     pub(super) fn translate<C: Protocol>(&mut self, line: Line, here: &mut SmContext<'_, '_, C, D>) -> Translation {
         let now = here.out.now();
@@ -108,7 +108,7 @@ impl<D: Contents> Sm<D> {
         Translation::Awaited(earliest)
     }
 
-    /// Sends a request at its departure time, or after its translation arrives. `since`: the issue time, for a read;
+    /// Sends a request at the departure time, or after its translation arrives. `since`: the issue time, for a read;
     /// `warp`: the warp that accounts for the translation wait.
     #[inline]
     pub(super) fn send_translated<C: Protocol>(

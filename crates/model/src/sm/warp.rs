@@ -1,56 +1,57 @@
-//! Per-warp state of a resident warp.
+//! Per-warp state for resident warps.
 
 use crate::kernel_slot::KernelSlot;
 use crate::stall::Stall;
 use tombolo_types::Ps;
 
-/// Condition that a warp waits for.
+/// Condition awaited by a warp before it can issue again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// No condition: the warp issues when its sub-core selects it.
+    /// No condition: the warp issues when selected by its sub-core.
     Nothing,
     /// Result in this slot.
     Result(u8),
-    /// Any result: the maximum number of results is outstanding.
+    /// Any result: the maximum number of outstanding results is reached.
     AnyResult,
     /// All outstanding results.
     AllResults,
     /// A free MSHR.
     MissRegister,
-    /// Completion of a pending miss on a line that the warp must not use yet.
+    /// Completion of a pending miss on a line not usable by this warp yet.
     Line,
     /// A store credit.
     StoreCredit,
     /// Arrival of the remaining warps in the CTA at their barrier.
     Barrier,
-    /// Acknowledgement of all stores posted by its SM.
+    /// Acknowledgement for all stores posted by the SM.
     Drain,
-    /// Completion of a synchronization plan at the controller.
+    /// Completion of the controller's synchronization plan.
     Sync,
     /// A page mapping that permits the access.
     Page,
-    /// A flag that was polled so often without success that it is considered lost.
+    /// A flag considered lost after too many unsuccessful polls.
     Flag,
 }
 
 /// Maximum number of outstanding results: each is a bit in a word.
 pub(super) const RESULTS: u8 = 64;
 
-/// Resident warp, in a single host cache line. Its ready time is kept in a separate array that the scheduler scans.
+/// Resident warp, in a single host cache line. Ready times are kept in a separate array for the scheduler's scan.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 pub(super) struct Warp {
     /// Index of the next instruction in the CTA's stream.
     pub(super) pc: u32,
-    /// Index one past the last instruction.
+    /// End index: past the last instruction.
     pub(super) end: u32,
     /// Bit `i`: result slot `i` is outstanding.
     pub(super) pending: u64,
-    /// Bit `i`: result slot `i` is not made from exactly one transaction; a separate counter tracks its transactions.
+    /// Bit `i`: result slot `i` depends on several transactions (or none); a separate counter tracks the outstanding
+    /// transactions.
     pub(super) several: u64,
-    /// Data time of the latest L1 hit.
+    /// Data arrival time for the latest L1 hit.
     pub(super) hit_at: Ps,
-    /// Data time of the latest scratchpad access.
+    /// Data arrival time for the latest scratchpad access.
     pub(super) shared_at: Ps,
     /// Index of the transaction after the last memory instruction's transactions: the next instruction's first
     /// transaction if the stream is canonical.
@@ -59,27 +60,27 @@ pub(super) struct Warp {
     pub(super) cta: u8,
     /// Slot for the CTA's kernel.
     pub(super) kernel: KernelSlot,
-    /// Index of the warp's sub-core.
+    /// Sub-core index for this warp.
     pub(super) sub_core: u8,
     /// Result slot for the next load, modulo 64.
     pub(super) next_result: u8,
     /// Number of transactions already issued for the current instruction.
     pub(super) issued: u8,
-    /// Number of failed polls in the current instruction.
+    /// Failed poll count for the current instruction.
     pub(super) polls: u32,
     /// Stage of the current instruction.
     pub(super) stage: u8,
-    /// Condition that the warp waits for.
+    /// Condition awaited by the warp.
     pub(super) wait: Wait,
     /// True if the current instruction has allocated its result slot.
     pub(super) has_slot: bool,
-    /// True while the warp is resumed by a freed resource: it may use this resource before queued warps.
+    /// True while the warp is resumed by a freed resource: the resource is reserved ahead of queued warps.
     pub(super) called: bool,
     /// True if the latest poll found the flag set.
     pub(super) flag_seen: bool,
     /// True if the current stage's synchronization plan has completed.
     pub(super) synced: bool,
-    /// Stall category of the warp's time until it is ready.
+    /// Stall category for the warp's time until ready.
     pub(super) stall: Stall,
     /// True if an access of this warp waits for a translation.
     pub(super) translates: bool,
@@ -123,7 +124,7 @@ impl Warp {
         self.next_result.wrapping_sub(distance) % RESULTS
     }
 
-    /// Result slot of the current instruction, after allocation.
+    /// Result slot for the current instruction, after allocation.
     pub(super) fn current_slot(&self) -> u8 {
         self.slot(1)
     }
