@@ -1,8 +1,9 @@
-//! How fast traces are read, and how large the native format is: `cargo bench -p tombolo-workload --bench trace`.
+//! Measures the speed of reading traces, and the size of the native format: `cargo bench -p tombolo-workload --bench
+//! trace`.
 //!
-//! The two real traces, their thread blocks repeated until the text is large. Times are those this thread
-//! spent on a core, so that other work on the machine does not count; where the system does not tell, they
-//! are by the clock.
+//! The inputs are the two real traces, with their thread blocks repeated until the text is large. Times are this
+//! thread's processor time, so that other work on the machine does not count; if the system does not report processor
+//! time, wall-clock time is used.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use tombolo_types::LineSize;
 use tombolo_types::stream::{CtaStream, Program};
 use tombolo_workload::trace;
 
-/// Bytes of text to reach.
+/// Minimum size of the text in bytes.
 const TEXT: usize = 64 << 20;
 
 type Failure = Box<dyn std::error::Error>;
@@ -23,17 +24,17 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Time this thread has spent on a core. Source: proc(5), `schedstat`: nanoseconds, first field.
+/// Processor time of this thread. Source: proc(5), `schedstat`: nanoseconds, first field.
 fn on_core() -> Option<Duration> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
 }
 
-/// Seconds that `work` takes, and what it returns.
+/// Runs `work`; returns its time in seconds and its result.
 fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let (clock, core) = (Instant::now(), on_core());
     let result = work();
-    // The system counts in time slices: what is shorter reads as nothing.
+    // The system counts in time slices: a shorter span reads as zero.
     let span = on_core().zip(core).map(|(after, before)| after - before).filter(|span| *span > Duration::ZERO);
     let span = span.unwrap_or_else(|| clock.elapsed());
     (span.as_secs_f64(), result)
@@ -63,7 +64,7 @@ fn measure(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens a trace, then decodes all of it; returns its warp instructions.
+/// Opens a trace, then decodes the whole trace; returns its number of warp instructions.
 fn time_open(form: &str, path: &Path, text: usize) -> Result<u64, Failure> {
     let (opened, program) = timed(|| trace::open(path, LineSize::B128, 32));
     let program = program?;
@@ -96,7 +97,7 @@ fn unpacked(name: &str) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// `text` with its thread blocks, all in x, again and again under further indices.
+/// Returns `text` with its thread blocks, all in x, repeated under further indices.
 fn repeated(text: &str) -> String {
     let (header, body) = text.split_once("#BEGIN_TB").expect("a trace has thread blocks");
     let blocks: Vec<&str> = body.split("#BEGIN_TB").collect();

@@ -1,13 +1,13 @@
-//! Records workloads and prints what it costs: time, compressed size, memory, and the time to decode.
+//! Records workloads and prints the cost of recording: time, compressed size, memory, and decoding time.
 //!
 //! ```text
 //! cargo run --release -p tombolo-workload --example record -- SCALE [THREADS [WORKLOAD[,key=value…]…]]
 //! ```
 //!
-//! `M instr` counts each kernel once, `M run` as often as it is launched; `CTAs` are those of a launch, weighted by its
-//! instructions.
+//! `M instr` counts each kernel once, `M run` counts each launch; `CTAs` is the number of CTAs per launch, weighted by
+//! its instructions.
 //!
-//! Run one workload a time for its peak memory: the operating system reports the peak of the process.
+//! To measure peak memory, run a single workload at a time: the operating system reports the peak of the process.
 
 use std::error::Error;
 use std::time::Instant;
@@ -85,8 +85,8 @@ fn measure(workload: &dyn Workload, request: &Request, threads: u32) -> Result<(
     Ok(())
 }
 
-/// Seconds since `start`: of this thread's processor time where the system says and no other thread worked,
-/// so that a busy machine does not blur the result.
+/// Seconds since `start`: this thread's processor time if the system reports it and no other thread worked, so that a
+/// busy machine does not distort the result.
 fn elapsed(start: Instant, started: Option<f64>, threads: u32) -> f64 {
     match (started, cpu_seconds()) {
         (Some(before), Some(after)) if threads == 1 => after - before,
@@ -100,7 +100,7 @@ fn cpu_seconds() -> Option<f64> {
     Some(text.split(' ').next()?.parse::<f64>().ok()? * 1e-9)
 }
 
-/// Peak resident memory of this process in megabytes; 0 where the system does not say.
+/// Peak resident memory of this process in megabytes; 0 if the system does not report it.
 fn peak_megabytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,4 +1,4 @@
-//! Bad NVBit traces: each is refused with the line and what was expected there.
+//! Bad NVBit traces: each is refused with the line number and the expected content.
 
 use super::kit::{block, folder, gzip, header, notes, open, open_text, refusal, xz, zstd};
 
@@ -57,7 +57,7 @@ fn a_bad_body_is_refused() {
 fn a_trace_cut_anywhere_is_refused_or_said_to_be_partial() {
     let text = good();
     let end = text.trim_end().len();
-    // A beginning of `#BEGIN_TB` is a comment.
+    // A prefix of `#BEGIN_TB` is a comment.
     let between = text.find("#END_TB").unwrap() + 7..text.rfind("#BEGIN_TB").unwrap() + 9;
     for cut in (0..end).step_by(7).chain([between.start, between.end - 1, between.end, end - 1]) {
         let trace = folder(&[("kernel-1.traceg", &text.as_bytes()[..cut])]);

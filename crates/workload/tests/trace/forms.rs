@@ -1,4 +1,4 @@
-//! Forms of traces: packed ones are read, others are named with what makes a trace of them.
+//! Forms of traces: packed traces are read, and other formats are named together with a remedy.
 
 use super::kit::{block, folder, folder_with_list, gzip, header, open, streams, xz, zstd};
 use std::path::Path;
@@ -11,7 +11,7 @@ fn kernel() -> String {
     header(5, "1,1,1", 32) + &block("0,0,0", &[&[LINE]])
 }
 
-/// The message with which the trace of a folder of the files given is refused.
+/// The error message for a trace folder with the given files.
 fn refusal(files: &[(&str, &[u8])]) -> String {
     let trace = tempfile::tempdir().unwrap();
     files.iter().for_each(|(name, bytes)| std::fs::write(trace.path().join(name), bytes).unwrap());

@@ -1,4 +1,4 @@
-//! What the tests share: traces of one kernel, written to a folder of their own.
+//! Shared helpers of the tests: traces of a single kernel, written to a temporary folder.
 
 use std::io::Read;
 use std::path::Path;
@@ -7,12 +7,12 @@ use tombolo_types::LineSize;
 use tombolo_types::stream::{CtaStream, Op, Program};
 use tombolo_workload::trace;
 
-/// Lanes of a warp.
+/// Lanes per warp.
 pub(crate) const WARP: u32 = 32;
-/// Bases of the scratchpad and of local memory in traces made here.
+/// Bases of scratchpad and local memory in traces created by these helpers.
 pub(crate) const BASES: &str = "-shmem base_addr = 0x00007f1300000000\n-local mem base_addr = 0x00007f1200000000\n";
 
-/// A header for blocks of `threads` threads.
+/// A header for blocks with `threads` threads.
 pub(crate) fn header(version: u32, grid: &str, threads: u32) -> String {
     format!(
         "-kernel name = sample\n-kernel id = 1\n-grid dim = ({grid})\n-block dim = ({threads},1,1)\n-shmem = 64\n\
@@ -21,7 +21,7 @@ pub(crate) fn header(version: u32, grid: &str, threads: u32) -> String {
     )
 }
 
-/// A thread block of the warps given, each a list of instruction lines.
+/// A thread block with the given warps, each a list of instruction lines.
 pub(crate) fn block(name: &str, warps: &[&[&str]]) -> String {
     let mut text = format!("\n#BEGIN_TB\n\nthread block = {name}\n");
     for (warp, lines) in warps.iter().enumerate() {
@@ -31,7 +31,7 @@ pub(crate) fn block(name: &str, warps: &[&[&str]]) -> String {
     text + "\n#END_TB\n"
 }
 
-/// A folder of a trace of the kernel files given.
+/// A folder with a trace that has the given kernel files.
 pub(crate) fn folder(kernels: &[(&str, &[u8])]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut list = String::new();
@@ -48,7 +48,7 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Program>, trace::TraceError> {
     trace::open(path, LineSize::B128, WARP)
 }
 
-/// What a reader of results is told of a trace.
+/// Notes about a trace for readers of results.
 pub(crate) fn notes(path: &Path) -> Vec<String> {
     let (_, notes) = trace::open_with_notes(path, LineSize::B128, WARP).unwrap_or_else(|error| panic!("{error}"));
     let listed = trace::info(path).unwrap().notes;
@@ -56,7 +56,7 @@ pub(crate) fn notes(path: &Path) -> Vec<String> {
     notes
 }
 
-/// A folder of the kernel files given with the list given.
+/// A folder with the given kernel files and the given list.
 pub(crate) fn folder_with_list(list: &str, kernels: &[(&str, &[u8])]) -> TempDir {
     let folder = folder(kernels);
     std::fs::write(folder.path().join("kernelslist.g"), list).unwrap();
@@ -82,19 +82,19 @@ pub(crate) fn zstd(text: &[u8]) -> Vec<u8> {
     zstd::encode_all(text, 1).unwrap()
 }
 
-/// Opens a trace of one kernel.
+/// Opens a trace of a single kernel.
 pub(crate) fn open_text(text: &str) -> Result<Box<dyn Program>, trace::TraceError> {
     open(folder(&[("kernel-1.traceg", text.as_bytes())]).path())
 }
 
-/// The message with which a trace of one kernel is refused, from its line number on.
+/// The error message for a trace of a single kernel, from its line number on.
 pub(crate) fn refusal(text: &str) -> String {
     let message = open_text(text).err().expect("the trace is bad").to_string();
     let (_, rest) = message.split_once("kernel-1.traceg").expect("the message names the file");
     rest.trim_start_matches(':').trim_start().to_owned()
 }
 
-/// The stream of a block of one warp.
+/// The stream of a block with a single warp.
 pub(crate) fn stream(version: u32, lines: &[&str]) -> CtaStream {
     let text = header(version, "1,1,1", 32) + &block("0,0,0", &[lines]);
     let program = open_text(&text).unwrap_or_else(|error| panic!("{error}"));
@@ -111,7 +111,7 @@ pub(crate) fn memory(version: u32, lines: &[&str]) -> Vec<Op> {
     ops
 }
 
-/// Decodes everything.
+/// Decodes the streams of all CTAs.
 pub(crate) fn streams(program: &dyn Program) -> Vec<CtaStream> {
     let mut streams = Vec::new();
     for (kernel, info) in program.kernels().iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Lists of kernels as they are found: a line is understood or refused, never skipped.
+//! Lists of kernels in real-world forms: a line is understood or refused, never skipped.
 
 use super::kit::{block, folder_with_list, header, notes, open, xz};
 use tombolo_types::stream::Command;
@@ -22,7 +22,7 @@ fn launches(list: &str) -> Vec<u32> {
     program.commands().iter().filter_map(kernel).collect()
 }
 
-/// The message with which a list is refused, behind its name.
+/// The error message for a list, after the list's name.
 fn refusal(list: &str) -> String {
     let trace = folder_with_list(list, &[("kernel-1.traceg", kernel().as_bytes())]);
     let message = open(trace.path()).err().unwrap_or_else(|| panic!("{list:?} is read")).to_string();

@@ -1,4 +1,4 @@
-//! Reading and writing traces: real ones, small ones written here, damaged ones, random ones.
+//! Tests for reading and writing traces: real traces, small handwritten traces, damaged traces, random traces.
 
 #![allow(clippy::unwrap_used, reason = "an unwrap that fails is a failed test")]
 

@@ -1,4 +1,4 @@
-//! The native format: damage shows, and a file is written whole or not at all.
+//! The native format: damage is detected, and a file is written completely or not at all.
 
 use super::kit::{WARP, block, folder, header, open, streams};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 use tombolo_workload::trace;
 
-/// A cooperative program with every kind of operation that traces of hardware lack; `bad` cannot be decoded.
+/// A cooperative program with every kind of operation that hardware traces lack; the CTA `bad` cannot be decoded.
 struct Handmade {
     kernels: Vec<KernelInfo>,
     commands: Vec<Command>,
@@ -112,7 +112,7 @@ fn written(program: &dyn Program) -> (TempDir, PathBuf) {
     (out, file)
 }
 
-/// Opens and decodes everything; the message of what fails first.
+/// Opens and decodes a whole trace; returns the first error's message.
 fn outcome(path: &Path) -> Result<(), String> {
     trace::info(path).map(|_| ()).map_err(|error| error.to_string())
 }
@@ -141,7 +141,7 @@ fn any_program_survives_writing() {
 #[ignore = "deep: every workload at the size of its paper over 1024; a test of every recording has small ones"]
 fn every_workload_survives_writing() {
     for workload in bench::list() {
-        // Programs for several GPUs keep the dimension that these share, and stages are alike: once through is enough.
+        // Multi-GPU programs keep the dimension that GPUs divide, and stages are alike: a single iteration is enough.
         let repeats = |name: &&&str| workload.parameters().iter().any(|known| known.name == **name);
         let of_gpus = ["iterations", "steps", "rounds"].iter().filter(|_| workload.cut_by_gpus()).find(repeats);
         let repeated = of_gpus.into_iter().chain(["stages"].iter().filter(repeats));
@@ -235,7 +235,7 @@ fn an_import_keeps_what_only_the_trace_knows() {
     assert_eq!((info.tracer_version, info.unknown_opcodes[0].name.as_str()), (Some(4), "FROB"));
 }
 
-/// Checksum of the format: that of the header, to write another one.
+/// The format's checksum, needed for writing a modified header.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |state: u64, word: u64| (state ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29);
     let mut words = bytes.chunks_exact(8);
@@ -246,7 +246,7 @@ fn checksum(bytes: &[u8]) -> u64 {
     step(rest, bytes.len() as u64)
 }
 
-/// What becomes of an empty program whose header has `from` replaced by `to`, as a file of `version`.
+/// Result of opening an empty program whose header has `from` replaced by `to`, as a file of `version`.
 fn with_header(version: u32, from: &str, to: &str) -> Result<(), String> {
     let mut program = Handmade::new(0, None);
     program.kernels.clear();
@@ -257,7 +257,7 @@ fn with_header(version: u32, from: &str, to: &str) -> Result<(), String> {
     let header = std::str::from_utf8(&bytes[24..24 + length]).unwrap();
     assert!(header.contains(from), "{from} is not in {header}");
     let header = header.replacen(from, to, 1);
-    // Nothing lies between the header and an empty index: the footer's first number is where the index begins.
+    // Nothing lies between the header and an empty index: the footer's first number is the start of the index.
     let mut footer = ((24 + header.len()) as u64).to_le_bytes().to_vec();
     footer.extend(0_u64.to_le_bytes());
     footer.extend(checksum(&[]).to_le_bytes());
@@ -355,11 +355,11 @@ fn a_file_that_says_nothing_of_the_ends_of_a_program_has_none() {
 /// Parameters of a workload.
 type Given = &'static [(&'static str, &'static str)];
 
-/// Files that were written when the format had no features, and the programs that they hold.
+/// Files written before the format had features, with their programs and parameters.
 const VERSION_1: [(&str, &str, Given); 1] =
     [("stencil2d", "stencil2d-version-1.tombolo", &[("columns", "128"), ("rows", "40"), ("iterations", "2")])];
 
-/// A stream whose arithmetic says nothing of its chains.
+/// Returns a stream whose arithmetic has no chain information.
 fn unchained(mut stream: CtaStream) -> CtaStream {
     let (ops, warps) = (std::mem::take(&mut stream.ops), std::mem::take(&mut stream.warps));
     for warp in warps {
@@ -376,7 +376,7 @@ fn unchained(mut stream: CtaStream) -> CtaStream {
     stream
 }
 
-/// The program of this file is a search that no longer ships: seven launches, one a level of a random graph.
+/// The program in this file is a search that no longer ships: seven launches, a launch per level of a random graph.
 #[test]
 fn a_file_of_version_1_outlives_its_program() {
     let read = open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/native/bfs-version-1.tombolo")).unwrap();

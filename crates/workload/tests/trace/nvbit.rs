@@ -1,4 +1,4 @@
-//! Small traces, one behaviour each.
+//! Small traces, each for a single behaviour.
 
 use super::kit::{block, folder, folder_with_list, header, memory, notes, open, open_text, stream, streams};
 use ComputeClass::{Fp32, Fp64, Int};
@@ -141,7 +141,8 @@ fn arithmetic_runs_join_within_a_warp_only() {
     assert_eq!(streams(&*program)[0].ops, expected);
 }
 
-/// The arithmetic of a warp: class, instructions, chain, whether it goes on from the path before, whether it is awaited.
+/// The arithmetic of a warp: class, instructions, chain, then true if it joins the path before, and true if it is
+/// awaited.
 fn arithmetic(lines: &[&str]) -> Vec<(ComputeClass, u16, u16, bool, bool)> {
     let ops = stream(4, lines).ops;
     let runs = ops.iter().filter_map(|op| match *op {

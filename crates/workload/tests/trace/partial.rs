@@ -1,4 +1,4 @@
-//! Traces that lack parts, or say of themselves what cannot be: they run, and results say so.
+//! Traces that lack parts, or contain impossible values: they run, and results have a note about the defect.
 
 use super::kit::{WARP, block, folder, header, notes, open, open_text, streams};
 use std::path::Path;
@@ -7,7 +7,7 @@ use tombolo_workload::trace;
 
 const ADD: &[&str] = &["0 ffffffff 1 R1 FADD 0 0"];
 
-/// The kernel's registers and scratchpad bytes, and the notes, of a trace whose header is changed.
+/// The kernel's registers and scratchpad bytes, and the notes, for a trace with a changed header.
 fn changed(threads: u32, from: &str, to: &str) -> (u32, u32, Vec<String>) {
     let warps = vec![ADD; threads.div_ceil(WARP) as usize];
     let good = header(4, "1,1,1", threads) + &block("0,0,0", &warps);

@@ -1,6 +1,7 @@
-//! BlackScholes of the AMD APP SDK: prices of European options, four a thread, in groups of 16 x 16 threads.
+//! BlackScholes from the AMD APP SDK: prices of European options, four per thread, in groups of 16 x 16 threads.
 //!
-//! A thread draws one number for an option and takes stock price, strike price, time, interest and volatility from it.
+//! A thread draws a number for each option and derives stock price, strike price, time, interest and volatility from
+//! it.
 
 use super::square::{Square, fit_square};
 use super::work::Work;
@@ -11,30 +12,30 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
-/// Threads of a side of a group: the sample doubles both sides in turn up to 256 threads.
+/// Threads along a side of a group: the sample doubles both sides in turn up to 256 threads.
 const SIDE: i32 = 16;
-/// Options of a thread (`float4`).
+/// Options per thread (`float4`).
 const VECTOR: u64 = 4;
 
-/// Before the load.
+/// Work before the load.
 const ADDRESS: Work = Work { fp32: 8, int: 10, other: 0, special: 0 };
-/// From the load to the call's price. Its loads from tables of logarithms, among the constants, are left out.
+/// Work from the load to the call's price. Loads from tables of logarithms, among the constants, are left out.
 const CALL: Work = Work { fp32: 668, int: 105, other: 96, special: 36 };
-/// From the call's price to the put's.
+/// Work from the call's price to the put's price.
 const PUT: Work = Work { fp32: 132, int: 1, other: 16, special: 8 };
 
-/// Lowest and highest price of stock and strike.
+/// Lowest and highest price for stock and strike.
 const PRICE: [f64; 2] = [10.0, 100.0];
 /// Shortest and longest time.
 const TIME: [f64; 2] = [1.0, 10.0];
-/// Lowest and highest rate of interest.
+/// Lowest and highest interest rate.
 const INTEREST: [f64; 2] = [0.01, 0.05];
 /// Lowest and highest volatility.
 const VOLATILITY: [f64; 2] = [0.01, 0.10];
-/// Weights of the powers of t = 1 / (1 + [`SLOPE`] |x|), from the first, in the normal distribution's tail beyond x. Source:
-/// Abramowitz and Stegun, 26.2.17.
+/// Weights for the powers of t = 1 / (1 + [`SLOPE`] |x|), from the first power, in the normal distribution's tail
+/// beyond x. Source: Abramowitz and Stegun, 26.2.17.
 const WEIGHTS: [f64; 5] = [0.319_381_53, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
-/// Source: Abramowitz and Stegun, 26.2.17.
+/// Slope in the definition of t. Source: Abramowitz and Stegun, 26.2.17.
 const SLOPE: f64 = 0.231_641_9;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -45,7 +46,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: "UMH, Table I: 2097152, of which the sample makes 1048576",
 }];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static BLACKSCHOLES: Benchmark = Benchmark {
     name: "blackscholes",
     about: "prices of options, four a thread: one array read, two written, each once",
@@ -78,7 +79,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// Prices of call and put in single precision.
+/// Call and put prices in single precision.
 fn prices(draw: f32) -> [f32; 2] {
     let between = |[low, high]: [f64; 2]| low as f32 * draw + high as f32 * (1.0 - draw);
     let (stock, strike, time) = (between(PRICE), between(PRICE), between(TIME));
@@ -91,7 +92,7 @@ fn prices(draw: f32) -> [f32; 2] {
     [call, discounted * below(-far) - stock * below(-near)]
 }
 
-/// The share of a normal distribution below `x`.
+/// The normal distribution's probability below `x`.
 fn below(x: f32) -> f32 {
     let t = 1.0 / (1.0 + SLOPE as f32 * x.abs());
     let sum = WEIGHTS.iter().rev().fold(0.0, |sum, weight| (sum + *weight as f32) * t);
@@ -114,18 +115,18 @@ impl Options {
         });
     }
 
-    /// From 0 to 1, both included.
+    /// A number from 0 to 1, both included.
     fn draw(&self, index: u64) -> f32 {
         noise::below(self.seed, index, (1 << 24) + 1) as f32 / (1 << 24) as f32
     }
 
-    /// Call and put in double precision: the put from the call by put-call parity.
+    /// Call and put prices in double precision; the put price follows from the call price by put-call parity.
     fn expected(&self, index: u64) -> [f64; 2] {
         let draw = f64::from(self.draw(index));
         let between = |[low, high]: [f64; 2]| high - draw * (high - low);
         let (price, time, interest, volatility) =
             (between(PRICE), between(TIME), between(INTEREST), between(VOLATILITY));
-        // Stock and strike are one price, so that the logarithm of their quotient is nothing.
+        // Stock and strike have equal prices, so the logarithm of their quotient is zero.
         let normal = |x: f64| {
             let t = 1.0 / (1.0 + SLOPE * x.abs());
             let sum: f64 = (1..).zip(WEIGHTS).map(|(power, weight)| weight * t.powi(power)).sum();
@@ -154,7 +155,7 @@ impl Instance for Options {
         Ok(())
     }
 
-    /// Prices of up to 100 in single precision: within a thousandth.
+    /// Compares prices of up to 100 in single precision, to within a thousandth.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let expected = |which: usize| (0..self.draws.len()).map(move |index| self.expected(index)[which] as f32);
         compare("call", memory.to_vec(self.call), expected(0), 1e-3)?;

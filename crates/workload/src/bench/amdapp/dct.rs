@@ -1,7 +1,8 @@
-//! DCT of the AMD APP SDK: discrete cosine transforms of blocks of 8 x 8, a group each.
+//! DCT from the AMD APP SDK: discrete cosine transforms for blocks of 8 x 8, with a group per block.
 //!
-//! Both products of the sample run along columns: the second takes what the first stored transposed. So a block's column is
-//! multiplied by the square of the cosines' matrix, and its rows are not transformed. The sample's reference agrees.
+//! Both products in the sample run along columns: the second product reads the first product's result transposed. A
+//! block's column is therefore multiplied by the square of the cosine matrix, and its rows are not transformed. The
+//! sample's reference agrees.
 
 use super::square::Square;
 use super::work::Work;
@@ -14,18 +15,18 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 use std::f64::consts::PI;
 
-/// Side of a block, and of a group.
+/// Side length of a block, and of a group.
 const SIDE: i32 = 8;
-/// Elements of a block.
+/// Elements per block.
 const BLOCK: usize = (SIDE * SIDE) as usize;
 
-/// Before the first product.
+/// Work before the first product.
 const START: Work = Work { fp32: 4, int: 10, other: 0, special: 0 };
-/// A term of either product but for its loads and its multiplication.
+/// Work per term in either product, except for its loads and its multiplication.
 const TERM: Work = Work { fp32: 1, int: 5, other: 1, special: 0 };
-/// Between the first product and its store to the scratchpad, and between the second and its store.
+/// Work between the first product and its store to the scratchpad, and between the second product and its store.
 const STORE: Work = Work { fp32: 1, int: 4, other: 0, special: 0 };
-/// Before the second product.
+/// Work before the second product.
 const SECOND: Work = Work { fp32: 1, int: 3, other: 0, special: 0 };
 
 static PARAMETERS: [Parameter; 2] = [
@@ -45,7 +46,7 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static DCT: Benchmark = Benchmark {
     name: "dct",
     about: "cosine transforms of blocks of 8 x 8, one a group of 64 threads: each block read again for every term",
@@ -123,7 +124,7 @@ impl Blocks {
         });
     }
 
-    /// From 0 to below 256, in steps of 2^-16.
+    /// A value from 0 to below 256, in steps of 2^-16.
     fn start(&self, index: u64) -> f32 {
         noise::below(self.seed, index, 1 << 24) as f32 / 65_536.0
     }
@@ -148,7 +149,7 @@ impl Instance for Blocks {
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let (side, width) = (SIDE as usize, self.grid.width as usize);
-        // The square of the cosines' matrix.
+        // The square of the cosine matrix.
         let weight = |from: usize, to: usize| (0..side).map(|k| cosine(from, k) * cosine(k, to)).sum::<f64>();
         let weights: Vec<f64> = (0..BLOCK).map(|at| weight(at / side, at % side)).collect();
         for (at, found) in memory.to_vec(self.output).into_iter().enumerate() {

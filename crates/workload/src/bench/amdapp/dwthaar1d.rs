@@ -1,10 +1,12 @@
-//! DwtHaar1D of the AMD APP SDK: Haar wavelets of a signal, nine levels a launch, all of a group's in the scratchpad.
+//! DwtHaar1D from the AMD APP SDK: Haar wavelets of a signal, with nine levels per launch, all in each group's
+//! scratchpad.
 //!
-//! A group halves its part of the signal level by level. Each level's details go to their place among the coefficients; the
-//! group's average goes to a list. The host makes the averages the signal of the next launch, until one is left.
+//! A group halves its part of the signal level by level. Each level's details are stored among the coefficients; the
+//! group's average is stored in a list. The host turns the averages into the signal for the next launch, until a single
+//! average is left.
 //!
-//! A level has no barrier between its loads and its stores, so wavefronts race; in order of their indices, as here, they
-//! compute what the sample's reference does.
+//! A level has no barrier between its loads and its stores, so wavefronts race. If wavefronts run in index order, as in
+//! this recording, they compute the same result as the sample's reference.
 
 use super::work::Work;
 use crate::bench::benchmark::{Benchmark, compare};
@@ -15,24 +17,24 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 use std::f32::consts::SQRT_2;
 
-/// Levels of a launch, at most: one more than the binary logarithm of a group's 256 threads.
+/// Maximum number of levels per launch: the binary logarithm of a group's 256 threads, plus one.
 const LEVELS: u32 = 9;
-/// Longest signal that the sample takes.
+/// Longest signal that the sample accepts.
 const LONGEST: u64 = 1 << 23;
 
-/// Before the loads.
+/// Work before the loads.
 const LOAD: Work = Work { fp32: 0, int: 7, other: 0, special: 0 };
-/// Between the loads and their stores to the scratchpad.
+/// Work between the loads and their stores to the scratchpad.
 const STAGE: Work = Work { fp32: 0, int: 5, other: 0, special: 0 };
-/// Division by the root of the length, in the first launch.
+/// Work for dividing by the square root of the length, in the first launch.
 const NORMALISE: Work = Work { fp32: 8, int: 2, other: 1, special: 2 };
-/// A level up to the branch. The branch itself is counted where it is taken.
+/// Work for a level up to the branch. The branch itself is counted when it is executed.
 const LEVEL: Work = Work { fp32: 0, int: 1, other: 0, special: 0 };
-/// A level's addresses.
+/// Work for a level's addresses.
 const PLACE: Work = Work { fp32: 0, int: 8, other: 0, special: 0 };
-/// A sum, a difference, and their products with the root of a half.
+/// Work for a sum, a difference, and their products with the square root of 1/2.
 const HALVE: (ComputeClass, u16) = (ComputeClass::Fp32, 4);
-/// Before the average is stored.
+/// Work before the average is stored.
 const AVERAGE: Work = Work { fp32: 2, int: 0, other: 0, special: 0 };
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -43,7 +45,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: "UMH, Table I: 2097152",
 }];
 
-/// The benchmark. Its launches grow with the logarithm of its footprint.
+/// The workload's entry in the table. The number of launches grows with the logarithm of the footprint.
 pub(crate) static DWTHAAR1D: Benchmark = Benchmark {
     name: "dwthaar1d",
     about: "Haar wavelets of a signal, nine levels a launch; the host copies averages between launches",
@@ -57,9 +59,9 @@ pub(crate) static DWTHAAR1D: Benchmark = Benchmark {
 #[derive(Clone, Copy)]
 struct Wavelets {
     input: Array<f32>,
-    /// As long as the signal: an average, then details of levels from the last to the first.
+    /// An array as long as the signal: an average, then details of all levels from the last to the first.
     coefficients: Array<f32>,
-    /// An average a group; as long as the signal, as in the sample.
+    /// An average per group; the array has the signal's length, as in the sample.
     averages: Array<f32>,
     seed: u64,
 }
@@ -73,18 +75,18 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     Ok(Box::new(Wavelets { input, coefficients, averages, seed: request.seed }))
 }
 
-/// One launch.
+/// Parameters of a launch.
 #[derive(Clone, Copy)]
 struct Step {
-    /// Elements of the signal.
+    /// Elements in the signal.
     length: i32,
-    /// Levels.
+    /// Number of levels.
     levels: u32,
     is_first: bool,
 }
 
 impl Step {
-    /// Threads of a group, each with two elements.
+    /// Threads per group, with two elements each.
     fn threads(self) -> u32 {
         1 << (self.levels - 1)
     }
@@ -137,7 +139,7 @@ impl Wavelets {
         });
     }
 
-    /// From 0 to 9.
+    /// A whole number from 0 to 9.
     fn start(&self, index: u64) -> f32 {
         noise::below(self.seed, index, 10) as f32
     }
@@ -152,7 +154,7 @@ impl Instance for Wavelets {
         memory.fill(self.input, |index| self.start(index));
     }
 
-    /// The host keeps the input, and its own copy of the coefficients of each launch, which it puts together at the end.
+    /// The host keeps the input, and its own copy of each launch's coefficients, which it assembles at the end.
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         let (memory, Wavelets { input, coefficients, averages, .. }) = (host.memory(), *self);
         let signal = memory.to_vec(input);
@@ -198,7 +200,7 @@ impl Instance for Wavelets {
     }
 }
 
-/// The host copies the first `length` elements of an array to its own.
+/// Copies the first `length` elements of an array into the host's own copy.
 fn keep(memory: &Memory, array: Array<f32>, length: u64, kept: &mut Vec<f32>) {
     kept.resize(kept.len().max(length as usize), 0.0);
     (0..length).for_each(|index| kept[index as usize] = memory.read(array, index));

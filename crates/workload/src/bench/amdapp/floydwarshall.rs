@@ -1,8 +1,10 @@
-//! FloydWarshall of the AMD APP SDK 2.5: a launch for each node that paths may go through, a CTA for each row of the matrix.
+//! FloydWarshall from the AMD APP SDK 2.5: a launch for each intermediate node of paths, with a CTA for each matrix
+//! row.
 //!
-//! Source: FloydWarshall_Kernels.cl and FloydWarshall.cpp. A thread that finds a shorter path stores it, and every thread
-//! stores the smaller length once more: the compiler cannot tell the two matrices apart, so it loads again what the store may
-//! have changed. Arithmetic and loads are counted from the Southern Islands binary that the sample ships.
+//! Source: FloydWarshall_Kernels.cl and FloydWarshall.cpp. A thread that finds a shorter path stores it, and every
+//! thread stores the smaller length once more. The compiler cannot prove that the two matrices are distinct, so the
+//! kernel reloads values that the store may have changed. Arithmetic and loads are counted from the Southern Islands
+//! binary shipped with the sample.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::{equal, shorten};
@@ -12,9 +14,9 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Most nodes. Source: FloydWarshall.cpp, setup.
+/// Maximum number of nodes. Source: FloydWarshall.cpp, setup.
 const MOST: u64 = 512;
-/// Longest edge. Source: FloydWarshall.hpp (`MAXDISTANCE`).
+/// Length of the longest edge. Source: FloydWarshall.hpp (`MAXDISTANCE`).
 const LONGEST: u64 = 200;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -25,7 +27,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: "UMH, Table I (FW); powers of two: FloydWarshall.cpp, setup",
 }];
 
-/// The benchmark. Its launches grow with the root of its footprint.
+/// The workload's entry in the table. The number of launches grows with the square root of the footprint.
 pub(crate) static FLOYDWARSHALL: Benchmark = Benchmark {
     name: "amdapp-floydwarshall",
     about: "all shortest paths: a launch a node, a CTA a row, every distance stored by every launch",
@@ -98,8 +100,8 @@ impl Instance for Paths {
         host.copy_to_device(self.distance);
         host.copy_to_device(self.path);
         for k in 0..self.nodes {
-            // The row of k is stored while other CTAs load it: its values do not change, for the distance of k to itself is
-            // zero.
+            // Row k is stored while other CTAs load it: its values do not change, because the distance from k to itself
+            // is zero.
             host.launch_ordered(Grid::new("floyd-row", self.nodes as u64, self.nodes as u32), |cta| {
                 self.kernel(cta, k)
             })?;

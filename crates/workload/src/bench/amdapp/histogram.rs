@@ -1,7 +1,7 @@
-//! Histogram of the AMD APP SDK: 256 bins, which each thread of 128 counts in bytes of the scratchpad on its own.
+//! Histogram from the AMD APP SDK: 256 bins, counted separately by each of 128 threads in scratchpad bytes.
 //!
-//! A group takes 32768 values, its neighbouring threads neighbouring ones, adds its threads' bins, and stores the sums. The
-//! host adds the sums of all groups.
+//! A group processes 32768 values, with neighbouring threads on neighbouring values, adds its threads' bins, and stores
+//! the sums. The host adds the sums of all groups.
 
 use super::work::Work;
 use crate::bench::benchmark::Benchmark;
@@ -13,33 +13,34 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 use std::collections::VecDeque;
 
-/// Bins, and values of a thread (`BIN_SIZE`).
+/// Number of bins, and number of values per thread (`BIN_SIZE`).
 const BINS: i32 = 256;
-/// Threads of a group (`GROUP_SIZE`).
+/// Threads per group (`GROUP_SIZE`).
 const THREADS: u32 = 128;
-/// Bins of a word: a bin is a byte.
+/// Bins per word: a bin is a byte.
 const PACKED: i32 = 4;
-/// Values of a group.
+/// Values per group.
 const VALUES: u64 = BINS as u64 * THREADS as u64;
-/// Values that a thread loads before it counts the first. Source: the sample's binary for Southern Islands, see [`Work`].
+/// Number of values that a thread loads before it counts the first. Source: the sample's binary for Southern Islands,
+/// see [`Work`].
 const AHEAD: usize = 13;
 
-/// Before the first store to the scratchpad.
+/// Work before the first store to the scratchpad.
 const START: Work = Work { fp32: 1, int: 2, other: 0, special: 0 };
-/// A store of a zero.
+/// Work for storing a zero.
 const CLEAR: Work = Work { fp32: 0, int: 1, other: 0, special: 0 };
-/// Before the loads.
+/// Work before the loads.
 const LOAD: Work = Work { fp32: 0, int: 18, other: 0, special: 0 };
-/// Between a value and its bin's count, and between that and the next value.
+/// Work between a value and its bin's count, and between the count and the next value.
 const COUNT: [Work; 2] =
     [Work { fp32: 0, int: 3, other: 0, special: 0 }, Work { fp32: 0, int: 1, other: 0, special: 0 }];
-/// Quotient of bins and threads, at run time.
+/// Work for the quotient of bins and threads, computed at run time.
 const QUOTIENT: Work = Work { fp32: 7, int: 11, other: 4, special: 1 };
-/// Before a bin's sum.
+/// Work before a bin's sum.
 const SUM: Work = Work { fp32: 1, int: 2, other: 0, special: 0 };
-/// A term of a bin's sum, behind its load.
+/// Work per term in a bin's sum, after the term's load.
 const TERM: Work = Work { fp32: 0, int: 3, other: 0, special: 0 };
-/// Between a bin's sum and its store, and behind it.
+/// Work between a bin's sum and its store, and after the store.
 const STORE: [Work; 2] =
     [Work { fp32: 0, int: 2, other: 0, special: 0 }, Work { fp32: 0, int: 1, other: 0, special: 0 }];
 
@@ -60,7 +61,7 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The benchmark. Bins decide bank conflicts alone, and no address.
+/// The workload's entry in the table. Bins affect only bank conflicts, and no address.
 pub(crate) static HISTOGRAM: Benchmark = Benchmark {
     name: "histogram",
     about: "counts of 256 values: an array read once, little written, the last sums on the host",
@@ -92,24 +93,24 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// A side of the matrix as the sample rounds it: down to a multiple, but not to nothing.
+/// Rounds a side of the matrix like the sample: down to a multiple, but never to zero.
 fn fit_down(request: &mut Request, parameter: &'static str, wanted: u64, of: u64) -> u64 {
     let rule = format!("whole multiples of {of}, rounded down, one at least");
     request.fit(parameter, wanted, (wanted / of).max(1) * of, &rule)
 }
 
-/// Word and bit of a byte of the scratchpad.
+/// Word index and bit offset of a scratchpad byte.
 fn place(byte: Lanes<i32>) -> [Lanes<i32>; 2] {
     [byte / PACKED, byte % PACKED * 8]
 }
 
-/// Loads a byte of the scratchpad.
+/// Loads a byte from the scratchpad.
 fn load_byte(warp: &mut Warp<'_>, bytes: &Shared<u32>, byte: Lanes<i32>) -> Lanes<u32> {
     let [word, bit] = place(byte);
     warp.load_shared(bytes, word).zip(bit, |word, bit| (word >> bit) & 0xff)
 }
 
-/// Stores a byte of the scratchpad. Lanes store to words of their own.
+/// Stores a byte to the scratchpad. Each lane stores to a separate word.
 fn store_byte(warp: &mut Warp<'_>, bytes: &mut Shared<u32>, byte: Lanes<i32>, value: Lanes<u32>) {
     let [word, bit] = place(byte);
     let words = word.pick(bytes.values());
@@ -148,7 +149,7 @@ impl Histogram {
         });
     }
 
-    /// Counts the values of a warp's threads, from `first` on those of its group.
+    /// Counts the values for a warp's threads, starting at `first` among the group's values.
     fn count(&self, warp: &mut Warp<'_>, bins: &mut Shared<u32>, first: i32) {
         LOAD.alone(warp);
         let load = |warp: &mut Warp<'_>, round: i32| {
@@ -174,7 +175,7 @@ impl Histogram {
     }
 }
 
-/// The sums of all groups' counts.
+/// Sums of all groups' counts.
 fn totals(counts: &[u32]) -> Vec<u32> {
     let mut totals = vec![0; BINS as usize];
     counts.iter().enumerate().for_each(|(at, count)| totals[at % BINS as usize] += count);

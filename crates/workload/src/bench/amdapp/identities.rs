@@ -1,4 +1,4 @@
-//! What the samples come to at the sizes of UMH's Table I: bytes read and written, groups launched, what the host does.
+//! Tests for the samples at the sizes of UMH's Table I: bytes read and written, groups launched, and host accesses.
 
 use crate::bench::{Mode, Request, find, record};
 use crate::record::{RecordOptions, Recording};
@@ -10,18 +10,18 @@ use tombolo_types::stream::{Command, CtaStream, Op, Program};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// A sample at its defaults. Source: UMH, Table I, and the sample's host program.
+/// Expected values for a sample at its defaults. Source: UMH, Table I, and the sample's host program.
 struct Row {
     name: &'static str,
-    /// Bytes of lines loaded in arrays that no kernel stores to.
+    /// Bytes of lines loaded from arrays that no kernel stores to.
     read: u64,
-    /// Bytes of lines stored to.
+    /// Bytes of all stored lines.
     written: u64,
-    /// Bytes of all arrays.
+    /// Total bytes of all arrays.
     allocated: u64,
-    /// Groups and threads of a group, launch by launch.
+    /// Number of groups and threads per group, launch by launch.
     grids: &'static [(u32, u32)],
-    /// Bytes that the host reads and writes, phase by phase, behind its setup and before its results.
+    /// Bytes that the host reads and writes in each phase, after its setup and before its results.
     host: &'static [[u64; 2]],
 }
 
@@ -45,17 +45,18 @@ const ROWS: [Row; 6] = [
     Row {
         name: "dwthaar1d",
         read: 8 * MIB,
-        // The list of averages is as long as the signal, and 4096 of it are used.
+        // The list of averages is as long as the signal, but only 4096 entries are used.
         written: 8 * MIB + 16 * KIB,
         allocated: 24 * MIB,
         grids: &[(4096, 256), (8, 256), (1, 4)],
         host: &[
-            // It keeps the signal.
+            // The host keeps the signal.
             [8 * MIB, 0],
-            // Averages become the signal of the next launch.
+            // Averages become the signal for the next launch.
             [8 * MIB + 16 * KIB, 16 * KIB],
             [16 * KIB + 8 * 4, 8 * 4],
-            // The last average, all coefficients but those of the last launch, and the signal go where they belong.
+            // The last average, all coefficients except the last launch's, and the signal are copied to their final
+            // arrays.
             [8 * 4 + 4, 4 + (8 * MIB - 8 * 4) + 8 * MIB],
         ],
     },
@@ -78,7 +79,7 @@ const ROWS: [Row; 6] = [
     },
 ];
 
-/// Bytes of lines loaded in arrays that are not stored to, and of lines stored to.
+/// Bytes of loaded lines in arrays without stores, and bytes of stored lines.
 fn touched(recording: &Recording) -> [u64; 2] {
     let (mut loaded, mut stored, mut stream) = (FxHashSet::default(), FxHashSet::default(), CtaStream::default());
     for (kernel, info) in (0..).zip(recording.kernels()) {
@@ -105,7 +106,7 @@ fn touched(recording: &Recording) -> [u64; 2] {
     [bytes(read), bytes(stored.len())]
 }
 
-/// Groups and threads, launch by launch.
+/// Number of groups and threads per group, launch by launch.
 fn grids(recording: &Recording) -> Vec<(u32, u32)> {
     let kernels = recording.commands().iter().filter_map(Command::kernel);
     kernels.map(|kernel| &recording.kernels()[kernel as usize]).map(|info| (info.ctas, info.threads_per_cta)).collect()

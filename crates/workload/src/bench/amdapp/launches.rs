@@ -1,4 +1,5 @@
-//! What the programs read, write and launch at the sizes of UMH's Table I, as arithmetic of their sources has it.
+//! Tests for reads, writes and launches of the programs at the sizes of UMH's Table I, derived by arithmetic from their
+//! sources.
 
 use crate::bench::small::small;
 use crate::bench::{Mode, Request, Workload, find, footprint, record};
@@ -9,14 +10,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program};
 
-/// A program: bytes of arrays that its kernels only read, bytes of arrays that they write, and its launches in order, each
-/// as `times x kernel, CTAs x threads`.
+/// Expected values for a program: bytes in arrays that its kernels only read, bytes in arrays that they write, and its
+/// launches in order, each as `times x kernel, CTAs x threads`.
 type Row = (&'static str, u64, u64, &'static [&'static str]);
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Source: host programs and kernels of AMD APP SDK 2.5 at the sizes of UMH, Table I.
+/// Expected values for all programs. Source: host programs and kernels of AMD APP SDK 2.5 at the sizes of UMH, Table I.
 const ROWS: [Row; 7] = [
     ("amdapp-floydwarshall", 0, 512 * KIB, &["256 x floyd-row, 256 x 256"]),
     ("amdapp-matrixmultiplication", 8 * MIB, 4 * MIB, &["1 x product-staged, 1024 x 64"]),
@@ -36,7 +37,7 @@ const ROWS: [Row; 7] = [
         ],
     ),
     ("reduction", 8 * MIB, 32 * KIB, &["1 x reduce, 2048 x 256"]),
-    // Two levels of 8192 and 32 sums, and the scans of both: 8192 and 32.
+    // Two levels with 8192 and 32 sums, and the scans of both: 8192 and 32.
     (
         "scanlargearrays",
         8 * MIB,
@@ -57,8 +58,8 @@ fn at_table_one(workload: &dyn Workload) -> Request {
     Request::new(workload, Scale::FULL, &[], 7).unwrap()
 }
 
-/// Bytes of arrays of Table I's size that the kernels only read, and of those that they write. Kernels of a small instance
-/// touch the same arrays.
+/// Bytes in arrays that the kernels only read, and bytes in arrays that they write, at Table I's size. Kernels of a
+/// small instance access the same arrays.
 fn bytes(workload: &dyn Workload) -> (u64, u64) {
     let recording = record(workload, &small(workload), &RecordOptions::default(), Mode::Auto).unwrap();
     let (mut loaded, mut stored) = (BTreeSet::new(), BTreeSet::new());
@@ -84,7 +85,7 @@ fn bytes(workload: &dyn Workload) -> (u64, u64) {
     (sum(&mut loaded.difference(&stored)), sum(&mut stored.iter()))
 }
 
-/// The launches of Table I's size, none of which depends on data.
+/// The launches at Table I's size; no launch depends on data.
 fn launches(workload: &dyn Workload) -> Vec<String> {
     let mut memory = Memory::new(Backing::AddressOnly);
     let instance = workload.lay_out(&mut at_table_one(workload), &mut memory).unwrap();
@@ -99,7 +100,7 @@ fn launches(workload: &dyn Workload) -> Vec<String> {
     plan.chunk_by(|one, next| one == next).map(told).collect()
 }
 
-/// What the host reads and writes in each of its phases: whole arrays.
+/// Arrays that the host reads and writes in each phase, always completely.
 fn phases(name: &str) -> Vec<String> {
     let workload = find(name).unwrap();
     let recording = record(workload, &small(workload), &RecordOptions::default(), Mode::Auto).unwrap();
@@ -118,7 +119,7 @@ fn phases(name: &str) -> Vec<String> {
     recording.commands().iter().filter_map(told).collect()
 }
 
-/// Source: RadixSort.cpp and Reduction.cpp, runCLKernels. The other hosts work before the first kernel alone.
+/// Source: RadixSort.cpp and Reduction.cpp, runCLKernels. All other hosts work only before the first kernel.
 #[test]
 fn hosts_work_between_kernels_and_behind_the_last() {
     for (name, ..) in ROWS {

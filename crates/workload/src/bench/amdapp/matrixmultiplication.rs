@@ -1,10 +1,11 @@
-//! MatrixMultiplication of the AMD APP SDK 2.5: a matrix product in tiles of 32 x 32, each computed by 64 threads of 4 x 4
-//! elements, with the tile of A in the scratchpad.
+//! MatrixMultiplication from the AMD APP SDK 2.5: a matrix product in tiles of 32 x 32. Each tile is computed by 64
+//! threads with 4 x 4 elements each, and the tile of A is in the scratchpad.
 //!
 //! Source: MatrixMultiplication_Kernels.cl (`mmmKernel_local`, and `mmmKernel` for GPUs without a scratchpad) and
-//! MatrixMultiplication.cpp. A CTA has one barrier a tile, behind the stores to the scratchpad: on GPUs whose wavefront is the
-//! whole CTA no more is needed. Arithmetic, scratchpad accesses and registers are counted from the Southern Islands binary that
-//! the sample ships: it moves a vector by one instruction in memory, and word by word in the scratchpad.
+//! MatrixMultiplication.cpp. A CTA has a single barrier per tile, after the stores to the scratchpad: no more is needed
+//! on GPUs whose wavefront is the whole CTA. Arithmetic, scratchpad accesses and registers are counted from the
+//! Southern Islands binary shipped with the sample: it moves a vector with a single memory instruction, but word by
+//! word in the scratchpad.
 
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -14,13 +15,13 @@ use crate::record::{Host, RecordError, Trips};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 use std::array::from_fn;
 
-/// Side of a CTA. Source: MatrixMultiplication.hpp (`blockSize`).
+/// Side length of a CTA. Source: MatrixMultiplication.hpp (`blockSize`).
 const SIDE: i32 = 8;
-/// Elements of a vector, and of each side of what a thread computes. Source: MatrixMultiplication_Kernels.cl.
+/// Elements per vector, and per side of a thread's block of results. Source: MatrixMultiplication_Kernels.cl.
 const VECTOR: usize = 4;
-/// Side of a tile, in elements.
+/// Side length of a tile, in elements.
 const TILE: i32 = SIDE * VECTOR as i32;
-/// Registers of a thread with the scratchpad, and without. Source: the sample's Southern Islands binary.
+/// Registers per thread with and without the scratchpad. Source: the sample's Southern Islands binary.
 const REGISTERS: [u32; 2] = [79, 69];
 
 static PARAMETERS: [Parameter; 2] = [
@@ -40,7 +41,7 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The benchmark. Its work grows faster than its footprint.
+/// The workload's entry in the table. Work grows faster than the footprint.
 pub(crate) static MATRIXMULTIPLICATION: Benchmark = Benchmark {
     name: "amdapp-matrixmultiplication",
     about: "matrix product: tiles of one factor in the scratchpad, columns of the other from memory",
@@ -51,7 +52,7 @@ pub(crate) static MATRIXMULTIPLICATION: Benchmark = Benchmark {
     lay_out,
 };
 
-/// Vectors of four rows: `[row][column]`.
+/// Vectors from four rows: `[row][column]`.
 type Square = [[Lanes<f32>; VECTOR]; VECTOR];
 
 struct Matrices {
@@ -77,9 +78,9 @@ fn place(warp: &Warp<'_>) -> (Lanes<i32>, Lanes<i32>) {
     (warp.thread() % SIDE, warp.thread() / SIDE)
 }
 
-/// Adds the products of four columns of A with four rows of B.
+/// Adds the products of four columns from A with four rows from B.
 fn multiply(warp: &mut Warp<'_>, sums: &mut Square, a: Square, b: Square) {
-    // Sixteen sums, four products each.
+    // Sixteen sums with four products each.
     let (a, b) = warp.compute_wide(ComputeClass::Fp32, 64, (VECTOR * VECTOR) as u16, (a, b));
     if warp.computes() {
         for (sums, a) in sums.iter_mut().zip(a) {
@@ -97,7 +98,7 @@ impl Matrices {
         (cta as i32 % tiles * TILE, cta as i32 / tiles * TILE)
     }
 
-    /// The vectors of four rows from `row`, whose first elements are in `column`.
+    /// Loads vectors from four rows starting at `row`, with their first elements in `column`.
     fn load(&self, warp: &mut Warp<'_>, matrix: Array<f32>, column: Lanes<i32>, row: Lanes<i32>) -> Square {
         from_fn(|r| warp.load_vector(matrix, (row + r as i32) * self.side + column))
     }
@@ -134,7 +135,8 @@ impl Matrices {
         }
     }
 
-    /// Four terms of each sum: vector `j` of four rows of the tile, with the four rows of B from `first + 4 j`.
+    /// Computes four terms of each sum: vector `j` from four rows of the tile, with four rows of B starting at `first +
+    /// 4 j`.
     fn step(&self, warp: &mut Warp<'_>, block: &Shared<f32>, sums: &mut Square, (left, first, j): (i32, i32, i32)) {
         let (x, y) = place(warp);
         let column = warp.compute(ComputeClass::Int, 4, x * VECTOR as i32 + left);
@@ -164,7 +166,7 @@ impl Matrices {
         });
     }
 
-    /// Stores what a thread computed, behind so many instructions.
+    /// Stores a thread's results, after `instructions` integer instructions.
     fn store(&self, warp: &mut Warp<'_>, (left, top): (i32, i32), sums: Square, instructions: u16) {
         let (x, y) = place(warp);
         let first = (y * VECTOR as i32 + top) * self.side + x * VECTOR as i32 + left;

@@ -1,6 +1,7 @@
-//! MatrixTranspose of the AMD APP SDK: tiles of 16 x 16 through the scratchpad, which a thread reads where it wrote.
+//! MatrixTranspose from the AMD APP SDK: tiles of 16 x 16 pass through the scratchpad, in which each thread reads its
+//! own element.
 //!
-//! So the scratchpad transposes nothing: threads load along rows and store along columns.
+//! The scratchpad therefore transposes nothing: threads load along rows and store along columns.
 
 use super::square::Square;
 use super::work::Work;
@@ -11,18 +12,18 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Cta, Grid, Memory, Scaling, Shared};
 
-/// Side of a tile, and of a group (`blockSize`).
+/// Side length of a tile, and of a group (`blockSize`).
 const SIDE: i32 = 16;
-/// Elements of a tile.
+/// Elements per tile.
 const TILE: usize = (SIDE * SIDE) as usize;
 
-/// Before the load.
+/// Work before the load.
 const LOAD: Work = Work { fp32: 2, int: 10, other: 0, special: 0 };
-/// Between the load and the store to the scratchpad.
+/// Work between the load and the store to the scratchpad.
 const STAGE: Work = Work { fp32: 0, int: 4, other: 0, special: 0 };
-/// Between the barrier and the load from the scratchpad.
+/// Work between the barrier and the load from the scratchpad.
 const FETCH: Work = Work { fp32: 0, int: 1, other: 0, special: 0 };
-/// Before the store.
+/// Work before the store.
 const STORE: Work = Work { fp32: 0, int: 5, other: 0, special: 0 };
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -33,7 +34,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: "UMH, Table I: 1024 x 1024",
 }];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static MATRIXTRANSPOSE: Benchmark = Benchmark {
     name: "amdapp-matrixtranspose",
     about: "transposes a matrix in tiles of 16 x 16: loads along rows, stores a column apart",
@@ -81,7 +82,7 @@ impl Matrices {
         });
     }
 
-    /// From 0 to below 256, in steps of 2^-16.
+    /// A value from 0 to below 256, in steps of 2^-16.
     fn start(&self, index: u64) -> f32 {
         noise::below(self.seed, index, 1 << 24) as f32 / 65_536.0
     }

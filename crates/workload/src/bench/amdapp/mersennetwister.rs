@@ -1,7 +1,8 @@
-//! MersenneTwister of the AMD APP SDK: Gaussian numbers from seeds, in groups of 16 x 16 threads, a vector of seeds each.
+//! MersenneTwister from the AMD APP SDK: Gaussian numbers from seeds, in groups of 16 x 16 threads, with a vector of
+//! seeds per thread.
 //!
-//! A thread makes four further words of state from its seeds, draws `factor` vectors, and turns two neighbours at a time
-//! into Gaussian numbers (Box and Muller). As in the sample, pairs overlap: the last vectors drawn are not used.
+//! A thread computes four further vectors of state from its seeds, draws `factor` vectors, and turns two neighbours at
+//! a time into Gaussian numbers (Box and Muller). As in the sample, pairs overlap: the last vectors drawn are not used.
 
 use super::square::{Square, fit_square};
 use super::work::Work;
@@ -13,34 +14,35 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 use std::array::from_fn;
 
-/// Threads of a side of a group: the sample doubles both sides in turn up to 256 threads.
+/// Threads along a side of a group: the sample doubles both sides in turn up to 256 threads.
 const SIDE: i32 = 16;
-/// Words of a vector (`uint4`, `float4`).
+/// Words per vector (`uint4`, `float4`).
 const VECTOR: usize = 4;
-/// Vectors of state.
+/// Number of state vectors.
 const STATES: usize = 5;
-/// Most vectors that a thread draws.
+/// Maximum number of vectors that a thread draws.
 const MOST: usize = 8;
 
-/// Multiplier of the state. Source: Matsumoto and Nishimura, initialization of MT19937.
+/// State multiplier. Source: Matsumoto and Nishimura, initialization of MT19937.
 const MULTIPLIER: u32 = 1_812_433_253;
-/// Masks of the words of a vector. Source: the sample; Saito and Matsumoto's SFMT has others for each period.
+/// Masks for the words of a vector. Source: the sample; Saito and Matsumoto's SFMT has different masks for each period.
 const MASKS: [u32; VECTOR] = [0xfdff_37ff, 0xef7f_3f7d, 0xff77_7b7d, 0x7ff7_fb2f];
-/// Bits by which a vector, its words to the right, and its words to the left are shifted. Source: the sample.
+/// Shift distances in bits: for a whole vector, for its words to the right, and for its words to the left. Source: the
+/// sample.
 const SHIFTS: [u32; 3] = [24, 13, 15];
 
-/// Before the load.
+/// Work before the load.
 const ADDRESS: Work = Work { fp32: 3, int: 10, other: 0, special: 0 };
-/// The states.
+/// Work for computing the states.
 const SEEDING: Work = Work { fp32: 16, int: 64, other: 0, special: 0 };
-/// A vector drawn; its moves choose two states by index.
+/// Work per drawn vector; its moves select two states by index.
 const ROUND: Work = Work { fp32: 41, int: 51, other: 4, special: 0 };
-/// Before the pairs.
+/// Work before the pairs.
 const PAIRS: Work = Work { fp32: 4, int: 4, other: 0, special: 0 };
-/// A pair up to its first store, by the branch of small angles. Its loads from tables of logarithms, among the
+/// Work for a pair up to its first store, on the branch for small angles. Loads from tables of logarithms, among the
 /// constants, are left out.
 const FIRST: Work = Work { fp32: 405, int: 121, other: 56, special: 8 };
-/// From there to its second store.
+/// Work from the first store to the pair's second store.
 const SECOND: Work = Work { fp32: 240, int: 30, other: 20, special: 0 };
 
 static PARAMETERS: [Parameter; 2] = [
@@ -60,7 +62,7 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static MERSENNETWISTER: Benchmark = Benchmark {
     name: "mersennetwister",
     about: "Gaussian numbers from seeds: a vector read and `factor` vectors written by each thread, side by side",
@@ -96,12 +98,12 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 
 type Words = [u32; VECTOR];
 
-/// A vector shifted to the left as one number whose lowest word is the first.
+/// Shifts a vector to the left as a single number whose lowest word is the first.
 fn left(words: Words, by: u32) -> Words {
     from_fn(|at| (words[at] << by) | if at == 0 { 0 } else { words[at - 1] >> (32 - by) })
 }
 
-/// The same to the right.
+/// Shifts a vector to the right in the same representation.
 fn right(words: Words, by: u32) -> Words {
     from_fn(|at| (words[at] >> by) | words.get(at + 1).map_or(0, |above| above << (32 - by)))
 }
@@ -124,24 +126,24 @@ fn drawn(seeds: Words) -> [u32; MOST * VECTOR] {
     from_fn(|at| history[STATES + at / VECTOR][at % VECTOR])
 }
 
-/// Two Gaussian numbers of two words, in single precision.
+/// Two Gaussian numbers from two words, in single precision.
 fn gaussian([size, turn]: [u32; 2]) -> [f32; 2] {
     let [size, turn] = [size, turn].map(|word| word as f32 / 4_294_967_296.0);
     let (radius, angle) = ((-2.0 * size.ln()).sqrt(), std::f32::consts::TAU * turn);
     [radius * angle.cos(), radius * angle.sin()]
 }
 
-/// Word `at` of a vector that is one number.
+/// Word `at` of a vector stored as a single number.
 fn word(vector: u128, at: usize) -> u32 {
     (vector >> (32 * at)) as u32
 }
 
-/// A vector as one number.
+/// Joins words into a vector stored as a single number.
 fn joined(word: impl Fn(usize) -> u32) -> u128 {
     (0..VECTOR).map(|at| u128::from(word(at)) << (32 * at)).sum()
 }
 
-/// What [`drawn`] draws, each vector as one number: the rounds one by one, as the sample writes them.
+/// Computes the result of [`drawn`], with each vector as a single number: all rounds are written out, as in the sample.
 fn plain(first: u128) -> [u128; MOST] {
     let next = |state, step| {
         joined(|at| (word(state, at) ^ (word(state, at) >> 30)).wrapping_mul(MULTIPLIER).wrapping_add(step))
@@ -194,7 +196,7 @@ impl Twister {
         noise::noise(self.seed, index) as u32
     }
 
-    /// A word of a vector of Gaussian numbers, in double precision.
+    /// Expected word in a vector of Gaussian numbers, in double precision.
     fn expected(drawn: &[u128], vector: usize, at: usize) -> f64 {
         let uniform = |vector: usize| f64::from(word(drawn[vector], at) as f32) / 2.0_f64.powi(32);
         let (size, turn) = (uniform(vector / 2), uniform(vector / 2 + 1));

@@ -1,6 +1,6 @@
-//! Samples of the AMD APP SDK 2.5 as UMH runs them, at the sizes of its Table I: one file each.
+//! Samples from the AMD APP SDK 2.5 as run in UMH, at the sizes of its Table I: a file per sample.
 //!
-//! Host buffers apart from a device's are not arrays: a copy stands for what moves between them.
+//! Host buffers separate from device buffers are not arrays: a copy represents the transfer between both.
 
 pub(super) mod blackscholes;
 pub(super) mod dct;

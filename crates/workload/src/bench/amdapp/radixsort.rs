@@ -1,10 +1,12 @@
-//! RadixSort of the AMD APP SDK 2.5: digits of 8 bits, a histogram a thread, prefix sums on the host, in four passes.
+//! RadixSort from the AMD APP SDK 2.5: digits of 8 bits, a histogram per thread, prefix sums on the host, in four
+//! passes.
 //!
-//! Source: RadixSort_Kernels.cl and RadixSort.cpp. A thread owns 256 consecutive elements and as many counters in the
-//! scratchpad. The sample's counters have 16 bits and wrap where positions pass 65535; here they have 32. The scan visits the
-//! counters digit by digit, with strides of a kilobyte; the recording keeps which addresses the host touches, not their order.
+//! Source: RadixSort_Kernels.cl and RadixSort.cpp. A thread owns 256 consecutive elements and 256 counters in the
+//! scratchpad. The sample's counters have 16 bits and wrap when positions exceed 65535; in this program they have 32.
+//! The scan visits the counters digit by digit, with strides of a kilobyte; the recording keeps the addresses accessed
+//! by the host, not their order.
 //!
-//! Arithmetic, and how far loads run ahead, are counted from the Southern Islands binary that the sample ships.
+//! Arithmetic and the depth of early loads are counted from the Southern Islands binary shipped with the sample.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
@@ -15,17 +17,17 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 use std::collections::VecDeque;
 
-/// Threads of a CTA. Source: RadixSort.hpp (`GROUP_SIZE`).
+/// Threads per CTA. Source: RadixSort.hpp (`GROUP_SIZE`).
 const THREADS: i32 = 64;
-/// Bits of a digit. Source: RadixSort.hpp (`RADIX`).
+/// Bits per digit. Source: RadixSort.hpp (`RADIX`).
 const BITS: u32 = 8;
-/// Values of a digit, and elements of a thread. Source: RadixSort.hpp (`RADICES`).
+/// Number of digit values, and elements per thread. Source: RadixSort.hpp (`RADICES`).
 const RADICES: i32 = 1 << BITS;
-/// Elements of a CTA.
+/// Elements per CTA.
 const SHARE: u64 = THREADS as u64 * RADICES as u64;
-/// Loads that the histogram has on their way. Source: the sample's Southern Islands binary.
+/// Number of loads in flight in the histogram. Source: the sample's Southern Islands binary.
 const AHEAD_ELEMENTS: i32 = 13;
-/// Loads that the copy of counters has on their way. Source: the sample's Southern Islands binary.
+/// Number of loads in flight in the copy of counters. Source: the sample's Southern Islands binary.
 const AHEAD_COUNTERS: i32 = 16;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -36,7 +38,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: "UMH, Table I (RS); powers of two: RadixSort.cpp, setupRadixSort",
 }];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static RADIXSORT: Benchmark = Benchmark {
     name: "radixsort",
     about: "radix sort: histograms of strided elements, prefix sums on the host, scattered stores, four times",
@@ -49,9 +51,9 @@ pub(crate) static RADIXSORT: Benchmark = Benchmark {
 
 struct Sort {
     unsorted: Array<u32>,
-    /// `[thread][digit]`: how often each thread has each digit.
+    /// `[thread][digit]`: number of occurrences of each digit per thread.
     buckets: Array<u32>,
-    /// `[thread][digit]`: where the first of them goes.
+    /// `[thread][digit]`: destination of the digit's first element.
     scanned: Array<u32>,
     sorted: Array<u32>,
     seed: u64,
@@ -67,7 +69,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     Ok(Box::new(Sort { unsorted, buckets, scanned, sorted, seed: request.seed }))
 }
 
-/// The elements of each thread one after the other, loaded ahead.
+/// Each thread's elements in sequence, loaded ahead of use.
 struct Ahead {
     array: Array<u32>,
     first: Lanes<i32>,
@@ -76,7 +78,7 @@ struct Ahead {
 }
 
 impl Ahead {
-    /// Loads the first `depth`.
+    /// Loads the first `depth` elements.
     fn new(warp: &mut Warp<'_>, array: Array<u32>, depth: i32) -> Ahead {
         let first = warp.global_thread() * RADICES;
         let mut ahead = Ahead { array, first, next: 0, loads: VecDeque::new() };
@@ -91,7 +93,7 @@ impl Ahead {
         }
     }
 
-    /// The next element, which takes `instructions`; its register takes another load.
+    /// Returns the next element, at a cost of `instructions`; its register receives another load.
     fn take(&mut self, warp: &mut Warp<'_>, instructions: u16) -> Lanes<u32> {
         let element = self.loads.pop_front().expect("a thread takes as many elements as it has");
         let element = warp.compute(ComputeClass::Int, instructions, element);
@@ -100,7 +102,7 @@ impl Ahead {
     }
 }
 
-/// Place in the scratchpad of a thread's counter of a digit.
+/// Scratchpad index of a thread's counter for a digit.
 fn counter(warp: &Warp<'_>, digit: Lanes<i32>) -> Lanes<i32> {
     warp.thread() * RADICES + digit
 }
@@ -160,7 +162,7 @@ impl Sort {
         }
     }
 
-    /// Puts element `index` of each thread in its place.
+    /// Stores element `index` of each thread at its sorted position.
     fn put(&self, warp: &mut Warp<'_>, places: &mut Shared<u32>, index: i32, shift: u32) {
         let element = warp.load(self.unsorted, warp.global_thread() * RADICES + index);
         let element = warp.compute(ComputeClass::Int, 4, element);
@@ -172,7 +174,8 @@ impl Sort {
         warp.store_shared(places, at, next);
     }
 
-    /// Where the elements of each digit of each thread go: behind smaller digits, and equal ones of threads before.
+    /// Computes the destination of each thread's elements for each digit: after smaller digits, and after equal digits
+    /// in preceding threads.
     fn scan(&self, memory: &Memory) {
         let mut counts = memory.to_vec(self.buckets);
         let mut sum = 0;
@@ -184,7 +187,7 @@ impl Sort {
         memory.fill(self.scanned, |index| counts[index as usize]);
     }
 
-    /// Up to the largest number of the C library's generator. Source: RadixSort.cpp, setupRadixSort.
+    /// A number up to the maximum of the C library's generator. Source: RadixSort.cpp, setupRadixSort.
     fn value(&self, index: u64) -> u32 {
         noise::noise(self.seed, index) as u32 >> 1
     }

@@ -1,7 +1,9 @@
-//! Reduction of the AMD APP SDK 2.5: a CTA adds up its vectors in a tree in the scratchpad, and the host adds up the CTAs' sums.
+//! Reduction from the AMD APP SDK 2.5: a CTA adds up its vectors in a tree in the scratchpad, and the host adds up the
+//! CTAs' sums.
 //!
-//! Source: Reduction_Kernels.cl and Reduction.cpp. Arithmetic and scratchpad accesses are counted from the Southern Islands
-//! binary that the sample ships: it moves a vector by one instruction in memory, and word by word in the scratchpad.
+//! Source: Reduction_Kernels.cl and Reduction.cpp. Arithmetic and scratchpad accesses are counted from the Southern
+//! Islands binary shipped with the sample: it moves a vector with a single memory instruction, but word by word in the
+//! scratchpad.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
@@ -12,13 +14,13 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Threads of a CTA. Source: Reduction.hpp (`GROUP_SIZE`).
+/// Threads per CTA. Source: Reduction.hpp (`GROUP_SIZE`).
 const THREADS: i32 = 256;
-/// Elements of a vector. Source: Reduction.hpp (`VECTOR_SIZE`).
+/// Elements per vector. Source: Reduction.hpp (`VECTOR_SIZE`).
 const VECTOR: usize = 4;
-/// Elements of a CTA.
+/// Elements per CTA.
 const SHARE: u64 = THREADS as u64 * VECTOR as u64;
-/// Inputs are smaller. Source: Reduction.cpp, setupReduction: 0 to 5.
+/// Exclusive upper bound of inputs. Source: Reduction.cpp, setupReduction: 0 to 5.
 const BOUND: u64 = 6;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -29,7 +31,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: "UMH, Table I (RD); multiples: Reduction.cpp, setupReduction",
 }];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static REDUCTION: Benchmark = Benchmark {
     name: "reduction",
     about: "sum of integers: a tree in each CTA's scratchpad, the rest on the host",
@@ -42,9 +44,9 @@ pub(crate) static REDUCTION: Benchmark = Benchmark {
 
 struct Sum {
     input: Array<u32>,
-    /// A vector a CTA.
+    /// A vector per CTA.
     sums: Array<u32>,
-    /// What the host comes to.
+    /// The host's final sum.
     total: AtomicU32,
     seed: u64,
 }
@@ -62,7 +64,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// The vector that begins at `first`, word by word.
+/// Loads the vector that begins at `first`, word by word.
 fn load_words(warp: &mut Warp<'_>, from: &Shared<u32>, first: Lanes<i32>) -> [Lanes<u32>; VECTOR] {
     std::array::from_fn(|word| warp.load_shared(from, first + word as i32))
 }

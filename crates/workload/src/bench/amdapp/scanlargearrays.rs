@@ -1,8 +1,8 @@
-//! ScanLargeArrays of the AMD APP SDK 2.5: prefix sums of blocks in the scratchpad, prefix sums of the blocks' sums, and those
-//! added to the blocks.
+//! ScanLargeArrays from the AMD APP SDK 2.5: prefix sums within blocks in the scratchpad, prefix sums over the blocks'
+//! sums, and a final addition to the blocks.
 //!
-//! Source: ScanLargeArrays_Kernels.cl and ScanLargeArrays.cpp. Every thread of a CTA stores the block's sum, to one place.
-//! Arithmetic and scratchpad accesses are counted from the Southern Islands binary that the sample ships.
+//! Source: ScanLargeArrays_Kernels.cl and ScanLargeArrays.cpp. Every thread in a CTA stores the block's sum to the same
+//! element. Arithmetic and scratchpad accesses are counted from the Southern Islands binary shipped with the sample.
 
 use crate::bench::benchmark::{Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -11,9 +11,9 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
-/// Elements of a block; its scan has half as many threads. Source: ScanLargeArrays.hpp (`GROUP_SIZE`).
+/// Elements per block; its scan has half this number of threads. Source: ScanLargeArrays.hpp (`GROUP_SIZE`).
 const BLOCK: u64 = 256;
-/// Fewest elements: two blocks, for one has no sums to scan.
+/// Minimum number of elements: two blocks, because a single block has no sums to scan.
 const LEAST: u64 = 2 * BLOCK;
 /// Largest input. Source: ScanLargeArrays.cpp, setupScanLargeArrays.
 const LARGEST: u64 = 255;
@@ -26,7 +26,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: "UMH, Table I (SLA); powers of two: ScanLargeArrays.cpp, setup",
 }];
 
-/// The benchmark. Its launches grow with the logarithm of its footprint.
+/// The workload's entry in the table. The number of launches grows with the logarithm of the footprint.
 pub(crate) static SCANLARGEARRAYS: Benchmark = Benchmark {
     name: "scanlargearrays",
     about: "prefix sums of a large array: blocks, their sums, and the sums added to the blocks",
@@ -37,18 +37,18 @@ pub(crate) static SCANLARGEARRAYS: Benchmark = Benchmark {
     lay_out,
 };
 
-/// A scan by blocks: of the input, or of the sums of the level before.
+/// A scan by blocks: over the input, or over the sums of the level before.
 struct Level {
     from: Array<f32>,
     to: Array<f32>,
-    /// An element a block.
+    /// An element per block.
     sums: Array<f32>,
 }
 
 struct Scan {
     input: Array<f32>,
     levels: Vec<Level>,
-    /// The scan of the last level's sums, which are at most a block.
+    /// The scan of the last level's sums, at most a block.
     last: Array<f32>,
     seed: u64,
 }
@@ -88,7 +88,7 @@ fn sum_up(cta: &mut Cta<'_>, block: &mut Shared<f32>, length: i32) {
     }
 }
 
-/// Gives every element the sum of those before it, down the tree, whose root is zero.
+/// Replaces every element by the sum of all preceding elements, down the tree from its zero root.
 fn spread_down(cta: &mut Cta<'_>, block: &mut Shared<f32>, length: i32) {
     for (step, nodes) in (0..length.ilog2()).rev().map(|step| (1 << step, length >> (step + 1))) {
         cta.barrier();
@@ -107,13 +107,13 @@ fn spread_down(cta: &mut Cta<'_>, block: &mut Shared<f32>, length: i32) {
     cta.barrier();
 }
 
-/// The last elements of both halves of the subtree of each lane's thread; a half has `step` elements.
+/// Last elements in both halves of the subtree for each lane's thread; a half has `step` elements.
 fn children(warp: &mut Warp<'_>, thread: Lanes<i32>, step: i32) -> [Lanes<i32>; 2] {
     let low = (thread * 2 + 1) * step - 1;
     warp.compute(ComputeClass::Int, 7, [low, low + step])
 }
 
-/// Loads the pair of elements of each thread, and stores them to the scratchpad.
+/// Loads each thread's pair of elements, and stores the pair to the scratchpad.
 fn load_pairs(cta: &mut Cta<'_>, from: Array<f32>, block: &mut Shared<f32>, [first, rest]: [u16; 2]) {
     cta.each_warp(|warp| {
         let at = warp.compute(ComputeClass::Int, first, warp.global_thread() * 2);
@@ -123,7 +123,7 @@ fn load_pairs(cta: &mut Cta<'_>, from: Array<f32>, block: &mut Shared<f32>, [fir
     });
 }
 
-/// Stores the pair of each thread.
+/// Stores each thread's pair.
 fn store_pairs(cta: &mut Cta<'_>, block: &Shared<f32>, to: Array<f32>, instructions: u16) {
     cta.each_warp(|warp| {
         let at = warp.compute(ComputeClass::Int, instructions, warp.global_thread() * 2);
@@ -132,7 +132,7 @@ fn store_pairs(cta: &mut Cta<'_>, block: &Shared<f32>, to: Array<f32>, instructi
     });
 }
 
-/// Scans each block, and notes its sum.
+/// Scans each block, and stores its sum.
 fn scan_block(cta: &mut Cta<'_>, level: &Level) {
     let mut block = cta.shared::<f32>(BLOCK as usize);
     load_pairs(cta, level.from, &mut block, [10, 6]);
@@ -154,7 +154,7 @@ fn scan_block(cta: &mut Cta<'_>, level: &Level) {
     store_pairs(cta, &block, level.to, 5);
 }
 
-/// Scans an array of at most a block, in one CTA.
+/// Scans an array with at most a block of elements, in a single CTA.
 fn scan_last(cta: &mut Cta<'_>, from: Array<f32>, to: Array<f32>) {
     let length = from.len() as i32;
     let mut block = cta.shared::<f32>(length as usize);
@@ -198,7 +198,7 @@ impl Scan {
         noise::below(self.seed, index, LARGEST + 1) as f32
     }
 
-    /// What is added to the blocks of a level: the scan of its sums.
+    /// The array added to a level's blocks: the scan of the level's sums.
     fn scanned(&self, level: usize) -> Array<f32> {
         self.levels.get(level + 1).map_or(self.last, |next| next.to)
     }

@@ -1,9 +1,9 @@
-//! SimpleConvolution of the AMD APP SDK 2.5: one image with one mask, one pixel a thread, without padding.
+//! SimpleConvolution from the AMD APP SDK 2.5: an image convolved with a mask, a pixel per thread, without padding.
 //!
-//! Source: SimpleConvolution_Kernels.cl and SimpleConvolution.cpp. A window is cut at the image's edges, so lanes there run
-//! shorter loops. A mask of even width has a window one narrower: 16 gives 15 x 15 pixels. The sample's host adds one to an even
-//! width: `mask=17` is what it runs when asked for 16. Arithmetic is counted from the Southern Islands binary that the sample
-//! ships.
+//! Source: SimpleConvolution_Kernels.cl and SimpleConvolution.cpp. A window is clipped at the image's edges, so lanes
+//! at the edges run shorter loops. A mask of even width has a window narrower by one: 16 gives 15 x 15 pixels. The
+//! sample's host adds one to an even width: for a request of 16, it runs `mask=17`. Arithmetic is counted from the
+//! Southern Islands binary shipped with the sample.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
@@ -13,9 +13,9 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Threads of a CTA. Source: SimpleConvolution.cpp, runCLKernels.
+/// Threads per CTA. Source: SimpleConvolution.cpp, runCLKernels.
 const THREADS: u64 = 256;
-/// Pixel values are smaller. Source: SimpleConvolution.cpp, setupSimpleConvolution: 0 to 255.
+/// Exclusive upper bound of pixel values. Source: SimpleConvolution.cpp, setupSimpleConvolution: 0 to 255.
 const BOUND: u64 = 256;
 
 static PARAMETERS: [Parameter; 2] = [
@@ -35,7 +35,7 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static SIMPLECONVOLUTION: Benchmark = Benchmark {
     name: "amdapp-simpleconvolution",
     about: "convolves an image with a large mask: windows of neighbouring pixels overlap, cut at the edges",
@@ -52,7 +52,7 @@ struct Image {
     output: Array<u32>,
     columns: i32,
     rows: i32,
-    /// Side of the mask.
+    /// Side length of the mask.
     side: i32,
     seed: u64,
 }
@@ -77,7 +77,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// First pixel of a window along one axis, and how many there are: `reach` to both sides of `at`, cut at `length`.
+/// First pixel and number of pixels in a window along an axis: `reach` to both sides of `at`, clipped at `length`.
 fn window(at: Lanes<i32>, reach: i32, length: i32) -> (Lanes<i32>, Lanes<u32>) {
     let first = (at - reach).max(Lanes::all(0));
     let last = (at + reach).min(Lanes::all(length - 1));
@@ -85,7 +85,7 @@ fn window(at: Lanes<i32>, reach: i32, length: i32) -> (Lanes<i32>, Lanes<u32>) {
 }
 
 impl Image {
-    /// Pixels of a window to each side of its centre.
+    /// Number of window pixels to each side of its centre.
     fn reach(&self) -> i32 {
         (self.side - 1) / 2
     }
@@ -113,11 +113,11 @@ impl Image {
         });
     }
 
-    /// A pixel by its weight.
+    /// Loads a pixel and multiplies it by its weight.
     fn product(&self, warp: &mut Warp<'_>, pixel: Lanes<i32>, place: Lanes<i32>) -> Lanes<f32> {
         let value = warp.load(self.input, pixel).cast::<f32>();
         let product = warp.load(self.mask, place) * value;
-        // The conversion, the sum, and three steps of the indices.
+        // The conversion, the sum, and three steps for the indices.
         let product = warp.compute(ComputeClass::Fp32, 2, product);
         warp.compute(ComputeClass::Int, 3, product)
     }
@@ -126,7 +126,7 @@ impl Image {
         noise::below(self.seed, index, BOUND) as u32
     }
 
-    /// A cross through the middle, which blurs.
+    /// Weights that form a cross through the middle, for blurring.
     fn weight(&self, index: u64) -> f32 {
         let (side, middle) = (self.side as u64, self.side as u64 / 2);
         let on_cross = index / side == middle || index % side == middle;

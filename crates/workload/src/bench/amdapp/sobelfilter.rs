@@ -1,7 +1,8 @@
-//! SobelFilter of the AMD APP SDK 2.5: gradients of an image of four bytes a pixel, launched again and again over the same image.
+//! SobelFilter from the AMD APP SDK 2.5: gradients of an image with four bytes per pixel, launched repeatedly over the
+//! same image.
 //!
-//! Source: SobelFilter_Kernels.cl and SobelFilter.cpp. A pixel is one 4-byte word. The centre of the window has weight zero.
-//! Arithmetic and the eight loads are counted from the Southern Islands binary that the sample ships.
+//! Source: SobelFilter_Kernels.cl and SobelFilter.cpp. A pixel is a single 4-byte word. The window's centre has weight
+//! zero. Arithmetic and the eight loads are counted from the Southern Islands binary shipped with the sample.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
@@ -11,9 +12,9 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads of a CTA, pixels of one row. Source: SobelFilter.hpp (`GROUP_SIZE`).
+/// Threads per CTA, all on pixels in the same row. Source: SobelFilter.hpp (`GROUP_SIZE`).
 const THREADS: u64 = 256;
-/// Byte components of a pixel. Source: SobelFilter_Kernels.cl (`uchar4`).
+/// Byte components per pixel. Source: SobelFilter_Kernels.cl (`uchar4`).
 const COMPONENTS: usize = 4;
 
 static PARAMETERS: [Parameter; 3] = [
@@ -40,7 +41,7 @@ static PARAMETERS: [Parameter; 3] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static SOBELFILTER: Benchmark = Benchmark {
     name: "sobelfilter",
     about: "Sobel gradients of an image: a launch an iteration, neighbours of a pixel",
@@ -75,7 +76,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// Half the length of the gradient of one component, from its neighbours row by row without the centre. A byte keeps the low
+/// Half the length of a component's gradient, from its neighbours row by row without the centre. A byte keeps the low
 /// eight bits of a larger length.
 fn gradient([nw, n, ne, w, e, sw, s, se]: [f32; 8]) -> u32 {
     let down = nw + 2.0 * n + ne - sw - 2.0 * s - se;
@@ -112,7 +113,7 @@ impl Image {
         noise::noise(self.seed, index) as u32
     }
 
-    /// The pixel of the filtered image in integers and double precision; the border stays black.
+    /// Expected pixel in the filtered image, computed in integers and double precision; the border stays black.
     fn expected(&self, index: u64) -> u32 {
         let (x, y) = (index as i64 % i64::from(self.width), index as i64 / i64::from(self.width));
         let border = x == 0 || y == 0 || x + 1 == i64::from(self.width) || y + 1 == i64::from(self.height);
@@ -137,7 +138,7 @@ impl Image {
 }
 
 impl Instance for Image {
-    /// The host clears the output, whose border no kernel writes.
+    /// The host clears the output, because no kernel writes its border.
     fn fill(&self, memory: &Memory) {
         memory.fill(self.input, |index| self.pixel(index));
         memory.fill(self.output, |_| 0);

@@ -1,11 +1,12 @@
-//! Arithmetic of a kernel's stretches, as its binary for Southern Islands has it.
+//! Arithmetic in stretches of a kernel, counted from its binary for Southern Islands.
 
 use crate::simt::{ComputeClass, Value, Warp};
 
-/// Vector instructions of a stretch, by class. Scalar instructions, which a unit of their own runs, do not count.
+/// Vector instructions in a stretch, by class. Scalar instructions run in a separate unit and do not count.
 ///
-/// Source of all: AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), the file `*_Kernels.bin` of each sample, decoded by
-/// AMD's Southern Islands instruction set manual. Moves and conversions are of class `Fp32`, comparisons of `Other`.
+/// Source of all: AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), the file `*_Kernels.bin` of each sample,
+/// decoded with AMD's Southern Islands instruction set manual. Moves and conversions are in class `Fp32`, comparisons
+/// in `Other`.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Work {
     pub(super) fp32: u16,
@@ -15,7 +16,7 @@ pub(super) struct Work {
 }
 
 impl Work {
-    /// Records the instructions behind the loads that `value` waits for; returns it as a value that waits for none.
+    /// Records the instructions after the loads on which `value` depends; returns `value` without any pending loads.
     pub(super) fn on<V: Value>(self, warp: &mut Warp<'_>, value: V) -> V {
         let value = warp.compute(ComputeClass::Int, self.int, value);
         warp.compute(ComputeClass::Fp32, self.fp32, ());
@@ -24,7 +25,7 @@ impl Work {
         value
     }
 
-    /// The same, where no load is waited for.
+    /// Records the instructions without waiting for a load.
     pub(super) fn alone(self, warp: &mut Warp<'_>) {
         self.on(warp, ());
     }

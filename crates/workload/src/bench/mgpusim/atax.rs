@@ -1,4 +1,4 @@
-//! y = Aᵀ(A x): row products, then column products, a thread an element.
+//! y = Aᵀ(A x): row products, then column products, with a thread per element.
 
 use super::matrixvector::{Matrix, PARAMETERS};
 use crate::bench::benchmark::{Benchmark, MEASURED};
@@ -7,7 +7,7 @@ use crate::noise;
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Memory, Scaling};
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static ATAX: Benchmark = Benchmark {
     name: "atax",
     about: "y = A^T (A x): few threads, long chains of dependent loads",
@@ -21,7 +21,7 @@ pub(crate) static ATAX: Benchmark = Benchmark {
 struct Atax {
     matrix: Matrix,
     x: Array<f32>,
-    /// A x.
+    /// The intermediate product A x.
     product: Array<f32>,
     y: Array<f32>,
     seed: u64,

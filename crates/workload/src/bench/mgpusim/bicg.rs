@@ -1,4 +1,4 @@
-//! The two products of a biconjugate gradient step: q = A p, s = Aᵀ r, a thread an element.
+//! The two products in a biconjugate gradient step: q = A p, s = Aᵀ r, with a thread per element.
 
 use super::matrixvector::{Matrix, PARAMETERS};
 use crate::bench::benchmark::{Benchmark, MEASURED};
@@ -7,7 +7,7 @@ use crate::noise;
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Memory, Scaling};
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static BICG: Benchmark = Benchmark {
     name: "bicg",
     about: "q = A p and s = A^T r: few threads, long chains of dependent loads",

@@ -7,7 +7,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
-/// Threads of a CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MEASURED`].
 const THREADS: u32 = 64;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -18,7 +18,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: MEASURED,
 }];
 
-/// The benchmark. Its passes grow with the square of the logarithm of its footprint.
+/// The workload's entry in the table. The number of passes grows with the square of the footprint's logarithm.
 pub(crate) static BITONICSORT: Benchmark = Benchmark {
     name: "bitonicsort",
     about: "bitonic sort: hundreds of dependent launches of small CTAs",
@@ -69,7 +69,8 @@ impl Instance for Sort {
         let grid = || Grid::new("bitonic-pass", elements / 2 / u64::from(THREADS), THREADS);
         let stages = elements.ilog2();
         if host.samples() {
-            // Passes of a distance are alike: each stage from that of the distance on has one.
+            // Passes with equal distance are alike: every stage, beginning with the stage for this distance, has such a
+            // pass.
             let alike: Vec<u64> = (1..=u64::from(stages)).rev().collect();
             host.series_of(&alike, |host, first| host.launch(grid(), |cta| self.kernel(cta, first as u32, 0)))?;
         } else {

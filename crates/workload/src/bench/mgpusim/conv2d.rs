@@ -1,4 +1,4 @@
-//! A convolution layer of one input channel: the image unfolded, then a tiled product with the weights.
+//! A convolution layer with a single input channel: the image is unfolded, then a tiled product applies the weights.
 
 use super::im2col::{FILTER, SIDE, Unfolding};
 use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED, compare};
@@ -8,14 +8,14 @@ use crate::parameter::Parameter;
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 
-/// Output channels. Source: [`MEASURED`].
+/// Number of output channels. Source: [`MEASURED`].
 const CHANNELS: i32 = 3;
-/// Side of a tile, and of a CTA. Source: [`MEASURED`].
+/// Side length of a tile, and of a CTA. Source: [`MEASURED`].
 const TILE: i32 = 16;
 
 static PARAMETERS: [Parameter; 2] = [SIDE, FILTER];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static CONV2D: Benchmark = Benchmark {
     name: "conv2d",
     about: "convolution layer as unfolding and product: two dependent kernels",
@@ -31,7 +31,7 @@ struct Layer {
     /// `[channel][filter squared]`.
     weights: Array<f32>,
     bias: Array<f32>,
-    /// `[row of a tile][field squared]`: the first rows are channels, the rest is only ever zeroed.
+    /// `[row of a tile][field squared]`: the first rows are channels, the remaining rows are only ever zeroed.
     output: Array<f32>,
     seed: u64,
 }
@@ -53,7 +53,7 @@ fn lay_out(
 }
 
 impl Layer {
-    /// One tile of 16 columns. Rows beyond the channels are zeroed too, as in the source.
+    /// Computes a tile of 16 columns. Rows beyond the channels are zeroed too, as in the source.
     fn product(&self, cta: &mut Cta<'_>) {
         let (terms, columns) =
             (self.unfolding.filter * self.unfolding.filter, self.unfolding.field * self.unfolding.field);
@@ -92,7 +92,7 @@ impl Layer {
         });
     }
 
-    /// Loads the tiles of 16 terms from `base`, zeros where there are none.
+    /// Loads the tiles for 16 terms starting at `base`, with zeros beyond the last term.
     fn stage(
         &self,
         warp: &mut crate::simt::Warp<'_>,
@@ -147,7 +147,7 @@ impl Instance for Layer {
             let term = |sum: f32, k: usize| sum + weights[channel * terms + k] * unfolded[k * columns + column];
             (0..terms).fold(0.0, term) + bias[channel]
         });
-        // Beyond the channels there is nothing but zeros.
+        // Rows beyond the channels contain only zeros.
         let rest = self.output.len() as usize - CHANNELS as usize * columns;
         compare("output", memory.to_vec(self.output), expected.chain(std::iter::repeat_n(0.0, rest)), 1e-5)
     }

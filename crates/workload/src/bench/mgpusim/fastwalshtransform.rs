@@ -7,7 +7,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
-/// Threads of a CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MEASURED`].
 const THREADS: u32 = 256;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -18,7 +18,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: MEASURED,
 }];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static FASTWALSHTRANSFORM: Benchmark = Benchmark {
     name: "fastwalshtransform",
     about: "fast Walsh transform: a launch a step, strides that double",

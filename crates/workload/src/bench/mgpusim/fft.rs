@@ -1,9 +1,9 @@
-//! Fourier transforms of 512 points, one a group of 64 threads, in place: radix 8, three passes, two exchanges
-//! through the scratchpad.
+//! In-place Fourier transforms of 512 points, with a group of 64 threads per transform: radix 8, three passes, two
+//! exchanges through the scratchpad.
 //!
-//! With l = 8 high + low the thread, its eight points are l, l + 64 and so on. After the first pass result k of
-//! thread l goes, turned by k l / 512, to thread (l mod 8, k). After the second it goes, turned by k high / 64, to thread
-//! (k, low). The third leaves thread l with the frequencies l, l + 64, ...
+//! Thread l = 8 high + low owns the eight points l, l + 64 and so on. After the first pass, result k in thread l is
+//! rotated by k l / 512 and sent to thread (l mod 8, k). After the second pass, it is rotated by k high / 64 and sent
+//! to thread (k, low). The third pass leaves thread l with the frequencies l, l + 64, ...
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -14,20 +14,20 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared
 use std::array::from_fn;
 use std::f64::consts::TAU;
 
-/// Points of a transform. Source: [`MEASURED`].
+/// Points per transform. Source: [`MEASURED`].
 const POINTS: usize = 512;
-/// Threads of a CTA.
+/// Threads per CTA.
 const THREADS: u32 = 64;
-/// Points of a thread.
+/// Points per thread.
 const RADIX: usize = 8;
-/// Words of the scratchpad. Source: [`MEASURED`].
+/// Words in the scratchpad. Source: [`MEASURED`].
 const WORDS: usize = 576;
-/// Floating-point instructions of a butterfly of eight complex values. Source: counted: three stages of eight
+/// Floating-point instructions for a butterfly on eight complex values. Source: counted: three stages with eight
 /// complex sums, and the rotations by eighths of a turn.
 const BUTTERFLY: u16 = 64;
-/// Instructions of the seven twiddles of a pass: each a sine and a cosine of full accuracy, the angle formed in
-/// double precision, and a complex product. Source: ROCm device library, `sincos` of small arguments: argument
-/// reduction and two polynomials; counted.
+/// Instructions for the seven twiddle factors in a pass: each needs a sine and a cosine with full accuracy, an angle
+/// formed in double precision, and a complex product. Source: ROCm device library, `sincos` for small arguments:
+/// argument reduction and two polynomials; counted.
 const TWIDDLES: [(ComputeClass, u16); 3] =
     [(ComputeClass::Fp64, 7 * 4), (ComputeClass::Fp32, 7 * 36), (ComputeClass::Int, 7 * 8)];
 
@@ -39,7 +39,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: MEASURED,
 }];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static FFT: Benchmark = Benchmark {
     name: "fft",
     about: "many small Fourier transforms: bandwidth, scratchpad, transcendentals",
@@ -57,22 +57,22 @@ type Complex = [Lanes<f32>; 2];
 type Points = [Complex; RADIX];
 
 struct Transforms {
-    /// Real and imaginary parts in turn.
+    /// Alternating real and imaginary parts.
     values: Array<f32>,
     seed: u64,
 }
 
-/// An exchange through the scratchpad. Words are those of (high, low, k) by their factors.
+/// An exchange through the scratchpad. Word indices are given by the factors for (high, low, k).
 struct Exchange {
     write: [i32; 3],
     read: [i32; 3],
-    /// Turns of the twiddle of result 1: the factors of (thread, high).
+    /// Rotation of result 1, in turns: the factors for (thread, high).
     turns: [f64; 2],
-    /// Whether a barrier follows the last read.
+    /// Set if a barrier follows the last read.
     closes: bool,
 }
 
-/// Source: [`MEASURED`].
+/// The two exchanges between passes. Source: [`MEASURED`].
 const EXCHANGES: [Exchange; 2] = [
     Exchange { write: [8, 1, 66], read: [1, 66, 8], turns: [1.0 / 512.0, 0.0], closes: true },
     Exchange { write: [8, 1, 72], read: [72, 1, 8], turns: [0.0, 1.0 / 64.0], closes: false },
@@ -92,7 +92,7 @@ fn times(value: Complex, by: [Lanes<f32>; 2]) -> Complex {
     [value[0] * by[0] - value[1] * by[1], value[0] * by[1] + value[1] * by[0]]
 }
 
-/// The Fourier transform of eight points, in natural order.
+/// The Fourier transform over eight points, in natural order.
 fn butterfly(points: Points) -> Points {
     from_fn(|k| {
         let term = |m: usize| times(points[m], rotation((m * k % RADIX) as f64 / RADIX as f64).map(Lanes::all));
@@ -100,7 +100,7 @@ fn butterfly(points: Points) -> Points {
     })
 }
 
-/// Result k turned by k times `turns`.
+/// Rotates result k by k times `turns`.
 fn twiddled(points: Points, turns: Lanes<f64>) -> Points {
     from_fn(|k| {
         let turn = |part: usize| turns.map(|turns| rotation(k as f64 * turns)[part]);
@@ -134,11 +134,11 @@ impl Transforms {
         });
     }
 
-    /// A butterfly in every thread.
+    /// Runs a butterfly in every thread.
     fn pass(&self, cta: &mut Cta<'_>, points: &mut [Points]) {
         cta.each_warp(|warp| {
             let points = &mut points[warp.index() as usize];
-            // A stage of the butterfly has a sum for each part of its points: SHOC's `FFT8`.
+            // A butterfly stage has a sum for each part of its points: SHOC's `FFT8`.
             *points = warp.compute_wide(ComputeClass::Fp32, BUTTERFLY, 2 * RADIX as u16, *points);
             if warp.computes() {
                 *points = butterfly(*points);
@@ -146,11 +146,11 @@ impl Transforms {
         });
     }
 
-    /// Twiddles, then the exchange: real parts, then imaginary parts in the same words.
+    /// Applies the twiddle factors, then exchanges: real parts first, then imaginary parts in the same words.
     fn exchange(&self, cta: &mut Cta<'_>, exchange: &Exchange, shared: &mut Shared<f32>, points: &mut [Points]) {
         cta.each_warp(|warp| {
             for (class, count) in TWIDDLES {
-                // Seven twiddles side by side.
+                // Seven concurrent twiddle factors.
                 warp.compute_wide(class, count, RADIX as u16 - 1, ());
             }
             if warp.computes() {

@@ -1,4 +1,4 @@
-//! A finite impulse response filter: each thread one sample, over as many earlier ones as there are taps.
+//! A finite impulse response filter: each thread computes a sample from the preceding samples, with a sample per tap.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -7,7 +7,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads of a CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MEASURED`].
 const THREADS: u32 = 256;
 
 static PARAMETERS: [Parameter; 2] = [
@@ -21,7 +21,7 @@ static PARAMETERS: [Parameter; 2] = [
     Parameter { name: "taps", kind: Kind::Count { low: 1, high: 256 }, default: "32", about: "taps", source: MEASURED },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static FIR: Benchmark = Benchmark {
     name: "fir",
     about: "finite impulse response filter: overlapping loads that hit the L1",
@@ -70,7 +70,7 @@ impl Filter {
                     |warp| past = warp.load(self.history, t + (self.taps - tap)),
                 );
                 let sample = is_recent.select(recent, past);
-                // The sum, the loop's counter, the two addresses.
+                // The sum, the loop counter, the two addresses.
                 sum = warp.compute(ComputeClass::Fp32, 1, sum + coefficient * sample);
                 warp.compute(ComputeClass::Int, 4, ());
             }

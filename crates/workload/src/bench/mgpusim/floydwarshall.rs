@@ -1,8 +1,7 @@
-//! All shortest paths: a launch for each node that paths may go through, each over the whole matrix.
+//! All shortest paths: a launch for each intermediate node of paths, each over the whole matrix.
 //!
-//! No address depends on data, but whether a thread stores does. Where a sample is recorded, the few passes
-//! recorded lack what earlier ones would have done; distances are then drawn so that as many threads store as
-//! would.
+//! No address depends on data, but a thread stores only if it finds a shorter path. In a sample, the few recorded
+//! passes lack the results of earlier passes; distances are then drawn so that the expected number of threads store.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED};
 use crate::bench::reference::{equal, shorten};
@@ -12,12 +11,12 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Side of a CTA. Source: [`MEASURED`].
+/// Side length of a CTA. Source: [`MEASURED`].
 const SIDE: i32 = 8;
-/// Longest edge. Source: [`MEASURED`].
+/// Length of the longest edge. Source: [`MEASURED`].
 const LONGEST: u64 = 100;
-/// Of the threads of pass k, one in `(k + STORES.0) / STORES.1` stores. Source: assumed, a curve
-/// set by eye to the counts of stores that the measured suite's description tabulates.
+/// Share of storing threads: in pass k, a thread in `(k + STORES.0) / STORES.1` stores. Source: assumed, a curve fitted
+/// by eye to the store counts tabulated in the measured suite's description.
 const STORES: (u64, f64) = (8, 1.6);
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -28,7 +27,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: MEASURED,
 }];
 
-/// The benchmark. Its launches grow with the root of its footprint.
+/// The workload's entry in the table. The number of launches grows with the square root of the footprint.
 pub(crate) static FLOYDWARSHALL: Benchmark = Benchmark {
     name: "floydwarshall",
     about: "all shortest paths: a launch a node, CTAs of one warp on tiles of 8 x 8",
@@ -76,7 +75,7 @@ impl Paths {
         if on_diagonal { 0 } else { noise::below(self.seed, index, LONGEST) as u32 + 1 }
     }
 
-    /// Distances of which as many are improved in pass k as would be had all passes before it run.
+    /// Draws distances so that pass k improves as many as it would after all preceding passes.
     fn draw(&self, memory: &Memory, k: u64) {
         let (offset, share) = STORES;
         let one_in = ((k + offset) as f64 / share) as u64;
@@ -104,7 +103,7 @@ impl Instance for Paths {
             if !all {
                 host.restore(|memory| self.draw(memory, k));
             }
-            // The row and the column of k do not change in pass k, for its own distance is zero.
+            // Row k and column k do not change in pass k, because the node's distance to itself is zero.
             host.launch(Grid::new("floyd-pass", tiles * tiles, (SIDE * SIDE) as u32), |cta| self.kernel(cta, k as i32))
         })?;
         host.copy_to_host(self.distance);

@@ -1,4 +1,4 @@
-//! Unfolds an image: one row of output for each place in the filter, one column for each place of the filter.
+//! Unfolds an image: an output row for each element in the filter, a column for each position of the filter.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED, compare, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -7,13 +7,13 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
-/// Threads of a CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MEASURED`].
 pub(super) const THREADS: u32 = 256;
 
-/// Instructions of a division and its remainder: a product and a difference besides. Source: LLVM, DivRemPairs.
+/// Instructions for a division with its remainder: a product and a difference in addition. Source: LLVM, DivRemPairs.
 const DIVIDED: u16 = DIVISION + 2;
 
-/// Side of the image.
+/// Side length of the image.
 pub(super) const SIDE: Parameter = Parameter {
     name: "side",
     kind: Kind::Count { low: 1, high: 1 << 13 },
@@ -22,7 +22,7 @@ pub(super) const SIDE: Parameter = Parameter {
     source: MEASURED,
 };
 
-/// Side of the filter.
+/// Side length of the filter.
 pub(super) const FILTER: Parameter = Parameter {
     name: "filter",
     kind: Kind::Count { low: 1, high: 15 },
@@ -33,7 +33,7 @@ pub(super) const FILTER: Parameter = Parameter {
 
 static PARAMETERS: [Parameter; 2] = [SIDE, FILTER];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static IM2COL: Benchmark = Benchmark {
     name: "im2col",
     about: "unfolds an image into the columns of a matrix product: divisions by run-time values",
@@ -51,7 +51,7 @@ pub(super) struct Unfolding {
     pub(super) columns: Array<f32>,
     pub(super) side: i32,
     pub(super) filter: i32,
-    /// Places of the filter along a side.
+    /// Number of filter positions along a side.
     pub(super) field: i32,
     seed: u64,
 }
@@ -86,7 +86,7 @@ impl Unfolding {
                 let p = warp.compute(ComputeClass::Int, DIVIDED, p);
                 let (row, column) = (p / self.field, p % self.field);
                 for q in 0..self.filter * self.filter {
-                    // Two divisions with their remainders, of values that all lanes share, and the bounds.
+                    // Two divisions with their remainders, on values shared by all lanes, and the bounds.
                     let at = (row + q / self.filter) * self.side + column + q % self.filter;
                     let at = warp.compute(ComputeClass::Int, 2 * DIVIDED + 8 + ADDRESS, at);
                     let value = warp.load(self.input, at);
@@ -103,7 +103,7 @@ impl Unfolding {
         host.launch(grid, |cta| self.kernel(cta))
     }
 
-    /// What the columns should hold.
+    /// Expected contents of the columns.
     pub(super) fn expected(&self) -> Vec<f32> {
         let (side, filter, field) = (self.side as u64, self.filter as u64, self.field as u64);
         let value = |at: u64| {

@@ -1,7 +1,7 @@
-//! The assignment step of k-means: each thread finds the centroid nearest to its point.
+//! The assignment step in k-means: each thread finds the centroid nearest to its point.
 //!
-//! Rodinia's program first turns the points, feature by feature, and lets the host move the centroids after each
-//! step; the step itself is the same.
+//! Rodinia's program first transposes the points, feature by feature, and lets the host move the centroids after each
+//! step; the step itself is identical.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -10,7 +10,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads of a CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MEASURED`].
 const THREADS: u32 = 256;
 
 static PARAMETERS: [Parameter; 5] = [
@@ -52,7 +52,7 @@ static PARAMETERS: [Parameter; 5] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static KMEANS: Benchmark = Benchmark {
     name: "kmeans",
     about: "assignment step of k-means: every point's features read once a cluster",
@@ -65,7 +65,7 @@ pub(crate) static KMEANS: Benchmark = Benchmark {
 };
 
 struct Assignment {
-    /// `[point][feature]`, where they are turned.
+    /// `[point][feature]`, if the program transposes its points.
     points: Option<Array<f32>>,
     /// `[feature][point]`.
     features: Array<f32>,
@@ -130,7 +130,7 @@ impl Assignment {
 }
 
 impl Assignment {
-    /// CTAs for one thread a point. Source: Rodinia 3.1 kmeans launches a square of them.
+    /// Number of CTAs for a thread per point. Source: Rodinia 3.1 kmeans launches a square of CTAs.
     fn ctas(&self) -> u64 {
         let least = self.membership.len().div_ceil(u64::from(THREADS));
         if self.points.is_none() {
@@ -140,7 +140,7 @@ impl Assignment {
         side * side
     }
 
-    /// Each thread turns the features of its point.
+    /// Transposes the features: each thread copies the features of its point.
     fn turn(&self, cta: &mut Cta<'_>, points: Array<f32>) {
         cta.each_warp(|warp| {
             let p = warp.compute(ComputeClass::Int, 1, warp.global_thread());
@@ -155,7 +155,7 @@ impl Assignment {
         });
     }
 
-    /// Centroids in the middle of their points, `[cluster][feature]`; one without points stays.
+    /// Centroids in the middle of their points, `[cluster][feature]`; a centroid without points stays.
     fn middles(&self, membership: &[i32], before: &[f32]) -> Vec<f32> {
         let dimensions = self.dimensions() as usize;
         let (mut sums, mut counts) = (vec![0.0_f64; before.len()], vec![0_u32; self.clusters as usize]);

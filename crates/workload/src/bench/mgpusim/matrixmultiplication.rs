@@ -1,8 +1,8 @@
-//! A matrix product in tiles of 32 x 32, each computed by 64 threads, with the tile of A staged in global memory.
+//! A matrix product in tiles of 32 x 32, with 64 threads per tile, and with the tile of A staged in global memory.
 //!
-//! As measured, faults and all: every CTA stages its tiles of A in the same few kilobytes, and takes them from
-//! the first 32 rows of A, so that each row of tiles of the result is the first. Since all CTAs stage the same
-//! values, their race is only in time; the recording has them one after the other.
+//! The program equals the measured program, including its faults. Every CTA stages its tiles of A in the same few
+//! kilobytes, and reads these tiles from the first 32 rows of A, so that each row of result tiles equals the first. All
+//! CTAs stage the same values, so their race affects only timing; the recording runs the CTAs in sequence.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -11,13 +11,13 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError, Trips};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Side of a tile, in elements. Source: [`MEASURED`].
+/// Side length of a tile, in elements. Source: [`MEASURED`].
 const TILE: i32 = 32;
-/// Side of a CTA; vectors of a row of a tile. Source: [`MEASURED`].
+/// Side length of a CTA; vectors per tile row. Source: [`MEASURED`].
 const SIDE: i32 = 8;
-/// Elements of a vector, and of each side of what a thread computes.
+/// Elements per vector, and per side of a thread's block of results.
 const VECTOR: usize = 4;
-/// Registers of a thread. Source: counted: 16 sums, 4 vectors of A and 4 of B in flight twice over, addresses.
+/// Registers per thread. Source: counted: 16 sums, 4 vectors of A and 4 of B in flight twice over, addresses.
 const REGISTERS: u32 = 96;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -28,7 +28,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: MEASURED,
 }];
 
-/// The benchmark. Its work grows faster than its footprint.
+/// The workload's entry in the table. Work grows faster than the footprint.
 pub(crate) static MATRIXMULTIPLICATION: Benchmark = Benchmark {
     name: "matrixmultiplication",
     about: "matrix product staged through global memory: loads of the L1, arithmetic",
@@ -39,14 +39,14 @@ pub(crate) static MATRIXMULTIPLICATION: Benchmark = Benchmark {
     lay_out,
 };
 
-/// What a thread adds up: `[row][column]`.
+/// A thread's accumulators: `[row][column]`.
 type Sums = [[Lanes<f32>; VECTOR]; VECTOR];
 
 struct Matrices {
     a: Array<f32>,
     b: Array<f32>,
     c: Array<f32>,
-    /// One tile.
+    /// A single tile.
     staged: Array<f32>,
     side: i32,
     seed: u64,
@@ -84,7 +84,7 @@ impl Matrices {
         });
     }
 
-    /// Copies a tile of A, of its first rows.
+    /// Copies a tile from the first rows of A.
     fn stage(&self, warp: &mut Warp<'_>, tile: i32) {
         let (x, y) = place(warp);
         let rows: [[Lanes<f32>; VECTOR]; VECTOR] = std::array::from_fn(|r| {
@@ -97,8 +97,8 @@ impl Matrices {
         }
     }
 
-    /// Four terms of each sum: four columns of the staged tile, from vector `j`, with the four rows of B from
-    /// `row` in tile column `bx`.
+    /// Computes four terms of each sum: four columns of the staged tile starting at vector `j`, with four rows of B
+    /// starting at `row` in tile column `bx`.
     fn multiply(&self, warp: &mut Warp<'_>, sums: &mut Sums, (row, bx): (i32, i32), j: i32) {
         let (x, y) = place(warp);
         warp.compute(ComputeClass::Int, 4 + 2 * ADDRESS, ());
@@ -107,7 +107,7 @@ impl Matrices {
         let b: [[Lanes<f32>; VECTOR]; VECTOR] = std::array::from_fn(|r| {
             warp.load_vector(self.b, (x + SIDE * bx) * VECTOR as i32 + (row + r as i32) * self.side)
         });
-        // Sixteen sums, four products each.
+        // Sixteen sums with four products each.
         let (a, b) = warp.compute_wide(ComputeClass::Fp32, 64, (VECTOR * VECTOR) as u16, (a, b));
         if warp.computes() {
             for (sums, a) in sums.iter_mut().zip(a) {

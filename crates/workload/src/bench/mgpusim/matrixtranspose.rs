@@ -1,4 +1,4 @@
-//! Transposes a square matrix through the scratchpad, in tiles of 64 x 64 that CTAs take along diagonals.
+//! Transposes a square matrix through the scratchpad, in tiles of 64 x 64 that CTAs process along diagonals.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -7,11 +7,11 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 
-/// Side of a tile, in elements. Source: [`MEASURED`].
+/// Side length of a tile, in elements. Source: [`MEASURED`].
 const TILE: i32 = 64;
-/// Elements of a vector, and sides of the blocks that a thread transposes in registers. Source: [`MEASURED`].
+/// Elements per vector, and side length of the block that a thread transposes in registers. Source: [`MEASURED`].
 const VECTOR: i32 = 4;
-/// Vectors of a row of a tile, and threads along each side of a CTA.
+/// Vectors per tile row, and threads along each side of a CTA.
 const SIDE: i32 = TILE / VECTOR;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -22,7 +22,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: MEASURED,
 }];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static MATRIXTRANSPOSE: Benchmark = Benchmark {
     name: "matrixtranspose",
     about: "transposes a matrix through the scratchpad: strided rows, bank conflicts",
@@ -51,7 +51,7 @@ impl Matrices {
         self.side / i64::from(TILE)
     }
 
-    /// The element at a row and a column of vectors.
+    /// Index of the element at a row and a vector column.
     fn at(&self, row: Lanes<i32>, vector: Lanes<i32>) -> Lanes<i64> {
         row.cast::<i64>() * self.side + vector.cast::<i64>() * i64::from(VECTOR)
     }

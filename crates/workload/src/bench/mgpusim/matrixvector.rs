@@ -1,5 +1,6 @@
-//! What atax and bicg share: a square matrix times a vector, by rows and by columns, one thread an element of the
-//! result, which is kept in memory: it is stored after every term, for all the compiler knows it may be read.
+//! Common part of atax and bicg: a square matrix times a vector, by rows and by columns, with a thread per result
+//! element. The result stays in memory and is stored after every term, because the compiler must assume that it may be
+//! read.
 
 use crate::bench::benchmark::{ADDRESS, compare, demand};
 use crate::bench::workload::{Request, WorkloadError};
@@ -8,9 +9,9 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError, Trips};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads of a CTA. Source: [`MEASURED`](crate::bench::benchmark::MEASURED).
+/// Threads per CTA. Source: [`MEASURED`](crate::bench::benchmark::MEASURED).
 const THREADS: u32 = 256;
-/// Columns on one line of 128 bytes, after which rows meet new lines.
+/// Columns per line of 128 bytes, after which rows reach new lines.
 const LINE: u64 = 32;
 
 pub(super) static PARAMETERS: [Parameter; 2] = [
@@ -56,7 +57,8 @@ impl Matrix {
         memory.fill(self.values, |index| noise::unit(self.seed, index));
     }
 
-    /// `to[i]` = or += the products of row i with `by`. `clears`: whether the kernel stores the zero first.
+    /// Computes the products of each row i with `by` and stores or adds the result in `to[i]`. `clears` is true if the
+    /// kernel stores a zero first.
     pub(super) fn rows(
         &self,
         host: &mut Host<'_>,
@@ -72,7 +74,7 @@ impl Matrix {
         })
     }
 
-    /// `to[j]` = or += the products of column j with `by`.
+    /// Computes the products of each column j with `by` and stores or adds the result in `to[j]`.
     pub(super) fn columns(
         &self,
         host: &mut Host<'_>,
@@ -117,13 +119,13 @@ impl Matrix {
         });
     }
 
-    /// Whether `found` is the matrix times `by`.
+    /// Checks that `found` is the matrix times `by`.
     pub(super) fn check_rows(&self, by: &[f32], found: &[f32], what: &str) -> Result<(), String> {
         let product = |i: usize| self.sum((0..self.columns as usize).map(|j| (i * self.columns as usize + j, by[j])));
         compare(what, found.iter().copied(), (0..self.rows as usize).map(product), 1e-4)
     }
 
-    /// Whether `found` is the transposed matrix times `by`.
+    /// Checks that `found` is the transposed matrix times `by`.
     pub(super) fn check_columns(&self, by: &[f32], found: &[f32], what: &str) -> Result<(), String> {
         let product = |j: usize| self.sum((0..self.rows as usize).map(|i| (i * self.columns as usize + j, by[i])));
         compare(what, found.iter().copied(), (0..self.columns as usize).map(product), 1e-4)

@@ -1,4 +1,4 @@
-//! One copy: from host to device, back, or within device memory, where a kernel of the runtime does it.
+//! A single copy: from host to device, back, or within device memory, for which the runtime launches a kernel.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -7,9 +7,9 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
-/// Threads of a CTA. Source: assumed, the usual choice.
+/// Threads per CTA. Source: assumed, the usual choice.
 const THREADS: u32 = 256;
-/// Elements that a thread copies with one instruction: 16 bytes. Source: ROCm's runtime (`rocclr`), the copy of
+/// Elements that a thread copies with a single instruction: 16 bytes. Source: ROCm's runtime (`rocclr`), the copy of
 /// aligned buffers.
 const VECTOR: usize = 4;
 
@@ -30,7 +30,7 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static MEMCOPY: Benchmark = Benchmark {
     name: "memcopy",
     about: "one copy within device memory, or between host and device",
@@ -41,7 +41,7 @@ pub(crate) static MEMCOPY: Benchmark = Benchmark {
     lay_out,
 };
 
-/// Which way.
+/// Direction of the copy.
 #[derive(Clone, Copy)]
 enum Direction {
     Within,
@@ -60,7 +60,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let wanted = request.scale.of(request.values.count("mib") << 18);
     let elements = wanted.next_multiple_of(VECTOR as u64);
     request.fit_parts("mib", wanted, elements, 1 << 18, "whole vectors of 16 bytes");
-    // Threads of the last CTA that find nothing to copy have indices too.
+    // Threads in the last CTA without anything to copy have indices too.
     check_indices(name, elements.next_multiple_of(u64::from(THREADS) * VECTOR as u64), "elements")?;
     let direction = match request.values.text("direction") {
         "h2d" => Direction::ToDevice,

@@ -1,4 +1,4 @@
-//! The kernels that MGPUSim (sarchlab/mgpusim) timed on an AMD MI300A: one file each.
+//! The kernels that MGPUSim (sarchlab/mgpusim) timed on an AMD MI300A: a file per kernel.
 
 pub(super) mod atax;
 pub(super) mod bicg;

@@ -1,8 +1,8 @@
-//! All pairs of bodies: each thread one body, the others staged in tiles of 256 in global memory.
+//! All pairs of bodies: each thread processes a body, and the other bodies are staged in tiles of 256 in global memory.
 //!
-//! As measured, faults and all: every CTA stages its tiles in the same 4 KB, so that CTAs race; since all stage
-//! the same values in the same order, the recording, which has them one after the other, computes the right
-//! forces.
+//! The program equals the measured program, including its faults. Every CTA stages its tiles in the same 4 KB, so CTAs
+//! race. All CTAs stage the same values in the same order, so the recording, in which CTAs run in sequence, computes
+//! the right forces.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -11,15 +11,15 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError, Trips};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads of a CTA, and bodies of a tile. Source: [`MEASURED`].
+/// Threads per CTA, and bodies per tile. Source: [`MEASURED`].
 const THREADS: u32 = 256;
 /// Softening of the distance, squared. Source: assumed; no address depends on it.
 const SOFTENING: f32 = 0.25;
 /// Length of a time step. Source: assumed; no address depends on it.
 const STEP: f32 = 0.005;
-/// Instructions of one interaction: 20 of the force, about 14 of an IEEE square root and 11 of an IEEE division
-/// with two transcendental instructions between them, and the loop. Source: LLVM AMDGPU, expansions of `fsqrt`
-/// and `fdiv` of single precision without fast-math.
+/// Instructions per interaction: 20 for the force, about 14 for an IEEE square root and 11 for an IEEE division,
+/// including two transcendental instructions, and the loop. Source: LLVM AMDGPU, expansions of `fsqrt` and `fdiv` in
+/// single precision without fast-math.
 const INTERACTION: [(ComputeClass, u16); 3] =
     [(ComputeClass::Fp32, 20 + 13 + 10), (ComputeClass::Special, 2), (ComputeClass::Int, 1 + ADDRESS)];
 
@@ -31,7 +31,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: MEASURED,
 }];
 
-/// The benchmark. Its work grows with the square of its footprint.
+/// The workload's entry in the table. Work grows with the square of the footprint.
 pub(crate) static NBODY: Benchmark = Benchmark {
     name: "nbody",
     about: "all pairs of bodies: arithmetic, loads that all lanes share",
@@ -42,7 +42,7 @@ pub(crate) static NBODY: Benchmark = Benchmark {
     lay_out,
 };
 
-/// x, y, z and mass (or nothing).
+/// Components x, y, z and mass (or nothing).
 type Vector = [Lanes<f32>; 4];
 
 struct Bodies {
@@ -50,7 +50,7 @@ struct Bodies {
     velocity: Array<f32>,
     new_position: Array<f32>,
     new_velocity: Array<f32>,
-    /// One tile.
+    /// A single tile.
     staged: Array<f32>,
     seed: u64,
 }
@@ -65,7 +65,7 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     Ok(Box::new(Bodies { position, velocity, new_position, new_velocity, staged, seed: request.seed }))
 }
 
-/// Adds to `force` what `other` does at `own`.
+/// Adds to `force` the pull from `other` at position `own`.
 fn interact(force: [Lanes<f32>; 3], own: &Vector, other: &Vector) -> [Lanes<f32>; 3] {
     let apart: [Lanes<f32>; 3] = std::array::from_fn(|axis| other[axis] - own[axis]);
     let square = apart[0] * apart[0] + apart[1] * apart[1] + apart[2] * apart[2] + SOFTENING;
@@ -166,7 +166,7 @@ impl Instance for Bodies {
                 if !near(found, expected, 1e-5) {
                     return Err(format!("velocity {axis} of body {body} is {found}, expected {expected}"));
                 }
-                // By the velocity found, so that a step of it is seen.
+                // The expected position uses the velocity found, so that an error in the position step is detected.
                 let expected = f64::from(position(body, axis)) + found * f64::from(STEP);
                 let found = f64::from(moved[at as usize]);
                 if !near(found, expected, 1e-6) {

@@ -1,9 +1,10 @@
-//! PageRank as sparse products, a warp's worth of threads a row: gathers that follow the row, then a reduction in
-//! the scratchpad.
+//! PageRank as sparse products, with 64 threads per row: gathers that follow the row, then a reduction in the
+//! scratchpad.
 //!
-//! Each entry of the matrix is there with a chance of one half. How many a row has is drawn so, and with it where the
-//! next row starts: rows of equal length would all begin on the same module and channel. A row's columns ascend, one
-//! drawn from each of as many equal stretches, and are known without the array that holds them.
+//! Each matrix entry exists with a probability of one half. The number of entries per row is drawn accordingly, and
+//! determines the start of the next row: rows of equal length would all begin on the same module and channel. A row's
+//! columns ascend, with a column drawn from each of equally long stretches, a stretch per entry. Columns are thus known
+//! without reading the array that holds them.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare, where_on};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -13,7 +14,7 @@ use crate::record::{Host, RecordError, Trips};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 use std::ops::Range;
 
-/// Threads of a CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MEASURED`].
 const THREADS: i32 = 64;
 
 static PARAMETERS: [Parameter; 2] = [
@@ -33,7 +34,7 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static PAGERANK: Benchmark = Benchmark {
     name: "mgpusim-pagerank",
     about: "PageRank on a dense random graph: streams of rows, gathers, a CTA a row",
@@ -50,7 +51,7 @@ struct Ranks {
     values: Array<f32>,
     vectors: [Array<f32>; 2],
     nodes: u64,
-    /// Where each row starts among the entries, and where the last ends.
+    /// Start of each row among the entries, followed by the end of the last row.
     starts: Vec<u64>,
     seed: u64,
 }
@@ -73,7 +74,8 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     }))
 }
 
-/// Where each of `rows` rows starts, and where the last ends: every entry of `nodes` is there or not by a bit of noise.
+/// Start of each of `rows` rows, followed by the end of the last: every entry of `nodes` exists or not according to a
+/// random bit.
 fn starts(rows: u64, nodes: u64, seed: u64) -> Vec<u64> {
     let words = nodes.div_ceil(64);
     let length = |row: u64| -> u64 {
@@ -94,12 +96,13 @@ impl Ranks {
         self.starts.len() as u64 - 1
     }
 
-    /// The entries of a row.
+    /// Entry range of a row.
     fn entries(&self, row: u64) -> Range<u64> {
         self.starts[row as usize]..self.starts[row as usize + 1]
     }
 
-    /// The column of an entry of a row: of as many equal stretches of columns as the row has entries, one of its own.
+    /// Column of an entry in a row: the columns are divided into equal stretches, a stretch per entry, and the column
+    /// is drawn from the entry's own stretch.
     fn column(&self, row: &Range<u64>, entry: u64) -> u32 {
         let (place, count) = (entry - row.start, row.end - row.start);
         let (from, to) = (place * self.nodes / count, (place + 1) * self.nodes / count);
@@ -137,7 +140,7 @@ impl Ranks {
         });
     }
 
-    /// Adds the entries at `at`, of a row with `entries`, to the lanes' sums.
+    /// Adds the entries at `at`, in a row with `entries`, to the lanes' sums.
     fn entry(
         &self,
         warp: &mut Warp<'_>,
@@ -156,8 +159,8 @@ impl Ranks {
         warp.update(sum, added)
     }
 
-    /// Sums up in the scratchpad. Where a CTA is one warp the source has no barriers; nor have these where they
-    /// would change nothing.
+    /// Sums up in the scratchpad. If a CTA is a single warp, the source has no barriers; this program omits them too if
+    /// they would change nothing.
     fn reduce(&self, cta: &mut Cta<'_>, sums: &mut Shared<f32>) {
         let several = cta.warps() > 1;
         for half in [32, 16, 8, 4, 2, 1] {

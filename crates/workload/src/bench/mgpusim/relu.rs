@@ -1,4 +1,4 @@
-//! The larger of each element and zero.
+//! Rectifies a vector: each element is replaced by the maximum of the element and zero.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -7,7 +7,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads of a CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MEASURED`].
 const THREADS: u32 = 256;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -18,7 +18,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: MEASURED,
 }];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static RELU: Benchmark = Benchmark {
     name: "relu",
     about: "rectifies a vector: bandwidth, as much written as read",

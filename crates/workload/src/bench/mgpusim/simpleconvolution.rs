@@ -1,4 +1,4 @@
-//! A convolution of one padded image with one mask, one pixel a thread.
+//! A convolution of a padded image with a mask, with a pixel per thread.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -7,7 +7,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads of a CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MEASURED`].
 const THREADS: u32 = 64;
 
 static PARAMETERS: [Parameter; 2] = [
@@ -27,7 +27,7 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static SIMPLECONVOLUTION: Benchmark = Benchmark {
     name: "simpleconvolution",
     about: "convolves an image with a mask: many small CTAs, shifted loads",
@@ -48,7 +48,7 @@ struct Image {
 }
 
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    // A multiple of 8 has a square that fills its CTAs.
+    // The square of a multiple of 8 fills its CTAs.
     let side = request.fit_multiple("side", request.scale.side_of(request.values.count("side")), 8);
     let width = request.values.count("mask");
     let padded = side + width - 1;

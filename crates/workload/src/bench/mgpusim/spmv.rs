@@ -1,7 +1,7 @@
-//! A sparse matrix in rows (CSR) times a vector, one row a thread.
+//! A sparse matrix in row form (CSR) times a vector, with a row per thread.
 //!
-//! The matrix is a band: entry j of row r is at column (r + j) modulo the rows, so that the contents of its
-//! arrays are known without them.
+//! The matrix is a band: entry j in row r is at column (r + j) modulo the number of rows, so that the array contents
+//! are known without reading them.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -10,7 +10,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads of a CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MEASURED`].
 const THREADS: u32 = 256;
 
 static PARAMETERS: [Parameter; 2] = [
@@ -30,7 +30,7 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static SPMV: Benchmark = Benchmark {
     name: "spmv",
     about: "sparse matrix times vector, a thread a row: strided loads that share lines over iterations",

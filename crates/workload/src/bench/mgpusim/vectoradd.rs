@@ -1,4 +1,4 @@
-//! Adds two vectors, one element a thread.
+//! Adds two vectors, with an element per thread.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -7,7 +7,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
-/// Threads of a CTA. Source: [`MEASURED`].
+/// Threads per CTA. Source: [`MEASURED`].
 const THREADS: u32 = 256;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -18,7 +18,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: MEASURED,
 }];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static VECTORADD: Benchmark = Benchmark {
     name: "vectoradd",
     about: "adds two vectors: bandwidth, one launch",
@@ -45,7 +45,7 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
 impl Vectors {
     fn kernel(&self, cta: &mut Cta<'_>) {
         cta.each_warp(|warp| {
-            // The index has two dimensions in the source, the second of extent 1.
+            // The index has two dimensions in the source, the second with extent 1.
             let i = warp.compute(ComputeClass::Int, 3, warp.global_thread());
             warp.when(i.lt(self.sum.len() as i32), |warp| {
                 let i = warp.compute(ComputeClass::Int, 2 * ADDRESS, i);

@@ -14,7 +14,8 @@ static PARAMETERS: [Parameter; 7] = parameters(
     ("27", "Krizhevsky et al., 2012: 55 × 55 after conv1, pooled to 27 × 27"),
 );
 
-/// The benchmark. Source of the filter: Krizhevsky et al., 2012, section 3.5; the padding keeps 27 × 27.
+/// The workload's entry in the table. Source of the filter: Krizhevsky et al., 2012, section 3.5; the padding keeps 27
+/// × 27.
 pub(crate) static ALEXNET_CONV2: Layer = Layer {
     name: "alexnet-conv2",
     about: "convolution as an implicit matrix product: weights shared by all CTAs",

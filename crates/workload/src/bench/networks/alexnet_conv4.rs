@@ -1,7 +1,8 @@
 //! AlexNet's fourth convolution: 3 × 3 over 13 × 13 pixels, 384 channels to 384 in two groups.
 //!
 //! An image has 2 × 384 × 13² numbers, 519,168 bytes in single precision: 62 images and the weights are 33.2 MiB. In
-//! tiles of 64 × 64 they take 984 CTAs of the 1014 of NUMA-GPU's Table 2, which 64 images would have in 34.2 MiB.
+//! tiles of 64 × 64 this gives 984 CTAs, close to the 1014 in NUMA-GPU's Table 2; 64 images would give 1014 CTAs in
+//! 34.2 MiB.
 
 use super::convolution::{Filter, Layer, parameters};
 use crate::parameter::Parameter;
@@ -14,7 +15,8 @@ static PARAMETERS: [Parameter; 7] = parameters(
     ("13", "Krizhevsky et al., 2012: 27 × 27 after conv2, pooled to 13 × 13"),
 );
 
-/// The benchmark. Source of the filter: Krizhevsky et al., 2012, section 3.5; the padding keeps 13 × 13.
+/// The workload's entry in the table. Source of the filter: Krizhevsky et al., 2012, section 3.5; the padding keeps 13
+/// × 13.
 pub(crate) static ALEXNET_CONV4: Layer = Layer {
     name: "alexnet-conv4",
     about: "3 x 3 convolution of small images: weights a twelfth of the footprint",

@@ -1,11 +1,11 @@
-//! A small network of three layers: a convolution of 5 × 5, maxima of 3 × 3 windows, a fully connected layer.
+//! A small network with three layers: a 5 × 5 convolution, maxima over 3 × 3 windows, a fully connected layer.
 //!
-//! DNNMark's composed model, with the images of CPElide's Table II in place of 32 × 32 pixels. An image of 3 × 128² pixels
-//! becomes 32 × 128² sums, then 32 × 63² maxima, then 32 outputs. The fully connected layer has 32 × 127,008 weights, 15.5 of
-//! the 26 MiB; four images share them.
+//! DNNMark's composed model, with the images from CPElide's Table II in place of 32 × 32 pixels. An image with 3 × 128²
+//! pixels becomes 32 × 128² sums, then 32 × 63² maxima, then 32 outputs. The fully connected layer has 32 × 127,008
+//! weights, 15.5 of the 26 MiB; four images share the weights.
 //!
-//! That product has one tile of outputs and very many terms, so that CTAs share out the terms, and a last kernel adds
-//! their parts. cuBLAS does the same (`splitKreduce_kernel`); how MIOpen does is not known to us.
+//! The layer's product has a single tile of outputs and very many terms, so CTAs divide the terms, and a last kernel
+//! adds the partial sums. cuBLAS does the same (`splitKreduce_kernel`); MIOpen's method is not known to us.
 
 use super::convolution::{After, Convolution, Filter, Shape};
 use super::gemm::TILE_32X32;
@@ -18,15 +18,15 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Source: DNNMark, config_example/composed_model_config.dnnmark, `conv1`.
+/// The convolution's filter. Source: DNNMark, config_example/composed_model_config.dnnmark, `conv1`.
 const FILTER: Filter = Filter { side: 5, stride: 1, padding: 2 };
-/// Side of a window. Source: DNNMark, composed_model_config, `pool1`.
+/// Side length of a window. Source: DNNMark, composed_model_config, `pool1`.
 const WINDOW: u32 = 3;
-/// Pixels from a window to the next. Source: DNNMark, composed_model_config, `pool1`.
+/// Distance between windows in pixels. Source: DNNMark, composed_model_config, `pool1`.
 const STRIDE: u32 = 2;
-/// Threads of a CTA of the kernels of one element a thread. Source: assumed, the usual choice.
+/// Threads per CTA in kernels with an element per thread. Source: assumed, the usual choice.
 const THREADS: u32 = 256;
-/// Channels and outputs are multiples of this, so that vectors of four are whole.
+/// Channels and outputs are multiples of this number, so that vectors of four are complete.
 const VECTOR: u64 = 4;
 
 const fn count(
@@ -39,7 +39,7 @@ const fn count(
     Parameter { name, kind: Kind::Count { low, high }, default, about, source }
 }
 
-/// Where the layers' sizes come from.
+/// Source of the layers' sizes.
 const COMPOSED: &str = "DNNMark in gem5-resources, composed_model_config.dnnmark (`num_output`)";
 
 static PARAMETERS: [Parameter; 6] = [
@@ -75,7 +75,7 @@ static PARAMETERS: [Parameter; 6] = [
     ),
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static CNN: Benchmark = Benchmark {
     name: "cnn",
     about: "convolution, maxima of windows, fully connected layer: each reads once what the one before wrote",
@@ -92,7 +92,7 @@ struct Network {
     pooled: Array<f32>,
     /// `outputs × features`.
     weights: Array<f32>,
-    /// `splits × batch × outputs`: sums of each part of the terms.
+    /// `splits × batch × outputs`: sums over each part of the terms.
     parts: Array<f32>,
     /// `batch × outputs`.
     output: Array<f32>,
@@ -101,7 +101,7 @@ struct Network {
     seed: u64,
 }
 
-/// Rows and columns of the maxima of images of this side.
+/// Number of rows and columns of maxima for images with the given side length.
 fn pooled_side(side: u32) -> u32 {
     (side - WINDOW) / STRIDE + 1
 }
@@ -145,12 +145,12 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Network {
-    /// Elements of an image that the last layer reads.
+    /// Elements per image that the last layer reads.
     fn features(&self) -> u32 {
         self.convolution.shape.outputs * pooled_side(self.convolution.shape.side).pow(2)
     }
 
-    /// Launches `kernel(warp, element)`, an element a thread.
+    /// Launches `kernel(warp, element)` with an element per thread.
     fn each(
         &self,
         host: &mut Host<'_>,
@@ -166,7 +166,7 @@ impl Network {
         })
     }
 
-    /// The largest of a window.
+    /// Computes the maximum of a window.
     fn pool(&self, warp: &mut Warp<'_>, element: Lanes<i32>) {
         let (side, pooled) = (self.convolution.shape.side as i32, pooled_side(self.convolution.shape.side) as i32);
         let (map, within) = (element / (pooled * pooled), element % (pooled * pooled));
@@ -183,7 +183,7 @@ impl Network {
         warp.store(self.pooled, element, largest);
     }
 
-    /// The sums of the parts of the terms.
+    /// The product that computes the sums over each part of the terms.
     fn product(&self) -> Product {
         let features = self.features();
         Product {
@@ -200,7 +200,7 @@ impl Network {
         }
     }
 
-    /// The sum of an output's parts.
+    /// Adds up the partial sums of an output.
     fn sum(&self, warp: &mut Warp<'_>, element: Lanes<i32>) {
         let mut sum = Lanes::all(0.0);
         for part in 0..self.splits as i32 {

@@ -1,11 +1,10 @@
 //! A convolution as an implicit matrix product: weights × patches of the input.
 //!
-//! Rows of the product are output channels, columns are output pixels of all images, terms are the weights of
-//! one output channel. At a scale, channels and images shrink by its root each, so that weights keep their ratio to
-//! caches and directories as images do; arithmetic then falls faster than bytes. Patches are gathered from the input
-//! as they are needed. Weights are read as they are stored, channel by channel: 32 bytes of each channel a slab.
-//! Source: the `nn`, neither factor transposed, in the names of cuDNN's kernels
-//! (`volta_scudnn_128x128_relu_interior_nn_v1`).
+//! Rows in the product are output channels, columns are output pixels of all images, and terms are the weights for an
+//! output channel. At a scale, channels and images each shrink by its square root, so that weights keep their ratio to
+//! caches and directories just like images; arithmetic then falls faster than bytes. Patches are gathered from the
+//! input on demand. Weights are read in storage order, channel by channel: 32 bytes per channel and slab. Source: the
+//! `nn`, neither factor transposed, in the names of cuDNN's kernels (`volta_scudnn_128x128_relu_interior_nn_v1`).
 
 use super::gemm::{Piece, Side, TILE_48X64, TILE_64X64, TILE_64X128, TILE_128X128, Tile, Values};
 use crate::bench::reference::compare;
@@ -17,64 +16,65 @@ use crate::scale::Scale;
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling, Warp};
 use std::ops::Range;
 
-/// Shape of a convolution of square images with square filters.
+/// Shape of a convolution on square images with square filters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) batch: u32,
-    /// Groups of channels that do not see each other.
+    /// Number of channel groups that are independent of each other.
     pub(super) groups: u32,
-    /// Input channels, a multiple of the groups.
+    /// Number of input channels, a multiple of the groups.
     pub(super) inputs: u32,
-    /// Output channels, a multiple of the groups.
+    /// Number of output channels, a multiple of the groups.
     pub(super) outputs: u32,
-    /// Rows and columns of an input image.
+    /// Number of rows and columns in an input image.
     pub(super) side: u32,
     pub(super) filter: Filter,
-    /// The tile of a CTA, where it is given.
+    /// Tile per CTA, if the shape prescribes a tile.
     pub(super) tile: Option<Tile>,
 }
 
-/// How a filter moves over an image.
+/// Movement of a filter over an image.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filter {
-    /// Rows and columns.
+    /// Number of rows and columns.
     pub(super) side: u32,
-    /// Pixels from one place to the next.
+    /// Distance between consecutive positions, in pixels.
     pub(super) stride: u32,
-    /// Zeros around the image.
+    /// Width of the border of zeros around the image.
     pub(super) padding: u32,
 }
 
 impl Shape {
-    /// Rows and columns of an output image.
+    /// Number of rows and columns in an output image.
     pub(super) fn out_side(&self) -> u32 {
         (self.side + 2 * self.filter.padding - self.filter.side) / self.filter.stride + 1
     }
 
-    /// Pixels of an output image.
+    /// Number of pixels in an output image.
     fn out_area(&self) -> u32 {
         self.out_side() * self.out_side()
     }
 
-    /// Weights of one output channel.
+    /// Number of weights per output channel.
     fn terms(&self) -> u32 {
         self.inputs / self.groups * self.filter.side * self.filter.side
     }
 
-    /// Output channels of a group.
+    /// Number of output channels per group.
     fn group_outputs(&self) -> u32 {
         self.outputs / self.groups
     }
 
-    /// Elements of input, weights and output.
+    /// Number of elements in input, weights and output.
     pub(super) fn elements(&self) -> [u64; 3] {
         let input = u64::from(self.batch) * u64::from(self.inputs) * u64::from(self.side * self.side);
         let output = u64::from(self.batch) * u64::from(self.outputs) * u64::from(self.out_area());
         [input, u64::from(self.outputs) * u64::from(self.terms()), output]
     }
 
-    /// The shape at `scale`: images and channels shrink by its root, channels to whole groups. Inputs, weights and
-    /// outputs are products of two of these each, so that all of them follow the scale. Sides stay, as patches do.
+    /// The shape at `scale`: images and channels shrink by its square root, with channels in whole groups. Inputs,
+    /// weights and outputs are each products of two such numbers, so all three follow the scale. Side lengths and
+    /// patches stay.
     pub(super) fn scaled(&self, scale: Scale) -> Shape {
         let of_group = |channels: u32| scale.side_of(u64::from(channels / self.groups)) as u32;
         Shape {
@@ -85,7 +85,7 @@ impl Shape {
         }
     }
 
-    /// Says what does not fit together.
+    /// Checks that all sizes are compatible and small enough; an error describes the first mismatch.
     pub(super) fn check(&self) -> Result<(), String> {
         self.check_parts()?;
         match self.elements().into_iter().find(|&elements| elements > i32::MAX as u64) {
@@ -94,7 +94,7 @@ impl Shape {
         }
     }
 
-    /// Says what does not fit together at any scale.
+    /// Checks conditions that must hold at any scale.
     fn check_parts(&self) -> Result<(), String> {
         let Shape { groups, inputs, outputs, .. } = *self;
         if !inputs.is_multiple_of(groups) || !outputs.is_multiple_of(groups) {
@@ -108,8 +108,8 @@ impl Shape {
         Ok(())
     }
 
-    /// Where none is given, the tile that leaves the fewest rows empty, the larger where both leave as many. Source:
-    /// assumed, what cuDNN chooses is not published.
+    /// The prescribed tile, or else the tile that leaves the fewest rows empty, preferring the larger on a tie. Source:
+    /// assumed, because cuDNN's choice is not published.
     fn tile(&self) -> Tile {
         if let Some(tile) = self.tile {
             return tile;
@@ -120,44 +120,44 @@ impl Shape {
     }
 }
 
-/// A convolution over arrays of device memory.
+/// A convolution over arrays in device memory.
 pub(super) struct Convolution {
     pub(super) shape: Shape,
     /// `batch × inputs × side × side`.
     pub(super) input: Array<f32>,
-    /// `outputs × inputs of a group × filter × filter`.
+    /// `outputs × inputs per group × filter × filter`.
     pub(super) weights: Array<f32>,
     /// `batch × outputs × out_side × out_side`.
     pub(super) output: Array<f32>,
     pub(super) after: After,
 }
 
-/// What the kernel does with a sum before it stores it.
+/// Operation applied to a sum before it is stored.
 #[derive(Clone, Copy)]
 pub(super) enum After {
-    /// Nothing.
+    /// Stores the sum unchanged.
     Nothing,
-    /// Cuts negative results off.
+    /// Clips negative results to zero.
     Relu,
-    /// Adds what a shortcut carries, an array of the output's shape, and cuts negative results off.
+    /// Adds the shortcut, an array with the output's shape, and clips negative results to zero.
     ShortcutRelu(Array<f32>),
 }
 
-/// Pixels of the lanes of a warp, the same for every slab.
+/// Pixels in a warp's lanes, the same for every slab.
 struct Pixels {
-    /// Whether the pixel exists.
+    /// True if the pixel exists.
     exists: Lanes<bool>,
-    /// Whether the input row under each row of the filter lies inside the image.
+    /// True if the input row under each filter row lies inside the image.
     rows: Vec<Lanes<bool>>,
-    /// Whether the input column under each column of the filter lies inside the image.
+    /// True if the input column under each filter column lies inside the image.
     columns: Vec<Lanes<bool>>,
-    /// Position under the filter's middle in the first channel of the image.
+    /// Input position under the filter's middle, in the image's first channel.
     input: Lanes<i32>,
-    /// Position of the pixel in the first channel of the output.
+    /// Output position of the pixel, in the first output channel.
     output: Lanes<i32>,
 }
 
-/// The tile of one CTA.
+/// The tile of a CTA.
 struct Place {
     tile: Tile,
     group: u32,
@@ -172,7 +172,7 @@ impl Convolution {
         self.launch_images(host, name, &(0..self.shape.batch))
     }
 
-    /// Launches the layer's kernel for some images.
+    /// Launches the layer's kernel for a range of images.
     fn launch_images(&self, host: &mut Host<'_>, name: &str, images: &Range<u32>) -> Result<(), RecordError> {
         let (shape, tile) = (&self.shape, self.shape.tile());
         let pixel_tiles = (images.len() as u32 * shape.out_area()).div_ceil(tile.columns);
@@ -196,7 +196,7 @@ impl Convolution {
         Place { tile, group: row / channel_tiles, channel: row % channel_tiles * tile.rows, pixels }
     }
 
-    /// The pixels of a warp; those from `end` on are not the launch's.
+    /// The pixels of a warp; pixels at `end` and beyond do not belong to the launch.
     fn pixels(&self, pixel: Lanes<i32>, end: i32) -> Pixels {
         let (shape, Filter { side: filter, stride, padding }) = (&self.shape, self.shape.filter);
         let (area, out_side, side) = (shape.out_area() as i32, shape.out_side() as i32, shape.side as i32);
@@ -253,8 +253,8 @@ impl Convolution {
         }
     }
 
-    /// The slab of weights: four terms of a channel for each thread where every channel's weights start at a
-    /// multiple of 16 bytes, term by term where not.
+    /// Fetches the slab of weights: four terms of a channel per thread if every channel's weights start at a multiple
+    /// of 16 bytes, otherwise term by term.
     fn fetch_weights(&self, warp: &mut Warp<'_>, place: &Place, slab: u32, pieces: &mut Vec<Piece>) {
         let (shape, tile) = (&self.shape, place.tile);
         let wide = shape.terms().is_multiple_of(4);
@@ -277,7 +277,7 @@ impl Convolution {
         }
     }
 
-    /// The slab of patches: one term of one pixel for each thread and round.
+    /// Fetches the slab of patches: a term of a pixel per thread and round.
     fn fetch_patches(&self, warp: &mut Warp<'_>, place: &Place, slab: u32, pieces: &mut Vec<Piece>) {
         let (shape, tile, Filter { side: filter, padding, .. }) = (&self.shape, place.tile, self.shape.filter);
         let pixels = &place.pixels[warp.index() as usize];
@@ -320,7 +320,7 @@ impl Convolution {
         Ok(())
     }
 
-    /// One output of the convolution, and the sum of its terms' magnitudes.
+    /// An output of the plain convolution, and the sum of its terms' magnitudes.
     fn plain_sum(
         &self,
         input: &[f32],
@@ -349,7 +349,7 @@ impl Convolution {
     }
 }
 
-/// A workload of one convolution: an entry of shapes.
+/// A workload with a single convolution, described by its shape.
 pub(crate) struct Layer {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
@@ -414,7 +414,7 @@ impl Workload for Layer {
         self.parameters
     }
 
-    /// Arithmetic follows the footprint to the power of 3/2.
+    /// Arithmetic grows with the footprint to the power of 3/2.
     fn nonlinear(&self) -> bool {
         true
     }
@@ -462,7 +462,7 @@ impl Workload for Layer {
 
 struct Single {
     convolution: Convolution,
-    /// Images of a launch; the last may have fewer.
+    /// Images per launch; the last launch may have fewer.
     each: u32,
     seed: u64,
 }

@@ -1,9 +1,9 @@
-//! The tiled matrix product that dense layers share: slabs of both factors through the scratchpad.
+//! The tiled matrix product shared by dense layers: slabs of both factors pass through the scratchpad.
 //!
-//! A CTA computes a tile of the product, `rows × columns`. For each slab of `depth` terms it fetches its parts
-//! of both factors into registers, stores them to one of two buffers in the scratchpad, and multiplies. The
-//! next slab is fetched before the current one is multiplied, as real kernels do to hide the latency. In the
-//! scratchpad, a slab lies term by term, whichever way it lies in memory.
+//! A CTA computes a tile of the product, `rows × columns`. For each slab of `depth` terms it fetches its parts of both
+//! factors into registers, stores the parts to one of two buffers in the scratchpad, and multiplies. The next slab is
+//! fetched before the current slab is multiplied, as in real kernels, to hide the latency. In the scratchpad, a slab is
+//! stored term by term, regardless of its layout in memory.
 
 use crate::simt::{ComputeClass, Cta, Grid, Lanes, Shared, Warp};
 
@@ -14,49 +14,48 @@ pub(super) struct Tile {
     pub(super) rows: u32,
     /// Columns of the product, a multiple of 4.
     pub(super) columns: u32,
-    /// Terms of a slab, all slices together.
+    /// Terms per slab, all slices together.
     pub(super) depth: u32,
-    /// Threads of the CTA.
+    /// Threads per CTA.
     pub(super) threads: u32,
-    /// Groups of threads that each multiply their share of the slab's terms for the whole tile; their sums
-    /// meet at the end.
+    /// Number of thread groups that each multiply their share of the slab's terms for the whole tile; their sums are
+    /// added at the end.
     pub(super) slices: u32,
-    /// Rows and columns of the results that one thread holds, multiples of 4.
+    /// Rows and columns of the results held by a thread, multiples of 4.
     pub(super) thread: (u32, u32),
-    /// Registers of a thread.
+    /// Registers per thread.
     pub(super) registers: u32,
 }
 
-/// The large tile. Source: 128 × 128 × 8 with 8 × 8 results a thread is what cuBLAS and cuDNN use for single
-/// precision on NVIDIA's GPUs from Maxwell to Volta (Lavin, maxDNN, 2015; CUTLASS's default for SIMT). A
-/// thread may have 128 registers, so that two CTAs share an SM.
+/// The large tile. Source: 128 × 128 × 8 with 8 × 8 results per thread, as in cuBLAS and cuDNN for single precision on
+/// NVIDIA's GPUs from Maxwell to Volta (Lavin, maxDNN, 2015; CUTLASS's default for SIMT). A thread may have 128
+/// registers, so that two CTAs share an SM.
 pub(super) const TILE_128X128: Tile =
     Tile { rows: 128, columns: 128, depth: 8, threads: 256, slices: 1, thread: (8, 8), registers: 128 };
-/// Half the columns, half the threads. Source: cuBLAS `sgemm_128x64`, used where the large tile leaves SMs
-/// idle.
+/// Half the columns, half the threads. Source: cuBLAS `sgemm_128x64`, used when the large tile leaves SMs idle.
 pub(super) const TILE_128X64: Tile = Tile { columns: 64, threads: 128, ..TILE_128X128 };
-/// Half the rows, half the threads. Source: cuDNN `volta_scudnn_128x64_relu_interior_nn_v1`, whose long side
-/// is the pixels: 128 threads of 128 registers, as nvprof prints them on a V100.
+/// Half the rows, half the threads. Source: cuDNN `volta_scudnn_128x64_relu_interior_nn_v1`, with pixels along its long
+/// side: 128 threads with 128 registers, as printed by nvprof on a V100.
 pub(super) const TILE_64X128: Tile = Tile { rows: 64, threads: 128, ..TILE_128X128 };
-/// Half of both. Source: cuBLAS `sgemm_64x64`; the share of a thread and its registers are assumed, half those of the
-/// large tile.
+/// Half the rows and half the columns. Source: cuBLAS `sgemm_64x64`; the share per thread and its registers are
+/// assumed, half the large tile's.
 pub(super) const TILE_64X64: Tile =
     Tile { rows: 64, columns: 64, threads: 128, thread: (8, 4), registers: 86, ..TILE_128X128 };
 /// Four threads of twelve rows each. Source: assumed after cuda-convnet2 (`filterActs_YxX_sparse2`), whose CTAs have
 /// four rows of threads, each with up to 12 or 16 filters.
 pub(super) const TILE_48X64: Tile =
     Tile { rows: 48, columns: 64, depth: 16, threads: 64, thread: (12, 4), registers: 128, ..TILE_128X128 };
-/// The small tile: four warps multiply a quarter of the terms each. Source: cuBLAS
-/// `sgemm_32x32_sliced1x4`, used for products too small to fill the GPU otherwise: 128 threads of 86
-/// registers, as the profiler prints them. The depth is assumed: each slice multiplies eight terms a slab.
+/// The small tile: four warps multiply a quarter of the terms each. Source: cuBLAS `sgemm_32x32_sliced1x4`, used for
+/// products too small to fill the GPU otherwise: 128 threads with 86 registers, as printed by the profiler. The depth
+/// is assumed: each slice multiplies eight terms per slab.
 pub(super) const TILE_32X32: Tile =
     Tile { rows: 32, columns: 32, depth: 32, threads: 128, slices: 4, thread: (8, 4), registers: 86 };
 
-/// Words between the terms of a slab in the scratchpad beyond its lines: keeps vectors aligned and spreads
-/// the stores of a slab that is turned over banks. Source: assumed, as CUTLASS pads what it transposes.
+/// Padding words per term of a slab in the scratchpad, in addition to its lines: keeps vectors aligned and spreads the
+/// stores of a transposed slab over banks. Source: assumed, like CUTLASS's padding for transposed data.
 const PADDING: u32 = 4;
 
-/// The factor an element belongs to. A *line* is a row of the left one and a column of the right one.
+/// The factor to which an element belongs. A *line* is a row in the left factor and a column in the right factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// `rows × terms`.
@@ -65,7 +64,7 @@ pub(super) enum Side {
     Right,
 }
 
-/// Elements that one warp fetched for a slab, and where in the slab they belong.
+/// Elements that a warp fetched for a slab, with their position in the slab.
 pub(super) struct Piece {
     pub(super) side: Side,
     pub(super) line: Lanes<i32>,
@@ -73,25 +72,25 @@ pub(super) struct Piece {
     pub(super) values: Values,
 }
 
-/// What each lane fetched.
+/// The elements fetched by each lane.
 pub(super) enum Values {
-    /// One element.
+    /// A single element.
     One(Lanes<f32>),
-    /// One term of four lines side by side.
+    /// A single term of four adjacent lines.
     Lines([Lanes<f32>; 4]),
-    /// Four terms of one line.
+    /// Four terms of a single line.
     Terms([Lanes<f32>; 4]),
 }
 
-/// One factor's slab in the scratchpad.
+/// A factor's slab in the scratchpad.
 struct Slab {
     values: Shared<f32>,
-    /// Words from one term to the next.
+    /// Words from term to term.
     pitch: u32,
 }
 
 impl Tile {
-    /// Lines of a factor's slab.
+    /// Number of lines in a factor's slab.
     pub(super) fn lines(&self, side: Side) -> u32 {
         match side {
             Side::Left => self.rows,
@@ -99,41 +98,41 @@ impl Tile {
         }
     }
 
-    /// A grid of `ctas` CTAs with what the tile takes of an SM.
+    /// A grid with `ctas` CTAs and the tile's resource needs on an SM.
     pub(super) fn grid(&self, name: &str, ctas: u64) -> Grid {
         Grid::new(name, ctas, self.threads).shared_bytes(self.shared_bytes()).registers(self.registers)
     }
 
-    /// Scratchpad bytes: two buffers of both slabs, whose room the slices' sums take at the end.
+    /// Scratchpad bytes: two buffers for both slabs, whose space is reused for the slices' sums at the end.
     fn shared_bytes(&self) -> u32 {
         let buffers = 2 * self.depth * (self.rows + self.columns + 2 * PADDING);
         let sums = if self.slices > 1 { self.threads * self.results() } else { 0 };
         4 * buffers.max(sums)
     }
 
-    /// Results that one thread holds.
+    /// Number of results held by a thread.
     fn results(&self) -> u32 {
         self.thread.0 * self.thread.1
     }
 
-    /// Words of both slabs that a thread fetches: no more pieces are fetched.
+    /// Number of words that a thread fetches for both slabs: an upper bound for its pieces.
     pub(super) fn words(&self) -> usize {
         ((self.rows + self.columns) * self.depth / self.threads) as usize
     }
 
-    /// Rounds in which the CTA's threads, a thread a column, pass over `rows` rows.
+    /// Number of rounds in which the CTA's threads, with a thread per column, cover `rows` rows.
     pub(super) fn rounds(&self, rows: u32) -> u32 {
         rows * self.columns / self.threads
     }
 
-    /// The row that a warp is at in one of these rounds: a warp never spans two, because its width is a power
-    /// of two and the tile has more columns.
+    /// The row of a warp in such a round: a warp never spans two rows, because its width is a power of two and the tile
+    /// has more columns.
     pub(super) fn row_of(&self, warp: &Warp<'_>, round: u32) -> u32 {
         (round * self.threads + warp.index() * warp.width()) / self.columns
     }
 
-    /// Multiplies `slabs` slabs. `fetch(warp, slab)` loads the warp's part of a slab. Returns the tile, row by
-    /// row; zeros where values are not computed.
+    /// Multiplies `slabs` slabs. `fetch(warp, slab)` loads the warp's part of a slab. Returns the tile, row by row,
+    /// with zeros if values are not computed.
     pub(super) fn multiply(
         &self,
         cta: &mut Cta<'_>,
@@ -143,7 +142,7 @@ impl Tile {
         let mut left = self.slab(cta, Side::Left);
         let mut right = self.slab(cta, Side::Right);
         let mut product = vec![0.0; (self.rows * self.columns) as usize];
-        // A thread multiplies its results for each term of its slice, and reads its lines as vectors of four.
+        // A thread multiplies its results for each term in its slice, and reads its lines as vectors of four.
         let terms = self.depth / self.slices;
         let passes = terms * (self.thread.0 + self.thread.1) / 4;
         let mut fetched: Vec<Vec<Piece>> = Vec::new();
@@ -160,7 +159,7 @@ impl Tile {
                     fetched.push(fetch(warp, slab + 1));
                 }
                 warp.shared(passes as u16);
-                // Each result of the thread's block is an accumulator of its own.
+                // Each result in the thread's block has a separate accumulator.
                 let results = self.results() as u16;
                 warp.compute_wide(ComputeClass::Fp32, terms as u16 * results, results, ());
             });
@@ -189,7 +188,7 @@ impl Tile {
         }
     }
 
-    /// Every slice puts its sums into the scratchpad, and each thread adds those of its share of the tile.
+    /// Stores every slice's sums to the scratchpad, and lets each thread add the sums for its share of the tile.
     fn unite_slices(&self, cta: &mut Cta<'_>) {
         if self.slices == 1 {
             return;
@@ -200,7 +199,7 @@ impl Tile {
         cta.barrier();
         cta.each_warp(|warp| {
             warp.shared(results);
-            // A thread's share of the results, each summed on its own.
+            // A thread's share of the results, each with an independent sum.
             let share = (results / self.slices as u16).max(1);
             warp.compute_wide(ComputeClass::Fp32, results - results / self.slices as u16, share, ());
         });

@@ -14,7 +14,8 @@ static PARAMETERS: [Parameter; 7] = parameters(
     ("56", "Szegedy et al., 2015, Table 1: 56 × 56 after the first pooling"),
 );
 
-/// The benchmark. Source of the filter: Szegedy et al., 2015, Table 1 (3 × 3 / 1, 56 × 56 in and out).
+/// The workload's entry in the table. Source of the filter: Szegedy et al., 2015, Table 1 (3 × 3 / 1, 56 × 56 in and
+/// out).
 pub(crate) static GOOGLENET_CONV2: Layer = Layer {
     name: "googlenet-conv2",
     about: "3 x 3 convolution as an implicit matrix product: neighbouring patches overlap",

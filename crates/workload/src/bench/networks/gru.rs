@@ -1,13 +1,14 @@
-//! Forward pass of a gated recurrent layer, as inference runs it: no gate is kept.
+//! Forward pass of a gated recurrent layer for inference: gates are not kept.
 //!
-//! A unit has sums `z`, `r` and `c` of the inputs, and `z'`, `r'` and `c'` of the state before. Its output is
-//! `y[t] = (1 - u) tanh(c + σ(r + r') c') + u y[t-1]` with `u = σ(z + z')`. The reset gate acts on a finished sum, as in
-//! cuDNN and MIOpen (Cho et al., 2014, let it act on the state).
+//! A unit has sums `z`, `r` and `c` over the inputs, and `z'`, `r'` and `c'` over the previous state. Its output is
+//! `y[t] = (1 - u) tanh(c + σ(r + r') c') + u y[t-1]` with `u = σ(z + z')`. The reset gate acts on a finished sum, as
+//! in cuDNN and MIOpen (in Cho et al., 2014, it acts on the state).
 //!
-//! So the sums of the state are kept apart: a step's product writes all of them anew, and the next kernel reads them. MIOpen
-//! launches separate kernels for gates and products of elements; here they are one kernel a step, as in `lstm-layer2`.
+//! The sums over the state are therefore kept separately: a step's product overwrites all of them, and the next kernel
+//! reads them. MIOpen launches separate kernels for gates and element products; this program has a single kernel per
+//! step, as in `lstm-layer2`.
 //!
-//! Both weight matrices of 256 units have 3 × 256² elements, 1.5 MiB together; those of 512 units 6 MiB.
+//! Both weight matrices for 256 units have 3 × 256² elements, 1.5 MiB together; for 512 units they have 6 MiB.
 
 use super::recurrent::{Element, Forward, Sizes, parameters, sigmoid};
 use crate::bench::benchmark::Benchmark;
@@ -17,7 +18,7 @@ use crate::parameter::Parameter;
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Lanes, Memory, Warp};
 
-/// Sums of a unit: update gate, reset gate, candidate.
+/// Sums per unit: update gate, reset gate, candidate.
 const GATES: u32 = 3;
 
 static PARAMETERS: [Parameter; 3] = parameters(
@@ -26,7 +27,7 @@ static PARAMETERS: [Parameter; 3] = parameters(
     ("2", "CPElide, Table II (RNN-GRU): 2 time steps; the larger input has 4"),
 );
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static GRU: Benchmark = Benchmark {
     name: "gru",
     about: "gated recurrent layer: weights and a step's sums read again in dependent kernels",
@@ -39,7 +40,7 @@ pub(crate) static GRU: Benchmark = Benchmark {
 
 struct Layer {
     forward: Forward,
-    /// `batch × gates × hidden`: a step's sums of the state before.
+    /// `batch × gates × hidden`: a step's sums over the previous state.
     state_sums: Array<f32>,
 }
 
@@ -51,7 +52,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Layer {
-    /// One element of a step: its gates and its output.
+    /// Computes an element in a step: its gates and its output.
     fn output(&self, warp: &mut Warp<'_>, element: Lanes<i32>, step: u32) {
         let Sizes { hidden, .. } = self.forward.sizes;
         let (hidden, step_elements) = (hidden as i32, self.forward.sizes.step() as i32);
@@ -69,8 +70,8 @@ impl Layer {
         };
         let [update, reset] = [0, 1].map(|gate| (inputs[gate] + states[gate]).map(sigmoid));
         let candidate = (inputs[2] + reset * states[2]).map(f32::tanh);
-        // A sigmoid is an exponential and a reciprocal, a hyperbolic tangent one instruction.
-        // The update gate and the reset gate side by side; the candidate needs the latter.
+        // A sigmoid is an exponential and a reciprocal, a hyperbolic tangent a single instruction. The update gate and
+        // the reset gate run concurrently; the candidate needs the reset gate.
         let [update, candidate] = warp.compute_wide(ComputeClass::Special, 5, 2, [update, candidate]);
         let output = update.map(|update| 1.0 - update) * candidate + update * before;
         let output = warp.compute(ComputeClass::Fp32, 6, output);

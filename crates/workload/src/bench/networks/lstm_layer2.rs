@@ -1,12 +1,11 @@
-//! Forward pass of an LSTM layer as training runs it: the activated gates and cells are kept.
+//! Forward pass of an LSTM layer for training: the activated gates and cells are kept.
 //!
-//! With `i`, `f`, `g`, `o` the four sums of a unit: `c[t] = σ(f) c[t-1] + σ(i) tanh(g)`,
-//! `y[t] = σ(o) tanh(c[t])` (Hochreiter and Schmidhuber, 1997, with forget gates, without peepholes, as in
-//! cuDNN).
+//! With `i`, `f`, `g`, `o` as the four sums of a unit: `c[t] = σ(f) c[t-1] + σ(i) tanh(g)`, `y[t] = σ(o) tanh(c[t])`
+//! (Hochreiter and Schmidhuber, 1997, with forget gates, without peepholes, as in cuDNN).
 //!
-//! Both weight matrices have 4 × 4096² elements, 537 MB in single precision together. A step of 64 samples
-//! has 4096 × 64 inputs, outputs and cells and four times as many gates, 7.3 MB; 25 steps and the weights
-//! are 687 MiB, beside HMG Table III's 710 MB.
+//! Both weight matrices have 4 × 4096² elements, 537 MB in single precision together. A step with 64 samples has 4096 ×
+//! 64 inputs, outputs and cells and four times this number of gates, 7.3 MB. 25 steps and the weights are 687 MiB,
+//! compared to 710 MB in HMG Table III.
 
 use super::recurrent::{Element, Forward, Sizes, parameters, sigmoid};
 use crate::bench::benchmark::Benchmark;
@@ -16,7 +15,7 @@ use crate::parameter::Parameter;
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Lanes, Memory, Warp};
 
-/// Sums of a unit: input, forget, candidate and output gate.
+/// Sums per unit: input, forget, candidate and output gate.
 const GATES: u32 = 4;
 
 static PARAMETERS: [Parameter; 3] = parameters(
@@ -25,7 +24,7 @@ static PARAMETERS: [Parameter; 3] = parameters(
     ("25", "DeepBench, LSTM: 25 time steps"),
 );
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static LSTM_LAYER2: Benchmark = Benchmark {
     name: "lstm-layer2",
     about: "LSTM layer: all weights read again in each of many dependent steps",
@@ -49,19 +48,19 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Layer {
-    /// One element of a step: activates its gates in place, then its cell and its output.
+    /// Computes an element in a step: activates its gates in place, then its cell and its output.
     fn cell(&self, warp: &mut Warp<'_>, element: Lanes<i32>, step: u32) {
         let Sizes { hidden, .. } = self.forward.sizes;
         let step_elements = self.forward.sizes.step() as i32;
         let at = element + step as i32 * step_elements;
         let (sample, unit) = (at / hidden as i32, at % hidden as i32);
         let gate = |gate: u32| (sample * GATES as i32 + gate as i32) * hidden as i32 + unit;
-        // What they share, then a place for each gate.
+        // The common part of the addresses, then an address per gate.
         let places = warp.compute_wide(ComputeClass::Int, 6, 2, [gate(0), gate(1), gate(2), gate(3)]);
         let [input, forget, candidate, output] = places.map(|place| warp.load(self.forward.sums, place));
         let before = if step == 0 { Lanes::all(0.0) } else { warp.load(self.cells, at + -step_elements) };
         let [input, forget, output] = [input, forget, output].map(|sum| sum.map(sigmoid));
-        // A sigmoid is an exponential and a reciprocal, a hyperbolic tangent one instruction.
+        // A sigmoid is an exponential and a reciprocal, a hyperbolic tangent a single instruction.
         let gates = [input, forget, candidate.map(f32::tanh), output];
         let gates = warp.compute_wide(ComputeClass::Special, 7, GATES as u16, gates);
         for (place, gate) in places.into_iter().zip(gates) {

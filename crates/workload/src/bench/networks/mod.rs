@@ -1,4 +1,4 @@
-//! Layers of neural networks: one file each, and the products, convolutions and recurrences that they share.
+//! Layers of neural networks: a file per layer, plus the products, convolutions and recurrences that layers share.
 
 pub(super) mod alexnet_conv2;
 pub(super) mod alexnet_conv4;

@@ -15,7 +15,8 @@ static PARAMETERS: [Parameter; 7] = parameters(
     ("221", "Sermanet et al., 2014, Table 3: crops of 221 × 221"),
 );
 
-/// The benchmark. Source of the filter: Sermanet et al., 2014, Table 3, layer 1 (7 × 7, stride 2 × 2).
+/// The workload's entry in the table. Source of the filter: Sermanet et al., 2014, Table 3, layer 1 (7 × 7, stride 2 ×
+/// 2).
 pub(crate) static OVERFEAT_LAYER1: Layer = Layer {
     name: "overfeat-layer1",
     about: "7 x 7 convolution at stride 2: little input, eight times as much output",

@@ -1,8 +1,8 @@
 //! OverFeat's third convolution, accurate model: 3 × 3 over 15 × 15 pixels, 256 channels to 512.
 //!
 //! An image has (256 + 512) × 15² numbers, 691,200 bytes in single precision: 528 images and the weights are 352.6 MiB.
-//! A mini-batch of 256 images, half of that, takes the 1800 CTAs of NUMA-GPU's Table 2 in tiles of 128 × 128; two of
-//! 264 reach its footprint within a tenth.
+//! A mini-batch of 256 images, about half, needs the 1800 CTAs of NUMA-GPU's Table 2 in tiles of 128 × 128; two
+//! mini-batches of 264 reach its footprint within a tenth.
 
 use super::convolution::{Filter, Layer, parameters};
 use crate::parameter::Parameter;
@@ -15,7 +15,8 @@ static PARAMETERS: [Parameter; 7] = parameters(
     ("15", "Sermanet et al., 2014, Table 3: 15 × 15 after the second pooling"),
 );
 
-/// The benchmark. Source of the filter: Sermanet et al., 2014, Table 3, layer 3 (3 × 3, stride 1 × 1, padded).
+/// The workload's entry in the table. Source of the filter: Sermanet et al., 2014, Table 3, layer 3 (3 × 3, stride 1 ×
+/// 1, padded).
 pub(crate) static OVERFEAT_LAYER3: Layer = Layer {
     name: "overfeat-layer3",
     about: "3 x 3 convolution of small images with many channels",

@@ -1,36 +1,36 @@
-//! The product of two matrices in device memory, as the libraries under a recurrent layer compute it.
+//! The product of two matrices in device memory, as computed by the libraries under a recurrent layer.
 
 use super::gemm::{Piece, Side, Tile, Values};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Warp};
 
-/// A factor in device memory. A *line* is a row of the left factor and a column of the right one.
+/// A factor in device memory. A *line* is a row in the left factor and a column in the right factor.
 #[derive(Clone, Copy)]
 pub(super) struct Factor {
     array: Array<f32>,
-    /// Its first element.
+    /// Index of its first element.
     first: u32,
-    /// Elements from one line or term to the next.
+    /// Elements between consecutive lines or terms.
     pitch: u32,
-    /// Which elements lie side by side.
+    /// Memory order of the elements.
     order: Order,
 }
 
 #[derive(Clone, Copy)]
 enum Order {
-    /// The terms of a line.
+    /// The terms of a line are contiguous.
     Terms,
-    /// The lines of a term.
+    /// The lines of a term are contiguous.
     Lines,
 }
 
 impl Factor {
-    /// Lines `pitch` elements apart, each with its terms side by side. `first` and `pitch` are multiples of 4.
+    /// Lines with a distance of `pitch` elements, each with contiguous terms. `first` and `pitch` are multiples of 4.
     pub(super) fn by_line(array: Array<f32>, first: u32, pitch: u32) -> Factor {
         Factor { array, first, pitch, order: Order::Terms }
     }
 
-    /// Terms `pitch` elements apart, each with its lines side by side. `first` and `pitch` are multiples of 4.
+    /// Terms with a distance of `pitch` elements, each with contiguous lines. `first` and `pitch` are multiples of 4.
     pub(super) fn by_term(array: Array<f32>, first: u32, pitch: u32) -> Factor {
         Factor { array, first, pitch, order: Order::Lines }
     }
@@ -39,32 +39,34 @@ impl Factor {
 /// A product `left × right`, stored column by column without gaps.
 #[derive(Clone, Copy)]
 pub(super) struct Product {
-    /// Rows, a multiple of 4.
+    /// Number of rows, a multiple of 4.
     pub(super) rows: u32,
     pub(super) columns: u32,
-    /// Terms of each sum, a multiple of 4 where they lie side by side.
+    /// Terms per sum, a multiple of 4 if they are contiguous in memory.
     pub(super) terms: u32,
     pub(super) left: Factor,
     pub(super) right: Factor,
     pub(super) output: Array<f32>,
-    /// First element of the output; of that of the first part of the terms.
+    /// First output element, for the first part of the terms.
     pub(super) first: u32,
-    /// Whether the product is added to the output instead of replacing it.
+    /// True if the product is added to the output instead of replacing it.
     pub(super) adds: bool,
-    /// Parts of the terms, each with CTAs and an output of its own behind the one before: at most the slabs of the terms.
+    /// Number of parts into which the terms are divided, at most the number of slabs. Each part has separate CTAs and a
+    /// separate output after the preceding part's output.
     pub(super) splits: u32,
     pub(super) tile: Tile,
 }
 
 impl Product {
-    /// Launches the kernel: CTAs side by side share columns; those of a part of the terms follow those of the one before.
+    /// Launches the kernel: neighbouring CTAs share columns; the CTAs for each part of the terms follow the CTAs for
+    /// the preceding part.
     pub(super) fn launch(&self, host: &mut Host<'_>, name: &str) -> Result<(), RecordError> {
         let [row_tiles, column_tiles] = self.tiles();
         let ctas = u64::from(row_tiles) * u64::from(column_tiles) * u64::from(self.splits);
         host.launch(self.tile.grid(name, ctas), |cta| self.kernel(cta))
     }
 
-    /// Tiles along the rows and along the columns.
+    /// Number of tiles along the rows and along the columns.
     fn tiles(&self) -> [u32; 2] {
         [self.rows.div_ceil(self.tile.rows), self.columns.div_ceil(self.tile.columns)]
     }
@@ -88,7 +90,7 @@ impl Product {
         cta.each_warp(|warp| self.store(warp, (row, column), first, &product));
     }
 
-    /// A warp's part of a factor's slab from (line, term) on, four elements a load.
+    /// Fetches a warp's part of a factor's slab starting at (line, term), four elements per load.
     fn fetch(&self, warp: &mut Warp<'_>, side: Side, (line, term): (u32, u32), pieces: &mut Vec<Piece>) {
         let (tile, lines) = (self.tile, self.tile.lines(side) as i32);
         let (factor, extent) = match side {

@@ -1,9 +1,9 @@
-//! What the recurrent layers share: sizes, the products of a forward pass, element-wise kernels.
+//! Common parts of the recurrent layers: sizes, the products in a forward pass, element-wise kernels.
 //!
-//! The order of kernels is cuDNN's (Appleyard et al., Optimizing Performance of Recurrent Neural Networks on
-//! GPUs, 2016): one product for the inputs of all time steps; then for each step a product with the step
-//! before, added to it, and one fused element-wise kernel. Weights are stored transposed, so that outputs lie
-//! side by side. A step's values lie sample by sample, units side by side.
+//! The kernel order is cuDNN's (Appleyard et al., Optimizing Performance of Recurrent Neural Networks on GPUs, 2016): a
+//! product for the inputs of all time steps; then for each step a product with the previous step, added to the first,
+//! and a fused element-wise kernel. Weights are stored transposed, so that outputs are contiguous. A step's values are
+//! stored sample by sample, with contiguous units.
 
 use super::gemm::{TILE_32X32, TILE_128X64};
 use super::product::{Factor, Product};
@@ -13,12 +13,12 @@ use crate::parameter::{Given, Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Threads of a CTA of an element-wise kernel. Source: assumed, the usual choice for one element a thread.
+/// Threads per CTA in an element-wise kernel. Source: assumed, the usual choice for an element per thread.
 const THREADS: u32 = 256;
-/// Weights are multiples of this fraction of the inverse root of the hidden size, so that states stay below
+/// Weights are multiples of this fraction of the hidden size's inverse square root, so that states stay below
 /// saturation.
 const GAIN: f32 = 2.0;
-/// Hidden units are a multiple of this at every scale: whole lines, as in the sizes that are benchmarked.
+/// Hidden units are a multiple of this number at every scale: whole lines, as in the benchmarked sizes.
 const UNITS: u64 = 32;
 
 /// The parameters of a recurrent layer.
@@ -48,8 +48,8 @@ pub(super) const fn parameters(hidden: Given, batch: Given, steps: Given) -> [Pa
     ]
 }
 
-/// The vanilla layer whose forward pass, data gradient and weight gradient HMG runs. With six steps, the
-/// three footprints come to 39.1, 27.3 and 39.1 MiB, beside 40, 29 and 38 MB in Table III.
+/// The vanilla layer whose forward pass, data gradient and weight gradient are run in HMG. With six steps, the three
+/// footprints are 39.1, 27.3 and 39.1 MiB, compared to 40, 29 and 38 MB in Table III.
 pub(super) static VANILLA: [Parameter; 3] = parameters(
     ("1760", "DeepBench, vanilla RNN of 1760 hidden units"),
     ("128", "DeepBench, vanilla RNN: the largest batch"),
@@ -59,18 +59,18 @@ pub(super) static VANILLA: [Parameter; 3] = parameters(
 /// Sizes of a recurrent layer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// Hidden units, and inputs.
+    /// Number of hidden units, and of inputs.
     pub(super) hidden: u32,
-    /// Samples.
+    /// Number of samples.
     pub(super) batch: u32,
-    /// Time steps.
+    /// Number of time steps.
     pub(super) steps: u32,
 }
 
 impl Sizes {
-    /// The scaled sizes of a request for a layer of `gates` sums a unit.
+    /// The scaled sizes from a request for a layer with `gates` sums per unit.
     pub(super) fn of(workload: &'static str, request: &mut Request, gates: u32) -> Result<Sizes, WorkloadError> {
-        // Tiles of samples are a product's outermost, so that GPUs share them out: units scale and samples stay.
+        // Tiles of samples are a product's outermost dimension, divided among GPUs, so units scale and samples stay.
         let batch = request.values.count("batch");
         let hidden = request.scale.side_of(request.values.count("hidden"));
         let hidden = request.fit_multiple("hidden", hidden, UNITS);
@@ -80,17 +80,17 @@ impl Sizes {
         Ok(Sizes { hidden: hidden as u32, batch: batch as u32, steps: steps as u32 })
     }
 
-    /// Elements of one time step.
+    /// Number of elements per time step.
     pub(super) fn step(&self) -> u32 {
         self.hidden * self.batch
     }
 
-    /// Adds an array of one value a unit, sample and step: `steps × batch × hidden`.
+    /// Adds an array with a value per unit, sample and step: `steps × batch × hidden`.
     pub(super) fn sequence(&self, memory: &mut Memory, name: &str) -> Array<f32> {
         memory.array(name, u64::from(self.step()) * u64::from(self.steps), Scaling::Root)
     }
 
-    /// Adds an array of one value for each two units: `hidden inputs × hidden outputs`, for each of `gates`.
+    /// Adds an array with a value per pair of units: `hidden inputs × hidden outputs`, for each of `gates`.
     pub(super) fn weights(&self, memory: &mut Memory, name: &str, gates: u32) -> Array<f32> {
         let side = u64::from(self.hidden);
         memory.array(name, side * side * u64::from(gates), Scaling::Scales)
@@ -101,7 +101,7 @@ impl Sizes {
         noise::unit(seed, index) * GAIN / (self.hidden as f32).sqrt()
     }
 
-    /// Launches `kernel(warp, element)` for each element of one time step, an element a thread.
+    /// Launches `kernel(warp, element)` for each element in a time step, with an element per thread.
     pub(super) fn each_element(
         &self,
         host: &mut Host<'_>,
@@ -119,15 +119,15 @@ impl Sizes {
     }
 }
 
-/// The gate of a sum.
+/// The logistic gate function applied to a sum.
 pub(super) fn sigmoid(sum: f32) -> f32 {
     1.0 / (1.0 + (-sum).exp())
 }
 
-/// The sums of a layer's forward pass, before what the layer makes of them.
+/// The sums in a layer's forward pass, before the layer's activation.
 pub(super) struct Forward {
     pub(super) sizes: Sizes,
-    /// Sums of a unit: 1, 3 for a GRU, or 4 for an LSTM.
+    /// Sums per unit: 1, 3 for a GRU, or 4 for an LSTM.
     gates: u32,
     /// `hidden inputs × gates × hidden`.
     input_weights: Array<f32>,
@@ -137,9 +137,9 @@ pub(super) struct Forward {
     inputs: Array<f32>,
     /// `steps × batch × gates × hidden`.
     pub(super) sums: Array<f32>,
-    /// `steps × batch × hidden`. The state before the first step is zero, as cuDNN takes a missing one.
+    /// `steps × batch × hidden`. The state before the first step is zero, cuDNN's default for a missing state.
     pub(super) outputs: Array<f32>,
-    /// `batch × gates × hidden`: what a step's product with the step before gives, where it is not added to `sums`.
+    /// `batch × gates × hidden`: result of a step's product with the previous step, if it is not added to `sums`.
     state_sums: Option<Array<f32>>,
     seed: u64,
 }
@@ -160,8 +160,8 @@ impl Forward {
         }
     }
 
-    /// The same with the sums of the step before apart, in an array that every step writes anew, and that array:
-    /// `batch × gates × hidden`.
+    /// Returns the forward pass with the sums over the previous step in a separate array that every step overwrites,
+    /// together with this array: `batch × gates × hidden`.
     pub(super) fn with_states_apart(self, memory: &mut Memory) -> (Forward, Array<f32>) {
         let elements = u64::from(self.sizes.step()) * u64::from(self.gates);
         let state_sums = memory.array("state_sums", elements, Scaling::Root);
@@ -174,7 +174,7 @@ impl Forward {
         memory.fill(self.inputs, |index| noise::unit(self.seed ^ 3, index));
     }
 
-    /// Launches the kernels; `activate(host, step)` launches what turns a step's sums into its outputs.
+    /// Launches the kernels; `activate(host, step)` launches the kernel that turns a step's sums into its outputs.
     pub(super) fn run(
         &self,
         host: &mut Host<'_>,
@@ -218,8 +218,8 @@ impl Forward {
         Ok(())
     }
 
-    /// Calls `check(element, sums, magnitudes)` with the plain sums of each unit's gates and the sums of their terms'
-    /// magnitudes, computed from the outputs of the step before.
+    /// Calls `check(element, sums, magnitudes)` with the plain sums for each unit's gates and the sums of their terms'
+    /// magnitudes, computed from the previous step's outputs.
     pub(super) fn each_plain(
         &self,
         memory: &Memory,
@@ -231,7 +231,7 @@ impl Forward {
         })
     }
 
-    /// [`Forward::each_plain`] with the sums of the inputs and those of the states apart.
+    /// Like [`Forward::each_plain`], with separate sums for the inputs and for the states.
     pub(super) fn each_plain_apart(
         &self,
         memory: &Memory,
@@ -267,7 +267,7 @@ impl Forward {
     }
 }
 
-/// One element of a sequence.
+/// An element of a sequence.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Element {
     /// Step × batch + sample.

@@ -1,9 +1,9 @@
-//! A bottleneck block of ResNet-50's conv2_x: 1 × 1, 3 × 3 and 1 × 1 convolutions, each a kernel that reads
-//! what the one before wrote, and a shortcut that the last one adds.
+//! A bottleneck block from ResNet-50's conv2_x: 1 × 1, 3 × 3 and 1 × 1 convolutions, each a kernel that reads the
+//! output of its predecessor, and a shortcut added by the last convolution.
 //!
-//! An image has 256 × 56² inputs, 64 × 56² elements after each of the first two convolutions and 256 × 56²
-//! outputs, 8,028,160 bytes in single precision: 428 images and the weights make the 3.20 GB of HMG's
-//! Table III. Batch normalisation is folded into the weights, as for inference.
+//! An image has 256 × 56² inputs, 64 × 56² elements after each of the first two convolutions and 256 × 56² outputs,
+//! 8,028,160 bytes in single precision: 428 images and the weights make the 3.20 GB of HMG's Table III. Batch
+//! normalisation is folded into the weights, as for inference.
 
 use super::convolution::{After, Convolution, Filter, Shape};
 use crate::bench::benchmark::Benchmark;
@@ -13,9 +13,9 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Memory, Scaling};
 
-/// Source: He et al., 2016, Table 1.
+/// The 1 × 1 filter. Source: He et al., 2016, Table 1.
 const POINT: Filter = Filter { side: 1, stride: 1, padding: 0 };
-/// Source: He et al., 2016, Table 1; the padding keeps 56 × 56.
+/// The 3 × 3 filter. Source: He et al., 2016, Table 1; the padding keeps 56 × 56.
 const SQUARE: Filter = Filter { side: 3, stride: 1, padding: 1 };
 
 static PARAMETERS: [Parameter; 4] = [
@@ -49,7 +49,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static RESNET: Benchmark = Benchmark {
     name: "resnet",
     about: "bottleneck block: three dependent convolutions and a shortcut",

@@ -1,9 +1,9 @@
-//! Data gradient of a vanilla recurrent layer, back through time:
-//! `s[t] = (dy[t] + Uᵀ s[t+1]) (1 - y[t]²)`, the gradient of the sums before the activation.
+//! Data gradient of a vanilla recurrent layer, back through time: `s[t] = (dy[t] + Uᵀ s[t+1]) (1 - y[t]²)`, the
+//! gradient of the sums before the activation.
 //!
-//! Two dependent kernels a time step, as in the forward pass. The gradient of the layer's inputs, `Wᵀ s`, is
-//! left out: HMG's 29 MB leave no room for it. Its array of weights, sequences of `y`, `dy` and `s` and six
-//! steps of 1760 × 128 are 27.3 MiB.
+//! Each time step has two dependent kernels, as in the forward pass. The gradient of the layer's inputs, `Wᵀ s`, is
+//! left out: HMG's 29 MB leave no room for it. Its array of weights, sequences of `y`, `dy` and `s` and six steps of
+//! 1760 × 128 are 27.3 MiB.
 
 use super::gemm::TILE_32X32;
 use super::product::{Factor, Product};
@@ -15,7 +15,7 @@ use crate::noise;
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Memory};
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static RNN_DGRAD: Benchmark = Benchmark {
     name: "rnn-dgrad",
     about: "data gradient of a recurrent layer: back through time, weights shared by all CTAs",
@@ -28,11 +28,11 @@ pub(crate) static RNN_DGRAD: Benchmark = Benchmark {
 
 struct Layer {
     sizes: Sizes,
-    /// `hidden inputs × hidden`, as the forward pass stores them.
+    /// `hidden inputs × hidden`, in the forward pass's storage order.
     state_weights: Array<f32>,
     /// Outputs of the forward pass, `steps × batch × hidden`.
     outputs: Array<f32>,
-    /// Gradient of the outputs from above, `steps × batch × hidden`.
+    /// Gradient of the outputs from the layer above, `steps × batch × hidden`.
     output_gradients: Array<f32>,
     /// Gradient of the sums, `steps × batch × hidden`.
     gradients: Array<f32>,
@@ -52,7 +52,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Layer {
-    /// `Uᵀ s[t+1]`, into the place of `s[t]`.
+    /// The product `Uᵀ s[t+1]`, stored in place of `s[t]`.
     fn back(&self, step: u32) -> Product {
         let Sizes { hidden, batch, .. } = self.sizes;
         Product {
@@ -69,7 +69,7 @@ impl Layer {
         }
     }
 
-    /// Turns what came back, and what comes from above, into the gradient of a step's sums.
+    /// Combines the gradient from the next step and the gradient from above into the gradient of a step's sums.
     fn activate(&self, host: &mut Host<'_>, step: u32) -> Result<(), RecordError> {
         let first = (step * self.sizes.step()) as i32;
         let last = step + 1 == self.sizes.steps;

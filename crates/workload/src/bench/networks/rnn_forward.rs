@@ -1,7 +1,7 @@
 //! Forward pass of a vanilla recurrent layer: `y[t] = tanh(W x[t] + U y[t-1])`.
 //!
-//! Two dependent kernels a time step, as cuDNN launches them: `U y[t-1]` added to what the inputs gave, then
-//! the activation. Each step reads all of `U` and what the whole grid wrote in the step before.
+//! Each time step has two dependent kernels, as launched by cuDNN: `U y[t-1]` is added to the input product, then the
+//! activation follows. Each step reads the whole of `U` and the previous step's output from the whole grid.
 
 use super::recurrent::{Forward, Sizes, VANILLA};
 use crate::bench::benchmark::Benchmark;
@@ -10,7 +10,7 @@ use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::record::{Host, RecordError};
 use crate::simt::{ComputeClass, Memory};
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static RNN_FORWARD: Benchmark = Benchmark {
     name: "rnn-forward",
     about: "recurrent layer: weights shared by all CTAs, state exchanged between dependent kernels",

@@ -1,9 +1,9 @@
-//! Weight gradients of a vanilla recurrent layer: `dW = Σ s[t] x[t]ᵀ` and `dU = Σ s[t] y[t-1]ᵀ` over all steps
-//! and samples, with `s` the gradient of the sums before the activation.
+//! Weight gradients of a vanilla recurrent layer: `dW = Σ s[t] x[t]ᵀ` and `dU = Σ s[t] y[t-1]ᵀ` over all steps and
+//! samples, with `s` as the gradient of the sums before the activation.
 //!
-//! Two products, each over all time steps at once (Appleyard et al., 2016): bulk-synchronous. Two arrays of
-//! weights, sequences of `x`, `y` and `s` and six steps of 1760 × 128 are 39.1 MiB, beside 38 MB in HMG's
-//! Table III.
+//! The layer has two products, each over all time steps at once (Appleyard et al., 2016): bulk-synchronous. Two arrays
+//! of weights, sequences of `x`, `y` and `s` and six steps of 1760 × 128 are 39.1 MiB, compared to 38 MB in HMG's Table
+//! III.
 
 use super::gemm::TILE_128X64;
 use super::product::{Factor, Product};
@@ -15,7 +15,7 @@ use crate::noise;
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Memory};
 
-/// The benchmark.
+/// The workload's entry in the table.
 pub(crate) static RNN_WGRAD: Benchmark = Benchmark {
     name: "rnn-wgrad",
     about: "weight gradients of a recurrent layer: two products over all time steps",
@@ -34,9 +34,9 @@ struct Layer {
     outputs: Array<f32>,
     /// Gradient of the sums, `steps × batch × hidden`.
     gradients: Array<f32>,
-    /// `hidden inputs × hidden`, as the forward pass stores the weights.
+    /// `hidden inputs × hidden`, in the forward pass's storage order.
     input_weight_gradients: Array<f32>,
-    /// `hidden inputs × hidden`, as the forward pass stores the weights.
+    /// `hidden inputs × hidden`, in the forward pass's storage order.
     state_weight_gradients: Array<f32>,
     seed: u64,
 }
@@ -55,8 +55,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Layer {
-    /// The sum of `gradients × valuesᵀ` over all steps from `skipped` on, where `values` starts that much
-    /// earlier.
+    /// The sum of `gradients × valuesᵀ` over all steps from `skipped` on; `values` starts `skipped` steps earlier.
     fn product(&self, values: Array<f32>, skipped: u32, output: Array<f32>) -> Product {
         let Sizes { hidden, batch, steps } = self.sizes;
         Product {
