@@ -1,4 +1,4 @@
-//! Standard output, which may close early, and files that are written whole or not at all.
+//! Standard output, which may close early, and files written atomically: complete, or not at all.
 
 use crate::failure::Failure;
 use crate::provenance::Made;
@@ -11,24 +11,24 @@ use tempfile::TempDir;
 use tombolo_experiment::shell::quoted;
 use tombolo_report::document::Provenance;
 
-/// Where an answer goes.
+/// Arguments that select the output.
 #[derive(clap::Args)]
 pub(crate) struct OutputArguments {
     /// Prints one JSON document instead of text
     #[arg(long = "json")]
     json: bool,
-    /// Also writes the JSON document to FILE, whole or not at all
+    /// Also writes the JSON document to FILE, atomically
     #[arg(long = "out", value_name = "FILE")]
     out: Option<PathBuf>,
 }
 
 impl OutputArguments {
-    /// An answer that goes to standard output, as JSON or text, and as JSON to a file.
+    /// Creates an output to standard output, in JSON or text, and optionally to a JSON file.
     pub(crate) fn new(json: bool, out: Option<PathBuf>) -> OutputArguments {
         OutputArguments { json, out }
     }
 
-    /// An error where the file is also that of `flag`.
+    /// Returns an error if `flag` writes to the file already named by `--out`.
     pub(crate) fn refuse_same(&self, flag: &'static str, other: &Path) -> Result<(), Failure> {
         match &self.out {
             Some(out) if out == other => {
@@ -39,14 +39,14 @@ impl OutputArguments {
         }
     }
 
-    /// An error, before any work is done, where the file could not be written, or is one of `inputs`.
+    /// Returns an error, before any work starts, if the file is not writable or is among `inputs`.
     pub(crate) fn check<P: AsRef<Path>>(&self, inputs: impl IntoIterator<Item = P>) -> Result<(), Failure> {
         let Some(out) = &self.out else { return Ok(()) };
         refuse_input("--out", out, inputs)?;
         probe(out)
     }
 
-    /// Writes `answer`, with what made it, to the file, if `whole`, then prints it as asked.
+    /// Writes `answer` and its provenance to the file if `whole` is set, then prints it in the requested format.
     pub(crate) fn give<T: Serialize>(
         &self,
         answer: &T,
@@ -64,12 +64,12 @@ impl OutputArguments {
     }
 }
 
-/// Prints `answer` as JSON, or as the text that `text` makes of whether colours are welcome.
+/// Prints `answer` as JSON, or otherwise the result of `text`, whose argument is true if colours are allowed.
 pub(crate) fn show<T: Serialize>(as_json: bool, answer: &T, text: impl FnOnce(bool) -> String) -> Result<(), Failure> {
     if as_json { print(&json(answer)) } else { print(&text(colours_welcome())) }
 }
 
-/// A document on several lines, with a line end.
+/// Formats a document on several lines, with a final newline.
 fn json<T: Serialize>(answer: &T) -> String {
     let mut text = serde_json::to_string_pretty(answer).expect("keys are strings and nothing else can fail");
     text.push('\n');
@@ -79,40 +79,43 @@ fn json<T: Serialize>(answer: &T) -> String {
 fn print(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        // Whoever reads has seen enough; the answer is what it is.
+        // The reader closed the pipe; this is no failure.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         done => done.map_err(Failure::Stdout),
     }
 }
 
-/// The command line as given, for a shell: what makes a page again.
+/// Returns the command line, quoted for a shell, as the command that reproduces a page.
 pub(crate) fn command_line() -> String {
     let words = std::env::args_os().skip(1).map(|word| quoted(&word.to_string_lossy()));
     std::iter::once("tombolo".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Lines to standard error, without what would steer a terminal. Where even that is closed there is nobody to tell.
+/// Prints lines to standard error, without terminal control characters. Errors are ignored, because no channel remains
+/// to report them.
 pub(crate) fn complain(text: &str) {
     let plain = text.replace(|c: char| c.is_control() && c != '\n', " ");
     let _ = writeln!(io::stderr().lock(), "{plain}");
 }
 
-/// Colours only on a terminal, and not against <https://no-color.org>.
+/// True if colours are allowed: on a terminal only, and unless disabled per <https://no-color.org>.
 fn colours_welcome() -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     io::stdout().is_terminal() && !set("NO_COLOR") && !dumb
 }
 
-/// Devices, pipes and sockets that are opened and not yet written: a pipe that is closed in between ends for its reader.
+/// Devices, pipes and sockets opened by [`probe`] but not yet written. They stay open, because a pipe closed in between
+/// would end for its reader.
 static HELD: Mutex<Vec<(PathBuf, fs::File)>> = Mutex::new(Vec::new());
 
-/// Whether a device, a pipe or a socket is at `path`: written in place, for nothing can be put beside it.
+/// True if `path` is a device, a pipe or a socket. They are written in place, because no temporary file can be placed
+/// next to them.
 fn is_special(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
 }
 
-/// Opens what is special, without waiting for whoever may read it: a pipe that nobody reads is an error.
+/// Opens a special file without waiting for a reader: a pipe without a reader is an error.
 fn open_special(path: &Path) -> Result<fs::File, Failure> {
     let failed = |error| Failure::File { path: path.to_owned(), action: "write", error };
     let mut options = fs::File::options();
@@ -130,7 +133,7 @@ fn open_special(path: &Path) -> Result<fs::File, Failure> {
             true => failed(io::Error::new(error.kind(), "it is a pipe that nobody reads")),
             false => failed(error),
         })?;
-        // From here on a slow reader is waited for.
+        // From this point on, writes wait for a slow reader.
         fcntl_setfl(&file, OFlags::empty()).map_err(|error| failed(error.into()))?;
         Ok(file)
     }
@@ -138,13 +141,13 @@ fn open_special(path: &Path) -> Result<fs::File, Failure> {
     options.open(path).map_err(failed)
 }
 
-/// Whether a pipe was not opened because nobody reads it.
+/// True if a pipe could not be opened for lack of a reader.
 #[cfg(unix)]
 fn no_reader(error: &io::Error) -> bool {
     error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error())
 }
 
-/// An error where `path` could not be written: better now than after the run.
+/// Returns an error if `path` is not writable: an early error is better than an error after the run.
 pub(crate) fn probe(path: &Path) -> Result<(), Failure> {
     if !is_special(path) {
         return Staged::beside(path).map(drop);
@@ -154,7 +157,7 @@ pub(crate) fn probe(path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What [`probe`] opened at `path`, or the same now.
+/// Returns the file opened by [`probe`] at `path`, or opens the file if it is not open.
 fn special(path: &Path) -> Result<fs::File, Failure> {
     let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
     match held.iter().position(|(known, _)| known == path) {
@@ -163,7 +166,7 @@ fn special(path: &Path) -> Result<fs::File, Failure> {
     }
 }
 
-/// An error where what is to be written at `out` would take the place of a file that the command reads.
+/// Returns an error if the output `out` would replace a file that the command reads.
 pub(crate) fn refuse_input<P: AsRef<Path>>(
     flag: &'static str,
     out: &Path,
@@ -178,7 +181,7 @@ pub(crate) fn refuse_input<P: AsRef<Path>>(
     Ok(())
 }
 
-/// Writes `bytes` to `path`: readers see the old file or the new one, never a part.
+/// Writes `bytes` to `path` atomically: readers see the old file or the new file, never a partial file.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |action| move |error| Failure::File { path: path.to_owned(), action, error };
     if is_special(path) {
@@ -194,21 +197,21 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     staged.commit()
 }
 
-/// A place for a file that is not whole yet: a folder of its own beside the final one, removed in any case,
-/// even where the user interrupts.
+/// Temporary location for an incomplete file: a separate folder next to the final location. The folder is always
+/// removed, even after an interrupt by the user.
 pub(crate) struct Staged {
     folder: TempDir,
     path: PathBuf,
 }
 
-/// The folders of files that are not whole yet.
+/// Folders with incomplete files.
 static STAGED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Status of a program ended by an interrupt. Source: POSIX shells, 128 + SIGINT.
+/// Exit status after an interrupt. Source: POSIX shells, 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 
 impl Staged {
-    /// A place for what will be at `path`, which must be writable.
+    /// Creates a temporary location for the final file `path`, which must be writable.
     pub(crate) fn beside(path: &Path) -> Result<Staged, Failure> {
         let failed = |action| move |error| Failure::File { path: path.to_owned(), action, error };
         let refused = |kind, text: &str| Err(failed("write")(io::Error::new(kind, text)));
@@ -220,7 +223,7 @@ impl Staged {
             _ => {}
         }
         tidy_when_interrupted();
-        // A link stays: what it leads to is replaced.
+        // A symbolic link is kept, and its target is replaced.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
         let mut staged = STAGED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -230,12 +233,12 @@ impl Staged {
         Ok(Staged { folder, path })
     }
 
-    /// Where to write it.
+    /// Path to write the incomplete file to.
     pub(crate) fn part(&self) -> PathBuf {
         self.folder.path().join("part")
     }
 
-    /// Puts it in place.
+    /// Moves the complete file to its final location.
     pub(crate) fn commit(self) -> Result<(), Failure> {
         let failed = |error| Failure::File { path: self.path.clone(), action: "put in place", error };
         fs::rename(self.part(), &self.path).map_err(failed)
@@ -248,10 +251,11 @@ impl Drop for Staged {
     }
 }
 
-/// Has an interrupt remove what is not whole.
+/// Installs an interrupt handler that removes incomplete files.
 fn tidy_when_interrupted() {
     static ONCE: Once = Once::new();
-    // Where signals are ignored (nohup) or the system refuses, an interrupt leaves hidden folders and no half file under its name.
+    // If signals are ignored (nohup) or the system refuses a handler, an interrupt leaves hidden folders behind, but no
+    // partial file under the final name.
     ONCE.call_once(|| {
         let _ = ctrlc::try_set_handler(|| {
             let staged = STAGED.lock().unwrap_or_else(PoisonError::into_inner);

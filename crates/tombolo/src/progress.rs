@@ -1,4 +1,4 @@
-//! Progress on standard error: a bar on a terminal, elsewhere a line at the start and one a minute.
+//! Progress on standard error: a bar on a terminal, otherwise a line at the start and a line per minute.
 
 use crate::output::complain;
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -9,26 +9,26 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tombolo_experiment::campaign::Watcher;
 
-/// Between two pictures of the bar.
+/// Interval between updates of the bar.
 const TICK: Duration = Duration::from_millis(200);
-/// Between two lines where there is no bar.
+/// Interval between lines if no bar is shown.
 const LINE_PERIOD: Duration = Duration::from_secs(60);
 
-/// Progress of a command: how many runs, or tests, are done, which run now, and how long the rest will take.
+/// Progress of a command: number of finished runs or tests, the current runs, and an estimate for the remaining time.
 pub(crate) struct Progress {
     bar: ProgressBar,
     running: Arc<Mutex<Running>>,
     lines: Option<Lines>,
 }
 
-/// Names of the runs that are running, and the time left where the runner estimates it.
+/// Names of the current runs, and the remaining time if the runner estimates it.
 #[derive(Default)]
 struct Running {
     names: Vec<String>,
     left: Option<Duration>,
 }
 
-/// Thread that prints a line a period, until its sender is dropped.
+/// Thread that prints a line per period, until its sender is dropped.
 struct Lines {
     stop: Sender<()>,
     thread: JoinHandle<()>,
@@ -47,16 +47,16 @@ impl Lines {
 
     fn end(self) {
         drop(self.stop);
-        // A line that cannot be printed ends the thread, and nothing else.
+        // A line that cannot be printed ends the thread, without further effects.
         let _ = self.thread.join();
     }
 }
 
-/// One line of progress, such as `3 of 12 runs done, 9 left, about 2 minutes to go: bfs hmg`.
+/// Formats a progress line, for example `3 of 12 runs done, 9 left, about 2 minutes to go: bfs hmg`.
 fn line(bar: &ProgressBar, noun: &str, running: &Running) -> String {
     let (done, all) = (bar.position(), bar.length().unwrap_or(0));
     let left = all.saturating_sub(done);
-    // Where the runner gives no estimate, the runs left take as long as those done.
+    // Without an estimate from the runner, remaining runs are assumed to take the average time of the finished runs.
     let average = (done > 0).then(|| bar.elapsed().mul_f64(left as f64 / done as f64));
     let to_go = running.left.or(average).map(|time| format!(", about {} to go", HumanDuration(time)));
     let names = if running.names.is_empty() { String::new() } else { format!(": {}", running.names.join("; ")) };
@@ -64,17 +64,17 @@ fn line(bar: &ProgressBar, noun: &str, running: &Running) -> String {
 }
 
 impl Progress {
-    /// A bar over `runs` runs.
+    /// Creates a bar over `runs` runs.
     pub(crate) fn new(runs: usize) -> Progress {
         Progress::over(runs, "runs")
     }
 
-    /// A bar over `count` things called `noun`.
+    /// Creates a bar over `count` items called `noun`.
     pub(crate) fn over(count: usize, noun: &str) -> Progress {
         let shown = std::io::stderr().is_terminal();
         let draw = if shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(Some(count as u64), draw);
-        // `{prefix}` is the estimate.
+        // The `{prefix}` holds the time estimate.
         let look = format!("{{bar:30}} {{pos}}/{{len}} {noun}, {{elapsed}}{{prefix}}: {{wide_msg}}");
         let style = ProgressStyle::with_template(&look);
         bar.set_style(style.expect("the template names only keys that exist"));
@@ -92,7 +92,7 @@ impl Progress {
         Progress { bar, running, lines: Some(lines) }
     }
 
-    /// Shows `what` while `work` is done.
+    /// Shows `what` during the execution of `work`.
     pub(crate) fn during<T>(&self, what: &str, work: impl FnOnce() -> T) -> T {
         self.started(what);
         let result = work();

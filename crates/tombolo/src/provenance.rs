@@ -1,5 +1,5 @@
-//! What made an answer, and where: it stands in every document beside the answer, and in no digest and no key of a result
-//! that is kept.
+//! Program and host behind a result. The provenance is stored in every document next to the result, but is excluded
+//! from digests and from the keys of stored results.
 
 use crate::output::command_line;
 use crate::version::{COMMIT, COMMIT_DATE, VERSION};
@@ -9,7 +9,7 @@ use tombolo_experiment::MODEL_VERSION;
 use tombolo_experiment::workload::WorkloadChoice;
 use tombolo_report::document::Provenance;
 
-/// An answer with what made it.
+/// A result with its provenance.
 #[derive(Serialize)]
 pub(crate) struct Made<'a, T> {
     #[serde(flatten)]
@@ -17,7 +17,7 @@ pub(crate) struct Made<'a, T> {
     pub(crate) provenance: Provenance,
 }
 
-/// This program, this command, this host, now.
+/// Returns the provenance for this program, command and host, at the current time.
 pub(crate) fn provenance(threads: usize, seeds: &[u64]) -> Provenance {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     Provenance {
@@ -36,7 +36,7 @@ pub(crate) fn provenance(threads: usize, seeds: &[u64]) -> Provenance {
     }
 }
 
-/// The seeds of what is generated for workloads, each once; traces have none.
+/// Returns the distinct seeds for generated inputs; traces have no seeds.
 pub(crate) fn seeds(chosen: &[WorkloadChoice]) -> Vec<u64> {
     let generated = chosen.iter().filter(|choice| !choice.is_trace());
     let mut seeds: Vec<u64> = generated.map(|choice| choice.seed).collect();
@@ -45,8 +45,8 @@ pub(crate) fn seeds(chosen: &[WorkloadChoice]) -> Vec<u64> {
     seeds
 }
 
-/// The day so many days after 1970-01-01, as `2026-11-25`. Source: H. Hinnant, chrono-Compatible Low-Level Date Algorithms,
-/// `civil_from_days`: years begin in March, in eras of 400.
+/// Formats the date `since_1970` days after 1970-01-01, for example `2026-11-25`. Source: H. Hinnant, chrono-Compatible
+/// Low-Level Date Algorithms, `civil_from_days`: years begin in March, in eras with 400 years.
 fn day(since_1970: u64) -> String {
     let days = since_1970 + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);

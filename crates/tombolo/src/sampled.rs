@@ -1,16 +1,16 @@
-//! Whether a sample runs in place of a whole program.
+//! Option to run a sample in place of a whole program.
 
-/// The choice.
+/// Argument that enables sampling.
 #[derive(clap::Args)]
 pub(crate) struct SampleArgument {
-    /// Runs some launches in place of all, where their time stands for the whole: with its error, ±, at 95 % confidence. Where it
-    /// does not, runs the whole and says why. All else is of what ran
+    /// Runs some launches instead of all, if their time represents the whole: with its error, ±, at 95 % confidence.
+    /// Otherwise runs the whole program and says why. All other counters cover only the launches run
     #[arg(long = "sample")]
     sample: bool,
 }
 
 impl SampleArgument {
-    /// What was chosen.
+    /// True if sampling was requested.
     pub(crate) fn is_asked(&self) -> bool {
         self.sample
     }

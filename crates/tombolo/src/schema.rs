@@ -1,19 +1,20 @@
-//! JSON schemas of the files of machines and designs, for editors: made from the keys that the reader knows.
+//! JSON schemas for machine and design files, for editors, generated from the reader's own keys.
 //!
-//! What a schema cannot say, such as that two values fit each other, `tombolo show` of the file tells.
+//! Constraints that a schema cannot express, for example between two values, are reported by `tombolo show` on the
+//! file.
 
 use serde_json::{Map, Value, json};
 use tombolo_machine::spelling::KIND;
 use tombolo_machine::{Described, Form, Key};
 
-/// The schema of files of a kind.
+/// Returns the schema for the files of a kind.
 pub(crate) fn schema<T: Described>() -> Value {
     let kind = T::KIND;
     let base = "A preset, or the path of a .toml file from this one's folder, that this file builds on.";
     let mut properties = Map::from_iter([("base".to_owned(), json!({ "type": "string", "description": base }))]);
     let (mut required, mut inner, mut together) = (Vec::new(), Map::new(), Map::new());
     for (section, keys) in T::sections() {
-        // A file's own name is that of its preset or its path where it has no other.
+        // Without an explicit name, a file is named by its preset or its path.
         let needed: Vec<&str> =
             keys.iter().filter(|key| (key.default)().is_none() && key.name != "name").map(|key| key.name).collect();
         let of_keys = keys.iter().map(|key| (key.name.to_owned(), of_key(key)));
@@ -47,7 +48,7 @@ pub(crate) fn schema<T: Described>() -> Value {
     Value::Object(schema)
 }
 
-/// An object of these and no other keys.
+/// Returns an object schema with exactly these keys.
 fn object(properties: &Map<String, Value>) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
@@ -78,7 +79,7 @@ fn of_form(form: Form) -> Value {
     }
 }
 
-/// A number from zero, or text like this.
+/// Returns a schema for a number from zero, or for text with the given pattern.
 fn number_or(pattern: &str) -> Value {
     json!({ "anyOf": [{ "type": "number", "minimum": 0 }, { "type": "string", "pattern": pattern }] })
 }

@@ -1,4 +1,4 @@
-//! What `reproduce` and `sweep` share: arguments, interrupts, and what is printed.
+//! Common parts of `reproduce` and `sweep`: arguments, interrupts, and printed output.
 
 use crate::WRONG_INPUT;
 use crate::failure::Failure;
@@ -15,12 +15,12 @@ use tombolo_machine::Scale;
 use tombolo_report::Document;
 use tombolo_report::document::{Claim, ClaimKind, Verdict};
 
-/// Status of an answer "no".
+/// Exit status for the answer "no".
 const NO: u8 = 1;
-/// Status of a program ended by an interrupt. Source: POSIX shells, 128 + SIGINT.
+/// Exit status after an interrupt. Source: POSIX shells, 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 
-/// How a study is run and shown.
+/// Arguments for running and printing a study.
 #[derive(clap::Args)]
 pub(crate) struct StudyArguments {
     /// quick: each experiment's own scale, minutes on two cores; paper: 1; or a fraction, such as 1/8
@@ -30,11 +30,11 @@ pub(crate) struct StudyArguments {
     pub(crate) time: TimeArgument,
     #[command(flatten)]
     pub(crate) sample: SampleArgument,
-    /// Makes the repetitions of directions that take long, too: assumed values halved and doubled, seeds and scales of
-    /// sweeps; at paper scale nothing is repeated without it
+    /// Also runs long repetitions of directions: assumed values halved and doubled, seeds and scales of sweeps; at
+    /// paper scale nothing is repeated without it
     #[arg(long = "robust")]
     pub(crate) robust: bool,
-    /// Status 1 where an identity or a mechanism of the default readings fails
+    /// Status 1 if an identity or a mechanism of the default readings fails
     #[arg(long = "strict")]
     strict: bool,
     /// Prints the report as one JSON document instead of text, a list of reports for all papers
@@ -57,7 +57,7 @@ fn scale(text: &str) -> Result<ScaleChoice, String> {
 }
 
 impl StudyArguments {
-    /// Runs `study` into `out` and prints what came out. Status 2 where a point gave no result.
+    /// Runs `study` into the folder `out` and prints the results. Returns status 2 if a point gave no result.
     pub(crate) fn execute(&self, study: &Study, out: &Path, shard: Option<Shard>) -> Result<ExitCode, Failure> {
         tell_when_interrupted(out);
         match self.run(study, out, shard)? {
@@ -70,7 +70,7 @@ impl StudyArguments {
         }
     }
 
-    /// Runs studies one after the other, each into the folder of its name in `out`, and prints what came out of all.
+    /// Runs studies in sequence, each into a folder with its name inside `out`, and prints all results.
     pub(crate) fn execute_all(&self, studies: &[Study], out: &Path) -> Result<ExitCode, Failure> {
         tell_when_interrupted(out);
         let folders = studies.iter().map(|study| out.join(study.name()));
@@ -87,7 +87,7 @@ impl StudyArguments {
         Ok(self.status(&documents))
     }
 
-    /// Runs a study and says which points gave no result.
+    /// Runs a study and reports the points without a result.
     fn run(&self, study: &Study, out: &Path, shard: Option<Shard>) -> Result<Finished, Failure> {
         let progress = Progress::new(study.count(self.robust)?);
         let options = Options {
@@ -110,7 +110,7 @@ impl StudyArguments {
         Ok(finished)
     }
 
-    /// Refuses `--json` and `--strict` where `flag` `value` makes no document.
+    /// Refuses `--json` and `--strict` if `flag` with `value` makes no document.
     pub(crate) fn refuse_answers(&self, flag: &'static str, value: &str) -> Result<(), Failure> {
         let given = [(self.json, "--json"), (self.strict, "--strict")];
         let Some((_, vain)) = given.into_iter().find(|(given, _)| *given) else { return Ok(()) };
@@ -131,20 +131,20 @@ impl StudyArguments {
     }
 }
 
-/// Has an interrupt say that nothing finished is lost.
+/// Installs an interrupt handler that reports the safely stored results.
 pub(crate) fn tell_when_interrupted(out: &Path) {
     let folder = out.display().to_string();
-    // Where the system refuses, an interrupt ends the program without a word, and as little is lost.
+    // If the system refuses a handler, an interrupt ends the program silently, and still loses no finished result.
     let _ = ctrlc::try_set_handler(move || {
         complain(&format!("\ninterrupted: what is finished is in {folder}; the same command goes on from there"));
         std::process::exit(INTERRUPTED);
     });
 }
 
-/// Columns of a terminal that does not say how many it has. Source: assumed, what fits most.
+/// Default terminal width in columns. Source: assumed, a width that fits most terminals.
 const COLUMNS: usize = 100;
 
-/// Claims and figures, for people.
+/// Formats claims and figures for people.
 fn text(document: &Document, study: &Study, out: &Path) -> String {
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).unwrap_or(COLUMNS);
     let (folder, page) = (out.display(), out.join(study.page()));

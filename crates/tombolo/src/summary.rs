@@ -1,4 +1,4 @@
-//! The result of one run, for people.
+//! Summary of a single run, for people.
 
 use crate::table::{Cell, Look, Table, Unit, bytes, count, percent, seconds, small};
 use tombolo_experiment::explain::words;
@@ -14,16 +14,16 @@ use tombolo_system::stalls::{SHOWN, StallRecord};
 use tombolo_system::utilization::{Shares, UtilizationRecord};
 use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
-/// What of a run is shown.
+/// Selects the printed parts of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Shown {
-    /// Whether each launch, each GPU and each module is.
+    /// True to print each launch, each GPU and each module.
     pub(crate) kernels: bool,
-    /// The time that is told beside the whole.
+    /// Run time printed next to the whole time.
     pub(crate) time: TimeChoice,
 }
 
-/// What a person wants to know first of a run of `source`.
+/// Formats the most important results for a run of `source`.
 pub(crate) fn text(run: &RunRecord, source: &Source, shown: Shown, colours: bool) -> String {
     let RunRecord { workload, machine, design, scale, .. } = run;
     let taken = match &source.adjusted[..] {
@@ -56,7 +56,7 @@ pub(crate) fn text(run: &RunRecord, source: &Source, shown: Shown, colours: bool
     text
 }
 
-/// What a checked run says of its loads.
+/// Formats the results of checked loads.
 fn values(check: &Checked) -> String {
     let Checked { loads, stores, violations, first, places } = check;
     let mut text = format!(
@@ -83,7 +83,7 @@ fn values(check: &Checked) -> String {
     text
 }
 
-/// What was done at kernel boundaries.
+/// Formats the actions at kernel boundaries.
 fn boundaries(elision: &ElisionRecord) -> String {
     let ElisionRecord { boundaries, flushes, invalidations, .. } = elision;
     let needed = |needed: Option<u64>| needed.map_or("unknown".to_owned(), count);
@@ -99,7 +99,7 @@ fn boundaries(elision: &ElisionRecord) -> String {
     )
 }
 
-/// Pages that moved, and copies from GPU to GPU.
+/// Formats page migrations, and copies between GPUs.
 fn moved(run: &RunRecord) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     if let Some(paging) = &run.paging {
@@ -134,7 +134,7 @@ fn moved(run: &RunRecord) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What was published to subscribers.
+/// Formats the data published to subscribers.
 fn published(record: &PublicationRecord) -> [(&'static str, String); 2] {
     let PublicationRecord { stores, queue_hits, atomics, published_lines, published_bytes, tlb, subscribers, .. } =
         record;
@@ -235,7 +235,7 @@ fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// What memories moved, and in which state they met their rows.
+/// Formats the memory traffic and the row-buffer hit rate.
 fn memory(run: &RunRecord) -> String {
     let moved = format!("{} read, {} written", bytes(run.dram.read_bytes), bytes(run.dram.write_bytes));
     let accesses = run.dram.accesses();
@@ -246,7 +246,7 @@ fn memory(run: &RunRecord) -> String {
     }
 }
 
-/// How busy resources inside modules were, in shares of the whole time.
+/// Formats the utilisation of resources inside modules, relative to the whole time.
 fn in_use(utilization: &UtilizationRecord) -> String {
     let UtilizationRecord { dram_channels, l2_slices, crossbar_to_sms, crossbar_from_sms } = utilization;
     let kinds = [
@@ -261,7 +261,7 @@ fn in_use(utilization: &UtilizationRecord) -> String {
     told.join(", ")
 }
 
-/// The whole as the sum of its parts, all in the unit of the whole: `832.7 us = 27.4 kernels + 13.4 launches`.
+/// Formats the whole time and its parts, all in the unit of the whole: `832.7 us = 27.4 kernels + 13.4 launches`.
 fn parts(time: &TimeRecord) -> String {
     let unit = Unit::of(time.whole_s);
     let named =
@@ -272,7 +272,8 @@ fn parts(time: &TimeRecord) -> String {
     if parts.is_empty() { whole } else { format!("{whole} = {}", parts.join(" + ")) }
 }
 
-/// What warp slots spent their cycles on, as far as a decimal of a percent tells.
+/// Builds the table of warp-slot cycles by class, without classes that a single decimal of a percent would show as
+/// zero.
 fn slots(run: &RunRecord) -> Table {
     let stalls = &run.stalls;
     let queued = stalls.queued.unwrap_or_default().named();
@@ -293,7 +294,7 @@ fn slots(run: &RunRecord) -> Table {
     table
 }
 
-/// What loads took, by who served them.
+/// Builds the table of load latencies by serving component.
 fn loads(latency: &LatencyRecord) -> Table {
     let mut table = Table::new(1).with_headings(["loads served by", "loads", "mean", "median", "p99"]);
     for (name, ServedRecord { count: loads, mean_ns, p50_ns, p99_ns, .. }) in served(latency) {
@@ -304,7 +305,8 @@ fn loads(latency: &LatencyRecord) -> Table {
     table
 }
 
-/// The legs of each mean, as far as a decimal of a percent tells.
+/// Builds the table of path segments within each mean latency, without segments that a single decimal of a percent
+/// would show as zero.
 fn legs(latency: &LatencyRecord) -> Table {
     let mut table = Table::new(2).with_headings(["loads served by", "legs of the mean"]);
     for (name, ServedRecord { mean_ns, legs_ns, .. }) in served(latency) {
@@ -316,12 +318,12 @@ fn legs(latency: &LatencyRecord) -> Table {
     table
 }
 
-/// Who has served loads, by name.
+/// Returns the components that served loads, by name.
 fn served(latency: &LatencyRecord) -> impl Iterator<Item = (&'static str, ServedRecord)> {
     latency.named().into_iter().filter(|(_, served)| served.count > 0)
 }
 
-/// A row for each launch.
+/// Builds a table with a row for each launch.
 fn launches(kernels: &[KernelRecord]) -> Table {
     let headings =
         ["kernel", "GPU", "stream", "start", "end", "CTAs", "instructions", "to memory", "transactions", "L1"];
@@ -344,7 +346,7 @@ fn launches(kernels: &[KernelRecord]) -> Table {
     table
 }
 
-/// A row for each GPU.
+/// Builds a table with a row for each GPU.
 fn gpus(run: &RunRecord) -> Table {
     let headings = ["GPU", "busy", "of the time", "transactions", "links to others", "slots that hold a warp"];
     let mut table = Table::new(1).with_headings(headings);
@@ -362,7 +364,7 @@ fn gpus(run: &RunRecord) -> Table {
     table
 }
 
-/// A row for each module.
+/// Builds a table with a row for each module.
 fn modules(run: &RunRecord) -> Table {
     let headings = [
         "module",
@@ -395,7 +397,7 @@ fn modules(run: &RunRecord) -> Table {
     table
 }
 
-/// Of warp slots, the share in which a warp was.
+/// Formats the share of warp slots that held a warp.
 fn held(stalls: &StallRecord) -> String {
     share(1.0 - stalls.share(stalls.idle + stalls.kernel_boundary))
 }
@@ -404,7 +406,7 @@ fn share(share: f64) -> String {
     if share.is_finite() { format!("{:.1} %", 100.0 * share) } else { "-".to_owned() }
 }
 
-/// The link that sent for the largest share of the run, if any sent; the first of equals.
+/// Returns the link with the highest utilisation, if any link sent data; the first link among equals.
 fn busiest(links: &[LinkRecord]) -> Option<&LinkRecord> {
     links
         .iter()

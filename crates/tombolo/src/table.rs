@@ -1,12 +1,12 @@
-//! Text in aligned columns, with colours where they are welcome, and numbers for people.
+//! Text in aligned columns, with optional colours, and numbers for people.
 
 use tombolo_report::clean;
 pub(crate) use tombolo_report::{bytes, count};
 
-/// How a cell looks on a terminal.
+/// Appearance of a cell on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// As it is.
+    /// Default appearance.
     Plain,
     /// A heading.
     Strong,
@@ -17,7 +17,7 @@ pub(crate) enum Look {
 }
 
 impl Look {
-    /// The select-graphic-rendition code. Source: ECMA-48, section 8.3.117.
+    /// Returns the select-graphic-rendition code. Source: ECMA-48, section 8.3.117.
     fn code(self) -> Option<u8> {
         match self {
             Look::Plain => None,
@@ -27,7 +27,7 @@ impl Look {
         }
     }
 
-    /// `text` in this look.
+    /// Returns `text` with this appearance.
     pub(crate) fn paint(self, text: &str, colours: bool) -> String {
         let text = clean(text);
         match self.code().filter(|_| colours) {
@@ -45,30 +45,31 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// A cell of this look. What is read from files may hold what steers a terminal: it is left out.
+    /// Creates a cell with this appearance. Text from files may contain terminal control characters, which are removed.
     pub(crate) fn new(text: impl Into<String>, look: Look) -> Cell {
         Cell { text: clean(&text.into()), look }
     }
 
-    /// A cell as it is.
+    /// Creates a cell with default appearance.
     pub(crate) fn plain(text: impl Into<String>) -> Cell {
         Cell::new(text, Look::Plain)
     }
 }
 
-/// Rows of cells; the first `labels` columns are words and stand left, the others numbers and stand right.
+/// Rows of cells; the first `labels` columns hold words and are left-aligned, the rest hold numbers and are
+/// right-aligned.
 pub(crate) struct Table {
     labels: usize,
     rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
-    /// A table without headings.
+    /// Creates a table without headings.
     pub(crate) fn new(labels: usize) -> Table {
         Table { labels, rows: Vec::new() }
     }
 
-    /// The table under these headings.
+    /// Adds headings to the table.
     pub(crate) fn with_headings<'a>(mut self, headings: impl IntoIterator<Item = &'a str>) -> Table {
         self.rows.insert(0, headings.into_iter().map(|heading| Cell::new(heading, Look::Strong)).collect());
         self
@@ -79,7 +80,7 @@ impl Table {
         self.rows.push(cells);
     }
 
-    /// The lines of the table, each with a line end and without blanks before it.
+    /// Formats the lines of the table, without blanks before each newline.
     pub(crate) fn render(&self, colours: bool) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
@@ -107,40 +108,40 @@ impl Table {
     }
 }
 
-/// `part` of `whole` in percent; a dash where there is no whole.
+/// Formats `part / whole` in percent; a dash if `whole` is zero.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".to_owned() } else { format!("{:.1} %", 100.0 * part as f64 / whole as f64) }
 }
 
-/// Simulated or real time: `1.23 ms`.
+/// Formats simulated or real time: `1.23 ms`.
 pub(crate) fn seconds(value: f64) -> String {
     format!("{}s", small(value))
 }
 
-/// A number with the prefix of a unit that follows: `1.23 m`.
+/// Formats a number with a unit prefix; the unit follows: `1.23 m`.
 pub(crate) fn small(value: f64) -> String {
     let Unit { size, prefix, .. } = Unit::of(value);
     format!("{:.2} {prefix}", value / size)
 }
 
-/// A decimal part of a unit, in which several numbers are told.
+/// A decimal fraction of a unit, common to several numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unit {
     size: f64,
-    /// Stands before the unit, such as `u`.
+    /// Prefix before the unit, for example `u`.
     pub(crate) prefix: &'static str,
     decimals: usize,
 }
 
 impl Unit {
-    /// That in which `value` is told.
+    /// Selects the unit for `value`.
     pub(crate) fn of(value: f64) -> Unit {
         const PREFIXES: [(f64, &str); 4] = [(1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n")];
         let (size, prefix) = PREFIXES.into_iter().find(|(size, _)| value >= *size).unwrap_or(PREFIXES[3]);
         Unit { size, prefix, decimals: if value >= 100.0 * size { 1 } else { 2 } }
     }
 
-    /// A number in it, with as many decimals as the first has.
+    /// Formats a number in this unit, with a fixed number of decimals.
     pub(crate) fn digits(self, value: f64) -> String {
         format!("{:.*}", self.decimals, value / self.size)
     }

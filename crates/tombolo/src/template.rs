@@ -1,4 +1,4 @@
-//! Files to begin with: a machine or a design in which every key stands, and the source of a workload.
+//! Starting files: a machine or a design with every key, and the source of a workload.
 
 use crate::failure::Failure;
 use serde::Serialize;
@@ -6,11 +6,11 @@ use serde_json::Value;
 use tombolo_machine::{Described, Description, Form, Key, ResolvedValue};
 use tombolo_workload::bench::TEMPLATE;
 
-/// Columns of a line of a comment. Source: what the house's own files have.
+/// Line width for comments. Source: the width used in the shipped files.
 const COLUMNS: usize = 120;
 
-/// The text of a file called `name` that builds on the preset `base` and changes nothing yet: each key stands with what it
-/// means, what it takes, its default, and the value of the base, as a comment.
+/// Returns the text of a file called `name` that builds on the preset `base` without any change. Each key appears in a
+/// comment with its meaning, its allowed values, its default, and the value from the base.
 pub(crate) fn of_described<T: Described + Serialize>(name: &str, base: &str) -> Result<String, Failure> {
     let description = Description::<T>::named(base)?;
     let checked = serde_json::to_value(description.check()?).expect("its keys are strings");
@@ -37,7 +37,7 @@ pub(crate) fn of_described<T: Described + Serialize>(name: &str, base: &str) -> 
     Ok(text)
 }
 
-/// What begins a section: its name, or as a comment which others a file would add with it.
+/// Returns the start of a section: its name, or a comment with the sections that a file would also need.
 fn heading<T: Described>(section: &str, is_there: bool) -> String {
     if section.is_empty() {
         return String::new();
@@ -51,13 +51,14 @@ fn heading<T: Described>(section: &str, is_there: bool) -> String {
     }
 }
 
-/// What a key means, takes and is by default.
+/// Describes a key: its meaning, its allowed values, and its default.
 fn meaning(key: &Key) -> String {
     let default = (key.default)().map_or_else(String::new, |default| format!(" Default: {default}."));
     format!("{} Takes {}.{default}", key.doc, key.expected)
 }
 
-/// A value as a file has it: as it is written in the base, in quotes unless it is a number, a flag or a list.
+/// Formats a value for a file, with the spelling used in the base. Values other than numbers, flags and lists are
+/// quoted.
 fn written(value: &ResolvedValue, name: &str, base: &str, checked: &Value) -> String {
     let path = value.path();
     match path.as_str() {
@@ -73,12 +74,12 @@ fn written(value: &ResolvedValue, name: &str, base: &str, checked: &Value) -> St
     }
 }
 
-/// Text as TOML and JSON alike quote it.
+/// Quotes text in a form common to TOML and JSON.
 fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// `text` as lines of comment.
+/// Formats `text` as comment lines.
 fn comment(text: &str) -> String {
     let mut lines = vec!["#".to_owned()];
     for word in text.split_whitespace() {
@@ -92,7 +93,8 @@ fn comment(text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The source of a workload called `name`, such as `my-kernel`: it compiles as it stands once it is in the table.
+/// Returns the source of a workload called `name`, for example `my-kernel`. The source compiles unchanged after an
+/// entry is added to the table.
 pub(crate) fn of_workload(name: &str) -> String {
     let module = name.replace('-', "_");
     let text =
@@ -107,7 +109,7 @@ mod tests {
     use tombolo_design::DesignConfig;
     use tombolo_machine::{MachineConfig, list};
 
-    /// The lines of keys without their `#`.
+    /// Returns the text with the `#` removed from lines with keys.
     fn uncommented(text: &str) -> String {
         let lines = text.lines().map(|line| match line.strip_prefix('#') {
             Some(key) if !key.starts_with(' ') => key,
@@ -116,7 +118,7 @@ mod tests {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// What a text reads as, but for what it is called.
+    /// Parses a text and returns its checked values, without name and description.
     fn read<T: Described + Serialize>(text: &str) -> Value {
         let checked = Description::<T>::parse("mine", text).and_then(|read| read.check());
         let mut value = serde_json::to_value(checked.unwrap_or_else(|error| panic!("{error}\n{text}"))).expect("JSON");

@@ -1,28 +1,28 @@
-//! How many threads to use, and work for them. No result depends on it.
+//! Number of threads, and parallel execution of work items. No result depends on the number.
 
 use crate::failure::Failure;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// The flag.
+/// Command-line flag for the number of threads.
 #[derive(Clone, Copy, clap::Args)]
 pub(crate) struct ThreadsArgument {
-    /// Threads; results do not depend on it [default: as many as there are cores]
+    /// Threads; results do not depend on the number [default: one per core]
     #[arg(long = "threads", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), allow_negative_numbers = true)]
     threads: Option<u16>,
 }
 
 impl ThreadsArgument {
-    /// As asked, or one a core.
+    /// Returns the requested number of threads, or one per core.
     pub(crate) fn count(self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(cores, usize::from)
     }
 }
 
-/// What `work` makes of each item, in the order of the items, with up to `threads` threads: an item each. The last item
-/// begins first, for tables put what is large behind what is small. After an error nothing more is begun;
-/// which of several is told may depend on the threads.
+/// Runs `work` on each item with up to `threads` threads, one item per thread at a time. Returns the results in item
+/// order. The last item starts first, because tables list large items after small ones. After an error, no new item
+/// starts. With several errors, the reported error may depend on the threads.
 pub(crate) fn each<T: Sync, R: Send>(
     items: &[T],
     threads: usize,
@@ -37,7 +37,7 @@ pub(crate) fn each<T: Sync, R: Send>(
         {
             match work(&items[index]) {
                 Ok(result) => done.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(result),
-                // Another thread's may have come first.
+                // An error from a different thread may already be set.
                 Err(failure) => _ = error.set(failure),
             }
         }

@@ -1,18 +1,18 @@
-//! Which time of runs is compared.
+//! Selection of the run time to compare.
 
 use clap::builder::PossibleValue;
 use tombolo_system::TimeChoice;
 
-/// The choice.
+/// Argument that selects the run time.
 #[derive(clap::Args)]
 pub(crate) struct TimeArgument {
-    /// The time that is told and compared: from the first kernel's opening to the last one's end; of the kernels alone; of the
+    /// Time to report and compare: from the first kernel's start to the last kernel's end; of the kernels alone; of the
     /// whole program, with its copies [default: region]
     #[arg(long = "time", value_name = "region|kernels|whole", value_enum, hide_possible_values = true)]
     time: Option<Word>,
 }
 
-/// A choice by its word.
+/// A time choice with its command-line word.
 #[derive(Clone, Copy)]
 struct Word(TimeChoice);
 
@@ -27,12 +27,12 @@ impl clap::ValueEnum for Word {
 }
 
 impl TimeArgument {
-    /// What was chosen.
+    /// Returns the selected time, or the default.
     pub(crate) fn choice(&self) -> TimeChoice {
         self.given().unwrap_or_default()
     }
 
-    /// The same where it was chosen at all: a set of readings may have a time of its own.
+    /// Returns the explicitly selected time, if any: a set of readings may have a different default.
     pub(crate) fn given(&self) -> Option<TimeChoice> {
         self.time.map(|word| word.0)
     }

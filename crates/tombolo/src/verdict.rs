@@ -1,4 +1,4 @@
-//! What `check` prints: a line a test, the ways to violations, and sums.
+//! Output of `check`: a line per test, the traces of violations, and summary counts.
 
 use crate::WRONG_INPUT;
 use crate::table::{Cell, Look, Table, count};
@@ -7,7 +7,7 @@ use tombolo_attack::{Failing, NotRun, TimedReport};
 use tombolo_check::verify::mutants::MutantReport;
 use tombolo_check::verify::{DesignReport, Event, Expected, TestReport, Verdict};
 
-/// What came of a check.
+/// Result of a check.
 #[derive(Serialize)]
 pub(crate) struct Verification {
     tombolo: &'static str,
@@ -24,7 +24,7 @@ pub(crate) struct Verification {
     host: Host,
 }
 
-/// What it took.
+/// Cost of the check on the host.
 #[derive(Serialize)]
 pub(crate) struct Host {
     pub(crate) wall_s: f64,
@@ -48,13 +48,13 @@ impl Verification {
         }
     }
 
-    /// The same with what came of timed runs.
+    /// Adds the results of timed runs.
     pub(crate) fn with_timed(self, timed: Option<Vec<TimedReport>>) -> Verification {
         Verification { timed, ..self }
     }
 
-    /// The exit status: 1 where a promise is broken or a mutant passes, which answers the question whatever was not run;
-    /// else 2 where a test was not run, unless the answer may be `partial`.
+    /// Returns the exit status: 1 if a promise is broken or a mutant passes, even if some tests were not run. Otherwise
+    /// 2 if a test was not run, unless the answer may be `partial`.
     pub(crate) fn status(&self, partial: bool) -> u8 {
         if !self.holds() {
             1
@@ -65,26 +65,26 @@ impl Verification {
         }
     }
 
-    /// Whether every promise was kept, every mutant caught, and no timed run wrong.
+    /// True if every promise holds, every mutant is caught, and no timed run is wrong.
     fn holds(&self) -> bool {
         self.violations == 0
             && self.mutants.iter().flatten().all(|mutant| mutant.caught)
             && self.timed.iter().flatten().all(|report| report.verdict.holds())
     }
 
-    /// Whether every test was run under every design.
+    /// True if every test was run under every design.
     fn is_whole(&self) -> bool {
         let left_out = |report: &TimedReport| report.not_run.iter().any(|one| !one.is_answer());
         self.designs.iter().flat_map(|design| &design.tests).all(|test| test.verdict.is_answer())
             && !self.timed.iter().flatten().any(left_out)
     }
 
-    /// What is left out of the answer: each test that could not be read, then how many were not run.
+    /// Returns notes about missing answers: each unreadable test, then the number of tests not run.
     pub(crate) fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// All of it, for people.
+    /// Formats the whole result for people.
     pub(crate) fn text(&self, colours: bool) -> String {
         let tested = self.designs.iter().any(|design| !design.tests.is_empty());
         let mut text = String::new();
@@ -103,7 +103,7 @@ impl Verification {
         text
     }
 
-    /// A line a test. Random programs that are as they should be are counted and not listed.
+    /// Formats a line per test. Random programs with an expected result are counted, but not listed.
     fn tests(&self, colours: bool) -> String {
         let headings = ["design", "test", "verdict", "event", "model", "outcomes", "placements", "states"];
         let mut table = Table::new(5).with_headings(headings);
@@ -142,7 +142,7 @@ impl Verification {
     }
 }
 
-/// A test is read once for all designs: the first one's tests tell.
+/// Builds the notes from the tests of the first design, because a test is read once for all designs.
 fn notes(designs: &[DesignReport]) -> Vec<String> {
     let tests = designs.first().map_or(&[][..], |design| &design.tests);
     let of = |verdict: Verdict| tests.iter().filter(move |test| test.verdict == verdict);
@@ -218,7 +218,7 @@ fn of_mutants(mutants: &[MutantReport], colours: bool) -> String {
     format!("\n{}{caught} of {} broken protocols are caught by tests that ship\n", table.render(colours), mutants.len())
 }
 
-/// A line a design, and the first run that was wrong under each.
+/// Formats a line per design, and the first wrong run under each.
 fn of_timed(reports: &[TimedReport], colours: bool) -> String {
     let headings = ["design", "verdict", "runs", "tests", "random", "outcomes", "wrong", "not run"];
     let mut table = Table::new(2).with_headings(headings);
@@ -248,7 +248,7 @@ fn of_timed(reports: &[TimedReport], colours: bool) -> String {
     text
 }
 
-/// A run that was wrong, as small as it could be made.
+/// Formats a wrong run after minimisation.
 fn of_failing(design: &str, failing: &Failing, colours: bool) -> String {
     let Failing { test, seed, seen_as, small, program, setup, trace } = failing;
     let title = Look::Bad.paint(&format!("{test} under {design}, run {seed}: {seen_as}"), colours);
@@ -269,12 +269,12 @@ mod tests {
         st.weak x,1 | ld.acquire.gpu r0,y ;\n st.release.gpu y,1 | ld.weak r1,x ;\n\
         ~exists (P1:r0 == 1 /\\ P1:r1 == 0)\n";
 
-    /// A design that promises what it does not keep.
+    /// A design that breaks its promise.
     fn broken(texts: &[&str]) -> Verification {
         of("ideal", texts)
     }
 
-    /// The tests of these texts under a design that runs `protocol` and promises the model.
+    /// Verifies the given tests under a design that runs `protocol` and promises the full memory model.
     fn of(protocol: &str, texts: &[&str]) -> Verification {
         let design = Design::new("boast", protocol, Options::default(), Promise::Ptx).unwrap();
         let cases: Vec<Case> = texts.iter().map(|text| Case::parse("folder/any.litmus", text)).collect();

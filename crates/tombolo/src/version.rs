@@ -1,22 +1,22 @@
-//! What this program is: version, commit, and the version of the model that decides results.
+//! Identity of this program: version, commit, and the version of the model that decides results.
 
 use std::sync::LazyLock;
 use tombolo_experiment::MODEL_VERSION;
 
 /// Version of the program.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// Commit that it is built from; `unknown` where it is not built from a repository.
+/// Commit of the build; `unknown` if the build has no repository.
 pub(crate) const COMMIT: &str = env!("TOMBOLO_COMMIT");
-/// Day of that commit, such as `2026-11-25`; `unknown` likewise.
+/// Date of the commit, for example `2026-11-25`; `unknown` without a repository.
 pub(crate) const COMMIT_DATE: &str = env!("TOMBOLO_COMMIT_DATE");
 
-/// Letters of a commit that people are shown. Source: enough for repositories of billions of objects.
+/// Number of commit digits shown to people. Source: enough for repositories with billions of objects.
 const LETTERS: usize = 12;
 
-/// In a line: `0.1.0 (f17be3f12345)`.
+/// Version in a single line: `0.1.0 (f17be3f12345)`.
 pub(crate) static SHORT: LazyLock<String> =
     LazyLock::new(|| format!("{VERSION} ({})", COMMIT.get(..LETTERS).unwrap_or(COMMIT)));
 
-/// In full, for those who cite or report.
+/// Full version, for citations and bug reports.
 pub(crate) static LONG: LazyLock<String> =
     LazyLock::new(|| format!("{VERSION}\ncommit {COMMIT}\ndate   {COMMIT_DATE}\nmodel  {MODEL_VERSION}"));

@@ -1,8 +1,8 @@
-//! What to do with each array, in the user's terms: calls that can be pasted. They rest on who reads what whom has written in
-//! the whole program, and on the way to share memory that was fastest.
+//! Advice for each array in the user's terms, with calls ready to paste. The advice is based on the readers and writers
+//! of each array over the whole program, and on the fastest sharing policy.
 //!
-//! Grids are cut as the program says, or in contiguous blocks, one for each GPU. Pointers are those of the program's source;
-//! of copies, `x_0` is GPU 0's.
+//! Grids are divided by the program's own rule, or into contiguous blocks, one for each GPU. Pointers are the names
+//! from the program's source; for copies, `x_0` is the copy on GPU 0.
 
 use super::ways::Family;
 use std::collections::BTreeSet;
@@ -12,25 +12,25 @@ use tombolo_system::movement::{ArraySharing, PageKind};
 use tombolo_types::stream::Program;
 use tombolo_types::{ArrayInfo, LineSize};
 
-/// Most calls that are printed of an array; the others are counted. Source: what a reader looks through.
+/// Maximum number of calls printed for an array; the rest are counted. Source: the number that a reader looks through.
 const MOST_CALLS: usize = 16;
 
-/// A sentence an array, each with its calls on lines of their own.
+/// Returns a sentence per array, with each call on a separate line.
 pub(crate) fn advice(program: &dyn Program, rows: &[ArraySharing], family: Family) -> Vec<String> {
     rows.iter().filter_map(|row| Array::of(program, row).advice(family)).collect()
 }
 
-/// An array as calls name it.
+/// An array, prepared for use in calls.
 struct Array<'a> {
     row: &'a ArraySharing,
-    /// Where it has a name.
+    /// Description of the array, if it has a name.
     info: Option<&'a ArrayInfo>,
-    /// Its addresses.
+    /// Addresses of the array.
     bytes: Range<u64>,
     line: LineSize,
 }
 
-/// Bytes of an array that calls are about.
+/// Byte range of an array in a call.
 type Part = Range<u64>;
 
 impl<'a> Array<'a> {
@@ -61,7 +61,7 @@ impl<'a> Array<'a> {
         self.info.map_or_else(|| format!("addresses from {:#x}", self.bytes.start), |info| info.name.clone())
     }
 
-    /// Most of it is written by several: no copy and no hint does it justice.
+    /// Advice to leave the array alone: most lines have several writers, and neither copies nor hints help.
     fn leave(&self) -> String {
         let writers = gpus(self.row.written.iter().enumerate().filter(|(_, lines)| !lines.is_empty()));
         let ArraySharing { contended_lines, written_lines, .. } = self.row;
@@ -86,7 +86,7 @@ impl<'a> Array<'a> {
         (format!("{readers} read it and none writes it: {how}"), vec![call])
     }
 
-    /// Each part is one GPU's, and others may read some of it.
+    /// Advice for an array with a part per GPU; remote GPUs may read some of it.
     fn owned(&self, family: Family) -> (String, Vec<String>) {
         let halos: Vec<(usize, usize, Part)> = self.halos().collect();
         let bytes: u64 = halos.iter().map(|(_, _, part)| part.end - part.start).sum();
@@ -109,12 +109,13 @@ impl<'a> Array<'a> {
         (format!("{shared}{apart}; {how}"), calls)
     }
 
-    /// Its allocation as a published array, in the words of GPS, section 4.
+    /// Returns the allocation call for a published array, in the notation of GPS, section 4.
     fn allocation(&self) -> String {
         format!("cudaMallocGPS(&{}, {});", self.name(), self.bytes.end - self.bytes.start)
     }
 
-    /// What other GPUs read of what one writes: writer, reader, bytes. Programs that copy need no more.
+    /// Returns the data read by remote GPUs but written by one GPU: writer, reader, bytes. Programs with copies need
+    /// only these bytes.
     fn halos(&self) -> impl Iterator<Item = (usize, usize, Part)> {
         let pairs = self.row.flows.iter().filter(|flow| flow.writer != flow.reader);
         pairs.flat_map(move |flow| {
@@ -133,7 +134,8 @@ impl<'a> Array<'a> {
         halos.iter().map(call).collect()
     }
 
-    /// Each part preferred and fetched where it is written, or where it is only read, and mapped for others that read it.
+    /// Returns the memory hints. Each part is preferred and prefetched on its writer, or on its reader if nobody
+    /// writes, and mapped for remote readers.
     fn hints(&self, halos: &[(usize, usize, Part)]) -> Vec<String> {
         let mut calls = Vec::new();
         for (gpu, (written, read)) in self.row.written.iter().zip(&self.row.read).enumerate() {
@@ -150,13 +152,13 @@ impl<'a> Array<'a> {
         calls
     }
 
-    /// The bytes of lines that are the array's.
+    /// Returns the bytes in `lines` that belong to the array.
     fn part(&self, lines: Lines) -> Part {
         let (first, end) = (self.line.address_of(lines.first), self.line.address_of(lines.end));
         first.max(self.bytes.start)..end.min(self.bytes.end)
     }
 
-    /// An expression for an address of the array on the GPU of this suffix.
+    /// Returns an expression for an array address on the GPU with this suffix.
     fn pointer(&self, suffix: &str, address: u64) -> String {
         let Some(info) = self.info else {
             return format!("(char *){:#x}", address.max(self.bytes.start));
@@ -173,7 +175,7 @@ impl<'a> Array<'a> {
     }
 }
 
-/// Names of GPUs, and how many they are.
+/// Returns the names of GPUs, and their number.
 fn gpus<'a>(sets: impl Iterator<Item = (usize, &'a LineSet)>) -> (String, usize) {
     let gpus: BTreeSet<usize> = sets.map(|(gpu, _)| gpu).collect();
     let names: Vec<String> = gpus.iter().map(ToString::to_string).collect();
@@ -200,7 +202,8 @@ mod tests {
     use tombolo_types::Order;
     use tombolo_types::stream::AtomicResult;
 
-    /// Two GPUs: a table that both read, halves of an array with a line of the other's, a counter that both add to.
+    /// Two GPUs: a table read by both, an array in two halves with a line read by the second GPU, and a counter
+    /// incremented by both.
     fn told(family: Family) -> Vec<String> {
         let cta = |gpu: u64| {
             Cta::new().warp(|w| {

@@ -1,4 +1,4 @@
-//! What `share` prints: the ranking, where time goes, where the best two change places, what to do with each array.
+//! Output of `share`: the ranking, the lost time, the break-even point between the best two, and advice for each array.
 
 use super::exchange::{ExchangeRow, exchange_text};
 use super::field::Ran;
@@ -8,98 +8,98 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use tombolo_system::RunRecord;
 
-/// One way, ranked.
+/// A ranked sharing policy.
 #[derive(Debug, Serialize)]
 pub(crate) struct Ranked {
-    /// Its design.
+    /// Design of the policy.
     pub(crate) design: &'static str,
-    /// Seconds of the region of interest.
+    /// Seconds in the region of interest.
     pub(crate) time_s: f64,
-    /// Over one GPU.
+    /// Speed-up over one GPU.
     pub(crate) speedup: f64,
-    /// Whether nobody can build it.
+    /// True if the policy is a bound that cannot be realised.
     pub(crate) bound: bool,
-    /// Seconds while pages moved on faults.
+    /// Seconds of page migration on faults.
     faults_s: f64,
-    /// Seconds of the region while nothing ran but copies between GPUs, or pages moved before a kernel.
+    /// Seconds in the region with only copies between GPUs, or with pages moving before a kernel.
     copies_s: f64,
-    /// Seconds while warps waited for other GPUs; null where the run does not tell.
+    /// Seconds of warp waits for remote GPUs; null if the run does not report them.
     remote_stall_s: Option<f64>,
-    /// By link and direction.
+    /// Bytes by link and direction.
     link_bytes: BTreeMap<String, u64>,
-    /// What it is, for people.
+    /// Description for people.
     #[serde(skip)]
     is: &'static str,
-    /// Bytes that left GPUs for others.
+    /// Bytes sent from GPUs to remote GPUs.
     #[serde(skip)]
     between: u64,
 }
 
-/// Where the best two that can be built change places.
+/// Break-even point between the best two realisable policies.
 #[derive(Debug, Serialize)]
 pub(crate) struct BreakEvenRow {
-    /// The one that is ahead on the machine as it is.
+    /// Policy that is ahead on the unmodified machine.
     pub(crate) a: &'static str,
-    /// The other.
+    /// Second policy.
     pub(crate) b: &'static str,
-    /// As `--set gpu_link.rate=…` takes it.
+    /// Link rate, spelled for `--set gpu_link.rate=…`.
     pub(crate) rate: String,
 }
 
-/// The one GPU that speed-ups are over.
+/// Run on one GPU, the reference for speed-ups.
 #[derive(Debug, Serialize)]
 pub(crate) struct Alone {
-    /// Its design.
+    /// Design of the run.
     pub(crate) design: &'static str,
-    /// Seconds of the region of interest.
+    /// Seconds in the region of interest.
     pub(crate) time_s: f64,
 }
 
-/// What it cost the machine it ran on.
+/// Cost of the command on the host.
 #[derive(Debug, Serialize)]
 pub(crate) struct Cost {
-    /// Seconds, recording included.
+    /// Seconds of wall-clock time, recording included.
     pub(crate) wall_s: f64,
     /// Threads used.
     pub(crate) threads: usize,
 }
 
-/// One document with everything; `share --json` prints it.
+/// Complete document, printed by `share --json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Shared {
     /// Version of the simulator.
     pub(crate) tombolo: &'static str,
     /// Machine.
     pub(crate) machine: String,
-    /// The fraction of it and of the input that was run.
+    /// Fraction of the machine and the input that was run.
     pub(crate) scale: String,
-    /// As named on the command line.
+    /// Workload name from the command line.
     pub(crate) workload: String,
-    /// What was set of the machine and the designs.
+    /// Settings of the machine and the designs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) set: Vec<String>,
-    /// GPUs that share.
+    /// Number of GPUs that share memory.
     pub(crate) gpus: u8,
-    /// What speed-ups are over.
+    /// Reference run for speed-ups.
     pub(crate) one_gpu: Alone,
-    /// The fastest first.
+    /// Ranking, fastest first.
     pub(crate) ranking: Vec<Ranked>,
-    /// Null where the best two do not change places, which a note says.
+    /// Break-even point; null if the best two have none, which a note explains.
     pub(crate) break_even: Option<BreakEvenRow>,
-    /// A sentence an array, each with calls on lines of their own.
+    /// Advice: a sentence per array, with each call on a separate line.
     pub(crate) advice: Vec<String>,
-    /// What GPUs must send each other, by array and pair.
+    /// Required exchanges between GPUs, by array and pair.
     pub(crate) exchange: Vec<ExchangeRow>,
-    /// What ways to use the host's memory cost, the fastest first; absent of machines without a host.
+    /// Costs of host-memory policies, fastest first; absent for machines without a host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) on_host: Vec<HostRow>,
-    /// What a reader of the result should know.
+    /// Notes for readers of the result.
     pub(crate) notes: Vec<String>,
-    /// What it cost.
+    /// Cost on the host.
     pub(crate) host: Cost,
 }
 
-/// The ways by time; speed-ups are over `alone_s`.
+/// Ranks the policies by time; speed-ups are relative to `alone_s`.
 pub(crate) fn ranking(ran: &[Ran], alone_s: f64) -> Vec<Ranked> {
     let mut ranking: Vec<Ranked> = ran.iter().map(|one| Ranked::of(one, alone_s)).collect();
     ranking.sort_by(|one, other| one.time_s.total_cmp(&other.time_s));
@@ -125,7 +125,7 @@ impl Ranked {
     }
 }
 
-/// Where time goes that one GPU does not spend.
+/// Time lost in comparison with a single GPU.
 struct Lost {
     faults_s: f64,
     copies_s: f64,
@@ -133,9 +133,10 @@ struct Lost {
 }
 
 impl Lost {
-    /// No run tells how long warps waited for other GPUs.
+    /// Computes the lost time. No run reports the warp waits for remote GPUs.
     fn of(record: &RunRecord) -> Lost {
-        // Copies behind the last kernel are not of the region; those that are lie between its kernels.
+        // Copies after the last kernel are outside the region; copies inside the region fill the gaps between its
+        // kernels.
         let gaps_s = (record.time.region_s - record.time.kernels_s).max(0.0);
         Lost {
             faults_s: record.paging.map_or(0.0, |paging| paging.faults_s),
@@ -145,13 +146,13 @@ impl Lost {
     }
 }
 
-/// Time that was lost; a dash for none.
+/// Formats a lost time; a dash for zero.
 fn lost(time_s: f64) -> String {
     if time_s == 0.0 { "-".to_owned() } else { seconds(time_s) }
 }
 
 impl Shared {
-    /// For people.
+    /// Formats the result for people.
     pub(crate) fn text(&self, colours: bool) -> String {
         let title = |text: &str| format!("{}\n", Look::Strong.paint(text, colours));
         let Shared { machine, scale, workload, gpus, one_gpu, .. } = self;

@@ -1,30 +1,31 @@
-//! The link rate at which two ways to share memory change places: searched for from the machine's own rate outward, in both
-//! directions, then by halving on a logarithmic scale. Every time is that of a real run.
+//! Searches the link rate at which two sharing policies break even. The search moves from the machine's own rate
+//! outwards in both directions, then bisects on a logarithmic scale. Every time is measured in a real run.
 
 use crate::failure::Failure;
 use tombolo_types::Rate;
 
-/// Farthest from the machine's own rate, as a factor.
+/// Largest distance from the machine's own rate, in the form of a factor.
 pub(crate) const SPAN: u64 = 64;
-/// From one rate to the next while going outward: a factor.
+/// Factor between consecutive rates during the outward search.
 const STRIDE: u64 = 4;
-/// Times nearer than this are level: half of what is promised of a rerun at the rate that is printed.
+/// Times closer than this relative difference count as equal: half the tolerance promised for a rerun at the printed
+/// rate.
 const LEVEL: f64 = 0.01;
-/// Most halvings: a bracket of [`STRIDE`] is then narrower than the digits of a rate.
+/// Maximum number of bisections: a bracket with ratio [`STRIDE`] is then narrower than the digits of a rate.
 const HALVINGS: u32 = 14;
 
-/// How two ways compare over all rates that were tried.
+/// Comparison of two policies over all rates tried.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum BreakEven {
-    /// They take as long at this rate.
+    /// Both take equal time at this rate.
     At(Rate),
-    /// They change places at this rate, where times jump: they are never as long.
+    /// The order changes at this rate because times jump: they are never equal.
     Jump(Rate),
-    /// One is ahead at every rate.
+    /// A single policy is ahead at every rate.
     Never,
 }
 
-/// Searches from `own`, where `there` are the times of both. `times` runs both at a rate.
+/// Searches from the rate `own`, at which both policies take the times `there`. `times` runs both at a given rate.
 pub(crate) fn search(
     own: Rate,
     there: [f64; 2],
@@ -49,7 +50,8 @@ pub(crate) fn search(
     Ok(BreakEven::Never)
 }
 
-/// Between `near`, where the first of the two is behind if `is_behind`, and `far`, where it is not.
+/// Bisects between two rates. At `near` the first policy is behind if `is_behind` is set; at `far` the order is
+/// reversed.
 fn halve(
     mut near: u64,
     mut far: u64,
@@ -70,12 +72,12 @@ fn halve(
     Ok(BreakEven::Jump(Rate(far)))
 }
 
-/// How far the first is behind the second, as a share of the shorter time; negative where it is ahead.
+/// Returns the lag of the first policy, relative to the shorter time; negative if the first is ahead.
 fn gap([first, second]: [f64; 2]) -> f64 {
     (first - second) / first.min(second)
 }
 
-/// To four digits, so that what is printed is what was run.
+/// Rounds to four digits, so that the printed rate equals the simulated rate.
 fn rounded(rate: f64) -> u64 {
     let rate = rate.max(1.0);
     let unit = 10_f64.powf(rate.log10().floor() - 3.0).max(1.0);
@@ -86,7 +88,7 @@ fn rounded(rate: f64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Times of a way that moves bytes beside work that takes as long at every rate.
+    /// Returns the times of a policy that moves `bytes` and has additional work independent of the rate.
     fn moving(bytes: f64, work: f64) -> impl Fn(Rate) -> f64 {
         move |rate| work + bytes / rate.0 as f64
     }
@@ -98,7 +100,7 @@ mod tests {
 
     #[test]
     fn it_is_where_both_take_as_long_on_either_side_of_the_machines_rate() {
-        // 2 s + 100 MB and 1 s + 200 MB: level at 100 MB/s.
+        // 2 s + 100 MB and 1 s + 200 MB: equal at 100 MB/s.
         for own in [3_000_000, 80_000_000, 100_000_000, 5_000_000_000] {
             let (first, second) = (moving(1e8, 2.0), moving(2e8, 1.0));
             let BreakEven::At(rate) = found(own, &first, &second) else { panic!("they change places") };

@@ -1,4 +1,4 @@
-//! What GPUs must send each other, as `share` prints it: a row an array for people, a row an array and pair in JSON.
+//! Required exchanges between GPUs, printed by `share`: a row per array for people, a row per array and pair in JSON.
 
 use crate::table::{Cell, Look, Table, bytes};
 use serde::Serialize;
@@ -6,20 +6,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use tombolo_system::movement::Exchange;
 use tombolo_types::stream::Program;
 
-/// What one GPU must have of what another writes of an array.
+/// Bytes of an array written by one GPU and required by a second GPU.
 #[derive(Debug, Serialize)]
 pub(crate) struct ExchangeRow {
-    /// Null of memory of no array.
+    /// Name of the array; null for memory outside arrays.
     pub(crate) array: Option<String>,
-    /// The GPU that writes it.
+    /// GPU that writes the bytes.
     pub(crate) writer: u8,
-    /// The GPU that reads it.
+    /// GPU that reads the bytes.
     pub(crate) reader: u8,
-    /// Bytes over the whole program, in whole lines, each as often as it is read with something new in it.
+    /// Bytes over the whole program, in whole lines. Each line counts as often as it is read with new contents.
     pub(crate) bytes: u64,
 }
 
-/// The rows, in the order of the arrays.
+/// Builds the rows, in array order.
 pub(crate) fn exchange_rows(program: &dyn Program, exchanges: &[Exchange]) -> Vec<ExchangeRow> {
     let row = |one: &Exchange| ExchangeRow {
         array: one.array.map(|array| program.arrays()[array as usize].name.clone()),
@@ -30,7 +30,7 @@ pub(crate) fn exchange_rows(program: &dyn Program, exchanges: &[Exchange]) -> Ve
     exchanges.iter().map(row).collect()
 }
 
-/// A table with a row an array and one of all of them; nothing where nothing is exchanged.
+/// Formats a table with a row per array and a total row; empty without exchanges.
 pub(crate) fn exchange_text(rows: &[ExchangeRow], gpus: u8, colours: bool) -> String {
     if rows.is_empty() {
         return String::new();
@@ -52,13 +52,13 @@ pub(crate) fn exchange_text(rows: &[ExchangeRow], gpus: u8, colours: bool) -> St
     format!("\n{title}\n{}", table.render(colours))
 }
 
-/// The smallest and the largest, where they are two.
+/// Formats the smallest and the largest size, or a single size if equal.
 fn range(sizes: impl Iterator<Item = u64> + Clone) -> String {
     let [least, most] = [sizes.clone().min(), sizes.max()].map(Option::unwrap_or_default);
     if least == most { bytes(least) } else { format!("{} to {}", bytes(least), bytes(most)) }
 }
 
-/// Who reads of whom, in the field's words.
+/// Describes the communication pattern in the field's terms.
 fn pattern(pairs: impl Iterator<Item = (u8, u8)>, gpus: u8) -> String {
     let pairs: BTreeSet<(u8, u8)> = pairs.collect();
     let of = usize::from(gpus) * usize::from(gpus - 1);

@@ -1,4 +1,5 @@
-//! The runs of a comparison: every way on the machine, one GPU of it, and any two of them at another link rate.
+//! Runs of a sharing comparison: every policy on the machine, a run on one of its GPUs, and any two policies at a
+//! different link rate.
 
 use super::host::{HOST_WAYS, HostWay};
 use super::ways::{PLAIN, Way, ways};
@@ -16,39 +17,39 @@ use tombolo_system::RunRecord;
 use tombolo_system::host::PhasesRecord;
 use tombolo_types::Rate;
 
-/// Programs for several GPUs keep their own cut under every way.
+/// Setting that lets multi-GPU programs keep their own work division under every policy.
 const AS_CUT: &str = "design.scheduling=program";
 
-/// A way with its design as set by the user.
+/// A policy with its design after user settings.
 #[derive(Clone)]
 pub(crate) struct Entrant {
     pub(crate) way: Way,
     pub(crate) design: Arc<DesignConfig>,
 }
 
-/// Machine and ways, checked. Its settings stand; link rate and number of GPUs can still be changed.
+/// Machine and policies, checked. Their settings are final, except for link rate and number of GPUs.
 pub(crate) struct Field {
     described: Description<MachineConfig>,
     scale: Scale,
-    /// The machine, scaled.
+    /// The scaled machine.
     pub(crate) machine: Arc<MachineConfig>,
-    /// Its link rate before it was scaled: what `gpu_link.rate` sets.
+    /// Link rate before scaling, comparable with the setting `gpu_link.rate`.
     pub(crate) rate: Rate,
     pub(crate) entrants: Vec<Entrant>,
-    /// Ways to use the memory of the host, where the machine has one.
+    /// Host-memory policies, if the machine has a host.
     pub(crate) hosted: Vec<(HostWay, Arc<DesignConfig>)>,
-    /// Why ways were left out, and what there is to tell of how designs were set.
+    /// Reasons for excluded policies, and notes about the design settings.
     pub(crate) notes: Vec<String>,
 }
 
-/// A run of an entrant.
+/// A finished run with its policy.
 pub(crate) struct Ran {
     pub(crate) way: Way,
     pub(crate) record: RunRecord,
 }
 
 impl Field {
-    /// The machine as asked for, with all ways that go with it.
+    /// Builds the requested machine, with all compatible policies.
     pub(crate) fn new(arguments: &MachineArguments) -> Result<Field, Failure> {
         let ways = ways();
         let names: Vec<String> = ways.iter().map(|way| way.design.to_owned()).collect();
@@ -64,7 +65,7 @@ impl Field {
         for (way, design) in ways.into_iter().zip(&designs) {
             match design.check() {
                 Ok(design) => entrants.push(Entrant { way, design: Arc::new(design) }),
-                // Everything is compared with it.
+                // Every policy is compared with the plain design.
                 Err(error) if way.design == PLAIN => return Err(error.into()),
                 Err(error) => notes.push(left_out(way, &error.to_string())),
             }
@@ -73,8 +74,8 @@ impl Field {
         Ok(Field { described, scale: machine.scale, machine, rate: whole.gpu_link.rate, entrants, hosted, notes })
     }
 
-    /// Runs every way with up to `threads` threads: those that the machine can carry, in their order. The others are
-    /// noted.
+    /// Runs every policy with up to `threads` threads, and returns the successful runs in order. The failing policies
+    /// are noted.
     pub(crate) fn run(&mut self, source: &Source, threads: usize, progress: &Progress) -> Result<Vec<Ran>, Failure> {
         let share = (threads / self.entrants.len()).max(1);
         let machine = &self.machine;
@@ -93,7 +94,7 @@ impl Field {
         Ok(ran)
     }
 
-    /// Runs the ways to use the host's memory. Those that the machine cannot carry are noted.
+    /// Runs the host-memory policies. Policies that the machine cannot support are noted.
     pub(crate) fn run_hosted(
         &mut self,
         source: &Source,
@@ -111,21 +112,21 @@ impl Field {
         Ok(ran)
     }
 
-    /// One GPU of the machine.
+    /// Returns the machine reduced to a single GPU.
     pub(crate) fn single(&self) -> Result<Arc<MachineConfig>, Failure> {
         let mut described = self.described.clone();
         described.set("topology.gpus", "1")?;
         Ok(Arc::new(described.check()?.scaled(self.scale)?))
     }
 
-    /// The run of a program on [`Field::single`], under the plain design.
+    /// Runs a program on [`Field::single`], under the plain design.
     pub(crate) fn alone(&self, source: &Source, threads: usize) -> Result<RunRecord, Failure> {
         let machine = self.single()?;
         let plain = self.entrants.iter().find(|entrant| entrant.way.design == PLAIN).expect("it is among the ways");
         Ok(run_one(&machine, &plain.design, source, None, threads, false)?)
     }
 
-    /// The times of two ways at a link rate, which is what `gpu_link.rate` would set.
+    /// Returns the times of two policies at a link rate, given like the setting `gpu_link.rate`.
     pub(crate) fn times_at(
         &self,
         rate: Rate,
@@ -145,7 +146,7 @@ impl Field {
     }
 }
 
-/// The ways to use the memory of the machine's host, where it has one.
+/// Returns the host-memory policies, if the machine has a host.
 fn hosted(
     arguments: &MachineArguments,
     machine: &MachineConfig,

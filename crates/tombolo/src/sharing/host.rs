@@ -1,20 +1,20 @@
-//! What each way to keep a program's data on the host costs: before its kernels, during and after them. On machines with a
-//! host. They are not ranked among the others, whose data is in GPU memories before the first kernel.
+//! Costs of policies that keep a program's data on the host: before, during and after its kernels, on machines with a
+//! host. They are not ranked among the remaining policies, whose data is in GPU memories before the first kernel.
 
 use crate::table::{Cell, Look, Table, seconds};
 use serde::Serialize;
 use tombolo_system::host::PhasesRecord;
 
-/// A way to use memory of the host.
+/// A host-memory policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HostWay {
-    /// Its design.
+    /// Design of the policy.
     pub(crate) design: &'static str,
-    /// What it is, for people.
+    /// Description for people.
     pub(crate) is: &'static str,
 }
 
-/// All of them.
+/// All host-memory policies.
 pub(crate) const HOST_WAYS: [HostWay; 5] = [
     HostWay { design: "zero-copy", is: "lines of host memory, cached until a kernel ends" },
     HostWay { design: "memcpy-host", is: "copied in before kernels, and out behind them" },
@@ -23,21 +23,21 @@ pub(crate) const HOST_WAYS: [HostWay; 5] = [
     HostWay { design: "umh", is: "blocks of host memory cached in GPU memories" },
 ];
 
-/// What one way costs.
+/// Cost of a policy.
 #[derive(Debug, Serialize)]
 pub(crate) struct HostRow {
-    /// Its design.
+    /// Design of the policy.
     pub(crate) design: &'static str,
-    /// Where its time went.
+    /// Time by phase.
     pub(crate) phases: PhasesRecord,
-    /// Whether it is the one that takes least in all.
+    /// True for the policy with the least total time.
     pub(crate) least: bool,
-    /// What it is, for people.
+    /// Description for people.
     #[serde(skip)]
     pub(crate) is: &'static str,
 }
 
-/// The rows of runs, the fastest first.
+/// Builds the rows from runs, fastest first.
 pub(crate) fn host_rows(ran: Vec<(HostWay, PhasesRecord)>) -> Vec<HostRow> {
     let row = |(HostWay { design, is }, phases)| HostRow { design, phases, least: false, is };
     let mut rows: Vec<HostRow> = ran.into_iter().map(row).collect();
@@ -48,7 +48,7 @@ pub(crate) fn host_rows(ran: Vec<(HostWay, PhasesRecord)>) -> Vec<HostRow> {
     rows
 }
 
-/// A table with a row a way; nothing where there is none.
+/// Formats a table with a row per policy; empty without policies.
 pub(crate) fn host_text(rows: &[HostRow], colours: bool) -> String {
     if rows.is_empty() {
         return String::new();

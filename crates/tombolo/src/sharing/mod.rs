@@ -1,8 +1,9 @@
-//! `share`: ways to share memory between GPUs, run side by side.
+//! `share`: compares memory-sharing policies between GPUs.
 //!
-//! [`ways`] is the table of them. [`field`] runs them and the one GPU that speed-ups are over. [`break_even`] finds the link
-//! rate at which the best two change places, [`advice`] what to do with each array, [`exchange`]
-//! what GPUs must send each other, [`host`] what ways to use a host's memory cost, and [`answer`] is what is printed.
+//! [`ways`] is the table of policies. [`field`] runs them, together with the reference run on one GPU. [`break_even`]
+//! finds the link rate at which the best two break even. [`advice`] gives advice for each array, [`exchange`] lists the
+//! required exchanges between GPUs, [`host`] computes the costs of host-memory policies, and [`answer`] is the printed
+//! result.
 
 pub(crate) mod advice;
 pub(crate) mod answer;

@@ -1,30 +1,30 @@
-//! The ways to share memory that are compared: designs by name, in the order in which programmers meet them.
+//! Memory-sharing policies to compare: designs by name, in the order in which programmers usually meet them.
 
 use tombolo_design::list_designs;
 
-/// What a programmer does for it.
+/// Programming model of a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
-    /// Managed memory: pages move.
+    /// Managed memory: pages migrate.
     Managed,
-    /// Loads and stores of other GPUs' memory, as it is or kept coherent by hardware.
+    /// Loads and stores to remote GPU memory, uncached or kept coherent by hardware.
     Peer,
-    /// A copy on each GPU, brought up to date between kernels.
+    /// A copy on each GPU, updated between kernels.
     Copies,
-    /// A replica on each GPU that uses a page, to which hardware sends what others store.
+    /// A replica on each GPU that uses a page; hardware sends remote stores to the replicas.
     Published,
 }
 
-/// A way to share memory.
+/// A memory-sharing policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
-    /// Its design.
+    /// Design of the policy.
     pub(crate) design: &'static str,
-    /// What it is, for people.
+    /// Description for people.
     pub(crate) is: &'static str,
-    /// What a programmer does for it.
+    /// Programming model.
     pub(crate) family: Family,
-    /// Whether nobody can build it.
+    /// True if the policy is a bound that cannot be realised.
     pub(crate) bound: bool,
 }
 
@@ -32,13 +32,13 @@ const fn way(design: &'static str, is: &'static str, family: Family) -> Way {
     Way { design, is, family, bound: false }
 }
 
-/// The plain design: that of the one GPU that speed-ups are over, too.
+/// The plain design, also used for the reference run on one GPU.
 pub(crate) const PLAIN: &str = "numa-memory-side";
 
 /// The bound.
 const BOUND: Way = Way { bound: true, ..way("infinite-bandwidth", "copies that take no time", Family::Copies) };
 
-/// All of them.
+/// All policies.
 const WAYS: [Way; 11] = [
     way("unified-memory", "pages move on faults", Family::Managed),
     way("unified-memory-hints", "pages move before kernels, others reach them", Family::Managed),
@@ -53,7 +53,7 @@ const WAYS: [Way; 11] = [
     BOUND,
 ];
 
-/// Those that this program has a design for.
+/// Returns the policies whose designs ship with this program.
 pub(crate) fn ways() -> Vec<Way> {
     let known = list_designs();
     WAYS.into_iter().filter(|way| known.iter().any(|listed| listed.name == way.design)).collect()

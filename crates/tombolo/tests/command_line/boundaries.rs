@@ -1,10 +1,10 @@
-//! Kernel boundaries: what a run says of them, and wrong labels that a checked run sees.
+//! Kernel boundaries: reported counts, and detection of wrong labels in a checked run.
 
 use crate::{json, outcome, stderr, stdout};
 use serde_json::Value;
 use std::fs;
 
-/// Stencils read halos of their neighbours: parts without halos are wrong labels.
+/// Stencils read halos from their neighbours: labels that omit halos are wrong.
 const HALOS: [&str; 4] = ["--machine", "chiplet-4", "--workload", "hotspot,columns=128,rows=128,pyramid=2,steps=4"];
 
 fn count(record: &Value, name: &str) -> u64 {

@@ -1,9 +1,9 @@
-//! Runs beside processes that want all cores: the default number of threads costs hardly more than one thread.
+//! Runs next to processes that occupy all cores: the default number of threads costs hardly more than one thread.
 
 use crate::{json, small_run};
 use std::process::{Child, Command, Stdio};
 
-/// Processes that keep cores busy, until they are dropped.
+/// Processes that keep cores busy, until dropped.
 struct Busy(Vec<Child>);
 
 impl Busy {
@@ -20,14 +20,14 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         for process in &mut self.0 {
-            // One that has ended needs no end.
+            // An already finished process needs no kill.
             let _ = process.kill();
             let _ = process.wait();
         }
     }
 }
 
-/// Median of five ratios of wall time, the default number of threads over one thread, each of two runs one after the other.
+/// Returns the median of five wall-time ratios: the default number of threads over one thread, in consecutive runs.
 fn median_ratio() -> f64 {
     let wall = |more: &[&str]| {
         let pathfinder = ["--design", "hmg", "--workload", "pathfinder", "--json"];

@@ -1,10 +1,10 @@
-//! What `check` prints, and its exit status.
+//! Output of `check`, and its exit status.
 
 use crate::{json, outcome, stderr, stdout};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// A folder of litmus tests that is gone with the value.
+/// A temporary folder with litmus tests, removed on drop.
 struct Tests(tempfile::TempDir);
 
 impl Tests {
@@ -38,7 +38,7 @@ fn tests(document: &Value, design: usize) -> &Vec<Value> {
     document["designs"][design]["tests"].as_array().expect("a list")
 }
 
-/// The exit status of `check` and its document.
+/// Returns the exit status of `check` and its document.
 fn checked(arguments: &[&str]) -> (Option<i32>, Value) {
     let output = outcome(&[&["check", "--json"], arguments].concat());
     let document = serde_json::from_slice(&output.stdout);
@@ -284,7 +284,7 @@ fn what_no_stream_expresses_is_not_run_in_time_and_said() {
     assert!(report["not_run"].to_string().contains("no stream expresses host threads"), "{report}");
 }
 
-/// The exit status of `check --model` and its document.
+/// Returns the exit status of `check --model` and its document.
 fn modelled(arguments: &[&str]) -> (Option<i32>, Value) {
     checked(&[&["--model"], arguments].concat())
 }

@@ -1,4 +1,4 @@
-//! A comparison as a study, and sweeps that need no file.
+//! Comparisons as studies, and sweeps without a file.
 
 use crate::{SMALL, TINY, json, outcome, small_compare, stderr, stdout, tombolo};
 use serde_json::Value;
@@ -7,22 +7,22 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-/// A second workload small enough for a test.
+/// A second workload, small enough for a test.
 const OTHER: &str = "triad,elements=65536,iterations=2";
 
-/// `compare` of two designs into a folder.
+/// Arguments for `compare` with two designs, into a folder.
 fn into<'a>(folder: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     let out = folder.to_str().expect("UTF-8");
     small_compare(&[&["--designs", "nhcc,hmg", "--workload", TINY, OTHER, "--out", out], more].concat())
 }
 
-/// `sweep` without a file, into a folder.
+/// Arguments for `sweep` without a file, into a folder.
 fn swept<'a>(folder: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     let out = folder.to_str().expect("UTF-8");
     [&["sweep"], &SMALL[..], &["--designs", "nhcc,hmg", "--workload", TINY, "--out", out], more].concat()
 }
 
-/// Finished points with the time each was written.
+/// Returns the finished points, each with its write time.
 fn points(folder: &Path) -> BTreeMap<String, SystemTime> {
     let Ok(entries) = fs::read_dir(folder.join("points")) else { return BTreeMap::new() };
     let entries = entries.map(|entry| entry.expect("readable"));
@@ -31,11 +31,11 @@ fn points(folder: &Path) -> BTreeMap<String, SystemTime> {
     whole.map(|(name, entry)| (name, entry.metadata().and_then(|found| found.modified()).expect("a file"))).collect()
 }
 
-/// A table's rows by column.
+/// Returns the rows of a table, by column.
 fn table(folder: &Path, name: &str) -> Vec<BTreeMap<String, String>> {
     let text = fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
     let cells = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
-    // Labels of workloads hold commas, and are quoted.
+    // Workload labels contain commas, and are quoted.
     let lines: Vec<String> = text.lines().map(|line| line.replace(TINY, "tiny").replace(OTHER, "other")).collect();
     let head = cells(&lines[0]);
     let row = |line: &String| {
@@ -199,7 +199,7 @@ fn designs_are_processes_of_one_timeline() {
     assert!(stderr(&outcome(&small_compare(&same))).contains("--out writes the same file"));
 }
 
-/// The figures of a document but for stacks under them.
+/// Returns the figures in a document, except the stacks under them.
 fn compared(document: &serde_json::Value) -> Vec<&serde_json::Value> {
     let is_compared = |figure: &&serde_json::Value| figure["id"].as_str().is_some_and(|id| !id.ends_with("-stalls"));
     document["figures"].as_array().expect("figures").iter().filter(is_compared).collect()

@@ -1,4 +1,4 @@
-//! `explain`: designs side by side, and what differs.
+//! `explain`: designs side by side, and their differences.
 
 use crate::{SMALL, TINY, json, outcome, stderr, stdout};
 

@@ -1,11 +1,11 @@
-//! Files are written whole or not at all.
+//! Files are written atomically: complete, or not at all.
 
 use crate::{TINY, interruptible, json, outcome, small_run, stderr};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// `run --out` of the tiny workload.
+/// Runs `run --out` with the tiny workload.
 fn run_into(path: &Path) -> std::process::Output {
     outcome(&small_run(&["--design", "hmg", "--workload", TINY, "--out", path.to_str().expect("UTF-8")]))
 }
@@ -70,7 +70,7 @@ fn a_trace_of_narrow_warps_runs_with_idle_lanes() {
     let path = path.to_str().expect("UTF-8");
     let recorded = outcome(&["trace", "record", "--workload", "triad,elements=65536,iterations=1", "-o", path]);
     assert!(recorded.status.success(), "{}", stderr(&recorded));
-    // Its CTAs have 32 warps of 32 lanes, as many as a compute unit has slots for warps of 64.
+    // CTAs in the trace have 32 warps with 32 lanes; a compute unit has equally many slots, for warps with 64 lanes.
     let record = json(&["run", "--machine", "mi300a", "--design", "mi300a", "--trace", path, "--json"]);
     assert!(record["warp_instructions"].as_u64().is_some_and(|count| count > 65536 / 32));
 }
@@ -98,7 +98,7 @@ fn a_file_that_is_read_is_never_written() {
     fs::write(&graph, roads).expect("written");
     fs::write(&machine, mine).expect("written");
     let workload = format!("bfs,graph={graph}");
-    // Another spelling of the same file.
+    // A different spelling of the path to the graph.
     let around = place("./roads.gr");
     let run = ["run", "--machine", &machine, "--design", "hmg", "--workload", &workload];
     let compare = ["compare", "--machine", &machine, "--designs", "hmg", "--workload", &workload, "--out", &machine];
@@ -169,7 +169,7 @@ fn an_interrupt_leaves_nothing_behind() {
     assert_eq!(files(folder.path()), 0);
 }
 
-/// A named pipe.
+/// Creates a named pipe.
 #[cfg(target_os = "linux")]
 fn pipe(folder: &Path) -> std::path::PathBuf {
     let pipe = folder.join("pipe");
@@ -198,7 +198,7 @@ fn a_pipe_that_is_read_gets_the_whole_document() {
     let mut reader = std::process::Command::new("cat");
     let reader = reader.arg(&pipe).stdout(std::process::Stdio::piped()).spawn().expect("it starts");
     let words = ["--design", "hmg", "--workload", TINY, "--kernels", "--out", pipe.to_str().expect("UTF-8")];
-    // The reader opens the pipe when it comes to it: until then nobody reads.
+    // The pipe has no reader until the reader process opens it.
     let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
     while outcome(&small_run(&words)).status.code() != Some(0) {
         assert!(std::time::Instant::now() < patience, "the reader never came");

@@ -1,4 +1,4 @@
-//! The command line from outside: what it prints, what it writes, and its exit status.
+//! Tests the command line from outside: printed output, written files, and exit status.
 
 mod boundaries;
 mod busy;
@@ -27,18 +27,18 @@ use std::process::{Command, Output, Stdio};
 
 /// A machine small enough for a test.
 const SMALL: [&str; 4] = ["--machine", "hmg-4x4", "--scale", "1/32"];
-/// A workload small enough for a test, with lines that modules share.
+/// A workload small enough for a test, with lines shared between modules.
 const TINY: &str = "pathfinder,columns=65536,rows=60";
 
-/// The program, not started.
+/// Returns the program as a command, not yet started.
 fn tombolo(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tombolo"));
     command.args(arguments).stdin(Stdio::null());
     command
 }
 
-/// The program, not started, which an interrupt reaches even where whoever runs the tests ignores interrupts, or hangups
-/// (`nohup`): the program takes over none of the signals where one of them is ignored.
+/// Returns the program as a command that reacts to interrupts, even if the test environment ignores interrupts or
+/// hangups (`nohup`). The program installs no signal handler if any of the signals is ignored.
 #[cfg(unix)]
 fn interruptible(arguments: &[&str]) -> Command {
     if !cfg!(target_os = "linux") {
@@ -49,7 +49,7 @@ fn interruptible(arguments: &[&str]) -> Command {
     command
 }
 
-/// What it does with `arguments`.
+/// Runs the program with `arguments`.
 fn outcome(arguments: &[&str]) -> Output {
     tombolo(arguments).output().expect("the program starts")
 }
@@ -62,19 +62,19 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("what is printed is UTF-8")
 }
 
-/// The document it prints, when all goes well.
+/// Runs the program, checks its success, and returns the printed document.
 fn json(arguments: &[&str]) -> Value {
     let output = outcome(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
     serde_json::from_slice(&output.stdout).expect("one JSON document and nothing else")
 }
 
-/// `run` on the small machine.
+/// Arguments for `run` on the small machine.
 fn small_run<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["run"], &SMALL[..], more].concat()
 }
 
-/// `compare` on the small machine.
+/// Arguments for `compare` on the small machine.
 fn small_compare<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["compare"], &SMALL[..], more].concat()
 }

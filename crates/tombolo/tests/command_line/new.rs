@@ -1,11 +1,11 @@
-//! `new`: files to begin with, which the program takes as they are.
+//! `new`: starting files that the program accepts without changes.
 
 use crate::{TINY, outcome, stderr, stdout, tombolo};
 use std::fs;
 use std::path::Path;
 use std::process::Output;
 
-/// `new` in a folder.
+/// Runs `new` in a folder.
 fn new(folder: &Path, words: &[&str]) -> Output {
     tombolo(&[&["new"], words].concat()).current_dir(folder).output().expect("the program starts")
 }

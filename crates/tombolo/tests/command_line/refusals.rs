@@ -1,8 +1,8 @@
-//! Bad input: exit status 2, a message that says what is wrong and what is allowed, and nothing printed.
+//! Bad input: exit status 2, a message with the error and the allowed values, and no printed output.
 
 use crate::{SMALL, TINY, outcome, small_compare, small_run, stderr, stdout};
 
-/// That `arguments` are refused, with every one of `expected` in the message.
+/// Checks that `arguments` are refused, with every element of `expected` in the message.
 fn refused(arguments: &[&str], expected: &[&str]) {
     let output = outcome(arguments);
     assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", stderr(&output));

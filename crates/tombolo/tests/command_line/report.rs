@@ -1,10 +1,10 @@
-//! `report`: one page of the results in a folder.
+//! `report`: a single page with the results in a folder.
 
 use crate::{outcome, stderr};
 use std::fs;
 use std::path::Path;
 
-/// A document with one figure.
+/// Returns a document with one figure.
 fn document(paper: &str) -> String {
     format!(
         r#"{{"title": "Results of {paper}", "paper": "{paper}", "scale": "1/16", "tombolo": "0.1.0", "command": "tombolo reproduce {paper}",

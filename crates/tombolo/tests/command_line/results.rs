@@ -1,4 +1,4 @@
-//! What runs and comparisons print.
+//! Printed results of runs and comparisons.
 
 use crate::{TINY, json, outcome, small_compare, small_run, stderr, stdout};
 use serde_json::Value;
@@ -184,7 +184,7 @@ fn a_scale_that_would_cut_an_sm_is_rounded_and_told() {
     assert!(!stderr(&whole).contains("the nearest"), "{}", stderr(&whole));
 }
 
-/// `run` at full scale on a machine of one GPU.
+/// Arguments for `run` at full scale on a machine with one GPU.
 fn one_gpu<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["run", "--machine", "hmg-1x4", "--design", "hmg"], more].concat()
 }

@@ -1,10 +1,10 @@
-//! Samples in place of whole programs, by every command that takes them.
+//! Samples in place of whole programs, in every command with sampling.
 
 use crate::{SMALL, TINY, json, outcome, small_compare, small_run, stderr, stdout};
 use serde_json::Value;
 use std::fs;
 
-/// Launches that are alike, more than a sample needs.
+/// A workload with equal launches, more than a sample needs.
 const LONG: &str = "triad,elements=524288,iterations=200";
 
 fn number(value: &Value) -> f64 {
@@ -71,7 +71,7 @@ fn speed_ups_of_samples_carry_the_errors_of_both_runs() {
     assert_eq!(shown.lines().filter(|line| line.contains(" ± ")).count(), 2 + sampled_notes(&sampled), "{shown}");
 }
 
-/// Notes that tell an error.
+/// Counts the notes that report an error bound.
 fn sampled_notes(document: &Value) -> usize {
     let notes = document["notes"].as_array().expect("a list");
     notes.iter().filter(|note| note.as_str().is_some_and(|note| note.contains(" ± "))).count()

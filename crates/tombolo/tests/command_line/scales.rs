@@ -1,4 +1,4 @@
-//! `scale`.
+//! `scale`: the search for the smallest scale.
 
 use crate::{TINY, json, outcome, stdout};
 

@@ -1,4 +1,4 @@
-//! `show schema`: every file that ships is what its schema says, and what the reader refuses is not.
+//! `show schema`: every shipped file matches its schema, and files refused by the reader do not.
 
 use crate::json;
 use regex::Regex;
@@ -6,7 +6,8 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// Why `value` is not what `schema` says; nothing where it is. As much of the language of schemas as ours use.
+/// Returns the reasons why `value` does not match `schema`; empty for a match. Supports the part of the schema language
+/// used by our schemas.
 fn faults(schema: &Value, value: &Value, at: &str) -> Vec<String> {
     let mut faults = Vec::new();
     for (word, said) in schema.as_object().expect("a schema is an object") {

@@ -98,7 +98,7 @@ fn no_colours_go_where_no_terminal_is_and_of_progress_a_line_at_the_start() {
 fn the_main_command_of_the_readme_is_accepted() {
     let readme = include_str!("../../../../README.md").replace("\\\n", " ");
     let command = readme.lines().find_map(|line| line.strip_prefix("cargo run --release -- ")).expect("it has one");
-    // A folder that cannot be made is refused last, before the first run.
+    // A folder that cannot be created is refused last, before the first run.
     let file = tempfile::NamedTempFile::new().expect("a file");
     let folder = file.path().join("folder").display().to_string();
     let mut arguments: Vec<&str> = command.split_whitespace().collect();

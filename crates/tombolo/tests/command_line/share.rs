@@ -1,13 +1,13 @@
-//! `share`: ways to share memory between GPUs, ranked.
+//! `share`: ranking of memory-sharing policies between GPUs.
 
 use crate::{json, outcome, stderr, stdout};
 use serde_json::Value;
 
-/// Four GPUs small enough for a test.
+/// A machine with four GPUs, small enough for a test.
 const FOUR: [&str; 4] = ["--machine", "gps-4-pcie4", "--scale", "1/16"];
-/// A stencil that is small on a scaled machine, too.
+/// A stencil that remains small on a scaled machine.
 const STENCIL: &str = "stencil2d,columns=4096,rows=512,iterations=2";
-/// The design of one GPU, and of peer loads.
+/// Design used on one GPU, and for peer loads.
 const PLAIN: &str = "numa-memory-side";
 
 fn share<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -19,7 +19,7 @@ fn row<'a>(document: &'a Value, design: &str) -> &'a Value {
     rows.iter().find(|row| row["design"] == design).unwrap_or_else(|| panic!("{design} is ranked"))
 }
 
-/// Seconds of the region of a run.
+/// Returns the region time of a run, in seconds.
 fn region(design: &str, settings: &[&str], workload: &str) -> f64 {
     let set = settings.iter().flat_map(|setting| ["--set", *setting]);
     let run = ["--design", design, "--workload", workload, "--json"];
@@ -49,7 +49,7 @@ fn ways_are_ranked_over_one_gpu_of_the_machine() {
 
 #[test]
 fn at_the_break_even_the_best_two_take_as_long() {
-    // Copies pay for their calls at any rate, directories for each line that crosses.
+    // Copies pay for their calls at any rate, and directories pay for each line that crosses.
     let workload = "hotspot,columns=512,rows=512,pyramid=2,steps=4";
     let document = json(&share(&["--workload", workload, "--json"]));
     let [a, b, rate] = ["a", "b", "rate"].map(|key| document["break_even"][key].as_str().expect("they change places"));

@@ -1,16 +1,16 @@
-//! `show`: values with their sources, what two differ in, parameters and footprints, counters.
+//! `show`: values with their sources, differences, parameters and footprints, counters.
 
 use crate::{json, outcome, stderr, stdout};
 use serde_json::Value;
 
-/// The names of `list`.
+/// Returns the names printed by `list`.
 fn names(what: &str) -> Vec<String> {
     let listed = json(&["list", what, "--json"]);
     let of = |one: &Value| one["name"].as_str().expect("a name").to_owned();
     listed.as_array().expect("a list").iter().map(of).collect()
 }
 
-/// The entry of `path` in a list.
+/// Returns the list entry with the given `path`.
 fn at<'a>(list: &'a Value, path: &str) -> &'a Value {
     let found = list.as_array().and_then(|all| all.iter().find(|one| one["path"] == path));
     found.unwrap_or_else(|| panic!("{path} is not in {list}"))
@@ -75,7 +75,8 @@ fn a_workload_is_shown_with_what_it_asks_of_a_machine() {
     let on = ["show", "workload", "jacobi,columns=1024,rows=1026", "--machine", "gps-4-pcie3"];
     let shown = json(&[&on[..], &["--json"]].concat());
     let (asked, kernels) = (&shown["on_machine"], &shown["on_machine"]["kernels"]);
-    // Two planes of 4-byte floats, and norms; 1024 threads a CTA leave room for two on an SM, and 80 SMs a GPU for 256 of them.
+    // Two planes of 4-byte floats, and norms. With 1024 threads per CTA an SM holds two CTAs, and the 80 SMs of a GPU
+    // share 256 CTAs.
     assert!((asked["footprint_over_l2"].as_f64().expect("a number") - 2.0 * 1.0019531 * 4.0 / 4.0 / 6.0).abs() < 1e-3);
     let of = |key: &str| kernels[0][key].as_u64().expect("a number");
     assert_eq!(["launches", "ctas", "resident", "waves"].map(of), [10, 32 * 32, 2, 2]);

@@ -1,4 +1,4 @@
-//! Sweeps and reproductions: kept, resumed, shared, and what they refuse.
+//! Sweeps and reproductions: stored, resumed and shared results, and refusals.
 
 use crate::{interruptible, json, outcome, stderr, stdout, tombolo};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, Instant};
 
-/// Twelve points that take a moment each.
+/// An experiment with twelve short points.
 const SPEC: &str = r#"
 id = "small"
 title = "A small sweep"
@@ -49,7 +49,7 @@ above = 1.0
 seeds = [2]
 "#;
 
-/// A folder with a spec in it.
+/// A folder with an experiment file.
 struct Bench {
     folder: tempfile::TempDir,
 }
@@ -80,7 +80,7 @@ impl Bench {
         fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Finished points with the time each was written.
+    /// Returns the finished points, each with its write time.
     fn points(&self, out: &str) -> BTreeMap<PathBuf, std::time::SystemTime> {
         let Ok(entries) = fs::read_dir(self.path(out).join("points")) else { return BTreeMap::new() };
         let files = entries.map(|entry| entry.expect("readable").path());
@@ -91,7 +91,7 @@ impl Bench {
     }
 }
 
-/// The document without the command line that made it, and where.
+/// Returns the document without its command line and its provenance.
 fn document(text: &str) -> Value {
     let mut value: Value = serde_json::from_str(text).expect("one document");
     value["command"].take();
@@ -376,7 +376,7 @@ fn a_memory_too_small_is_told_of_the_points_that_have_it() {
         let text = fs::read_to_string(point).expect("a point");
         let kept: Value = serde_json::from_str(&text).expect("JSON");
         let notes = kept["kept"]["outcome"].to_string().contains("its arrays take");
-        // At 1/32.
+        // Memory size at scale 1/32.
         let small = kept["kept"]["point"]["machine"]["dram"]["bytes"] == 65536;
         assert!(!notes || small, "{text}");
         *(if notes { &mut told } else { &mut silent }) += 1;
@@ -406,7 +406,8 @@ fn a_sweep_has_the_keys_that_scripts_rely_on() {
     assert!(!heads.iter().any(|head| head.starts_with("host")), "what differs from run to run is left out");
 }
 
-/// Under speed-ups stand stacks, each as high as its time over the baseline's; a claim that fails is told with what differs.
+/// Speed-ups have stacks underneath, each as high as its time over the baseline's; a failing claim is reported with the
+/// largest differences.
 #[test]
 fn speedups_have_stacks_under_them_and_claims_that_fail_are_explained() {
     let numbers = |row: &Value| -> Vec<f64> {
@@ -444,7 +445,7 @@ fn speedups_have_stacks_under_them_and_claims_that_fail_are_explained() {
     }
 }
 
-/// That a changed spec is refused with every one of `expected`, and nothing is written.
+/// Checks that a changed experiment is refused with every element of `expected`, and that no file is written.
 fn refused(from: &str, to: &str, expected: &[&str]) {
     let bench = Bench::new(&SPEC.replacen(from, to, 1));
     let output = bench.sweep("out", &[]);
@@ -528,7 +529,7 @@ fn a_folder_that_cannot_be_written_is_told() {
 #[cfg(target_os = "linux")]
 fn a_disk_without_room_is_told_and_leaves_no_half_result() {
     let bench = Bench::new(SPEC);
-    // No file may grow beyond a block: writes fail as on a full disk.
+    // The file size limit is one block: writes fail like on a full disk.
     let limited = std::process::Command::new("sh")
         .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_tombolo")])
         .args(bench.words("out", &[]))

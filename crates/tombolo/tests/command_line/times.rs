@@ -1,9 +1,9 @@
-//! Kernels, copies and launches told apart, and which of them is compared.
+//! Separate times for kernels, copies and launches, and the choice of the compared time.
 
 use crate::{TINY, json, outcome, small_compare, stderr, stdout};
 use serde_json::Value;
 
-/// A machine with copies over PCI Express, and a workload of two launches whose copies take most of the time.
+/// A machine with copies over PCI Express, and a workload with two launches whose copies take most of the time.
 const COPIED: [&str; 4] = ["--machine", "h100", "--workload", "triad,elements=1048576,iterations=2"];
 
 fn compared(more: &[&str]) -> Value {
@@ -21,7 +21,7 @@ fn the_parts_of_a_run_add_up_to_its_time() {
     let sum: f64 = ["kernels_s", "copies_s", "host_s", "launches_s"].map(part).iter().sum();
     assert!((sum - part("whole_s")).abs() < 1e-15, "{}", record["time"]);
     assert_eq!(record["time_s"], record["time"]["whole_s"]);
-    // The first launch, then one that depends on it; copies of three arrays at 63 GB/s.
+    // The first launch, then a dependent launch; copies of three arrays at 63 GB/s.
     assert!((part("launches_s") - 5.4e-6).abs() < 1e-10, "{}", record["time"]);
     let rows = record["kernels"].as_array().expect("rows");
     let at = |row: usize, name: &str| rows[row][name].as_f64().expect("a time");

@@ -1,11 +1,11 @@
-//! A trace wherever a workload is.
+//! Traces in every place that accepts a workload.
 
 use crate::{TINY, json, outcome, small_compare, small_run, stderr, stdout};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// A folder with a recorded trace of the tiny workload, and of another.
+/// Records a workload to a trace file in a folder, and returns its path.
 fn recorded(folder: &Path, name: &str, workload: &str) -> String {
     let path = folder.join(name);
     let path = path.to_str().expect("UTF-8").to_owned();
@@ -99,7 +99,7 @@ fn a_sweep_takes_traces_and_keeps_results_by_what_they_hold() {
     let again = whole(&["--time", "whole"]);
     assert_eq!((again["time"].as_str(), points()), (Some("whole"), 2), "the same results tell every time");
     assert_ne!(again["figures"][0]["rows"], first["figures"][0]["rows"]);
-    // Another trace in its place is another workload; the same under another name is not.
+    // Different contents at the same path are a new workload; equal contents under a new name are not.
     fs::copy(recorded(folder.path(), "two.tombolo", "triad,elements=65536,iterations=1"), &path).expect("copied");
     whole(&[]);
     assert_eq!(points(), 4);

@@ -1,9 +1,9 @@
-//! `validate`: simulated beside measured times.
+//! `validate`: comparison of simulated and measured times.
 
 use crate::{json, outcome, stderr, stdout};
 use std::fs;
 
-/// Runs `validate` on a table of these rows.
+/// Creates a table file with the given rows, and returns its path.
 fn table(rows: &str) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("times.csv");
@@ -87,7 +87,7 @@ fn a_machine_of_several_gpus_is_validated_by_what_crosses_its_links() {
     assert!(stderr(&table).contains("--machine dgx-h100: no measured times"), "{}", stderr(&table));
 }
 
-/// A machine so small that a stream does not fit it.
+/// Settings for a machine so small that a stream does not fit.
 const FEW: [&str; 10] = [
     "--set",
     "topology.sms_per_module=1",

@@ -1,11 +1,11 @@
-//! The version, what made a document, what shells complete, and the citation.
+//! The version, the provenance in documents, shell completion, and the citation.
 
 use crate::{TINY, json, outcome, small_compare, small_run, stdout, tombolo};
 use serde_json::{Value, json as value};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What git says of the repository that these tests are in; nothing where there is none.
+/// Returns git's output about the repository with these tests; `None` without a repository.
 fn git(words: &[&str]) -> Option<String> {
     let output = Command::new("git").arg("-C").arg(env!("CARGO_MANIFEST_DIR")).args(words).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
@@ -23,7 +23,7 @@ fn the_version_names_the_commit_and_in_full_its_day_and_the_model() {
     };
     let (commit, date, model) = (of("commit"), of("date"), of("model"));
     assert_eq!(model.len(), 16);
-    // The program may be of an earlier commit than the tests, but is of one.
+    // The program may come from an earlier commit than the tests, but the commit exists.
     let exists = git(&["cat-file", "-t", &commit]).is_some_and(|kind| kind == "commit");
     let own =
         git(&["rev-parse", "--show-toplevel"]).is_some_and(|root| Path::new(&root).join("crates/tombolo").is_dir());
@@ -35,7 +35,7 @@ fn every_shell_gets_a_script_that_knows_commands_and_names() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = stdout(&outcome(&["completion", shell]));
         for word in ["reproduce", "hmg-4x4", "software-flat", "pathfinder"] {
-            // The generators for two shells complete no values.
+            // The generators for two shells do not complete values.
             let expected = !(word != "reproduce" && ["elvish", "powershell"].contains(&shell));
             assert!(script.contains(word) || !expected, "{word} is not in {shell}'s");
         }
@@ -53,7 +53,7 @@ fn bash_completes_what_ships() {
     );
     let Ok(output) = Command::new("bash").args(["-c", &complete]).stdin(Stdio::null()).output() else { return };
     assert_eq!(stdout(&output).trim(), "hmg-4x4-wide");
-    // Names are no more than help: files are taken as before.
+    // Completed names are only suggestions: file paths are still accepted.
     let file = tombolo(&["show", "machine", "no/such.toml"]).output().expect("the program starts");
     assert!(String::from_utf8_lossy(&file.stderr).contains("no/such.toml: "));
 }

@@ -1,11 +1,11 @@
-//! Subcommands and options, hidden ones too.
+//! Subcommands and options, including hidden ones.
 
 use crate::Section;
 use clap::builder::PossibleValue;
 use clap::{Arg, ArgAction, Command};
 use std::collections::BTreeSet;
 
-/// A line a subcommand and argument.
+/// Returns a line per subcommand and argument.
 pub(crate) fn section() -> Section {
     let mut command = tombolo::command_line();
     command.build();
@@ -15,7 +15,7 @@ pub(crate) fn section() -> Section {
 }
 
 fn add(command: &Command, path: &str, lines: &mut BTreeSet<String>) {
-    // `help` has every subcommand once more.
+    // The subcommand `help` repeats every subcommand.
     if path.ends_with(" help") || path.contains(" help ") {
         return;
     }
@@ -25,7 +25,7 @@ fn add(command: &Command, path: &str, lines: &mut BTreeSet<String>) {
     command.get_subcommands().for_each(|one| add(one, &format!("{path} {}", one.get_name()), lines));
 }
 
-/// Such as `-o --out <FILE> (required)`.
+/// Formats an argument, for example `-o --out <FILE> (required)`.
 fn line(argument: &Arg) -> String {
     let shorts = argument.get_short().into_iter().chain(argument.get_all_short_aliases().into_iter().flatten());
     let longs = argument.get_long().into_iter().chain(argument.get_all_aliases().into_iter().flatten());
@@ -40,7 +40,7 @@ fn line(argument: &Arg) -> String {
     format!("{}{}", words.join(" "), hidden(argument.is_hide_set()))
 }
 
-/// Value of an option, or a positional argument: name, words to choose from, dots where it repeats.
+/// Formats the value of an option or positional argument: name, possible words, and dots if repeatable.
 fn values(argument: &Arg) -> String {
     let name = argument.get_value_names().map_or_else(|| argument.get_id().to_string(), |names| names.join(" "));
     let many = argument.get_num_args().is_some_and(|range| range.max_values() > 1);

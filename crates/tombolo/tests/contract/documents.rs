@@ -1,4 +1,4 @@
-//! Documents and tables that commands write, from runs that take a moment each. Together they have every optional part.
+//! Documents and tables written by commands, from short runs. Together they contain every optional part.
 
 use crate::Section;
 use crate::rare;
@@ -12,12 +12,12 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Commands, a line each.
+/// Commands, one per line.
 const COMMANDS: &str = include_str!("inputs/commands.txt");
-/// The folder of its inputs.
+/// Folder with the inputs.
 const INPUTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/contract/inputs");
 
-/// Subcommands that have subcommands or kinds of their own.
+/// Subcommands with their own subcommands or kinds.
 const GROUPS: [&str; 3] = ["list", "show", "trace"];
 
 /// Shapes of all documents, by heading, and columns of all tables.
@@ -33,7 +33,7 @@ impl Collection {
     }
 }
 
-/// Runs all commands: a section a document, then one a table.
+/// Runs all commands and returns a section per document, then a section per table.
 pub(crate) fn sections() -> Vec<Section> {
     let lines: Vec<&str> = COMMANDS.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
     let (collection, next) = (Mutex::new(Collection::default()), AtomicUsize::new(0));
@@ -54,7 +54,7 @@ pub(crate) fn sections() -> Vec<Section> {
     documents.chain(tables.sections()).collect()
 }
 
-/// Runs a line of [`COMMANDS`].
+/// Runs a line from [`COMMANDS`].
 fn run(line: &str, collection: &Mutex<Collection>) {
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().to_str().expect("UTF-8");
@@ -80,7 +80,7 @@ fn run(line: &str, collection: &Mutex<Collection>) {
     }
 }
 
-/// A subcommand, with what is listed or shown.
+/// Returns the subcommand, together with its kind if listed or shown.
 fn heading(words: &[&str]) -> String {
     words[..if GROUPS.contains(&words[0]) { 2 } else { 1 }].join(" ")
 }

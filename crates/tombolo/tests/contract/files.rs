@@ -1,4 +1,4 @@
-//! Keys of TOML files, each with the values that it takes.
+//! Keys in TOML files, each with its accepted values.
 
 use crate::Section;
 use serde_json::Value;
@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 use tombolo_design::DesignConfig;
 use tombolo_machine::{Described, Form, Key, MachineConfig};
 
-/// Schemas of the files of experiments, by kind of file.
+/// Schemas of experiment files, by kind of file.
 const SCHEMAS: [(&str, &str); 2] = [
     ("experiment", include_str!("../../../experiment/schema/experiment.json")),
     ("suite", include_str!("../../../experiment/schema/suite.json")),
 ];
 
-/// A section a kind of file.
+/// Returns a section per kind of file.
 pub(crate) fn sections() -> Vec<Section> {
     let described = [described::<MachineConfig>(), described::<DesignConfig>()];
     let schemas = SCHEMAS.map(|(kind, text)| {
@@ -28,7 +28,7 @@ fn heading(kind: &str) -> String {
     format!("keys of {kind} files")
 }
 
-/// Keys of a machine or a design; a key of an axis stands with each option that reads it.
+/// Returns the keys of a machine or a design; a key on an axis is listed with each option that reads the key.
 fn described<T: Described>() -> Section {
     let mut lines = BTreeSet::from(["base: a preset, or the path of a file".to_owned()]);
     let axes = T::axes();
@@ -49,7 +49,7 @@ fn described<T: Described>() -> Section {
     (heading(T::KIND), lines)
 }
 
-/// The values of a key, in a line.
+/// Formats the values of a key in a line.
 fn form(key: &Key) -> String {
     match key.form {
         Form::Any | Form::Text | Form::Count(_) | Form::Fraction => key.expected.to_owned(),
@@ -68,7 +68,7 @@ fn quoted<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.map(|word| format!("{word:?}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Adds a line for each key of `schema`, a part of `whole`.
+/// Adds a line for each key in `schema`, a part of `whole`.
 fn walk(whole: &Value, schema: &Value, path: &str, lines: &mut BTreeSet<String>) {
     let schema = resolved(whole, schema);
     let parts = ["anyOf", "oneOf", "allOf"].iter().filter_map(|of| schema[*of].as_array()).flatten();
@@ -83,7 +83,7 @@ fn walk(whole: &Value, schema: &Value, path: &str, lines: &mut BTreeSet<String>)
     }
 }
 
-/// Types of a schema, and words in quotes.
+/// Returns the types allowed by a schema, and its possible words in quotes.
 fn kinds(whole: &Value, schema: &Value) -> BTreeSet<String> {
     let schema = resolved(whole, schema);
     let parts = ["anyOf", "oneOf", "allOf"].iter().filter_map(|of| schema[*of].as_array()).flatten();
@@ -98,7 +98,7 @@ fn kinds(whole: &Value, schema: &Value) -> BTreeSet<String> {
     kinds
 }
 
-/// The schema that a reference stands for.
+/// Returns the schema behind a reference.
 fn resolved<'a>(whole: &'a Value, schema: &'a Value) -> &'a Value {
     let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     pointer.map_or(schema, |pointer| whole.pointer(pointer).expect("a definition of the schema"))

@@ -1,10 +1,10 @@
-//! The contract with users: `contract.txt` at the root of the repository lists every spelling that they may rely on.
+//! Contract with users: `contract.txt` at the root of the repository lists every spelling that users may rely on.
 //!
 //! - [`command_line`]: subcommands, options and their words.
-//! - [`names`]: names that ship.
-//! - [`files`]: keys of TOML files and their values.
-//! - [`documents`]: paths of JSON documents, [`tables`]: columns of tables. Both come from small runs,
-//!   and from [`rare`] parts.
+//! - [`names`]: shipped names.
+//! - [`files`]: keys in TOML files and their values.
+//! - [`documents`]: paths in JSON documents, [`tables`]: columns of tables. Both come from small runs, and from
+//!   [`rare`] parts.
 //!
 //! `TOMBOLO_BLESS=1 cargo test -p tombolo --test contract` writes the file.
 
@@ -62,7 +62,7 @@ fn text(sections: &[Section]) -> String {
     })
 }
 
-/// Lines of `text` that `other` lacks, each with its heading.
+/// Returns the lines in `text` that are absent from `other`, each with its heading.
 fn lines_not_in(text: &str, other: &str) -> Vec<String> {
     let other: BTreeSet<String> = under_headings(other).collect();
     under_headings(text).filter(|line| !other.contains(line)).collect()

@@ -1,4 +1,4 @@
-//! Names that ship: machines, designs, workloads with their parameters, experiments, suites, mechanisms, broken rules.
+//! Shipped names: machines, designs, workloads with their parameters, experiments, suites, mechanisms, broken rules.
 
 use crate::Section;
 use std::collections::BTreeSet;
@@ -6,7 +6,7 @@ use tombolo_protocol::BrokenRule;
 use tombolo_protocol::nmoesi::BrokenNmoesi;
 use tombolo_workload::bench::{Workload, aliases, suite};
 
-/// A section a kind.
+/// Returns a section per kind of name.
 pub(crate) fn sections() -> Vec<Section> {
     let machines = tombolo_machine::list_machines();
     let designs = tombolo_design::list_designs();
@@ -29,7 +29,7 @@ fn of<'a>(heading: &str, names: impl IntoIterator<Item = &'a str>) -> Section {
     (heading.to_owned(), names.into_iter().map(str::to_owned).collect())
 }
 
-/// A line a workload, with its aliases and its suite, and one a parameter, with the values that it takes.
+/// Returns a line per workload, with its aliases and its suite, and a line per parameter, with its accepted values.
 fn workloads() -> Section {
     let mut lines = BTreeSet::new();
     for workload in tombolo_workload::bench::list() {

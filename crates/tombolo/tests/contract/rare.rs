@@ -1,4 +1,5 @@
-//! Parts of documents that take minutes to come about, or a simulator that is wrong: made of the types that are written.
+//! Document parts that take minutes to produce, or that need a faulty simulator: built directly from the document
+//! types.
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -7,7 +8,7 @@ use tombolo_check::verify::{DesignReport, Event, Expected, TestReport, Verdict};
 use tombolo_validation::probe::{Finding, Quantity};
 use tombolo_validation::{Row, Summary};
 
-/// Parts with the headings of their documents.
+/// Returns the parts, with the headings of their documents.
 pub(crate) fn documents() -> [(String, Value); 2] {
     let checked = json!({
         "designs": [DesignReport { design: String::new(), tests: vec![random_violation()] }],
@@ -18,7 +19,7 @@ pub(crate) fn documents() -> [(String, Value); 2] {
     [("check".to_owned(), checked), ("validate".to_owned(), validated)]
 }
 
-/// A random program that a design which promises the model gets wrong.
+/// A random program that violates the model under a design with the full promise.
 fn random_violation() -> TestReport {
     TestReport {
         name: String::new(),
@@ -38,7 +39,7 @@ fn random_violation() -> TestReport {
     }
 }
 
-/// A design whose timing model gets a test wrong.
+/// A design whose timing model violates a test.
 fn timed_violation() -> TimedReport {
     let failing = Failing {
         test: String::new(),
@@ -63,14 +64,14 @@ fn timed_violation() -> TimedReport {
     }
 }
 
-/// A row whose measurement something speaks against, or not.
+/// A row with a sound or a doubtful measurement.
 fn row(sound: bool) -> Row {
     let (measured_ms, simulated_ms) = if sound { (1.0, 1.5) } else { (2.0, 1.5) };
     let (benchmark, size) = (String::new(), String::new());
     Row { benchmark, size, measured_ms, simulated_ms, sampled: true, sampling_error_ms: 0.5, sound }
 }
 
-/// A probe that is far from what was published.
+/// A probe with a large deviation from the published value.
 fn explained() -> Finding {
     Finding {
         machine: String::new(),

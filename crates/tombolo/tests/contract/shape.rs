@@ -1,9 +1,9 @@
-//! The shape of JSON documents: paths with their types.
+//! Shape of JSON documents: paths with their types.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Keys whose maps have data for keys, by the path of the map without its document's head.
+/// Maps with data as keys, by the path of the map without its document's head.
 const MAPS: [&str; 11] = [
     "benchmarks",
     "blocks.states",
@@ -18,10 +18,10 @@ const MAPS: [&str; 11] = [
     "speedups.{}",
 ];
 
-/// Keys whose values are words of a list that does not depend on what is run.
+/// Keys whose values are words from a fixed list, independent of the run.
 const WORDS: [&str; 6] = ["event", "expected", "kind", "quantity", "start", "verdict"];
 
-/// Paths with their types; those of words with the words seen.
+/// Paths with their types; for words, the observed words.
 #[derive(Default)]
 pub(crate) struct Shape(BTreeMap<String, BTreeSet<String>>);
 
@@ -55,7 +55,7 @@ impl Shape {
         self.0.entry(path.to_owned()).or_default().insert(kind);
     }
 
-    /// A line a path; lists and tables that are never empty are told by their entries.
+    /// Formats a line per path; lists and tables that are never empty are represented by their entries.
     pub(crate) fn lines(&self) -> BTreeSet<String> {
         let holds = |path: &str| {
             let below = |mark: &str| {
@@ -73,7 +73,7 @@ impl Shape {
     }
 }
 
-/// True where keys of the map at `path` are data.
+/// True if the keys of the map at `path` are data.
 fn is_map(path: &str) -> bool {
     MAPS.iter().any(|map| path == *map || path.ends_with(&format!(".{map}")))
 }

@@ -1,4 +1,4 @@
-//! Columns of tables, CSV and Parquet alike.
+//! Columns of tables, common to CSV and Parquet.
 
 use crate::Section;
 use parquet::basic::Type;
@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::Path;
 
-/// Tables of a study, without an ending.
+/// Tables written by a study, without file extension.
 const NAMES: [&str; 5] = ["results", "kernels", "gpus", "modules", "links"];
 
-/// Starts of columns whose rest is data.
+/// Prefixes of columns whose remaining name is data.
 const OPEN: [&str; 3] = ["set.", "blocks.states.", "publication.subscribers."];
 
-/// A table: its name, and the types of its columns.
+/// A table: name and column types.
 pub(crate) type Table = (&'static str, Vec<(String, Type)>);
 
-/// The types of every column, by table.
+/// Types of every column, by table.
 #[derive(Default)]
 pub(crate) struct Tables(BTreeMap<&'static str, BTreeMap<String, BTreeSet<String>>>);
 
@@ -32,7 +32,7 @@ impl Tables {
         }
     }
 
-    /// A section a table.
+    /// Returns a section per table.
     pub(crate) fn sections(&self) -> Vec<Section> {
         let line = |(column, kinds): (&String, &BTreeSet<String>)| {
             format!("{column}: {}", kinds.iter().map(String::as_str).collect::<Vec<_>>().join(", "))
@@ -44,8 +44,8 @@ impl Tables {
     }
 }
 
-/// A column without what is data of its name. What follows the whole name of another column is none: `set.KEY` and
-/// `set.KEY.text`.
+/// Replaces the data part of a column name by a placeholder. A suffix after the full name of an existing column is not
+/// data: `set.KEY` and `set.KEY.text`.
 fn spelled(column: &str, names: &BTreeSet<&str>) -> String {
     let Some(start) = OPEN.iter().find(|start| column.starts_with(**start)) else { return column.to_owned() };
     match column.rsplit_once('.') {
@@ -54,7 +54,7 @@ fn spelled(column: &str, names: &BTreeSet<&str>) -> String {
     }
 }
 
-/// The tables in a folder. Both files of each must have the same columns.
+/// Reads the tables in a folder, and checks that both files of each table have equal columns.
 pub(crate) fn read(folder: &Path) -> Vec<Table> {
     let table = |name: &'static str| {
         let file = File::open(folder.join(format!("{name}.parquet"))).expect("it was written");
