@@ -16,7 +16,7 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Reduction, Scaling, Warp};
 use tombolo_types::{Order, Scope};
 
-/// Threads per CTA in the kernels that sum bin counts. Source: assumed, as for the other kernels.
+/// Threads per CTA in the kernels that sum bin counts. Source: assumed, equal to the other kernels' default.
 const THREADS: u32 = 128;
 /// Facet side, in units of length.
 const SIDE: i64 = 4096;

@@ -6,7 +6,7 @@
 //! lose.
 //!
 //! If CTAs run concurrently, a launch reaches the neighbours of nodes reached by earlier launches. CTAs are recorded
-//! one by one; to keep a launch from reaching farther, a node reached in the current launch is skipped.
+//! sequentially; to keep a launch from reaching farther, a node reached in the current launch is skipped.
 //!
 //! With `mapping=group` the program is MGPUSim's, which visits only the arcs in the current level.
 

@@ -95,7 +95,7 @@ struct Paths {
 struct Worklists {
     /// Nodes to relax in this launch, and nodes to relax in the next.
     nodes: [Array<u32>; 2],
-    /// Number of the last launch that listed each node, so that a list contains it once.
+    /// Number of the last launch that listed each node, used to list each node only once.
     listed: Array<u32>,
 }
 

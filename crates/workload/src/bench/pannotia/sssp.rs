@@ -1,7 +1,8 @@
-//! Pannotia sssp: shortest paths by products of the weights with the distances, in which sums are minima and products sums.
+//! Pannotia sssp: shortest paths by matrix-vector products between weights and distances, with minimum in place of sum
+//! and sum in place of product.
 //!
-//! Three kernels a round: distances are copied, multiplied and compared. The host then reads whether any changed. A node's
-//! row holds its arcs, so that distances are those along arcs to the source.
+//! A round has three kernels: distances are copied, multiplied and compared. The host then reads a flag set if any
+//! distance changed. A node's row holds its arcs, so that distances run along arcs to the source.
 
 use super::rows::{DIRECTED, FILE, NODES, Rows};
 use crate::bench::benchmark::{Benchmark, demand};
@@ -10,9 +11,9 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Threads of a CTA. Source: Pannotia sssp, `block_size`.
+/// Threads per CTA. Source: Pannotia sssp, `block_size`.
 const THREADS: u32 = 64;
-/// Distance of a node that was not reached. Source: Pannotia sssp, `BIG_NUM`.
+/// Distance for an unreached node. Source: Pannotia sssp, `BIG_NUM`.
 const FAR: i32 = 99_999_999;
 
 static PARAMETERS: [Parameter; 5] = [
@@ -35,7 +36,7 @@ static PARAMETERS: [Parameter; 5] = [
     },
 ];
 
-/// The benchmark.
+/// The Pannotia shortest-path benchmark.
 pub(crate) static SSSP: Benchmark = Benchmark {
     name: "pannotia-sssp",
     about: "shortest paths by min-plus products over sparse rows: three kernels a round, a flag read by the host",
@@ -49,11 +50,11 @@ pub(crate) static SSSP: Benchmark = Benchmark {
 
 struct Paths {
     rows: Rows,
-    /// Weight of each entry.
+    /// Weight per entry.
     weight: Array<i32>,
     /// Distances before and after a round.
     distance: [Array<i32>; 2],
-    /// Whether a distance changed.
+    /// Set if a distance changed.
     stop: Array<i32>,
     source: i32,
     rounds: u64,
@@ -78,13 +79,13 @@ impl Paths {
             distance: ["before", "after"].map(|name| memory.array(name, u64::from(rows.nodes()), rows.scaling)),
             stop: memory.array("stop", 1, Scaling::Fixed),
             source: source as i32,
-            // Paths have fewer arcs than there are nodes.
+            // Paths have fewer arcs than the graph has nodes.
             rounds: request.values.count("rounds").min(u64::from(rows.nodes()) - 1),
             rows,
         })
     }
 
-    /// A node a thread.
+    /// Runs `body` with a node per thread.
     fn each_node(&self, cta: &mut Cta<'_>, body: impl Fn(&mut Warp<'_>, Lanes<i32>)) {
         cta.each_warp(|warp| {
             let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
@@ -103,7 +104,7 @@ impl Paths {
         warp.store(self.distance[0], node, after);
     }
 
-    /// The least of a node's distance and those by way of its neighbours.
+    /// Computes the minimum over a node's distance and the distances through its neighbours.
     fn multiply(&self, warp: &mut Warp<'_>, node: Lanes<i32>) {
         let (first, entries) = self.rows.of(warp, node);
         let mut least = warp.load(self.distance[0], node);
@@ -122,7 +123,7 @@ impl Paths {
         warp.when(after.ne(before), |warp| warp.store(self.stop, Lanes::all(0), 1));
     }
 
-    /// Distances of a plain run: every round relaxes all arcs from the distances before it.
+    /// Distances after a plain run: every round relaxes all arcs from the previous distances.
     fn plain(&self) -> Vec<i32> {
         let graph = &self.rows.graph;
         let mut distance = vec![FAR; graph.nodes() as usize];
@@ -159,7 +160,7 @@ impl Instance for Paths {
             host.copy_to_device(self.stop);
             host.launch(grid("vector-assign"), |cta| self.each_node(cta, |warp, node| self.assign(warp, node)))?;
             host.launch(grid("min-plus"), |cta| self.each_node(cta, |warp, node| self.multiply(warp, node)))?;
-            // CTAs that find a change store the same flag.
+            // CTAs that find a change store equal flags.
             host.launch_ordered(grid("vector-diff"), |cta| self.each_node(cta, |warp, node| self.compare(warp, node)))?;
             host.copy_to_host(self.stop);
             if host.memory().read(self.stop, 0) == 0 {

@@ -1,11 +1,11 @@
-//! Rodinia backprop: one step of training a perceptron with a wide input layer, a hidden layer and one output.
+//! Rodinia backprop: one training step for a perceptron with a wide input layer, a hidden layer and one output.
 //!
-//! `layer-forward` weighs the inputs of sixteen input units for each hidden unit, sums them in the scratchpad by a
-//! tree and writes the sum; the host adds the sums of all CTAs, finds the output and the errors; `adjust-weights`
-//! moves every weight against its error. As in the source, the first kernel writes its sums over the weights, which the
-//! host then sends again.
+//! `layer-forward` weighs the inputs from sixteen input units for each hidden unit, sums them in the scratchpad by a
+//! tree and writes the sum. The host adds the sums from all CTAs, and computes the output and the errors.
+//! `adjust-weights` moves every weight against its error. Like in the source, the first kernel writes its sums over the
+//! weights, and the host then sends the weights again.
 //!
-//! Rodinia's CTA covers its sixteen hidden units at once; wider layers are covered sixteen at a time.
+//! Rodinia's CTA covers its sixteen hidden units at once; wider layers are covered in groups with sixteen units.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, compare, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -14,13 +14,13 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
-/// Input units of a CTA, and hidden units it treats at a time. Source: Rodinia 3.1 backprop (`BLOCK_SIZE`, `WIDTH`).
+/// Input units per CTA, and hidden units per group. Source: Rodinia 3.1 backprop (`BLOCK_SIZE`, `WIDTH`).
 const SIDE: i32 = 16;
 /// Learning rate. Source: Rodinia 3.1 backprop (`ETA`).
 const ETA: f32 = 0.3;
-/// Share of the last change that is made again. Source: Rodinia 3.1 backprop (`MOMENTUM`).
+/// Momentum: the fraction of the last change that is repeated. Source: Rodinia 3.1 backprop (`MOMENTUM`).
 const MOMENTUM: f32 = 0.3;
-/// What the output unit is to learn. Source: Rodinia 3.1 backprop (`load`).
+/// Training target for the output unit. Source: Rodinia 3.1 backprop (`load`).
 const TARGET: f32 = 0.1;
 
 static PARAMETERS: [Parameter; 2] = [
@@ -40,7 +40,7 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The benchmark.
+/// The backprop benchmark.
 pub(crate) static BACKPROP: Benchmark = Benchmark {
     name: "backprop",
     about: "training step of a perceptron: a weight matrix read, summed by tiles, and updated",
@@ -52,15 +52,15 @@ pub(crate) static BACKPROP: Benchmark = Benchmark {
 };
 
 struct Perceptron {
-    /// `[unit]`; unit 0 is the bias.
+    /// Input values, `[unit]`; unit 0 is the bias.
     input: Array<f32>,
-    /// `[input unit][hidden unit]`, both from the bias.
+    /// Weights, `[input unit][hidden unit]`, both starting with the bias.
     weights: Array<f32>,
-    /// Last change of each weight.
+    /// Last change per weight.
     changes: Array<f32>,
-    /// `[CTA][hidden unit - 1]`
+    /// Partial sums, `[CTA][hidden unit - 1]`
     sums: Array<f32>,
-    /// Error of each hidden unit.
+    /// Error per hidden unit.
     delta: Array<f32>,
     inputs: i32,
     hidden: i32,
@@ -86,13 +86,13 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// Column and row of each lane's thread in a CTA of 16 × 16.
+/// Column and row for each lane's thread in a 16 × 16 CTA.
 fn place(warp: &mut Warp<'_>) -> [Lanes<i32>; 2] {
     let thread = warp.thread();
     warp.compute(ComputeClass::Int, 2, [thread % SIDE, thread / SIDE])
 }
 
-/// The error of a unit with this output whose consumers report `error`.
+/// Error of a unit with this output, if `error` is the error reported by its consumers.
 fn slope(output: f32, error: f32) -> f32 {
     output * (1.0 - output) * error
 }
@@ -102,7 +102,7 @@ fn squash(sum: f32) -> f32 {
 }
 
 impl Perceptron {
-    /// Index of the weight from input unit `row + 1` of the CTA's to hidden unit `column + 1` of a group.
+    /// Index for the weight from input unit `row + 1` in the CTA to hidden unit `column + 1` in a group.
     fn weight(&self, warp: &mut Warp<'_>, group: i32, [column, row]: [Lanes<i32>; 2]) -> Lanes<i32> {
         let pitch = self.hidden + 1;
         let first = pitch * SIDE * warp.cta() as i32 + pitch + 1 + group * SIDE;
@@ -125,7 +125,7 @@ impl Perceptron {
         }
     }
 
-    /// The sums of sixteen hidden units.
+    /// Computes the sums for sixteen hidden units.
     fn forward_group(&self, cta: &mut Cta<'_>, group: i32, units: &Shared<f32>) {
         let mut tile = cta.shared::<f32>((SIDE * SIDE) as usize);
         cta.each_warp(|warp| {
@@ -176,7 +176,7 @@ impl Perceptron {
                 let error = warp.load(self.delta, column + (group * SIDE + 1));
                 self.move_weight(warp, at, error * unit);
                 if first == 1 {
-                    // The bias is the input of one CTA alone.
+                    // The bias is an input to only one CTA.
                     warp.when(row.eq(0), |warp| {
                         let hidden = column + (group * SIDE + 1);
                         let error = warp.load(self.delta, hidden);
@@ -187,7 +187,7 @@ impl Perceptron {
         }
     }
 
-    /// A weight moves by its error and by some of its last change.
+    /// Moves a weight by its error and by a fraction of its last change.
     fn move_weight(&self, warp: &mut Warp<'_>, at: Lanes<i32>, error: Lanes<f32>) {
         let change = error * ETA + warp.load(self.changes, at) * MOMENTUM;
         let change = warp.compute(ComputeClass::Fp32, 4, change);
@@ -209,12 +209,12 @@ impl Perceptron {
         noise::unit(self.seed ^ 1, index) / 64.0
     }
 
-    /// Weight from a hidden unit to the output; 0 is the bias.
+    /// Weight from a hidden unit to the output; index 0 is the bias.
     fn output_weight(&self, hidden: usize) -> f32 {
         noise::unit(self.seed ^ 2, hidden as u64)
     }
 
-    /// Errors of the hidden units, from the sums of what reaches each; entry 0 is the bias.
+    /// Errors for the hidden units, from the input sums per unit; entry 0 is the bias.
     fn errors(&self, sums: &[f32]) -> Vec<f32> {
         let hidden: Vec<f32> = (0..).zip(sums).map(|(at, sum)| squash(sum + self.start_weight(at + 1))).collect();
         let weigh = |(at, value): (usize, &f32)| value * self.output_weight(at + 1);
@@ -224,7 +224,7 @@ impl Perceptron {
         std::iter::once(0.0).chain(hidden.iter().enumerate().map(of)).collect()
     }
 
-    /// What the host does between the kernels.
+    /// Host work between the kernels: sums the partial sums, and computes the errors.
     fn find_errors(&self, memory: &Memory) {
         let mut sums = vec![0.0; self.hidden as usize];
         for part in memory.to_vec(self.sums).chunks_exact(self.hidden as usize) {
@@ -272,7 +272,7 @@ impl Instance for Perceptron {
             (1..=self.inputs as u64).map(weigh).sum::<f64>() as f32
         };
         let errors = self.errors(&(1..pitch).map(reach).collect::<Vec<_>>());
-        // The bias of the hidden layer has no weights leading to it.
+        // The hidden layer's bias has no incoming weights.
         let change = |index: u64| match index % pitch {
             0 => self.start_change(index),
             hidden => ETA * errors[hidden as usize] * self.unit(index / pitch) + MOMENTUM * self.start_change(index),

@@ -1,11 +1,11 @@
-//! Rodinia bfs: breadth-first search with masks, two launches a level.
+//! Rodinia bfs: breadth-first search with masks, two launches per level.
 //!
-//! `expand` looks at every node: one of the front leaves it, and marks each neighbour that was not visited with the next
-//! level. `advance` looks at every node too: a marked one is visited and joins the front, and the flag `over` tells the
-//! host to go on. The host clears that flag before each level and reads it behind.
+//! `expand` visits every node: a node on the front leaves it, and marks each unvisited neighbour with the next level.
+//! `advance` also visits every node: a marked node becomes visited and joins the front, and the flag `over` tells the
+//! host to continue. The host clears the flag before each level and reads it afterwards.
 //!
-//! A mark takes one byte, and CTAs that reach a node at once store the same to it: no result depends on their order. Marks of
-//! scattered nodes leave the rest of a word as it was, and are stored at their home.
+//! A mark takes one byte, and CTAs that reach a node simultaneously store equal values: no result depends on their
+//! order. Marks on scattered nodes leave the rest of a word unchanged, and are stored at their home.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
 use crate::bench::reference::levels;
@@ -16,14 +16,14 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads of a CTA. Source: Rodinia 3.1 bfs (`MAX_THREADS_PER_BLOCK`).
+/// Threads per CTA. Source: Rodinia 3.1 bfs (`MAX_THREADS_PER_BLOCK`).
 const THREADS: u32 = 512;
-/// Fewest and most edges that a node adds to the graph. Source: Rodinia 3.1, bfs/inputGen/graphgen.cpp (`MIN_EDGES`,
-/// `MAX_INIT_EDGES`).
+/// Minimum and maximum number of edges that a node adds to the graph. Source: Rodinia 3.1, bfs/inputGen/graphgen.cpp
+/// (`MIN_EDGES`, `MAX_INIT_EDGES`).
 const EDGES: [u64; 2] = [2, 4];
-/// Cost of a node that was not reached. Source: Rodinia 3.1 bfs (`h_cost`).
+/// Cost for an unreached node. Source: Rodinia 3.1 bfs (`h_cost`).
 const FAR: i32 = -1;
-/// Most nodes, whose eight arcs each still have 32-bit indices.
+/// Maximum number of nodes for which eight arcs each still have 32-bit indices.
 const MOST_NODES: u64 = 1 << 26;
 
 static PARAMETERS: [Parameter; 2] = [
@@ -43,7 +43,7 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The benchmark.
+/// The Rodinia breadth-first search benchmark.
 pub(crate) static BFS: Benchmark = Benchmark {
     name: "rodinia-bfs",
     about: "breadth-first search of a random graph: two launches a level, masks, a flag that the host reads",
@@ -57,21 +57,21 @@ pub(crate) static BFS: Benchmark = Benchmark {
 struct Search {
     graph: Graph,
     source: u32,
-    /// First arc of each node and how many arcs it has, in turn: `[node][2]`.
+    /// First arc and arc count for each node, in turn: `[node][2]`.
     nodes: Array<i32>,
-    /// Node at the end of each arc.
+    /// End node per arc.
     arcs: Array<i32>,
-    /// Whether a node is of the front.
+    /// Set if a node is on the front.
     mask: Array<bool>,
-    /// Whether a node is of the next front.
+    /// Set if a node is on the next front.
     updating: Array<bool>,
     visited: Array<bool>,
-    /// Level of each node.
+    /// Level per node.
     cost: Array<i32>,
     over: Array<bool>,
 }
 
-/// A graph in which each node has edges to some others, all at random. Loops and parallel edges stay.
+/// Builds a graph in which each node has edges to random nodes. Loops and parallel edges remain.
 fn graph(nodes: u32, seed: u64) -> Graph {
     let [low, high] = EDGES;
     let edges = |node: u32| low + noise::below(seed, u64::from(node), high - low + 1);
@@ -102,7 +102,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Search {
-    /// Marks the neighbours of the front.
+    /// Marks the front's neighbours.
     fn expand(&self, cta: &mut Cta<'_>) {
         cta.each_warp(|warp| {
             let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
@@ -128,7 +128,7 @@ impl Search {
         });
     }
 
-    /// Makes what is marked the front.
+    /// Makes the marked nodes the new front.
     fn advance(&self, cta: &mut Cta<'_>) {
         cta.each_warp(|warp| {
             let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
@@ -181,7 +181,7 @@ impl Instance for Search {
         Ok(())
     }
 
-    /// Levels, front by front.
+    /// Compares with levels from a plain search, front by front.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let expected = levels(&self.graph, self.source, [0, 1, FAR]);
         let found = memory.to_vec(self.cost);
@@ -201,7 +201,7 @@ mod tests {
     use std::collections::BTreeMap;
     use tombolo_types::stream::{CtaStream, Op, Program};
 
-    /// Stores to each array, and those of them that are performed at their home: `[stores, at home]`.
+    /// Numbers of stores to each array, by place: `[stores, at home]`.
     fn stores(nodes: u64) -> BTreeMap<String, [u32; 2]> {
         let workload = find("rodinia-bfs").unwrap();
         let request = Request::new(workload, Scale::FULL, &[("nodes".into(), nodes.to_string())], 7).unwrap();

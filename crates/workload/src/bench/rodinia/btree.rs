@@ -1,11 +1,11 @@
-//! Rodinia b+tree: ranges and single keys looked up in a tree of a million keys, one launch of each kind.
+//! Rodinia b+tree: look-ups for ranges and single keys in a tree with a million keys, with one launch each.
 //!
-//! A CTA has one query and as many threads as the tree has children a node. On each level a thread compares one key of
-//! the node with the query; the one whose child leads on writes it to memory, from where all take the next node. In the
-//! leaf the thread that has the key writes the answer.
+//! A CTA handles one query and has one thread per possible child in a node. On each level a thread compares one key in
+//! the node with the query; the thread that finds the right child writes its index to memory, from which all threads
+//! read the next node. In the leaf the thread with the matching key writes the answer.
 //!
-//! Nodes lie level by level, with room for all keys and children. Keys were inserted in ascending order, so all but the
-//! last node of a level are half full.
+//! Nodes are laid out level by level, with room for all keys and children. Keys were inserted in ascending order, so
+//! all nodes except the last on a level are half full.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -14,7 +14,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Answer of a query whose key is not there. Source: Rodinia 3.1 b+tree (`ans`).
+/// Answer for a query whose key is absent. Source: Rodinia 3.1 b+tree (`ans`).
 const NONE: i32 = -1;
 
 static PARAMETERS: [Parameter; 5] = [
@@ -55,7 +55,7 @@ static PARAMETERS: [Parameter; 5] = [
     },
 ];
 
-/// The benchmark.
+/// The B+ tree benchmark.
 pub(crate) static BTREE: Benchmark = Benchmark {
     name: "btree",
     about: "look-ups in a B+ tree, a CTA each: the upper levels shared by all, leaves by few",
@@ -66,14 +66,14 @@ pub(crate) static BTREE: Benchmark = Benchmark {
     lay_out,
 };
 
-/// What descends the tree for one key of a query, an element a query.
+/// Arrays for a descent to one key per query; each has an element per query.
 #[derive(Clone, Copy)]
 struct Descent {
-    /// The key looked for.
+    /// Key searched for.
     key: Array<i32>,
-    /// The node that is looked at.
+    /// Current node.
     current: Array<i64>,
-    /// The node to look at next.
+    /// Next node.
     next: Array<i64>,
 }
 
@@ -87,8 +87,8 @@ impl Descent {
     }
 }
 
-/// Where a node has what, in words of 4 bytes: its number, children or records, keys, whether it is a leaf, and how many
-/// keys it has. Source: Rodinia 3.1 b+tree (`knode`).
+/// Word offsets in a node: its number, children or records, keys, a leaf flag, and the key count, each 4 bytes. Source:
+/// Rodinia 3.1 b+tree (`knode`).
 #[derive(Clone, Copy)]
 struct Layout {
     order: i32,
@@ -117,13 +117,14 @@ impl Layout {
 /// A node on the host: the numbers of its children or records, and the keys between them.
 struct Node {
     leaf: bool,
-    /// Numbers of what the node leads to.
+    /// Numbers of the node's children or records.
     items: Vec<i32>,
-    /// In a leaf the key of each item, elsewhere the least key of each item but the first.
+    /// In a leaf the key for each item; in an inner node the least key below each item except the first.
     keys: Vec<i32>,
 }
 
-/// The sizes in which ascending insertion leaves `count` items: nodes that hold at most `most` keep `kept` as they split.
+/// Group sizes after ascending insertion of `count` items: a node holds at most `most` items, and keeps `kept` items
+/// when it splits.
 fn groups(count: usize, most: usize, kept: usize) -> Vec<usize> {
     let mut sizes = Vec::new();
     let mut left = count;
@@ -135,10 +136,11 @@ fn groups(count: usize, most: usize, kept: usize) -> Vec<usize> {
     sizes
 }
 
-/// The nodes of the tree of keys 0 to `keys - 1`, level by level from the root, and the levels above the leaves.
+/// Nodes in the tree with keys 0 to `keys - 1`, level by level from the root, and the number of levels above the
+/// leaves.
 fn tree(keys: usize, order: usize) -> (Vec<Node>, u32) {
     let leaves = groups(keys, order - 1, (order - 1).div_ceil(2));
-    // By level from below: the items of each node, and the least key below each.
+    // By level from below: each node's item count, and the least key below each node.
     let mut levels = vec![leaves];
     while levels[levels.len() - 1].len() > 1 {
         let below = levels[levels.len() - 1].len();
@@ -160,7 +162,7 @@ fn tree(keys: usize, order: usize) -> (Vec<Node>, u32) {
         built.push(nodes);
     }
     built.reverse();
-    // Items of a node above the leaves are numbered on their level so far.
+    // Items in inner nodes are still numbered within their level.
     let mut start = 0;
     for nodes in &mut built[..height as usize] {
         start += nodes.len() as i32;
@@ -170,12 +172,12 @@ fn tree(keys: usize, order: usize) -> (Vec<Node>, u32) {
 }
 
 struct Lookups {
-    /// `[node][word]`, as [`Layout`] says.
+    /// Node words, `[node][word]`, with the offsets from [`Layout`].
     nodes: Array<i32>,
     records: Array<i32>,
     single: Descent,
     answers: Array<i32>,
-    /// For the first and the last key of a range.
+    /// Descents to the first and the last key in a range.
     range: [Descent; 2],
     first_records: Array<i32>,
     lengths: Array<i32>,
@@ -218,12 +220,12 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Lookups {
-    /// A word of the node in each lane.
+    /// Index for a word in each lane's node.
     fn word(&self, warp: &mut Warp<'_>, node: Lanes<i64>, word: Lanes<i32>) -> Lanes<i32> {
         warp.compute(ComputeClass::Int, 1 + ADDRESS, node.cast::<i32>() * self.layout.words() + word)
     }
 
-    /// The thread between whose keys the query lies writes the child that leads on.
+    /// Writes the next child, in the thread whose keys enclose the query.
     fn compare(&self, warp: &mut Warp<'_>, descent: Descent) {
         let (thread, query) = (warp.thread(), Lanes::all(warp.cta()));
         let (node, key) = (warp.load(descent.current, query), warp.load(descent.key, query));
@@ -235,7 +237,7 @@ impl Lookups {
                 let node = warp.load(descent.next, query);
                 let at = self.word(warp, node, thread + Layout::CHILDREN);
                 let child = warp.load(self.nodes, at);
-                // Rodinia has this condition lest a damaged tree leads out of it.
+                // Rodinia has this condition so that a damaged tree cannot lead outside.
                 warp.when(child.lt(self.tree.len() as i32), |warp| {
                     let child = warp.compute(ComputeClass::Int, 1, child.cast::<i64>());
                     warp.store(descent.next, query, child);
@@ -244,7 +246,7 @@ impl Lookups {
         });
     }
 
-    /// From the root to the leaves, for each of `descents` at once.
+    /// Descends from the root to the leaves, in parallel for each of `descents`.
     fn descend(&self, cta: &mut Cta<'_>, descents: &[Descent]) {
         for _ in 0..self.height {
             cta.each_warp(|warp| descents.iter().for_each(|descent| self.compare(warp, *descent)));
@@ -263,7 +265,7 @@ impl Lookups {
         }
     }
 
-    /// Hands the record behind the key that was looked for to `body`, in the lane of the thread that has it.
+    /// Passes the record for the matching key to `body`, in the lane whose thread found the key.
     fn found(&self, cta: &mut Cta<'_>, descent: Descent, mut body: impl FnMut(&mut Warp<'_>, Lanes<u32>, Lanes<i32>)) {
         cta.each_warp(|warp| {
             let (thread, query) = (warp.thread(), Lanes::all(warp.cta()));
@@ -298,7 +300,7 @@ impl Lookups {
         });
     }
 
-    /// What the record of a key holds: in Rodinia the key itself, which could not be told from it.
+    /// Value stored in a key's record. Rodinia stores the key itself, but a check could not distinguish the two.
     fn value(&self, key: u64) -> i32 {
         noise::below(self.seed, key, 1 << 30) as i32
     }
@@ -307,7 +309,7 @@ impl Lookups {
         noise::below(!self.seed, query, self.records.len())
     }
 
-    /// The first key of a range, all of which is there.
+    /// First key in a range that lies entirely in the tree.
     fn start(&self, query: u64) -> u64 {
         noise::below(self.seed ^ 1, query, self.records.len() - self.span)
     }
@@ -327,7 +329,7 @@ impl Instance for Lookups {
             write(0, number as i32);
             write(layout.leaf(), i32::from(node.leaf));
             write(layout.count(), node.keys.len() as i32 + 2);
-            // A least key before the others and greatest ones behind.
+            // A least key comes before the node's keys, and greatest keys follow them.
             write(layout.keys(), i32::MIN);
             (1..=layout.order).for_each(|word| write(layout.keys() + word, i32::MAX));
             (1..).zip(&node.keys).for_each(|(word, key)| write(layout.keys() + word, *key));
@@ -349,7 +351,7 @@ impl Instance for Lookups {
         host.launch(grid("find-range", self.lengths.len()), |cta| self.find_range(cta))?;
         host.copy_to_host(self.first_records);
         host.copy_to_host(self.lengths);
-        // What follows needs nothing of it.
+        // The second query type needs none of the first's results.
         host.restore(|_| ());
         host.copy_to_device(self.records);
         host.copy_to_device(self.nodes);
@@ -360,7 +362,7 @@ impl Instance for Lookups {
         Ok(())
     }
 
-    /// A key is the number of its record.
+    /// Checks the results; a key equals its record's number.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let check = |what: &str, found: Array<i32>, expected: &dyn Fn(u64) -> i32| {
             let wrong = (0..found.len()).find(|query| memory.read(found, *query) != expected(*query));
@@ -383,7 +385,7 @@ mod tests {
         let leaves = nodes.iter().filter(|node| node.leaf).count();
         assert_eq!((nodes.len(), leaves, height), (1 + 61 + 7812, 7812, 2));
         assert!(nodes[62..nodes.len() - 1].iter().all(|node| node.keys.len() == 128));
-        // Rodinia's comments name 3953 as the last node of its tree of order 508.
+        // Rodinia's comments give 3953 as the last node in its tree with order 508.
         assert_eq!(tree(1_000_000, 508).0.len(), 3953);
     }
 

@@ -1,15 +1,15 @@
-//! Rodinia dwt2d: the forward 5/3 wavelet transform of a colour image, level by level.
+//! Rodinia dwt2d: the forward 5/3 wavelet transform for a colour image, level by level.
 //!
-//! `split` makes three arrays of samples of the image's bytes. Then each colour has its levels, a launch of `transform`
-//! each. It writes four bands, each of which holds every second row and column: low and high along both. The host
-//! copies the band that is low along both back for the next level.
+//! `split` converts the image's bytes to three sample arrays. Then each colour passes its levels, with a launch of
+//! `transform` per level. The kernel writes four bands, each with every second row and column: low and high along both
+//! axes. The host copies the low-low band back for the next level.
 //!
-//! A CTA slides a window of eight rows down a stretch of the image. Its threads transform a column each, put it into the
-//! scratchpad, even columns apart from odd ones, and transform the rows there together. The window reaches three
-//! columns and three rows beyond what it writes; at the image's border these are mirrored.
+//! A CTA slides a window with eight rows down a stretch of the image. Each thread transforms a column and stores it in
+//! the scratchpad, with even and odd columns separate. Then the threads transform the rows together. The window reaches
+//! three columns and three rows beyond its output; at the image's border these are mirrored.
 //!
-//! Rodinia's `run` and CPElide's public scripts take the 5/3 transform (`-5`); the 9/7 one is not built. Rodinia keeps a
-//! copy of each colour's samples that nothing reads: it is left out.
+//! Rodinia's `run` and CPElide's public scripts use the 5/3 transform (`-5`); the 9/7 transform is not implemented.
+//! Rodinia keeps an unused copy of each colour's samples: it is left out.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -18,25 +18,25 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
-/// Colours of a pixel.
+/// Colours per pixel.
 const COLOURS: usize = 3;
-/// Threads of a CTA of `split`, a pixel each. Source: Rodinia 3.1 dwt2d, components.cu (`THREADS`).
+/// Threads per CTA in `split`, with a pixel each. Source: Rodinia 3.1 dwt2d, components.cu (`THREADS`).
 const PIXELS: u32 = 256;
-/// Words of 4 bytes of these pixels.
+/// 4-byte words for a CTA's pixels.
 const WORDS: u32 = PIXELS * COLOURS as u32 / 4;
-/// What is taken from a byte, so that samples lie about 0. Source: Rodinia 3.1 dwt2d (`storeComponents`).
+/// Offset subtracted from a byte, so that samples lie around 0. Source: Rodinia 3.1 dwt2d (`storeComponents`).
 const MIDDLE: i32 = 128;
-/// Rows of a window. Source: Rodinia 3.1 dwt2d, fdwt53.cu (`WIN_SIZE_Y`).
+/// Rows per window. Source: Rodinia 3.1 dwt2d, fdwt53.cu (`WIN_SIZE_Y`).
 const HIGH: i32 = 8;
-/// Rows of the scratchpad: those of a window, two above and one below. Source: Rodinia 3.1 dwt2d (`FDWT53Buffer`).
+/// Rows in the scratchpad: the window's rows, two rows above and one below. Source: Rodinia 3.1 dwt2d (`FDWT53Buffer`).
 const HELD: i32 = HIGH + 3;
-/// Columns that the scratchpad has room for on each side of a window. Source: Rodinia 3.1 dwt2d (`FDWT53Buffer`).
+/// Columns reserved in the scratchpad on each side of a window. Source: Rodinia 3.1 dwt2d (`FDWT53Buffer`).
 const BESIDE: i32 = 2;
-/// Columns beside a window that are loaded: one on its right, two on its left. Source: Rodinia 3.1 dwt2d.
+/// Columns loaded beyond a window: one on its right, two on its left. Source: Rodinia 3.1 dwt2d.
 const EXTRA: i32 = 3;
-/// CTAs above each other, at most. Source: Rodinia 3.1 dwt2d, fdwt53.cu (`launchFDWT53Kernel`).
+/// Maximum number of CTAs along the rows. Source: Rodinia 3.1 dwt2d, fdwt53.cu (`launchFDWT53Kernel`).
 const BANDS: u64 = 15;
-/// Banks of the scratchpad that the padding between even and odd columns is for. Source: Rodinia 3.1 dwt2d (`SHM_BANKS`).
+/// Scratchpad banks assumed for the padding between even and odd columns. Source: Rodinia 3.1 dwt2d (`SHM_BANKS`).
 const BANKS: i32 = 32;
 
 static PARAMETERS: [Parameter; 3] = [
@@ -63,7 +63,7 @@ static PARAMETERS: [Parameter; 3] = [
     },
 ];
 
-/// The benchmark.
+/// The dwt2d benchmark.
 pub(crate) static DWT2D: Benchmark = Benchmark {
     name: "dwt2d",
     about: "wavelet transform of an image: three levels a colour, windows that slide down it, bands far apart",
@@ -75,11 +75,11 @@ pub(crate) static DWT2D: Benchmark = Benchmark {
 };
 
 struct Image {
-    /// Bytes of red, green and blue of each pixel in turn, four a word, up to whole CTAs of `split`.
+    /// Bytes for red, green and blue per pixel in turn, four bytes per word, padded to whole CTAs for `split`.
     source: Array<u32>,
-    /// `[row][column]` of each colour; then what is left of it for the next level.
+    /// Samples per colour, `[row][column]`; later the low-low band for the next level.
     samples: [Array<i32>; COLOURS],
-    /// The bands of each colour one after the other, those of the last level first.
+    /// Bands per colour in sequence, with the last level's bands first.
     bands: [Array<i32>; COLOURS],
     size: Size,
     levels: u32,
@@ -105,23 +105,24 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// What a sample at an odd place becomes, from its neighbours: its distance from between them.
+/// New value for a sample at an odd position, from its neighbours: its distance to their mean.
 fn predicted([before, own, behind]: [i32; 3]) -> i32 {
     own - (before + behind) / 2
 }
 
-/// What a sample at an even place becomes, from the distances beside it.
+/// New value for a sample at an even position, from the neighbouring distances.
 fn updated([before, own, behind]: [i32; 3]) -> i32 {
     own + (before + behind + 2) / 4
 }
 
-/// A step of the transform in each lane: five or six instructions, of which two make a division round towards zero.
+/// Computes a transform step in each lane: five or six instructions, two for a division with rounding towards zero.
 fn lift(warp: &mut Warp<'_>, step: fn([i32; 3]) -> i32, operands: [Lanes<i32>; 3]) -> Lanes<i32> {
     let [result] = warp.calculate(ComputeClass::Int, 6, operands, |operands| [step(operands)]);
     result
 }
 
-/// The place that stands for one that may lie beyond the border. Farther ones are loaded and not used.
+/// Mirrored position for a position that may lie beyond the border. Farther positions are clamped; their samples are
+/// loaded and not used.
 fn mirrored(place: i32, size: i32) -> i32 {
     let place = if place >= size { 2 * size - 2 - place } else { place.abs() };
     place.clamp(0, size - 1)
@@ -135,7 +136,7 @@ struct Size {
 }
 
 impl Size {
-    /// Of what is low along both sides.
+    /// Size of the low-low band.
     fn half(self) -> Size {
         Size { columns: (self.columns + 1) / 2, rows: (self.rows + 1) / 2 }
     }
@@ -144,7 +145,7 @@ impl Size {
         self.columns as u64 * self.rows as u64
     }
 
-    /// Where a row begins in the bands that even columns go to, and in those of odd columns.
+    /// Start of a row in the bands for even columns, and in the bands for odd columns.
     fn rows_of_bands(self, row: i32) -> [i32; 2] {
         let (low, odd) = (self.half(), row % 2);
         let right = self.columns / 2;
@@ -155,25 +156,25 @@ impl Size {
     }
 }
 
-/// One launch.
+/// Parameters for one launch.
 struct Level {
     from: Array<i32>,
     to: Array<i32>,
     size: Size,
-    /// Columns of a window, and threads of a CTA.
+    /// Columns per window, and threads per CTA.
     wide: i32,
-    /// Windows below each other that a CTA has.
+    /// Windows per CTA, from top to bottom.
     steps: i32,
 }
 
-/// A column of the image, as its thread knows it.
+/// State for an image column in its thread.
 #[derive(Clone, Copy)]
 struct Column {
-    /// Where it is in the image.
+    /// Column index in the image.
     x: Lanes<i32>,
-    /// Where it is in the scratchpad.
+    /// Offset in the scratchpad.
     offset: Lanes<i32>,
-    /// The last three samples, which are the first of the next window.
+    /// Last three samples, which are the first three in the next window.
     last: [Lanes<i32>; 3],
 }
 
@@ -195,36 +196,36 @@ impl Level {
         Grid::new("transform", self.across() * down, self.wide as u32).shared_bytes(bytes)
     }
 
-    /// CTAs side by side.
+    /// Number of CTAs along the columns.
     fn across(&self) -> u64 {
         (self.size.columns as u64).div_ceil(self.wide as u64)
     }
 
-    /// Even or odd columns of a row of the scratchpad.
+    /// Even or odd columns per scratchpad row.
     fn pitch(&self) -> i32 {
         BESIDE + self.wide / 2
     }
 
-    /// Where odd columns begin in the scratchpad.
+    /// Offset for the odd columns in the scratchpad.
     fn odd(&self) -> i32 {
         let even = self.pitch() * HELD;
         even + BANKS - (even + BANKS / 2) % BANKS
     }
 
-    /// Where a column of a window is in the scratchpad.
+    /// Scratchpad offset for a window's column.
     fn offset(&self, warp: &mut Warp<'_>, column: Lanes<i32>) -> Lanes<i32> {
         let place = column + BESIDE;
         warp.compute(ComputeClass::Int, 4, place / 2 + place % 2 * self.odd())
     }
 
-    /// A sample of a column.
+    /// Loads a sample from a column.
     fn sample(&self, warp: &mut Warp<'_>, x: Lanes<i32>, row: i32) -> Lanes<i32> {
         let at = x + mirrored(row, self.size.rows) * self.size.columns;
         let at = warp.compute(ComputeClass::Int, 2, at);
         warp.load(self.from, at)
     }
 
-    /// A column of the window whose first row is `top`.
+    /// Loads a column for the window whose first row is `top`.
     fn column(&self, warp: &mut Warp<'_>, left: i32, top: i32, column: Lanes<i32>) -> Column {
         let x = (column + left).map(|x| mirrored(x, self.size.columns));
         let x = warp.compute(ComputeClass::Int, 6 + ADDRESS, x);
@@ -268,7 +269,7 @@ impl Level {
         }
     }
 
-    /// Transforms a column of the window from `top` on in registers, and puts it into the scratchpad.
+    /// Transforms a column in the window from `top` on in registers, and stores it in the scratchpad.
     fn down(&self, warp: &mut Warp<'_>, top: i32, column: &mut Column, held: &mut Shared<i32>) {
         let mut samples = [Lanes::all(0); HELD as usize];
         samples[..3].copy_from_slice(&column.last);
@@ -287,7 +288,8 @@ impl Level {
         }
     }
 
-    /// A step along all rows of the window: for each place, the first of which are given, with those before and behind.
+    /// Applies a step along all rows in the window. `places` holds the first positions: previous sample, own sample,
+    /// next sample.
     fn along(&self, cta: &mut Cta<'_>, held: &mut Shared<i32>, step: fn([i32; 3]) -> i32, places: [i32; 3]) {
         let count = HIGH * self.pitch() - 1;
         cta.each_warp(|warp| {
@@ -303,7 +305,8 @@ impl Level {
         });
     }
 
-    /// Writes the window from `top` on to the bands: the first half of the threads even columns, the others odd ones.
+    /// Writes the window from `top` on to the bands: the first half of the threads writes even columns, the second half
+    /// odd columns.
     fn write(&self, cta: &mut Cta<'_>, left: i32, top: i32, held: &Shared<i32>) {
         let half = self.wide / 2;
         cta.each_warp(|warp| {
@@ -324,7 +327,7 @@ impl Level {
 }
 
 impl Image {
-    /// Makes samples of the bytes of 256 pixels.
+    /// Converts the bytes for 256 pixels to samples.
     fn split(&self, cta: &mut Cta<'_>) {
         let first = (cta.index() * WORDS) as i32;
         let mut words = cta.shared::<u32>(WORDS as usize);
@@ -353,12 +356,12 @@ impl Image {
         });
     }
 
-    /// Four random bytes of the image.
+    /// Four random bytes in the image.
     fn word(&self, index: u64) -> u32 {
         noise::noise(self.seed, index) as u32
     }
 
-    /// The bands of a colour, whole rows and columns of the image at a time.
+    /// Reference bands for a colour, computed over whole rows and columns.
     fn reference(&self, colour: u64) -> Vec<i32> {
         let mut bands = vec![0; self.size.samples() as usize];
         let sample = |pixel: u64| {
@@ -378,7 +381,7 @@ impl Image {
                 let line = transformed(row.to_vec());
                 row.copy_from_slice(&line);
             }
-            // Low along both, then of odd columns, of odd rows, and of both.
+            // Low-low band, then odd columns, odd rows, and both odd.
             let mut at = 0;
             for (odd_row, odd_column) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
                 for row in (odd_row..rows).step_by(2) {
@@ -395,12 +398,12 @@ impl Image {
     }
 }
 
-/// A byte of a word, as a sample.
+/// Extracts a byte from a word, as a sample.
 fn sample(word: u32, byte: u32) -> i32 {
     (word >> (8 * (byte % 4)) & 0xff) as i32 - MIDDLE
 }
 
-/// A row or a column, of two samples or more, in place.
+/// Transforms a row or a column with at least two samples, in place.
 fn transformed(mut line: Vec<i32>) -> Vec<i32> {
     let end = line.len() - 1;
     let beside = |line: &[i32], at: usize| {
@@ -461,7 +464,7 @@ mod tests {
         let memory = &mut Memory::new(crate::simt::Backing::AddressOnly);
         let array = memory.array("samples", 1 << 24, Scaling::Scales);
         let grid = |side| Level::new(array, array, Size { columns: side, rows: side }).grid();
-        // 22 windows of 192 columns side by side, 15 bands of 35 windows of 8 rows above each other.
+        // 22 windows with 192 columns side by side, 15 bands with 35 windows, each 8 rows high, from top to bottom.
         let ctas = [4096, 2048, 1024].map(|side| grid(side).ctas);
         assert_eq!(ctas, [22 * 15, 11 * 15, 6 * 15]);
     }

@@ -1,8 +1,8 @@
-//! Rodinia cfd (euler3d): the flow of air over a mesh of tetrahedra, by finite volumes.
+//! Rodinia cfd (euler3d): air flow over a tetrahedral mesh, by finite volumes.
 //!
-//! A step keeps the variables, finds each element's time step, and then three times (Runge and Kutta) sums the fluxes
-//! through the four faces of each element and moves its variables. A face needs the five variables of the element
-//! beyond it, wherever they lie.
+//! A step saves the variables and finds each element's time step. Three times (Runge and Kutta), it then sums the
+//! fluxes through each element's four faces and updates its variables. A face needs the five variables of the element
+//! beyond it, at an irregular address.
 
 mod mesh;
 
@@ -14,17 +14,17 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 use mesh::{FACES, FAR, Mesh, WING};
 
-/// Threads of a CTA, one element each. Source: Rodinia 3.1 cfd (`block_length`).
+/// Threads per CTA, with one element each. Source: Rodinia 3.1 cfd (`block_length`).
 const THREADS: u32 = 192;
-/// Variables of an element: density, three of momentum, energy. Source: Rodinia 3.1 cfd (`NVAR`).
+/// Variables per element: density, three momentum components, energy. Source: Rodinia 3.1 cfd (`NVAR`).
 const VARIABLES: usize = 5;
-/// Stages of a step. Source: Rodinia 3.1 cfd (`RK`).
+/// Stages per step. Source: Rodinia 3.1 cfd (`RK`).
 const STAGES: u32 = 3;
-/// Ratio of specific heats of air. Source: Rodinia 3.1 cfd (`GAMMA`).
+/// Ratio between the specific heats of air. Source: Rodinia 3.1 cfd (`GAMMA`).
 const GAMMA: f32 = 1.4;
-/// Speed of the free flow over that of sound. Source: Rodinia 3.1 cfd (`ff_mach`).
+/// Mach number: the free flow's speed over the speed of sound. Source: Rodinia 3.1 cfd (`ff_mach`).
 const MACH: f32 = 1.2;
-/// Weight of the dissipation. Source: Rodinia 3.1 cfd (`smoothing_coefficient`).
+/// Dissipation weight. Source: Rodinia 3.1 cfd (`smoothing_coefficient`).
 const SMOOTHING: f32 = 0.2;
 
 static PARAMETERS: [Parameter; 4] = [
@@ -58,7 +58,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The euler3d benchmark.
 pub(crate) static EULER3D: Benchmark = Benchmark {
     name: "euler3d",
     about: "flow over a mesh of tetrahedra: gathers of the variables of neighbours",
@@ -71,18 +71,18 @@ pub(crate) static EULER3D: Benchmark = Benchmark {
 
 struct Flow {
     mesh: Mesh,
-    /// Volume of each element.
+    /// Volume per element.
     areas: Array<f32>,
-    /// `[face][element]`: the element beyond, [`WING`] or [`FAR`].
+    /// Element beyond each face, `[face][element]`, or [`WING`] or [`FAR`].
     neighbours: Array<i32>,
-    /// `[axis][face][element]`: inward normal, as long as the face is large.
+    /// Inward normal, `[axis][face][element]`, with the face's area as length.
     normals: Array<f32>,
-    /// `[variable][element]`, as are the next two.
+    /// Variables, `[variable][element]`, like the next two arrays.
     variables: Array<f32>,
     kept: Array<f32>,
     fluxes: Array<f32>,
     steps: Array<f32>,
-    /// Elements, those that fill the last CTA included.
+    /// Number of elements, including padding in the last CTA.
     elements: i32,
     iterations: u64,
     seed: u64,
@@ -116,7 +116,7 @@ type State = [f32; VARIABLES];
 /// A state in each lane.
 type States = [Lanes<f32>; VARIABLES];
 
-/// Velocity, its size, pressure and the speed of sound of a state.
+/// Velocity, speed, pressure and the speed of sound for a state.
 fn derived([density, momentum @ .., energy]: State) -> ([f32; 3], f32, f32, f32) {
     let velocity = momentum.map(|part| part / density);
     let square: f32 = velocity.iter().map(|part| part * part).sum();
@@ -124,7 +124,7 @@ fn derived([density, momentum @ .., energy]: State) -> ([f32; 3], f32, f32, f32)
     (velocity, square.sqrt(), pressure, (GAMMA * pressure / density).sqrt())
 }
 
-/// What a state carries along each axis: `[axis][variable]`.
+/// Flux carried by a state along each axis: `[axis][variable]`.
 fn carried(state: State) -> [State; 3] {
     let ([_, momentum @ .., energy], (velocity, _, pressure, _)) = (state, derived(state));
     std::array::from_fn(|axis| {
@@ -134,7 +134,7 @@ fn carried(state: State) -> [State; 3] {
     })
 }
 
-/// The flux into `own` through a face with the inward normal `normal` from `other`.
+/// Flux from `other` into `own` through a face with the inward normal `normal`.
 fn through(own: State, other: State, normal: [f32; 3], smoothing: f32) -> State {
     let (from, to) = (carried(other), carried(own));
     let size = normal.iter().map(|part| part * part).sum::<f32>().sqrt();
@@ -146,19 +146,19 @@ fn through(own: State, other: State, normal: [f32; 3], smoothing: f32) -> State 
     })
 }
 
-/// The flux into `own` through a wall: its pressure.
+/// Flux into `own` through a wall: its pressure.
 fn against_wall(own: State, normal: [f32; 3]) -> State {
     let (_, _, pressure, _) = derived(own);
     [0.0, normal[0] * pressure, normal[1] * pressure, normal[2] * pressure, 0.0]
 }
 
-/// The time step of a state over its volume, with the Courant number 1/2.
+/// Time step for a state over its volume, with Courant number 1/2.
 fn time_step(state: State, area: f32) -> f32 {
     let (_, speed, _, sound) = derived(state);
     0.5 / (area.sqrt() * (speed + sound))
 }
 
-/// The free flow, along x.
+/// State of the free flow, along x.
 fn free() -> State {
     let (density, pressure) = (1.4, 1.0_f32);
     let speed = MACH * (GAMMA * pressure / density).sqrt();
@@ -166,7 +166,7 @@ fn free() -> State {
 }
 
 impl Flow {
-    /// One thread an element.
+    /// Launches a kernel with one thread per element.
     fn each(
         &self,
         host: &mut Host<'_>,
@@ -182,7 +182,7 @@ impl Flow {
         })
     }
 
-    /// The variables of an element in `array`.
+    /// Loads an element's variables from `array`.
     fn state(&self, warp: &mut Warp<'_>, array: Array<f32>, element: Lanes<i32>) -> States {
         std::array::from_fn(|variable| warp.load(array, element + variable as i32 * self.elements))
     }
@@ -204,7 +204,7 @@ impl Flow {
             let loaded = warp.load(self.neighbours, slot);
             let normal: [Lanes<f32>; 3] =
                 std::array::from_fn(|axis| warp.load(self.normals, slot + (axis * FACES) as i32 * self.elements));
-            // What was loaded, known without it.
+            // The host knows the loaded neighbours without memory contents.
             warp.compute(ComputeClass::Int, ADDRESS, loaded);
             let beyond = element.map(|element| self.mesh.neighbour(self.source(element), face));
             warp.when(beyond.ge(0), |warp| {
@@ -256,12 +256,12 @@ impl Flow {
         }
     }
 
-    /// The element of the mesh that an element is, or repeats to fill the last CTA.
+    /// Mesh element for an index; padding indices repeat the last element.
     fn source(&self, element: i32) -> i32 {
         element.min(self.mesh.elements() - 1)
     }
 
-    /// The free flow, disturbed.
+    /// Initial value: the free flow with a disturbance.
     fn start(&self, index: u64) -> f32 {
         let (variable, element) = (index / self.elements as u64, index % self.elements as u64);
         let element = self.source(element as i32);
@@ -269,7 +269,7 @@ impl Flow {
         free()[variable as usize] * (1.0 + disturbance)
     }
 
-    /// One step of the plain reference.
+    /// Runs one step in the plain reference.
     fn step(&self, states: &mut [State]) {
         let kept = states.to_vec();
         let steps: Vec<f32> = states.iter().map(|state| time_step(*state, Mesh::VOLUME)).collect();
@@ -343,7 +343,7 @@ impl Instance for Flow {
         for (part, name) in ["density", "momentum x", "momentum y", "momentum z", "energy"].into_iter().enumerate() {
             let of = found.iter().skip(part * pitch as usize).take(pitch as usize).copied();
             let expected = (0..self.elements).map(|element| states[self.source(element) as usize][part]);
-            // Fluxes are small beside what they change, and the reference adds them in the kernel's order.
+            // Fluxes are small relative to the variables, and the reference adds them in the kernel's order.
             compare(name, of, expected, 0.0)?;
         }
         Ok(())

@@ -1,10 +1,11 @@
-//! Rodinia gaussian: elimination of the unknowns of a dense system, one column a pair of launches.
+//! Rodinia gaussian: elimination in a dense linear system, one column per pair of launches.
 //!
-//! `fan-1` divides the column below the pivot by it; `fan-2` takes the pivot's row, times these, from all rows below.
-//! As in the source, neighbouring threads take neighbouring *rows*, so that their accesses lie a row apart.
+//! `fan-1` divides the column below the pivot by it. `fan-2` subtracts the pivot's row, multiplied by these ratios,
+//! from all rows below. Like in the source, neighbouring threads process neighbouring *rows*, so that their accesses
+//! lie a row apart.
 //!
-//! A thread of Rodinia's second kernel has one element of the matrix; here a CTA has a tile of them, which its threads
-//! walk through.
+//! A thread in Rodinia's second kernel has one matrix element; here a CTA has a tile, and its threads walk through the
+//! tile's elements.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -13,10 +14,9 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads of a CTA of the first kernel. Source: Rodinia 3.1 gaussian (`MAXBLOCKSIZE`).
+/// Threads per CTA in the first kernel. Source: Rodinia 3.1 gaussian (`MAXBLOCKSIZE`).
 const THREADS: u32 = 512;
-/// Threads along each side of a CTA of the second kernel. Source: assumed; Rodinia takes 4 unless built with
-/// `RD_WG_SIZE`.
+/// Threads along each CTA side in the second kernel. Source: assumed; Rodinia has 4 unless built with `RD_WG_SIZE`.
 const SIDE: i32 = 16;
 
 static PARAMETERS: [Parameter; 3] = [
@@ -43,7 +43,7 @@ static PARAMETERS: [Parameter; 3] = [
     },
 ];
 
-/// The benchmark.
+/// The gaussian benchmark.
 pub(crate) static GAUSSIAN: Benchmark = Benchmark {
     name: "gaussian",
     about: "elimination in a dense system: one row broadcast to all others, accesses a row apart",
@@ -55,9 +55,9 @@ pub(crate) static GAUSSIAN: Benchmark = Benchmark {
 };
 
 struct System {
-    /// Row-major.
+    /// Coefficient matrix, row-major.
     matrix: Array<f32>,
-    /// Multiples of the pivot's row that each row lost.
+    /// Multiples of the pivot's row subtracted from each row.
     multipliers: Array<f32>,
     right: Array<f32>,
     size: i32,
@@ -78,7 +78,8 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     Ok(Box::new(System {
         matrix: memory.array("matrix", size * size, Scaling::Scales),
         multipliers: memory.array("multipliers", size * size, Scaling::Scales),
-        // It would follow the root of the scale: it keeps its full length, of which the first part is in use.
+        // The vector would follow the root of the scale. It keeps its full length instead, and only its first part is
+        // in use.
         right: memory.array("right", request.values.count("size").max(size), Scaling::Fixed),
         size: size as i32,
         tile: request.values.count("tile") as i32,
@@ -88,7 +89,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl System {
-    /// Divides the column of `pivot` by it.
+    /// Divides the column below `pivot` by the pivot element.
     fn divide(&self, cta: &mut Cta<'_>, pivot: i32) {
         cta.each_warp(|warp| {
             let thread = warp.compute(ComputeClass::Int, 1, warp.global_thread());
@@ -103,7 +104,7 @@ impl System {
         });
     }
 
-    /// Takes multiples of the row of `pivot` from the rows below.
+    /// Subtracts multiples of row `pivot` from the rows below.
     fn subtract(&self, cta: &mut Cta<'_>, pivot: i32) {
         let (tiles, index) = ((self.size as u32).div_ceil(self.tile as u32), cta.index());
         let [top, left] = [index % tiles, index / tiles].map(|tile| tile as i32 * self.tile);
@@ -137,7 +138,7 @@ impl System {
         });
     }
 
-    /// A matrix whose diagonal outweighs the rest of its row, and in which every row and column has its part.
+    /// Matrix element: the diagonal outweighs the rest of its row, and every row and column has non-zero elements.
     fn element(&self, index: u64) -> f32 {
         let size = self.size as u64;
         if index / size == index % size { size as f32 } else { noise::unit(self.seed, index) }
@@ -166,7 +167,7 @@ impl Instance for System {
         Ok(())
     }
 
-    /// Eliminates row by row: the same operations on an element, so the same roundings.
+    /// Eliminates row by row. Each element undergoes equal operations, so rounding errors are equal, too.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let size = self.size as usize;
         let mut rows: Vec<f32> = (0..self.matrix.len()).map(|index| self.element(index)).collect();

@@ -1,7 +1,7 @@
-//! Rodinia hotspot: the temperatures of a chip, some steps a launch.
+//! Rodinia hotspot: the temperatures on a chip, with several steps per launch.
 //!
-//! A CTA loads a tile of the grid, steps it as often as the pyramid is high in the scratchpad, and writes the cells
-//! that stayed valid: one row and column less on each side for each step.
+//! A CTA loads a grid tile, advances it in the scratchpad by as many steps as the pyramid is high, and writes the cells
+//! that remain valid: one row and column fewer on each side for each step.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, compare, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -10,8 +10,8 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
-/// Sides of a CTA's tile, in cells and in threads. Source: Rodinia 3.1 hotspot takes 16 unless built with
-/// `RD_WG_SIZE`; 32 fits the 7396 CTAs (86 × 86 tiles) of NUMA-GPU, Table 2 to its 64 MB.
+/// Sides of a CTA's tile, in cells and in threads. Source: Rodinia 3.1 hotspot has 16 unless built with `RD_WG_SIZE`;
+/// 32 reconciles the 7396 CTAs (86 × 86 tiles) in NUMA-GPU, Table 2 with its 64 MB.
 const SIDE: i32 = 32;
 /// Temperature around the chip, °C. Source: Rodinia 3.1 hotspot (`amb_temp`).
 const AMBIENT: f32 = 80.0;
@@ -21,16 +21,16 @@ const CHIP: f32 = 0.016;
 const THICKNESS: f32 = 0.0005;
 /// Largest power density, W/m². Source: Rodinia 3.1 hotspot (`MAX_PD`).
 const POWER_DENSITY: f32 = 3.0e6;
-/// Precision of a step, K. Source: Rodinia 3.1 hotspot (`PRECISION`).
+/// Precision per step, K. Source: Rodinia 3.1 hotspot (`PRECISION`).
 const PRECISION: f32 = 0.001;
-/// Largest rise in a step by a cell's own power, K. Source: assumed, a thousand times the [`PRECISION`] that the
-/// [`POWER_DENSITY`] gives: large enough for the check to tell which power a cell took.
+/// Largest temperature rise per step from a cell's own power, K. Source: assumed, a thousand times the [`PRECISION`]
+/// that results from the [`POWER_DENSITY`]: large enough for the check to detect a wrong cell's power.
 const HEATING: f32 = 1.0;
 /// Heat capacity of silicon, J/(m³ K). Source: Rodinia 3.1 hotspot (`SPEC_HEAT_SI`).
 const HEAT: f32 = 1.75e6;
 /// Conductivity of silicon, W/(m K). Source: Rodinia 3.1 hotspot (`K_SI`).
 const CONDUCTIVITY: f32 = 100.0;
-/// Fitting factor of the capacity. Source: Rodinia 3.1 hotspot (`FACTOR_CHIP`).
+/// Fitting factor for the capacity. Source: Rodinia 3.1 hotspot (`FACTOR_CHIP`).
 const FACTOR: f32 = 0.5;
 
 static PARAMETERS: [Parameter; 4] = [
@@ -64,7 +64,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The hotspot benchmark.
 pub(crate) static HOTSPOT: Benchmark = Benchmark {
     name: "hotspot",
     about: "heat flow in a chip: a five-point stencil, some steps a launch in the scratchpad",
@@ -101,7 +101,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// How a cell follows its neighbours: inverse resistances times the step over the capacity.
+/// Coupling between a cell and its neighbours: inverse resistances, and the step over the capacity.
 #[derive(Clone, Copy)]
 struct Physics {
     step: f32,
@@ -111,7 +111,7 @@ struct Physics {
 }
 
 impl Physics {
-    /// Of square cells, `rows` along the chip.
+    /// Computes the coefficients for square cells, `rows` along the chip.
     fn new(rows: i32) -> Physics {
         let side = CHIP / rows as f32;
         let capacity = FACTOR * HEAT * THICKNESS * side * side;
@@ -121,7 +121,7 @@ impl Physics {
         Physics { step, across: 1.0 / sideways, down: 1.0 / sideways, out: CONDUCTIVITY * side * side / THICKNESS }
     }
 
-    /// The next temperature of a cell between neighbours to the north, south, west and east.
+    /// Next temperature for a cell between neighbours to the north, south, west and east.
     fn next(self, own: f32, power: f32, [north, south, west, east]: [f32; 4]) -> f32 {
         let flow = power
             + (south + north - 2.0 * own) * self.down
@@ -131,7 +131,7 @@ impl Physics {
     }
 }
 
-/// One launch.
+/// Parameters for one launch.
 struct Burst<'a> {
     chip: &'a Chip,
     from: Array<f32>,
@@ -141,18 +141,18 @@ struct Burst<'a> {
 }
 
 impl Burst<'_> {
-    /// Rows and columns that a CTA writes.
+    /// Number of rows and columns written by a CTA.
     fn owned(&self) -> i32 {
         SIDE - 2 * self.steps
     }
 
-    /// The tile's corner, which may lie outside the grid.
+    /// Corner of the tile; it may lie outside the grid.
     fn corner(&self, cta: u32) -> [i32; 2] {
         let across = (self.chip.columns as u32).div_ceil(self.owned() as u32);
         [cta % across, cta / across].map(|tile| tile as i32 * self.owned() - self.steps)
     }
 
-    /// Whether the cells `margin` inside the tile's edge are of the grid.
+    /// True for cells at least `margin` inside the tile's edge that belong to the grid.
     fn inside(&self, [x, y]: [Lanes<i32>; 2], [left, top]: [i32; 2], margin: i32) -> Lanes<bool> {
         let (right, bottom) = ((self.chip.columns - 1 - left).min(SIDE - 1), (self.chip.rows - 1 - top).min(SIDE - 1));
         let [low_x, low_y] = [left, top].map(|edge| (-edge).max(margin));
@@ -231,7 +231,7 @@ impl Burst<'_> {
     }
 }
 
-/// Column and row of each lane's thread in the tile.
+/// Column and row for each lane's thread in the tile.
 fn place(warp: &mut Warp<'_>) -> [Lanes<i32>; 2] {
     let thread = warp.thread();
     warp.compute(ComputeClass::Int, 4, [thread % SIDE, thread / SIDE])
@@ -242,7 +242,7 @@ impl Chip {
         330.0 + 10.0 * noise::unit(self.seed, index)
     }
 
-    /// Up to [`HEATING`] a step.
+    /// Power for a cell, which causes a rise up to [`HEATING`] per step.
     fn watts(&self, index: u64) -> f32 {
         let side = CHIP / self.rows as f32;
         (1.0 + noise::unit(!self.seed, index)) / 2.0 * (HEATING / PRECISION) * POWER_DENSITY * side * side
@@ -273,8 +273,8 @@ impl Instance for Chip {
         Ok(())
     }
 
-    /// Steps all cells as the differential equation has it, with resistances and in double precision: nothing of the
-    /// kernel's.
+    /// Advances all cells by the differential equation, with resistances and in double precision, independent of the
+    /// kernel's code.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let (columns, rows) = (self.columns as usize, self.rows as usize);
         let [factor, heat, thickness, conductivity, ambient] =

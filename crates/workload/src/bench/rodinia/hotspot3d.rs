@@ -1,7 +1,7 @@
-//! Rodinia hotspot3D: the temperatures of a stack of chips, a step a launch.
+//! Rodinia hotspot3D: the temperatures in a chip stack, with a step per launch.
 //!
-//! A thread has one column of the stack and walks through its layers. It keeps the temperatures above and below in
-//! registers, and loads those of its four neighbours, layer by layer. Steps alternate between two arrays.
+//! A thread handles one column in the stack and walks through its layers. It keeps the temperatures above and below in
+//! registers, and loads its four neighbours' temperatures, layer by layer. Steps alternate between two arrays.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -10,9 +10,9 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Threads of a CTA along columns. Source: Rodinia 3.1 hotspot3D, opt1.cu (`block_dim`).
+/// Threads per CTA along columns. Source: Rodinia 3.1 hotspot3D, opt1.cu (`block_dim`).
 const WIDE: i32 = 64;
-/// Threads of a CTA along rows. Source: Rodinia 3.1 hotspot3D, opt1.cu (`block_dim`).
+/// Threads per CTA along rows. Source: Rodinia 3.1 hotspot3D, opt1.cu (`block_dim`).
 const HIGH: i32 = 4;
 /// Temperature around the stack, °C. Source: Rodinia 3.1 hotspot3D (`amb_temp`).
 const AMBIENT: f32 = 80.0;
@@ -22,16 +22,16 @@ const CHIP: f32 = 0.016;
 const THICKNESS: f32 = 0.0005;
 /// Largest power density, W/m². Source: Rodinia 3.1 hotspot3D (`MAX_PD`).
 const POWER_DENSITY: f32 = 3.0e6;
-/// Precision of a step, K. Source: Rodinia 3.1 hotspot3D (`PRECISION`).
+/// Precision per step, K. Source: Rodinia 3.1 hotspot3D (`PRECISION`).
 const PRECISION: f32 = 0.001;
-/// Largest rise in a step by a cell's own power, K. Source: assumed, as in hotspot: large enough for the check to tell
-/// which power a cell took.
+/// Largest temperature rise per step from a cell's own power, K. Source: assumed, like in hotspot: large enough for the
+/// check to detect a wrong cell's power.
 const HEATING: f32 = 1.0;
 /// Heat capacity of silicon, J/(m³ K). Source: Rodinia 3.1 hotspot3D (`SPEC_HEAT_SI`).
 const HEAT: f32 = 1.75e6;
 /// Conductivity of silicon, W/(m K). Source: Rodinia 3.1 hotspot3D (`K_SI`).
 const CONDUCTIVITY: f32 = 100.0;
-/// Fitting factor of the capacity. Source: Rodinia 3.1 hotspot3D (`FACTOR_CHIP`).
+/// Fitting factor for the capacity. Source: Rodinia 3.1 hotspot3D (`FACTOR_CHIP`).
 const FACTOR: f32 = 0.5;
 
 static PARAMETERS: [Parameter; 4] = [
@@ -65,7 +65,7 @@ static PARAMETERS: [Parameter; 4] = [
     },
 ];
 
-/// The benchmark.
+/// The hotspot3D benchmark.
 pub(crate) static HOTSPOT3D: Benchmark = Benchmark {
     name: "hotspot3d",
     about: "heat flow in a stack of chips: a seven-point stencil, a launch a step, two arrays in turn",
@@ -77,7 +77,7 @@ pub(crate) static HOTSPOT3D: Benchmark = Benchmark {
 };
 
 struct Stack {
-    /// `[layer][row][column]`, as are the others.
+    /// Power per cell, `[layer][row][column]`, like the other arrays.
     power: Array<f32>,
     temperatures: [Array<f32>; 2],
     columns: i32,
@@ -104,7 +104,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// How a cell follows its neighbours: shares of their temperatures, and of its own.
+/// Stencil weights: factors for the neighbours' temperatures, and for the cell's own.
 #[derive(Clone, Copy)]
 struct Shares {
     /// Step over capacity, K/W.
@@ -116,7 +116,7 @@ struct Shares {
 }
 
 impl Shares {
-    /// Of cells that are square, `rows` along the stack.
+    /// Computes the weights for square cells, `rows` along the stack.
     fn new(rows: i32, layers: i32) -> Shares {
         let (side, height) = (CHIP / rows as f32, THICKNESS / layers as f32);
         let capacity = FACTOR * HEAT * THICKNESS * side * side;
@@ -128,7 +128,7 @@ impl Shares {
         Shares { heating, beside: sideways, along: sideways, upright, own }
     }
 
-    /// The next temperature. `around` is own, power, then west, east, south, north, below and above.
+    /// Next temperature. The array holds own temperature, power, then west, east, south, north, below and above.
     fn next(self, [own, power, west, east, south, north, below, above]: [f32; 8]) -> f32 {
         self.own * own
             + self.beside * west
@@ -143,7 +143,7 @@ impl Shares {
 }
 
 impl Stack {
-    /// One step.
+    /// Runs one step.
     fn step(&self, cta: &mut Cta<'_>, shares: Shares, from: Array<f32>, to: Array<f32>) {
         let across = (self.columns as u32).div_ceil(WIDE as u32);
         let [left, top] = [(cta.index() % across) as i32 * WIDE, (cta.index() / across) as i32 * HIGH];
@@ -155,7 +155,7 @@ impl Stack {
         });
     }
 
-    /// The column of cells of a thread.
+    /// Processes a thread's cell column.
     fn column(&self, warp: &mut Warp<'_>, [x, y]: [Lanes<i32>; 2], shares: Shares, from: Array<f32>, to: Array<f32>) {
         let layer = self.columns * self.rows;
         // Beyond the border, a cell is its own neighbour.
@@ -173,7 +173,7 @@ impl Stack {
             let power = warp.load(self.power, own + base);
             let operands = [middle, power, west, east, south, north, below, above];
             let [next] = warp.calculate(ComputeClass::Fp32, 9, operands, |operands| [shares.next(operands)]);
-            // The addresses of the next layer.
+            // Addresses for the next layer.
             let at = warp.compute(ComputeClass::Int, 5, own + base);
             warp.store(to, at, next);
             (below, middle) = (middle, above);
@@ -184,13 +184,13 @@ impl Stack {
         330.0 + 10.0 * noise::unit(self.seed, index)
     }
 
-    /// Up to [`HEATING`] a step.
+    /// Power for a cell, which causes a rise up to [`HEATING`] per step.
     fn watts(&self, index: u64) -> f32 {
         let side = CHIP / self.rows as f32;
         (1.0 + noise::unit(!self.seed, index)) / 2.0 * (HEATING / PRECISION) * POWER_DENSITY * side * side
     }
 
-    /// The temperatures after all steps, from resistances and in double precision: nothing of the kernel's.
+    /// Temperatures after all steps, from resistances and in double precision, independent of the kernel's code.
     fn reference(&self) -> Vec<f64> {
         let [factor, heat, thickness, conductivity, ambient] =
             [FACTOR, HEAT, THICKNESS, CONDUCTIVITY, AMBIENT].map(f64::from);
@@ -205,7 +205,7 @@ impl Stack {
             let next = |at: usize| {
                 let (x, y, z) = (at % columns, at / columns % rows, at / columns / rows);
                 let own = before[at];
-                // A neighbour beyond the border is as warm as the cell.
+                // A neighbour beyond the border has the cell's own temperature.
                 let flow = |there: bool, other: usize, resistance: f64| {
                     if there { (before[other] - own) / resistance } else { 0.0 }
                 };
@@ -242,7 +242,7 @@ impl Instance for Stack {
             host.launch(Grid::new("hotspot3d", ctas, (WIDE * HIGH) as u32), |cta| self.step(cta, shares, from, to))?;
             std::mem::swap(&mut from, &mut to);
         }
-        // Rodinia copies the other array, which the last step but one wrote.
+        // Rodinia copies the other array, written by the last step but one.
         host.copy_to_host(from);
         Ok(())
     }

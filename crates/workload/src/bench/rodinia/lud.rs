@@ -1,8 +1,8 @@
 //! Rodinia lud: factors of a dense matrix, L below and U above the diagonal, in place and tile by tile.
 //!
-//! Each step launches three kernels over what is left of the matrix. `diagonal` factors its first tile in one CTA.
-//! `perimeter` finishes the tiles right of it and below it, a CTA for one of each. `internal` takes their products from
-//! all other tiles, a CTA a tile. The last tile has its diagonal alone: 3 (n / 16 - 1) + 1 launches.
+//! Each step launches three kernels over the remaining matrix. `diagonal` factors its first tile in one CTA.
+//! `perimeter` finishes the tiles to the right and below, with a CTA per pair. `internal` subtracts their products from
+//! all other tiles, a CTA per tile. The last step only factors the diagonal tile: 3 (n / 16 - 1) + 1 launches.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark};
 use crate::bench::reference::compare;
@@ -15,9 +15,9 @@ use std::ops::Range;
 
 /// Sides of a tile. Source: Rodinia 3.1 lud (`BLOCK_SIZE`).
 const SIDE: i32 = 16;
-/// Bytes of a tile in the scratchpad.
+/// Bytes per tile in the scratchpad.
 const TILE: u32 = 4 * (SIDE * SIDE) as u32;
-/// Instructions of a division in single precision. Source: as in gaussian, assumed: a reciprocal and its corrections.
+/// Instructions for a single-precision division. Source: assumed, like in gaussian: a reciprocal and its corrections.
 const DIVISION: u16 = 8;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -28,7 +28,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: "CPElide, Table II: 512.dat",
 }];
 
-/// The benchmark.
+/// The lud benchmark.
 pub(crate) static LUD: Benchmark = Benchmark {
     name: "lud",
     about: "LU factors of a dense matrix in place: three launches a step, over what is left of one array",
@@ -40,7 +40,7 @@ pub(crate) static LUD: Benchmark = Benchmark {
 };
 
 struct Matrix {
-    /// `[row][column]`
+    /// Matrix elements, `[row][column]`
     elements: Array<f32>,
     /// Rows and columns, whole tiles.
     size: i32,
@@ -57,12 +57,12 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// Place of an element in a tile.
+/// Position of an element in a tile.
 fn cell(row: impl Into<Lanes<i32>>, column: impl Into<Lanes<i32>>) -> Lanes<i32> {
     row.into() * SIDE + column.into()
 }
 
-/// `value` less the product of two numbers.
+/// Subtracts the product of two numbers from `value`.
 fn less(warp: &mut Warp<'_>, value: Lanes<f32>, left: Lanes<f32>, right: Lanes<f32>) -> Lanes<f32> {
     warp.compute(ComputeClass::Fp32, 1, value - left * right)
 }
@@ -73,7 +73,7 @@ impl Matrix {
         row * self.size + column
     }
 
-    /// Loads rows of the tile whose first element is `corner` into the scratchpad, a thread a `column`.
+    /// Loads rows into the scratchpad, for the tile whose first element is `corner`, a thread per `column`.
     fn take(&self, warp: &mut Warp<'_>, corner: i32, rows: Range<i32>, column: Lanes<i32>, tile: &mut Shared<f32>) {
         let column = warp.compute(ComputeClass::Int, 2 + ADDRESS, column);
         let values: Vec<_> =
@@ -83,7 +83,7 @@ impl Matrix {
         }
     }
 
-    /// Stores rows of a tile likewise.
+    /// Stores rows from a tile, with a thread per `column`.
     fn give(&self, warp: &mut Warp<'_>, corner: i32, rows: Range<i32>, column: Lanes<i32>, tile: &Shared<f32>) {
         for row in rows {
             let value = warp.load_shared(tile, cell(row, column));
@@ -92,7 +92,7 @@ impl Matrix {
         }
     }
 
-    /// Factors the tile at `start` on the diagonal.
+    /// Factors the diagonal tile at `start`.
     fn diagonal(&self, cta: &mut Cta<'_>, start: i32) {
         let corner = self.at(start, start);
         let mut tile = cta.shared::<f32>((SIDE * SIDE) as usize);
@@ -133,19 +133,20 @@ impl Matrix {
         }
         cta.each_warp(|warp| {
             let column = warp.thread();
-            // The first row stays as it is.
+            // The first row remains unchanged.
             self.give(warp, corner, 1..SIDE, column, &tile);
         });
     }
 
-    /// Finishes a tile right of the one at `start`, with half of the threads, and a tile below it, with the others.
+    /// Finishes two tiles: the first half of the threads a tile to the right of the tile at `start`, the second half a
+    /// tile below.
     fn perimeter(&self, cta: &mut Cta<'_>, start: i32) {
         let other = start + SIDE * (cta.index() as i32 + 1);
         let [corner, right, below] = [self.at(start, start), self.at(start, other), self.at(other, start)];
         let [mut diagonal, mut row, mut column] = std::array::from_fn(|_| cta.shared::<f32>((SIDE * SIDE) as usize));
         cta.each_warp(|warp| {
             let thread = warp.thread();
-            // Each half loads half of the tile on the diagonal.
+            // Each half loads half of the diagonal tile.
             warp.when(thread.lt(SIDE), |warp| {
                 self.take(warp, corner, 0..SIDE / 2, thread, &mut diagonal);
                 self.take(warp, right, 0..SIDE, thread, &mut row);
@@ -169,7 +170,7 @@ impl Matrix {
         });
     }
 
-    /// Takes the product of a tile below the one at `start` and a tile right of it from the tile where they meet.
+    /// Subtracts the product of a tile below and a tile to the right of `start` from the tile at their intersection.
     fn internal(&self, cta: &mut Cta<'_>, start: i32) {
         let across = ((self.size - start) / SIDE - 1) as u32;
         let [left, top] = [cta.index() % across, cta.index() / across].map(|tile| start + SIDE * (tile as i32 + 1));
@@ -201,14 +202,14 @@ impl Matrix {
         });
     }
 
-    /// A matrix whose diagonal outweighs the rest of its row, so that no pivot is near zero.
+    /// Initial matrix, with a diagonal that outweighs the rest of its row, so that no pivot is near zero.
     fn start(&self, index: u64) -> f32 {
         let size = self.size as u64;
         if index / size == index % size { size as f32 } else { noise::unit(self.seed, index) }
     }
 }
 
-/// Solves L X = B for a column of a tile right of the diagonal.
+/// Solves L X = B for a column in a tile to the right of the diagonal.
 fn lower(warp: &mut Warp<'_>, column: Lanes<i32>, diagonal: &Shared<f32>, tile: &mut Shared<f32>) {
     for step in 1..SIDE {
         let mut value = warp.load_shared(tile, cell(step, column));
@@ -221,7 +222,7 @@ fn lower(warp: &mut Warp<'_>, column: Lanes<i32>, diagonal: &Shared<f32>, tile: 
     }
 }
 
-/// Solves X U = B for a row of a tile below the diagonal.
+/// Solves X U = B for a row in a tile below the diagonal.
 fn upper(warp: &mut Warp<'_>, row: Lanes<i32>, diagonal: &Shared<f32>, tile: &mut Shared<f32>) {
     for step in 0..SIDE {
         let mut value = warp.load_shared(tile, cell(row, step));
@@ -257,7 +258,7 @@ impl Instance for Matrix {
         Ok(())
     }
 
-    /// L times U is the matrix. The diagonal of L is 1, and is not kept.
+    /// Checks that L times U is the matrix. The diagonal of L is 1, and is not stored.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let size = self.size as usize;
         let factors: Vec<f64> = memory.to_vec(self.elements).into_iter().map(f64::from).collect();

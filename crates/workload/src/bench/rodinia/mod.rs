@@ -1,4 +1,4 @@
-//! Rodinia 3.1, of Che et al., IISWC 2009: one file each.
+//! Rodinia 3.1, by Che et al., IISWC 2009: a file for each program.
 
 pub(super) mod backprop;
 pub(super) mod bfs;

@@ -1,7 +1,7 @@
-//! Rodinia nw: Needleman-Wunsch alignment of two sequences, a wavefront of kernels over tiles.
+//! Rodinia nw: Needleman-Wunsch alignment between two sequences, with a wavefront of kernels over tiles.
 //!
-//! Launch `i` computes the tiles of anti-diagonal `i`; within a tile, one thread a column walks the tile's
-//! own anti-diagonals through the scratchpad.
+//! Launch `i` computes the tiles on anti-diagonal `i`. Within a tile, one thread per column walks the tile's own
+//! anti-diagonals through the scratchpad.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -10,8 +10,8 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
-/// Lowest and highest similarity score. Source: BLOSUM62, the matrix that Rodinia's nw uses; the scores
-/// themselves are random, because no address depends on them.
+/// Lowest and highest similarity score. Source: BLOSUM62, the matrix in Rodinia's nw; the scores themselves are random,
+/// because no address depends on them.
 const SCORES: (i32, i32) = (-4, 11);
 
 static PARAMETERS: [Parameter; 3] = [
@@ -38,7 +38,7 @@ static PARAMETERS: [Parameter; 3] = [
     },
 ];
 
-/// The benchmark.
+/// The nw benchmark.
 pub(crate) static NW: Benchmark = Benchmark {
     name: "nw",
     about: "Needleman-Wunsch: thousands of short dependent kernels along a wavefront",
@@ -78,14 +78,14 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// A tile in the scratchpad: scores of `tile + 1` squared cells, similarities of `tile` squared.
+/// A tile in the scratchpad: `tile + 1` squared scores, `tile` squared similarities.
 struct Tile {
     scores: Shared<i32>,
     similar: Shared<i32>,
 }
 
 impl Alignment {
-    /// One tile whose upper left cell inside the borders is `(row, column)`, counted from 0.
+    /// Computes one tile whose upper left cell inside the borders is `(row, column)`, counted from 0.
     fn kernel(&self, cta: &mut Cta<'_>, row: i32, column: i32) {
         let (side, pitch) = (self.tile, self.length + 1);
         let corner = pitch * row + column;
@@ -112,7 +112,7 @@ impl Alignment {
         });
     }
 
-    /// Similarities, and the borders that earlier tiles left, from memory to the scratchpad.
+    /// Loads similarities, and the borders left by earlier tiles, from memory into the scratchpad.
     fn load(&self, cta: &mut Cta<'_>, corner: i32, tile: &mut Tile) {
         let (side, pitch) = (self.tile, self.length + 1);
         cta.each_warp(|warp| {
@@ -142,7 +142,7 @@ impl Alignment {
         cta.barrier();
     }
 
-    /// The cells of one anti-diagonal: threads 0 to `diagonal`, `shift` columns in.
+    /// Computes the cells on one anti-diagonal: threads 0 to `diagonal`, `shift` columns in.
     fn step(&self, warp: &mut Warp<'_>, tile: &mut Tile, diagonal: i32, shift: Lanes<i32>) {
         let pitch = self.tile + 1;
         let thread = warp.thread();
@@ -183,7 +183,7 @@ impl Instance for Alignment {
         let cells = (self.tile + 1) * (self.tile + 1) + self.tile * self.tile;
         host.series((2 * tiles - 1) as u64, |host, wave| {
             let wave = wave as i32;
-            // The first column of tiles on this anti-diagonal, and how many tiles it has.
+            // First tile column on this anti-diagonal, and its number of tiles.
             let first = (wave - tiles + 1).max(0);
             let count = wave.min(tiles - 1) - first + 1;
             let grid = Grid::new("nw", count as u64, self.tile as u32).shared_bytes(4 * cells as u32);

@@ -1,8 +1,8 @@
-//! Rodinia pathfinder: the cheapest path down a grid, some rows a launch.
+//! Rodinia pathfinder: the cheapest path down a grid, several rows per launch.
 //!
-//! Each launch advances as many rows as the pyramid is high. A CTA starts from a stretch of the last row
-//! that is wider by one column on each side for each of them, computes in the scratchpad, and writes the
-//! columns that stayed valid.
+//! Each launch advances by as many rows as the pyramid is high. A CTA starts from a stretch of the last row that is
+//! wider by one column on each side for each row. It computes in the scratchpad, and writes the columns that remain
+//! valid.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -11,7 +11,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 
-/// Threads of a CTA, and columns it starts from. Source: Rodinia 3.1 pathfinder (`BLOCK_SIZE`).
+/// Threads per CTA, and number of start columns. Source: Rodinia 3.1 pathfinder (`BLOCK_SIZE`).
 const THREADS: i32 = 256;
 
 static PARAMETERS: [Parameter; 3] = [
@@ -38,7 +38,7 @@ static PARAMETERS: [Parameter; 3] = [
     },
 ];
 
-/// The benchmark.
+/// The pathfinder benchmark.
 pub(crate) static PATHFINDER: Benchmark = Benchmark {
     name: "pathfinder",
     about: "dynamic programming down a grid, dependent launches of several rows",
@@ -72,7 +72,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// One launch: rows `start` to `start + steps - 1` of the wall.
+/// Parameters for one launch: rows `start` to `start + steps - 1` in the wall.
 struct Stretch<'a> {
     paths: &'a Paths,
     from: Array<i32>,
@@ -114,7 +114,7 @@ impl Stretch<'_> {
         });
     }
 
-    /// Threads whose column is still right after `step`.
+    /// Threads whose column is still valid after `step`.
     fn valid(&self, thread: Lanes<i32>, step: i32, (first, last): (i32, i32)) -> Lanes<bool> {
         thread.ge((step + 1).max(first)) & thread.le((THREADS - 2 - step).min(last))
     }

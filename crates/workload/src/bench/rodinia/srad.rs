@@ -1,7 +1,8 @@
 //! Rodinia srad (version 2): diffusion that removes speckles from an image and keeps its edges.
 //!
-//! `srad-1` takes the four derivatives and the diffusion coefficient of each pixel, `srad-2` moves the pixel by the
-//! coefficients of its own, its southern and its eastern neighbour. The host measures the speckle between steps.
+//! `srad-1` computes the four derivatives and the diffusion coefficient for each pixel. `srad-2` updates the pixel with
+//! its own coefficient and the coefficients at its southern and eastern neighbour. The host measures the speckle
+//! between steps.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -14,7 +15,7 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared
 const SIDE: i32 = 16;
 /// Rows and columns from the corner in which the speckle is measured. Source: Rodinia 3.1 srad_v2 (`run`: 0 127 0 127).
 const SPECKLE: u64 = 128;
-/// Step of the diffusion. Source: Rodinia 3.1 srad_v2 (`run`: 0.5).
+/// Diffusion step. Source: Rodinia 3.1 srad_v2 (`run`: 0.5).
 const LAMBDA: f32 = 0.5;
 
 static PARAMETERS: [Parameter; 3] = [
@@ -41,7 +42,7 @@ static PARAMETERS: [Parameter; 3] = [
     },
 ];
 
-/// The benchmark.
+/// The srad benchmark.
 pub(crate) static SRAD: Benchmark = Benchmark {
     name: "srad",
     about: "speckle-reducing diffusion of an image: two stencils over six arrays a step",
@@ -80,10 +81,10 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// Places of a tile and of the strips around it in the scratchpad.
+/// Scratchpad elements for a tile, and for each strip around it.
 const STRIP: i32 = SIDE * SIDE;
 
-/// The diffusion coefficient of a pixel from its derivatives and the speckle.
+/// Diffusion coefficient for a pixel, from its derivatives and the speckle.
 fn diffusion(pixel: f32, [north, south, west, east]: [f32; 4], speckle: f32) -> f32 {
     let gradient = (north * north + south * south + west * west + east * east) / (pixel * pixel);
     let laplacian = (north + south + west + east) / pixel;
@@ -95,7 +96,7 @@ fn diffusion(pixel: f32, [north, south, west, east]: [f32; 4], speckle: f32) -> 
 }
 
 impl Picture {
-    /// Column and row of each lane's thread in the tile, and the tile's corner.
+    /// Column and row for each lane's thread in the tile, and the tile's corner.
     fn place(&self, warp: &mut Warp<'_>) -> ([Lanes<i32>; 2], [i32; 2]) {
         let (across, cta) = (self.columns / SIDE, warp.cta() as i32);
         let thread = warp.thread();
@@ -103,7 +104,7 @@ impl Picture {
         (place, [cta % across * SIDE, cta / across * SIDE])
     }
 
-    /// Loads the tile and the strips named by `strips` (row and column offsets beyond the tile, clamped to the image).
+    /// Loads the tile and the strips given by `strips` (row and column offsets beyond the tile, clamped to the image).
     fn load_tile(&self, cta: &mut Cta<'_>, from: Array<f32>, strips: &[[i32; 2]]) -> Shared<f32> {
         let mut tile = cta.shared::<f32>(STRIP as usize * (strips.len() + 1));
         cta.each_warp(|warp| {
@@ -113,7 +114,7 @@ impl Picture {
             let value = warp.load(from, own);
             warp.store_shared(&mut tile, thread, value);
             for (strip, [across, down]) in (1..).zip(strips) {
-                // A strip beyond one side is the same for all threads along the other.
+                // A strip beyond one side has a constant coordinate for all threads along the other axis.
                 let x = if *across == 0 { x + left } else { Lanes::all(left + *across) };
                 let y = if *down == 0 { y + top } else { Lanes::all(top + *down) };
                 let x = x.map(|x| x.clamp(0, self.columns - 1));
@@ -177,7 +178,7 @@ impl Picture {
         1.5 + noise::unit(self.seed, index)
     }
 
-    /// Variance over squared mean of the corner of an image.
+    /// Variance over squared mean in the image's corner.
     fn speckle(&self, image: &[f32]) -> f32 {
         let (width, height) = (SPECKLE.min(self.columns as u64), SPECKLE.min(self.rows as u64));
         let corner = image.chunks(self.columns as usize).take(height as usize);
@@ -190,8 +191,8 @@ impl Picture {
         ((squares / (width * height) as f64 - mean * mean) / (mean * mean)) as f32
     }
 
-    /// One step of the plain reference: the diffusion of Yu and Acton, IEEE Trans. Image Processing 11(11), 2002, in
-    /// double precision.
+    /// Runs one step in the plain reference: the diffusion by Yu and Acton, IEEE Trans. Image Processing 11(11), 2002,
+    /// in double precision.
     fn step(&self, image: &mut [f32]) {
         let speckle = self.speckle(image);
         let (columns, rows) = (self.columns as usize, self.rows as usize);

@@ -1,5 +1,5 @@
-//! Footprints and CTA counts of the workloads of NUMA-GPU. Here those whose launches are known without running them;
-//! `parts` has those that are measured on parts of their runs.
+//! Footprints and CTA counts for the NUMA-GPU workloads. This module has the workloads whose launches are known without
+//! a run; `parts` has the workloads measured on parts of their runs.
 
 mod parts;
 
@@ -9,10 +9,10 @@ use crate::scale::Scale;
 use std::collections::BTreeMap;
 use tombolo_types::stream::{CtaStream, Program};
 
-/// Parameters as a user gives them.
+/// Parameters in the form given by a user.
 type Given = &'static [(&'static str, &'static str)];
 
-/// Name and parameters here, time-weighted average number of CTAs, footprint in MiB.
+/// Workload name and parameters, time-weighted average number of CTAs, footprint in MiB.
 type Row = (&'static str, Given, u64, u64);
 
 /// Source: NUMA-GPU, Table 2.
@@ -27,7 +27,7 @@ const RODINIA_AND_MESHES: [Row; 8] = [
     ("srad", &[], 16384, 98),
 ];
 
-/// A row's workload at a scale, with some of its parameters replaced.
+/// Builds a request for a row's workload at a scale, with some parameters replaced.
 fn request((name, given, ..): Row, replaced: Given, scale: &str) -> Request {
     let kept = given.iter().filter(|(key, _)| replaced.iter().all(|(other, _)| other != key));
     let given: Vec<_> = kept.chain(replaced).map(|(key, value)| (key.to_string(), value.to_string())).collect();
@@ -48,13 +48,13 @@ fn footprints_at_scale_one_are_those_of_table_2() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Says what is wrong with a number of CTAs.
+/// Returns a message if a CTA count deviates from the table.
 fn apart(row: Row, found: f64) -> Option<String> {
     let near = (found / row.2 as f64 - 1.0).abs() < 0.05;
     (!near).then(|| format!("{} {:?}: {found:.1} CTAs of {}", row.0, row.1, row.2))
 }
 
-/// Warp instructions of a CTA of each kernel.
+/// Mean number of warp instructions per CTA, by kernel.
 fn instructions(row: Row) -> BTreeMap<String, f64> {
     let recording =
         record(find(row.0).unwrap(), &request(row, &[], "1/64"), &RecordOptions::default(), Mode::Auto).unwrap();
@@ -70,7 +70,7 @@ fn instructions(row: Row) -> BTreeMap<String, f64> {
     sums.into_iter().map(|(name, (sum, ctas))| (name, sum as f64 / ctas as f64)).collect()
 }
 
-/// Kernels are weighted by their warp instructions, of which a CTA has as many as one of a small run.
+/// Kernels are weighted by their warp instructions; the count per CTA is measured in a small run.
 #[test]
 fn ctas_at_scale_one_are_those_of_table_2() {
     let mut wrong = Vec::new();

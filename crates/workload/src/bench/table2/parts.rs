@@ -1,4 +1,4 @@
-//! Footprints and CTA counts of those workloads of NUMA-GPU that HMG, Lonestar, CORAL and others share.
+//! Footprints and CTA counts for the NUMA-GPU workloads shared with HMG, Lonestar, CORAL and other suites.
 //!
 //! CTA counts are averages over launches, weighted by warp instructions.
 
@@ -8,7 +8,7 @@ use crate::record::{RecordOptions, Recording};
 use std::collections::BTreeMap;
 use tombolo_types::stream::{Command, CtaStream, Program};
 
-/// How a row is measured: the parameters of a smaller run, its scale, and how many of it make the whole.
+/// Measurement for a row: the parameters for a smaller run, its scale, and the number of such parts in the whole.
 type Part = (Given, &'static str, u64);
 
 /// Workloads whose grids follow the scale or a parameter. Source: NUMA-GPU, Table 2.
@@ -53,13 +53,13 @@ const SCALED: [(Row, Part); 23] = [
     (("triad", STREAM, 699_051, 3146), (&[], "1/1024", 1024)),
 ];
 
-/// Elements of eight points a side.
+/// Elements with eight points per side.
 const NEKBONE_LARGE: Given = &[("points", "8"), ("x", "16"), ("y", "16"), ("z", "20")];
 
-/// 2^27 elements.
+/// Parameters for 2^27 elements.
 const STREAM: Given = &[("elements", "134217728"), ("threads", "192"), ("iterations", "2")];
 
-/// Workloads of one kernel, whose launches are listed without running it. Source: NUMA-GPU, Table 2.
+/// Workloads with one kernel, whose launches are listed without a run. Source: NUMA-GPU, Table 2.
 const ONE_KERNEL: [Row; 5] = [
     ("alexnet-conv2", &[("batch", "864"), ("launches", "8")], 1250, 832),
     ("alexnet-conv2", ALEXNET_CONVNET2, 6075, 97),
@@ -68,22 +68,24 @@ const ONE_KERNEL: [Row; 5] = [
     ("overfeat-layer3", &[("launches", "2")], 1800, 388),
 ];
 
-/// The second layer of AlexNet in one column. Source: Krizhevsky, arXiv:1404.5997, 2014.
+/// Parameters for AlexNet's second layer in one column. Source: Krizhevsky, arXiv:1404.5997, 2014.
 const ALEXNET_CONVNET2: Given =
     &[("groups", "1"), ("inputs", "64"), ("outputs", "192"), ("batch", "128"), ("tile", "48x64")];
 
-/// Workloads whose worklists do not follow the scale: held by a test beside them. Source: NUMA-GPU, Table 2.
+/// Workloads whose worklists do not follow the scale; a test in their module checks the CTA counts. Source: NUMA-GPU,
+/// Table 2.
 const WORKLISTS: [Row; 2] = [
     ("sssp", &[("variant", "wln"), ("nodes", "435666"), ("threads", "352")], 60, 21),
     ("sssp", &[("variant", "wlc"), ("nodes", "435666"), ("threads", "128")], 163, 21),
 ];
 
-/// A warp an atom, whose 20,000 CTAs are half as many again as the paper's in this footprint; with its CTAs, atoms would
-/// take 262 MB. Source: NUMA-GPU, Table 2.
+/// A warp per atom: at this footprint the run has 20,000 CTAs, half as many again as in the paper. With the paper's
+/// CTAs, atoms would take 262 MB. Source: NUMA-GPU, Table 2.
 const FOOTPRINT_ALONE: [Row; 1] =
     [("comd", &[("mapping", "warp"), ("threads", "1024"), ("x", "56"), ("y", "56"), ("z", "54")], 13691, 393)];
 
-/// Eight boxes of 128³ cells in tiles of 32 × 4 × 8, whose grids no parameter changes. Source: NUMA-GPU, Table 2.
+/// Eight boxes with 128³ cells in tiles with 32 × 4 × 8 cells; no parameter changes the grids. Source: NUMA-GPU, Table
+/// 2.
 const MULTIGRID: [Row; 2] =
     [("hpgmg", &[("vectors", "10")], 10506, 1571), ("hpgmg", &[("vectors", "10"), ("align", "32")], 10436, 1975)];
 
@@ -93,7 +95,7 @@ pub(super) fn rows() -> Vec<Row> {
     scaled.chain(ONE_KERNEL).chain(WORKLISTS).chain(FOOTPRINT_ALONE).chain(MULTIGRID).collect()
 }
 
-/// CTAs of a launch, weighted by warp instructions.
+/// Mean number of CTAs per launch, weighted by warp instructions.
 fn average(recording: &Recording) -> f64 {
     let mut stream = CtaStream::default();
     let mut each = Vec::new();
@@ -140,13 +142,14 @@ fn grids_of_single_kernels_are_those_of_table_2() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Kernels of small levels take longer than their instructions tell, by which launches are weighted here, and so the paper's
-/// averages over time are lower.
+/// Launches are weighted by instructions here. Kernels on small levels take longer than their instructions suggest, so
+/// the paper's time averages are lower.
 #[test]
 #[ignore = "deep: records a large program, eight seconds"]
 fn ctas_of_multigrid_are_a_fifth_above_those_of_table_2_at_most() {
     let workload = find("hpgmg").unwrap();
-    // A CTA of so many threads has as many instructions at an eighth, where levels have the same tiles.
+    // At an eighth of the scale, a CTA with a given thread count has as many instructions, because levels have equal
+    // tiles.
     let part = request(MULTIGRID[0], &[("smooths", "1")], "1/8");
     let recording = record(workload, &part, &RecordOptions::default(), Mode::Auto).unwrap();
     let mut stream = CtaStream::default();

@@ -39,7 +39,7 @@ pub(super) struct Ratings {
 pub(super) struct Sizes {
     pub(super) items: u64,
     pub(super) users: u64,
-    /// Number of ratings: at least as many as users, at most half as many as pairs.
+    /// Number of ratings: not fewer than users, not more than half the pairs.
     pub(super) ratings: u64,
 }
 

@@ -8,7 +8,7 @@ use std::f64::consts::TAU;
 
 /// Largest index along each axis for the initial wave numbers. Source: assumed, a few large eddies.
 const LARGEST: i32 = 2;
-/// Largest real or imaginary part in an initial mode. Source: assumed, so that velocities are near 1.
+/// Largest real or imaginary part in an initial mode. Source: assumed, to give velocities near 1.
 const AMPLITUDE: f64 = 1.0 / 32.0;
 /// Relative rounding error in single precision.
 const ROUNDING: f64 = 1.0 / 16_777_216.0;

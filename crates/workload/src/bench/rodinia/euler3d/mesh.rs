@@ -1,25 +1,25 @@
-//! A mesh of tetrahedra: cubes in a box, each cut into six that share its diagonal (Kuhn's cut).
+//! A tetrahedral mesh: cubes in a box, each cut into six tetrahedra that share its diagonal (Kuhn's cut).
 //!
-//! A tetrahedron is an order in which a path walks the axes from the cube's lowest corner to its highest. Elements are
-//! numbered bin by bin, in no order within a bin, as Rodinia's meshes are.
+//! A tetrahedron corresponds to an order in which a path walks the axes from the cube's lowest corner to its highest.
+//! Elements are numbered bin by bin, in random order within a bin, like in Rodinia's meshes.
 
 use crate::bench::cells::Cells;
 use crate::bench::numbering::Numbering;
 
-/// Faces of an element.
+/// Faces per element.
 pub(super) const FACES: usize = 4;
-/// Beyond a face lies the wing. Source: Rodinia 3.1 cfd.
+/// Marker for the wing beyond a face. Source: Rodinia 3.1 cfd.
 pub(super) const WING: i32 = -1;
-/// Beyond a face lies the free flow. Source: Rodinia 3.1 cfd.
+/// Marker for the free flow beyond a face. Source: Rodinia 3.1 cfd.
 pub(super) const FAR: i32 = -2;
 
-/// The orders of three axes; the tetrahedra of a cube.
+/// The orders of three axes, one per tetrahedron in a cube.
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 /// A mesh with its numbering.
 pub(super) struct Mesh {
     cubes: Cells,
-    /// An element's place is its cube × 6 + its order.
+    /// Numbering for element positions; a position is the cube × 6 + the order.
     numbering: Numbering,
 }
 
@@ -27,13 +27,13 @@ impl Mesh {
     /// Volume of every element; cubes have side 1.
     pub(super) const VOLUME: f32 = 1.0 / 6.0;
 
-    /// A box of so many cubes along each axis.
+    /// Builds a box with the given number of cubes along each axis.
     pub(super) fn new([x, y, z]: [i32; 3], seed: u64) -> Mesh {
         let cubes = Cells { x, y, z };
         Mesh { cubes, numbering: Numbering::binned(cubes, ORDERS.len() as i32, seed) }
     }
 
-    /// Elements.
+    /// Number of elements.
     pub(super) fn elements(&self) -> i32 {
         self.cubes.count() * ORDERS.len() as i32
     }
@@ -43,7 +43,7 @@ impl Mesh {
         (place / 6, ORDERS[(place % 6) as usize])
     }
 
-    /// The element beyond a face, [`WING`] or [`FAR`]. Faces lie opposite the corners along the path.
+    /// Element beyond a face, [`WING`] or [`FAR`]. Faces lie opposite the corners along the path.
     pub(super) fn neighbour(&self, element: i32, face: usize) -> i32 {
         let (cube, [a, b, c]) = self.place(element);
         let mut at = self.cubes.place(cube);
@@ -70,7 +70,7 @@ impl Mesh {
         self.numbering.number(self.cubes.index(at) * 6 + order)
     }
 
-    /// The inward normal of a face, as long as the face is large.
+    /// Inward normal for a face, with the face's area as length.
     pub(super) fn normal(&self, element: i32, face: usize) -> [f32; 3] {
         let (_, [a, b, c]) = self.place(element);
         let mut normal = [0.0; 3];
