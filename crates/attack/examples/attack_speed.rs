@@ -1,5 +1,5 @@
-//! Seconds and verdicts of an attack: `attack_speed RUNS SEED THREADS [DESIGN…]` (all that ship
-//! without one; `DESIGN+back` writes lines back).
+//! Seconds and verdicts of an attack: `attack_speed RUNS SEED THREADS [DESIGN…]` (all shipped designs by default;
+//! `DESIGN+back` writes lines back).
 
 use std::time::Instant;
 use tombolo_attack::{Attack, Target, attack, shipped};

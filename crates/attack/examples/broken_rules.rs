@@ -1,12 +1,13 @@
-//! How soon each broken rule shows under each design: `broken_rules RUNS SEED DESIGN…`; `DESIGN+back` writes lines back.
-//! Words before the designs that end in `?` choose rules, those that end in `!` tests, by a part of their names.
+//! Number of runs until each broken rule shows under each design: `broken_rules RUNS SEED DESIGN…`; `DESIGN+back`
+//! writes lines back. Words before the designs select rules if they end in `?`, and tests if they end in `!`, by a part
+//! of their names.
 
 use tombolo_attack::{Attack, Target, catch, shipped};
 use tombolo_check::verify::Case;
 use tombolo_design::{DesignConfig, design};
 use tombolo_protocol::BrokenRule;
 
-/// The design of a word.
+/// The design for a word.
 fn described(word: &str) -> DesignConfig {
     let mut tree = design(word.trim_end_matches("+back")).expect("a design that ships");
     if word.ends_with("+back") {
@@ -15,7 +16,7 @@ fn described(word: &str) -> DesignConfig {
     tree.check().expect("a design that makes sense")
 }
 
-/// The runs until a rule shows under a design, as a word.
+/// Number of runs until a rule shows under a design, as a word.
 fn runs_until(rule: BrokenRule, word: &str, (runs, seed): (u64, u64), (cases, random): (&[Case], bool)) -> String {
     let targets = [Target::new(&described(word))];
     let attack = Attack { targets: &targets, cases, random, seed, runs, threads: 1 };

@@ -1,11 +1,11 @@
-//! A broken protocol that timing alone would call the better one. Three steps: a workload timed under the sound protocol,
-//! the same under a protocol with one rule broken, then the explorer on the litmus tests that ship.
+//! A broken protocol that timing alone would prefer. Three steps: a workload timed under the sound protocol, the
+//! workload timed under a protocol with a broken rule, then the explorer on the shipped litmus tests.
 //!
 //! ```text
 //! cargo run --release -p tombolo-attack --example faster_but_wrong -- [RULE [WORKLOAD [DESIGN [MACHINE [SCALE]]]]]
 //! ```
 //!
-//! RULE is one of `tombolo_protocol::BrokenRule`. Both runs are checked ones, whose lines carry which store wrote them.
+//! RULE names a `tombolo_protocol::BrokenRule`. Both runs are checked runs: each line records the store that wrote it.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use tombolo_system::{RunRecord, RunSpec, run_checked};
 use tombolo_workload::bench::{Mode, Request, find, record};
 use tombolo_workload::record::RecordOptions;
 
-/// What is run where the arguments do not say.
+/// Default arguments.
 const DEFAULTS: [&str; 5] = ["AcquireKeepsL2", "rnn-forward", "software-hierarchical", "hmg-4x4", "1/16"];
-/// Seed of a workload's generated input.
+/// Seed for a workload's generated input.
 const SEED: u64 = 1;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! A message sequence chart of what passed about a test's lines, in the form of the explorer's.
+//! Message sequence chart of the messages about a test's lines, in the explorer's format.
 
 use crate::setup::{Post, Setup, Spot};
 use crate::values::Values;
@@ -11,12 +11,12 @@ use tombolo_model::watch::WarpSlot;
 use tombolo_protocol::{Action, Request};
 use tombolo_types::{Line, Mask, ModuleId, Ps};
 
-/// Columns of one lifeline.
+/// Columns per lifeline.
 const WIDTH: usize = 8;
-/// Most rows that are kept: what decides comes early in a run that was made small.
+/// Maximum number of recorded rows: in a minimised run the decisive messages come early.
 const ROWS: usize = 120;
 
-/// One row: an arrow between two lifelines, or a mark on one.
+/// A row: an arrow between two lifelines, or a mark on a single lifeline.
 struct Row {
     at: Ps,
     from: usize,
@@ -24,7 +24,7 @@ struct Row {
     label: String,
 }
 
-/// What has passed so far.
+/// Messages recorded up to this point.
 pub(crate) struct Chart {
     setup: Setup,
     /// Lifelines: SMs of the test, then the L2 of each module.
@@ -45,7 +45,7 @@ impl Chart {
         self.sms.len() + usize::from(module.0)
     }
 
-    /// The lifeline of an SM; that of its module's L2 where no thread of the test runs on it.
+    /// The lifeline of an SM; its module's L2 if no thread of the test runs on the SM.
     fn sm(&self, module: ModuleId, sm: u16) -> usize {
         self.sms.iter().position(|post| *post == Post { module, sm }).unwrap_or(self.l2(module))
     }
@@ -82,7 +82,7 @@ impl Chart {
         self.by_warp(slot, thread, &what);
     }
 
-    /// An instruction of the test has its result.
+    /// An instruction of the test receives its result.
     pub(crate) fn returned(&mut self, slot: WarpSlot, thread: usize, at: usize, value: Value) {
         let what = format!("{} has {value}", self.instruction(thread, at));
         self.by_warp(slot, thread, &what);
@@ -127,7 +127,7 @@ impl Chart {
         }
     }
 
-    /// Whether a line is of the test's regions.
+    /// True if a line belongs to the test's regions.
     fn shows(&self, line: Line) -> bool {
         self.setup.spots.iter().any(|spot| spot.line.0 / self.setup.region == line.0 / self.setup.region)
     }
@@ -177,7 +177,7 @@ impl Chart {
         if shown.is_empty() { format!("other bytes of {}", self.names(line)) } else { shown.join(",") }
     }
 
-    /// All of it.
+    /// The complete chart.
     pub(crate) fn text(&self) -> String {
         let modules = usize::from(self.setup.modules() + u8::from(self.setup.has_host));
         let columns = self.sms.len() + modules;
@@ -208,7 +208,7 @@ fn of_plan(action: Action) -> String {
     }
 }
 
-/// One row: lifelines with an arrow between two of them, or a mark on one.
+/// Renders a row: lifelines with an arrow between two lifelines, or a mark on a single lifeline.
 fn lane(columns: usize, from: usize, to: usize) -> String {
     let at = |column: usize| column * WIDTH + WIDTH / 2;
     let (left, right) = (at(from.min(to)), at(from.max(to)));

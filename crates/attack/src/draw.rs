@@ -1,4 +1,4 @@
-//! Draws one run from a seed.
+//! Draws a single run from a seed.
 
 use crate::host;
 use crate::machine::{Drawing, logarithmic};
@@ -10,26 +10,26 @@ use tombolo_design::DesignConfig;
 use tombolo_design::placement::Movement;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Order, Ps, Scope, Semantics};
 
-/// What tells this stream of numbers from those of other purposes with the same seed.
+/// Distinguishes this random stream from streams for different purposes with an equal seed.
 const PURPOSE: u64 = 0x6174_7461_636b;
-/// Pages of the test's locations, at most one each: more than any test has.
+/// Maximum number of pages for the test's locations, at most one each: more than any test has.
 const TEST_PAGES: u64 = 8;
-/// Pages of all.
+/// Total number of pages.
 const PAGES: u64 = 14;
-/// Most other warps of a run.
+/// Maximum number of additional warps in a run.
 const NOISE: usize = 8;
 
-/// What a run is after.
+/// Focus of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Aim {
-    /// Anything: every size small, much other traffic.
+    /// Crowding: every size is small, and much additional traffic runs.
     Crowd,
-    /// One message that overtakes another: warm copies, late writers, readers that poll, one class of packets late.
+    /// A race between two messages: warm copies, late writers, polling readers, a single packet class delayed.
     Race,
 }
 
 impl Setup {
-    /// The run of `program` under `design` that `seed` stands for.
+    /// Draws the run of `program` under `design` that corresponds to `seed`.
     pub fn draw(program: &Program, design: &DesignConfig, seed: u64) -> Setup {
         let mut dice = Dice::new(seed, PURPOSE);
         let dice = &mut dice;
@@ -72,7 +72,8 @@ impl Setup {
     }
 }
 
-/// Few GPUs and modules mostly, as many GPUs as the test names at least. GPUs that share pages, or a host, have one module.
+/// Draws few GPUs and modules in most cases, but at least as many GPUs as the test names. GPUs that share pages, or a
+/// host, have a single module.
 fn shape(program: &Program, design: &DesignConfig, dice: &mut Dice) -> Shape {
     let needed = Setup::gpus(program).len();
     let gpus = needed.max(dice.pick(&[1, 1, 2, 2, 3, 4]));
@@ -82,7 +83,7 @@ fn shape(program: &Program, design: &DesignConfig, dice: &mut Dice) -> Shape {
     Shape { gpus: gpus as u8, modules, sms: dice.pick(&[1, 2, 2, 2, 3]) }
 }
 
-/// Each page anywhere; in a sixth of the runs all at one module.
+/// Places each page at a random module; in a sixth of the runs all pages share a module.
 fn homes(modules: usize, dice: &mut Dice) -> Vec<ModuleId> {
     let one = dice.percent(16).then(|| dice.below(modules));
     (0..PAGES).map(|_| ModuleId(one.unwrap_or_else(|| dice.below(modules)) as u8)).collect()
@@ -94,7 +95,7 @@ fn shuffled(count: usize, dice: &mut Dice) -> Vec<usize> {
     all
 }
 
-/// Each location on a page of its own, or in the region, line or sector of an earlier one.
+/// Places each location on its own page, or in the region, line or sector of an earlier location.
 fn spots(setup: &Setup, dice: &mut Dice) -> Vec<Spot> {
     let together = dice.pick(&[0, 40, 80]);
     let mut spots: Vec<Spot> = Vec::new();
@@ -112,14 +113,14 @@ fn spots(setup: &Setup, dice: &mut Dice) -> Vec<Spot> {
     spots
 }
 
-/// A line of a page: mostly in its first region, so that sets and slices coincide.
+/// A line in a page: mostly in its first region, therefore sets and slices often coincide.
 fn first_line(setup: &Setup, page: u64, dice: &mut Dice) -> Line {
     let lines = setup.page_bytes / 128;
     let within = if dice.percent(70) { setup.region } else { lines };
     Line((page % TEST_PAGES) * lines + dice.below(within as usize) as u64)
 }
 
-/// Where each CTA runs in each kernel: on any SM of its GPU.
+/// SM for each CTA in each kernel: any SM of its GPU.
 fn posts(setup: &Setup, dice: &mut Dice) -> Vec<Vec<Post>> {
     let program = &setup.program;
     let boundary = |instruction: &&Instruction| matches!(instruction, Instruction::KernelBoundary);
@@ -137,8 +138,8 @@ fn any_post(setup: &Setup, gpu: u8, dice: &mut Dice) -> Post {
     Post { module, sm: dice.below(usize::from(setup.shape.sms)) as u16 }
 }
 
-/// Delays of one scale a run, from a few cycles to tens of microseconds, before some instructions; some loads poll. In a
-/// race the thread that waits for nobody may begin late, when copies are there.
+/// Delays before some instructions, with a common scale per run from a few cycles to tens of microseconds; some loads
+/// poll. In a race the thread that waits for no other thread may begin late, after copies have been cached.
 fn manners(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Vec<Manner>> {
     let scale = logarithmic(dice, 1, if aim == Aim::Race { 8 } else { 14 }) as usize;
     let delayed = dice.pick(&[10, 40, 80]);
@@ -157,13 +158,14 @@ fn manners(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Vec<Manner>> {
     all
 }
 
-/// Of some orders in which threads may wait for each other, the one that lets most loads poll for a store of another.
+/// Draws several orders in which threads may wait for each other, and returns the order with most loads that can poll
+/// for another thread's store.
 fn ranks(program: &Program, dice: &mut Dice) -> Vec<usize> {
     let drawn: Vec<Vec<usize>> = (0..4).map(|_| shuffled(program.threads.len(), dice)).collect();
     drawn.into_iter().max_by_key(|ranks| messages(program, ranks)).expect("some are drawn")
 }
 
-/// Pairs of a load and an access that writes what it reads, by a thread of a smaller rank.
+/// Counts pairs that consist of a strong load and a matching write by a thread with a smaller rank.
 fn messages(program: &Program, ranks: &[usize]) -> usize {
     let accesses = || {
         let ranked = program.threads.iter().zip(ranks);
@@ -182,8 +184,8 @@ fn messages(program: &Program, ranks: &[usize]) -> usize {
         .sum()
 }
 
-/// In most races and some others: warps that load all of the test's lines, before the test, where its threads will run,
-/// or in its kernel, once or again and again.
+/// In most races and some further runs: warps that load every line of the test. They run before the test or in its
+/// kernel, on the SMs of its threads, once or repeatedly.
 fn warmers(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
     if !dice.percent(if aim == Aim::Race { 80 } else { 40 }) {
         return Vec::new();
@@ -195,12 +197,12 @@ fn warmers(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
     let once = |spot: &Spot| [NoiseOp::Load(spot.line, Mask::ALL, order), NoiseOp::Delay(pause)];
     let mut ops: Vec<NoiseOp> = (0..times).flat_map(|_| setup.spots.iter().flat_map(once)).collect();
     if dice.percent(25) {
-        // Lines of other pages: their directory entries replace those of the test's.
+        // Lines in other pages: their directory entries evict the entries of the test's lines.
         let other = |page: u64| NoiseOp::Load(Line(page * (setup.page_bytes / 128)), Mask::ALL, order);
         ops.extend((TEST_PAGES..PAGES).map(other));
     }
     let mut posts = setup.posts[0].clone();
-    // A miss of another SM is on its way to the same L2.
+    // A miss from another SM is in flight to the shared L2.
     if dice.percent(40) {
         posts.iter_mut().for_each(|post| post.sm = dice.below(usize::from(setup.shape.sms)) as u16);
     }
@@ -209,7 +211,7 @@ fn warmers(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
     posts.into_iter().map(|post| Noise { kernel, post, ops: ops.clone() }).collect()
 }
 
-/// Late packets of a class or two between some modules; in a race long enough to be overtaken by all others.
+/// Delays for one or two packet classes between some modules; in a race long enough for all other packets to overtake.
 fn skews(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Skew> {
     if aim == Aim::Race {
         return (0..dice.pick(&[1, 1, 2])).map(|_| racing_skew(setup, dice)).collect();
@@ -224,7 +226,7 @@ fn skews(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Skew> {
         .collect()
 }
 
-/// In a third of the races, a slice that is slow to answer an SM of the test.
+/// In a third of the races, a slice with slow replies to an SM in the test.
 fn slow(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<SlowPort> {
     if aim != Aim::Race || !dice.percent(33) {
         return Vec::new();
@@ -233,7 +235,7 @@ fn slow(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<SlowPort> {
     vec![SlowPort { post, slice: dice.below(4), late: Ps(logarithmic(dice, 1_000_000, 5)) }]
 }
 
-/// What a release waits for, or what an acquire must not keep, is late.
+/// Delays the messages for which a release waits, or which remove the copies that an acquire must not keep.
 fn racing_skew(setup: &Setup, dice: &mut Dice) -> Skew {
     let (reader, location) = if dice.percent(75) { victim(setup, dice) } else { any_load(setup, dice) };
     let spot = setup.spot(location);
@@ -250,7 +252,8 @@ fn racing_skew(setup: &Setup, dice: &mut Dice) -> Skew {
     Skew { source, target, class, late: Ps(logarithmic(dice, 4_000_000, 4)) }
 }
 
-/// Who may be shown an old value, of what: the weak load of a thread that comes behind a strong one, where there is one.
+/// Candidate for a stale read, as thread and location: a weak load that follows a strong load in its thread, if there
+/// is any.
 fn victim(setup: &Setup, dice: &mut Dice) -> (usize, Location) {
     let mut all: Vec<(usize, Location)> = Vec::new();
     for (thread, one) in setup.program.threads.iter().enumerate() {
@@ -272,7 +275,7 @@ fn any_load(setup: &Setup, dice: &mut Dice) -> (usize, Location) {
     (dice.below(setup.program.threads.len()), Location(location))
 }
 
-/// Where a thread runs in the last kernel of the test; those of the host at its module.
+/// Module on which a thread runs in the test's last kernel; host threads run at the host's module.
 fn module_of(setup: &Setup, thread: usize) -> ModuleId {
     let placement = setup.program.threads[thread].placement;
     if placement == Placement::Host {
@@ -283,12 +286,12 @@ fn module_of(setup: &Setup, thread: usize) -> ModuleId {
     setup.posts[setup.posts.len() - 1][cta].module
 }
 
-/// Any module; the host's too, where there is one.
+/// Any module, including the host's module if there is a host.
 fn any_module(setup: &Setup, dice: &mut Dice) -> ModuleId {
     ModuleId(dice.below(usize::from(setup.modules() + u8::from(setup.has_host))) as u8)
 }
 
-/// Warps of no test: none, a few, or many. In a race they would take the copies away that are to be old.
+/// Draws warps outside the test: none, a few, or many. In a race they would evict the copies that should become stale.
 fn noise(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
     let most = if aim == Aim::Race { dice.pick(&[0, 0, 0, 2, 4]) } else { dice.pick(&[0, 2, 4, NOISE]) };
     let length = dice.pick(&[2, 6, 24]);
@@ -302,7 +305,7 @@ fn noise(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
         .collect()
 }
 
-/// Beside a CTA of the test half of the time.
+/// SM for a noise warp; in many cases an SM that also runs a CTA of the test.
 fn noise_post(setup: &Setup, kernel: usize, dice: &mut Dice) -> Post {
     let beside = kernel.checked_sub(setup.lead).filter(|_| dice.percent(60));
     match beside {
@@ -332,7 +335,7 @@ fn noise_op(setup: &Setup, scale: usize, dice: &mut Dice) -> NoiseOp {
     }
 }
 
-/// A line of the test, one of its regions, or any other.
+/// A line of the test, a line in its regions, or any other line.
 fn noise_line(setup: &Setup, dice: &mut Dice) -> Line {
     let Spot { line, .. } = setup.spots[dice.below(setup.spots.len())];
     let lines = setup.page_bytes / 128;

@@ -1,19 +1,19 @@
-//! What a host adds to a run: its memory holds all pages, and the memories of GPUs may cache blocks of it.
+//! Adds a host to a run: host memory holds all pages, and the GPUs' memories may cache blocks.
 //!
-//! Its values come from a series of numbers of their own, so that runs without a host stay what they are. Blocks are of a few
-//! lines and stacks of a few blocks, so that tests share blocks and noise has them leave.
+//! Its values come from a separate random stream, therefore runs without a host remain unchanged. A block has few lines
+//! and a stack has few blocks, therefore tests share blocks and noise evicts them.
 
 use crate::machine::{Drawing, SMALL};
 use crate::setup::{Setting, Setup};
 use tombolo_check::random::Dice;
 use tombolo_types::ModuleId;
 
-/// What tells this stream of numbers from those of other purposes with the same seed.
+/// Distinguishes this random stream from streams for different purposes with an equal seed.
 const PURPOSE: u64 = 0x686f_7374;
-/// Bytes of a line.
+/// Bytes per line.
 const LINE: u64 = 128;
 
-/// Gives a setup a host; `percent`: how often what a run of it may do without is drawn.
+/// Adds a host to a setup; `percent`: probability with which optional settings are drawn.
 pub(crate) fn add(setup: &mut Setup, percent: usize, seed: u64) {
     let mut dice = Dice::new(seed, PURPOSE);
     let host = ModuleId(setup.modules());
@@ -26,7 +26,7 @@ pub(crate) fn add(setup: &mut Setup, percent: usize, seed: u64) {
     setup.settings = drawing.settings;
 }
 
-/// The last value of a setting that counts, in a machine that is drawn.
+/// Effective value of a setting in a drawn machine: the last assignment wins.
 fn value(settings: &[Setting], path: &str) -> u64 {
     let drawn = settings.iter().rev().find(|(set, _)| *set == path).map(|(_, value)| value.as_str());
     let small = || SMALL.iter().find(|(set, _)| *set == path).map(|(_, value)| *value);
@@ -38,7 +38,7 @@ impl Drawing<'_> {
         self.settings.push((path, value.to_string()));
     }
 
-    /// Blocks are regions, mostly: a test has locations in one.
+    /// Blocks mostly equal regions: then a test has several locations in a block.
     fn stacks(&mut self, page_bytes: u64, region: u64) {
         let block = (LINE * region * self.dice.pick(&[1, 1, 2, 4])).min(page_bytes);
         let slices = value(&self.settings, "l2.slices");

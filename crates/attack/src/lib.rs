@@ -1,16 +1,19 @@
-//! Attacks the timing model with the litmus tests that protocols are proved with, and holds what comes to the PTX axioms.
+//! Attacks the timing model with the litmus tests that protocols are verified with, and checks results against the PTX
+//! axioms.
 //!
-//! A run is one litmus test on one machine under one design. Everything about it is drawn from a seed: latencies, sizes of
-//! queues and caches, where threads and pages are, delays between instructions, other traffic. Lines carry values
-//! through the timing model. The final state must be one that `tombolo_check::axiomatic` allows.
+//! A run is a litmus test on a machine under a design. All its parameters are drawn from a seed: latencies, sizes for
+//! queues and caches, placements of threads and pages, delays between instructions, additional traffic. Lines carry
+//! values through the timing model. `tombolo_check::axiomatic` must allow the final state.
 //!
-//! - [`series`]: runs dealt over tests and designs. [`report`]: what came of them.
-//! - [`setup`]: all that one run is made of; `draw` and `machine` draw it, `host` what a host adds; [`shrink`] makes a failing
-//!   one small.
-//! - `script`: threads as straight-line code. `staging`: the streams of a run. [`trial`]: one run and its verdict.
-//! - [`values`]: what lines carry. [`observer`]: who hears of loads and says what is stored. `chart`: what passed.
+//! - [`series`]: runs distributed over tests and designs. [`report`]: their results.
+//! - [`setup`]: all parameters of a run; `draw` and `machine` draw them, `host` adds a host; [`shrink`] minimises a
+//!   failing
+//! run.
+//! - `script`: threads as straight-line code. `staging`: the streams of a run. [`trial`]: a run and its verdict.
+//! - [`values`]: line contents. [`observer`]: receives loads and supplies stored values. `chart`: the messages of a
+//!   run.
 //!
-//! Not here: the axioms and the reader of tests (crate `check`), the machine (crates `model`, `system`).
+//! Outside this crate: the axioms and the litmus reader (crate `check`), the machine (crates `model`, `system`).
 //!
 //! Read [`setup`] next, then [`trial`].
 

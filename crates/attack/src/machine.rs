@@ -5,7 +5,7 @@ use tombolo_check::random::Dice;
 use tombolo_design::Capacity;
 use tombolo_design::DesignConfig;
 
-/// What makes the base machine quick to build. What is drawn comes behind it.
+/// Settings that make the base machine quick to build. Drawn settings follow and override them.
 pub(crate) const SMALL: &[(&str, &str)] = &[
     ("sm.sub_cores", "16"),
     ("l1.bytes", "8KB"),
@@ -18,7 +18,8 @@ pub(crate) const SMALL: &[(&str, &str)] = &[
     ("dram.bytes", "1GB"),
 ];
 
-/// From `low` on, doubled up to `octaves` times, and up to as much again: small and large alike.
+/// Draws from a logarithmic scale: `low` doubled up to `octaves` times, plus a random share, so that small and large
+/// values are equally likely.
 pub(crate) fn logarithmic(dice: &mut Dice, low: u64, octaves: usize) -> u64 {
     let base = low << dice.below(octaves + 1);
     base + dice.below(base as usize + 1) as u64
@@ -32,7 +33,7 @@ pub(crate) struct Drawing<'a> {
 }
 
 impl Drawing<'_> {
-    /// Settings beside the machine's shape: each drawn in `percent` of a hundred runs.
+    /// Settings beyond the machine's shape: each is drawn in `percent` percent of the runs.
     pub(crate) fn settings(dice: &mut Dice, design: &DesignConfig, percent: usize) -> Vec<Setting> {
         let mut drawing = Drawing { dice, percent, settings: Vec::new() };
         drawing.latencies();
@@ -49,7 +50,7 @@ impl Drawing<'_> {
         drawing.settings
     }
 
-    /// One of `values`, now and then.
+    /// Sets `path` to a random element of `values`, with the drawing's probability.
     pub(crate) fn choose(&mut self, path: &'static str, values: &[&str]) {
         let value = self.dice.pick(values);
         if self.dice.percent(self.percent) {
@@ -57,7 +58,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// A time of `low` picoseconds or up to `octaves` doublings of it, now and then.
+    /// Sets `path` to a time between `low` picoseconds and up to `octaves` doublings, with the drawing's probability.
     pub(crate) fn time(&mut self, path: &'static str, low: u64, octaves: usize) {
         let time = logarithmic(self.dice, low, octaves);
         if self.dice.percent(self.percent) {
@@ -112,7 +113,7 @@ impl Drawing<'_> {
         self.choose("l1.sector_bytes", &["32B", "64B", "128B"]);
         self.choose("l1.set_index", &["hashed", "low-bits"]);
         self.choose("l2.set_index", &["hashed", "low-bits"]);
-        // A cache whose ways are shared by class needs one for each.
+        // A cache with ways shared by class needs a way for each class.
         let least = if matches!(design.capacity, Capacity::Shared(_)) { 0 } else { 1 };
         if self.dice.percent(self.percent) {
             let (ways, sets) = (1 << self.dice.pick(&[least, 1, 2]), 1 << self.dice.below(3));
@@ -140,10 +141,10 @@ impl Drawing<'_> {
     }
 
     fn directory(&mut self) {
-        // Entries that are replaced are half of what a directory does.
+        // Entry replacement accounts for half of a directory's behaviour.
         if self.dice.percent(self.percent.max(30)) {
             let (ways, sets) = (self.dice.pick(&[1, 1, 2, 4]), self.dice.pick(&[1, 1, 2, 4]));
-            // As many slices as any machine here has share them.
+            // Divisible among the maximum number of slices on any machine drawn in this crate.
             self.settings.push(("directory.ways", ways.to_string()));
             self.settings.push(("directory.entries", (4 * ways * sets).to_string()));
         }

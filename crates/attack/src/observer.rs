@@ -1,4 +1,4 @@
-//! Who hears of the loads of a run, and says what its stores write.
+//! Observer that receives the loads of a run, and supplies the values of its stores.
 
 use crate::chart::Chart;
 use crate::script::{Early, Results, Script};
@@ -15,28 +15,28 @@ use tombolo_model::packet::Packet;
 use tombolo_model::watch::{WarpSlot, Watch};
 use tombolo_types::{Line, Mask, ModuleId, Ps, SmId};
 
-/// Result slots of a warp.
+/// Result slots per warp.
 const RESULTS: usize = 64;
 
-/// What everybody may read.
+/// Immutable data, readable by every callback.
 struct Cast {
     setup: Setup,
     scripts: Vec<Script>,
     parts: FxHashMap<Seat, Part>,
-    /// What the host does, in order.
+    /// The host's operations, in order.
     hosted: Vec<Part>,
 }
 
-/// A warp of the test that is resident.
+/// A resident warp of the test.
 struct Resident {
     part: Part,
-    /// The next of its acts.
+    /// Index of the warp's next operation.
     next: usize,
-    /// By result slot: the instruction, or the location of the reader.
+    /// By result slot: index of the instruction, or of the location for the reader.
     bound: [Option<usize>; RESULTS],
 }
 
-/// Hears of one run.
+/// Observes a single run.
 pub struct Observer {
     cast: Cast,
     state: Mutex<State>,
@@ -45,24 +45,24 @@ pub struct Observer {
 #[derive(Default)]
 struct State {
     launch: Option<u32>,
-    /// How often the host has begun something.
+    /// Number of operations that the host has begun.
     hosted: usize,
-    /// By module: CTAs of the kernel that have started.
+    /// By module: number of the kernel's CTAs that have started.
     started: FxHashMap<ModuleId, u32>,
     /// The warps of the CTA that starts next on its SM.
     coming: Vec<(WarpSlot, u32)>,
     warps: FxHashMap<WarpSlot, Resident>,
-    /// By thread: what has returned.
+    /// By thread: results returned up to this point.
     results: Vec<Results>,
-    /// By location, at the end.
+    /// By location: values at the end.
     memory: Vec<Option<Value>>,
-    /// A register that was needed before it was there: its thread, and the load.
+    /// First use of a register before its value arrived: thread and load.
     early: Option<(usize, Early)>,
     chart: Option<Chart>,
 }
 
 impl Observer {
-    /// One for a run of `setup`; `charted`: whether it keeps what passes.
+    /// Creates an observer for a run of `setup`; `charted`: record a message chart.
     pub(crate) fn new(setup: &Setup, scripts: Vec<Script>, staging: &Staging, charted: bool) -> Arc<Observer> {
         let state = State {
             results: scripts.iter().map(|script| vec![None; script.code.len()]).collect(),
@@ -78,7 +78,7 @@ impl Observer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What registers and memory hold when the run has ended, or which result was missing where it was needed.
+    /// Contents of registers and memory after the run, or the result that was missing when needed.
     ///
     /// # Errors
     /// The thread, and its load or atomic.
@@ -96,7 +96,7 @@ impl Observer {
         Ok(self.cast.setup.program.final_state(&registers, &memory))
     }
 
-    /// The chart of what has passed, where it was kept.
+    /// The recorded message chart, if recording was enabled.
     pub(crate) fn chart(&self) -> String {
         self.state().chart.as_ref().map(Chart::text).unwrap_or_default()
     }
@@ -117,7 +117,7 @@ impl Cast {
 }
 
 impl State {
-    /// The result in a slot of a warp of the test has come.
+    /// Records the arrival of a result in a slot of a test warp.
     fn returned(&mut self, cast: &Cast, slot: WarpSlot, result: u8, data: Values) {
         let Some(warp) = self.warps.get(&slot) else { return };
         let Some(at) = warp.bound[usize::from(result)] else { return };
@@ -133,7 +133,7 @@ impl State {
         }
     }
 
-    /// The instruction that a warp of the test is at, which it issues now.
+    /// Advances a test warp: returns the instruction that it issues at this point.
     fn issue(&mut self, slot: WarpSlot) -> Option<(usize, Act)> {
         let warp = self.warps.get_mut(&slot)?;
         let act = *warp.part.acts.get(warp.next)?;
@@ -141,7 +141,7 @@ impl State {
         Some((warp.part.thread, act))
     }
 
-    /// What a computation came to; 0 where it lacked a result, which is kept.
+    /// Result of a computation; 0 if an input was missing, which is recorded.
     fn found<T: Default>(&mut self, thread: usize, value: Result<T, Early>) -> T {
         value.unwrap_or_else(|early| {
             self.early.get_or_insert((thread, early));
@@ -205,7 +205,7 @@ impl Watch<Values> for Arc<Observer> {
 
     fn load(&self, slot: WarpSlot, result: u8) {
         let state = &mut *self.state();
-        // An atomic takes its result slot here, and is asked for later.
+        // An atomic reserves its result slot at this call; its update is requested later.
         let Some(warp) = state.warps.get_mut(&slot) else { return };
         let at = match warp.part.acts.get(warp.next) {
             Some(Act::Load(at) | Act::Polls(at) | Act::Atomic(at)) => *at,

@@ -1,22 +1,22 @@
-//! What came of the runs under a design.
+//! Results of the runs under a design.
 
 use serde::{Serialize, Serializer};
 
-/// How a design fared.
+/// Verdict on a design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimedVerdict {
     /// Every run ended in a state that the model allows.
     Ok,
-    /// Some run did not.
+    /// Some run did not end in an allowed state.
     Violation,
-    /// It promises nothing, and was seen to misbehave.
+    /// The design promises nothing, and misbehaved.
     Misbehaves,
-    /// It promises nothing, and was not seen to misbehave: the runs show nothing.
+    /// The design promises nothing, and did not misbehave: the runs are not conclusive.
     Blind,
 }
 
 impl TimedVerdict {
-    /// As printed.
+    /// Printed form.
     pub fn word(self) -> &'static str {
         match self {
             TimedVerdict::Ok => "ok",
@@ -26,7 +26,7 @@ impl TimedVerdict {
         }
     }
 
-    /// Whether nothing is wrong.
+    /// True if no error was found.
     pub fn holds(self) -> bool {
         matches!(self, TimedVerdict::Ok | TimedVerdict::Misbehaves)
     }
@@ -38,81 +38,81 @@ impl Serialize for TimedVerdict {
     }
 }
 
-/// Tests that were not run, for one reason.
+/// Tests that were not run, for a common reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NotRun {
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// How many.
+    /// Number of tests.
     pub tests: usize,
 }
 
-/// The reason why a test is not run under a design that promises nothing to it.
+/// Reason for skipping a test under a design that promises nothing to it.
 pub const NOT_PROMISED: &str = "not promised";
-/// The reason why a test with host threads is not run under a design in which no host takes part.
+/// Reason for skipping a test with host threads under a design without a host.
 pub const NO_HOST: &str = "host threads, and no host takes part";
 
 impl NotRun {
-    /// Whether that answers the question of the tests.
+    /// True if the reason also answers the tests' question.
     pub fn is_answer(&self) -> bool {
         self.reason == NOT_PROMISED || self.reason == NO_HOST || self.reason.starts_with("bounded")
     }
 }
 
-/// A run that failed, made small.
+/// A run that failed, minimised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Failing {
     /// The test.
     pub test: String,
-    /// The run: `--timed 1 --seed` repeats it alone.
+    /// Seed of the run: `--timed 1 --seed` repeats it alone.
     pub seed: u64,
-    /// What was wrong with it.
+    /// The failure.
     pub seen_as: String,
-    /// What is wrong with the small one.
+    /// The failure of the minimised run.
     pub small: String,
-    /// The program of the small one.
+    /// Program of the minimised run.
     pub program: String,
-    /// Its machine, placement, delays and other warps.
+    /// Machine, placement, delays and additional warps of the minimised run.
     pub setup: String,
-    /// What passed about its lines, as a message sequence chart.
+    /// Messages about the test's lines, as a message sequence chart.
     pub trace: String,
 }
 
-/// One test under a design, over all its runs.
+/// A test under a design, over all its runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TimedTest {
     /// The test.
     pub name: String,
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// Different final states seen.
+    /// Number of distinct final states seen.
     pub outcomes: usize,
-    /// Final states that the model allows.
+    /// Number of final states that the model allows.
     pub allowed: usize,
 }
 
-/// All runs under one design.
+/// All runs under a design.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TimedReport {
     /// The design.
     pub design: String,
-    /// How it fared.
+    /// Verdict on the design.
     pub verdict: TimedVerdict,
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// The tests that were read or that ship, by name; random programs are counted alone.
+    /// Tests from files or from the shipped set, by name; random programs are counted separately.
     pub tests: Vec<TimedTest>,
-    /// Different random programs.
+    /// Number of distinct random programs.
     pub programs: usize,
-    /// Different final states seen, over tests and programs.
+    /// Number of distinct final states seen, over tests and programs.
     pub outcomes: usize,
-    /// Final states that the model allows them.
+    /// Number of final states that the model allows for these tests and programs.
     pub allowed: usize,
-    /// Runs in which something was wrong.
+    /// Number of runs with a failure.
     pub violations: u64,
-    /// What was not run, and why.
+    /// Tests that were not run, with reasons.
     pub not_run: Vec<NotRun>,
-    /// The first run in which something was wrong.
+    /// The first run with a failure.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first: Option<Failing>,
 }

@@ -1,11 +1,11 @@
-//! The threads of a litmus test as straight-line code whose operands name the instructions they come from.
+//! The threads of a litmus test as straight-line code; operands name the instructions that produce them.
 //!
-//! A stream has no registers. So each register that an instruction reads is traced to the instruction that wrote it, and
-//! values are worked out from what loads and atomics have returned.
+//! A stream has no registers. Therefore each register operand is traced to the instruction that wrote the register, and
+//! values are computed from the results of loads and atomics.
 
 use tombolo_check::litmus::{Instruction, Operand, Placement, Program, Register, Thread, Update, Value};
 
-/// Where a value comes from.
+/// Source of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
     /// A constant, or a register's initial value.
@@ -14,26 +14,28 @@ enum Source {
     Result(usize),
 }
 
-/// A register was read before the load or atomic at this index of its thread had returned.
+/// A register was read before the load or atomic at this index in its thread had returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Early(pub(crate) usize);
 
-/// What the loads and atomics of a thread have returned, by instruction.
+/// Results of a thread's loads and atomics, by instruction.
 pub(crate) type Results = Vec<Option<Value>>;
 
-/// One thread.
+/// A single thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
-    /// Its instructions.
+    /// Instructions of the thread.
     pub(crate) code: Vec<Instruction>,
-    /// By instruction, then register: where the value comes from that the instruction would read. One more at the end.
+    /// By instruction, then register: source of the value that the instruction would read. An additional entry marks
+    /// the end.
     registers: Vec<Vec<Source>>,
 }
 
-/// The threads of a program.
+/// Converts the threads of a program.
 ///
 /// # Errors
-/// Says what a stream cannot express: host threads beside a kernel, branches, and barriers of several ids.
+/// Names the construct that a stream cannot express: host threads concurrent with a kernel, branches, and several
+/// barrier ids.
 pub(crate) fn scripts(program: &Program) -> Result<Vec<Script>, &'static str> {
     if program.has_host() {
         host_works_between_kernels(program)?;
@@ -49,7 +51,7 @@ pub(crate) fn scripts(program: &Program) -> Result<Vec<Script>, &'static str> {
     (0..program.threads.len()).map(|thread| Script::new(program, thread)).collect()
 }
 
-/// Whether host threads load and store between kernels alone, as the core of the host does.
+/// Checks that host threads load and store only between kernels, as the host's core does.
 fn host_works_between_kernels(program: &Program) -> Result<(), &'static str> {
     let is_host = |thread: &Thread| thread.placement == Placement::Host;
     if program.threads.iter().all(is_host) {
@@ -71,7 +73,7 @@ fn host_works_between_kernels(program: &Program) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// The kernels in which a thread does anything.
+/// The kernels in which a thread executes any instruction.
 fn works_in(thread: &Thread) -> Vec<usize> {
     let kernels = kernels_of(&thread.code);
     let does = |(at, _): &(usize, usize)| !matches!(thread.code[*at], Instruction::KernelBoundary);
@@ -124,7 +126,7 @@ impl Script {
     /// The value that the instruction at `at` reads for `operand`.
     ///
     /// # Errors
-    /// Where it is not there yet.
+    /// If the value has not arrived yet.
     pub(crate) fn value(&self, at: usize, operand: Operand, results: &Results) -> Result<Value, Early> {
         self.of(self.source(at, operand), results)
     }
@@ -143,10 +145,10 @@ impl Script {
         }
     }
 
-    /// The update of the atomic at `at`, with constants for its operands.
+    /// The update by the atomic at `at`, with constants for its operands.
     ///
     /// # Errors
-    /// Where an operand is not there yet.
+    /// If an operand has not arrived yet.
     pub(crate) fn update(&self, at: usize, update: Update, results: &Results) -> Result<Update, Early> {
         let constant = |operand| self.value(at, operand, results).map(Operand::Value);
         Ok(match update {
@@ -158,10 +160,10 @@ impl Script {
         })
     }
 
-    /// What the registers hold at the end.
+    /// The registers' contents at the end.
     ///
     /// # Errors
-    /// Where a result never came.
+    /// If a result never arrived.
     pub(crate) fn ending(&self, results: &Results) -> Result<Vec<Value>, Early> {
         let last = self.registers.last().expect("there is one more than instructions");
         last.iter().map(|source| self.of(*source, results)).collect()

@@ -1,4 +1,4 @@
-//! Runs dealt over tests and designs: side by side on any number of threads, with one answer.
+//! Runs distributed over tests and designs: parallel on any number of threads, with a deterministic result.
 
 use crate::report::{Failing, NO_HOST, NOT_PROMISED, NotRun, TimedReport, TimedTest, TimedVerdict};
 use crate::setup::Setup;
@@ -14,86 +14,86 @@ use tombolo_design::DesignConfig;
 use tombolo_system::run::Broken;
 use tombolo_types::Promise;
 
-/// The series of random programs that runs take theirs from.
+/// Seed for the series of random programs in runs.
 pub const SERIES: u64 = 1;
-/// Runs, at most, until a design that promises nothing has misbehaved.
+/// Maximum number of runs until a design that promises nothing must have misbehaved.
 const BLIND_AFTER: u64 = 1_000;
-/// Candidate executions that the model may look at for a test: less than ten seconds.
+/// Maximum number of candidate executions that the model may examine for a test: less than ten seconds.
 const CANDIDATES: u64 = 3_000_000;
-/// Seeds whose tests are judged by the model before their runs: bounds what is held of its answers.
+/// Number of seeds judged by the model ahead of their runs: bounds the memory for its answers.
 const AT_A_TIME: u64 = 64;
 
-/// A design that is attacked.
+/// A design under attack.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// As described.
+    /// Configuration of the design.
     pub config: DesignConfig,
-    /// What it promises.
+    /// The design as verified, with its promise.
     design: Design,
 }
 
 impl Target {
-    /// A design as it is described.
+    /// Creates a target from a design configuration.
     ///
     /// # Panics
-    /// Where the protocols have no name for its coherence: a test finds one for each.
+    /// If no protocol corresponds to its coherence setting: a test finds a protocol for each.
     pub fn new(config: &DesignConfig) -> Target {
         let options = config.options();
         let design = Design::new(&config.name, config.coherence.protocol(), options, config.promises.strongest());
         Target { config: config.clone(), design: design.expect("a test finds a protocol for every coherence") }
     }
 
-    /// Whether it promises nothing to any program.
+    /// True if the design promises nothing to any program.
     fn promises_nothing(&self) -> bool {
         self.config.promises.strongest() == Promise::Nothing
     }
 }
 
-/// What is run.
+/// Parameters of an attack.
 pub struct Attack<'a> {
-    /// Under each of these.
+    /// Designs under attack.
     pub targets: &'a [Target],
     /// The tests.
     pub cases: &'a [Case],
-    /// Whether every third run is of a random program.
+    /// Set if every third run uses a random program.
     pub random: bool,
-    /// The first run; the others follow.
+    /// Seed of the first run; later runs use consecutive seeds.
     pub seed: u64,
-    /// How many under each design.
+    /// Number of runs under each design.
     pub runs: u64,
-    /// Threads.
+    /// Number of threads.
     pub threads: usize,
 }
 
-/// The tests that are run where none are named. Shapes come three times: each shows a rule that can be broken.
+/// Default tests. Shapes appear three times, because each exposes a rule that can be broken.
 pub fn shipped() -> Vec<Case> {
     [Case::shapes(), Case::core(), Case::shapes(), Case::kernels(), Case::shapes()].concat()
 }
 
-/// Who hears how far an attack is.
+/// Observer of an attack's progress.
 pub trait Watch: Sync {
-    /// So many more runs are done.
+    /// Called when `runs` further runs are done.
     fn advanced(&self, runs: u64);
 }
 
-/// Nobody.
+/// No observer.
 impl Watch for () {
     fn advanced(&self, _: u64) {}
 }
 
-/// What tells a test from all others.
+/// Unique key of a test.
 fn key(case: &Case) -> String {
     case.file.clone().unwrap_or_else(|| case.name.clone())
 }
 
-/// A test with what the model allows it, or why it is not run.
+/// A test with the outcomes that the model allows, or the reason for which it is not run.
 type Judged = Result<(Program, Outcomes), String>;
 
-/// What one run came to.
+/// Result of a single run.
 type Verdict = Result<FinalState, Failure>;
 
 impl Attack<'_> {
-    /// The test of a run.
+    /// The test for a run.
     fn case(&self, seed: u64) -> Case {
         let listed = |number: u64| self.cases[(number % self.cases.len() as u64) as usize].clone();
         if !self.random {
@@ -103,13 +103,14 @@ impl Attack<'_> {
         if turn == 2 || self.cases.is_empty() { Case::random(SERIES, round, 1) } else { listed(round * 2 + turn) }
     }
 
-    /// Whether run number `run` is still wanted under a design: all that promises nothing has to do is misbehave once.
+    /// True if run number `run` is still needed under a design: a design that promises nothing only has to misbehave
+    /// once.
     fn is_due(&self, target: usize, sum: &Sum, run: u64) -> bool {
         if self.targets[target].promises_nothing() { sum.first.is_none() } else { run < self.runs }
     }
 }
 
-/// Runs all. Reports are in the order of designs, and the same for any number of threads.
+/// Executes all runs. Reports follow the order of designs, and are identical for any number of threads.
 pub fn attack(attack: &Attack<'_>, watch: &dyn Watch) -> Vec<TimedReport> {
     let mut sums: Vec<Sum> = attack.targets.iter().map(|_| Sum::default()).collect();
     let nothing = attack.targets.iter().any(Target::promises_nothing);
@@ -135,7 +136,7 @@ pub fn attack(attack: &Attack<'_>, watch: &dyn Watch) -> Vec<TimedReport> {
             verdict
         });
         for ((at, target), verdict) in jobs.into_iter().zip(verdicts) {
-            // Those of the same lot that came behind the first misbehaviour count no more.
+            // Runs in this batch after the first misbehaviour do not count.
             if attack.is_due(target, &sums[target], first + at as u64) {
                 sums[target].add(&cases[at], seeds[at], verdict, &known);
             }
@@ -145,7 +146,7 @@ pub fn attack(attack: &Attack<'_>, watch: &dyn Watch) -> Vec<TimedReport> {
     side_by_side(attack.threads, sums.len(), |at| sums[at].report(attack, &attack.targets[at]))
 }
 
-/// Asks the model for the tests it has not been asked for.
+/// Queries the model for new tests.
 fn judge_new(threads: usize, cases: &[Case], known: &mut FxHashMap<String, Judged>) {
     let mut new: Vec<&Case> = cases.iter().filter(|case| !known.contains_key(&key(case))).collect();
     new.sort_unstable_by_key(|case| key(case));
@@ -160,7 +161,7 @@ fn judge(case: &Case) -> Judged {
     Ok((program, allowed))
 }
 
-/// One run, if there is one: a design need not promise anything to the program.
+/// Executes a run, if it applies: the design may promise nothing to the program.
 fn one(target: &Target, judged: &Judged, seed: u64) -> Result<Verdict, String> {
     let (program, allowed) = judged.as_ref().map_err(String::clone)?;
     if program.has_host() && !target.config.has_host() {
@@ -173,7 +174,7 @@ fn one(target: &Target, judged: &Judged, seed: u64) -> Result<Verdict, String> {
     Ok(trial(&setup, Judge { design: &target.config, allowed, broken: Broken::default() }))
 }
 
-/// The first run in which a broken rule of the protocol of the attack's first design shows: its seed, and as what.
+/// Finds the first run that exposes a broken rule under the attack's first design; returns its seed and failure.
 pub fn catch(attack: &Attack<'_>, rule: impl Into<Broken>) -> Option<(u64, Failure)> {
     let broken = rule.into();
     let target = attack.targets.first()?;
@@ -190,7 +191,7 @@ pub fn catch(attack: &Attack<'_>, rule: impl Into<Broken>) -> Option<(u64, Failu
     })
 }
 
-/// What the runs under a design have come to.
+/// Accumulated results for the runs under a design.
 #[derive(Default)]
 struct Sum {
     runs: u64,
@@ -201,7 +202,7 @@ struct Sum {
     not_run: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// What was seen of a test.
+/// Accumulated results for a test.
 #[derive(Default)]
 struct Seen {
     name: String,
@@ -271,14 +272,14 @@ impl Sum {
             (false, false) => TimedVerdict::Ok,
             (true, true) if !panicked => TimedVerdict::Misbehaves,
             (true, false) if self.runs >= BLIND_AFTER && attack.random => TimedVerdict::Blind,
-            // The tests that were named need not show anything.
+            // Explicitly named tests need not expose any misbehaviour.
             (true, false) => TimedVerdict::Ok,
             (_, true) => TimedVerdict::Violation,
         }
     }
 }
 
-/// A run of the attack's first design, made small and charted where it fails. `broken`: rules broken on purpose.
+/// Minimises and charts a run under the attack's first design, if it fails. `broken`: deliberately broken rules.
 pub fn show(attack: &Attack<'_>, seed: u64, broken: impl Into<Broken>) -> Option<Failing> {
     let (target, case) = (attack.targets.first()?, attack.case(seed));
     let (program, allowed) = judge(&case).ok()?;
@@ -287,7 +288,7 @@ pub fn show(attack: &Attack<'_>, seed: u64, broken: impl Into<Broken>) -> Option
     Some(failing(judge, &program, (&case.name, seed, &failure)))
 }
 
-/// A failing run, made small and charted.
+/// A failing run, minimised and charted.
 fn failing(judge: Judge<'_>, program: &Program, (test, seed, failure): (&str, u64, &Failure)) -> Failing {
     let (small, as_small) = shrink(&Setup::draw(program, judge.design, seed), failure, judge);
     let (_, trace) = charted(&small, judge);
@@ -302,7 +303,7 @@ fn failing(judge: Judge<'_>, program: &Program, (test, seed, failure): (&str, u6
     }
 }
 
-/// `work` on each of 0 to `count` with `threads` threads; results in that order.
+/// Runs `work` on each index from 0 to `count` with `threads` threads; returns results in index order.
 fn side_by_side<T: Send>(threads: usize, count: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let next = AtomicUsize::new(0);
     let run = || {

@@ -1,4 +1,4 @@
-//! All that one run is made of, as plain data: drawn from a seed, run, and made smaller where it fails.
+//! All parameters of a run, as plain data: drawn from a seed, executed, and minimised if the run fails.
 
 use crate::values::Cell;
 use std::sync::Arc;
@@ -12,77 +12,77 @@ use tombolo_protocol::Request;
 use tombolo_protocol::nodes::Class;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Order, Page, Ps};
 
-/// The machine whose values hold where nothing was drawn.
+/// Base machine: supplies the values for settings that are not drawn.
 pub const BASE: &str = "hmg-4x4";
-/// The same with a host, as a file of the repository.
+/// Base machine with a host, as a file in the repository.
 pub const HOST_BASE: &str = "crates/attack/src/host.toml";
 
-/// A setting of the machine: its path, and its value as `--set` takes it.
+/// A setting of the machine: its path, and its value in the syntax of `--set`.
 pub type Setting = (&'static str, String);
 
-/// GPUs, modules and SMs.
+/// Numbers of GPUs, modules and SMs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// GPUs of the machine.
+    /// GPUs in the machine.
     pub gpus: u8,
-    /// Modules of a GPU.
+    /// Modules per GPU.
     pub modules: u8,
-    /// SMs of a module.
+    /// SMs per module.
     pub sms: u16,
 }
 
 /// An SM of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Post {
-    /// Its module.
+    /// Module that contains the SM.
     pub module: ModuleId,
-    /// Its number in the module.
+    /// Number of the SM in its module.
     pub sm: u16,
 }
 
-/// Where a location is.
+/// Address of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spot {
     /// The line.
     pub line: Line,
-    /// The place in it.
+    /// The cell within the line.
     pub cell: Cell,
 }
 
-/// How a thread comes to one of its instructions.
+/// Pacing of an instruction in a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Manner {
-    /// Arithmetic instructions before it.
+    /// Number of arithmetic instructions before it.
     pub delay: u32,
-    /// Whether a strong load polls until a store of another thread is seen, where there is one that it can wait for.
+    /// Set if a strong load polls until it sees another thread's store, provided that a suitable store exists.
     pub polls: bool,
 }
 
-/// One instruction of a warp that belongs to no test.
+/// An instruction of a warp outside the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoiseOp {
-    /// A load, whose result nobody uses.
+    /// A load with an unused result.
     Load(Line, Mask, Order),
-    /// A store of bytes that no location is in.
+    /// A store to bytes outside every location.
     Store(Line, Mask, Order),
-    /// An atomic on bytes that no location is in.
+    /// An atomic on bytes outside every location.
     Atomic(Line, Order),
     /// A fence.
     Fence(Order),
     /// Waits for the latest load.
     Use,
-    /// So many arithmetic instructions.
+    /// A given number of arithmetic instructions.
     Delay(u32),
 }
 
-/// A warp that belongs to no test.
+/// A warp outside the test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noise {
-    /// Its kernel, counted over all of the run.
+    /// Kernel of the warp, counted over the whole run.
     pub kernel: usize,
-    /// Where it runs, in a CTA of its own.
+    /// SM of the warp, which forms a separate CTA.
     pub post: Post,
-    /// What it does.
+    /// Instructions of the warp.
     pub ops: Vec<NoiseOp>,
 }
 
@@ -91,11 +91,11 @@ pub struct Noise {
 pub enum PacketClass {
     /// Every packet.
     All,
-    /// Reads on their way to a home.
+    /// Reads in flight to a home.
     Reads,
-    /// Stores and atomics on their way to a home.
+    /// Stores and atomics in flight to a home.
     Writes,
-    /// Answers to reads.
+    /// Replies to reads.
     Fills,
     /// Invalidations.
     Invalidations,
@@ -114,7 +114,7 @@ impl PacketClass {
         PacketClass::Plans,
     ];
 
-    /// Whether it holds a packet.
+    /// True if the class contains a packet.
     pub fn holds<D: Contents>(self, packet: &Packet<D>) -> bool {
         let class = match packet {
             Packet::Request(body) if matches!(body.request, Request::Read { .. }) => PacketClass::Reads,
@@ -124,14 +124,15 @@ impl PacketClass {
             }
             Packet::Invalidate { .. } => PacketClass::Invalidations,
             Packet::Told(told) => PacketClass::of_blocks(told),
-            // A copy is part of a plan: what follows it waits for its end.
+            // A copy belongs to a plan: later phases wait for its end.
             Packet::Act { .. } | Packet::Acted { .. } | Packet::Chunk(_) => PacketClass::Plans,
         };
         self == PacketClass::All || self == class
     }
 
-    /// Of what is said of a block. What asks for something is a read, what brings bytes home a write; what a home or a peer
-    /// sends with bytes is a fill, and what a home asks or has heard an invalidation.
+    /// Classifies block messages. A request without data is a read, a message that carries bytes home is a write; a
+    /// message with bytes from a home or a peer is a fill, and a home's request or acknowledgment without bytes is an
+    /// invalidation.
     fn of_blocks(told: &Told) -> PacketClass {
         match (told.class, told.grains > 0) {
             (Class::Request, false) => PacketClass::Reads,
@@ -142,67 +143,67 @@ impl PacketClass {
     }
 }
 
-/// Packets that come later than the links have them.
+/// Packets that are delayed beyond the links' latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skew {
-    /// From this module, or from any.
+    /// Sender module, or `None` for any.
     pub source: Option<ModuleId>,
-    /// To this module, or to any.
+    /// Receiver module, or `None` for any.
     pub target: Option<ModuleId>,
-    /// Which.
+    /// Packet class.
     pub class: PacketClass,
-    /// By how much.
+    /// Additional delay.
     pub late: Ps,
 }
 
-/// A slice whose answers come late to an SM of its module.
+/// A slice with delayed replies to an SM in its module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlowPort {
     /// The SM.
     pub post: Post,
-    /// The slice, counted in the module.
+    /// The slice, numbered within the module.
     pub slice: usize,
-    /// By how much.
+    /// Additional delay.
     pub late: Ps,
 }
 
-/// One run.
+/// A single run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
     /// The test.
     pub program: Program,
-    /// Its machine, beside `settings`.
+    /// Shape of the machine, complemented by `settings`.
     pub shape: Shape,
-    /// Bytes of a page.
+    /// Bytes per page.
     pub page_bytes: u64,
-    /// Lines of a directory's region.
+    /// Lines per directory region.
     pub region: u64,
-    /// Whether the machine has a host, where all pages are.
+    /// Set if the machine has a host, which then holds all pages.
     pub has_host: bool,
-    /// What else was drawn of the machine.
+    /// Further drawn settings of the machine.
     pub settings: Vec<Setting>,
     /// By page: its home.
     pub homes: Vec<ModuleId>,
-    /// By location.
+    /// By location: its address.
     pub spots: Vec<Spot>,
-    /// By kernel of the test, then CTA of it ([`Setup::ctas`]): where it runs.
+    /// By kernel of the test, then by CTA ([`Setup::ctas`]): the SM on which it runs.
     pub posts: Vec<Vec<Post>>,
-    /// By thread, then instruction.
+    /// By thread, then instruction: its pacing.
     pub manners: Vec<Vec<Manner>>,
-    /// Threads by number: one polls only for stores of those with a smaller rank, so that none waits in a circle.
+    /// Rank by thread: a thread polls only for stores by threads with a smaller rank, therefore no wait cycle arises.
     pub ranks: Vec<usize>,
-    /// Kernels that come before those of the test.
+    /// Number of kernels that precede the test's kernels.
     pub lead: usize,
-    /// Other warps.
+    /// Additional warps.
     pub noise: Vec<Noise>,
-    /// Late packets.
+    /// Delayed packets.
     pub skews: Vec<Skew>,
-    /// Late answers.
+    /// Delayed replies.
     pub slow: Vec<SlowPort>,
 }
 
 impl Setup {
-    /// The CTAs of a program, each with its GPU before it.
+    /// The CTAs of a program, each preceded by its GPU.
     pub fn ctas(program: &Program) -> Vec<(GpuId, u16)> {
         let cta = |placement| match placement {
             Placement::Cta { gpu, cta } => Some((gpu, cta)),
@@ -222,7 +223,7 @@ impl Setup {
         gpus
     }
 
-    /// Every setting of the machine, in the order in which they are made.
+    /// Every setting of the machine, in order of assignment.
     pub fn machine_settings(&self) -> Vec<Setting> {
         let Shape { gpus, modules, sms } = self.shape;
         let mut all: Vec<Setting> =
@@ -238,10 +239,10 @@ impl Setup {
         all
     }
 
-    /// The machine.
+    /// Builds the machine.
     ///
     /// # Errors
-    /// Where the settings do not go together.
+    /// If the settings are inconsistent.
     pub fn machine(&self) -> Result<MachineConfig, ConfigError> {
         let mut description =
             if self.has_host { Description::parse("host", include_str!("host.toml"))? } else { machine(BASE)? };
@@ -249,12 +250,12 @@ impl Setup {
         description.check()
     }
 
-    /// Modules of all GPUs: behind them stands the host's, where there is one.
+    /// Number of modules over all GPUs; the host's module follows them, if there is a host.
     pub fn modules(&self) -> u8 {
         self.shape.gpus * self.shape.modules
     }
 
-    /// Where its pages are.
+    /// Page table with the home of each page.
     pub fn pages(&self) -> Arc<PageTable> {
         if self.has_host {
             return Arc::new(PageTable::at(ModuleId(self.modules()), self.page_bytes / 128));
@@ -263,17 +264,17 @@ impl Setup {
         Arc::new(PageTable::from_first_touch(touches, self.page_bytes / 128))
     }
 
-    /// Kernels of the whole run: before the test, of the test, and the one that reads memory.
+    /// Number of kernels in the whole run: before the test, the test's kernels, and the final kernel that reads memory.
     pub fn kernels(&self) -> usize {
         self.lead + self.posts.len() + 1
     }
 
-    /// Where a location is.
+    /// Address of a location.
     pub fn spot(&self, location: Location) -> Spot {
         self.spots[usize::from(location.0)]
     }
 
-    /// By how much a packet is late.
+    /// Total additional delay for a packet.
     pub fn late<D: Contents>(&self, source: ModuleId, target: ModuleId, packet: &Packet<D>) -> Ps {
         let fits = |skew: &&Skew| {
             skew.source.is_none_or(|one| one == source)
@@ -283,7 +284,7 @@ impl Setup {
         Ps(self.skews.iter().filter(fits).map(|skew| skew.late.0).sum())
     }
 
-    /// The setup in words: placement, skews, settings.
+    /// Describes the setup in words: placement, skews, settings.
     pub fn describe(&self, design: &DesignConfig) -> String {
         let Shape { gpus, modules, sms } = self.shape;
         let mut text = format!("{gpus} GPUs of {modules} modules of {sms} SMs, design {}\n", design.name);

@@ -1,26 +1,26 @@
-//! A failing run made small: whatever it fails without is left out.
+//! Minimises a failing run: each part that the failure does not need is removed.
 
 use crate::setup::{Manner, NoiseOp, Setup};
 use crate::trial::{Failure, Judge, expressible, trial};
 use tombolo_check::axiomatic::{Limits, Outcomes, outcomes};
 use tombolo_check::litmus::Instruction;
 
-/// Runs that one failure may cost.
+/// Maximum number of runs per failure.
 const TRIES: usize = 400;
-/// Candidate executions that the model may look at for a smaller program.
+/// Maximum number of candidate executions that the model may examine for a smaller program.
 const CANDIDATES: u64 = 1_000_000;
 
-/// Makes failing setups small.
+/// Minimises failing setups.
 struct Shrinking<'a> {
     judge: Judge<'a>,
     best: Setup,
-    /// What the model allows the program of the best.
+    /// Outcomes that the model allows for the best setup's program.
     allowed: Outcomes,
     failure: Failure,
     tries: usize,
 }
 
-/// A smaller setup that fails in the same way, and how.
+/// Finds a smaller setup that fails in a similar manner, and returns its failure.
 pub fn shrink(setup: &Setup, failure: &Failure, judge: Judge<'_>) -> (Setup, Failure) {
     let (best, allowed) = (setup.clone(), judge.allowed.clone());
     let mut shrinking = Shrinking { judge, best, allowed, failure: failure.clone(), tries: TRIES };
@@ -29,7 +29,7 @@ pub fn shrink(setup: &Setup, failure: &Failure, judge: Judge<'_>) -> (Setup, Fai
 }
 
 impl Shrinking<'_> {
-    /// Tries every way to leave something out once; whether one was found.
+    /// Tries every removal once; returns true if any succeeded.
     fn pass(&mut self) -> bool {
         let before = self.tries;
         let mut smaller = self.each(
@@ -64,7 +64,7 @@ impl Shrinking<'_> {
         smaller && self.tries < before && self.tries > 0
     }
 
-    /// Tries to leave out each of `count` things, last first.
+    /// Tries to remove each of `count` elements, last first.
     fn each(&mut self, count: impl Fn(&Setup) -> usize, leave_out: impl Fn(&mut Setup, usize)) -> bool {
         let mut smaller = false;
         for at in (0..count(&self.best)).rev() {
@@ -75,7 +75,7 @@ impl Shrinking<'_> {
         smaller
     }
 
-    /// Keeps a change under which the run fails as before.
+    /// Keeps a change if the run still fails similarly.
     fn attempt(&mut self, change: impl FnOnce(&mut Setup)) -> bool {
         let mut setup = self.best.clone();
         change(&mut setup);
@@ -88,7 +88,7 @@ impl Shrinking<'_> {
         true
     }
 
-    /// How a setup fails, if it does as before, and what the model allows its program.
+    /// Failure of a setup, if it resembles the original, and the outcomes that the model allows for its program.
     fn fails(&self, setup: &Setup) -> Option<(Failure, Outcomes)> {
         expressible(&setup.program).ok()?;
         setup.machine().ok()?;
@@ -106,7 +106,7 @@ fn instructions(setup: &Setup) -> usize {
     setup.program.threads.iter().map(|thread| thread.code.len()).sum()
 }
 
-/// The thread and place of the instruction with this number over all threads.
+/// Thread and position for an instruction number counted over all threads.
 fn place(setup: &Setup, mut number: usize) -> (usize, usize) {
     for (thread, one) in setup.program.threads.iter().enumerate() {
         if number < one.code.len() {
@@ -124,7 +124,7 @@ fn manner(setup: &mut Setup, number: usize) -> &mut Manner {
 
 fn remove_instruction(setup: &mut Setup, number: usize) {
     let (thread, at) = place(setup, number);
-    // Every thread comes to every boundary.
+    // Every thread must reach every boundary.
     if !matches!(setup.program.threads[thread].code[at], Instruction::KernelBoundary) {
         setup.program.threads[thread].code.remove(at);
         setup.manners[thread].remove(at);
@@ -157,7 +157,7 @@ fn remove_noise_op(setup: &mut Setup, mut number: usize) {
     }
 }
 
-/// Leaves out the kernels before the test.
+/// Removes the kernels before the test.
 fn remove_lead(setup: &mut Setup) {
     let lead = std::mem::take(&mut setup.lead);
     setup.noise.retain(|noise| noise.kernel >= lead);

@@ -1,4 +1,4 @@
-//! The streams of a run, and who its warps are.
+//! The streams of a run, and the assignment of threads to warps.
 
 use crate::script::Script;
 use crate::setup::{Manner, Noise, NoiseOp, Post, Setup, Spot};
@@ -12,12 +12,12 @@ use tombolo_types::stream::{
 };
 use tombolo_types::{ArrayInfo, HostPhase, Line, LineSize, Mask, ModuleId, Order, Scope, Semantics};
 
-/// What a warp of the test does, in the order in which the timing model asks for it.
+/// Operation of a test warp, in the order in which the timing model requests operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     /// A load by the instruction at this index.
     Load(usize),
-    /// Loads by the instruction at this index, until one sees its flag.
+    /// Loads by the instruction at this index, until a load sees its flag.
     Polls(usize),
     /// A store.
     Store(usize),
@@ -25,49 +25,49 @@ pub(crate) enum Act {
     Atomic(usize),
 }
 
-/// A warp of the test in one kernel.
+/// A warp of the test in a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Its thread; the number of threads for the warp that reads memory at the end.
+    /// Thread of the warp; for the warp that reads memory at the end, the number of threads.
     pub(crate) thread: usize,
-    /// What it does.
+    /// Operations of the warp.
     pub(crate) acts: Vec<Act>,
 }
 
-/// A warp in one kernel: its module, the rank of its CTA among those of the module, its index in the CTA.
+/// Identifies a warp: kernel, module, rank of the CTA within the module, index within the CTA.
 pub(crate) type Seat = (usize, ModuleId, u32, u32);
 
-/// The lines of the machine.
+/// Line size of the machine.
 const LINE: LineSize = LineSize::B128;
 
-/// The streams of a run. Each line is an array of its own.
+/// The streams of a run. Each line forms a separate array.
 pub(crate) struct Staging {
     kernels: Vec<KernelInfo>,
     commands: Vec<Command>,
-    /// By kernel, then CTA of the grid.
+    /// By kernel, then by CTA in the grid.
     ctas: Vec<Vec<CtaStream>>,
-    /// Each line that is accessed.
+    /// Each accessed line.
     arrays: Vec<ArrayInfo>,
-    /// Who sits where, of the test.
+    /// Bindings of test warps to threads.
     pub(crate) parts: FxHashMap<Seat, Part>,
-    /// What the host does, an instruction of a host thread each.
+    /// The host's phases, one per host-thread instruction.
     phases: Vec<HostPhase>,
-    /// By phase: whose instruction it is.
+    /// By phase: the instruction's thread and operation.
     pub(crate) hosted: Vec<Part>,
 }
 
-/// One warp being written.
+/// A warp under construction.
 #[derive(Default)]
 struct Warp {
     ops: Vec<Op>,
     accesses: Vec<Access>,
     tokens: Vec<Token>,
     part: Option<Part>,
-    /// Loads and returning atomics so far, by instruction. Polls do not count.
+    /// Loads and returning atomics up to this point, by instruction. Polls do not count.
     results: Vec<usize>,
 }
 
-/// A CTA being written: where it runs, and its warps.
+/// A CTA under construction: its SM and its warps.
 struct Cta {
     post: Post,
     warps: Vec<Warp>,
@@ -93,7 +93,7 @@ impl Warp {
         }
     }
 
-    /// Waits for the result of the instruction at `at`, where it has one in this kernel.
+    /// Waits for the result of the instruction at `at`, if it has a result in this kernel.
     fn await_result(&mut self, at: usize) {
         if let Some(place) = self.results.iter().position(|one| *one == at) {
             self.ops.push(Op::Use { distance: (self.results.len() - place) as u8 });
@@ -132,16 +132,16 @@ impl Warp {
     }
 }
 
-/// A store that a polling load waits for: the index of its thread and its own in it.
+/// A store for which a polling load waits: the index of its thread and its index in the thread.
 type Awaited = (usize, usize);
 
-/// Writes the streams of a setup.
+/// Generates the streams of a setup.
 struct Writer<'a> {
     setup: &'a Setup,
     scripts: &'a [Script],
     /// By thread: the kernel of each instruction.
     kernels: Vec<Vec<usize>>,
-    /// By thread, then instruction: what a load polls for.
+    /// By thread, then instruction: the store for which a load polls.
     awaited: Vec<Vec<Option<Awaited>>>,
 }
 
@@ -154,8 +154,8 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// The store that the load at `at` polls for: one that it is sure to see some time, by a thread that does not in
-    /// turn wait for this one.
+    /// The store for which the load at `at` polls: the load must eventually see it, and its thread must not in turn
+    /// wait for the load's thread.
     fn awaited(&self, thread: usize, at: usize) -> Option<Awaited> {
         let Instruction::Load { order, location, .. } = self.scripts[thread].code[at] else { return None };
         let strong = matches!(order.semantics, Semantics::Relaxed | Semantics::Acquire);
@@ -172,7 +172,7 @@ impl<'a> Writer<'a> {
             .find(|awaited| self.is_seen(*awaited, location, (thread, at), order.scope))
     }
 
-    /// Whether a load of `location` with `scope` is sure to see this store some time.
+    /// True if a load of `location` with `scope` must eventually see this store.
     fn is_seen(&self, (other, place): Awaited, location: Location, (thread, at): (usize, usize), scope: Scope) -> bool {
         let (Instruction::Store { order, location: stored, .. } | Instruction::Atomic { order, location: stored, .. }) =
             self.scripts[other].code[place]
@@ -188,14 +188,14 @@ impl<'a> Writer<'a> {
             && self.kernels[thread][at] == self.kernels[other][place]
     }
 
-    /// The flag that a store leaves, if somebody polls for it.
+    /// The flag that a store signals, if any load polls for it.
     fn flag(&self, store: Awaited) -> Option<u32> {
         let before = |thread: usize| self.scripts[..thread].iter().map(|script| script.code.len()).sum::<usize>();
         let polled = self.awaited.iter().flatten().any(|awaited| *awaited == Some(store));
         polled.then(|| (before(store.0) + store.1) as u32)
     }
 
-    /// What a thread does in a kernel of the test.
+    /// Stream of a thread in a kernel of the test.
     fn warp(&self, thread: usize, kernel: usize) -> Warp {
         let part = Part { thread, acts: Vec::new() };
         let mut warp = Warp { part: Some(part), ..Warp::default() };
@@ -237,7 +237,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// A store or an atomic leaves its flag, if somebody polls for it.
+    /// Signals the flag after a store or an atomic, if any load polls for it.
     fn signal(&self, warp: &mut Warp, store: Awaited) {
         if let Some(flag) = self.flag(store) {
             let token = warp.token(flag);
@@ -275,7 +275,7 @@ impl<'a> Writer<'a> {
         warp
     }
 
-    /// What host threads do before a kernel of the run, instruction by instruction.
+    /// Host-thread instructions before a kernel of the run, in order.
     fn host(&self, kernel: usize) -> Vec<(Part, HostPhase)> {
         let Some(of_test) = kernel.checked_sub(self.setup.lead) else { return Vec::new() };
         let threads = (0..self.scripts.len()).filter(|thread| self.is_host(*thread));
@@ -287,7 +287,7 @@ impl<'a> Writer<'a> {
         self.setup.program.threads[thread].placement == Placement::Host
     }
 
-    /// What the host does for the instruction of a thread, where it touches memory.
+    /// Host phase for a thread's instruction, if it accesses memory.
     fn phase(&self, (thread, at): (usize, usize)) -> Option<(Part, HostPhase)> {
         let bytes = |location: Location| {
             let Spot { line, cell } = self.setup.spot(location);
@@ -306,7 +306,7 @@ impl<'a> Writer<'a> {
         Some((Part { thread, acts: vec![act] }, phase))
     }
 
-    /// The CTAs of a kernel of the run.
+    /// The CTAs for a kernel of the run.
     fn ctas(&self, kernel: usize) -> Vec<Cta> {
         let noise = self.setup.noise.iter().filter(|noise| noise.kernel == kernel);
         let others = noise.map(|Noise { post, ops, .. }| Cta { post: *post, warps: vec![Warp::noise(ops)] });
@@ -329,7 +329,7 @@ impl<'a> Writer<'a> {
 }
 
 impl Staging {
-    /// The streams of a setup under a design that cuts grids over modules so.
+    /// The streams of a setup, under a design that distributes grids over modules by `cut`.
     pub(crate) fn new(setup: &Setup, scripts: &[Script], cut: CtaCut) -> Staging {
         let writer = Writer::new(setup, scripts);
         let mut staging = Staging {
@@ -363,7 +363,7 @@ impl Staging {
         staging
     }
 
-    /// Adds a kernel. A module's CTAs go to its SMs in turn, so others that do nothing fill the gaps.
+    /// Adds a kernel. A module's CTAs are assigned to its SMs round-robin, therefore idle CTAs fill the gaps.
     fn add(&mut self, setup: &Setup, ctas: Vec<Cta>, cut: CtaCut) {
         let (modules, sms) = (u32::from(setup.shape.gpus * setup.shape.modules), u32::from(setup.shape.sms));
         let mut taken: FxHashMap<(ModuleId, u16), u32> = FxHashMap::default();
@@ -374,7 +374,7 @@ impl Staging {
             *turn += 1;
         }
         let each = taken.values().max().copied().unwrap_or(1) * sms;
-        // As many for each module, however many neighbours a turn has.
+        // Rounds up to an equal number per module, for any number of neighbouring CTAs in a turn.
         let each = each.next_multiple_of(cut.of(modules, 0, modules).chunk);
         let warps = ranked.iter().map(|(_, _, cta)| cta.warps.len()).max().unwrap_or(1);
         let mut grid = vec![idle(); (each * modules) as usize];
@@ -414,13 +414,13 @@ impl Staging {
     }
 }
 
-/// A warp that is there and does nothing.
+/// An idle warp.
 fn idle() -> CtaStream {
     let ops = vec![Op::occupy(ComputeClass::Other, 1)];
     CtaStream { ops, warps: std::iter::once(0..1).collect(), ..CtaStream::default() }
 }
 
-/// An instruction whose accesses and tokens come behind so many others.
+/// An instruction with accesses and tokens shifted by the given offsets.
 fn shifted(op: Op, before: u32, tokens: u16) -> Op {
     let later = |accesses: Accesses| Accesses { start: accesses.start + before, len: accesses.len };
     match op {

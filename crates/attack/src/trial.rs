@@ -1,4 +1,4 @@
-//! One run and its verdict.
+//! A single run and its verdict.
 
 use crate::observer::Observer;
 use crate::script::scripts;
@@ -14,37 +14,37 @@ use tombolo_design::DesignConfig;
 use tombolo_system::run::Broken;
 use tombolo_system::{RunSpec, run_watched};
 
-/// What a run is judged under.
+/// Context for judging a run.
 #[derive(Clone, Copy)]
 pub struct Judge<'a> {
     /// The design.
     pub design: &'a DesignConfig,
-    /// What the model allows the run's program.
+    /// Outcomes that the model allows for the run's program.
     pub allowed: &'a Outcomes,
-    /// Rules that are broken on purpose.
+    /// Deliberately broken rules.
     pub broken: Broken,
 }
 
-/// What was wrong with a run.
+/// Failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It ended in a state that the model forbids.
+    /// The run ended in a state that the model forbids.
     Forbidden(FinalState),
-    /// An instruction issued before what it needs had come, or a load never returned.
+    /// An instruction issued before its inputs had arrived, or a load never returned.
     Early {
         /// Index of the thread.
         thread: usize,
-        /// The load or atomic that lacks its result.
+        /// The load or atomic without a result.
         at: usize,
     },
     /// The timing model panicked.
     Panicked(String),
-    /// The run did not end: why.
+    /// The run did not end; contains the reason.
     Stopped(String),
 }
 
 impl Failure {
-    /// In words.
+    /// Describes the failure in words.
     pub fn describe(&self, program: &Program) -> String {
         match self {
             Failure::Forbidden(state) => format!("forbidden outcome: {}", Assignments { program, state }),
@@ -56,16 +56,16 @@ impl Failure {
         }
     }
 
-    /// Whether another failure is of the same kind.
+    /// True if another failure has the equal kind.
     pub fn is_like(&self, other: &Failure) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 }
 
-/// Why no stream can express a program.
+/// Checks that a stream can express a program.
 ///
 /// # Errors
-/// The reason.
+/// The reason for which none can.
 pub fn expressible(program: &Program) -> Result<(), &'static str> {
     if program.locations.is_empty() {
         return Err("no location");
@@ -73,15 +73,15 @@ pub fn expressible(program: &Program) -> Result<(), &'static str> {
     scripts(program).map(|_| ())
 }
 
-/// Runs a setup, and judges the state in which it ends.
+/// Runs a setup, and judges its final state.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The failure of the run.
 pub fn trial(setup: &Setup, judge: Judge<'_>) -> Result<FinalState, Failure> {
     run(setup, judge, false).0
 }
 
-/// The same, with the chart of what passed.
+/// Runs a setup like `trial`, and also returns the message chart.
 pub fn charted(setup: &Setup, judge: Judge<'_>) -> (Result<FinalState, Failure>, String) {
     run(setup, judge, true)
 }
@@ -95,7 +95,7 @@ fn run(setup: &Setup, judge: Judge<'_>, chart: bool) -> (Result<FinalState, Fail
     (verdict, observer.chart())
 }
 
-/// The timed run.
+/// Executes the timed run.
 fn timed(setup: &Setup, judge: Judge<'_>, staging: Staging, observer: &Arc<Observer>) -> Result<FinalState, Failure> {
     let machine = setup.machine().map_err(|error| Failure::Stopped(error.to_string()))?;
     let spec = RunSpec {
@@ -111,11 +111,11 @@ fn timed(setup: &Setup, judge: Judge<'_>, staging: Staging, observer: &Arc<Obser
 }
 
 thread_local! {
-    /// Whether a panic of this thread is a finding, and not to be printed.
+    /// Set while a panic on this thread is an expected finding that must not be printed.
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does `work`; a panic in it is an error with its message, and nothing is printed.
+/// Runs `work`; converts a panic into an error with its message, without printing.
 fn quietly<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -8,53 +8,54 @@ use tombolo_model::watch::Contents;
 use tombolo_protocol::Data;
 use tombolo_types::Mask;
 
-/// Locations that one line can hold.
+/// Maximum number of locations on a line.
 pub const CELLS: usize = 4;
 
-/// The grain of each cell: two in the first sector of 32 bytes, one in each of the next two.
+/// The grain of each cell: two in the first 32-byte sector, one in each of the next two sectors.
 const GRAINS: [u32; CELLS] = [0, 1, 9, 17];
 
-/// A place in a line for one location.
+/// Position within a line for a single location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cell(pub u8);
 
 impl Cell {
-    /// Its bytes.
+    /// Bytes of the cell.
     pub fn mask(self) -> Mask {
         Mask(1 << GRAINS[usize::from(self.0)])
     }
 
-    /// The only cell of `mask`, if it names one.
+    /// The only cell of `mask`, if the mask selects exactly one.
     fn of(mask: Mask) -> Option<Cell> {
         (0..CELLS as u8).map(Cell).find(|cell| cell.mask() == mask)
     }
 }
 
-/// Bytes of every line that no location is in.
+/// Bytes in every line that belong to no location.
 pub const UNUSED: Mask = Mask(1 << 31);
 
-/// By cell: how much a location's value differs from its initial one, so that memory nobody has written is right.
+/// By cell: difference between a location's value and its initial value, so that unwritten memory is correct by
+/// default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Values([Value; CELLS]);
 
 impl Values {
-    /// `value` in every cell, where the locations began with `initial`.
+    /// Contents with `value` in every cell, for locations with initial value `initial`.
     pub fn of(value: Value, initial: Value) -> Values {
         Values([value.wrapping_sub(initial); CELLS])
     }
 
-    /// The value of the location in `cell`, which began with `initial`.
+    /// Value of the location in `cell`, given its initial value `initial`.
     pub fn value(&self, cell: Cell, initial: Value) -> Value {
         self.0[usize::from(cell.0)].wrapping_add(initial)
     }
 }
 
-/// What an atomic does to its location. All operands are constants.
+/// Update that an atomic applies to its location. All operands are constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// What becomes of the old value.
+    /// Function applied to the old value.
     pub update: Update,
-    /// What the location began with.
+    /// Initial value of the location.
     pub initial: Value,
 }
 
@@ -84,7 +85,7 @@ impl Contents for Values {
     type Watch = Arc<Observer>;
 
     fn exchange(self, mask: Mask) -> Change {
-        // Cells hold what they differ by from what was there first.
+        // Cells store the difference from the initial contents.
         let value = Cell::of(mask).map_or(0, |cell| self.value(cell, 0));
         Change { update: Update::Exchange(Operand::Value(value)), initial: 0 }
     }

@@ -1,8 +1,8 @@
-//! What a protocol relies on in its host, duty by duty, in both worlds: one program, explored to its end and run on the
-//! timing model. It is clean in both, and shows the broken duty in both.
+//! A host's duties to its protocol, duty by duty, in both worlds: a program is explored to its end and run on the
+//! timing model. The program is clean in both, and exposes the broken duty in both.
 //!
-//! The duties are those of [`tombolo_protocol::coherence`] and [`tombolo_protocol::nodes`]; `crates/protocol/src/host.rs` and `drain.rs` hold what the worlds
-//! share of them.
+//! The duties are listed in [`tombolo_protocol::coherence`] and [`tombolo_protocol::nodes`];
+//! `crates/protocol/src/host.rs` and `drain.rs` contain the implementation shared by both worlds.
 
 use tombolo_attack::{Attack, Target, attack, catch};
 use tombolo_check::explore::{
@@ -13,20 +13,20 @@ use tombolo_check::verify::Case;
 use tombolo_design::{DesignConfig, design};
 use tombolo_protocol::BrokenRule;
 
-/// One duty.
+/// A single duty.
 struct Duty {
-    /// What the host owes.
+    /// Description of the host's obligation.
     duty: &'static str,
     /// The rule that breaks it.
     rule: BrokenRule,
     /// A design that relies on it; `+back`: with lines written back.
     design: &'static str,
-    /// A shape that ships and shows it.
+    /// A shipped shape that exposes it.
     shape: &'static str,
-    /// Resources of clients of blocks, where the explorer takes few to show it.
+    /// Resource limits of block clients, if the explorer exposes the duty only with few resources.
     room: Option<Room>,
-    /// Within how many timed runs from seed 1 on it shows (measured, and half as many again, at least ten); or why none
-    /// shows it.
+    /// Number of timed runs, from seed 1, within which it shows (measured, plus half as many again, at least ten); or
+    /// the reason for which none shows it.
     timed: Result<u64, &'static str>,
 }
 
@@ -129,11 +129,11 @@ const DUTIES: [Duty; 12] = [
     },
 ];
 
-/// Timed runs of each program with nothing broken.
+/// Number of timed runs per program without a broken rule.
 const CLEAN_RUNS: u64 = 200;
-/// Runs of a broken duty in the gate, at most; the deep test has the others.
+/// Maximum number of runs for a broken duty in the gate; the deep test covers the rest.
 const SOON: u64 = 300;
-/// Candidate executions that the model may look at: more than any shape has.
+/// Maximum number of candidate executions that the model may examine: more than any shape has.
 const CANDIDATES: u64 = 1_000_000;
 
 impl Duty {
@@ -150,7 +150,7 @@ impl Duty {
         shipped.into_iter().find(|case| case.stem() == self.shape).expect("a shape that ships")
     }
 
-    /// The explorer's verdict over all placements: of the first that is not clean. `broken`: with the duty broken.
+    /// The explorer's verdict over all placements: the first verdict that is not clean. `broken`: with the duty broken.
     fn explored(&self, broken: bool) -> Verdict {
         let (program, allowed) = self.case().allowed(CANDIDATES).expect("the model answers for a shape");
         let design = self.design();
@@ -165,15 +165,15 @@ impl Duty {
         verdicts.into_iter().find(|verdict| *verdict != Verdict::Clean).unwrap_or(Verdict::Clean)
     }
 
-    /// The timing model's part: `work` on so many runs from seed 1 on.
+    /// The timing model's part: `work` on the given number of runs from seed 1.
     fn timed<T>(&self, runs: u64, work: impl Fn(&Attack<'_>) -> T) -> T {
         let (targets, cases) = ([Target::new(&self.design())], [self.case()]);
         work(&Attack { targets: &targets, cases: &cases, random: false, seed: 1, runs, threads: 1 })
     }
 }
 
-/// Every placement on GPUs of two modules, with a GPU that no thread is on, cold and warm. Where a host takes part, all
-/// memory is its own, and a GPU is one module.
+/// Every placement on GPUs with two modules each, plus a GPU without threads, cold and warm. If a host takes part, all
+/// memory belongs to the host, and each GPU has a single module.
 fn places(program: &Program, config: &Config, has_host: bool) -> Vec<(Layout, Start)> {
     let gpu_homes = is_hierarchical(config).expect("a design names a protocol there is");
     let gpus = if has_host { gpus_of(program) } else { (gpus_of(program) + 1).min(MAX_GPUS) };
@@ -224,7 +224,7 @@ fn timed_runs_see_broken_duties_that_show_late() {
     seen(|runs| runs > SOON);
 }
 
-/// Panics where a broken duty with a number of runs that `within` takes stays unseen.
+/// Panics if a broken duty with a run count accepted by `within` stays undetected.
 fn seen(within: impl Fn(u64) -> bool) {
     for duty in &DUTIES {
         if let Some(runs) = duty.timed.ok().filter(|runs| within(*runs)) {

@@ -1,4 +1,4 @@
-//! Machines whose host takes part: designs keep their promise there, and broken rules of NMOESI are seen.
+//! Machines with a participating host: designs keep their promise on them, and broken NMOESI rules are detected.
 
 use tombolo_attack::report::NO_HOST;
 use tombolo_attack::{Attack, Target, attack, catch, shipped};
@@ -6,10 +6,10 @@ use tombolo_check::verify::Case;
 use tombolo_design::{DesignConfig, design};
 use tombolo_protocol::nmoesi::BrokenNmoesi;
 
-/// Runs of each design: a few seconds of one core.
+/// Runs per design: a few seconds on a single core.
 const RUNS: u64 = 400;
 
-/// A design that ships, with other options of its coherence.
+/// A shipped design, with different coherence options.
 fn described(name: &str, options: &[(&str, &str)]) -> DesignConfig {
     let mut tree = design(name).expect("a design that ships");
     options.iter().for_each(|(key, value)| tree.set(key, value).expect("a key of designs"));
@@ -33,18 +33,18 @@ fn designs_with_a_host_keep_their_promise() {
     }
 }
 
-/// How a broken rule of NMOESI shows in timed runs of `umh`: within so many runs from 1 on (several times the first
-/// run that showed it).
+/// Detection of a broken NMOESI rule in timed runs under `umh`: within the given number of runs from 1 (several times
+/// the first run that detected it).
 enum Shows {
-    /// Of all tests that ship and random programs.
+    /// In runs over all shipped tests and random programs.
     InAll(u64),
-    /// Of the tests that ship whose names hold a word.
+    /// In runs over shipped tests with this word in their names.
     In(&'static str, u64),
-    /// Of the tests in which the host works between kernels.
+    /// In runs over tests with host work between kernels.
     BesideHost(u64),
 }
 
-/// How a rule shows; or why timed runs do not show it. The explorer sees each.
+/// Expected detection of a rule; or the reason for which timed runs do not detect it. The explorer detects each.
 fn expected(rule: BrokenNmoesi) -> Result<Shows, &'static str> {
     Ok(match rule {
         BrokenNmoesi::SharedBytesEvictedSilently => Shows::InAll(200),

@@ -1,16 +1,16 @@
-//! Published pages under programs of one writer: nothing of what it stores is lost, whoever releases beside it.
+//! Published pages under programs with a single writer: none of its stores is lost, regardless of concurrent releases.
 
 use tombolo_attack::{Attack, Target, attack, catch};
 use tombolo_check::verify::Case;
 use tombolo_design::{DesignConfig, design, list_designs};
 use tombolo_protocol::publication::BrokenPublication;
 
-/// Runs under each design: enough to see a store that passes an atomic, where that rule is broken.
+/// Runs per design: enough to detect a store that overtakes an atomic, if this rule is broken.
 const RUNS: u64 = 400;
-/// Runs of the deep series.
+/// Runs in the deep series.
 const DEEP: u64 = 10_000;
 
-/// Every design that ships and publishes pages, and one whose publications take a place in the L2.
+/// Every shipped design that publishes pages, and a design whose publications allocate in the L2.
 fn publishing() -> Vec<Target> {
     let shipped = list_designs()
         .into_iter()
@@ -23,7 +23,7 @@ fn publishing() -> Vec<Target> {
     targets
 }
 
-/// Runs each program once, on a machine of its own.
+/// Runs each program once, on a separate machine.
 fn each<T>(targets: &[Target], programs: u64, work: impl Fn(&Attack<'_>) -> T) -> T {
     let cases: Vec<Case> = (0..programs).map(|index| Case::one_writer(1, index, 1)).collect();
     work(&Attack { targets, cases: &cases, random: false, seed: 0, runs: programs, threads: 2 })

@@ -1,14 +1,14 @@
-//! What a design that ships promises, held to what the explorer finds.
+//! Compares the promises of shipped designs with the explorer's findings.
 
 use std::collections::HashSet;
 use tombolo_check::verify::{Budget, Case, Design, DesignReport, Verdict, verify};
 use tombolo_design::{DesignConfig, design, list_designs};
 use tombolo_types::Promise;
 
-/// Threads: those of the smallest machine that runs this.
+/// Number of threads, for the smallest machine that runs this test.
 const THREADS: usize = 2;
 
-/// The designs whose protocol, with its options, no design before has.
+/// The designs with a combination of protocol and options that no earlier design has.
 fn distinct() -> Vec<DesignConfig> {
     let mut seen = HashSet::new();
     let shipped = list_designs().into_iter().map(|listed| {
@@ -17,7 +17,8 @@ fn distinct() -> Vec<DesignConfig> {
     shipped.filter(|design| seen.insert((design.coherence.protocol(), design.options()))).collect()
 }
 
-/// What the tests of kernel boundaries find of `design` in so many states each, as if it promised `promise`.
+/// Findings of the kernel boundary tests for `design`, within `states_of_test` states each, as if it promised
+/// `promise`.
 fn found(design: &DesignConfig, promise: Promise, states_of_test: u64) -> DesignReport {
     let checked = Design::new(&design.name, design.coherence.protocol(), design.options(), promise);
     let budget = Budget { states_of_placement: 20_000, states_of_test, walks: 2, ..Budget::default() };

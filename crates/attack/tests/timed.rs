@@ -1,4 +1,4 @@
-//! The timing model under attack: designs that ship keep their promises, and broken rules are seen.
+//! The timing model under attack: shipped designs keep their promises, and broken rules are detected.
 
 use std::ops::Range;
 use tombolo_attack::{Attack, Target, TimedVerdict, attack, catch, shipped};
@@ -6,13 +6,13 @@ use tombolo_check::verify::Case;
 use tombolo_design::{DesignConfig, design, list_designs};
 use tombolo_protocol::BrokenRule;
 
-/// Runs of each design.
+/// Runs per design.
 const RUNS: u64 = 100;
-/// Runs of each design with GPU homes, of the `.sys` tests alone.
+/// Runs per design with GPU homes, restricted to the `.sys` tests.
 const ACROSS_RUNS: u64 = 400;
-/// Runs of each design that elides boundaries, of the kernel tests and again of all tests.
+/// Runs per design that elides boundaries, for the kernel tests and again for all tests.
 const ELIDED_RUNS: u64 = 60;
-/// Runs within which a broken rule must show to be looked for in every push; the others are for `deep`.
+/// Run count within which a broken rule must show to be tested on every push; the remaining rules are for `deep`.
 const SOON: u64 = 400;
 
 fn described(word: &str) -> DesignConfig {
@@ -42,7 +42,7 @@ fn every_design_that_ships_keeps_its_promise_or_is_seen_to_have_none() {
 }
 
 fn attack_shipped_designs(runs: u64) {
-    // What copies bring behind kernels no explorer says: checked runs hold it.
+    // No explorer covers data brought by copies behind kernels: checked runs cover it.
     let shipped = list_designs().into_iter().map(|listed| described(listed.name));
     let explored = shipped.filter(|design| design.placement.sharing().explored().is_ok());
     let targets: Vec<Target> = explored.map(|design| Target::new(&design)).collect();
@@ -67,12 +67,12 @@ fn attack_gpu_homes(runs: u64) {
     }
 }
 
-/// Whether a shape is one of `.sys` scope.
+/// True for a shape with `.sys` scope.
 fn is_across(case: &Case) -> bool {
     case.file.as_ref().is_some_and(|file| file.contains(".sys."))
 }
 
-/// Designs whose command processor elides boundaries.
+/// Designs with a command processor that elides boundaries.
 const ELIDED: [&str; 10] = [
     "cpelide",
     "cpelide-home-aware",
@@ -116,17 +116,18 @@ fn a_design_that_promises_nothing_is_seen_to_misbehave() {
     assert_eq!(report.verdict, TimedVerdict::Misbehaves);
 }
 
-/// How a broken rule shows in timed runs: under a design whose protocol has it, of all tests that ship or of those whose names
-/// hold a word. Run `until` is several times the first that showed it, for another test that ships draws other runs.
+/// Detection of a broken rule in timed runs: under a design to which the rule applies, with all shipped tests or with
+/// tests whose names contain a word. `until` is several times the first detecting run, because each additional shipped
+/// test changes the drawn runs.
 struct Shows {
     design: &'static str,
-    /// The first run. Where thousands show nothing, they are left out.
+    /// The first run. If thousands of runs show nothing, they are skipped.
     from: u64,
     until: u64,
     tests: &'static str,
 }
 
-/// How a rule shows; or why timed runs do not show it. The explorer sees each.
+/// Expected detection of a rule; or the reason for which timed runs do not detect it. The explorer detects each.
 fn expected(rule: BrokenRule) -> Result<Shows, &'static str> {
     let late = |design, from, until, tests| Ok(Shows { design, from, until, tests });
     let of = |design, until, tests| late(design, 1, until, tests);

@@ -1,17 +1,17 @@
-//! Times the explorer: the core tests, litmus files or random programs under designs, one after the other on one
-//! thread, in seconds of processor time (on Linux).
+//! Times the explorer: the core tests, litmus files or random programs under designs, sequentially on a single thread,
+//! in seconds of processor time (on Linux).
 //!
 //! `cargo run --release -p tombolo-check --example explore_speed -- DESIGN[,DESIGN…] [core|shapes|kernels|polling|FILE|DIR|random:FROM:TO] [NAME]`
 //!
-//! A design is what [`Design::configured`] takes, such as `software-flat+back+remote`. `NAME`: only tests whose file or
-//! name holds it.
+//! A design has the syntax of [`Design::configured`], such as `software-flat+back+remote`. `NAME`: only tests with this
+//! text in their file or name.
 
 use std::path::Path;
 use tombolo_check::verify::{Budget, Case, Design, PLACEMENTS_OF_RANDOM, Verdict, read_tests, verify};
 
-/// The series of random programs.
+/// Seed for the series of random programs.
 const SEED: u64 = 7;
-/// Random programs that are timed together.
+/// Number of random programs timed together.
 const TOGETHER: usize = 100;
 
 fn main() {
@@ -33,7 +33,7 @@ fn main() {
     }
 }
 
-/// Random programs: all designs at once, so that the model is asked once.
+/// Times random programs under all designs at once, so that the model is queried only once.
 fn time_together(designs: &[Design], cases: &[Case]) {
     for cases in cases.chunks(TOGETHER) {
         let begun = processor_seconds();
@@ -79,8 +79,8 @@ fn time(design: &Design, name: &str, cases: &[Case]) {
     println!("{name:<28} {ok} of {} ok: {states} states, {seconds:.1} s", cases.len());
 }
 
-/// Seconds of processor time that this process has taken, which other processes do not stretch. Source: proc(5), fields
-/// utime and stime in hundredths.
+/// Processor time used by this process in seconds, independent from other processes. Source: proc(5), fields utime and
+/// stime in hundredths.
 fn processor_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux counts processor time");
     let after_name = stat.rsplit(')').next().expect("a split has a part");

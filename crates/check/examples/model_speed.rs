@@ -6,7 +6,7 @@ use std::time::Instant;
 use tombolo_check::axiomatic::{Limits, outcomes};
 use tombolo_check::random::{OPERATIONS, program, stratum};
 
-/// What was measured of the programs with one number of operations. Times in microseconds.
+/// Measurements for programs with a given number of operations. Times in microseconds.
 #[derive(Default)]
 struct Row {
     programs: usize,

@@ -1,15 +1,16 @@
-//! What the shipped tests come to under every configuration that the shipped designs explore, pinned in `golden.toml`:
-//! states and outcomes within a small budget; in `golden-deep.toml` within a larger one. A change of a row is a change of a protocol or of the explorer.
+//! Results of the shipped tests under every configuration that the shipped designs explore, pinned in `golden.toml`:
+//! states and outcomes within a small budget; in `golden-deep.toml` within a larger budget. A changed row indicates a
+//! changed protocol or explorer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use tombolo_check::verify::{Budget, Case, Design, DesignReport, TestReport, verify};
 
-/// Threads: those of the smallest machine that runs this.
+/// Number of threads, for the smallest machine that runs this test.
 const THREADS: usize = 2;
 
-/// Where this is set, the file is written and not compared.
+/// If this variable is set, the file is written instead of compared.
 const BLESS: &str = "TOMBOLO_BLESS";
 
 const HEAD: &str = "\
@@ -18,7 +19,8 @@ const HEAD: &str = "\
 # Rewritten by: TOMBOLO_BLESS=1 cargo test -p tombolo-check --test golden -- --include-ignored
 ";
 
-/// What `tombolo check` explores by default. A test of the command holds the shipped designs to it.
+/// Configurations that `tombolo check` explores by default. A test of the command compares the shipped designs with
+/// this list.
 const CONFIGURATIONS: [&str; 16] = [
     "no-remote-caching",
     "memory-side+back",
@@ -38,17 +40,17 @@ const CONFIGURATIONS: [&str; 16] = [
     "ideal",
 ];
 
-/// What is explored on GPUs and a host, with the tests that have host threads.
+/// Configuration explored on GPUs and a host, including the tests with host threads.
 const WITH_HOST: &str = "nmoesi+back";
 
-/// Configuration, then test.
+/// Key: configuration, then test.
 type Rows = BTreeMap<(String, String), String>;
 
 fn golden(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(file)
 }
 
-/// The rows that it cuts say `bounded`.
+/// Rows cut by this budget contain `bounded`.
 fn budget(states_of_placement: usize, states_of_test: u64) -> Budget {
     Budget { states_of_placement, states_of_test, walks: 0, ..Budget::default() }
 }
@@ -91,7 +93,7 @@ fn write(rows: &Rows) -> String {
     text
 }
 
-/// The rows that differ, each with what it was and what it is.
+/// The differing rows, each with its expected and its actual content.
 fn differences(golden: &Rows, found: &Rows) -> Vec<String> {
     let keys: BTreeSet<_> = golden.keys().chain(found.keys()).collect();
     let differ = keys.into_iter().filter(|key| golden.get(*key) != found.get(*key));

@@ -1,65 +1,66 @@
-//! How far simulated times are from measured ones.
+//! Deviations between simulated and measured times.
 
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A measured time beside the simulated one.
+/// A measured time and the corresponding simulated time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// Benchmark.
     pub benchmark: String,
-    /// Its size as in the table.
+    /// Size, as given in the table.
     pub size: String,
     /// Measured, in milliseconds.
     pub measured_ms: f64,
     /// Simulated, in milliseconds.
     pub simulated_ms: f64,
-    /// Whether a part was simulated that stands for the whole.
+    /// Set if a simulated sample represents the whole.
     pub sampled: bool,
-    /// By how much sampling may be off, in milliseconds, from what halves of the sample differ by; 0 of what ran whole.
+    /// Estimated sampling error in milliseconds, derived from the difference between halves of the sample; 0 for
+    /// complete runs.
     pub sampling_error_ms: f64,
-    /// Whether nothing speaks against the measurement.
+    /// Set if no evidence contradicts the measurement.
     pub sound: bool,
 }
 
-/// The errors of some rows. Shares, not percentages: 0.15 is 15 %.
+/// Error statistics over several rows. Fractions, not percentages: 0.15 is 15 %.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Errors {
-    /// Rows.
+    /// Number of rows.
     pub rows: usize,
     /// Sum of absolute errors over sum of measured times.
     pub weighted: f64,
-    /// Mean of |simulated - measured| over the smaller of the two.
+    /// Mean of |simulated - measured| over the smaller time.
     pub mean_symmetric: f64,
-    /// Slope of the line through simulated over measured times of the half of the rows with the longest measured ones, by
-    /// least squares; absent where they are all alike.
+    /// Slope of the least-squares line through simulated over measured times, for the half of the rows with the longest
+    /// measured times; absent if their measured times are all equal.
     pub slope: Option<f64>,
     /// Largest symmetric error of a row.
     pub worst: f64,
-    /// That row: its size, after its benchmark where there are several.
+    /// Name of this row: its size, preceded by its benchmark if there are several.
     pub worst_row: String,
 }
 
-/// The errors of all rows, and of each benchmark.
+/// Error statistics for all rows, and for each benchmark.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Summary {
     /// All rows.
     pub overall: Errors,
-    /// The rows whose measurement nothing speaks against; none where that is all of them.
+    /// Rows with sound measurements; `None` if all rows are sound.
     pub sound: Option<Errors>,
     /// By benchmark.
     pub benchmarks: BTreeMap<String, Errors>,
 }
 
 impl Row {
-    /// |simulated - measured| over the smaller of the two.
+    /// |simulated - measured| over the smaller time.
     pub fn symmetric(&self) -> f64 {
         (self.simulated_ms - self.measured_ms).abs() / self.simulated_ms.min(self.measured_ms)
     }
 }
 
 impl Errors {
-    /// The errors of `rows`.
+    /// Computes the error statistics for `rows`.
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Errors {
         let rows: Vec<&Row> = rows.into_iter().collect();
         let measured: f64 = rows.iter().map(|row| row.measured_ms).sum();
@@ -79,7 +80,7 @@ impl Errors {
     }
 }
 
-/// The slope of simulated over measured times of the half of `rows` with the longest measured ones.
+/// Slope of simulated over measured times, for the half of `rows` with the longest measured times.
 fn slope(mut rows: Vec<&Row>) -> Option<f64> {
     rows.sort_by(|a, b| a.measured_ms.total_cmp(&b.measured_ms));
     let long = &rows[rows.len() / 2..];
@@ -91,7 +92,7 @@ fn slope(mut rows: Vec<&Row>) -> Option<f64> {
 }
 
 impl Summary {
-    /// The errors of `rows`.
+    /// Computes the error summary for `rows`.
     pub fn of(rows: &[Row]) -> Summary {
         let mut benchmarks: BTreeMap<String, Vec<&Row>> = BTreeMap::new();
         for row in rows {

@@ -1,9 +1,9 @@
-//! The time of a case on a machine.
+//! Estimates the time for a case on a machine.
 //!
-//! The sample of [`tombolo_workload::record::Sample`] is recorded and run, and the time of the whole projected from
-//! the times of its launches. Measurements repeat their body, so caches begin as the repetition before has left them.
-//! Memory-side caches hold what fits there of the ends of the program's arrays. The others, where the program fits the L2s,
-//! hold what its launches leave there (or the last of them, where they are long).
+//! The sample chosen by [`tombolo_workload::record::Sample`] is recorded and run, and the total time is projected from
+//! the times of its launches. Measurements repeat their body, therefore caches start in the state left by the previous
+//! repetition. Memory-side caches contain the ends of the program's arrays, as far as they fit. The other caches, if
+//! the program fits into the L2s, hold the data left by its launches (or by the last launch, if the launches are long).
 
 use crate::suite::{Body, Case, HostCopy};
 use std::collections::BTreeSet;
@@ -20,45 +20,45 @@ use tombolo_workload::record::{Part, RecordOptions, Recording, Spent};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::ArrayInfo;
 
-/// Seed of generated inputs: any number.
+/// Seed for generated inputs: any number.
 pub const SEED: u64 = 1;
 
-/// The host's wait for all kernels, and its event afterwards. Source: fitted on floydwarshall 24_nodes, beyond its copies
-/// and launches.
+/// Host time for awaiting all kernels, plus the event afterwards. Source: fitted on floydwarshall 24_nodes, beyond its
+/// copies and launches.
 const SYNCHRONIZE_S: f64 = 14.5e-6;
 
-/// Bytes up to which the host itself writes to the device's memory in place of copying. Source: `kMaxH2dMemcpySize` of
-/// ROCm's runtime (rocclr): 8 KiB; that it means this is assumed.
+/// Size in bytes up to which the host writes directly to device memory instead of copying. Source: `kMaxH2dMemcpySize`
+/// in ROCm's runtime (rocclr): 8 KiB; this interpretation of the constant is assumed.
 const WRITTEN_BYTES: u64 = 8 << 10;
 
-/// What that takes. Source: fitted on pagerank nodes64.
+/// Duration of a direct host write. Source: fitted on pagerank nodes64.
 const WRITE_S: f64 = 4e-6;
 
-/// Bytes up to which a copy from or to pageable memory goes through a pinned buffer of the runtime, which the host
-/// fills and empties; larger ones pin the memory. Source: ROCm's runtime (rocclr): one staging buffer, 1 MiB.
+/// Size in bytes up to which a copy from or to pageable memory goes through a pinned runtime buffer, which the host
+/// fills and empties; larger copies pin the memory. Source: ROCm's runtime (rocclr): one staging buffer, 1 MiB.
 const STAGED_BYTES: u64 = 1 << 20;
-/// Rate at which the host fills that buffer on the way to the device. Source: fitted on memcopy_h2d 1MB.
+/// Rate at which the host fills the staging buffer for transfers to the device. Source: fitted on memcopy_h2d 1MB.
 const STAGED_TO_DEVICE: Rate = Rate(17_700_000_000);
-/// Rate at which it empties it on the way back. Source: fitted on memcopy_d2h 1MB.
+/// Rate at which the host empties the staging buffer after transfers to the host. Source: fitted on memcopy_d2h 1MB.
 const STAGED_TO_HOST: Rate = Rate(3_420_000_000);
 
-/// Steps in which the arrays that are left in a cache are walked side by side. Source: assumed: steps of at most
-/// half a megabyte, small beside what a sample touches.
+/// Number of steps in which the arrays left in a cache are walked in parallel. Source: assumed: steps of at most half a
+/// megabyte, small compared with a sample's footprint.
 const STEPS: u64 = 1024;
 
-/// Why a case gave no time.
+/// Reason for which a case yielded no time.
 #[derive(Debug, Error)]
 pub enum EstimateError {
-    /// Its workload could not be recorded.
+    /// The workload could not be recorded.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// Its program could not be run.
+    /// The program could not be run.
     #[error(transparent)]
     Run(#[from] RunError),
-    /// Its recording could not be read.
+    /// The recording could not be read.
     #[error(transparent)]
     Stream(#[from] StreamError),
-    /// What its sample ran cannot stand for the whole.
+    /// The executed sample cannot represent the whole.
     #[error("the parts that ran project to {0} s for the whole, which is no time: run it with --whole")]
     Projection(f64),
 }
@@ -68,37 +68,37 @@ pub enum EstimateError {
 pub struct Estimate {
     /// Seconds.
     pub time_s: f64,
-    /// Whether a part was simulated that stands for the whole.
+    /// Set if a simulated sample represents the whole.
     pub sampled: bool,
-    /// Seconds by which sampling may be off, from what halves of the sample differ by.
+    /// Estimated sampling error in seconds, derived from the difference between halves of the sample.
     pub error_s: f64,
 }
 
-/// Estimates times on one machine.
+/// Estimates times on a machine.
 #[derive(Clone)]
 pub struct Estimator {
     /// The machine.
     pub machine: Arc<MachineConfig>,
     /// The design.
     pub design: DesignConfig,
-    /// Whether to sample; where not, everything is run.
+    /// Set to run only a sample; otherwise the complete program is run.
     pub samples: bool,
 }
 
-/// The projection of parts, where it is a time.
+/// Projection of the parts, if it yields a valid time.
 fn projected(parts: &[Part], spent: &[Spent]) -> Result<Projection, EstimateError> {
     let projection = Projection::of(parts, spent);
     if projection.time_s < 0.0 { Err(EstimateError::Projection(projection.time_s)) } else { Ok(projection) }
 }
 
-/// Launches of a recording alone, after some that warm the caches.
+/// Only the launches of a recording, preceded by launches that warm the caches.
 struct Launches {
     recording: Recording,
     commands: Vec<Command>,
 }
 
-/// Warp instructions of a program of which all launches run again to warm the caches, at most; of a larger one the
-/// last launch does, of a sample all. Source: assumed: a second of simulation.
+/// Maximum number of warp instructions up to which all launches of a program run again to warm the caches. For larger
+/// programs only the last launch is repeated, for samples all launches. Source: assumed: a second of simulation.
 const WARM_INSTRUCTIONS: u64 = 300_000;
 
 impl Launches {
@@ -143,7 +143,7 @@ impl Program for Launches {
 }
 
 impl Estimator {
-    /// The time of `case` on the machine, on this thread.
+    /// Estimates the time for `case` on the machine, on the calling thread.
     ///
     /// # Errors
     /// See [`EstimateError`].
@@ -180,8 +180,8 @@ impl Estimator {
         Ok(record(workload, &request, &options, Mode::Auto)?)
     }
 
-    /// What the caches on the memory's side hold of the arrays after a run: everything, or the end of each. Arrays
-    /// are walked side by side, as kernels do.
+    /// Contents of the memory-side caches after a run: all arrays, or the end of each array. Arrays are walked in
+    /// parallel, in the manner of kernels.
     fn resident(&self, recording: &Recording) -> Result<Vec<Resident>, StreamError> {
         let line = self.machine.line.bytes();
         let written = written(recording)?;
@@ -201,21 +201,22 @@ impl Estimator {
         Ok(resident)
     }
 
-    /// Seconds of launching: the first kernel on an idle machine, each further one after the one before.
+    /// Launch overhead in seconds: the first kernel starts on an idle machine, each further kernel after its
+    /// predecessor.
     fn launching(&self, launches: u64, body: &Body) -> f64 {
         let host = &self.machine.host;
         let (first, next) = (host.launch_latency.seconds(), host.dependent_launch_latency.seconds());
         match launches + body.fills {
             0 => 0.0,
             rounds if body.rounds => {
-                // A flag in, the launch, the wait for it, and the flag back.
+                // A flag copied in, the launch, the wait for its end, and the flag copied back.
                 rounds as f64 * (WRITE_S + first + SYNCHRONIZE_S + host.copy_latency.seconds())
             }
             all => first + (all - 1) as f64 * next + if body.synchronizes { SYNCHRONIZE_S } else { 0.0 },
         }
     }
 
-    /// Seconds of copies, one after the other.
+    /// Duration of all copies in seconds, executed sequentially.
     fn copying(&self, body: &Body) -> f64 {
         let host = &self.machine.host;
         let seconds = |copy: &HostCopy| {
@@ -239,7 +240,7 @@ fn share(count: u64, part: u64, whole: u64) -> u64 {
     (u128::from(count) * u128::from(part) / u128::from(whole)) as u64
 }
 
-/// The arrays that a program stores to, by index, judged by the first CTA of each kernel.
+/// Indices of the arrays to which a program stores, determined from the first CTA of each kernel.
 fn written(recording: &Recording) -> Result<BTreeSet<usize>, StreamError> {
     let mut found = BTreeSet::new();
     let mut stream = CtaStream::default();
@@ -266,7 +267,7 @@ mod tests {
 
     fn estimator(samples: bool) -> Estimator {
         let mut described = tombolo_machine::machine("mi300a").unwrap();
-        // A small machine, so that small programs fill it and do not fit its L2s.
+        // A small machine that small programs fill, without fitting into its L2s.
         for (key, value) in [
             ("l2.bytes", "32KB"),
             ("topology.sms_per_module", "1"),
@@ -301,7 +302,7 @@ mod tests {
             turns: Counts::default(),
         };
         let spent = |total_s| Spent { total_s, ..Spent::default() };
-        // The shorter recording of a loop took longer than the longer one.
+        // The shorter recording of a loop took longer than the longer recording.
         let error = projected(&[part(-9.0), part(10.0)], &[spent(2.0), spent(1.0)]).unwrap_err().to_string();
         assert!(error.starts_with("the parts that ran project to -8 s for the whole, which is no time"), "{error}");
         assert_eq!(projected(&[part(-9.0), part(10.0)], &[spent(1.0), spent(2.0)]).unwrap().time_s, 11.0);

@@ -1,12 +1,14 @@
 //! Compares simulated with measured kernel times.
 //!
-//! - [`measured`]: tables of measured times, among them those that ship. [`suite`]: what each benchmark of such a
-//!   table runs: which workload, and what the host does besides. [`estimate`]: the time of that on a machine, of a
-//!   part where all of it would be too much. [`errors`]: how far the two are apart.
-//! - [`probe`]: latencies and bandwidths of NVIDIA's GPUs beside published ones. [`peer`]: those of another GPU's memory.
-//!   [`pattern`]: what lanes that diverge take.
+//! - [`measured`]: tables of measured times, including the shipped tables. [`suite`]: the program behind each benchmark
+//!   in
+//! such a table: its workload, and the host's additional work. [`estimate`]: estimates the time for this program on a
+//! machine, from a sample if a complete run would be too long. [`errors`]: statistics over the deviations.
+//! - [`probe`]: latencies and bandwidths of NVIDIA's GPUs, compared with published values. [`peer`]: probes for a peer
+//!   GPU's
+//! memory. [`pattern`]: costs of divergent lanes.
 //!
-//! Not modelled: clocks that change, other work on the machine, the host's own time beyond fixed costs.
+//! Not modelled: varying clocks, other work on the machine, the host's own time beyond fixed costs.
 //!
 //! Read [`suite`] next.
 

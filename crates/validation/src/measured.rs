@@ -7,20 +7,20 @@ use thiserror::Error;
 use tombolo_workload::bench::{Request, WorkloadError, find};
 use tombolo_workload::scale::Scale;
 
-/// A table that ships: see `data/README.md` for its source and licence.
+/// A shipped table: see `data/README.md` for its source and licence.
 pub struct Shipped {
-    /// The machine that it was measured on.
+    /// Machine on which the times were measured.
     pub machine: &'static str,
-    /// The design that describes its caches.
+    /// Design that describes the machine's caches.
     pub design: &'static str,
-    /// What its lines are named after in an error.
+    /// File name for error messages.
     file: &'static str,
     text: &'static str,
-    /// Rows of it that its source's own second run does not reproduce.
+    /// Rows that a second run by the table's source does not reproduce.
     unsound: &'static str,
 }
 
-/// The tables that ship.
+/// The shipped tables.
 pub static SHIPPED: [Shipped; 2] = [
     Shipped { machine: "mi300a", design: "mi300a", file: MI300A_NAME, text: MI300A, unsound: UNSOUND },
     Shipped {
@@ -33,14 +33,14 @@ pub static SHIPPED: [Shipped; 2] = [
 ];
 
 const MI300A: &str = include_str!("../data/mi300a.csv");
-/// Rows of one size up to which a table is taken to keep every second one that was measured: the first and third, as the
-/// shipped one does, or those that it leaves out, where the shipped one has this size with other times.
+/// Maximum number of rows per size for which a table is assumed to keep every second measured row: the first and third,
+/// like the shipped table, or the omitted ones, if the shipped table contains this size with different times.
 const HALF: usize = 2;
 const UNSOUND: &str = include_str!("../data/unsound.csv");
 const MI300A_NAME: &str = "mi300a.csv";
 
-/// Columns that a table must have. The time compared is the smallest of the repetitions, for every benchmark
-/// alike: single stalls of the host reach milliseconds in some rows and leave it alone.
+/// Columns that a table must have. The compared time is the smallest repetition, for every benchmark alike: single host
+/// stalls reach milliseconds in some rows but do not affect the minimum.
 const COLUMNS: [&str; 3] = ["kernel_name", "problem_size", "min_ms"];
 
 /// A measured time.
@@ -48,19 +48,19 @@ const COLUMNS: [&str; 3] = ["kernel_name", "problem_size", "min_ms"];
 pub struct Measurement {
     /// Benchmark, such as `vectoradd`.
     pub benchmark: String,
-    /// Its size as in the table, such as `1024x1024_mask3`.
+    /// Size as in the table, such as `1024x1024_mask3`.
     pub size: String,
     /// Milliseconds.
     pub measured_ms: f64,
-    /// What was run.
+    /// The executed case.
     pub case: Case,
-    /// Whether that is told by the row's place among those of its size alone.
+    /// Set if only the row's position among rows with an equal size identifies the case.
     pub by_place: bool,
-    /// Whether nothing speaks against it: false where the table's source measured it again and found another time.
+    /// Set unless the table's source measured the row again with a different result.
     pub sound: bool,
 }
 
-/// A table that cannot be read.
+/// Error for an unreadable table.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{file}:{line}: {message}")]
 pub struct MeasuredError {
@@ -68,20 +68,20 @@ pub struct MeasuredError {
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong, and what was expected.
+    /// The error, and the expected content.
     pub message: String,
 }
 
-/// The table of `machine`, where one ships.
+/// The shipped table for `machine`, if there is any.
 pub fn shipped(machine: &str) -> Option<&'static Shipped> {
     SHIPPED.iter().find(|table| table.machine == machine)
 }
 
 impl Shipped {
-    /// Its rows.
+    /// The rows of the table.
     ///
     /// # Errors
-    /// Never, as the tests see to.
+    /// Never, as verified by the tests.
     pub fn rows(&self) -> Result<Vec<Measurement>, MeasuredError> {
         let mut rows = read(self.file, self.text)?;
         for row in &mut rows {
@@ -92,12 +92,12 @@ impl Shipped {
     }
 }
 
-/// Reads a table of comma-separated values with a heading, cells in quotes or not; no name or number has a comma in it.
+/// Reads a table of comma-separated values with a heading, cells quoted or plain; no name or number contains a comma.
 /// `file` is its name in errors.
 ///
 /// # Errors
-/// A missing column, a line of another width, an unknown benchmark, a size that it cannot have, a time that is not
-/// above zero, with the line and what was expected.
+/// If a column is missing, a line has a different width, a benchmark is unknown, a size is invalid for it, or a time is
+/// not above zero. The error states the line and the expected content.
 pub fn read(file: &str, text: &str) -> Result<Vec<Measurement>, MeasuredError> {
     let (all, shipped) = (lines(file, text)?, lines(MI300A_NAME, MI300A)?);
     let measurement = |(row, (place, by_place)): (&Line<'_>, (usize, bool))| {
@@ -113,7 +113,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Measurement>, MeasuredError> {
     all.iter().zip(places_in_sizes(&all, &shipped)).map(measurement).collect()
 }
 
-/// A row as it stands in a table.
+/// A row of a table as text.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     line: usize,
@@ -157,7 +157,8 @@ fn cells(line: &str) -> Vec<&str> {
     line.split(',').map(|cell| cell.trim().trim_matches('"')).collect()
 }
 
-/// Of each of `rows`, which of the measured rows of its size it is, and whether there are others of that size.
+/// For each row in `rows`: its index among the measured rows with an equal size, and a flag for the presence of further
+/// rows with this size.
 fn places_in_sizes(rows: &[Line<'_>], shipped: &[Line<'_>]) -> Vec<(usize, bool)> {
     let mut groups: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (index, row) in rows.iter().enumerate() {

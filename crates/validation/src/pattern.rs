@@ -1,5 +1,6 @@
-//! Accesses whose lanes diverge, words and lines that all want, and dependent arithmetic, as `gather.cuh`, `bandwidth.cuh` and
-//! `arithmetic.cuh` of `data/h100` have them: directed programs on one GPU, whose translations are there before they begin.
+//! Divergent accesses, contended words and lines, and dependent arithmetic, corresponding to `gather.cuh`,
+//! `bandwidth.cuh` and `arithmetic.cuh` in `data/h100`: directed programs on a single GPU, with all translations
+//! present before the start.
 
 use crate::estimate::EstimateError;
 use std::collections::BTreeMap;
@@ -12,49 +13,50 @@ use tombolo_system::{RunSpec, run};
 use tombolo_types::stream::{AtomicResult, ComputeClass};
 use tombolo_types::{Mask, Order, Scope};
 
-/// Lanes of a warp: both GPUs are NVIDIA's.
+/// Lanes per warp: both GPUs are NVIDIA's.
 const LANES: u64 = 32;
-/// Bytes that the gathers of an L1 stay in. Source: `RANGE` of `gather.cuh`.
+/// Size in bytes of the range covered by L1 gathers. Source: `RANGE` in `gather.cuh`.
 const RANGE: u64 = 32 << 10;
-/// Loads whose addresses differ; then they come again. Source: `LOADS` of `gather.cuh`.
+/// Number of loads with distinct addresses, before the sequence repeats. Source: `LOADS` in `gather.cuh`.
 const LOADS: u64 = 16;
-/// Warps of the gathers' CTA. Source: rows with `warps=32`.
+/// Warps in the CTA for gathers. Source: rows with `warps=32`.
 const WARPS: u64 = 32;
-/// Warps of an SM that add to one word. Assumed, fewer than the 64 that were measured: its slice is busy with fewer.
+/// Warps per SM that add to a shared word. Assumed, fewer than the 64 measured: fewer already keep its slice busy.
 const ADDERS: u64 = 8;
 
-/// Lines of a broadcast, and loads of it that a warp has under way. Source: the kernel `broadcast` of `gather.cuh`.
+/// Lines in a broadcast, and a warp's loads in flight. Source: the kernel `broadcast` in `gather.cuh`.
 const SHARED_LINES: u64 = 256;
 const TOGETHER: u64 = 8;
 
-/// What is accessed.
+/// Accessed words or lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// By loads that hit an L1: a word of 32 lines each, all in different banks.
+    /// Loads that hit in an L1: a word on each of 32 lines, all in different banks.
     Lines,
-    /// The same, all in one bank.
+    /// Loads that hit in an L1: a word on each of 32 lines, all in a single bank.
     OneBank,
-    /// By loads that hit an L1: 32 random words of 32 KiB.
+    /// Loads that hit in an L1: 32 random words within 32 KiB.
     RandomWords,
-    /// By four warps of an SM, once: each another sector of one line, from memory.
+    /// Single loads by four warps on an SM: each warp loads a different sector of a shared line, from memory.
     Sectors,
-    /// By four loads of one warp, once: of each of 32 lines another sector, from memory.
+    /// Four loads by a warp: each load reads a different sector from each of 32 lines, from memory.
     Structs,
-    /// By atomics of all SMs without a result: one word.
+    /// Atomics without a result from all SMs: a single shared word.
     OneWord,
-    /// By loads of a warp of every SM, eight at a time: the same 256 lines, from memory.
+    /// Loads by a warp on every SM, eight at a time: 256 shared lines, from memory.
     Broadcast,
-    /// The same once more, from the L2.
+    /// A repetition of the broadcast, served by the L2.
     BroadcastAgain,
-    /// None: arithmetic of one warp, each instruction on the result of the one before.
+    /// No access: arithmetic by a single warp, each instruction dependent on the previous result.
     Dependent(ComputeClass),
 }
 
-/// Seconds that a GPU takes for a pattern of this length, and how many instructions or first touches that is: of gathers,
-/// atomics and arithmetic the length is the instructions of a warp, and first touches and broadcasts are one.
+/// Runs a pattern with the given length; returns its duration in seconds, and the number of instructions or first
+/// touches. For gathers, atomics and arithmetic the length counts the instructions per warp; first touches and
+/// broadcasts count as one.
 ///
 /// # Errors
-/// The run's.
+/// Errors from the run.
 pub fn accessed(
     pattern: Pattern,
     length: u64,
@@ -110,7 +112,7 @@ pub fn accessed(
     let record = timed(kernels)?;
     let time_s = match (pattern, record.kernels.last()) {
         (Pattern::Broadcast | Pattern::BroadcastAgain, Some(last)) => last.end_s - last.start_s,
-        // Measured inside a kernel: what starts and ends one is left out.
+        // Measured inside a kernel: kernel start and end are excluded.
         (Pattern::Sectors | Pattern::Structs, _) => {
             record.gpus[0].busy_s - timed(vec![vec![Cta::new().warp(|_| ())]])?.gpus[0].busy_s
         }
@@ -119,7 +121,7 @@ pub fn accessed(
     Ok((time_s, amount as f64))
 }
 
-/// A kernel whose SMs all load the same lines, a warp each.
+/// A kernel in which each SM loads a shared set of lines, with a warp per SM.
 fn broadcast(sms: u64) -> Vec<Cta> {
     let round = |warp: &mut Warp<'_>, first: u64| {
         (first..first + TOGETHER).for_each(|line| _ = warp.load([line], Order::WEAK));
@@ -134,7 +136,7 @@ fn sector(index: u64) -> Mask {
     Mask(0xff << (8 * index))
 }
 
-/// Lines that a load's lanes touch, with their words.
+/// Lines that a load's lanes touch, with the touched words.
 fn words(pattern: Pattern, load: u64, machine: &MachineConfig) -> Vec<(u64, Mask)> {
     let line = machine.line.bytes();
     let address = |lane: u64| match pattern {
@@ -158,7 +160,7 @@ fn mix(number: u64) -> u64 {
 }
 
 impl Pattern {
-    /// Cycles that an instruction or a first touch takes at least: lookups and banks of the L1, or the slice of the word.
+    /// Minimum cycles per instruction or first touch: lookups and banks in the L1, or the word's slice.
     pub fn least(self, machine: &MachineConfig) -> f64 {
         let lookups = machine.l1.lookups_per_cycle;
         let looked_up = |lines: f64| lines * f64::from(lookups.denominator) / f64::from(lookups.numerator);
@@ -171,7 +173,7 @@ impl Pattern {
                 let lines: usize = (0..LOADS).map(|load| words(self, load, machine).len()).sum();
                 looked_up(lines as f64 / LOADS as f64)
             }
-            // A load of the L2, at least.
+            // At least the latency of an L2 load.
             Pattern::Sectors | Pattern::Structs => {
                 let cycle = machine.sm.clock.span(1).0 as f64;
                 (machine.l1.hit_latency.0 + machine.l2.hit_latency.0 + 2 * machine.crossbar.latency.0) as f64 / cycle
@@ -179,7 +181,8 @@ impl Pattern {
             Pattern::OneWord => {
                 f64::from(machine.l2.request_cycles.numerator) / f64::from(machine.l2.request_cycles.denominator)
             }
-            // Bytes that each SM takes once at least, at the rate of slices or of the crossbar's ports, whichever is less.
+            // Each SM receives all bytes once at least, at the rate of the slices or the crossbar's ports, whichever is
+            // lower.
             Pattern::Broadcast | Pattern::BroadcastAgain => {
                 let sms = machine.topology.sms() as u64;
                 let slices = f64::from(machine.l2.slices) * machine.l2.rate.0 as f64;
@@ -187,7 +190,7 @@ impl Pattern {
                 let bytes = sms * SHARED_LINES * machine.line.bytes();
                 bytes as f64 / rate * machine.sm.clock.hz() as f64
             }
-            // A warp issues an instruction a cycle at most.
+            // A warp issues at most an instruction per cycle.
             Pattern::Dependent(_) => 1.0,
         }
     }

@@ -1,4 +1,5 @@
-//! What a GPU moves from or to another's memory, or a copy engine between two: a directed program beside idle GPUs.
+//! Transfers between a GPU and a peer's memory, or by a copy engine between two GPUs: a directed program, other GPUs
+//! idle.
 
 use crate::estimate::EstimateError;
 use std::sync::Arc;
@@ -8,26 +9,26 @@ use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_system::{RunSpec, run};
 use tombolo_types::Order;
 
-/// Warps of a CTA, of which each SM has one. Assumed: with [`AHEAD`] lines each, more under way than a link holds.
+/// Warps per CTA, with a CTA on each SM. Assumed: with [`AHEAD`] lines each, more in flight than a link holds.
 const WARPS: u64 = 8;
-/// Lines that a warp has under way.
+/// Lines in flight per warp.
 const AHEAD: u8 = 16;
 
-/// Which way the bytes go.
+/// Transfer direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Loads of the other's memory.
+    /// Loads from the peer's memory.
     Read,
-    /// Stores to it.
+    /// Stores to the peer's memory.
     Write,
-    /// A copy of it to the first GPU's, by the second one's engine.
+    /// A copy from the peer's memory to the first GPU, by the peer's copy engine.
     Copy,
 }
 
-/// Seconds that the first GPU of `machine` takes for so many MiB of the second one's memory, and their bytes.
+/// Measures the first GPU of `machine` on `mib` MiB of the second GPU's memory; returns seconds and transferred bytes.
 ///
 /// # Errors
-/// The run's.
+/// Errors from the run.
 pub fn moved(
     way: Way,
     mib: u64,
@@ -37,7 +38,7 @@ pub fn moved(
     let line = machine.line.bytes();
     let (gpus, sms) =
         (u64::from(machine.topology.gpus), machine.topology.sms() as u64 / u64::from(machine.topology.gpus));
-    // As many lines for each warp.
+    // An equal number of lines for each warp.
     let part = (mib << 20) / line / (sms * WARPS) * WARPS;
     let all = sms * part;
     if way == Way::Copy {
@@ -61,8 +62,8 @@ pub fn moved(
     Ok((kernel.end_s - kernel.start_s, (all * line) as f64))
 }
 
-/// Seconds that an engine takes to copy so many lines, behind the call, and their bytes: one GPU has written them, and the
-/// other reads them.
+/// Measures a copy engine on `lines` lines; returns seconds after the call, and bytes. A GPU has written the lines, and
+/// the other GPU reads them.
 fn copied(lines: u64, machine: &Arc<MachineConfig>) -> Result<(f64, f64), EstimateError> {
     let design = tombolo_design::design("memcpy-needed").and_then(|design| design.check()).expect("it ships");
     let gpus = u64::from(machine.topology.gpus);

@@ -1,10 +1,10 @@
-//! What microbenchmarks found on NVIDIA's GPUs, and what the same probes find on their descriptions: the latency of a
-//! load from each level, by a pointer chase, and the bandwidth of each, by streams.
+//! Microbenchmark results for NVIDIA's GPUs, and the results of equivalent probes on their machine descriptions: the
+//! load latency for each memory level, by a pointer chase, and the bandwidth of each level, by streams.
 //!
-//! A latency, and the bandwidth of a cache, is the difference of two lengths: launches and cold starts cancel. Where they
-//! do not quite, for the longer run's cold start overlaps more of its work, the machine's own rate is the most that is
-//! told. The bandwidth of memory is that of one long stream, from its launch until the last of it has been served. What an
-//! instruction takes whose lanes diverge is likewise a difference of two lengths, and a first touch a run of its own.
+//! A latency, and a cache bandwidth, is the difference between two lengths: launches and cold starts cancel. If they do
+//! not cancel exactly, because the longer run's cold start overlaps more of its work, the machine's own rate bounds the
+//! result. Memory bandwidth is measured with a single long stream, from its launch until its last reply. The cost of an
+//! instruction with divergent lanes is likewise a difference between two lengths, and a first touch is a separate run.
 
 use self::Quantity::{Cycles, Gigabytes};
 use crate::estimate::EstimateError;
@@ -21,21 +21,21 @@ use tombolo_workload::bench::{Mode, Request, find, footprint, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
-/// Where the published numbers of single GPUs come from.
+/// Source of the published numbers for single GPUs.
 const GPU_BENCHES: &str = "te42kyfo/gpu-benches at 1c36d50";
 
-/// What a probe finds.
+/// Measured quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Quantity {
-    /// Cycles of the SMs' clock: from load to load, for an instruction of an SM, or for a first touch.
+    /// SM clock cycles: from load to load, per SM instruction, or per first touch.
     #[serde(rename = "cycles")]
     Cycles,
-    /// Gigabytes (10^9 bytes) a second.
+    /// Gigabytes (10^9 bytes) per second.
     #[serde(rename = "gigabytes")]
     Gigabytes,
 }
 
-/// What is probed.
+/// Probed memory level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The L1 caches.
@@ -44,52 +44,53 @@ pub enum Level {
     L2,
     /// Memory.
     Dram,
-    /// The memory of another GPU.
+    /// The memory of a peer GPU.
     Peer,
-    /// What accesses of a pattern take.
+    /// Accesses with a pattern.
     Pattern(Pattern),
 }
 
-/// A probe of one machine with its published result.
+/// A probe for a machine with its published result.
 #[derive(Clone, Copy, Debug)]
 pub struct Probe {
     /// The machine.
     pub machine: &'static str,
-    /// What is probed.
+    /// The probed level.
     pub level: Level,
-    /// The same with how, in words.
+    /// Level and method, in words.
     pub name: &'static str,
-    /// What it finds.
+    /// The measured quantity.
     pub quantity: Quantity,
-    /// What was measured on hardware.
+    /// Value measured on hardware.
     pub published: f64,
-    /// The file of [`Probe::source`] that says so; between GPUs, and of patterns, the whole source.
+    /// File in [`Probe::source`] with the published value; for probes between GPUs, and for patterns, the complete
+    /// source.
     pub file: &'static str,
-    /// Why what is simulated is far from that, where it is.
+    /// Reason for a large deviation of the simulated value, if there is any.
     pub why: Option<&'static str>,
     parameters: &'static [(&'static str, &'static str)],
-    /// The parameter that is the length, and one length, or two whose difference counts.
+    /// The parameter that sets the length, and a single length, or two lengths that are subtracted.
     length: (&'static str, &'static [&'static str]),
 }
 
-/// A probe's result beside the published one.
+/// A probe's result and the published value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// The machine.
     pub machine: String,
-    /// What was probed.
+    /// Name of the probe.
     pub name: &'static str,
-    /// In what.
+    /// Measured quantity.
     pub quantity: Quantity,
     /// Measured on hardware.
     pub published: f64,
     /// Simulated.
     pub simulated: f64,
-    /// The most that the machine's description allows; none of a latency, or of what it gives no rate.
+    /// Maximum that the machine description allows; `None` for a latency, or if the description specifies no rate.
     pub limit: Option<f64>,
-    /// Where the published number is from.
+    /// Source of the published number.
     pub source: String,
-    /// Why the two are far apart, where they are more than 15 %.
+    /// Reason for a deviation of more than 15 %.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<&'static str>,
 }
@@ -106,24 +107,24 @@ const fn probe(
     Probe { machine, level, name, quantity, published, file, why: None, parameters, length }
 }
 
-/// Rings: within the L1; within the L2, where the first lap is cold; beyond it, where each step meets a new line.
+/// Rings: within the L1; within the L2, with a cold first lap; beyond it, with a new line at each step.
 const IN_L1: &[(&str, &str)] = &[("kib", "32")];
 const IN_L2: &[(&str, &str)] = &[("kib", "512")];
 const IN_DRAM: &[(&str, &str)] = &[("kib", "65536")];
 const WARM: (&str, &[&str]) = ("steps", &["4096", "8192"]);
 const COLD: (&str, &[&str]) = ("steps", &["4096", "12288"]);
 
-/// Streams within the L1s: a CTA an SM, which stays on its own 64 KiB; the first passes fill the L1s.
+/// Streams within the L1s: a CTA per SM, confined to its own 64 KiB; the first passes fill the L1s.
 const V100_L1: &[(&str, &str)] = &[("ctas", "80"), ("kib", "5120"), ("parts", "own")];
 const H100_L1: &[(&str, &str)] = &[("ctas", "114"), ("kib", "7296"), ("parts", "own")];
 const L1_PASSES: (&str, &[&str]) = ("passes", &["4", "12"]);
-/// Streams within the L2: two CTAs an SM, which go on to parts that their L1 has not seen; the first passes fill
-/// the L2.
+/// Streams within the L2: two CTAs per SM, which proceed to parts that their L1 has not seen; the first passes fill the
+/// L2.
 const V100_L2: &[(&str, &str)] = &[("ctas", "160"), ("kib", "5120")];
 const H100_L2: &[(&str, &str)] = &[("ctas", "228"), ("kib", "10944")];
 const L2_PASSES: (&str, &[&str]) = ("passes", &["2", "6"]);
-/// Streams beyond: two CTAs an SM through an array that no cache has seen, ten times the L2 of V100 and four times that of
-/// H100, in KiB.
+/// Streams beyond: two CTAs per SM through an array that no cache has seen, in KiB: ten times the V100's L2 and four
+/// times the H100's.
 const V100_NEW: (&str, &[&str]) = ("kib", &["61440"]);
 const H100_NEW: (&str, &[&str]) = ("kib", &["196992"]);
 const V100_READ: &[(&str, &str)] = &[("ctas", "160")];
@@ -133,7 +134,7 @@ const H100_READ: &[(&str, &str)] = &[("ctas", "228")];
 const H100_WRITE: &[(&str, &str)] = &[("ctas", "228"), ("operation", "write")];
 const H100_COPY: &[(&str, &str)] = &[("ctas", "228"), ("operation", "copy")];
 
-/// A probe of what accesses of a pattern take, in cycles.
+/// A probe for accesses with a pattern, in cycles.
 const fn pattern(
     machine: &'static str,
     (pattern, name): (Pattern, &'static str),
@@ -149,12 +150,12 @@ const fn pattern(
     probe(machine, (Level::Pattern(pattern), name), Cycles, published, source, &[], length)
 }
 
-/// Loads or atomics of a warp; of first touches one.
+/// Loads or atomics per warp; a single access for first touches.
 const GATHERS: (&str, &[&str]) = ("loads", &["32", "96"]);
 const ATOMICS: (&str, &[&str]) = ("atomics", &["8", "24"]);
 const CHAINS: (&str, &[&str]) = ("instructions", &["64", "192"]);
 const ONCE: (&str, &[&str]) = ("touches", &["1"]);
-/// Measured on an H100 SXM, whose SMs are those of the PCIe card.
+/// Measured on an H100 SXM, with SMs equal to the PCIe card's.
 const GATHER_ROWS: &str = "crates/validation/data/h100/h100-sxm-80gb.csv, rows gather with level=l1 and warps=32";
 const TOUCH_ROWS: &str = "crates/validation/data/h100/h100-sxm-80gb.csv, rows first_touch with from=memory";
 const ATOMIC_ROWS: &str =
@@ -166,31 +167,31 @@ const JIA: &str = "Jia et al. 2018 (arXiv 1804.06826), table 4.1";
 const FORUM: &str = "NVIDIA's forum, Pascal L1 cache (2017), of Volta: four tags a cycle, 32 lines of a warp";
 
 impl Probe {
-    /// The same, whose result is far from the published one.
+    /// Returns the probe with a reason for its deviation from the published value.
     const fn because(self, why: &'static str) -> Probe {
         Probe { why: Some(why), ..self }
     }
 }
 
-/// One GPU alone reads or writes another's memory: bytes, in MiB.
+/// A single GPU reads or writes a peer's memory: size in MiB.
 const PEER: (&str, &[&str]) = ("mib", &["8", "24"]);
-/// Copies by an engine; its first GPU's, to six others: 371.0, 376.7, 376.6, 376.8, 375.6, 375.9 GB/s.
+/// Copies by an engine; from the first GPU to six peers: 371.0, 376.7, 376.6, 376.8, 375.6, 375.9 GB/s.
 const P2P_WRITES: &str = "NVIDIA/nccl issue 1264, p2pBandwidthLatencyTest, one way, P2P writes, mean from GPU 0";
 
-/// Of stores to memory.
+/// Deviation of stores to memory.
 const REFRESHED: &str = "all banks of a channel are refreshed together, which takes 12 % of the time; what the L2 still holds at the \
                          end counts as time and not as bytes";
-/// Of words of random banks.
+/// Deviation of words in random banks.
 const CONFLICTS: &str = "lookups and banks overlap here; on hardware conflicts of random words add to the lookups";
-/// Of loads of 32 lines.
+/// Deviation of loads with 32 lines.
 const SIDE_BY_SIDE: &str = "answers pass the crossbar's port alone: on hardware a load of 32 lines takes 107 cycles longer than one of a \
                             line, and three more 155 beyond that";
-/// Of lines that all want.
+/// Deviation of lines requested by all SMs.
 const EACH_ALONE: &str = "a slice answers each SM on its own; on hardware 132 SMs take no longer than one, so requests of one line are \
                           joined before they reach it";
-/// Of atomics.
+/// Deviation of atomics.
 const A_CYCLE: &str = "a slice takes a request each cycle of the SMs; on hardware an atomic takes one and a half";
-/// Of streams of an L2.
+/// Deviation of L2 streams.
 const PORTS_ALONE: &str = "between SMs and slices the model has ports alone, and no network that fills up";
 
 /// The probes.
@@ -245,7 +246,7 @@ pub const PROBES: [Probe; 34] = [
 ];
 
 impl Probe {
-    /// Where the published number is from.
+    /// Source of the published number.
     pub fn source(&self) -> String {
         match self.level {
             Level::L1 | Level::L2 | Level::Dram => format!("{GPU_BENCHES}, {}", self.file),
@@ -253,7 +254,8 @@ impl Probe {
         }
     }
 
-    /// The design that a probe runs under: that of the machine's own L2, which between GPUs holds its own memory alone.
+    /// Design for the probe: the machine's own L2 design. Between GPUs, a design with L2s that hold only their own
+    /// memory.
     pub fn design(&self) -> &'static str {
         match self.level {
             Level::L1 | Level::L2 | Level::Dram | Level::Pattern(_) => self.machine,
@@ -264,10 +266,10 @@ impl Probe {
     /// Probes `machine` under `design`.
     ///
     /// # Errors
-    /// See [`EstimateError`]; none where machine and probe are those that ship.
+    /// See [`EstimateError`]; none for a shipped machine and probe.
     pub fn find(&self, machine: &Arc<MachineConfig>, design: &DesignConfig) -> Result<Finding, EstimateError> {
         let runs: Result<Vec<_>, _> = self.length.1.iter().map(|length| self.run(length, machine, design)).collect();
-        // A single length counts from nothing.
+        // A single length is compared with zero.
         let (long, short) = match &runs?[..] {
             [short, long] => (*long, *short),
             runs => (runs[0], Moved::default()),
@@ -276,9 +278,9 @@ impl Probe {
         let limit = self.limit(machine);
         let simulated = match (self.quantity, self.level) {
             (Quantity::Cycles, _) => time_s * machine.sm.clock.hz() as f64 / amount,
-            // One stream from its start to its end needs no bound, and is to be seen without.
+            // A complete stream needs no upper bound, and must show its result without any.
             (Quantity::Gigabytes, Level::Dram) => amount / time_s / 1e9,
-            // The ends of two lengths may differ.
+            // The final phases of two lengths may differ.
             (Quantity::Gigabytes, _) => (amount / time_s / 1e9).min(limit.unwrap_or(f64::INFINITY)),
         };
         Ok(Finding {
@@ -293,8 +295,9 @@ impl Probe {
         })
     }
 
-    /// Gigabytes a second that the machine's description allows at this level: the L1s' ports a line at a time, the L2s'
-    /// slices or the crossbar's ports to them, the memories, the links' lines beside their headers.
+    /// Maximum bandwidth in gigabytes per second that the machine description allows at this level: the L1s' ports with
+    /// a line per lookup, the L2s' slices or the crossbar's ports to them, the memories, the links' payload without
+    /// headers.
     fn limit(&self, machine: &MachineConfig) -> Option<f64> {
         let (sms, modules) = (machine.topology.sms() as f64, machine.topology.modules() as f64);
         let rate = |rate: Rate| if rate.is_infinite() { f64::INFINITY } else { rate.0 as f64 };
@@ -322,7 +325,7 @@ impl Probe {
         (self.quantity == Quantity::Gigabytes && bytes.is_finite()).then_some(bytes / 1e9)
     }
 
-    /// Of a probe of another GPU's memory: which way the bytes go.
+    /// Transfer direction for a probe of a peer GPU's memory.
     fn way(&self) -> Way {
         match self.parameters {
             [] => Way::Read,
@@ -331,7 +334,7 @@ impl Probe {
         }
     }
 
-    /// A run at a length.
+    /// Runs the probe at the given length.
     fn run(&self, length: &str, machine: &Arc<MachineConfig>, design: &DesignConfig) -> Result<Moved, EstimateError> {
         if let Level::Pattern(pattern) = self.level {
             let length = length.parse().expect("lengths of probes are numbers");
@@ -360,7 +363,7 @@ impl Probe {
                 (ways * footprint(workload, &request)?[0].bytes * request.values.count("passes")) as f64
             }
         };
-        // What a cache keeps has not been moved.
+        // Data kept in a cache has not been transferred.
         let moved = (record.dram.read_bytes + record.dram.write_bytes) as f64;
         let is_stream = self.quantity == Quantity::Gigabytes && self.level == Level::Dram;
         let amount = if is_stream { asked.min(moved) } else { asked };
@@ -368,10 +371,10 @@ impl Probe {
     }
 }
 
-/// What a run moved.
+/// Amount transferred by a run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moved {
-    /// Seconds from the launch of its CTAs until the last was served.
+    /// Seconds from the launch of its CTAs until the last request was served.
     time_s: f64,
     /// Steps or bytes.
     amount: f64,
@@ -398,7 +401,7 @@ mod tests {
                 let limit = found.limit.unwrap();
                 assert!((limit - rate[..3].parse::<f64>().unwrap()).abs() < 1e-9, "{limit}");
                 let share = found.simulated / limit;
-                // Of a copy the bus turns round, and all wait for refreshes.
+                // For a copy the bus turns around, and all streams wait for refreshes.
                 assert!((0.86..1.0).contains(&share), "{}: {share} of {rate}", probe.name);
             }
         }
@@ -426,13 +429,13 @@ mod tests {
         possible_and_explained(1);
     }
 
-    /// Of every probe that is a multiple of `step`.
+    /// Checks every probe at a multiple of `step`.
     fn possible_and_explained(step: usize) {
         for probe in PROBES.into_iter().step_by(step) {
             let found = found(&probe, &[]);
             if let Level::Pattern(pattern) = probe.level {
                 let machine = tombolo_machine::machine(probe.machine).unwrap().check().unwrap();
-                // Lookups and cycles are whole picoseconds, rounded down: 32 of each, at most.
+                // Lookups and cycles are whole picoseconds, rounded down: at most 32 of each.
                 let least = pattern.least(&machine) - 32e-12 * machine.sm.clock.hz() as f64;
                 assert!(
                     found.simulated >= least,
@@ -462,7 +465,7 @@ mod tests {
             let share = simulated / limit.unwrap();
             assert!((0.95..=1.0).contains(&share), "{name}: {simulated:.1} GB/s, {share} of what a link carries");
             let ratio = simulated / published;
-            // docs/validation.md says why copies are farther above.
+            // docs/validation.md explains the larger deviation of copies.
             let most = if probe.way() == Way::Copy { 1.15 } else { 1.1 };
             assert!((0.95..most).contains(&ratio), "{name}: {simulated:.1}, published {published}");
         }

@@ -1,27 +1,27 @@
-//! The benchmarks that were measured: which workload each one is at a size, and what the host does besides.
+//! The measured benchmarks: the workload for each benchmark and size, and the host's additional work.
 
-/// What one row of a table ran.
+/// Program executed for a table row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// Workload.
     pub workload: &'static str,
-    /// Its parameters.
+    /// Workload parameters.
     pub parameters: Vec<(String, String)>,
-    /// What the timed body holds besides the kernels.
+    /// Contents of the timed body in addition to the kernels.
     pub body: Body,
 }
 
-/// What the host does between the two events that time a body, besides launching its kernels.
+/// Host work between the two events that time a body, in addition to kernel launches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Body {
-    /// Blocking copies between pageable memory of the host and the device.
+    /// Blocking copies between pageable host memory and the device.
     pub copies: Vec<HostCopy>,
-    /// Device memory fills: tiny kernels of the runtime.
+    /// Device memory fills: tiny runtime kernels.
     pub fills: u64,
-    /// Whether each launch is one round of a loop on the host: a flag copied in, the kernel, its end awaited, the
-    /// flag copied out.
+    /// Set if each launch is a round in a host loop: a flag copied in, the kernel, a wait for its end, the flag copied
+    /// out.
     pub rounds: bool,
-    /// Whether the host waits for the kernels before it records the event that ends the body.
+    /// Set if the host waits for the kernels before it records the event that ends the body.
     pub synchronizes: bool,
 }
 
@@ -30,18 +30,18 @@ pub struct Body {
 pub struct HostCopy {
     /// Bytes.
     pub bytes: u64,
-    /// Which way.
+    /// Direction: true for copies to the device.
     pub to_device: bool,
 }
 
-/// What a size says: the numbers in it, and which of the measured rows of the same size it is.
+/// Information in a size: its numbers, and its index among measured rows with an equal size.
 struct Size<'a> {
     numbers: &'a [u64],
     place: usize,
 }
 
-/// A benchmark: its name, the form of its sizes (`#` for a number), the same for people, and what it runs; `None`
-/// where the numbers do not fit each other.
+/// A benchmark: its name, the form of its sizes (`#` for a number), the form in readable notation, and its case; `None`
+/// if the numbers are inconsistent.
 struct Entry {
     name: &'static str,
     forms: &'static [&'static str],
@@ -49,7 +49,7 @@ struct Entry {
     case: fn(&Size<'_>) -> Option<Case>,
 }
 
-/// Average degrees of the graphs of bfs, whose rows show none, in the order in which they were measured.
+/// Average degrees for the graphs in bfs rows that show no degree, in measurement order.
 const DEGREES: [u64; 4] = [4, 8, 16, 32];
 
 const fn entry(
@@ -61,7 +61,7 @@ const fn entry(
     Entry { name, forms, shown, case }
 }
 
-/// Of sizes that a table may claim; the workload refuses those that are too large.
+/// Saturating product for sizes claimed by a table; the workload rejects excessive sizes.
 fn product(factors: &[u64]) -> u64 {
     factors.iter().fold(1, |product, factor| product.saturating_mul(*factor))
 }
@@ -144,13 +144,12 @@ static SUITE: [Entry; 24] = [
     entry("im2col", &["N1_C1_#x#_k#x#"], "N1_C1_HxH_kKxK", |size| filtered("im2col", size)),
 ];
 
-/// The benchmarks by name.
+/// Names of all benchmarks.
 pub fn names() -> impl Iterator<Item = &'static str> {
     SUITE.iter().map(|entry| entry.name)
 }
 
-/// What the row of `benchmark` at `size` runs, the one in `place` of those that were measured; `Err` says what is
-/// expected.
+/// Case for a row of `benchmark` at `size`, with index `place` among the measured rows; `Err` states the expected form.
 pub(crate) fn case(benchmark: &str, size: &str, place: usize) -> Result<Case, String> {
     let entry = SUITE.iter().find(|entry| entry.name == benchmark).ok_or_else(|| {
         format!("no benchmark is called {benchmark}; there are {}", names().collect::<Vec<_>>().join(", "))
@@ -160,7 +159,7 @@ pub(crate) fn case(benchmark: &str, size: &str, place: usize) -> Result<Case, St
     case.ok_or_else(|| format!("a size of {benchmark} is {}, not {size}", entry.shown))
 }
 
-/// The numbers of `size`, if it has the form, in which each `#` stands for one.
+/// The numbers in `size`, if it matches the form, in which each `#` stands for a number.
 fn fit(form: &str, size: &str) -> Option<Vec<u64>> {
     let mut rest = size;
     let mut numbers = Vec::new();
@@ -175,7 +174,7 @@ fn fit(form: &str, size: &str) -> Option<Vec<u64>> {
     rest.is_empty().then_some(numbers)
 }
 
-/// The side of a square, whose two sides come first.
+/// Side length of a square; its two sides come first in the size.
 fn square(size: &Size<'_>) -> Option<u64> {
     let [side, other, ..] = *size.numbers else { return None };
     (side == other).then_some(side)
@@ -185,25 +184,25 @@ fn parameter(key: &str, value: &impl ToString) -> (String, String) {
     (key.to_owned(), value.to_string())
 }
 
-/// Kernels alone.
+/// A case with kernels only.
 fn kernels(workload: &'static str, parameters: &[(&str, u64)]) -> Option<Case> {
     let parameters = parameters.iter().map(|(key, value)| parameter(key, value)).collect();
     Some(Case { workload, parameters, body: Body::default() })
 }
 
-/// Copies of so many bytes from the host, then kernels.
+/// Copies with the given sizes from the host, followed by kernels.
 fn with_copies(workload: &'static str, parameters: &[(&str, u64)], copies: Vec<u64>) -> Option<Case> {
     let mut case = kernels(workload, parameters)?;
     case.body.copies = copies.into_iter().map(|bytes| HostCopy { bytes, to_device: true }).collect();
     Some(case)
 }
 
-/// The same, its end awaited by the host.
+/// Lets the host wait for the end of the case.
 fn synchronized(case: Option<Case>) -> Option<Case> {
     case.map(|case| Case { body: Body { synchronizes: true, ..case.body }, ..case })
 }
 
-/// A copy of so many MiB between host and device.
+/// A copy with `mib` MiB between host and device.
 fn host_copy(mib: u64, to_device: bool) -> Option<Case> {
     let mut case = kernels("memcopy", &[("mib", mib)])?;
     case.body.copies = vec![HostCopy { bytes: mib << 20, to_device }];

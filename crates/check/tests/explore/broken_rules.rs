@@ -1,5 +1,5 @@
-//! Every broken rule is caught by tests that ship, under every protocol that has the rule, and the tests that its row names
-//! pass where none is broken.
+//! Shipped tests catch every broken rule, under every protocol to which the rule applies. The tests named in the rule's
+//! row pass if no rule is broken.
 
 use tombolo_check::explore::PROTOCOLS;
 use tombolo_check::verify::mutants::{Asked, Broken, Mutant, catch, mutants};
@@ -38,7 +38,7 @@ fn the_tests_that_a_rule_names_pass_within_a_larger_budget() {
     explore_named_tests(20_000);
 }
 
-/// Explores, under each protocol, the tests that rows of its broken rules name.
+/// Explores, under each protocol, the tests named in the rows of its broken rules.
 fn explore_named_tests(states: u64) {
     let shipped = [Case::shipped(), Case::host()].concat();
     for configuration in PROTOCOLS.iter().filter(|protocol| **protocol != "ideal") {

@@ -1,5 +1,5 @@
-//! Every protocol that promises the PTX memory model keeps it on litmus shapes, wherever threads and
-//! homes are, from cold and from warm caches; and `ideal` does not.
+//! Every protocol that promises the PTX memory model keeps it on litmus shapes, for all placements of threads and
+//! homes, from cold and from warm caches; `ideal` does not.
 
 use crate::shapes::{
     STARTS, Test, cowr, explore, flush_under_miss, isa2, layouts_of, layouts_on, mp, mp_by_reduction, on_one_gpu, sb,
@@ -14,8 +14,8 @@ const PROMISING: [&str; 8] =
     ["no-remote-caching", "memory-side", "peer", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
 const WITH_DIRECTORY: [&str; 2] = ["nhcc", "hmg"];
 
-/// One protocol and test over at most `count` layouts, from both starts: clean everywhere, and together
-/// they reach everything that the model allows.
+/// A protocol and a test over at most `count` layouts, from both starts: every exploration is clean, and together they
+/// reach all outcomes that the model allows.
 fn clean(test: &Test, sharing: Sharing, count: usize, config: Config) {
     let layouts = layouts_of(test, sharing, is_hierarchical(config.protocol));
     clean_over(test, sharing, &spread(layouts, count), config);
@@ -25,7 +25,7 @@ fn is_hierarchical(protocol: &str) -> bool {
     matches!(protocol, "hmg" | "software-hierarchical" | "peer")
 }
 
-/// One protocol and test over these layouts.
+/// A protocol and a test over the given layouts.
 fn clean_over(test: &Test, sharing: Sharing, layouts: &[Layout], config: Config) {
     let (begun, mut states, mut largest) = (Instant::now(), 0, 0);
     let mut outcomes = BTreeSet::new();
@@ -51,7 +51,7 @@ fn clean_over(test: &Test, sharing: Sharing, layouts: &[Layout], config: Config)
     assert_eq!(outcomes.len(), allowed.len(), "{name} under {protocol} reaches all that is allowed");
 }
 
-/// Layouts of a shape that the quick run visits: all where they are small, else evenly spread.
+/// Number of layouts per shape in the quick run: all if they are small, else evenly spread.
 fn count(test: &Test) -> usize {
     match (test.program.threads.len(), test.program.locations.len()) {
         (4, _) | (_, 3) => 4,
@@ -146,7 +146,7 @@ fn write_back_keeps_the_model() {
     }
 }
 
-/// A GPU home keeps dirty what another thread has released to it: a `.sys` release must make it write that back.
+/// A GPU home keeps bytes dirty that another thread has released to it: a `.sys` release must write them back.
 #[test]
 fn what_gpu_homes_keep_dirty_is_released_too() {
     for protocol in ["software-hierarchical", "hmg"] {
@@ -158,8 +158,8 @@ fn what_gpu_homes_keep_dirty_is_released_too() {
     }
 }
 
-/// A directory entry that is replaced a moment before an invalidation of its region comes leaves none to forward, and
-/// its own invalidations may still be on their way.
+/// A directory entry replaced just before an invalidation of its region arrives leaves none to forward, and its own
+/// invalidations may still be in flight.
 #[test]
 fn an_entry_replaced_before_an_invalidation_hides_no_copy() {
     let test = mp("sys");
@@ -184,7 +184,7 @@ fn downgrades_keep_the_model() {
     }
 }
 
-/// Home and explorer evict at any time; nothing is left out, so that entries are held to stand for all that is here.
+/// Home and explorer evict at any time, and reductions are off, to check that entries cover every present line.
 #[test]
 fn directories_that_track_all_have_an_entry_for_every_line_of_their_l2() {
     let mut explored = 0;

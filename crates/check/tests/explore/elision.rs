@@ -1,5 +1,5 @@
-//! Kernel boundaries that a table elides: programs of several kernels keep the memory model under every protocol, to their
-//! end; broken rules of a table are caught by such programs.
+//! Kernel boundaries elided by a table: programs with several kernels keep the memory model under every protocol, to
+//! their end; programs with several kernels also catch a table's broken rules.
 
 use tombolo_check::explore::{Config, Decides, Reductions, Shape, Sharing, Verdict as Explored, layouts, run};
 use tombolo_check::litmus::parse;
@@ -7,10 +7,10 @@ use tombolo_check::verify::{Budget, Case, Design, DesignReport, Verdict, verify}
 use tombolo_protocol::elision::BrokenElision;
 use tombolo_protocol::options::{Options, Remote, WritePolicy};
 
-/// Threads: those of the smallest machine that runs this.
+/// Number of threads, for the smallest machine that runs this test.
 const THREADS: usize = 2;
 
-/// Every protocol that boundaries can be elided under, with what its L2s may be.
+/// Every protocol that supports elided boundaries, with the possible L2 options.
 const CONFIGURATIONS: [&str; 15] = [
     "viper+back+cpelide",
     "viper+back+home-aware",
@@ -61,7 +61,8 @@ fn a_kernel_sees_what_kernels_before_it_have_written_within_a_larger_budget() {
     explore_kernels(20_000, 6);
 }
 
-/// Explores programs of several kernels, within `states` a placement; at least `ended` tests of each design to their end.
+/// Explores programs with several kernels, within `states` per placement; requires at least `ended` complete tests per
+/// design.
 fn explore_kernels(states: usize, ended: usize) {
     let budget =
         Budget { states_of_placement: states, states_of_test: 3 * states as u64, walks: 2, ..Budget::default() };
@@ -72,7 +73,7 @@ fn explore_kernels(states: usize, ended: usize) {
     }
 }
 
-/// Broken rules that programs of whole lines and one stream can show, with a configuration that shows them.
+/// Broken rules that programs with whole lines and a single stream can expose, with a configuration that exposes them.
 const SEEN: [(BrokenElision, &str); 12] = [
     (BrokenElision::StaleTakenAsValid, "viper+back+cached+cpelide"),
     (BrokenElision::SharedDirtyKept, "viper+back+cpelide"),
@@ -127,11 +128,11 @@ fn what_reductions_leave_out_hides_nothing_where_boundaries_are_elided() {
     }
 }
 
-/// A store that another module reads, beside one of its own in the line.
+/// A store that another module reads, next to a store by the reader in the line.
 const MESSAGE: &str = "PTX message { x=0; y=0; } P0@cta 0,gpu 0 | P1@cta 0,gpu 1 ;
     st.weak x, 1 | st.weak y, 1 ; kernel.boundary | kernel.boundary ; | ld.weak r0, x ; exists P1:r0 = 1";
 
-/// A copy that becomes old and is read again.
+/// A copy that becomes stale and is read again.
 const OVER_AND_OVER: &str = "PTX again { x=0; } P0@cta 0,gpu 0 | P1@cta 0,gpu 1 ;
     ld.weak r0, x | ; kernel.boundary | kernel.boundary ; | st.weak x, 1 ; kernel.boundary | kernel.boundary ;
     ld.weak r1, x | ; exists P0:r1 = 1";

@@ -1,5 +1,5 @@
-//! Protocols whose caches answer each other, on GPUs and a host: every shipped test to its end, by every option; the
-//! explorer's own reduction; queues of one slot; an L2 that makes room at any time.
+//! Protocols with caches that answer each other, on GPUs and a host: every shipped test to its end, with every option;
+//! the explorer's own reduction; queues with a single slot; an L2 that evicts at any time.
 
 use crate::shapes::{Test, across_kernels, mp, sb, six, wrc};
 use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Report, Room, Shape, Sharing, Start, Verdict};
@@ -7,7 +7,7 @@ use tombolo_check::explore::{gpus_of, layouts, run};
 use tombolo_check::litmus::{self, FinalState, parse};
 use tombolo_check::verify::{Budget, Case, Design, DesignReport, verify};
 
-/// Threads: those of the smallest machine that runs this.
+/// Number of threads, for the smallest machine that runs this test.
 const THREADS: usize = 2;
 
 fn explored(configuration: &str, cases: &[Case], budget: Budget) -> DesignReport {
@@ -32,7 +32,7 @@ fn within(states_of_test: u64) -> Budget {
     Budget { states_of_placement: 20_000, states_of_test, walks: 2, ..Budget::default() }
 }
 
-/// `tombolo check --design umh` explores them to their end, but for what `docs/verification.md` lists.
+/// `tombolo check --design umh` explores the tests to their end, except for those listed in `docs/verification.md`.
 #[test]
 fn the_core_tests_and_the_shapes_hold_within_a_budget() {
     explored("nmoesi", &[Case::core(), Case::shapes()].concat(), within(300));
@@ -63,7 +63,7 @@ fn host_threads_hold_under_every_option_within_a_larger_budget() {
     explore_host_threads(20_000, 5_000);
 }
 
-/// Explores the host's tests: by default within `states` of a test, and with other options within `states_of_option`.
+/// Explores the host's tests: by default within `states` per test, and with other options within `states_of_option`.
 fn explore_host_threads(states: u64, states_of_option: u64) {
     explored("nmoesi", &Case::host(), within(states));
     for configuration in ["nmoesi+no-peers", "nmoesi+flush-all", "nmoesi+no-peers+flush-all", "nmoesi+told-evictions"] {
@@ -71,7 +71,7 @@ fn explore_host_threads(states: u64, states_of_option: u64) {
     }
 }
 
-/// Every placement of a test, from cold and from warm caches, with every way to share blocks.
+/// Every placement of a test, from cold and from warm caches, with every assignment of locations to blocks.
 fn places(test: &Test) -> Vec<(Layout, Start)> {
     let gpus = gpus_of(&test.program).max(1);
     let of =
@@ -85,7 +85,7 @@ fn explore(test: &Test, layout: &Layout, config: &Config) -> Report {
     run(&test.program, layout, config, &forbidden).expect("it is listed")
 }
 
-/// Tests that are small enough to be explored without reductions.
+/// Tests that are small enough for exploration without reductions.
 fn small() -> Vec<Test> {
     const HOST_WRITES: &str = "PTX host { x=0; y=0; } P0@host | P1@cta 0,gpu 0 ;
         st.weak x, 1 | ld.acquire.sys r0, y ; st.release.sys y, 1 | ld.weak r1, x ; exists (P1:r0 == 1)";
@@ -96,7 +96,7 @@ fn small() -> Vec<Test> {
     [mp("sys"), sb("sys")].into_iter().chain(parsed).collect()
 }
 
-/// Some that are larger.
+/// Some larger tests.
 fn larger() -> Vec<Test> {
     const HOST: [&str; 5] =
         ["K-host+beside", "K-host+over-own", "K-host+owner", "CoRR+host-reads.sys", "MP+host-reads+reload.sys"];
@@ -108,17 +108,17 @@ fn larger() -> Vec<Test> {
     six("sys").into_iter().chain([wrc("sys")]).chain(kernels).chain(with_host).collect()
 }
 
-/// States of an exploration that need not end. Source: assumed; so many take a tenth of a second.
+/// State limit for an exploration that need not end. Source: assumed; exploring this many takes a tenth of a second.
 const PART: usize = 60_000;
 
-/// Each test with the states of an exploration: one of the small must end.
+/// Each test with its state limit: small tests must end.
 fn with_budgets() -> impl Iterator<Item = (Test, usize)> {
     let whole = Config::new("nmoesi").max_states;
     let small = small().into_iter().map(move |test| (test, whole));
     small.chain(larger().into_iter().map(|test| (test, PART)))
 }
 
-/// That nothing is wrong; and that it has ended, where it must.
+/// Asserts that no violation was found, and that the exploration ended if it must.
 fn assert_fine(report: &Report, states: usize, what: &str) {
     let fine = report.verdict == Verdict::Clean || report.verdict == Verdict::Bounded && states == PART;
     assert!(fine, "{what}: {:?}\n{}", report.verdict, report.trace.as_deref().unwrap_or_default());
@@ -135,7 +135,7 @@ fn what_is_taken_at_once_hides_no_outcome_of_larger_tests() {
     compare_with_single_steps(with_budgets().skip(1));
 }
 
-/// Explores each test with and without the reduction: the same outcomes, where both come to their end.
+/// Explores each test with and without the reduction: outcomes are equal if both explorations end.
 fn compare_with_single_steps(tests: impl Iterator<Item = (Test, usize)>) {
     for (test, max_states) in tests {
         for (layout, start) in places(&test) {
@@ -164,8 +164,8 @@ fn an_l2_that_makes_room_at_any_time_shows_nothing_new() {
     }
 }
 
-/// No deadlock where a queue between two nodes has one slot for each class of messages, whatever the block. Nothing can be
-/// reached that cannot be with queues of any length.
+/// No deadlock arises if a queue between two nodes has a single slot per message class, regardless of the block. No
+/// outcome is reachable that is unreachable with unlimited queues.
 #[test]
 fn queues_of_one_slot_do_not_fill_up_for_good() {
     compare_with_one_slot(|| with_budgets().take(1));
@@ -194,12 +194,12 @@ fn compare_with_one_slot<I: Iterator<Item = (Test, usize)>>(tests: impl Fn() -> 
     }
 }
 
-/// Clients of one to three miss registers, with as many places as blocks and with one.
+/// Client resources with one to three miss registers, with unlimited ways and with a single way.
 fn scarce() -> impl Iterator<Item = Room> {
     [None, Some(1)].into_iter().flat_map(|ways| (1..=3).map(move |registers| Room { registers, ways }))
 }
 
-/// Whether nothing is reached where clients have little room that is not reached where they have plenty.
+/// Asserts that clients with limited resources reach no outcome beyond the outcomes with unlimited resources.
 fn shows_nothing_new(test: &Test, rooms: &[Room], max_states: usize) {
     for (layout, start) in places(test) {
         let plenty = Config { start, ..Config::new("nmoesi") };
@@ -214,7 +214,7 @@ fn shows_nothing_new(test: &Test, rooms: &[Room], max_states: usize) {
     }
 }
 
-/// Requests that lack a register or a place keep the order of their block, and all come to an end.
+/// Requests that lack a register or a way keep the order of their block, and all of them end.
 #[test]
 fn few_registers_and_one_way_show_nothing_new() {
     let rooms: Vec<Room> = scarce().collect();

@@ -1,5 +1,5 @@
-//! Pages that move: programs keep the memory model while their pages go from GPU to GPU, to the host and back, by the rules
-//! that the driver asks. Each broken rule of them is caught by a test that ships.
+//! Pages that move: programs keep the memory model while their pages move from GPU to GPU, to the host and back, by the
+//! driver's rules. A shipped test catches each broken rule.
 
 use crate::shapes::{STARTS, Test, across_kernels, atomics, cowr, cowr_after_load, explore, mp, mp_by_reduction, sb};
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use tombolo_check::verify::{Budget, Case, Design, Verdict, verify};
 use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging};
 use tombolo_protocol::vi::WritePolicy;
 
-/// Threads: those of the smallest machine that runs this.
+/// Number of threads, for the smallest machine that runs this test.
 const THREADS: usize = 2;
 
 const DESIGNS: [&str; 8] = [
@@ -24,7 +24,7 @@ const DESIGNS: [&str; 8] = [
 
 const WRITES: [WritePolicy; 2] = [WritePolicy::Through, WritePolicy::Back];
 
-/// The rules of the words `paging`, `paging-remote`, `paging-duplicates` and `paging-everybody`.
+/// The rules for the keywords `paging`, `paging-remote`, `paging-duplicates` and `paging-everybody`.
 fn rules() -> [Paging; 4] {
     let faults = Paging::default();
     let remote = Paging { on_fault: OnFault::MapRemotely, ..faults };
@@ -45,7 +45,8 @@ fn moving_pages_keep_the_model_within_a_larger_budget() {
     );
 }
 
-/// Explores every test that ships under every design whose pages move; at least `ended` tests of each to their end.
+/// Explores every shipped test under every design with moving pages; requires at least `ended` complete tests per
+/// design.
 fn explore_moving_pages(budget: &Budget, ended: usize) {
     let designs = DESIGNS.map(|words| Design::configured(words).expect("it is listed"));
     let cases = [Case::core(), Case::shapes(), Case::kernels()].concat();
@@ -61,10 +62,10 @@ fn explore_moving_pages(budget: &Budget, ended: usize) {
     }
 }
 
-/// Whole changes alone, and with the reductions that take a home to stay while anything is under way.
+/// Atomic page changes alone, and together with the reductions that assume a fixed home while a request is in flight.
 const WITH_WHOLE_CHANGES: [Reductions; 2] = [Reductions { pages: true, ..Reductions::NONE }, Reductions::ALL];
 
-/// Explores a test step by step and with whole changes: nothing is wrong, and both reach the same.
+/// Explores a test step by step and with atomic changes: no violation occurs, and both reach equal outcomes.
 fn assert_same(test: &Test, gpus: u8, sharing: Sharing, moves: u8) -> [usize; 3] {
     let shape = Shape { gpus, modules_per_gpu: 1, sharing, gpu_homes: false, shared_sms: true, host_memory: false };
     let (mut states, wishes) = ([0; 3], Wishes { moves, ..Wishes::default() });
@@ -105,7 +106,8 @@ fn a_page_that_moves_at_once_reaches_what_its_steps_reach_of_messages() {
     println!("three GPUs: {:?} states", assert_same(&across_kernels("K-MP"), 3, Sharing::Apart, 2));
 }
 
-/// How many states there are, for a change of the rules or of the explorer to be seen: full, with whole changes, with all.
+/// Pinned state counts, to detect changes in the rules or in the explorer: full, with atomic changes, with all
+/// reductions.
 #[test]
 fn the_number_of_states_is_what_it_was() {
     let pinned = [
@@ -118,7 +120,7 @@ fn the_number_of_states_is_what_it_was() {
     }
 }
 
-/// Broken rules of pages that are not published, each with a design and tests that show it.
+/// Broken rules for unpublished pages, each with a design and tests that expose it.
 const SEEN: [(BrokenPaging, &str, &[&str]); 13] = [
     (BrokenPaging::TranslationKept, "memory-side+paging", &["Atomics.sys", "CoWR.gpu", "K-MP+reload"]),
     (BrokenPaging::LoadsNotAwaited, "memory-side+paging", &["K-MP+reload"]),

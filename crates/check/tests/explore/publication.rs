@@ -1,7 +1,8 @@
-//! Published pages: programs keep the memory model whoever subscribes to what, from whichever replica memory is read in the
-//! end, and each broken rule is caught by a test that ships.
+//! Published pages: programs keep the memory model for any set of subscribers, and for any replica from which final
+//! memory is read. A shipped test catches each broken rule.
 //!
-//! Subscribers stay here: a page that a store or an atomic at `.sys` scope accesses has one, for it would be collapsed.
+//! Subscribers are fixed in these tests: a page accessed by a `.sys` store or atomic has a single subscriber, because
+//! it would be collapsed.
 
 use crate::shapes::Test;
 use crate::shapes::published::{config, explored, published, states_of_all, tests};
@@ -12,7 +13,7 @@ use tombolo_check::random::one_writer;
 use tombolo_protocol::publication::{BrokenPublication, Publication};
 use tombolo_types::{Scope, Semantics};
 
-/// Whether a store or an atomic at `.sys` scope accesses a location.
+/// True if a store or an atomic at `.sys` scope accesses a location.
 fn is_collapsed(program: &Program, location: Location) -> bool {
     let mut code = program.threads.iter().flat_map(|thread| &thread.code);
     code.any(|instruction| match *instruction {
@@ -23,8 +24,8 @@ fn is_collapsed(program: &Program, location: Location) -> bool {
     })
 }
 
-/// Layouts with every set of two subscribers or more for each page that may be published, every single one for the others, and
-/// a page that is published.
+/// Layouts with every set of two or more subscribers for each publishable page, every single subscriber for the
+/// remaining pages, and at least one published page.
 fn places(program: &Program, sharing: Sharing) -> Vec<Layout> {
     let layouts = published(program, sharing, |layout, region, subscribers| {
         let mut locations = (0..program.locations.len()).map(|index| Location(index as u16));
@@ -35,18 +36,18 @@ fn places(program: &Program, sharing: Sharing) -> Vec<Layout> {
     layouts.into_iter().filter(publishes).collect()
 }
 
-/// Explores up to `count` layouts of each way of sharing.
+/// Explores up to `count` layouts per sharing variant.
 fn explore(test: &Test, count: usize, config: &Config) -> (Option<(Layout, Report)>, usize) {
     explored(test, |sharing| places(&test.program, sharing), count, config)
 }
 
-/// States of all tests that ship, at up to `count` layouts of each way of sharing and up to `max_states` of each.
+/// States of all shipped tests, at up to `count` layouts per sharing variant and up to `max_states` each.
 fn states(count: usize, max_states: usize) -> usize {
     let config = config(Publication::default(), max_states);
     states_of_all(|test| explore(test, count, &config))
 }
 
-// A change of a number is a change of the rules, of the explorer or of the tests that ship.
+// A changed number indicates a change in the rules, in the explorer or in the shipped tests.
 
 #[test]
 fn published_pages_keep_the_model() {
@@ -59,12 +60,12 @@ fn published_pages_keep_the_model_at_more_layouts() {
     assert_eq!(states(6, 3_000), 4_091_418);
 }
 
-/// Layouts of each way of sharing, and states of each, of a program of one writer.
+/// Layouts per sharing variant, and states per layout, for a program with a single writer.
 const OF_ONE_WRITER: (usize, usize) = (2, 1_000);
-/// Programs of one writer in every run of the tests.
+/// Number of single-writer programs in every test run.
 const SOME: u64 = 100;
 
-/// First wrong program of the first `programs` of one writer under `rules`, with its trace.
+/// Finds the first violation among the first `programs` single-writer programs under `rules`, with its trace.
 fn wrong_with_one_writer(programs: u64, rules: Publication) -> Option<String> {
     let (count, states) = OF_ONE_WRITER;
     let config = config(rules, states);
@@ -92,7 +93,7 @@ fn what_one_writer_stores_is_kept_in_ten_thousand_programs() {
     assert_eq!(wrong_with_one_writer(10_000, Publication::default()), None);
 }
 
-/// A test that shows each broken rule.
+/// A test that exposes each broken rule.
 fn own(rule: BrokenPublication) -> &'static str {
     match rule {
         BrokenPublication::QueueNotEmptied

@@ -1,5 +1,4 @@
-//! The reductions lose no outcome and hide no broken rule, and nothing changes how many states there are
-//! unnoticed.
+//! The reductions lose no outcome and hide no broken rule, and any change in the number of states is detected.
 
 use crate::shapes::{
     STARTS, Test, across_kernels, atomics, cowr, cowr_after_load, explore, layouts_of, layouts_of_three, layouts_on,
@@ -26,7 +25,7 @@ const PROTOCOLS: [&str; 9] = [
 
 const WRITES: [WritePolicy; 2] = [WritePolicy::Through, WritePolicy::Back];
 
-/// A protocol, `+cached` where its L2s hold lines of other modules.
+/// A protocol name, with `+cached` if its L2s hold lines from other modules.
 fn config_of(protocol: &'static str) -> Config {
     let (name, remote) = match protocol.strip_suffix("+cached") {
         Some(name) => (name, Remote::Cached),
@@ -37,10 +36,10 @@ fn config_of(protocol: &'static str) -> Config {
     config
 }
 
-/// Random programs among which small ones with several locations are looked for.
+/// Number of random programs from which small programs with several locations are selected.
 const FROM_SHARED: u64 = 250;
 
-/// Every protocol over a few layouts of a few small tests, from both starts, with both write policies.
+/// Every protocol over a few layouts for a few small tests, from both starts, with both write policies.
 fn each_small_case(mut case: impl FnMut(&Test, &Layout, Config)) {
     for protocol in PROTOCOLS {
         for scope in ["gpu", "sys"] {
@@ -87,7 +86,7 @@ fn reductions_lose_no_outcome() {
     assert!(compared > 150, "{compared} cases are small enough");
 }
 
-/// A replaced entry takes lines of its home with it: that may still be put off to the next store.
+/// A replaced entry drops lines at its home: the replacement may still be postponed to the next store.
 #[test]
 fn reductions_lose_no_outcome_where_directories_track_all() {
     let (mut compared, mut with, mut without) = (0, 0, 0);
@@ -140,8 +139,8 @@ fn reductions_lose_no_outcome_of_random_programs() {
     assert!(compared > 250, "{compared} explorations are small enough");
 }
 
-/// Three threads, of which the third learns from the second what the first has done: where an L2's steps come
-/// before those of another without need, this shows it.
+/// Three threads; the third learns from the second about the first thread's actions. If an L2's steps wrongly come
+/// before another L2's, this test exposes it.
 #[test]
 fn reductions_lose_no_outcome_of_three_threads() {
     let (mut compared, mut with, mut without) = (0, 0, 0);
@@ -166,8 +165,8 @@ fn reductions_lose_no_outcome_of_three_threads() {
     assert!(compared > 20, "{compared} cases are small enough");
 }
 
-/// A load beyond `.cta` that merges with an older miss of its SM, whose fill is on its way, returns what is older than the
-/// flag that its thread has seen: a fill that comes before every load hides that.
+/// A load beyond `.cta` that merges with an older miss of its SM, with the fill in flight, returns data older than the
+/// flag that its thread has seen: a fill that precedes every load hides this.
 #[test]
 fn reductions_lose_no_merged_load() {
     let text = "PTX Merge\n{}\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 1,gpu 0 ;\n\
@@ -235,7 +234,7 @@ fn evicting_at_the_access_loses_no_outcome() {
     assert!(compared > 50, "{compared} cases are small enough");
 }
 
-/// Programs of two locations on one line or in one region, which are evicted and replaced together.
+/// Programs with two locations on a line or in a region, which are evicted and replaced together.
 #[test]
 fn evicting_at_the_access_loses_no_outcome_of_shared_lines() {
     let mut compared = 0;
@@ -262,8 +261,8 @@ fn evicting_at_the_access_loses_no_outcome_of_shared_lines() {
     assert!(compared > 50, "{compared} explorations are small enough");
 }
 
-/// What [`layouts`](tombolo_check::explore::layouts) leaves out: regions with homes on two modules of a GPU without
-/// threads are as if they shared one.
+/// Layouts omitted by [`layouts`](tombolo_check::explore::layouts): regions with homes on two modules of a GPU without
+/// threads behave as if they shared a module.
 #[test]
 fn modules_without_threads_have_no_company() {
     let mut compared = 0;
@@ -300,7 +299,7 @@ fn reductions_hide_none_of_all_broken_rules() {
     assert!(caught > 100, "{caught} violations are near enough to the start");
 }
 
-/// Violations of `rules` near the start of an exploration without reductions, all of which are seen with reductions.
+/// Violations of `rules` near the start of an exploration without reductions; all must also appear with reductions.
 fn count_caught(rules: impl Iterator<Item = BrokenRule>) -> usize {
     let mut caught = 0;
     for rule in rules {
@@ -311,7 +310,7 @@ fn count_caught(rules: impl Iterator<Item = BrokenRule>) -> usize {
             }
             let config = Config { max_states: 500, ..config }.with_broken_rule(rule);
             let full = explore(test, layout, &Config { reductions: Reductions::NONE, ..config });
-            // A copy that no access can reach any more is no fault of a program's, and is forgotten.
+            // An unreachable stale copy is not a program fault, and is forgotten.
             let at_rest = |violation| matches!(violation, Violation::Stale { .. } | Violation::Untracked { .. });
             if let Verdict::Violated(violation) = full.verdict
                 && !at_rest(violation)
@@ -327,8 +326,8 @@ fn count_caught(rules: impl Iterator<Item = BrokenRule>) -> usize {
     caught
 }
 
-/// States of the first layout, from cold: without and with reductions, by protocol. A change here is a
-/// change of a protocol or of its host: make sure it is meant.
+/// States for the first layout, from cold caches: without and with reductions, by protocol. A changed number indicates
+/// a changed protocol or host: ensure that the change is intended.
 #[test]
 fn state_counts_stay_as_they_are() {
     let counts = |test: &Test| {

@@ -1,7 +1,7 @@
-//! Published pages whose subscribers come and go, and that collapse: programs keep the memory model whoever subscribes or
-//! leaves when, `.sys` stores and atomics included, and each broken rule of that is caught by a test that ships.
+//! Published pages with changing subscribers, and with collapses: programs keep the memory model for any time at which
+//! modules subscribe or leave, including `.sys` stores and atomics. A shipped test catches each broken rule.
 //!
-//! Pages have any set of subscribers at first. One that has a single one is not published, but where readers subscribe.
+//! Pages start with any set of subscribers. A page with a single subscriber is unpublished, unless readers subscribe.
 
 use crate::shapes::published::{config, explored, published, states_of_all, tests};
 use crate::shapes::{STARTS, Test, explore, spread};
@@ -14,18 +14,18 @@ use tombolo_protocol::BrokenRule;
 use tombolo_protocol::paging::{BrokenPaging, Paging, Start as Sharers};
 use tombolo_protocol::publication::Publication;
 
-/// What may change a page.
+/// Cause of a page change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
-    /// A store or an atomic at `.sys` scope alone, as it may in all others.
+    /// Only a store or an atomic at `.sys` scope, a cause that the remaining variants also permit.
     Collapse,
-    /// A load of who has no copy.
+    /// A load by a module without a copy.
     Read,
-    /// The same, and one subscriber leaves, at any time.
+    /// A load by a module without a copy, and a subscriber that leaves at any time.
     ReadAndLeave,
-    /// One subscriber leaves, at any time.
+    /// A subscriber leaves, at any time.
     Leave,
-    /// One module subscribes, at any time.
+    /// A module subscribes, at any time.
     Subscribe,
     /// Both, in any order.
     LeaveAndSubscribe,
@@ -42,7 +42,7 @@ impl By {
         Wishes { moves: 0, leaves, subscribes }
     }
 
-    /// Pages that change so, step by step.
+    /// Configuration for pages with this cause of change, step by step.
     fn config(self, broken: Option<BrokenPaging>, max_states: usize) -> Config {
         let subscribes = matches!(self, By::Read | By::ReadAndLeave);
         let start = if subscribes { Sharers::PublishedToHome } else { Sharers::OneCopy };
@@ -52,18 +52,18 @@ impl By {
     }
 }
 
-/// All sets of subscribers of all pages.
+/// Every set of subscribers for every page.
 fn places(test: &Test, sharing: Sharing) -> Vec<Layout> {
     published(&test.program, sharing, |_, _, _| true)
 }
 
-/// The states of all tests at so many layouts of each way of sharing.
+/// States of all tests at the given number of layouts per sharing variant.
 fn states(by: By, count: usize, max_states: usize) -> usize {
     let config = by.config(None, max_states);
     states_of_all(|test| explored(test, |sharing| places(test, sharing), count, &config))
 }
 
-// A change of a number is a change of the rules, of the explorer or of the tests that ship.
+// A changed number indicates a change in the rules, in the explorer or in the shipped tests.
 
 #[test]
 fn a_page_that_collapses_keeps_the_model() {
@@ -75,7 +75,7 @@ fn a_page_to_which_readers_subscribe_keeps_the_model() {
     assert_eq!(states(By::Read, 1, 600), 286_309);
 }
 
-/// What makes the subscribers of a page come and go.
+/// Causes for subscribers to come and go.
 const COME_AND_GO: [By; 4] = [By::Leave, By::Subscribe, By::LeaveAndSubscribe, By::ReadAndLeave];
 
 #[test]
@@ -91,10 +91,10 @@ fn a_page_whose_subscribers_change_keeps_the_model_at_more_layouts() {
     assert_eq!(COME_AND_GO.map(|by| states(by, 2, 2_000)), [1_422_192, 1_327_734, 1_457_312, 1_679_917]);
 }
 
-/// Explores a test step by step and with whole changes: nothing is wrong, and both reach the same.
+/// Explores a test step by step and with atomic changes: no violation occurs, and both reach equal outcomes.
 fn assert_same(name: &str, by: By) -> [usize; 2] {
     let (test, mut states) = (&tests()[name], [0; 2]);
-    // One location, or two on a page.
+    // A single location, or two locations on a page.
     let sharing = if test.program.locations.len() == 1 { Sharing::Apart } else { Sharing::Page };
     let layouts = spread(places(test, sharing), 16);
     for (layout, start) in layouts.iter().flat_map(|at| STARTS.map(|start| (at, start))) {
@@ -129,7 +129,7 @@ fn a_page_that_changes_at_once_reaches_what_its_steps_reach() {
     }
 }
 
-/// Broken rules, each with what shows it: what changes a page, and a test.
+/// Broken rules, each with the cause of a page change and a test that expose it.
 const SEEN: [(BrokenPaging, By, &str); 29] = [
     (BrokenPaging::SystemStorePublished, By::Collapse, "CoWR.sys"),
     (BrokenPaging::CollapsedToWriter, By::Collapse, "Atomics.sys"),
@@ -175,7 +175,8 @@ fn broken_rules_of_subscribers_that_change_are_caught_by_tests_that_ship() {
     }
 }
 
-/// Who polls a published page at `.sys` scope reads behind its L1: its own copy, and the one that is left when that collapses.
+/// A thread that polls a published page at `.sys` scope reads below its L1: its own copy, and the remaining copy after
+/// a collapse.
 #[test]
 fn a_load_of_the_system_finds_a_published_page_behind_the_l1() {
     let polling: Test = shapes::polling("sys").into();

@@ -1,4 +1,4 @@
-//! Two names of one address.
+//! Two names for a single address.
 
 use std::path::{Path, PathBuf};
 use tombolo_check::axiomatic::{Limits, outcomes};
@@ -9,7 +9,7 @@ fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
 }
 
-/// A reader of x and y beside a thread that stores to both.
+/// A reader of x and y, with a concurrent thread that stores to both.
 fn text(initial: &str, loads: [&str; 2]) -> String {
     format!(
         "PTX test\n{{ x=0; {initial} }}\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n\
@@ -65,8 +65,9 @@ fn an_alias_is_a_new_name_of_a_location() {
     assert!(virtual_alias.contains("fence.proxy.alias") && virtual_alias.contains("`y aliases x`"), "{virtual_alias}");
 }
 
-/// Threads of GPUs in which a weak load, an acquiring load and a weak load of the first one's location follow each other:
-/// NVIDIA's assembler makes the two weak ones one. Loads and computations between change nothing; whatever else does.
+/// Detects GPU threads in which a weak load, an acquiring load and a weak load from the first location follow each
+/// other: NVIDIA's assembler merges the two weak loads. Intermediate loads and computations do not prevent merging; any
+/// other instruction does.
 fn is_merged(thread: &Thread) -> bool {
     let mut loaded: Vec<(Location, bool)> = Vec::new();
     let mut merged = false;
@@ -87,7 +88,7 @@ fn is_merged(thread: &Thread) -> bool {
     merged && !thread.placement.is_host()
 }
 
-/// Tests of a folder, by file name.
+/// Tests in a folder, by file name.
 fn folder(name: &str) -> Vec<(String, Litmus)> {
     let entries = std::fs::read_dir(data().join(name)).expect("the folder ships");
     let paths = entries.map(|entry| entry.expect("it can be read").path());

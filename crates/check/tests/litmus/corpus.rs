@@ -10,7 +10,7 @@ fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/litmus")
 }
 
-/// Tests with host threads, and whether the model allows their events.
+/// Tests with host threads, and the model's verdicts on their events.
 const HOST: &str = "../host/expected.csv";
 
 /// Rows of a CSV file without its header.
@@ -66,7 +66,7 @@ fn host_verdicts_are_what_the_scopes_and_boundaries_of_each_test_say() {
     }
 }
 
-/// The same test with nothing by which one thread orders another.
+/// The test without any instruction by which a thread orders another.
 fn without_order(mut litmus: Litmus) -> Litmus {
     for thread in &mut litmus.program.threads {
         thread.code.retain(|one| !matches!(one, Instruction::KernelBoundary | Instruction::Fence { .. }));
@@ -86,7 +86,7 @@ fn without_order(mut litmus: Litmus) -> Litmus {
 fn what_a_host_test_forbids_is_allowed_where_nothing_orders_its_threads() {
     for row in rows(HOST) {
         let litmus = without_order(test(&format!("../host/{}", row[0])));
-        // A thread alone keeps to its own program order.
+        // A single thread always keeps its own program order.
         let expected = if row[0] == "CoRWR+host.sys.litmus" { "forbidden" } else { "allowed" };
         assert_eq!(verdict(&litmus), expected, "{}", row[0]);
     }

@@ -1,4 +1,4 @@
-//! What plain interleaving over one memory reaches, the axiomatic model allows.
+//! The axiomatic model allows every outcome that plain interleaving over a single memory reaches.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Litmus tests: what the reader accepts and refuses, and verdicts of the corpus.
+//! Litmus tests: texts that the reader accepts and rejects, and verdicts for the corpus.
 
 mod aliases;
 mod corpus;

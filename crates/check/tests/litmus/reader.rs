@@ -1,11 +1,11 @@
-//! The litmus reader on text that is right, wrong, or not supported.
+//! The litmus reader on correct, incorrect and unsupported text.
 
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use tombolo_check::litmus::{Assignments, Formula, Instruction, LitmusError, Operand, Placement, Quantifier, parse};
 use tombolo_types::{GpuId, Order, Scope, Semantics};
 
-/// A test whose only thread runs `rows`, with `condition`.
+/// A test with `condition`; its only active thread runs `rows`.
 fn text(rows: &str, condition: &str) -> String {
     format!(
         "PTX a test\n\"what it\nshows\"\n{{ x=0; P0:r0=0; }}\nP0@cta 0,gpu 0 | P1@cta 1, gpu 0 ;\n{rows}\n{condition}"
@@ -166,7 +166,7 @@ fn errors_name_place_and_what_is_allowed() {
     assert!(error(&text("", &deep)).contains("at most 100 nested parentheses"));
 }
 
-/// A test whose first thread, on the host, runs `row` beside one on a GPU.
+/// A test whose first thread, on the host, runs `row` next to a thread on a GPU.
 fn with_host(row: &str) -> String {
     format!("PTX a test\n{{ x=0; }}\nP0@host | P1@cta 0,gpu 0 | P7@host ;\n{row}\nexists x=0")
 }
@@ -234,7 +234,7 @@ fn comments_signs_and_spacing_do_not_matter() {
     assert!(matches!(loose.condition.formula, Formula::Or(_)));
 }
 
-/// All files of the corpus.
+/// All files in the corpus.
 fn corpus() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/litmus");
     let list = |folder: &str| std::fs::read_dir(root.join(folder)).expect("the corpus is complete");
@@ -256,7 +256,7 @@ fn every_file_of_the_corpus_is_read() {
     }
 }
 
-/// One change of a text.
+/// A single change to a text.
 #[derive(Clone, Debug)]
 enum Change {
     Delete(usize, usize),
@@ -319,7 +319,7 @@ fn apply(text: &str, change: &Change) -> String {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Damaged files give an error with a place, or a test that survives printing. Never a panic.
+    /// Damaged files yield an error with a position, or a test that survives printing. Never a panic.
     #[test]
     fn damaged_files_never_panic(file in prop::sample::select(corpus()), changes in prop::collection::vec(change(), 1..6)) {
         let mut text = std::fs::read_to_string(&file).expect("the corpus is readable");

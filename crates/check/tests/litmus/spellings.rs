@@ -1,4 +1,4 @@
-//! Spellings of PTX that mean what another spelling means, and constructs of PTX that are known and not taken.
+//! PTX spellings with the meaning of another spelling, and PTX constructs that are recognised but not supported.
 
 use tombolo_check::axiomatic::{Limits, outcomes};
 use tombolo_check::litmus::{Litmus, LitmusError, parse};
@@ -13,7 +13,7 @@ fn read(placements: &str, rows: &str) -> Litmus {
     parse("file", &text(placements, rows)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// An instruction of P1, as it is printed.
+/// An instruction of P1, in printed form.
 fn printed(instruction: &str) -> String {
     let program = read(PLACEMENTS, &format!("| {instruction} ;")).program;
     program.instruction(&program.threads[1], &program.threads[1].code[0]).to_string()
@@ -23,7 +23,7 @@ fn refusal(instruction: &str) -> LitmusError {
     parse("file", &text(PLACEMENTS, &format!("| {instruction} ;"))).expect_err(instruction)
 }
 
-/// Whether the model allows a message to pass from P0 to P1 without its data.
+/// True if the model allows a message to pass from P0 to P1 without its data.
 fn loses_its_message(placements: &str, store: &str, load: &str) -> bool {
     loses(placements, &format!("st.weak x,1 | {load} r0,y ;\n {store} y,1 | ld.weak r1,x ;"))
 }

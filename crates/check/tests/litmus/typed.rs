@@ -1,9 +1,9 @@
-//! Accesses with types, and instructions that NVIDIA's assembler refuses.
+//! Accesses with types, and instructions that NVIDIA's assembler rejects.
 
 use tombolo_check::axiomatic::{Limits, ModelError, outcomes};
 use tombolo_check::litmus::{Litmus, LitmusError, Sign, ValueType, parse};
 
-/// A test with x and y of which P1 runs `rows`, a row each.
+/// A test with x and y; P1 runs `rows`, an instruction per row.
 fn text(initial: &str, rows: &str) -> String {
     let rows: String = rows.split(" ; ").map(|row| format!("| {row} ;\n")).collect();
     format!("PTX test\n{{{initial}}}\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n{rows}exists (x=0 \\/ y=0)")
@@ -17,7 +17,7 @@ fn error(rows: &str) -> LitmusError {
     parse("file", &text("x=0; y=0;", rows)).expect_err(rows)
 }
 
-/// Instructions of P1 as they are printed.
+/// Instructions of P1 in printed form.
 fn printed(rows: &str) -> String {
     let program = read(rows).program;
     let thread = &program.threads[1];

@@ -1,5 +1,5 @@
-//! The axiomatic model against a slow one written straight from the definitions: every read-from, every partial
-//! coherence order and every fence order is tried, and each axiom is evaluated on matrices of booleans.
+//! Comparison of the axiomatic model with a slow model written directly from the definitions: every read-from, every
+//! partial coherence order and every fence order is tried, and each axiom is evaluated on matrices of booleans.
 
 use std::collections::BTreeSet;
 use tombolo_check::axiomatic::{Limits, outcomes};
@@ -12,7 +12,7 @@ enum Kind {
     Read,
     Write,
     Fence,
-    /// Of this many kernels before it.
+    /// A kernel boundary with this many kernels before it.
     Boundary(usize),
 }
 
@@ -166,7 +166,7 @@ impl Model<'_> {
         self.of(Kind::Write).into_iter().filter(|write| self.same.at(read, *write)).collect()
     }
 
-    /// How many candidates there are to try.
+    /// Number of candidates to try.
     fn candidates(&self) -> usize {
         let sources: usize = self.of(Kind::Read).into_iter().map(|read| self.sources(read).len()).product();
         sources * 3_usize.pow(self.write_pairs().len() as u32) * 2_usize.pow(self.fence_pairs().len() as u32)
@@ -201,7 +201,7 @@ impl Model<'_> {
         base.or(&observation.then(&base.or(&po_same)))
     }
 
-    /// The axioms that hold or fail whatever the coherence order, and the causality order.
+    /// Checks the axioms that are independent from the coherence order; returns the causality order if they hold.
     fn consistent_reads(&self, rf: &Matrix, sc: &Matrix) -> Option<Matrix> {
         let causality = self.causality(rf, sc);
         let holds = sc.closed().irreflexive() && sc.then(&causality).irreflexive() && rf.then(&causality).irreflexive();
@@ -221,7 +221,7 @@ impl Model<'_> {
             && fr.then(causality).irreflexive()
     }
 
-    /// What every thread computes when the reads return what `rf` says. `None` where values depend on themselves.
+    /// Values computed by every thread if the reads return the writes in `rf`. `None` if values depend on themselves.
     fn values(&self, sources: &[(usize, usize)]) -> Option<(Vec<Vec<Value>>, Vec<Value>)> {
         let mut written: Vec<Option<Value>> = vec![None; self.events.len()];
         for (location, declaration) in self.program.locations.iter().enumerate() {
@@ -241,7 +241,7 @@ impl Model<'_> {
         }
     }
 
-    /// Executes one thread as far as the values are known; fills in what it writes.
+    /// Executes a single thread as far as values are known, and records its written values.
     fn execute(&self, thread: usize, sources: &[(usize, usize)], written: &mut [Option<Value>]) -> Vec<Option<Value>> {
         let code = &self.program.threads[thread];
         let mut registers: Vec<Option<Value>> = code.registers.iter().map(|register| Some(register.initial)).collect();
@@ -313,7 +313,7 @@ impl Model<'_> {
         found
     }
 
-    /// Every way to order `pairs`; `partial` ones may stay unordered where they are not morally strong.
+    /// Every order over `pairs`; with `partial`, pairs may stay unordered unless they are morally strong.
     fn orders(&self, pairs: &[(usize, usize)], partial: bool) -> Vec<Matrix> {
         let choices: Vec<Vec<Option<(usize, usize)>>> = pairs
             .iter()
@@ -364,7 +364,7 @@ impl Model<'_> {
     }
 }
 
-/// Every choice of one element from each of `from`.
+/// Every choice of an element from each list in `from`.
 fn product<T: Clone>(from: &[Vec<T>]) -> Vec<Vec<T>> {
     from.iter().fold(vec![Vec::new()], |made, choices| {
         let extend = |one: &Vec<T>| {
@@ -374,7 +374,7 @@ fn product<T: Clone>(from: &[Vec<T>]) -> Vec<Vec<T>> {
     })
 }
 
-/// Panics where the model finds other outcomes than the definitions give.
+/// Panics if the model finds outcomes that differ from the definitions.
 fn compare(program: &Program, model: &Model<'_>) {
     let expected: Vec<FinalState> = model.outcomes().into_iter().collect();
     let found = outcomes(program, &Limits::default()).expect("it is small");
@@ -386,7 +386,7 @@ fn compare(program: &Program, model: &Model<'_>) {
     }
 }
 
-/// The program with its first thread on the host, all its strong accesses and fences `.sys`.
+/// The program with its first thread on the host, and all strong accesses and fences of this thread at `.sys` scope.
 fn with_host(mut program: Program) -> Program {
     let thread = &mut program.threads[0];
     thread.placement = Placement::Host;

@@ -1,4 +1,4 @@
-//! One test per clause of the model: a program that the clause decides.
+//! A test per clause of the model: a program that the clause decides.
 
 use tombolo_check::axiomatic::{Limits, ModelError, outcomes};
 use tombolo_check::litmus::{Litmus, parse};
@@ -13,7 +13,7 @@ fn allowed(text: &str) -> bool {
     outcomes.allow_event(&litmus)
 }
 
-/// Message passing from P0 to P1 in another CTA of the GPU, with these operations around the flag.
+/// Message passing from P0 to P1 in a different CTA on the GPU, with the given operations around the flag.
 fn stale_message(release: &str, acquire: &str) -> bool {
     allowed(&format!(
         "P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;
@@ -48,7 +48,7 @@ fn a_release_write_covers_later_strong_writes_of_its_location_only() {
 
 #[test]
 fn an_acquire_read_covers_earlier_strong_reads_of_its_location_only() {
-    // P2's plain overwrite of the flag is what the acquire reads.
+    // The acquire reads P2's plain overwrite of the flag.
     let text = |acquired: &str| {
         format!(
             "P0@cta 0,gpu 0      | P1@cta 1,gpu 0             | P2@cta 2,gpu 0      ;
@@ -99,7 +99,7 @@ fn sc_fences_forbid_store_buffering_within_their_scope() {
     assert!(allowed(&text("fence.acq_rel.gpu")));
 }
 
-/// Load buffering: `stores(location)` are what follows each thread's load into r0.
+/// Load buffering: `stores(location)` are the instructions that follow each thread's load into r0.
 fn load_buffering(stores: impl Fn(&str) -> Vec<String>) -> bool {
     let rows: String = stores("y").iter().zip(stores("x")).map(|(one, other)| format!("{one} | {other} ;\n")).collect();
     allowed(&format!(
@@ -231,7 +231,7 @@ fn branches_choose_what_is_executed() {
 
 #[test]
 fn a_location_may_end_with_any_write_that_nothing_must_follow() {
-    // P2 reads P1's write after it was told of P0's: yet P0's may be what stays.
+    // P2 reads P1's write after a message about P0's write: nevertheless P0's write may be final.
     let text = |kept: u32| {
         format!(
             "P0@cta 0,gpu 0      | P1@cta 1,gpu 0 | P2@cta 2,gpu 0       ;

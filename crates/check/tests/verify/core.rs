@@ -1,5 +1,5 @@
-//! The core tests and those of kernel boundaries under every protocol, to their end; with lines written back, the
-//! variants and random programs, within a budget for every change. `tombolo check` explores those further.
+//! The core tests and the kernel boundary tests under every protocol, to their end; with lines written back, the
+//! variants and random programs, within a budget for every change. `tombolo check` explores these further.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use tombolo_protocol::catalogue::facts;
 use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, Tracks, WritePolicy};
 use tombolo_types::Promise;
 
-/// Threads: those of the smallest machine that runs this.
+/// Number of threads, for the smallest machine that runs this test.
 const THREADS: usize = 2;
 
 fn design(protocol: &str, options: Options) -> Design {
@@ -29,7 +29,7 @@ fn within(states_of_test: u64) -> Budget {
     Budget { states_of_placement: 20_000, states_of_test, walks: 2, ..Budget::default() }
 }
 
-/// That nothing is wrong and nothing is left out, and how much was explored.
+/// Asserts that no test fails and no test is skipped, and prints the number of explored states.
 fn assert_clean(reports: &[DesignReport]) {
     for design in reports {
         for test in &design.tests {
@@ -44,7 +44,7 @@ fn assert_clean(reports: &[DesignReport]) {
     }
 }
 
-/// Those without a host, whose core tests every run of the tests explores to their end.
+/// Designs without a host; every test run explores their core tests to the end.
 fn without_host() -> Vec<Design> {
     promising().into_iter().filter(|design| !facts(design.protocol()).expect("it is listed").host).collect()
 }
@@ -137,7 +137,7 @@ fn the_core_tests_keep_the_model_where_only_readers_are_sharers_within_a_larger_
     readers_are_sharers(2_000, 6_000);
 }
 
-/// `core`, `kernels`: states of a core test, and of a test of kernel boundaries.
+/// `core`, `kernels`: states per core test, and per kernel boundary test.
 fn readers_are_sharers(core: u64, kernels: u64) {
     let writes = [WritePolicy::Through, WritePolicy::Back];
     let options = writes.map(|write| Options { write, stores: StoreAllocation::SharersOnly, ..Options::default() });
@@ -159,7 +159,7 @@ fn the_core_tests_keep_the_model_where_directories_track_all_within_a_larger_bud
     directories_track_all(&configurations, 600, 2_000);
 }
 
-/// `core`, `kernels`: states of a core test, and of a test of kernel boundaries.
+/// `core`, `kernels`: states per core test, and per kernel boundary test.
 fn directories_track_all(configurations: &[&str], core: u64, kernels: u64) {
     let tracking = |name: &&str| Design::configured(&format!("{name}+track-all")).expect("it is listed");
     let designs: Vec<Design> = configurations.iter().map(tracking).collect();
@@ -167,7 +167,7 @@ fn directories_track_all(configurations: &[&str], core: u64, kernels: u64) {
     assert_clean(&verify(&designs, &Case::kernels(), within(kernels), THREADS, &()));
 }
 
-/// What a replaced entry drops is written back: lost, it is missed.
+/// Bytes dropped by a replaced entry must be written back: their loss is detected.
 #[test]
 fn a_replaced_entry_that_loses_dirty_bytes_is_caught() {
     for protocol in ["nhcc", "hmg"] {
@@ -195,7 +195,7 @@ fn variants_keep_the_model_within_a_larger_budget() {
     verify_variants(1, 400);
 }
 
-/// Every variant that is a multiple of `step`, within so many states.
+/// Every variant at a multiple of `step`, within the given number of states.
 fn verify_variants(step: usize, states: u64) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/litmus/variants");
     let variants = read_tests(&folder).expect("they are well-formed");

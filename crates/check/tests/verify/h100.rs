@@ -1,10 +1,10 @@
-//! The model's answers beside outcomes of an H100.
+//! Comparison of the model's answers with outcomes from an H100.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use tombolo_check::verify::{Answer, Observations, answers, compare, read_tests};
 
-/// Threads: those of the smallest machine that runs this.
+/// Number of threads, for the smallest machine that runs this test.
 const THREADS: usize = 2;
 
 fn data() -> PathBuf {
@@ -15,10 +15,10 @@ fn answered() -> Vec<Answer> {
     answers(&read_tests(&data().join("tests")).expect("the folder holds tests"), THREADS, &())
 }
 
-/// Outcomes with their names sorted, and whether each is sequentially consistent.
+/// Outcomes with their names sorted, and a flag for sequential consistency.
 type Allowed = BTreeMap<BTreeSet<String>, bool>;
 
-/// Allowed outcomes of the table, by the name of the test's file.
+/// Allowed outcomes in the table, by name of the test's file.
 fn table() -> BTreeMap<String, Allowed> {
     let text = std::fs::read_to_string(data().join("outcomes.csv")).expect("it ships");
     let mut tests: BTreeMap<String, Allowed> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Shipped tests and tests of a kind under every protocol, as `check` runs them.
+//! Shipped tests and special tests under every protocol, executed as in `check`.
 
 mod core;
 mod h100;

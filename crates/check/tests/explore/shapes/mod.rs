@@ -1,4 +1,4 @@
-//! Helpers that the explorer's tests share.
+//! Helpers shared by the explorer's tests.
 
 pub(crate) mod published;
 
@@ -8,7 +8,7 @@ use tombolo_check::litmus::{self, Litmus, Placement, Program};
 use tombolo_check::verify::shapes;
 use tombolo_types::GpuId;
 
-/// A program with everything the model allows it.
+/// A program with all outcomes that the model allows.
 pub(crate) struct Test {
     pub(crate) name: String,
     pub(crate) program: Program,
@@ -47,13 +47,13 @@ pub(crate) fn six(scope: &str) -> Vec<Test> {
     shapes::six(scope).into_iter().map(Test::from).collect()
 }
 
-/// A test of kernel boundaries that ships, by name.
+/// A shipped test for kernel boundaries, by name.
 pub(crate) fn across_kernels(name: &str) -> Test {
     let file = format!("{}/tests/data/kernels/{name}.litmus", env!("CARGO_MANIFEST_DIR"));
     litmus::read(file.as_ref()).expect("it is well-formed").into()
 }
 
-/// The same test with all its threads on the first GPU, whatever its scopes.
+/// The test with all its threads moved to the first GPU, regardless of its scopes.
 pub(crate) fn on_one_gpu(mut test: Test) -> Test {
     for thread in &mut test.program.threads {
         if let Placement::Cta { gpu, .. } = &mut thread.placement {
@@ -64,18 +64,18 @@ pub(crate) fn on_one_gpu(mut test: Test) -> Test {
     test
 }
 
-/// All layouts of a test on two GPUs of two modules.
+/// All layouts of a test on two GPUs with two modules each.
 pub(crate) fn layouts_of(test: &Test, sharing: Sharing, gpu_homes: bool) -> Vec<Layout> {
     layouts_on(2, test, sharing, gpu_homes)
 }
 
-/// All layouts of a test on so many GPUs of two modules.
+/// All layouts of a test on the given number of GPUs with two modules each.
 pub(crate) fn layouts_on(gpus: u8, test: &Test, sharing: Sharing, gpu_homes: bool) -> Vec<Layout> {
     layouts(&test.program, Shape { gpus, modules_per_gpu: 2, sharing, gpu_homes, shared_sms: true, host_memory: false })
 }
 
-/// All layouts of a test on GPUs of three modules, of which one has no thread: a writer, the GPU home and a reader may be
-/// three.
+/// All layouts of a test on GPUs with three modules, including a GPU without threads: a writer, the GPU home and a
+/// reader may occupy three modules.
 pub(crate) fn layouts_of_three(test: &Test, sharing: Sharing) -> Vec<Layout> {
     let gpus = gpus_of(&test.program) + 1;
     layouts(
@@ -84,14 +84,14 @@ pub(crate) fn layouts_of_three(test: &Test, sharing: Sharing) -> Vec<Layout> {
     )
 }
 
-/// At most `count` of them, evenly spread.
+/// Selects at most `count` layouts, evenly spread.
 pub(crate) fn spread(layouts: Vec<Layout>, count: usize) -> Vec<Layout> {
     let all = layouts.len();
     let wanted = |index: usize| count >= all || (index * count) / all != ((index + 1) * count) / all;
     layouts.into_iter().enumerate().filter(|(index, _)| wanted(*index)).map(|(_, layout)| layout).collect()
 }
 
-/// Explores one layout; what the model does not allow is forbidden.
+/// Explores a layout; outcomes that the model does not allow are forbidden.
 pub(crate) fn explore(test: &Test, layout: &Layout, config: &Config) -> Report {
     let forbidden = |state: &litmus::FinalState| test.allowed.as_ref().is_some_and(|allowed| !allowed.contains(state));
     run(&test.program, layout, config, &forbidden).expect("the protocol has a name")

@@ -1,4 +1,4 @@
-//! Tests that ship, laid out on GPUs that publish pages.
+//! Shipped tests, laid out on GPUs that publish pages.
 
 use super::{STARTS, Test, explore, spread};
 use std::collections::BTreeMap;
@@ -11,14 +11,14 @@ use tombolo_protocol::publication::{Publication, Subscribers};
 use tombolo_protocol::vi::WritePolicy;
 use tombolo_types::ModuleId;
 
-/// GPUs: a publisher, a subscriber, and one that is either or neither.
+/// Number of GPUs: a publisher, a subscriber, and a third with either role or neither.
 const GPUS: u8 = 3;
-/// Candidate executions of the axiomatic model for a test.
+/// Maximum number of candidate executions in the axiomatic model for a test.
 const CANDIDATES: u64 = 1 << 20;
-/// A location on a page of its own, two on a line, two on a page.
+/// A location on its own page, two locations on a line, two locations on a page.
 const SHARINGS: [Sharing; 3] = [Sharing::Apart, Sharing::Line, Sharing::Page];
 
-/// Small tests that ship, by name.
+/// Small shipped tests, by name.
 pub(crate) fn tests() -> &'static BTreeMap<String, Test> {
     static TESTS: OnceLock<BTreeMap<String, Test>> = OnceLock::new();
     TESTS.get_or_init(|| {
@@ -33,7 +33,7 @@ pub(crate) fn tests() -> &'static BTreeMap<String, Test> {
     })
 }
 
-/// Layouts with every set of subscribers that each page, a region, may have.
+/// Layouts with every allowed set of subscribers for each page, which is a region.
 pub(crate) fn published(
     program: &Program,
     sharing: Sharing,
@@ -42,7 +42,7 @@ pub(crate) fn published(
     let shape =
         Shape { gpus: GPUS, modules_per_gpu: 1, sharing, gpu_homes: false, shared_sms: true, host_memory: false };
     let mut all = Vec::new();
-    // Homes are those of the subscribers.
+    // Homes follow from the subscribers.
     let is_first = |layout: &Layout| layout.regions.iter().all(|homes| homes.system == ModuleId(0));
     for layout in layouts(program, shape).into_iter().filter(is_first) {
         let mut sets: Vec<Vec<Subscribers>> = vec![Vec::new()];
@@ -56,14 +56,14 @@ pub(crate) fn published(
     all
 }
 
-/// Pages published under `peer`, with lines written back.
+/// Configuration for pages published under `peer`, with lines written back.
 pub(crate) fn config(rules: Publication, max_states: usize) -> Config {
     let mut config = Config { publication: Some(rules), max_states, walks: 3, ..Config::new("peer") };
     config.options.write = WritePolicy::Back;
     config
 }
 
-/// Explores up to `count` layouts of each way of sharing: the first that is wrong, and all states.
+/// Explores up to `count` layouts per sharing variant; returns the first violation, and the number of states.
 pub(crate) fn explored(
     test: &Test,
     places: impl Fn(Sharing) -> Vec<Layout>,
@@ -83,7 +83,7 @@ pub(crate) fn explored(
     (None, states)
 }
 
-/// The states of all tests, none of which is wrong.
+/// Sums the states of all tests, and asserts that no test fails.
 pub(crate) fn states_of_all(explored: impl Fn(&Test) -> (Option<(Layout, Report)>, usize)) -> usize {
     let mut all = 0;
     for test in tests().values() {
