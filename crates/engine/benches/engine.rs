@@ -1,6 +1,6 @@
-//! Events a second of the whole engine, on one thread and on two: seventeen partitions (sixteen modules and
-//! a switch) whose handlers work for about 100 ns, with many and with few events in a window; and the bare
-//! cost of a window.
+//! Events per second for the whole engine, on one thread and on two. Seventeen partitions (sixteen modules and a
+//! switch) have handlers that work for about 100 ns, with many and with few events per window. Without work, the
+//! benchmark measures the bare cost per window.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -11,7 +11,7 @@ use tombolo_types::{ComponentId, Ps};
 const PARTITIONS: u16 = 17;
 const LOOKAHEAD: u64 = 50_000;
 
-/// A message that passes from component to component so many times; an event of 40 bytes.
+/// A message passed from component to component `hops` times; its event has 40 bytes.
 #[derive(Clone, Copy, Default)]
 struct Token {
     hops: u64,
@@ -19,11 +19,11 @@ struct Token {
     data: u64,
 }
 
-/// One component, with a state of its own to work on, on cache lines of its own like that of any real one.
+/// A component with state to work on, on separate cache lines like any real component.
 #[repr(align(128))]
 struct Station {
     data: u64,
-    /// Steps of a chain of dependent multiplications for each event.
+    /// Length of the chain of dependent multiplications per event.
     work: u32,
 }
 
@@ -38,14 +38,14 @@ impl Partition for Station {
             return;
         }
         let random = (random ^ random >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        // Half of the messages stay; delays of one to three lookaheads, two on average.
+        // Half the messages stay; delays are one to three lookaheads, two on average.
         let to = if random >> 63 == 0 { event.to } else { ComponentId((random >> 40) as u16 % PARTITIONS) };
         let delay = LOOKAHEAD + (random >> 8) % (2 * LOOKAHEAD);
         out.send(event.time + Ps(delay), event.to, to, Token { hops: hops - 1, random, data: self.data });
     }
 }
 
-/// A load on the engine: how many messages are under way, how often each is passed on, and the work of each.
+/// Load on the engine: number of messages in flight, hops per message, and work per hop.
 #[derive(Clone, Copy)]
 struct Load {
     tokens: u64,
@@ -60,7 +60,7 @@ impl Load {
         Engine::new(stations, (0..PARTITIONS).collect(), lookahead)
     }
 
-    /// One load, from its first event to its last; returns events and windows.
+    /// Runs the load from its first event to its last; returns events and windows.
     fn run(self, engine: &mut Engine<Station>, threads: usize) -> (u64, u64) {
         let now = engine.now();
         for token in 0..self.tokens {
@@ -73,8 +73,8 @@ impl Load {
     }
 }
 
-/// Steps that take about 100 ns on a core of 3 GHz: measured as the difference between `work100ns` and
-/// `work0ns` on one thread.
+/// Steps that take about 100 ns on a 3 GHz core: measured as the difference between `work100ns` and `work0ns` on one
+/// thread.
 const WORK_100_NS: u32 = 64;
 
 fn loads(criterion: &mut Criterion) {

@@ -1,4 +1,4 @@
-//! The event queue against a binary heap: one pop and one push at a steady number of waiting events.
+//! The event queue compared with a binary heap: one pop and one push at a steady number of waiting events.
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::cmp::Ordering;
@@ -7,10 +7,10 @@ use std::hint::black_box;
 use tombolo_engine::{Event, EventQueue};
 use tombolo_types::{ComponentId, Ps};
 
-/// A message that makes an event 40 bytes, as in the model.
+/// A message that makes an event 40 bytes, like in the model.
 type Message = [u64; 3];
 
-/// What both queues can do.
+/// Interface shared by both queues.
 trait Queue: Default {
     fn push(&mut self, event: Event<Message>);
     fn pop(&mut self) -> Option<Event<Message>>;
@@ -25,7 +25,7 @@ impl Queue for EventQueue<Message> {
     }
 }
 
-/// An event whose largest is the first to be handled.
+/// Wrapper with reversed order: the largest event is handled first.
 struct Latest(Event<Message>);
 
 impl PartialEq for Latest {
@@ -69,7 +69,7 @@ impl Random {
     }
 }
 
-/// How long after the event that sends it an event is handled, in picoseconds.
+/// Delay between an event and the event that it sends, in picoseconds.
 type Delay = fn(&mut Random) -> u64;
 
 const DELAYS: [(&str, Delay); 4] = [
@@ -83,7 +83,7 @@ const DELAYS: [(&str, Delay); 4] = [
     }),
 ];
 
-/// The steady state: each event popped is replaced by one a random delay later.
+/// The steady state: a random later event replaces each popped event.
 struct Steady<Q> {
     queue: Q,
     random: Random,

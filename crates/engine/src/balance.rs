@@ -1,43 +1,44 @@
-//! Who runs which partition: shares of about equal load, and how many of them.
+//! Load balancing: assigns partitions to threads in shares with about equal load, and chooses the number of threads.
 
 use std::iter::repeat_n;
 
-/// How much less the busiest thread must have to do for the shares to be dealt anew, in percent: less would
-/// not pay for the caches that have to be filled again. Source: assumed.
+/// Minimum gain, in percent, before partitions are redistributed: the busiest thread must have at least this much less
+/// work. A smaller gain would not pay for refilling the caches. Source: assumed.
 const WORTHWHILE: u64 = 5;
 
-/// What it costs to divide a group of partitions among threads, which then wait for each other more often, in percent of
-/// the work of the busiest. Source: assumed.
+/// Cost of dividing a group of partitions among threads, which then wait for each other more often, in percent of the
+/// busiest thread's work. Source: assumed.
 const DIVIDED: u64 = 10;
 
-/// What a barrier costs, in events. Source: measured on two cores, some 2 us, and 0.2 us an event.
+/// Cost of a barrier, in events. Source: measured on two cores, some 2 us, and 0.2 us per event.
 const BARRIER: u64 = 10;
 
-/// What partitions had to do in some windows.
+/// Work done by partitions in some windows.
 #[derive(Clone, Copy)]
 pub(crate) struct Work<'a> {
-    /// Events of each partition.
+    /// Events per partition.
     pub(crate) loads: &'a [u64],
-    /// The group of each partition.
+    /// Group of each partition.
     pub(crate) groups: &'a [u16],
-    /// Windows.
+    /// Number of windows.
     pub(crate) windows: u64,
 }
 
-/// The fewest threads, up to `most`, that take hardly longer for work than any other number of them.
+/// Smallest number of threads, up to `most`, whose time is close to the best time for any number.
 pub(crate) fn fewest(work: Work<'_>, most: usize) -> usize {
     let times: Vec<u64> = (1..=most).map(|threads| time(work, threads)).collect();
     let least = times.iter().copied().min().unwrap_or(0);
     1 + times.iter().position(|time| time * (100 - WORTHWHILE) <= least * 100).unwrap_or(0)
 }
 
-/// What work takes on so many threads, in hundredths of an event.
+/// Time for the work on `threads` threads, in hundredths of an event.
 fn time(Work { loads, groups, windows }: Work<'_>, threads: usize) -> u64 {
     let barriers = if threads > 1 { windows * BARRIER * 100 } else { 0 };
     cost(loads, groups, &best(loads, groups, threads), threads) + barriers
 }
 
-/// Partitions to threads in turn, for neighbours are often of one kind, or where that is as good whole groups; by partition.
+/// Initial thread for each partition. Partitions go to threads in turn, because neighbours often have similar loads. If
+/// whole groups balance equally well, they stay together.
 pub(crate) fn first_dealing(groups: &[u16], threads: usize) -> Vec<u16> {
     let count = groups.len();
     let of_partitions: Vec<u16> = (0..count).map(|index| (index % threads) as u16).collect();
@@ -50,22 +51,22 @@ pub(crate) fn first_dealing(groups: &[u16], threads: usize) -> Vec<u16> {
     if cost(&of_groups) < cost(&of_partitions) { of_groups } else { of_partitions }
 }
 
-/// The thread of each partition, after each partition had `loads` to do and belonged to `owners`: as before,
-/// unless another dealing would have been clearly better.
+/// Thread for each partition, after the current assignment `owners` produced `loads`. Keeps the assignment unless
+/// another one is clearly better.
 pub(crate) fn deal(loads: &[u64], groups: &[u16], owners: Vec<u16>, threads: usize) -> Vec<u16> {
     let cost = |owners: &Vec<u16>| cost(loads, groups, owners, threads);
     let best = best(loads, groups, threads);
     if cost(&best) * 100 < cost(&owners) * (100 - WORTHWHILE) { best } else { owners }
 }
 
-/// The thread of each partition, where each has `loads` to do: whole groups or not, whichever costs less.
+/// Thread for each partition with the given `loads`: whole or divided groups, whichever costs less.
 pub(crate) fn best(loads: &[u64], groups: &[u16], threads: usize) -> Vec<u16> {
     let (whole, divided) = (whole_groups(loads, groups, threads), largest_first(loads, threads));
     let cost = |owners: &[u16]| cost(loads, groups, owners, threads);
     if cost(&divided) < cost(&whole) { divided } else { whole }
 }
 
-/// Each group, the busiest first, to the thread that has least to do so far.
+/// Assigns each group, busiest first, to the thread with the least work so far.
 fn whole_groups(loads: &[u64], groups: &[u16], threads: usize) -> Vec<u16> {
     let mut rest = loads;
     let of_group = |members| rest.split_off(..members).map_or(0, |loads: &[u64]| loads.iter().sum());
@@ -74,23 +75,23 @@ fn whole_groups(loads: &[u64], groups: &[u16], threads: usize) -> Vec<u16> {
     sizes(groups).zip(owners).flat_map(|(members, owner)| repeat_n(owner, members)).collect()
 }
 
-/// How many partitions each group has.
+/// Number of partitions in each group.
 fn sizes(groups: &[u16]) -> impl Iterator<Item = usize> {
     groups.chunk_by(|a, b| a == b).map(<[u16]>::len)
 }
 
-/// Whether a group is divided among threads.
+/// True if any group is divided among threads.
 pub(crate) fn splits(groups: &[u16], owners: &[u16]) -> bool {
     groups.windows(2).zip(owners.windows(2)).any(|(group, owner)| group[0] == group[1] && owner[0] != owner[1])
 }
 
-/// What a dealing costs, in hundredths of the work of a partition.
+/// Cost of an assignment, in hundredths of a partition's unit of work.
 fn cost(loads: &[u64], groups: &[u16], owners: &[u16], threads: usize) -> u64 {
     let percent = if splits(groups, owners) { 100 + DIVIDED } else { 100 };
     busiest(loads, owners, threads) * percent
 }
 
-/// Each partition, the busiest first, to the thread that has least to do so far.
+/// Assigns each partition, busiest first, to the thread with the least work so far.
 fn largest_first(loads: &[u64], threads: usize) -> Vec<u16> {
     let mut order: Vec<usize> = (0..loads.len()).collect();
     order.sort_by_key(|&index| std::cmp::Reverse(loads[index]));
@@ -104,7 +105,7 @@ fn largest_first(loads: &[u64], threads: usize) -> Vec<u16> {
     owners
 }
 
-/// The load of the thread that has most to do.
+/// Load on the busiest thread.
 fn busiest(loads: &[u64], owners: &[u16], threads: usize) -> u64 {
     let mut given = vec![0; threads];
     owners.iter().zip(loads).for_each(|(&owner, load)| given[usize::from(owner)] += load);
@@ -117,7 +118,7 @@ mod tests {
 
     /// Partitions without neighbours.
     const APART: [u16; 6] = [0, 1, 2, 3, 4, 5];
-    /// Two GPUs of three partitions, and a hub.
+    /// Two GPUs with three partitions each, and a hub.
     const GPUS: [u16; 7] = [0, 0, 0, 1, 1, 1, 2];
 
     #[test]
@@ -142,7 +143,7 @@ mod tests {
     fn shares_that_are_nearly_even_stay() {
         let owners = vec![0, 1, 0, 1];
         assert_eq!(deal(&[50, 50, 52, 50], &APART[..4], owners.clone(), 2), owners);
-        assert_eq!(deal(&[0; 4], &APART[..4], owners.clone(), 2), owners, "also when nothing has happened");
+        assert_eq!(deal(&[0; 4], &APART[..4], owners.clone(), 2), owners, "also without any events");
     }
 
     #[test]

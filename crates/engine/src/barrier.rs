@@ -1,33 +1,33 @@
-//! The meeting point at the end of a window: threads spin for a moment, then yield, and never park.
+//! The barrier at the end of a window: threads spin for a moment, then yield, and never park.
 
 use std::hint::spin_loop;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-/// How often a thread looks before it begins to yield, where each has a core of its own: some microseconds,
-/// the imbalance of a window of some hundred events. Source: assumed; a pause takes 10 to 50 ns.
+/// Number of polls before a thread begins to yield, if each thread has its own core. The polls last some microseconds,
+/// the imbalance of a window with some hundred events. Source: assumed; a pause takes 10 to 50 ns.
 const SPINS: u32 = 256;
 
-/// A barrier at which the last thread to arrive does something before any goes on.
+/// A barrier at which the last thread to arrive runs a closure before any thread continues.
 ///
-/// Everything a thread did before it arrived is visible to all after they have passed.
+/// All memory effects before a thread's arrival are visible to every thread after the barrier.
 pub(crate) struct Barrier {
-    /// Threads that meet. Zero until [`Barrier::open`].
+    /// Number of participating threads. Zero until [`Barrier::open`].
     parties: AtomicUsize,
     spins: u32,
     arrived: Line<AtomicUsize>,
-    /// How often the barrier has let threads pass.
+    /// Number of times the barrier has let threads pass.
     generation: Line<AtomicU64>,
 }
 
-/// A value on a cache line of its own, so that waiting for it does not slow down its neighbours.
+/// A value on its own cache line, so that waiting for it does not slow down its neighbours.
 #[repr(align(128))]
 pub(crate) struct Line<T>(pub(crate) T);
 
 impl Barrier {
-    /// A barrier for at most `threads` threads, where nobody passes before [`Barrier::open`].
+    /// A barrier for at most `threads` threads, closed for all until [`Barrier::open`].
     pub(crate) fn new(threads: usize) -> Barrier {
-        // More threads than cores: whoever spins keeps the one that is waited for from running.
+        // With more threads than cores, a spinning thread prevents the awaited thread from running.
         let cores = thread::available_parallelism().map_or(1, usize::from);
         Barrier {
             parties: AtomicUsize::new(0),
@@ -43,15 +43,15 @@ impl Barrier {
         self.generation.0.store(1, Ordering::Release);
     }
 
-    /// Waits until the barrier is open; returns how many threads take part.
+    /// Waits until the barrier is open; returns the number of participating threads.
     pub(crate) fn wait_to_open(&self) -> usize {
         self.wait_for(1);
         self.parties.load(Ordering::Relaxed)
     }
 
-    /// Waits for all other threads; the last to arrive calls `last` while the others wait.
+    /// Waits for all participating threads; the last to arrive calls `last` while the rest wait.
     pub(crate) fn meet(&self, last: impl FnOnce()) {
-        // Cannot advance before this thread has arrived.
+        // The generation cannot advance before this thread has arrived.
         let generation = self.generation.0.load(Ordering::Relaxed);
         let arrived = self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1;
         if arrived < self.parties.load(Ordering::Relaxed) {
@@ -79,7 +79,7 @@ impl Barrier {
 mod tests {
     use super::*;
 
-    /// Rounds in which something was wrong: a panic in here would leave the other threads waiting.
+    /// Number of rounds with an error. A panic in this function would leave the remaining threads waiting.
     fn faults(threads: usize) -> usize {
         let barrier = Barrier::new(threads);
         let [entered, rounds, faults] = [const { AtomicUsize::new(0) }; 3];

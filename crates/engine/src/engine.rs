@@ -11,47 +11,50 @@ use crate::stopwatch::Stopwatch;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use tombolo_types::{ComponentId, Ps};
 
-/// The end of time, 281 s: models may compute with 16 more bits than it has. What is due then or later is never handled.
+/// The end of time, 281 s, which leaves 16 spare bits for a model's computations. Events due at or after this time are
+/// never handled.
 pub const HORIZON: Ps = Ps(1 << 48);
 
-/// Partitions with the events that wait for them.
+/// Partitions with their waiting events.
 ///
-/// Time goes in windows: each begins at the earliest event that waits anywhere and lasts for the lookahead,
-/// the least delay between two groups of partitions. Within it no group can hear from another, so all of them run
-/// side by side; and each group has shorter windows of its own, in which each of its partitions goes through its events in
-/// their total order.
+/// Time advances in windows. Each window begins at the earliest waiting event and lasts for the lookahead, the least
+/// delay between two groups of partitions. Within a window no group can receive messages from another group, so all
+/// groups run side by side. Each group has shorter windows inside, in which each partition handles its events in their
+/// total order.
 pub struct Engine<P: Partition> {
     partitions: Vec<P>,
     lanes: Vec<Lane<P::Message>>,
     home: Vec<u16>,
     lookahead: Lookahead,
-    /// A run has begun and not come to its end: it is going on, or a handler panicked.
+    /// Set while a run has begun and not ended: it is in progress, or a handler panicked.
     unfinished: bool,
-    /// Runs keep their threads however busy the host is.
+    /// Set if runs keep their threads even on a busy host.
     ignores_load: bool,
 }
 
-/// What one run did. All but `threads` and `windows` is the same for every number of threads.
+/// Statistics for one run. All fields except `threads` and `windows` are equal for every number of threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EngineStats {
     /// Events handled in this run.
     pub events: u64,
-    /// Windows of this run: how often the groups of partitions exchanged messages; more where threads share a group.
+    /// Windows in this run: the number of message exchanges between groups of partitions; larger if threads share a
+    /// group.
     pub windows: u64,
     /// Time of the last event handled, in this run or before it.
     pub last_event: Ps,
-    /// Threads that took part, in most of the windows: no more than there are partitions, nor than help.
+    /// Threads that took part in most windows: at most one per partition, and only as many as speed up the run.
     pub threads: usize,
-    /// Whether events are left that are due at or after [`HORIZON`].
+    /// True if events due at or after [`HORIZON`] are left.
     pub beyond: bool,
 }
 
 impl<P: Partition> Engine<P> {
-    /// An engine at time zero. `home[c]` is the partition of component `c`, by its index in `partitions`.
+    /// An engine at time zero. `home[c]` is the index in `partitions` of component `c`'s partition.
     ///
     /// # Panics
-    /// When there is no partition, or more than 2^16; when a component's home is none of them; when the
-    /// lookahead is of other partitions, or zero and there are several, or larger within groups than between them.
+    /// If there is no partition, or more than 2^16; if a component's home does not exist; if the lookahead describes a
+    /// different number of partitions; if there are several partitions and the lookahead is zero; or if it is larger
+    /// within groups than between them.
     pub fn new(partitions: Vec<P>, home: Vec<u16>, lookahead: Lookahead) -> Self {
         let count = partitions.len();
         assert!((1..=1 << 16).contains(&count), "an engine has 1 to 2^16 partitions, not {count}");
@@ -64,7 +67,8 @@ impl<P: Partition> Engine<P> {
         Engine { partitions, lanes, home, lookahead, unfinished: false, ignores_load: false }
     }
 
-    /// The same engine, whose runs keep their threads where other processes take the cores: to tell which thread runs what.
+    /// Makes runs keep their threads even if other processes occupy the cores, so that a test can predict the thread of
+    /// each partition.
     pub fn ignoring_load(mut self) -> Self {
         self.ignores_load = true;
         self
@@ -73,8 +77,8 @@ impl<P: Partition> Engine<P> {
     /// Schedules `message` from `from` to `to` at `at`, from outside a run; counts as sent by `from`.
     ///
     /// # Panics
-    /// When `at` lies before [`Engine::now`] or is [`Ps::NEVER`]; when `from` or `to` is no component of the
-    /// engine; when `from` has sent 2^32 events.
+    /// If `at` lies before [`Engine::now`] or is [`Ps::NEVER`]; if `from` or `to` is no component of the engine; if
+    /// `from` has sent 2^32 events.
     pub fn schedule(&mut self, at: Ps, from: ComponentId, to: ComponentId, message: P::Message) {
         let now = self.now();
         assert!(at >= now, "component {} is sent an event at {at}, in the past: it is {now}", to.0);
@@ -85,25 +89,25 @@ impl<P: Partition> Engine<P> {
         self.lanes[home].queue.push(Event { time: at, to, from, sequence, message });
     }
 
-    /// Handles events until none is left before [`HORIZON`], on up to `threads` threads, the calling one among them. One that
-    /// does not help is not used. May be called again after more has been scheduled.
+    /// Handles events until none is left before [`HORIZON`], on up to `threads` threads including the caller's. Threads
+    /// that do not speed up the run stay unused. May be called again after more events have been scheduled.
     ///
     /// # Panics
-    /// With the panic of a handler; where several partitions panic in the same window, with that of the first group's, which
-    /// may be another's where threads share a group, for windows are shorter then. Other threads finish their window before.
-    /// The partitions can still be looked at, but a further run panics.
-    // A function of its own where it is compiled: a profiler tells by its symbol what is simulation.
+    /// With the panic of a handler. If several partitions panic in the same window, the first group's panic is
+    /// reported. If threads share a group, windows are shorter, and a different panic may be reported. All threads
+    /// first finish their window. The partitions remain accessible, but a further run panics.
+    // A separate function in the compiled code: a profiler recognises simulation by its symbol.
     #[inline(never)]
     pub fn run(&mut self, threads: usize) -> EngineStats {
         let more = threads.max(1) - 1;
         self.run_with(&Spare::new(more), more)
     }
 
-    /// The same on the calling thread, which those of `spare` join, now and then, where they help. It gives back what
-    /// does not.
+    /// Like [`Engine::run`], on the calling thread. Threads from `spare` join from time to time if they help, and are
+    /// returned when they do not.
     ///
     /// # Panics
-    /// As [`Engine::run`].
+    /// Like [`Engine::run`].
     pub fn run_beside(&mut self, spare: &Spare) -> EngineStats {
         self.run_with(spare, 0)
     }
@@ -153,21 +157,21 @@ impl<P: Partition> Engine<P> {
     }
 }
 
-/// Windows of a run, by the number of threads, from one.
+/// Windows in a run, by the number of threads, starting with one.
 pub(crate) struct Windows(Vec<u64>);
 
 impl Windows {
-    /// Counts windows on so many threads.
+    /// Counts windows executed on `threads` threads.
     pub(crate) fn add(&mut self, threads: usize, windows: u64) {
         self.0[threads - 1] += windows;
     }
 
-    /// On whatever number.
+    /// Total over all numbers of threads.
     pub(crate) fn all(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// The number of threads of most of them.
+    /// Number of threads used by most windows.
     fn threads(&self) -> usize {
         let most = self.0.iter().max();
         1 + self.0.iter().position(|windows| Some(windows) == most).unwrap_or(0)
@@ -175,7 +179,7 @@ impl Windows {
 }
 
 /// Runs all partitions on the calling thread, window by window, without any synchronisation, until no event is left or
-/// others join; returns whether none is left. The panic of a handler goes on from here, when all is back in its place.
+/// threads join. Returns true if none is left. A handler's panic continues from here, after all lanes are restored.
 fn run_alone<P: Partition>(
     partitions: &mut [P],
     lanes: &mut Vec<Lane<P::Message>>,

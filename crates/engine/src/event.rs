@@ -2,27 +2,27 @@
 
 use tombolo_types::{ComponentId, Ps};
 
-/// A message on its way to a component.
+/// A message in flight to a component.
 ///
-/// Events are totally ordered by (`time`, `to`, `from`, `sequence`). No two events of an engine are equal in
-/// this order, because a source numbers what it sends.
+/// Events are totally ordered by (`time`, `to`, `from`, `sequence`). No two events in an engine are equal in this
+/// order, because a source numbers its messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event<M> {
-    /// When it is handled.
+    /// Time at which the event is handled.
     pub time: Ps,
-    /// The component that handles it.
+    /// Component that handles the event.
     pub to: ComponentId,
-    /// The component that sent it.
+    /// Component that sent the event.
     pub from: ComponentId,
-    /// How many events `from` had sent before this one.
+    /// Number of events that `from` had sent before this one.
     pub sequence: u32,
-    /// What it says.
+    /// Content of the event.
     pub message: M,
 }
 
 impl<M> Event<M> {
-    /// The key of the total order: time in picoseconds, then `to`, `from` and `sequence` packed into one
-    /// word (16, 16 and 32 bits), so that comparing two events compares two integers.
+    /// Key for the total order: time in picoseconds, then `to`, `from` and `sequence` packed into one word (16, 16 and
+    /// 32 bits). Comparing two events thus compares two integers.
     pub fn key(&self) -> (u64, u64) {
         let tie = u64::from(self.to.0) << 48 | u64::from(self.from.0) << 32 | u64::from(self.sequence);
         (self.time.0, tie)

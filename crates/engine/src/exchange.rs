@@ -1,44 +1,45 @@
-//! What threads have for each other at the end of a window: one mailbox for each pair.
+//! Message exchange between threads at the end of a window: one mailbox per pair.
 //!
-//! A mailbox is locked only while its buffer is swapped for another, by one thread at a time, so that nobody
-//! waits for it. The buffers go round between the two sides: in a steady state nothing is allocated.
+//! A mailbox is locked only while its buffer is swapped for another, by one thread at a time, so no thread waits for
+//! it. The buffers circulate between sender and receiver: in a steady state nothing is allocated.
 
 use crate::event::Event;
 use crate::prefetch::prefetch;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// How many events before its own turn one that another core has written is asked for. Such a line takes some hundred
-/// nanoseconds; as many at a time as a core's cache waits for.
+/// Prefetch distance, in events. Loading a line written by another core takes some hundred nanoseconds; the distance
+/// matches the number of outstanding misses that a core's cache supports.
 const AHEAD: usize = 16;
 
-/// The mailboxes of all pairs of threads.
+/// Mailboxes for all pairs of threads.
 pub(crate) struct Exchange<M> {
     threads: usize,
-    /// By parity of the window, sender and receiver. While one window's mail is still being collected, the
-    /// next one's goes to the other half.
+    /// Mailboxes indexed by parity of the window, sender and receiver. While one window's messages are still being
+    /// collected, the next window's messages go to the second half.
     mailboxes: Vec<Mailbox<M>>,
 }
 
-/// Messages from one thread to another. On cache lines of its own: its neighbours belong to other threads.
+/// Messages from one thread to another. Aligned to separate cache lines, because neighbouring mailboxes belong to other
+/// threads.
 #[repr(align(128))]
 struct Mailbox<M>(Mutex<Vec<Event<M>>>);
 
 impl<M: Copy> Exchange<M> {
-    /// Empty mailboxes between so many threads.
+    /// Empty mailboxes between `threads` threads.
     pub(crate) fn new(threads: usize) -> Exchange<M> {
         let mailbox = || Mailbox(Mutex::new(Vec::new()));
         Exchange { threads, mailboxes: std::iter::repeat_with(mailbox).take(2 * threads * threads).collect() }
     }
 
-    /// Leaves `events` of thread `from` for thread `to` in window `window`; they are empty afterwards.
+    /// Leaves `events` from thread `from` for thread `to` in window `window`; `events` is empty afterwards.
     pub(crate) fn put(&self, window: u64, from: usize, to: usize, events: &mut Vec<Event<M>>) {
         let mut mailbox = self.mailbox(window, from, to);
         debug_assert!(mailbox.is_empty(), "mail is collected before the window after the next");
         std::mem::swap(&mut *mailbox, events);
     }
 
-    /// Gives all that has been left for thread `to` in window `window` to `receive`. `spare` is an empty
-    /// buffer, before and after.
+    /// Passes all events left for thread `to` in window `window` to `receive`. `spare` is an empty buffer, before and
+    /// after the call.
     pub(crate) fn collect(&self, window: u64, to: usize, spare: &mut Vec<Event<M>>, mut receive: impl FnMut(Event<M>)) {
         for from in (0..self.threads).filter(|&from| from != to) {
             std::mem::swap(&mut *self.mailbox(window, from, to), spare);
@@ -54,7 +55,7 @@ impl<M: Copy> Exchange<M> {
     fn mailbox(&self, window: u64, from: usize, to: usize) -> MutexGuard<'_, Vec<Event<M>>> {
         let half = (window % 2) as usize * self.threads * self.threads;
         let mailbox = &self.mailboxes[half + from * self.threads + to];
-        // Nothing panics between taking a mailbox and giving it back.
+        // No code panics while a mailbox is locked.
         mailbox.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

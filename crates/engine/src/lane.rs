@@ -1,15 +1,15 @@
-//! What the engine keeps for one partition: its queue and the sequence numbers of its components.
+//! Engine state for one partition: its queue, and the sequence numbers of its components.
 
 use crate::queue::EventQueue;
 use tombolo_types::{ComponentId, Ps};
 
-/// Marks a component of another partition among the sequence numbers.
+/// Marks a component from another partition among the sequence numbers.
 const FOREIGN: u64 = u64::MAX;
 
-/// One partition's part of the engine.
+/// A partition's part of the engine.
 pub(crate) struct Lane<M> {
     pub(crate) queue: EventQueue<M>,
-    /// Events sent so far by each component of the engine, or `FOREIGN`.
+    /// Number of events sent so far, by component of the engine, or `FOREIGN`.
     sequences: Vec<u64>,
     /// Events handled so far.
     pub(crate) events: u64,
@@ -18,19 +18,19 @@ pub(crate) struct Lane<M> {
 }
 
 impl<M: Copy + Default> Lane<M> {
-    /// The lane of partition `partition`.
+    /// Lane for partition `partition`.
     pub(crate) fn new(partition: usize, home: &[u16]) -> Lane<M> {
         let own = |&home: &u16| if usize::from(home) == partition { 0 } else { FOREIGN };
         let sequences = home.iter().map(own).collect();
         Lane { queue: EventQueue::new(), sequences, events: 0, last_event: Ps::ZERO }
     }
 
-    /// Time of the first event waiting, or [`Ps::NEVER`].
+    /// Time of the first waiting event, or [`Ps::NEVER`].
     pub(crate) fn due(&self) -> Ps {
         self.queue.next_time().unwrap_or(Ps::NEVER)
     }
 
-    /// Numbers the next event of a component of this partition.
+    /// Returns the sequence number for the next event from a component in this partition.
     #[inline(always)]
     pub(crate) fn next_sequence(&mut self, from: ComponentId) -> u32 {
         match self.sequences.get_mut(usize::from(from.0)) {

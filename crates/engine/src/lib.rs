@@ -1,21 +1,21 @@
 //! Deterministic parallel discrete-event engine.
 //!
-//! A machine is cut into [`Partition`]s of components that exchange only timestamped messages. The smallest delays
-//! between them are the [`Lookahead`]. Partitions that are nearer to each other than to the rest form groups. A
-//! window is a time within which no group can hear from another, so that all may run in parallel; within it each
-//! group has shorter windows of its own.
+//! A machine is divided into [`Partition`]s: sets of components that exchange only timestamped messages. The smallest
+//! delays between partitions are the [`Lookahead`]. Partitions close to each other, relative to the rest, form groups.
+//! A window is a time in which no group can receive messages from another, so all groups may run in parallel. Each
+//! group subdivides the window into shorter windows.
 //!
 //! Events are totally ordered by time, destination, source and the source's own sequence number ([`Event`]). Each
-//! partition handles its events in that order. Therefore neither the number of threads nor the cut into partitions
-//! changes what is simulated, on two conditions. Components of different partitions share nothing, and no two
-//! components that a cut may separate are closer than the lookahead.
+//! partition handles its events in this order. Neither the number of threads nor the division into partitions therefore
+//! changes the simulation, on two conditions. Components in different partitions share no state, and no two components
+//! in different partitions are closer than the lookahead.
 //!
-//! Modelled: time, order, delivery. Not modelled: anything of a machine; no event is ever taken back or
-//! moved, and messages between components are neither lost nor delayed by the engine.
+//! Modelled: time, order, delivery. Not modelled: any part of a machine. No event is ever revoked or moved, and the
+//! engine neither loses nor delays messages between components.
 //!
-//! Read next: [`Partition`] and [`Outbox`] (`partition.rs`) for what a model sees, [`EventQueue`]
-//! (`queue.rs`) for the time wheel, [`Engine`] (`engine.rs`) for the windows on one thread, `parallel.rs` for those on
-//! several, and `staff.rs` for how many there are. The crate `model` holds the hardware.
+//! Read next: [`Partition`] and [`Outbox`] (`partition.rs`) for a model's view of the engine, [`EventQueue`]
+//! (`queue.rs`) for the time wheel, [`Engine`] (`engine.rs`) for windows on one thread, `parallel.rs` for windows on
+//! several threads, and `staff.rs` for the number of threads. The crate `model` holds the hardware.
 
 mod balance;
 mod barrier;

@@ -1,38 +1,38 @@
-//! How far apart partitions are.
+//! Minimum delays between partitions.
 
 use tombolo_types::Ps;
 
-/// The least delays of messages between partitions, which stand in groups: near each other within one, as the modules of a
-/// GPU do, and further from those of others. A thread that has whole groups waits for others only as often as groups can
-/// hear from each other.
+/// Least message delays between partitions, which form groups. Partitions in one group are close to each other, like
+/// the modules in a GPU, and further away from those in another group. A thread with whole groups waits for other
+/// threads only as often as groups can exchange messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookahead {
-    /// The group of each partition. Those of a group are adjacent.
+    /// Group of each partition. The partitions in a group are adjacent.
     pub groups: Vec<u16>,
-    /// Least delay of a message between two partitions of a group.
+    /// Least delay for a message between two partitions in one group.
     pub within: Ps,
-    /// Least delay of a message between two partitions of different groups, no less than `within`.
+    /// Least delay for a message between two partitions in different groups, at least `within`.
     pub between: Ps,
 }
 
 impl Lookahead {
-    /// Partitions, at most 2^16, each of which is as far from all others.
+    /// Lookahead for at most 2^16 partitions with equal distances.
     pub fn even(partitions: usize, delay: Ps) -> Lookahead {
         Lookahead { groups: (0..=u16::MAX).take(partitions).collect(), within: delay, between: delay }
     }
 
-    /// The least delay of a message from one partition to another.
+    /// Least delay for a message from partition `from` to partition `to`.
     pub(crate) fn of(&self, from: u16, to: u16) -> Ps {
         self.delay(self.groups[usize::from(from)] == self.groups[usize::from(to)])
     }
 
-    /// The least delay of a message between two partitions, of one group (`near`) or of two.
+    /// Least delay for a message between two partitions, in one group (`near`) or in two.
     #[inline(always)]
     pub(crate) fn delay(&self, near: bool) -> Ps {
         if near { self.within } else { self.between }
     }
 
-    /// Panics unless it is one of `partitions` partitions.
+    /// Panics unless the lookahead describes `partitions` partitions.
     pub(crate) fn check(&self, partitions: usize) {
         let Lookahead { groups, within, between } = self;
         assert!(groups.len() == partitions, "each of {partitions} partitions has a group, {} are given", groups.len());

@@ -1,23 +1,23 @@
-//! Which buckets of a ring hold events: a bitmap of two levels, so that the next one is found in a few
-//! instructions however many are empty.
+//! Occupied buckets in a ring: a bitmap with two levels, so that the next one is found in a few instructions, however
+//! many are empty.
 
-/// Words of the bitmap: as many as [`Occupancy::summary`] has bits.
+/// Words in the bitmap: equal to the number of bits in [`Occupancy::summary`].
 const WORDS: usize = u64::BITS as usize;
 
-/// Buckets of a ring, 16.8 us in all. Source: measured. While `reproduce hmg --figure 8 --scale paper` ran its first two
-/// points side by side (alexnet-conv2, where memory answers microseconds later), 4 % of the samples of a profiler were in
-/// the handling of events beyond 1024 buckets.
+/// Number of buckets in a ring, 16.8 us in all. Source: measured while `reproduce hmg --figure 8 --scale paper` ran its
+/// first two points side by side (alexnet-conv2, whose memory replies take microseconds). Of a profiler's samples, 4 %
+/// were in the handling of events beyond 1024 buckets.
 pub(crate) const BUCKETS: usize = WORDS * 64;
 
-/// The set of occupied buckets, by index in the ring.
+/// Set of occupied buckets, by index in the ring.
 pub(crate) struct Occupancy {
     words: [u64; WORDS],
-    /// Bit `w`: `words[w]` is not zero.
+    /// Bit `w` is set if `words[w]` is not zero.
     summary: u64,
 }
 
 impl Occupancy {
-    /// No bucket is occupied.
+    /// Set without occupied buckets.
     pub(crate) fn new() -> Occupancy {
         Occupancy { words: [0; WORDS], summary: 0 }
     }
@@ -37,15 +37,15 @@ impl Occupancy {
         }
     }
 
-    /// How many buckets after `bucket`, going round the ring, the first occupied one is (1 to
-    /// `BUCKETS - 1`); `bucket` itself is not looked at.
+    /// Distance around the ring from `bucket` to the next occupied bucket (1 to `BUCKETS - 1`); `bucket` itself is
+    /// ignored.
     pub(crate) fn distance_to_next(&self, bucket: usize) -> Option<usize> {
         let (word, bit) = (bucket / 64, bucket % 64);
         let after = self.words[word] & (u64::MAX << bit) & !(1 << bit);
         if after != 0 {
             return Some(after.trailing_zeros() as usize - bit);
         }
-        // Other words in ring order; this word's own lower half comes last, a whole turn away.
+        // The remaining words follow in ring order; the lower half of this word comes last, a whole turn away.
         let rotated = self.summary.rotate_right(word as u32 + 1) & (u64::MAX >> 1);
         let (step, bits) = match rotated {
             0 => (WORDS, self.words[word] & !(u64::MAX << bit)),

@@ -1,10 +1,9 @@
-//! The windows of a run on several threads.
+//! Windows of a run on several threads.
 //!
-//! Each thread keeps its share of the partitions from window to window, because its cache holds them and
-//! because messages between them need no exchange. Where each has whole groups of them, windows are as long as groups are
-//! apart. The last thread to finish a window decides on the next one. Now and then the shares are dealt anew, where some
-//! threads have had more to do than others, or another number of threads is better. Who runs a partition changes nothing
-//! in what it does.
+//! Each thread keeps its share of the partitions from window to window: its cache holds them, and messages between them
+//! need no exchange. If every share consists of whole groups, windows are as long as the delay between groups. The last
+//! thread to finish a window plans the next one. At intervals, partitions are redistributed if the load is uneven, or
+//! the number of threads is changed. The thread that runs a partition has no influence on its results.
 
 use crate::balance;
 use crate::barrier::{Barrier, Line};
@@ -23,31 +22,31 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tombolo_types::Ps;
 
-/// The end of a window that never begins: the run is over, or goes on with another number of threads.
+/// End time that stands for no further window: the run is over, or continues with another number of threads.
 const OVER: u64 = 0;
 
-/// Windows after which the shares are looked at. Source: assumed; long enough that the few microseconds
-/// that this takes do not count, short against the phases of a workload.
+/// Number of windows between reviews of the shares. Source: assumed; long enough to make a review's few microseconds
+/// negligible, short against the phases of a workload.
 pub(crate) const REVIEW: u64 = 512;
 
-/// Time after which the shares are looked at, however many windows have passed: where other processes have the cores, a window
-/// may last as long as they are left running. Source: assumed; some hundred times what a review takes.
+/// Time after which the shares are reviewed, regardless of the number of windows: if other processes occupy the cores,
+/// a window may last as long as they run. Source: assumed; some hundred times the duration of a review.
 const LONGEST: Duration = Duration::from_millis(10);
 
-/// What the threads of a run share.
+/// State shared between the threads in a run.
 struct Crew<'a, 's, P: Partition> {
     map: Ownership<'a>,
     table: Mutex<Table<'a, 's, P>>,
     exchange: Exchange<P::Message>,
-    /// By thread: the earliest event that waits in its queues or that it sent in its last window.
+    /// Earliest event by thread, waiting in its queues or sent in its last window.
     earliest: Vec<Line<AtomicU64>>,
     /// End of the present window, or `OVER`.
     end: Line<AtomicU64>,
-    /// Whether the shares are looked at before the next window, though [`REVIEW`] windows have not passed.
+    /// Set if the shares are reviewed before the next window, although [`REVIEW`] windows have not passed.
     early: AtomicBool,
     /// Windows so far.
     windows: AtomicU64,
-    /// Windows of the run before.
+    /// Windows before this section of the run.
     before: u64,
     barrier: Barrier,
 }
@@ -55,27 +54,27 @@ struct Crew<'a, 's, P: Partition> {
 /// A partition with its lane.
 type Seat<'a, P> = (&'a mut P, Lane<<P as Partition>::Message>);
 
-/// What is taken from and put back rarely, with a lock that nobody holds while a handler runs.
+/// Rarely accessed shared state; its lock is never held while a handler runs.
 struct Table<'a, 's, P: Partition> {
-    /// By partition; empty while a thread has it.
+    /// Seats by partition; empty while a thread owns the partition.
     seats: Vec<Option<Seat<'a, P>>>,
     /// Thread of each partition.
     owners: Vec<u16>,
-    /// Whether each group of partitions is on one thread.
+    /// True if each group of partitions is on one thread.
     whole: bool,
     staff: &'a mut Staff<'s>,
-    /// Of the last review.
+    /// Time of the last review.
     reviewed: Instant,
-    /// Of all threads since then.
+    /// Presence of all threads since the last review.
     presence: Presence,
-    /// Whether the run goes on with another number of threads.
+    /// Set if the run continues with another number of threads.
     changes: bool,
-    /// The panic of the first partition, by index, of those that panicked in the present window.
+    /// Panic from the partition with the lowest index, among all panics in the present window.
     panic: Option<(u16, Box<dyn Any + Send>)>,
 }
 
-/// Runs all partitions on the threads of `staff` until no event is left or their number changes; returns whether none is
-/// left. The panic of a handler goes on from here, when all is back in its place.
+/// Runs all partitions on the threads of `staff` until no event is left or the number of threads changes. Returns true
+/// if no event is left. A handler's panic continues from here, after all lanes are restored.
 pub(crate) fn run<P: Partition>(
     partitions: &mut [P],
     lanes: &mut Vec<Lane<P::Message>>,
@@ -89,7 +88,7 @@ pub(crate) fn run<P: Partition>(
     let parties = thread::scope(|scope| {
         let crew = &crew;
         let spawn = |&worker: &usize| thread::Builder::new().spawn_scoped(scope, move || crew.work(worker)).is_ok();
-        // Where the host refuses a thread, the run goes on with fewer.
+        // If the host refuses a thread, the run continues with fewer threads.
         let parties = 1 + (1..threads).take_while(spawn).count();
         crew.table().begin(&map.lookahead.groups, parties);
         crew.plan(start);
@@ -169,13 +168,13 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
         self.put_back(share);
     }
 
-    /// The earliest event that waits anywhere.
+    /// Time of the earliest waiting event.
     fn start(&self) -> Ps {
         let earliest = self.earliest.iter().map(|earliest| earliest.0.load(Ordering::Relaxed));
         earliest.min().map_or(Ps::NEVER, Ps)
     }
 
-    /// Sets the next window, which begins at `start`, while no other thread runs.
+    /// Plans the next window, which begins at `start`, while no other thread runs.
     fn plan(&self, start: Ps) {
         let table = self.table();
         let over = start >= HORIZON || table.panic.is_some();
@@ -186,8 +185,8 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
         self.windows.fetch_add(u64::from(!over), Ordering::Relaxed);
     }
 
-    /// Deals the partitions anew, before a window that is planned already: it ends where the new shares allow. It does not
-    /// begin where the number of threads changes.
+    /// Redistributes the partitions before a window that is already planned; its end is adapted to the new shares. If
+    /// the number of threads changes, the window is cancelled.
     fn review(&self) {
         if self.end.0.load(Ordering::Relaxed) == OVER {
             return;
@@ -202,7 +201,7 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
         }
     }
 
-    /// Takes the partitions of thread `worker` from the table.
+    /// Removes the partitions of thread `worker` from the table.
     fn take_share(&self, worker: usize, parties: usize) -> Share<'a, P> {
         let mut table = self.table();
         let Table { seats, owners, .. } = &mut *table;
@@ -216,7 +215,7 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
         share
     }
 
-    /// Puts a share back on the table.
+    /// Returns a share to the table.
     fn put_back(&self, share: Share<'a, P>) {
         let mut table = self.table();
         for (index, partition, lane) in share.into_seats() {
@@ -224,7 +223,7 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
         }
     }
 
-    /// Keeps the panic of the first partition: the one that a run on a single thread ends with.
+    /// Keeps the panic from the first partition, the one that would end a run on a single thread.
     fn record(&self, index: u16, panic: Box<dyn Any + Send>) {
         let first = &mut self.table().panic;
         if first.as_ref().is_none_or(|&(other, _)| index < other) {
@@ -233,13 +232,13 @@ impl<'a, 's, P: Partition> Crew<'a, 's, P> {
     }
 
     fn table(&self) -> MutexGuard<'_, Table<'a, 's, P>> {
-        // No handler runs while the table is held.
+        // No handler runs while the table is locked.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<P: Partition> Table<'_, '_, P> {
-    /// Deals the partitions to the threads that there are.
+    /// Assigns the partitions to the available threads.
     fn begin(&mut self, groups: &[u16], parties: usize) {
         if parties < self.staff.threads() {
             self.staff.refused_all_but(parties);
@@ -248,8 +247,8 @@ impl<P: Partition> Table<'_, '_, P> {
         self.give(owners, groups);
     }
 
-    /// Deals the partitions, all of which are on the table, by what each had to do since the last review. `windows`: of the
-    /// run so far. Returns whether it goes on with another number of threads instead.
+    /// Redistributes the partitions, all returned to the table, by their load since the last review. `windows`: total
+    /// for the run so far. Returns true if the run continues with another number of threads instead.
     fn review(&mut self, groups: &[u16], windows: u64) -> bool {
         let lanes = self.seats.iter().map(|seat| &seat.as_ref().expect("all threads have put theirs back").1);
         let events = lanes.map(|lane| lane.events).collect();
@@ -263,7 +262,7 @@ impl<P: Partition> Table<'_, '_, P> {
         self.changes
     }
 
-    /// Says which thread has which partition.
+    /// Sets the thread for each partition.
     fn give(&mut self, owners: Vec<u16>, groups: &[u16]) {
         self.whole = !balance::splits(groups, &owners);
         self.owners = owners;

@@ -1,4 +1,4 @@
-//! What a model gives the engine, and what the engine gives a model: [`Partition`] and [`Outbox`].
+//! Interface between a model and the engine: [`Partition`] and [`Outbox`].
 
 use crate::event::Event;
 use crate::lane::Lane;
@@ -6,37 +6,38 @@ use crate::queue::{is_late, on_time};
 use crate::share::{Neighbours, Ownership};
 use tombolo_types::{ComponentId, Ps};
 
-/// One cut of the machine: the components in it, which only ever run one at a time. All partitions of an
-/// engine have one type; a machine of different parts uses an enum.
+/// A partition of the machine: its components never run concurrently. All partitions in an engine have one type; a
+/// machine with different parts uses an enum.
 pub trait Partition: Send {
-    /// What components tell each other. Copied on its way: keep it small (48 bytes or so).
+    /// Message between components. Copied in transit: keep it small (48 bytes or so).
     type Message: Copy + Default + Send;
 
-    /// Handles one event for one of this partition's components, and schedules what follows from it.
+    /// Handles one event for a component in this partition, and schedules the resulting events.
     fn handle(&mut self, event: &Event<Self::Message>, out: &mut Outbox<'_, Self::Message>);
 
-    /// Whether [`Partition::prefetch`] and [`Partition::prefetch_found`] are worth their work. Does not change during a run.
+    /// True if [`Partition::prefetch`] and [`Partition::prefetch_found`] are worth their cost. Constant during a run.
     fn wants_hints(&self) -> bool {
         true
     }
 
-    /// An event will be handled soon: a good time to bring what it looks at first into the host's caches (see
-    /// [`crate::prefetch()`]). Must change nothing, should wait for nothing, and is not told of every event.
+    /// Called before an event is handled: a good time to prefetch the first data its handler reads into the host's
+    /// caches (see [`crate::prefetch()`]). Must change nothing, should wait for nothing, and is not called for every
+    /// event.
     fn prefetch(&self, event: &Event<Self::Message>) {
         let _ = event;
     }
 
-    /// The same, once all events of the next few nanoseconds have been shown to [`Partition::prefetch`]: a good time to
-    /// bring what is found by reading what that has brought.
+    /// Like [`Partition::prefetch`], but called after all events in the next few nanoseconds have been passed to it: a
+    /// good time to prefetch data found through pointers it has loaded.
     fn prefetch_found(&self, event: &Event<Self::Message>) {
         let _ = event;
     }
 }
 
-/// Where a component's messages go while it handles an event.
+/// Output for a component's messages while it handles an event.
 pub struct Outbox<'a, M> {
     now: Ps,
-    /// The partition that is running.
+    /// Index of the running partition.
     partition: u16,
     lane: &'a mut Lane<M>,
     map: Ownership<'a>,
@@ -44,7 +45,7 @@ pub struct Outbox<'a, M> {
 }
 
 impl<'a, M: Copy + Default> Outbox<'a, M> {
-    /// The outbox of partition `partition`.
+    /// Outbox for partition `partition`.
     pub(crate) fn new(
         partition: u16,
         lane: &'a mut Lane<M>,
@@ -54,24 +55,24 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
         Outbox { now: lane.last_event, partition, lane, map, neighbours }
     }
 
-    /// The time of the event being handled.
+    /// Time of the event being handled.
     pub fn now(&self) -> Ps {
         self.now
     }
 
-    /// Schedules `message` for `to` at `at`. `from` is the component that is handling the event, or another
-    /// one of its partition.
+    /// Schedules `message` for `to` at `at`. `from` is the component that handles the event, or another component in
+    /// its partition.
     ///
     /// # Panics
-    /// When `at` lies before now, for a component of the same partition, or before now plus the lookahead,
-    /// for one of another partition; when `from` belongs to another partition, `to` to none, or `at` is
-    /// [`Ps::NEVER`]; when `from` has sent 2^32 events.
+    /// If `at` lies before now, for a component in the same partition, or before now plus the lookahead, for a
+    /// component in another partition; if `from` belongs to another partition, `to` to none, or `at` is [`Ps::NEVER`];
+    /// if `from` has sent 2^32 events.
     #[inline(always)]
     pub fn send(&mut self, at: Ps, from: ComponentId, to: ComponentId, message: M) {
         *self.place(at, from, to) = message;
     }
 
-    /// Schedules an event, whose message is to be written where this says.
+    /// Schedules an event; the caller writes the message to the returned reference.
     #[inline(never)]
     fn place(&mut self, at: Ps, from: ComponentId, to: ComponentId) -> &mut M {
         let home = self.map.home_of(to);
@@ -85,7 +86,7 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
         self.lane.queue.place(at, to, from, sequence)
     }
 
-    /// Schedules an event for a component of partition `home`, another one.
+    /// Schedules an event for a component in another partition, `home`.
     #[inline(never)]
     fn place_elsewhere(&mut self, at: Ps, from: ComponentId, to: ComponentId, home: u16) -> &mut M {
         let lookahead = self.map.lookahead.delay(self.neighbours.is_near(home));
@@ -96,7 +97,7 @@ impl<'a, M: Copy + Default> Outbox<'a, M> {
         self.neighbours.place(home, at, to, from, sequence)
     }
 
-    /// Hands the partition all its events before `end`, in order.
+    /// Handles all events of the partition before `end`, in order.
     pub(crate) fn run<P: Partition<Message = M>>(&mut self, partition: &mut P, end: Ps) {
         let mut batch = std::mem::take(&mut self.lane.queue.batch);
         let mut bound = self.lane.queue.bound(end);

@@ -1,9 +1,9 @@
-//! Bringing memory into the host's caches before it is needed.
+//! Prefetching memory into the host's caches before it is needed.
 
-/// Bytes of a cache line of the host.
+/// Bytes in a cache line of the host.
 pub const HOST_LINE: usize = 64;
 
-/// Starts to load the first cache line of `place`. Changes nothing but the time of later accesses.
+/// Starts to load the first cache line at `place`. Changes only the duration of later accesses.
 #[inline(always)]
 pub fn prefetch<T>(place: &T) {
     #[cfg(target_arch = "x86_64")]

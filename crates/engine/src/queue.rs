@@ -1,17 +1,18 @@
-//! The event queue of one partition: a time wheel with a far-future heap behind it.
+//! The event queue of one partition: a time wheel, backed by a heap for the far future.
 //!
-//! Events wait in the bucket of their time, in chunks of a few, so that a push writes where the last one to the same
-//! bucket wrote. Only the open bucket is ordered: when it is opened its chunks are taken out of the wheel and its keys
-//! are sorted, and what is pushed into it afterwards is put in its place among them. What lies beyond the wheel's horizon
-//! waits in a heap and joins the wheel as it turns. A bucket of more events than keys can name opens part by part: the rest
-//! waits in a sorted map, the *crowd*. All storage is kept and reused, what was emptied last first, so a
-//! queue in a steady state allocates nothing and writes what the host's caches hold.
+//! Events wait in the bucket for their time, in chunks of a few, so that a push writes close to the last push into the
+//! same bucket. Only the open bucket is ordered: when a bucket opens, its chunks are moved out of the wheel and its
+//! keys are sorted. Later pushes into the open bucket are inserted at their position. Events beyond the wheel's horizon
+//! wait in a heap and join the wheel as it turns. A bucket with more events than keys can name opens in parts: the rest
+//! waits in a sorted map, the *crowd*. All storage is kept and reused, most recently emptied first. A queue in a steady
+//! state therefore allocates nothing and writes memory that is still in the host's caches.
 //!
-//! To open a bucket takes as long as to sort some events. So the width of buckets follows the density of events: from time to
-//! time it doubles where few were in each, and halves where many were. No order depends on it.
+//! Opening a bucket takes as long as sorting some events. The width of buckets therefore follows the density of events:
+//! it is reviewed at intervals, doubled if buckets held few events, and halved if they held many. The order never
+//! depends on it.
 //!
-//! A message is written where it waits ([`EventQueue::place`]) and read there, some time after that: a processor that
-//! reads in other pieces what it has just written waits until all its stores have reached the cache.
+//! A message is written at its final position ([`EventQueue::place`]) and read there some time later. A processor that
+//! reads recently written data in different pieces would otherwise wait until all its stores have reached the cache.
 
 use crate::event::Event;
 use crate::occupancy::{BUCKETS, Occupancy};
@@ -20,106 +21,109 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use tombolo_types::{ComponentId, Ps};
 
-/// Picoseconds of the narrowest bucket, as a power of two: 4096 ps, a few GPU clocks. Source: measured. `run --machine
-/// hmg-4x4 --workload triad --scale 1/16` is 1.14 times as fast as with buckets of 1024 ps, which hold an event or two. With
-/// 8192 ps `cargo bench -p tombolo-system --bench throughput remote` takes 0.98 of the time and `reuse` 1.1 times as long:
-/// more events are pushed into the open bucket, too late to be loaded with it.
+/// Width of the narrowest bucket in picoseconds, as a power of two: 4096 ps, a few GPU clocks. Source: measured. `run
+/// --machine hmg-4x4 --workload triad --scale 1/16` is 1.14 times as fast as with buckets of 1024 ps, which hold an
+/// event or two. With 8192 ps, `cargo bench -p tombolo-system --bench throughput remote` takes 0.98 of the time and
+/// `reuse` 1.1 times as long: more events are pushed into the open bucket, too late to be loaded with it.
 const NARROWEST: u32 = 12;
 
-/// Picoseconds of the widest bucket, likewise: half of the latency of a crossbar, so that most of what crosses it lies in a
-/// bucket not yet open. Source: hmg-4x4, 40 cycles at 1.3 GHz. The largest machine that ships has 512 SMs in a partition: with
-/// five events of each a cycle they fill less than half of a bucket's room.
+/// Width of the widest bucket in picoseconds, as a power of two: half a crossbar latency, so that most crossing
+/// messages lie in a bucket not yet open. Source: hmg-4x4, 40 cycles at 1.3 GHz. The largest shipped machine has 512
+/// SMs per partition: with five events per SM and cycle, they fill less than half a bucket's capacity.
 const WIDEST: u32 = 14;
 
-/// Buckets opened between two looks at how many events they held, or fewer where they hold many. Assumed: a fraction of a
-/// kernel.
+/// Number of buckets opened between two reviews of their event count, or fewer if they hold many events. Assumed: a
+/// fraction of a kernel.
 const REVIEW: u64 = 1024;
 
-/// Events of a bucket on average below which buckets are made twice as wide. Assumed: to open one takes as long as to sort
-/// some events.
+/// Average number of events per bucket below which the width doubles. Assumed: opening a bucket takes as long as
+/// sorting some events.
 const FEW: u64 = 4;
 
-/// Those above which they are made half as wide: more than twice [`FEW`] of twice the width. Assumed.
+/// Average number of events per bucket above which the width is halved: more than twice [`FEW`] at twice the width.
+/// Assumed.
 const MANY: u64 = 32;
 
-/// Events of a chunk. Source: measured with `cargo bench -p tombolo-system --bench throughput`: chunks of 8 take as much
-/// memory and a few more instructions. More waste memory in sparse buckets, fewer follow more links in full ones.
+/// Events per chunk. Source: measured with `cargo bench -p tombolo-system --bench throughput`: chunks of 8 use as much
+/// memory and a few more instructions. Larger chunks waste memory in sparse buckets, smaller ones require more links in
+/// full buckets.
 const CHUNK: usize = 16;
 
-/// No slot: the tail of an empty bucket, the end of a list of chunks.
+/// No slot: the tail of an empty bucket, or the end of a list of chunks.
 const NONE: u32 = u32::MAX;
 
-/// Bits of an event's index in a [`Key`].
+/// Bits used for an event's index in a [`Key`].
 const INDEX_BITS: u32 = 18;
 
-/// In the index of an event: it was pushed into the bucket after it was opened.
+/// Flag in an event's index: the event was pushed after its bucket was opened.
 const LATE: u32 = 1 << (INDEX_BITS - 1);
 
-/// Every bit of an index: higher than any that an event has.
+/// All bits of an index: higher than any event's index.
 const EVERY_INDEX: u32 = (1 << INDEX_BITS) - 1;
 
-/// Chunks of a bucket whose events keys can name.
+/// Maximum number of chunks in a bucket whose events keys can name.
 const CHUNKS_NAMED: usize = LATE as usize / CHUNK;
 
-/// Events that leave the crowd together. Assumed: half of what keys can name, so that as many may be pushed beside them.
+/// Events that leave the crowd together. Assumed: half the number that keys can name, which leaves room for equally
+/// many pushes.
 const PART: usize = LATE as usize / 2;
 
-/// Events in their total order: [`EventQueue::pop`] gives the smallest (`time`, `to`, `from`, `sequence`).
+/// Events in their total order: [`EventQueue::pop`] returns the smallest (`time`, `to`, `from`, `sequence`).
 ///
-/// An event may be pushed at any time not before the last one popped, also into the middle of the events
-/// that have the time of the last one popped. Events of the same `time`, `to` and `from` must be pushed in the order of
-/// `sequence`. An engine does so: a queue gets all that a source sends in the order of sending, because parcels between
-/// threads keep that order and are emptied before the next ones.
+/// An event may be pushed at any time not before the last popped event, also between events with the same time as the
+/// last popped one. Events with the same `time`, `to` and `from` must be pushed in the order of `sequence`. An engine
+/// ensures this: a queue receives a source's events in their sending order, because parcels between threads keep this
+/// order and are emptied before the next ones.
 pub struct EventQueue<M> {
-    /// The wheel's storage. Chunk `c` is slots `c * CHUNK` to `c * CHUNK + CHUNK - 1`, filled from the first.
+    /// Storage of the wheel. Chunk `c` has slots `c * CHUNK` to `c * CHUNK + CHUNK - 1`, filled from the first.
     chunks: Vec<Box<Chunk<M>>>,
-    /// By chunk: the last slot of the chunk before it in the same bucket, all of whose slots are full; of a free chunk,
-    /// a slot of the next free one.
+    /// Links by chunk. For a chunk in use: the last slot in the previous chunk of the same bucket, all of whose slots
+    /// are full. For a free chunk: a slot in the next free chunk.
     before: Vec<u32>,
-    /// A slot of the first free chunk; `before` leads to the others.
+    /// A slot in the first free chunk; `before` leads to the rest of the list.
     free: u32,
-    /// Last slot in use of each bucket of the wheel, by bucket number modulo `BUCKETS`.
+    /// Last used slot per bucket of the wheel, by bucket number modulo `BUCKETS`.
     tails: Box<[u32; BUCKETS]>,
     occupancy: Occupancy,
-    /// Binary logarithm of the picoseconds of a bucket, from [`NARROWEST`] to [`WIDEST`].
+    /// Binary logarithm of a bucket's width in picoseconds, from [`NARROWEST`] to [`WIDEST`].
     width: u32,
-    /// Number (time over the width) of the open bucket. It is in `run`, what follows within `BUCKETS` in the wheel, what lies
-    /// beyond in `far`. Nothing is before it: it is opened only to pop from it.
+    /// Number of the open bucket (time over the width). Its events are in `run`, those in the next `BUCKETS` buckets in
+    /// the wheel, and all later ones in `far`. No event lies before it: a bucket is opened only to pop from it.
     open: u64,
-    /// When the open bucket begins.
+    /// Start time of the open bucket.
     base: Ps,
-    /// Buckets opened since the last review, and the events that they held.
+    /// Buckets opened since the last review, and the number of events they held.
     opened: u64,
     held: u64,
-    /// Keys of the open bucket, the first event last.
+    /// Keys for the open bucket, the first event last.
     run: Vec<Key>,
-    /// The open bucket's chunks, the first filled last, and perhaps empty ones after them.
+    /// Chunks of the open bucket, the first filled last, and possibly empty ones after them.
     pub(crate) batch: Vec<Box<Chunk<M>>>,
-    /// Events that were pushed into it since, by index without `LATE`.
+    /// Events pushed into the open bucket after it was opened, by index without `LATE`.
     late: Vec<Event<M>>,
-    /// Events of the open bucket that `run` has no keys of, by [`Event::key`]: more than indices can name.
+    /// Events in the open bucket without keys in `run`, by [`Event::key`]: more than indices can name.
     crowd: BTreeMap<(u64, u64), Event<M>>,
-    /// Less than this are the keys of `run` whose events come before the crowd.
+    /// Bound for the keys in `run` whose events come before the crowd.
     crowd_from: Key,
-    /// Time, number and index in `far_events` of what lies beyond the horizon.
+    /// Events beyond the horizon: time, number and index in `far_events`.
     far: BinaryHeap<Reverse<(Ps, u64, u32)>>,
     far_events: Vec<Event<M>>,
-    /// Indices of `far_events` that are free.
+    /// Free indices in `far_events`.
     far_free: Vec<u32>,
-    /// Events that have been pushed beyond the horizon so far: the number of the next one.
+    /// Number of events pushed beyond the horizon so far: the number for the next one.
     far_pushed: u64,
 }
 
-/// Storage of a few events of one bucket, in the order in which they were pushed.
+/// Storage for a few events in one bucket, in the order of their pushes.
 pub(crate) type Chunk<M> = [Slot<M>; CHUNK];
 
-/// A waiting event, or an empty place for one: in one cache line of the host where its message is small enough.
+/// A waiting event, or an empty slot for one: within one cache line of the host if the message is small enough.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 pub(crate) struct Slot<M>(Event<M>);
 
-/// An event's place in the order of its bucket, and where it is: from the highest bit, its time within the bucket
-/// (14 bits), `to` (16), `from` (16) and the index (18), which is higher for what was pushed later.
+/// An event's position in the order of its bucket, and its storage location. From the highest bit: time within the
+/// bucket (14 bits), `to` (16), `from` (16) and the index (18), which is higher for later pushes.
 type Key = u64;
 
 impl<M: Copy + Default> Default for EventQueue<M> {
@@ -160,19 +164,19 @@ impl<M: Copy + Default> EventQueue<M> {
         self.run.len() + self.crowd.len() + wheel.sum::<usize>() + self.far.len()
     }
 
-    /// Whether no event waits.
+    /// True if no event waits.
     pub fn is_empty(&self) -> bool {
         self.next_time().is_none()
     }
 
-    /// Adds an event. Its time must not lie before that of the last event popped: it would be handled in
-    /// the past. Panics when the events waiting take 2^32 slots.
+    /// Adds an event. Its time must not lie before the last popped event, or it would be handled in the past. Panics if
+    /// the waiting events take 2^32 slots.
     #[inline]
     pub fn push(&mut self, event: Event<M>) {
         *self.place(event.time, event.to, event.from, event.sequence) = event.message;
     }
 
-    /// Adds an event, whose message is to be written where this says.
+    /// Adds an event; the caller writes the message to the returned reference.
     #[inline(always)]
     pub(crate) fn place(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let bucket = time.0 >> self.width;
@@ -182,7 +186,7 @@ impl<M: Copy + Default> EventQueue<M> {
                 *tail += 1;
                 let chunk = &mut self.chunks[*tail as usize / CHUNK];
                 let slot = *tail as usize % CHUNK;
-                // The next push to the bucket writes there.
+                // The next push to the bucket writes to this slot.
                 prefetch(&chunk[(slot + 1) % CHUNK]);
                 return chunk[slot].fill(time, to, from, sequence);
             }
@@ -208,7 +212,7 @@ impl<M: Copy + Default> EventQueue<M> {
         event
     }
 
-    /// What the keys of the open bucket's events before `end` are less than.
+    /// Bound for the keys of events before `end` in the open bucket.
     #[inline(always)]
     pub(crate) fn bound(&self, end: Ps) -> u64 {
         match end.0.saturating_sub(self.base.0) {
@@ -217,8 +221,9 @@ impl<M: Copy + Default> EventQueue<M> {
         }
     }
 
-    /// Removes the first event of the open bucket if its key is less than `bound`; returns its index: it is
-    /// [`EventQueue::late`] where [`is_late`], or else [`on_time`] in `batch`. `None` also where the crowd is to be opened.
+    /// Removes the first event in the open bucket if its key is below `bound`, and returns its index. If [`is_late`]
+    /// holds for the index, read the event with [`EventQueue::late`], otherwise with [`on_time`] from `batch`. Also
+    /// `None` if the crowd must be opened.
     #[inline(always)]
     pub(crate) fn next(&mut self, bound: u64) -> Option<u32> {
         let bound = bound.min(self.crowd_from);
@@ -226,13 +231,13 @@ impl<M: Copy + Default> EventQueue<M> {
         Some(key as u32 & EVERY_INDEX)
     }
 
-    /// An event that was pushed into the open bucket.
+    /// Event pushed into the open bucket after it was opened.
     #[inline(always)]
     pub(crate) fn late(&self, index: u32) -> Event<M> {
         self.late[(index & !LATE) as usize]
     }
 
-    /// The time of the first event, or `None` if no event waits.
+    /// Time of the first event, or `None` if no event waits.
     pub fn next_time(&self) -> Option<Ps> {
         let open = [self.run.last().copied(), self.crowd.first_key_value().map(|_| self.crowd_from)];
         if let Some(key) = open.into_iter().flatten().min() {
@@ -244,7 +249,7 @@ impl<M: Copy + Default> EventQueue<M> {
         }
     }
 
-    /// The time of the first event of an occupied bucket of the wheel.
+    /// Time of the first event in an occupied bucket of the wheel.
     fn first_of(&self, bucket: u64) -> Ps {
         let mut first = Ps::NEVER;
         for slots in self.waiting(bucket) {
@@ -255,7 +260,7 @@ impl<M: Copy + Default> EventQueue<M> {
         first
     }
 
-    /// What waits in a bucket of the wheel, the last chunk first.
+    /// Waiting events in a bucket of the wheel, the last chunk first.
     #[inline]
     fn waiting(&self, bucket: u64) -> impl Iterator<Item = &[Slot<M>]> {
         let mut tail = self.tails[bucket as usize % BUCKETS];
@@ -266,17 +271,17 @@ impl<M: Copy + Default> EventQueue<M> {
         })
     }
 
-    /// Number of the first occupied bucket of the wheel after the open one.
+    /// Number of the first occupied bucket in the wheel after the open one.
     #[inline]
     fn next_bucket(&self) -> Option<u64> {
         let distance = self.occupancy.distance_to_next(self.open as usize % BUCKETS)?;
         Some(self.open + distance as u64)
     }
 
-    /// Opens the next bucket that holds an event, if its first event lies before `end`: one that is not popped from must
-    /// stay closed, because events may still be pushed before it. The open one must hold none before `end`. `batch` is
-    /// `self.batch`, taken out of the queue so that its events can be looked at while others are pushed. Where there are
-    /// `HINTS`, shows `first` the events of the bucket, and after all of them `then`, each some time before it comes out.
+    /// Opens the next bucket with an event, if its first event lies before `end`. A bucket that is not popped from must
+    /// stay closed, because events may still be pushed before it. The open bucket must hold no events before `end`.
+    /// `batch` is `self.batch`, moved out of the queue so that its events can be read during pushes. With `HINTS`,
+    /// passes the bucket's events to `first`, and after all of them to `then`, each some time before it is popped.
     #[inline(never)]
     pub(crate) fn open_next<const HINTS: bool>(
         &mut self,
@@ -314,13 +319,13 @@ impl<M: Copy + Default> EventQueue<M> {
                 batch.push(empty_chunk());
             }
             if HINTS && let Some(chunk) = self.chunks.get(self.before[chunk] as usize / CHUNK) {
-                // Read next.
+                // This chunk is read next.
                 chunk.iter().for_each(prefetch);
             }
             std::mem::swap(&mut self.chunks[chunk], &mut batch[place]);
             let events = &batch[place][..=last];
             let index = first_index(place);
-            // The last pushed first, which is nearly the order that they are sorted into.
+            // The last push comes first, which is nearly the sorted order.
             let base = self.base;
             let key = |(slot, event): (usize, &Slot<M>)| key(&event.0, base, index + slot as u32);
             self.run.extend(events.iter().enumerate().rev().map(key));
@@ -330,7 +335,7 @@ impl<M: Copy + Default> EventQueue<M> {
             (tail, self.before[chunk], self.free) = (self.before[chunk], self.free, tail);
         }
         if HINTS && let Some(next) = self.next_bucket() {
-            // Its events are read when it is opened, soon.
+            // The next bucket's events are read soon, when it is opened.
             self.waiting(next).take(1).flatten().for_each(prefetch);
         }
         self.opened += 1;
@@ -349,7 +354,7 @@ impl<M: Copy + Default> EventQueue<M> {
         true
     }
 
-    /// Puts those events of the bucket that keys cannot name into the crowd: what ends with slot `tail`.
+    /// Moves the bucket's events that keys cannot name into the crowd: the chunks up to slot `tail`.
     #[cold]
     fn crowd_out(&mut self, mut tail: u32) {
         while tail != NONE {
@@ -360,7 +365,7 @@ impl<M: Copy + Default> EventQueue<M> {
         }
     }
 
-    /// Opens the next part of the open bucket, if the crowd holds the first event, and that lies before `end`.
+    /// Opens the next part of the open bucket, if the crowd holds the first event, and this event lies before `end`.
     #[cold]
     fn open_crowd(&mut self, end: Ps, batch: &[Box<Chunk<M>>]) -> bool {
         let is_first = self.run.last().is_none_or(|key| *key >= self.crowd_from);
@@ -371,7 +376,7 @@ impl<M: Copy + Default> EventQueue<M> {
         opens
     }
 
-    /// Has `run` hold the first events of the open bucket, and the crowd all others.
+    /// Fills `run` with the first events in the open bucket, and moves all later ones to the crowd.
     #[cold]
     fn take_part(&mut self, batch: &[Box<Chunk<M>>]) {
         for key in std::mem::take(&mut self.run) {
@@ -391,7 +396,7 @@ impl<M: Copy + Default> EventQueue<M> {
         self.crowd_from = first.map_or(Key::MAX, |(_, event)| key(event, self.base, EVERY_INDEX));
     }
 
-    /// The bucket to be opened next, if its first event lies before `end`.
+    /// Next bucket to open, if its first event lies before `end`.
     #[inline(always)]
     fn next_bucket_before(&self, end: Ps) -> Option<u64> {
         let Some(bucket) = self.next_bucket() else {
@@ -403,7 +408,7 @@ impl<M: Copy + Default> EventQueue<M> {
         (surely || begins < end.0 && self.first_of(bucket) < end).then_some(bucket)
     }
 
-    /// Moves what has come within the horizon of the open bucket from the far heap to the wheel.
+    /// Moves events that have come within the open bucket's horizon from the far heap to the wheel.
     #[cold]
     fn recall(&mut self) {
         while let Some(&Reverse((time, _, index))) = self.far.peek()
@@ -416,21 +421,23 @@ impl<M: Copy + Default> EventQueue<M> {
         }
     }
 
-    /// Changes the width of the buckets where those opened lately held few events or many, once the open one is empty.
+    /// Changes the width of the buckets if those opened recently held few events or many, once the open bucket is
+    /// empty.
     #[cold]
     fn review(&mut self) {
         let (few, many) = (self.held < FEW * self.opened, self.held > MANY * self.opened);
         if !self.run.is_empty() {
             return;
         }
-        // The open bucket becomes the last part of a wider one, or its first part a narrower one: what waits lies behind it.
+        // The open bucket becomes the last part of a wider one, or its first part becomes a narrower one: all waiting
+        // events lie behind it.
         let (width, open) = match (few, many) {
             (true, _) if self.width < WIDEST => (self.width + 1, self.open >> 1),
             (_, true) if self.width > NARROWEST => (self.width - 1, self.open << 1),
             _ => (self.width, self.open),
         };
         if width > self.width && self.open.is_multiple_of(2) {
-            // After the next one.
+            // The change waits until after the next bucket.
             return;
         }
         (self.opened, self.held) = (0, 0);
@@ -439,18 +446,18 @@ impl<M: Copy + Default> EventQueue<M> {
         }
     }
 
-    /// Gives the buckets another width, of which `open` is the open one.
+    /// Sets a new width for the buckets, with `open` as the open one.
     fn set_width(&mut self, width: u32, open: u64) {
         let waiting = self.take_waiting();
         (self.width, self.open, self.base) = (width, open, Ps(open << width));
         for Event { time, to, from, sequence, message } in waiting {
             *self.place(time, to, from, sequence) = message;
         }
-        // Their horizon is another.
+        // The horizon has changed with the width.
         self.recall();
     }
 
-    /// Empties the wheel. What is of one bucket comes in the order in which it was pushed.
+    /// Empties the wheel. Events from one bucket come in the order of their pushes.
     fn take_waiting(&mut self) -> Vec<Event<M>> {
         let mut events = Vec::new();
         let mut bucket = self.open;
@@ -470,7 +477,7 @@ impl<M: Copy + Default> EventQueue<M> {
         events
     }
 
-    /// A place for an event for which the last chunk of its bucket has none.
+    /// Slot for an event that does not fit into the last chunk of its bucket.
     #[inline(never)]
     fn place_aside(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         match (time.0 >> self.width).wrapping_sub(self.open) {
@@ -483,11 +490,12 @@ impl<M: Copy + Default> EventQueue<M> {
         }
     }
 
-    /// A place among the events of the open bucket.
+    /// Slot among the events in the open bucket.
     #[inline(never)]
     fn place_in_open(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let (index, event) = (self.late.len(), Event { time, to, from, sequence, message: M::default() });
-        // Behind one of the crowd, as behind all of the same time, destination and source, is the crowd.
+        // An event behind any crowd event, or behind all crowd events with the same time, destination and source,
+        // belongs to the crowd.
         if index == LATE as usize - 1 || key(&event, self.base, EVERY_INDEX) >= self.crowd_from {
             return self.place_in_crowd(event);
         }
@@ -499,14 +507,14 @@ impl<M: Copy + Default> EventQueue<M> {
         &mut late.message
     }
 
-    /// A place in the crowd of the open bucket.
+    /// Slot in the crowd of the open bucket.
     #[cold]
     fn place_in_crowd(&mut self, event: Event<M>) -> &mut M {
         self.crowd_from = self.crowd_from.min(key(&event, self.base, EVERY_INDEX));
         &mut self.crowd.entry(event.key()).or_insert(event).message
     }
 
-    /// A place far away, until the wheel has come nearer.
+    /// Slot in the far heap, until the wheel has come nearer.
     #[cold]
     fn place_far(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let event = Event { time, to, from, sequence, message: M::default() };
@@ -521,7 +529,7 @@ impl<M: Copy + Default> EventQueue<M> {
         &mut place.message
     }
 
-    /// A place in a bucket of the wheel.
+    /// Slot in a bucket of the wheel.
     #[inline(always)]
     fn place_in_wheel(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let ring = (time.0 >> self.width) as usize % BUCKETS;
@@ -534,7 +542,7 @@ impl<M: Copy + Default> EventQueue<M> {
         self.chunks[slot as usize / CHUNK][slot as usize % CHUNK].fill(time, to, from, sequence)
     }
 
-    /// Takes an empty chunk that follows the one that ends with slot `previous`, or none; returns its first
+    /// Allocates an empty chunk that follows the one ending with slot `previous`, or follows none; returns its first
     /// slot.
     fn take_chunk(&mut self, previous: u32) -> u32 {
         if self.free == NONE {
@@ -545,7 +553,7 @@ impl<M: Copy + Default> EventQueue<M> {
         chunk * CHUNK as u32
     }
 
-    /// Makes an empty chunk, where there is none.
+    /// Adds an empty chunk, if none is free.
     #[cold]
     fn add_chunk(&mut self) {
         assert!(self.chunks.len() < NONE as usize / CHUNK, "the events of a queue take 2^32 slots");
@@ -556,7 +564,7 @@ impl<M: Copy + Default> EventQueue<M> {
 }
 
 impl<M> Slot<M> {
-    /// Puts an event here, whose message is to be written where this says.
+    /// Stores an event here; the caller writes the message to the returned reference.
     #[inline(always)]
     fn fill(&mut self, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let event = &mut self.0;
@@ -571,39 +579,40 @@ fn empty_chunk<M: Copy + Default>() -> Box<Chunk<M>> {
     Box::new([Slot(Event { time: Ps::ZERO, to: nobody, from: nobody, sequence: 0, message: M::default() }); CHUNK])
 }
 
-/// Index of the first event of chunk `place` of a batch: that of a chunk filled later, which comes before it, is higher.
+/// Index of the first event in chunk `place` of a batch. Chunks filled later come first in the batch and have higher
+/// indices.
 #[inline(always)]
 fn first_index(place: usize) -> u32 {
     LATE - CHUNK as u32 - (place * CHUNK) as u32
 }
 
-/// Whether the event at `index` was pushed into the open bucket.
+/// True if the event at `index` was pushed after its bucket was opened.
 #[inline(always)]
 pub(crate) fn is_late(index: u32) -> bool {
     index & LATE != 0
 }
 
-/// The event at `index` in `batch`, which is not late.
+/// Event at `index` in `batch`, which must not be late.
 #[inline(always)]
 pub(crate) fn on_time<M>(batch: &[Box<Chunk<M>>], index: u32) -> &Event<M> {
     let place = (LATE - 1 - index) as usize / CHUNK;
     &batch[place][index as usize % CHUNK].0
 }
 
-/// The key of an event of the bucket that begins at `base`.
+/// Key for an event in the bucket that begins at `base`.
 #[inline(always)]
 fn key<M>(event: &Event<M>, base: Ps, index: u32) -> Key {
     let time = (event.time.0 - base.0) << (u64::BITS - WIDEST);
     time | u64::from(event.to.0) << (INDEX_BITS + 16) | u64::from(event.from.0) << INDEX_BITS | u64::from(index)
 }
 
-// The tail of an empty bucket must look like that of a full chunk: the first event takes a new one.
+// The tail of an empty bucket must look like the tail of a full chunk: the first event then allocates a new chunk.
 const _: () = assert!(NONE as usize % CHUNK == CHUNK - 1);
 
 // Time within the bucket, `to`, `from` and index fill a key.
 const _: () = assert!(WIDEST + 16 + 16 + INDEX_BITS == u64::BITS);
 
-// Buckets that were narrowed are not widened again at once, nor the other way round.
+// Buckets just narrowed are not immediately widened again, nor the reverse.
 const _: () = assert!(MANY > 2 * FEW);
 
 #[cfg(test)]
@@ -611,7 +620,7 @@ mod tests {
     use super::*;
     use tombolo_types::ComponentId;
 
-    /// Replaces the first event by one `delay` later, so many times.
+    /// Replaces the first event by a later one (`delay`), `times` times.
     fn turn_over(queue: &mut EventQueue<u8>, times: u32, mut delay: impl FnMut(u32) -> u64) {
         for sequence in 0..times {
             let first = queue.pop().expect("every event is replaced");
@@ -667,7 +676,7 @@ mod tests {
     fn a_bucket_holds_more_events_than_keys_can_name() {
         let many = 3 * LATE + 5;
         let mut queue = EventQueue::new();
-        // From several sources, the last first.
+        // Events come from several sources, the last source first.
         let at = |number: u32| {
             let (to, from) = (ComponentId(0), ComponentId(7 - (number % 7) as u16));
             Event { time: Ps(5_000), to, from, sequence: number, message: 0_u8 }
@@ -693,15 +702,15 @@ mod tests {
             expected.insert(event.key(), ());
             queue.push(event);
         };
-        // Each ahead of those before it: the last find no index, and come first.
+        // Each push is ahead of all previous ones: the last pushes find no index, and come first.
         for time in [3_002, 3_001, 3_000] {
             (0..=u16::MAX).rev().for_each(|from| push(&mut queue, time, from));
         }
-        // Among them, behind them, and behind others of their source.
+        // Further pushes go between these events, behind them, and behind events from the same source.
         for number in 0..1_000 {
             push(&mut queue, 2_999 + number % 5, (number * 37) as u16);
         }
-        assert_eq!((queue.open, queue.len()), (0, expected.len()), "all of it in one bucket");
+        assert_eq!((queue.open, queue.len()), (0, expected.len()), "all events are in one bucket");
         for (popped, key) in expected.into_keys().enumerate() {
             assert_eq!(queue.next_time(), Some(Ps(key.0)));
             assert!(queue.pop_before(Ps(key.0)).is_none());
@@ -715,6 +724,6 @@ mod tests {
         let mut queue = filled(1);
         turn_over(&mut queue, 1, |_| 1_000_000);
         assert!(queue.pop_before(Ps(500_000)).is_none());
-        assert_eq!(queue.open, 0, "what is pushed before it goes to the wheel, not to the open bucket");
+        assert_eq!(queue.open, 0, "an earlier push goes to the wheel, not to the open bucket");
     }
 }

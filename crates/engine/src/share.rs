@@ -1,4 +1,4 @@
-//! One thread's share of the partitions, and their way through a window.
+//! A thread's share of the partitions, and their execution within a window.
 
 use crate::engine::HORIZON;
 use crate::event::Event;
@@ -8,7 +8,7 @@ use crate::partition::{Outbox, Partition};
 use std::ops::Range;
 use tombolo_types::{ComponentId, Ps};
 
-/// Which component lives where, and how far apart partitions are.
+/// Partition of each component, and the delays between partitions.
 #[derive(Clone, Copy)]
 pub(crate) struct Ownership<'a> {
     /// Partition of each component.
@@ -17,7 +17,7 @@ pub(crate) struct Ownership<'a> {
 }
 
 impl Ownership<'_> {
-    /// The partition of a component.
+    /// Partition of a component.
     #[inline(always)]
     pub(crate) fn home_of(&self, component: ComponentId) -> u16 {
         match self.home.get(usize::from(component.0)) {
@@ -26,8 +26,8 @@ impl Ownership<'_> {
         }
     }
 
-    /// End of the window that begins at `start`, where each group of partitions is on one thread (`whole`) or not. One
-    /// group alone has no one to wait for.
+    /// End of the window that begins at `start`. `whole`: true if each group of partitions is on one thread. A single
+    /// group waits for no other.
     pub(crate) fn window_end(&self, start: Ps, whole: bool) -> Ps {
         let Lookahead { groups, within, between } = self.lookahead;
         match whole {
@@ -48,7 +48,7 @@ fn refuse(component: ComponentId, components: usize) -> ! {
     panic!("component {} is not one of the {components} of this engine", component.0)
 }
 
-/// Where a partition runs: on which thread, and which of its partitions it is; and its group.
+/// Location of a partition: thread, seat on this thread, and group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     worker: u16,
@@ -56,7 +56,7 @@ struct Place {
     group: u16,
 }
 
-/// The place of each partition, from the thread and the group of each. Seats are in the order of partitions.
+/// Location of each partition, from the thread and group of each. Seats follow the order of partitions.
 fn places(owners: &[u16], groups: &[u16]) -> Vec<Place> {
     let mut seated = vec![0; owners.iter().map(|&owner| usize::from(owner) + 1).max().unwrap_or(0)];
     let place = |(&worker, &group): (&u16, &u16)| {
@@ -70,32 +70,32 @@ fn places(owners: &[u16], groups: &[u16]) -> Vec<Place> {
 /// Messages for the partitions of another thread, until the window ends.
 struct Parcel<M> {
     events: Vec<Event<M>>,
-    /// The earliest time among them.
+    /// Earliest time among the events.
     earliest: Ps,
 }
 
-/// The partitions of one thread. `indices`, `partitions`, `lanes` and `due` are by seat.
+/// Partitions of one thread. `indices`, `partitions`, `lanes` and `due` are indexed by seat.
 pub(crate) struct Share<'a, P: Partition> {
     map: Ownership<'a>,
     worker: u16,
-    /// Index of each partition.
+    /// Index of each partition in the engine.
     indices: Vec<u16>,
     partitions: Vec<&'a mut P>,
     lanes: Vec<Lane<P::Message>>,
-    /// Time of the first event of each partition.
+    /// Time of the first event in each partition.
     due: Vec<Ps>,
-    /// The seats of each group that has some here.
+    /// Seats of each group with partitions in this share.
     groups: Vec<Range<usize>>,
-    /// Of all partitions of the engine.
+    /// Locations of all partitions in the engine.
     places: Vec<Place>,
-    /// By thread.
+    /// Parcels by receiving thread.
     parcels: Vec<Parcel<P::Message>>,
-    /// The seat that has run last.
+    /// Seat that ran last.
     running: usize,
 }
 
 impl<'a, P: Partition> Share<'a, P> {
-    /// An empty share for thread `worker`, where `owners` is the thread of each partition.
+    /// An empty share for thread `worker`; `owners` is the thread of each partition.
     pub(crate) fn new(worker: u16, owners: &[u16], threads: usize, map: Ownership<'a>) -> Self {
         let parcel = || Parcel { events: Vec::new(), earliest: Ps::NEVER };
         Share {
@@ -112,7 +112,7 @@ impl<'a, P: Partition> Share<'a, P> {
         }
     }
 
-    /// Adds a partition; they must come in the order of their indices.
+    /// Adds a partition; calls must be in the order of indices.
     pub(crate) fn seat(&mut self, index: usize, partition: &'a mut P, lane: Lane<P::Message>) {
         let seat = self.indices.len();
         let group = |index: u16| self.map.lookahead.groups[usize::from(index)];
@@ -132,24 +132,24 @@ impl<'a, P: Partition> Share<'a, P> {
         seats.map(|((index, partition), lane)| (index, partition, lane))
     }
 
-    /// The earliest event that waits here or has been sent from here in this window; [`Ps::NEVER`] if none.
+    /// Time of the earliest event that waits here or was sent from here in this window; [`Ps::NEVER`] if none.
     pub(crate) fn earliest(&self) -> Ps {
         let sent = self.parcels.iter().map(|parcel| parcel.earliest);
         self.due.iter().copied().chain(sent).min().unwrap_or(Ps::NEVER)
     }
 
-    /// Events that each partition has handled, by seat.
+    /// Events handled by each partition, by seat.
     pub(crate) fn events(&self) -> Vec<u64> {
         self.lanes.iter().map(|lane| lane.events).collect()
     }
 
-    /// Index of the partition that has run last.
+    /// Index of the partition that ran last.
     pub(crate) fn running(&self) -> u16 {
         self.indices[self.running]
     }
 
-    /// Takes each group, in order, through its events before `end`, in windows of its own: while others wait, the host's
-    /// caches hold its state.
+    /// Runs each group, in order, through its events before `end`, in the group's own windows: while other groups wait,
+    /// the host's caches hold its state.
     pub(crate) fn run_window(&mut self, end: Ps) {
         for group in 0..self.groups.len() {
             let seats = self.groups[group].clone();
@@ -164,7 +164,7 @@ impl<'a, P: Partition> Share<'a, P> {
         }
     }
 
-    /// Takes each of these partitions, in order, through its events before `end`.
+    /// Runs each partition on these seats, in order, through its events before `end`.
     fn run_seats(&mut self, seats: Range<usize>, end: Ps) {
         for seat in seats {
             if self.due[seat] >= end {
@@ -187,7 +187,7 @@ impl<'a, P: Partition> Share<'a, P> {
         }
     }
 
-    /// Gives what is for thread `to` to `carry`, which must take all of it.
+    /// Passes the parcel for thread `to` to `carry`, which must empty it.
     pub(crate) fn dispatch(&mut self, to: usize, carry: impl FnOnce(&mut Vec<Event<P::Message>>)) {
         let parcel = &mut self.parcels[to];
         if !parcel.events.is_empty() {
@@ -197,7 +197,7 @@ impl<'a, P: Partition> Share<'a, P> {
         }
     }
 
-    /// Puts an event that another thread sent into the queue of its partition.
+    /// Pushes an event sent by another thread into the queue of its partition.
     pub(crate) fn receive(&mut self, event: Event<P::Message>) {
         let home = self.map.home_of(event.to);
         let seat = usize::from(self.places[usize::from(home)].seat);
@@ -206,31 +206,31 @@ impl<'a, P: Partition> Share<'a, P> {
     }
 }
 
-/// How a message leaves the partition that runs.
+/// Routes for messages that leave the running partition.
 pub(crate) struct Neighbours<'a, M> {
     worker: u16,
-    /// Of the partition that runs.
+    /// Group of the running partition.
     group: u16,
     places: &'a [Place],
     /// Lanes of the thread's partitions before the running one.
     before: &'a mut [Lane<M>],
-    /// Lanes of those after it.
+    /// Lanes of the thread's partitions after the running one.
     after: &'a mut [Lane<M>],
-    /// Time of the first event of each of the thread's partitions.
+    /// Time of the first event in each partition on the thread.
     due: &'a mut [Ps],
     parcels: &'a mut [Parcel<M>],
 }
 
 impl<M: Copy + Default> Neighbours<'_, M> {
-    /// Whether another partition is of the same group as the one that runs.
+    /// True if another partition belongs to the running partition's group.
     #[inline(always)]
     pub(crate) fn is_near(&self, home: u16) -> bool {
         self.places[usize::from(home)].group == self.group
     }
 
-    /// Sends an event to partition `home`, another one; its message is to be written where this says. On the same thread
-    /// it goes straight into the queue: it lies at or after the end of the window, so it does not matter whether that
-    /// partition has run already.
+    /// Sends an event to another partition, `home`; the caller writes the message to the returned reference. On the
+    /// same thread, the event goes straight into the queue. It lies at or after the end of the window, so it makes no
+    /// difference if the receiving partition has run already.
     #[inline(always)]
     pub(crate) fn place(&mut self, home: u16, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let Place { worker, seat, .. } = self.places[usize::from(home)];
@@ -246,7 +246,7 @@ impl<M: Copy + Default> Neighbours<'_, M> {
         lane.queue.place(time, to, from, sequence)
     }
 
-    /// Sends an event to thread `worker`, another one.
+    /// Sends an event to another thread, `worker`.
     #[inline(never)]
     fn place_in_parcel(&mut self, worker: u16, time: Ps, to: ComponentId, from: ComponentId, sequence: u32) -> &mut M {
         let Parcel { events, earliest } = &mut self.parcels[usize::from(worker)];

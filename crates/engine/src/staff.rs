@@ -1,24 +1,24 @@
-//! How many threads a run has: as many as help, taken from a pool that runs side by side may share.
+//! Number of threads in a run: as many as help, borrowed from a pool shared between concurrent runs.
 
 use crate::balance::{self, Work};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Share of its time, in percent, that a thread must be on a core for a run to keep more than one thread: below it, others wait
-/// for it at the end of each window while a third process has its core. Source: assumed.
+/// Minimum presence on a core, in percent of the time, for a run to keep more than one thread. Below it, other threads
+/// wait at the end of each window while a foreign process occupies the core. Source: assumed.
 const PRESENT: u64 = 90;
 
-/// Reviews on half the threads after a run has found its cores taken, at first. Each further time it is twice as many, up to
-/// [`MOST_REVIEWS_SHARED`]. Source: assumed.
+/// Initial number of reviews on half the threads after a run has found its cores occupied. The number doubles each
+/// further time, up to [`MOST_REVIEWS_SHARED`]. Source: assumed.
 const REVIEWS_SHARED: u64 = 4;
-/// Source: assumed; half a million windows, about a second of a run.
+/// Upper limit for these reviews. Source: assumed; half a million windows, about a second of a run.
 const MOST_REVIEWS_SHARED: u64 = 1024;
 
-/// Threads that no run uses at present. A run takes those that help it, now and then, and gives back what does not.
+/// Pool of threads that no run uses at present. A run borrows helpful threads at intervals and returns all others.
 #[derive(Debug, Default)]
 pub struct Spare(AtomicUsize);
 
 impl Spare {
-    /// A pool of `threads`.
+    /// A pool with `threads` threads.
     pub fn new(threads: usize) -> Spare {
         Spare(AtomicUsize::new(threads))
     }
@@ -28,43 +28,43 @@ impl Spare {
         self.0.fetch_add(threads, Ordering::Relaxed);
     }
 
-    /// Threads in the pool.
+    /// Number of threads in the pool.
     pub fn count(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Takes up to `most` threads; returns how many.
+    /// Removes up to `most` threads; returns the number removed.
     fn take(&self, most: usize) -> usize {
         let rest = |spare: usize| Some(spare - spare.min(most));
         self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).map_or(0, |spare| spare.min(most))
     }
 }
 
-/// The threads of one run. Those beside the calling one go back to the pool when it ends.
+/// Threads of one run. All except the calling thread return to the pool when the run ends.
 pub(crate) struct Staff<'a> {
     spare: &'a Spare,
-    /// Those that the run has, the calling one among them.
+    /// Number of threads in the run, including the calling one.
     threads: usize,
-    /// Threads that the run can have: no more than partitions, nor than the host gives.
+    /// Maximum number of threads for the run: limited by its partitions, and by the host.
     limit: usize,
-    /// Events that each partition had handled at the last review; empty before the first.
+    /// Events handled by each partition up to the last review; empty before the first.
     events: Vec<u64>,
     /// Windows before the last review.
     windows: u64,
-    /// Events of each partition between the last two reviews; empty before the first.
+    /// Events in each partition between the last two reviews; empty before the first.
     loads: Vec<u64>,
-    /// Most threads while other processes have the cores.
+    /// Maximum number of threads while other processes occupy the cores.
     share: usize,
-    /// Reviews for which that holds.
+    /// Number of reviews for which this maximum still applies.
     shared: u64,
-    /// Reviews for which it will hold when the cores are found taken again.
+    /// Number of reviews for which it will apply when the cores are found occupied again.
     shared_next: u64,
-    /// The run keeps its threads wherever they run.
+    /// Set if the run keeps its threads regardless of the host's load.
     ignores_load: bool,
 }
 
 impl<'a> Staff<'a> {
-    /// The calling thread, and up to `more` of the pool. `events`: what each partition has handled before.
+    /// The calling thread, and up to `more` threads from the pool. `events`: number handled by each partition before.
     pub(crate) fn new(spare: &'a Spare, more: usize, events: Vec<u64>, ignores_load: bool) -> Staff<'a> {
         let limit = events.len();
         let threads = 1 + spare.take(more.min(limit - 1));
@@ -82,30 +82,30 @@ impl<'a> Staff<'a> {
         }
     }
 
-    /// How many the run has.
+    /// Number of threads in the run.
     pub(crate) fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Whether the run keeps its threads however busy the host is.
+    /// True if the run keeps its threads even on a busy host.
     pub(crate) fn ignores_load(&self) -> bool {
         self.ignores_load
     }
 
-    /// Whether a review may find another number better.
+    /// True if a review may find another number of threads better.
     pub(crate) fn may_change(&self) -> bool {
         self.threads > 1 || self.limit > 1 && self.spare.count() > 0
     }
 
-    /// The host has refused all but `threads` of them.
+    /// Notes that the host has refused all but `threads` threads.
     pub(crate) fn refused_all_but(&mut self, threads: usize) {
         self.limit = threads;
         self.change(threads);
     }
 
-    /// Looks at what partitions have done: `events` of each and `windows` in all, since the run began. `presence`: share of
-    /// the time since the last review that the run's threads were on a core, in percent. Returns whether the number of
-    /// threads is another from here on.
+    /// Reviews the partitions' work: `events` per partition and `windows` in total, since the run began. `presence`:
+    /// percentage of the time since the last review during which the run's threads were on a core. Returns true if the
+    /// number of threads changes.
     pub(crate) fn review(&mut self, events: Vec<u64>, windows: u64, groups: &[u16], presence: u64) -> bool {
         let most = (self.threads + self.spare.count()).min(self.limit_by(presence));
         self.loads = events.iter().zip(&self.events).map(|(now, then)| now - then).collect();
@@ -117,7 +117,7 @@ impl<'a> Staff<'a> {
         self.threads != before
     }
 
-    /// Most threads of the run until the next review, where other processes want the cores of its threads.
+    /// Maximum number of threads until the next review, given the load from other processes on the cores.
     fn limit_by(&mut self, presence: u64) -> usize {
         let taken = presence < PRESENT && !self.ignores_load;
         if taken && self.threads > 1 {
@@ -131,12 +131,12 @@ impl<'a> Staff<'a> {
             }
             return self.limit;
         }
-        // A thread that has to share its own core would find no second one.
+        // A thread without a full core to itself would find no second core.
         self.shared -= u64::from(!taken);
         self.share
     }
 
-    /// The thread of each partition, where `threads` begin.
+    /// Initial thread for each partition, when `threads` threads begin.
     pub(crate) fn owners(&self, groups: &[u16], threads: usize) -> Vec<u16> {
         if self.loads.is_empty() {
             return balance::first_dealing(groups, threads);
@@ -144,7 +144,7 @@ impl<'a> Staff<'a> {
         balance::best(&self.loads, groups, threads)
     }
 
-    /// The thread of each partition, after the last review.
+    /// Thread for each partition, after the last review.
     pub(crate) fn deal(&self, groups: &[u16], owners: Vec<u16>) -> Vec<u16> {
         balance::deal(&self.loads, groups, owners, self.threads)
     }
@@ -187,7 +187,8 @@ mod tests {
         assert_eq!(spare.count(), 3);
     }
 
-    /// Threads after each review of a run on `threads`, whose four partitions have as much to do throughout; by presence.
+    /// Number of threads after each review in a run that starts on `threads`. Four partitions have equal loads;
+    /// `presences` are given per review.
     fn threads_of(threads: usize, presences: &[u64]) -> Vec<usize> {
         let spare = Spare::new(threads - 1);
         let mut staff = Staff::new(&spare, threads - 1, vec![0; 4], false);
@@ -204,13 +205,13 @@ mod tests {
     fn a_run_whose_cores_are_taken_goes_on_alone_and_comes_back_later_each_time() {
         assert_eq!(threads_of(2, &[100, 100]), [2, 2]);
         let (taken, free) = (30, 100);
-        // Four reviews on a free core, and the one that finds them over.
+        // Four reviews on a free core, and the review that ends the restriction.
         let first = [vec![taken], vec![free; 5]].concat();
         assert_eq!(threads_of(2, &first), [1, 1, 1, 1, 1, 2]);
         let second = [first, vec![taken], vec![free; 9]].concat();
         assert_eq!(threads_of(2, &second)[6..], [1, 1, 1, 1, 1, 1, 1, 1, 1, 2]);
         let shared = [vec![taken; 20], vec![free; 5]].concat();
-        assert_eq!(threads_of(2, &shared)[18..], [1, 1, 1, 1, 1, 1, 2], "it waits for a core of its own");
+        assert_eq!(threads_of(2, &shared)[18..], [1, 1, 1, 1, 1, 1, 2], "the run waits for a core to itself");
         let presences = [vec![taken], vec![free; 4]].concat();
         assert_eq!(threads_of(4, &presences), [2, 2, 2, 2, 2], "half of the threads have cores");
     }
@@ -221,7 +222,7 @@ mod tests {
         let first = Staff::new(&spare, 1, vec![0; 4], false);
         let second = Staff::new(&spare, 3, vec![0; 4], false);
         assert_eq!((first.threads(), second.threads(), spare.count()), (2, 2, 0));
-        assert!(first.may_change(), "it may give its thread back");
+        assert!(first.may_change(), "it may return its thread");
         drop(first);
         assert_eq!(spare.count(), 1);
     }

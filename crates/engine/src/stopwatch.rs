@@ -1,20 +1,20 @@
-//! How much of its time a thread was on a core: less than all of it where other processes want the core, too.
+//! Fraction of the time during which a thread was on a core: below 100 % if other processes also use the core.
 
 use std::time::{Duration, Instant};
 
-/// Time since a moment, and how much of it the thread that started it has run.
+/// Measures elapsed time, and the CPU time of the thread that started the stopwatch.
 pub(crate) struct Stopwatch {
     start: Instant,
-    /// Of the thread, at the start; none where the host does not tell.
+    /// CPU time of the thread at the start; `None` if the host does not provide it.
     cpu_time: Option<Duration>,
 }
 
-/// Sums over threads.
+/// Times summed over threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Presence {
     /// Time on a core.
     pub(crate) running: Duration,
-    /// Time in all.
+    /// Total elapsed time.
     pub(crate) elapsed: Duration,
 }
 
@@ -23,7 +23,8 @@ impl Stopwatch {
         Stopwatch { start: Instant::now(), cpu_time: cpu_time() }
     }
 
-    /// Since the start, on the thread that started it. Where the host does not tell, a thread counts as running.
+    /// Times since the start, on the thread that started the stopwatch. If the host provides no CPU time, the thread
+    /// counts as running.
     pub(crate) fn read(&self) -> Presence {
         let elapsed = self.start.elapsed();
         let running = self.cpu_time.zip(cpu_time()).map(|(then, now)| now.saturating_sub(then));
@@ -37,21 +38,21 @@ impl Presence {
         self.elapsed += other.elapsed;
     }
 
-    /// Share of the time on a core, in percent; all where no time has passed.
+    /// Percentage of the time on a core; 100 if no time has passed.
     pub(crate) fn percent(self) -> u64 {
         let percent = self.running.as_nanos() * 100 / self.elapsed.as_nanos().max(1);
         if self.elapsed.is_zero() { 100 } else { percent as u64 }
     }
 }
 
-/// Time that this thread has run.
+/// CPU time of this thread.
 #[cfg(target_os = "linux")]
 fn cpu_time() -> Option<Duration> {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?))
 }
 
-/// Not asked for on other hosts.
+/// Not implemented on other hosts.
 #[cfg(not(target_os = "linux"))]
 fn cpu_time() -> Option<Duration> {
     None

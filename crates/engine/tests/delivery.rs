@@ -1,4 +1,4 @@
-//! Delivery at the edges: nothing to do, long flights, rules broken, handlers that panic.
+//! Delivery in edge cases: no events, long delays, violated rules, handlers that panic.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use tombolo_engine::{Engine, Event, HORIZON, Lookahead, Outbox, Partition};
@@ -6,19 +6,19 @@ use tombolo_types::{ComponentId, Ps};
 
 const LOOKAHEAD: Ps = Ps(1_000);
 
-/// What a component does with a message.
+/// Action that a component performs on a message.
 #[derive(Clone, Copy, Default)]
 enum Order {
-    /// Nothing.
+    /// Does nothing.
     #[default]
     Rest,
-    /// Sends an order to `to`, `delay` later; repeats it so many times, one after the other.
+    /// Sends an order to `to`, `delay` later; repeats it `repeats` times in sequence.
     Send { to: u16, delay: u64, repeats: u32 },
     /// Panics.
     Panic,
 }
 
-/// One component that logs when it heard from whom.
+/// A component that logs the time and sender of each message.
 #[derive(Default)]
 struct Post(Vec<(Ps, u16)>);
 
@@ -40,7 +40,7 @@ impl Partition for Post {
     }
 }
 
-/// Four partitions of one component each.
+/// Four partitions with one component each.
 fn posts() -> Engine<Post> {
     Engine::new((0..4).map(|_| Post::default()).collect(), vec![0, 1, 2, 3], Lookahead::even(4, LOOKAHEAD))
 }
@@ -49,7 +49,7 @@ fn tell(engine: &mut Engine<Post>, at: u64, to: u16, order: Order) {
     engine.schedule(Ps(at), ComponentId(to), ComponentId(to), order);
 }
 
-/// What `call` panics with.
+/// Message of the panic raised by `call`.
 fn panic_of<T>(call: impl FnOnce() -> T) -> String {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(_) => "no panic".to_owned(),
@@ -87,7 +87,7 @@ fn what_is_due_at_the_horizon_is_left() {
 fn messages_fly_over_many_windows_and_idle_time_costs_none() {
     for threads in [1, 2, 4] {
         let mut engine = posts();
-        // Lands long after component 0 has filled the windows in between, and after a long silence.
+        // Arrives long after component 0 has filled the windows in between, and after a long silence.
         tell(&mut engine, 0, 3, Order::Send { to: 2, delay: 1_000_500, repeats: 0 });
         tell(&mut engine, 0, 3, Order::Send { to: 1, delay: 900_000_000_000, repeats: 0 });
         tell(&mut engine, 0, 0, Order::Send { to: 1, delay: 1_000, repeats: 1_999 });

@@ -1,4 +1,4 @@
-//! The queue against a sorted map: the same pushes and pops must give the same events in the same order.
+//! The queue compared with a sorted map: equal pushes and pops must return equal events in the same order.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use tombolo_engine::{Event, EventQueue};
 use tombolo_types::{ComponentId, Ps};
 
-/// One call on a queue. Times count from the last event popped, in picoseconds.
+/// A call on a queue. Times count from the last event popped, in picoseconds.
 #[derive(Clone, Debug)]
 enum Call {
     Push { delay: u64, to: u16, from: u16 },
@@ -15,8 +15,8 @@ enum Call {
     NextTime,
 }
 
-/// Delays of every size that the wheel treats differently: none, the open bucket, the wheel, its horizon
-/// (4096 buckets of 4096 ps, as few events are too few to widen them) and beyond; whole microseconds, so that times coincide.
+/// Delays in every range that the wheel treats differently: none, the open bucket, the wheel, its horizon (4096 buckets
+/// with 4096 ps, because this many events never widen them) and beyond. Whole microseconds make times coincide.
 fn delay() -> impl Strategy<Value = u64> {
     prop_oneof![
         Just(0),
@@ -38,7 +38,7 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
-/// A queue, what it should hold, and the time of the last event popped.
+/// A queue, its expected content, and the time of the last event popped.
 #[derive(Default)]
 struct Pair {
     queue: EventQueue<u32>,

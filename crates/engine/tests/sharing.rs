@@ -1,4 +1,4 @@
-//! How threads share the partitions.
+//! Distribution of the partitions among threads.
 
 use std::collections::BTreeSet;
 use std::thread::{self, ThreadId};
@@ -7,7 +7,7 @@ use tombolo_types::{ComponentId, Ps};
 
 const LOOKAHEAD: Ps = Ps(1_000);
 
-/// Notes the thread of each event, and sends itself another, so many times.
+/// Records the thread of each event, and sends itself another message, a given number of times.
 #[derive(Default)]
 struct Witness(Vec<ThreadId>);
 
@@ -21,11 +21,11 @@ impl Partition for Witness {
     }
 }
 
-/// Events of each busy partition in each of its windows: more than a barrier costs.
+/// Events per busy partition and window: more than the cost of a barrier.
 const CHAINS: u32 = 32;
 
-/// The thread of the first and of the last event of each of four partitions on two threads, of which the
-/// given ones are busy for two thousand times the least lookahead, which must take so many windows.
+/// Thread of the first and of the last event in each of four partitions on two threads. The `busy` partitions have work
+/// for two thousand times the least lookahead; the run must take `windows` windows.
 fn witnesses(busy: [u16; 2], lookahead: Lookahead, windows: u64) -> Vec<Option<(ThreadId, ThreadId)>> {
     let mut engine =
         Engine::new((0..4).map(|_| Witness::default()).collect(), vec![0, 1, 2, 3], lookahead).ignoring_load();
@@ -55,14 +55,14 @@ fn partitions_stay_on_their_threads_while_these_are_equally_busy() {
     assert_ne!(first.0, last.0);
 }
 
-/// Two pairs of neighbours, the pairs further apart.
+/// Two pairs of neighbours, with a larger distance between the pairs.
 fn pairs() -> Lookahead {
     Lookahead { groups: vec![0, 0, 1, 1], within: LOOKAHEAD, between: Ps(3_000) }
 }
 
 #[test]
 fn a_group_parts_where_it_alone_is_busy_and_only_then() {
-    // Long windows until the shares are looked at after 512, short ones then.
+    // Windows are long until the review after 512 windows, and short afterwards.
     let [Some(first), Some(second), None, None] = witnesses([0, 1], pairs(), 512 + 465)[..] else {
         panic!("two are busy")
     };
@@ -73,7 +73,8 @@ fn a_group_parts_where_it_alone_is_busy_and_only_then() {
     assert_ne!(first.0, last.0);
 }
 
-/// An engine of four partitions, each busy for two thousand times the lookahead where `chains` is above zero.
+/// An engine with four partitions, each busy for two thousand times the lookahead if its entry in `chains` is above
+/// zero.
 fn busy(chains: [u32; 4]) -> Engine<Witness> {
     let lookahead = Lookahead::even(4, LOOKAHEAD);
     let mut engine =

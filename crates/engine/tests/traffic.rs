@@ -1,28 +1,29 @@
-//! Random traffic between components: whatever the cut and the number of threads, the same is simulated.
+//! Random traffic between components: results must be equal for every partitioning and number of threads.
 
 use tombolo_engine::{Engine, EngineStats, Event, Lookahead, Outbox, Partition, Spare};
 use tombolo_types::{ComponentId, Ps};
 
-/// The finest cut: groups of components that share state.
+/// The finest partitioning: groups of components that share state.
 const GROUPS: usize = 70;
-/// Components, dealt out to the groups in turn.
+/// Components, assigned to the groups in turn.
 const COMPONENTS: usize = 200;
 /// The least delay between groups.
 const LOOKAHEAD: Ps = Ps(20_000);
-/// Clusters of adjacent groups: a whole number of groups, and of partitions where a cut respects them.
+/// Clusters of adjacent groups: a whole number of groups, and a whole number of partitions if the partitioning respects
+/// clusters.
 const CLUSTERS: usize = 5;
-/// What is added to it between groups of different clusters.
+/// Additional delay between groups in different clusters.
 const FURTHER: u64 = 45_000;
 
-/// How many more events a message gives rise to in a row.
+/// Remaining number of successive events that a message causes.
 #[derive(Clone, Copy, Default)]
 struct Hops(u32);
 
-/// Components that share a state, as an SM shares its module's caches.
+/// Components that share state, like the SMs in a module share its caches.
 struct Group {
     index: usize,
     random: u64,
-    /// Of everything handled, in order.
+    /// Digest of all handled events, in order.
     digest: u64,
 }
 
@@ -54,7 +55,8 @@ impl Group {
         (self.random >> 16) % limit
     }
 
-    /// A receiver and a delay: the same component, another one of the group, or any, near or far in time.
+    /// A receiver and a delay: the same component, another component in the group, or any component, near or far in
+    /// time.
     fn next_hop(&mut self, own: usize) -> (usize, u64) {
         match self.below(8) {
             0 => (own, self.below(3) * 500),
@@ -65,7 +67,7 @@ impl Group {
         }
     }
 
-    /// Any component, and a delay of fewer than `steps` steps above the least.
+    /// Any component, and a delay with fewer than `steps` steps above the least.
     fn any(&mut self, steps: u64, step: u64) -> (usize, u64) {
         let to = self.below(COMPONENTS as u64) as usize;
         let further = if cluster_of(group_of(to)) == cluster_of(self.index) { 0 } else { FURTHER };
@@ -93,7 +95,7 @@ impl Partition for Cut {
     }
 }
 
-/// What an engine of so many partitions may know: that clusters are further apart, where no partition is of two.
+/// Lookahead for an engine with `partitions` partitions: clusters are further apart, if no partition belongs to two.
 fn lookahead(partitions: usize) -> Lookahead {
     if !partitions.is_multiple_of(CLUSTERS) {
         return Lookahead::even(partitions, LOOKAHEAD);
@@ -102,7 +104,7 @@ fn lookahead(partitions: usize) -> Lookahead {
     Lookahead { groups, within: LOOKAHEAD, between: LOOKAHEAD + Ps(FURTHER) }
 }
 
-/// An engine of so many partitions with some messages to start with.
+/// An engine with `partitions` partitions and some initial messages.
 fn engine(partitions: usize, seed: u64) -> Engine<Cut> {
     let mut cuts: Vec<Cut> = (0..partitions).map(|_| Cut { groups: Vec::new() }).collect();
     for index in 0..GROUPS {
@@ -126,7 +128,7 @@ fn digest(engine: &Engine<Cut>) -> u64 {
     groups.fold(0, |digest, group| mix(digest, group.digest))
 }
 
-/// Runs it, schedules some more, and runs it again.
+/// Runs the engine, schedules more messages, and runs it again.
 fn simulate(partitions: usize, threads: usize, seed: u64) -> (u64, [EngineStats; 2]) {
     let mut engine = engine(partitions, seed);
     let first = engine.run(threads);
@@ -160,7 +162,7 @@ fn simulated_alike(seeds: &[u64]) {
                     assert_eq!((stats.events, stats.last_event), (merged.events, merged.last_event), "{case}");
                     assert!((1..=threads.min(partitions)).contains(&stats.threads), "{case}");
                     if partitions > CLUSTERS && partitions.is_multiple_of(CLUSTERS) {
-                        // More where threads share a group.
+                        // More windows are possible if threads share a group.
                         assert!(stats.windows >= alone.windows, "{case}");
                     } else {
                         assert_eq!(stats.windows, alone.windows, "{case}");

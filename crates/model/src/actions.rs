@@ -1,38 +1,38 @@
-//! What one protocol step asked for, collected before anything is done, so that a step that lacks a
-//! resource can be dropped as if it had never run.
+//! Effects requested by one protocol step. They are collected before any is carried out, so a step that lacks a
+//! resource can be dropped without a trace.
 
 use tombolo_protocol::coherence::{Cause, Hold, MemoryAccess, Message};
 use tombolo_protocol::directory::EntrySet;
 use tombolo_protocol::{Data, Effects, Reply, Request, ValidInvalid};
 use tombolo_types::{Mask, ModuleId};
 
-/// Requests one step can send up: written-back bytes, then the request itself.
+/// Maximum number of requests that one step sends up: written-back bytes, then the request itself.
 const MAX_FORWARDS: usize = 2;
 
-/// The effects of one step.
+/// Collected effects of one protocol step.
 #[derive(Clone, Copy, Debug)]
 pub struct Actions<D: Data> {
-    /// Requests sent up, in order.
+    /// Requests sent up to the next home, in order.
     pub forwards: [Option<(ModuleId, Request<D>)>; MAX_FORWARDS],
     /// Bytes to read from memory.
     pub fetch: Option<Mask>,
-    /// Bytes to write to memory.
+    /// Bytes to write to memory, with their contents.
     pub write: Option<(Mask, D)>,
-    /// What memory takes in the place of the L2.
+    /// Request that bypasses the L2 and is served by memory.
     pub to_memory: Option<Request<D>>,
-    /// The answer.
+    /// Reply to the requester, if the step gives one.
     pub reply: Option<Reply<D>>,
     /// Bytes of the pending miss that the request waits for.
     pub wait: Option<Mask>,
-    /// Whether the request parks on the pending miss.
+    /// Set when the request parks on the pending miss until its fill.
     pub park: bool,
     /// Modules to invalidate.
     pub invalidate: EntrySet<ModuleId>,
-    /// Why this module sends them.
+    /// Cause of the invalidations at this module.
     pub cause: Cause,
-    /// Why another did, where this one forwards them.
+    /// Cause at the sending home, if this module only forwards its invalidation.
     pub original: Option<Cause>,
-    /// The home to tell that the region was dropped.
+    /// Home module to notify that this module dropped the region.
     pub downgrade: Option<ModuleId>,
 }
 

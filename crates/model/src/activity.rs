@@ -1,66 +1,67 @@
-//! What a module did over time: its counters at the end of each window, and where kernels begin and end on it. Kept only
-//! where a run is asked for it.
+//! Activity of a module over time: its counters at the end of each window, and the times at which kernels begin and end
+//! on it. Recorded only in runs that ask for a timeline.
 //!
-//! Counters are read at the first event after a window's end, before it is handled: what happened before the end is in
-//! them, and nothing since. So a timeline needs no event of its own, and changes none.
+//! Counters are read at the first event after a window's end, before the event is handled: they include everything up
+//! to the end, and nothing later. A timeline therefore needs no events and changes none.
 
 use tombolo_types::Ps;
 
-/// A module at a moment. Counts are from the start of the run.
+/// State of a module at one moment. Counts start at the beginning of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// When.
+    /// Time of the sample.
     pub at: Ps,
-    /// Warps that have not ended, in all its SMs.
+    /// Warps that have not ended, in all SMs of the module.
     pub warps: u32,
-    /// Misses of its L1s under way.
+    /// Misses in flight from the module's L1s.
     pub misses: u32,
-    /// Loads looked up in its L2, its own and others', in line transactions.
+    /// Loads looked up in the module's L2, local and remote, in line transactions.
     pub l2_loads: u64,
-    /// Of these, hits.
+    /// L2 hits among these loads.
     pub l2_hits: u64,
-    /// Bytes that its memory read and wrote, in whole bursts.
+    /// Bytes read and written by the module's memory, in whole bursts.
     pub dram_bytes: u64,
-    /// Bytes that it sent to other modules, headers included.
+    /// Bytes sent to other modules, headers included.
     pub sent_bytes: u64,
 }
 
-/// The samples of a module.
+/// Time series of one module's samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Activity {
     window: Ps,
-    /// End of the window that is open.
+    /// End of the current window.
     end: Ps,
-    /// When a kernel has begun or ended since the last sample.
+    /// Time at which a kernel has begun or ended since the last sample.
     marked: Option<Ps>,
     samples: Vec<Sample>,
 }
 
 impl Activity {
-    /// Of an idle module, in windows of `window`, above zero.
+    /// Activity of an idle module, in windows of length `window`, which must be above zero.
     pub fn new(window: Ps) -> Activity {
         assert!(window > Ps::ZERO, "a timeline has windows of some length");
         Activity { window, end: window, marked: None, samples: vec![Sample::default()] }
     }
 
-    /// A kernel begins or ends at `now`, in an event that changes no counter: the next is to be preceded by a sample.
+    /// Notes that a kernel begins or ends at `now`. The event at `now` changes no counter, so the next event takes a
+    /// sample first.
     pub(crate) fn mark(&mut self, now: Ps) {
         self.marked = Some(now);
     }
 
-    /// The time from which on an event is to be preceded by [`Activity::take`].
+    /// Earliest time whose event must be preceded by [`Activity::take`].
     pub(crate) fn due(&self) -> Ps {
         if self.marked.is_some() { Ps::ZERO } else { self.end }
     }
 
-    /// The module as it is before an event at `now`, whatever `state` says of the time.
+    /// Records the module's state before an event at `now`. The time stored in `state` is ignored.
     pub fn take(&mut self, now: Ps, state: Sample) {
-        // Nothing has happened since the event that marked it, either.
+        // No event has run since the one that set the mark either, so `state` still describes its time.
         if let Some(at) = self.marked.take() {
             self.push(Sample { at, ..state });
         }
         if now >= self.end {
-            // Nothing has happened since the end of the window.
+            // No event has run since the window's end, so `state` describes the end.
             self.push(Sample { at: self.end, ..state });
             let windows = now.0 / self.window.0;
             self.push(Sample { at: Ps(windows * self.window.0), ..state });
@@ -74,7 +75,7 @@ impl Activity {
         }
     }
 
-    /// In order of time, the first at zero.
+    /// Samples in order of time, the first at zero.
     pub fn samples(&self) -> &[Sample] {
         &self.samples
     }

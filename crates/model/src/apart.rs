@@ -1,5 +1,5 @@
-//! Parts of a module that stand apart from it, each in a partition of its own: SMs, and groups of slices. What they and the rest
-//! of it tell each other goes by message, at least [`least_delay`] ahead.
+//! Parts of a module that run in a partition each: SMs, and groups of L2 slices. They exchange messages with each other
+//! and with the rest of the module, with a delay of at least [`least_delay`].
 
 use crate::below::{Below, L2};
 use crate::context::{SliceView, SmShared};
@@ -14,68 +14,69 @@ use tombolo_machine::MachineConfig;
 use tombolo_protocol::Protocol;
 use tombolo_types::{Ps, SmId};
 
-/// The least delay of a message between two parts of a module: the crossbar, or half of the way to the L2 TLB.
+/// Minimum delay of a message between two parts of a module: the crossbar latency, or half the latency of the L2 TLB,
+/// whichever is less.
 pub fn least_delay(machine: &MachineConfig) -> Ps {
     machine.crossbar.latency.min(crate::convert::to_l2_tlb(machine))
 }
 
-/// Some SMs of a module.
+/// Partition with some SMs of a module.
 pub struct SmsApart<C, D: Contents> {
     site: Site<C, D>,
     side: SmSide<D>,
 }
 
 impl<C: Protocol, D: Contents> SmsApart<C, D> {
-    /// SMs of the module at `site`.
+    /// Partition for the SMs in `side`, which belong to the module at `site`.
     pub(crate) fn new(site: Site<C, D>, side: SmSide<D>) -> SmsApart<C, D> {
         SmsApart { site, side }
     }
 
-    /// They, and what they share.
+    /// Returns the SMs and their shared state.
     pub(crate) fn into_side(self) -> SmSide<D> {
         self.side
     }
 
-    /// Handles an event of one of them.
+    /// Handles an event for one SM of this partition.
     #[inline]
     pub fn handle(&mut self, sm: SmId, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
         self.site.watch.handles(event.time, self.site.module, Unit::Sm(sm), &event.message);
         self.side.handle(sm, &event.message, &self.site, out);
     }
 
-    /// Starts to load what an event of one of them will look at first into the host's caches.
+    /// Prefetches into the host's caches the first data that an event for `sm` reads.
     #[inline]
     pub fn prefetch(&self, sm: SmId, message: &Message<D>) {
         self.side.sm(sm).prefetch(message);
     }
 
-    /// Starts to load what an event of one of them finds by what [`SmsApart::prefetch`] has loaded.
+    /// Prefetches data found through pointers that [`SmsApart::prefetch`] has loaded, for the same event.
     #[inline]
     pub fn prefetch_found(&self, sm: SmId, message: &Message<D>) {
         self.side.sm(sm).prefetch_found(message);
     }
 }
 
-/// Some groups of slices of a module that has no other beside it.
+/// Partition with some groups of a module's L2 slices. Such a module is the only one of its machine.
 pub struct SlicesApart<C: Below<D>, D: Contents> {
     site: Site<C, D>,
     side: SliceSide<C, D>,
-    /// That of a module which sends nothing to others: it stays idle.
+    /// Uncore of a module that sends nothing to other modules: it stays idle.
     uncore: Uncore<D>,
 }
 
 impl<C: Below<D>, D: Contents> SlicesApart<C, D> {
-    /// Slices of the module at `site`.
+    /// Partition for the slices in `side`, which belong to the module at `site`.
     pub(crate) fn new(site: Site<C, D>, side: SliceSide<C, D>, uncore: Uncore<D>) -> SlicesApart<C, D> {
         SlicesApart { site, side, uncore }
     }
 
-    /// They, and what they share.
+    /// Returns the slices and their shared state.
     pub(crate) fn into_side(self) -> SliceSide<C, D> {
         self.side
     }
 
-    /// Handles an event of one of them.
+    /// Handles an event for one slice of this partition.
     #[inline]
     pub fn handle(&mut self, slice: u16, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
         let SlicesApart { site, side, uncore } = self;
@@ -83,14 +84,14 @@ impl<C: Below<D>, D: Contents> SlicesApart<C, D> {
         side.handle(slice, &event.message, (site, uncore), out);
     }
 
-    /// Starts to load what an event of one of them will look at first into the host's caches.
+    /// Prefetches into the host's caches the first data that an event for `slice` reads.
     #[inline]
     pub fn prefetch(&self, slice: u16, message: &Message<D>) {
         let (one, view) = self.view(slice);
         one.prefetch(message, view);
     }
 
-    /// Starts to load what an event of one of them finds by what [`SlicesApart::prefetch`] has loaded.
+    /// Prefetches data found through pointers that [`SlicesApart::prefetch`] has loaded, for the same event.
     #[inline]
     pub fn prefetch_found(&self, slice: u16, message: &Message<D>) {
         let (one, view) = self.view(slice);
@@ -104,7 +105,7 @@ impl<C: Below<D>, D: Contents> SlicesApart<C, D> {
 }
 
 impl SmShared {
-    /// Adds what other SMs of the module have counted apart from these.
+    /// Adds the counters and failures recorded by other SMs of the module in their own partition.
     pub(crate) fn merge(&mut self, other: SmShared) {
         self.failure = self.failure.take().or(other.failure);
         self.latencies.merge(&other.latencies);

@@ -1,5 +1,5 @@
-//! What a module has below its SMs: slices of its L2, as its protocol needs them. A protocol whose lines are valid or not has
-//! slices that answer for lines ([`mod@crate::slice`]); one of clients and homes has slices that answer for blocks
+//! L2 slices below the SMs of a module, in the form its protocol needs. Protocols with valid and invalid lines use
+//! slices that track lines ([`mod@crate::slice`]). Protocols with clients and homes use slices that track blocks
 //! ([`mod@crate::block`]).
 
 use crate::block::BlockStats;
@@ -18,82 +18,84 @@ use tombolo_protocol::node::Delivery;
 use tombolo_protocol::{Action, Class, Coherence, Protocol};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps};
 
-/// A protocol, and what it has below the SMs of a module.
+/// A protocol together with the L2 slices it uses below a module's SMs.
 pub trait Below<D: Contents>: Protocol {
-    /// A slice of an L2.
+    /// Type of an L2 slice.
     type Slice: L2<Self, D>;
-    /// What the slices of all modules share.
+    /// State shared between the slices of all modules.
     type Between: Clone + Default + Send + 'static;
 
-    /// How its messages travel.
+    /// Routing rules for the protocol's messages.
     fn routing(&self) -> Routing;
 }
 
-/// A slice of an L2, as its module and the controller there use it.
+/// Interface of an L2 slice, for its module and the module's controller.
 pub trait L2<C: Below<D>, D: Contents>: Sized + Send {
     /// An empty slice.
     fn new(id: ComponentId, site: &Site<C, D>, between: &C::Between) -> Self;
 
-    /// Its id.
+    /// Id of the slice.
     fn id(&self) -> ComponentId;
 
-    /// Starts to load what an event will look at first into the host's caches.
+    /// Prefetches into the host's caches the first data that an event reads.
     fn prefetch(&self, message: &Message<D>, view: SliceView<'_, C, D>);
 
-    /// Starts to load what an event finds by what [`L2::prefetch`] has loaded.
+    /// Prefetches data found through pointers that [`L2::prefetch`] has loaded.
     fn prefetch_found(&self, message: &Message<D>, view: SliceView<'_, C, D>);
 
-    /// A message of its module.
+    /// Handles a message sent within the module.
     fn handle(&mut self, message: &Message<D>, here: &mut SliceContext<'_, '_, C, D>);
 
-    /// What came over the links, wholly inside at `ready`.
+    /// Handles a packet received over the links, complete at `ready`.
     fn arrive(&mut self, source: ModuleId, packet: &Packet<D>, ready: Ps, here: &mut SliceContext<'_, '_, C, D>);
 
-    /// Whether requests wait in its input queues.
+    /// True if requests wait in the slice's input queues.
     fn has_queued(&self) -> bool;
 
-    /// Runs requests that wait for what has become free.
+    /// Retries queued requests whose resource may have become free.
     fn serve_queues(&mut self, here: &mut SliceContext<'_, '_, C, D>);
 
-    /// Whether an action has all slices walked.
+    /// True if `action` walks all slices.
     fn is_walked(protocol: &C, action: Action) -> bool;
 
-    /// Its part of an action, with the lines of an extent alone where there is one. Returns when memory has taken what was
-    /// written to it.
+    /// Carries out the slice's part of an action, restricted to the lines of `extent` if one is given. Returns when
+    /// memory has accepted the bytes written to it.
     fn act(&mut self, action: Action, extent: Option<&LineSet>, here: &mut SliceContext<'_, '_, C, D>) -> Ps;
 
-    /// Its part of [`Action::Merge`]. It tells the controller by [`Message::Written`] of `join` when that is done.
+    /// Carries out the slice's part of [`Action::Merge`]. When done, it notifies the controller by [`Message::Written`]
+    /// with `join`.
     fn merge(&mut self, all: bool, join: u32, here: &mut SliceContext<'_, '_, C, D>);
 
-    /// Lines that it holds, and those of them that are dirty.
+    /// Number of lines present, and number of dirty lines among them.
     fn held(&mut self) -> (u32, u32);
 
-    /// The page of a line goes elsewhere: its dirty bytes go to memory, and it is dropped. Returns when memory has taken
-    /// them.
+    /// Gives up a line whose page moves elsewhere: dirty bytes go to memory, and the line is dropped. Returns when
+    /// memory has accepted the bytes.
     fn give_up(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Ps;
 
-    /// What a copy finds of a line here, and when that leaves; `None` where the line is not here.
+    /// Bytes and contents that a copy reads from a cached line, and their departure time; `None` if the line is absent.
     fn copied_from(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>) -> Option<(Mask, D, Departure)>;
 
-    /// A copy writes the line to memory: what is here of it is old.
+    /// A copy writes the line to memory, so any cached bytes are stale.
     fn copied_to(&mut self, line: Line, here: &mut SliceContext<'_, '_, C, D>);
 
-    /// The host has written these addresses: ranges that ascend and do not overlap, none of them empty.
+    /// The host has written these addresses: ranges in ascending order, without overlaps, and none empty.
     fn host_wrote(&mut self, ranges: &[Range<u64>], here: &mut SliceContext<'_, '_, C, D>);
 
-    /// The contents of a line of its module's memory, as the host reads them.
+    /// Contents of a line in the module's memory, as seen by the host.
     fn host_reads(&self, line: Line, memory: &Memory<D>, site: &Site<C, D>) -> D;
 
-    /// Bytes of a line of its module's memory are here before time zero, clean. Nothing where it holds blocks.
+    /// Installs bytes of a line from the module's memory, clean, before time zero. Does nothing in slices that hold
+    /// blocks.
     fn warm(&mut self, line: Line, mask: Mask, view: SliceView<'_, C, D>);
 
-    /// How long its port was in use.
+    /// Total time during which the slice's port was in use.
     fn busy(&self) -> Ps;
 
-    /// What happened to blocks here, and how many it holds in each state, by name; `None` of slices that answer for lines.
+    /// Block statistics, and the number of blocks in each state by name; `None` for slices that track lines.
     fn blocks(&self) -> Option<(BlockStats, Vec<(String, u64)>)>;
 
-    /// Requests that wait for a resource, for a report of who waits for whom.
+    /// Requests that wait for a resource, for the deadlock report.
     fn waiting(&self) -> impl Iterator<Item = (&'static str, Line)> + '_;
 }
 
@@ -109,7 +111,7 @@ impl<C: Coherence, D: Contents> Below<D> for C {
 impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
     fn new(id: ComponentId, site: &Site<C, D>, (): &()) -> Slice<D> {
         let channels = site.protocol.channels();
-        // All of a line or a region is one slice's.
+        // One slice handles all requests for a line or a region, and a port keeps each slice's packets in order.
         let ordered = [channels.up, channels.down];
         assert!(!ordered.contains(&Delivery::Fifo), "a port orders what one slice sends, not what others do");
         Slice::new(id, site)
@@ -175,7 +177,7 @@ impl<C: Coherence, D: Contents> L2<C, D> for Slice<D> {
     }
 
     fn merge(&mut self, _: bool, join: u32, here: &mut SliceContext<'_, '_, C, D>) {
-        // It holds no blocks.
+        // A slice of lines holds no blocks, so nothing must be merged.
         let controller = here.site.layout.controller(here.site.module);
         here.out.send(here.out.now() + Ps(1), here.id, controller, Message::Written { join });
     }

@@ -1,8 +1,8 @@
-//! What the command processor decides at the boundaries of kernels, and what came of it.
+//! Decisions of the command processor at kernel boundaries, and their effects.
 //!
-//! The decision is [`tombolo_protocol::elision`]'s, asked at each command, at each kernel's end and at the end of the
-//! program. Here: who tells it what a command uses ([`Packets`]), which steps follow ([`Steps`]), which lines an operation
-//! reaches ([`Extents`]), and a log of all ([`Logged`]).
+//! [`tombolo_protocol::elision`] makes the decision at each command, at each kernel's end and at the end of the
+//! program. This file holds the source of the commands' labels ([`Packets`]), the resulting steps ([`Steps`]), the
+//! lines that an operation reaches ([`Extents`]), and a log of all decisions ([`Logged`]).
 
 use std::sync::{Arc, PoisonError, RwLock};
 use tombolo_design::scheduling::Shape;
@@ -13,26 +13,26 @@ use tombolo_protocol::topology::Topology;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Line, ModuleId, On, Ps};
 
-/// Says what each command of a program uses.
+/// Source of the data use of each command in a program.
 pub trait Packets: Send + Sync {
-    /// Shows `then` command number `index` as the command processor reads it, under the name `kernel`.
+    /// Calls `then` with command number `index` in the form that the command processor reads, under the name `kernel`.
     fn show(&self, index: usize, kernel: KernelId, then: &mut dyn FnMut(&Packet<'_>));
 }
 
-/// A program of whose kernels nothing is known but where they run.
+/// A program without labels: for each kernel, only the modules that run it are known.
 pub struct Unlabelled {
     program: Arc<dyn Program>,
     shape: Shape,
 }
 
 impl Unlabelled {
-    /// On a machine of this shape.
+    /// Wraps `program` for a machine of shape `shape`.
     pub fn new(program: Arc<dyn Program>, shape: Shape) -> Unlabelled {
         Unlabelled { program, shape }
     }
 }
 
-/// Modules of a launch on a machine of this shape.
+/// Modules that run a launch on a machine of shape `shape`.
 pub fn modules_of(on: On, shape: Shape) -> ModuleSet {
     (0..shape.modules()).map(ModuleId).filter(|&module| on.has(module, shape.modules_per_gpu)).collect()
 }
@@ -47,17 +47,17 @@ impl Packets for Unlabelled {
     }
 }
 
-/// Which lines an operation reaches, by a number that messages carry.
+/// Number of a line set that an operation reaches. Messages carry the number instead of the set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExtentId(u32);
 
 impl ExtentId {
-    /// Every line.
+    /// The whole cache: every line.
     pub const CACHE: ExtentId = ExtentId(0);
 }
 
-/// The sets of lines of a run's ranged operations. Shared by its partitions; the command processor adds one before it sends
-/// its number, so all read the same.
+/// Line sets of a run's ranged operations, shared by all partitions. The command processor adds a set before it sends
+/// the number, so every partition reads the same set.
 #[derive(Clone, Debug, Default)]
 pub struct Extents(Arc<RwLock<Vec<Arc<LineSet>>>>);
 
@@ -68,14 +68,14 @@ impl Extents {
         ExtentId(u32::try_from(sets.len()).expect("a run has fewer operations than that"))
     }
 
-    /// The lines; `None` where it is every line.
+    /// Lines of the set; `None` if the operation reaches every line.
     pub fn lines(&self, id: ExtentId) -> Option<Arc<LineSet>> {
         let sets = self.0.read().unwrap_or_else(PoisonError::into_inner);
         (id != ExtentId::CACHE).then(|| Arc::clone(&sets[id.0 as usize - 1]))
     }
 }
 
-/// Whether `extent`, `None` for every line, has `line`.
+/// True if `extent` contains `line`; `None` contains every line.
 pub fn reaches(extent: Option<&LineSet>, line: Line) -> bool {
     extent.is_none_or(|lines| {
         let ranges = lines.ranges();
@@ -84,7 +84,7 @@ pub fn reaches(extent: Option<&LineSet>, line: Line) -> bool {
     })
 }
 
-/// What a module's L2 lost by operations of boundaries.
+/// Lines lost from a module's L2 by boundary operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lost {
     /// Dirty lines written to memory and kept.
@@ -94,94 +94,95 @@ pub struct Lost {
 }
 
 impl Lost {
-    /// That of both.
+    /// Sum of both counts.
     #[must_use]
     pub fn and(self, other: Lost) -> Lost {
         Lost { flushed: self.flushed + other.flushed, dropped: self.dropped + other.dropped }
     }
 }
 
-/// What a boundary is before or behind.
+/// Position of a boundary in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Before the command of the program with this index.
+    /// Before the program's command with this index.
     Before(usize),
-    /// Behind the kernel that it launched.
+    /// After the kernel launched by the command with this index.
     After(usize),
-    /// The end of the program.
+    /// At the end of the program.
     ProgramEnds,
 }
 
-/// One boundary.
+/// One boundary in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Logged {
-    /// Where in the program.
+    /// Position in the program.
     pub moment: Moment,
-    /// What was decided.
+    /// The decision.
     pub boundary: Boundary,
-    /// Why, by row and module.
+    /// Reasons for the decision, by table row and module.
     pub accounts: Vec<Account>,
-    /// Rows of the table in use behind it.
+    /// Table rows in use after the boundary.
     pub rows: usize,
-    /// When its operations began and had ended; the same where there were none.
+    /// Start and end times of the boundary's operations; both are equal if there were none.
     pub start: Ps,
     /// See `start`.
     pub end: Ps,
-    /// By module.
+    /// Lost lines, indexed by module.
     pub lost: Vec<Lost>,
 }
 
-/// Decides, and keeps the log.
+/// Makes the decisions at kernel boundaries and keeps the log.
 pub struct Boundaries {
     elision: Box<dyn Elision + Send>,
     said: Arc<dyn Packets>,
     reach: Reach,
     modules: u8,
-    /// Whether a table decides.
+    /// Set when a table makes the decisions.
     elides: bool,
-    /// Whether L2s hold anything that an invalidation is for: where a directory keeps them current none is sent.
+    /// Set when L2s may hold lines that an invalidation is meant for. If a directory keeps them current, no
+    /// invalidation is sent.
     invalidates: bool,
-    /// Whether a kernel's end releases nothing: then it waits for stores that went through.
+    /// Set when a kernel's end may release nothing. The boundary then waits for stores that were written through.
     defers: bool,
     extents: Extents,
-    /// `None` where nobody reads it.
+    /// The log; `None` if it is not kept.
     log: Option<Vec<Logged>>,
-    /// Packets so far.
+    /// Packets numbered so far.
     packets: u32,
 }
 
-/// What was decided at one boundary, while it runs.
+/// A decision at one boundary, while its steps run.
 #[derive(Clone, Debug)]
 pub struct Decision {
-    /// What runs.
+    /// Steps to run.
     pub(crate) steps: Steps,
     boundary: Boundary,
-    /// Its place in the log, where one is kept.
+    /// Index of the boundary in the log, if a log is kept.
     logged: usize,
 }
 
-/// What [`Boundaries`] is made of.
+/// Components and options of [`Boundaries`].
 pub struct BoundariesConfig {
-    /// Who decides.
+    /// The elision algorithm that makes the decisions.
     pub elision: Box<dyn Elision + Send>,
-    /// Who says what commands use.
+    /// The source of the commands' labels.
     pub packets: Arc<dyn Packets>,
-    /// What an operation on one module must reach.
+    /// Caches that an operation on one module must reach.
     pub reach: Reach,
-    /// Modules of the machine.
+    /// Number of modules in the machine.
     pub modules: u8,
-    /// Whether a table decides: it takes the command processor time.
+    /// Set when a table makes the decisions, which costs the command processor time.
     pub elides: bool,
-    /// Whether L2s hold anything that an invalidation is for.
+    /// Set when L2s may hold lines that an invalidation is meant for.
     pub invalidates: bool,
-    /// Whether a kernel's end may release nothing.
+    /// Set when a kernel's end may release nothing.
     pub defers: bool,
-    /// Whether to keep a log.
+    /// Set to keep a log.
     pub logs: bool,
 }
 
 impl Boundaries {
-    /// At the start of a program.
+    /// State at the start of a program.
     pub fn new(config: BoundariesConfig) -> Boundaries {
         let BoundariesConfig { elision, packets, reach, modules, elides, invalidates, defers, logs } = config;
         Boundaries {
@@ -198,33 +199,34 @@ impl Boundaries {
         }
     }
 
-    /// The lines of ranged operations.
+    /// Line sets of the ranged operations.
     pub fn extents(&self) -> &Extents {
         &self.extents
     }
 
-    /// Whether a table decides.
+    /// True if a table makes the decisions.
     pub fn elides(&self) -> bool {
         self.elides
     }
 
-    /// Whether what operations do is counted.
+    /// True if the effects of operations are logged.
     pub fn logs(&self) -> bool {
         self.log.is_some()
     }
 
-    /// The log; empty where none is kept.
+    /// The log; empty if none is kept.
     pub fn log(&self) -> &[Logged] {
         self.log.as_deref().unwrap_or_default()
     }
 
-    /// Whether a decision rests on the operations of those before it having run: then one boundary runs at a time. Where
-    /// every launch invalidates and every end flushes, each does what its own kernel needs.
+    /// True if a decision relies on the completed operations of earlier decisions, so only one boundary runs at a time.
+    /// If every launch invalidates and every end flushes, each boundary does all work for its own kernel.
     pub(crate) fn one_at_a_time(&self) -> bool {
         self.defers
     }
 
-    /// What is done before command number `index`, whose packet gets the number that is returned.
+    /// Decides on the operations before command number `index`. Returns the kernel number of its packet with the
+    /// decision.
     pub(crate) fn before(&mut self, index: usize, topology: &impl Topology, now: Ps) -> (KernelId, Decision) {
         let kernel = KernelId(self.packets);
         self.packets += 1;
@@ -237,7 +239,7 @@ impl Boundaries {
         (kernel, self.decided(boundary, Moment::Before(index), accounts, topology, now))
     }
 
-    /// What is done behind it, when its stores have been taken by L2s.
+    /// Decides on the operations after a command, once the L2s have accepted its kernel's stores.
     pub(crate) fn after(&mut self, index: usize, kernel: KernelId, topology: &impl Topology, now: Ps) -> Decision {
         let mut accounts = Vec::new();
         let boundary = self.elision.finish(kernel, &mut |account| accounts.push(*account));
@@ -245,13 +247,13 @@ impl Boundaries {
         if self.defers { Decision { steps: decision.steps.awaiting(None), ..decision } } else { decision }
     }
 
-    /// What the host did has ended: it holds no copies, so nothing is owed.
+    /// Ends a host command. The host holds no copies, so its end must not require any operation.
     pub(crate) fn host_is_done(&mut self, index: usize, kernel: KernelId) {
         let owed = self.elision.finish(kernel, &mut |_| ());
         assert!(owed.flushes() + owed.invalidations() == 0, "command {index}, of the host, leaves something to do");
     }
 
-    /// What is done at the end of the program.
+    /// Decides on the operations at the end of the program.
     pub(crate) fn end(&mut self, topology: &impl Topology, now: Ps) -> Decision {
         let mut accounts = Vec::new();
         let boundary = self.elision.end(&mut |account| accounts.push(*account));
@@ -278,7 +280,7 @@ impl Boundaries {
         Decision { steps: Steps::of(&boundary, topology, self.reach), boundary, logged }
     }
 
-    /// The lines that a member's part of a decision reaches.
+    /// Lines reached by the part of a decision that module `member` carries out.
     pub(crate) fn extent(&self, decision: &Decision, member: ModuleId, action: Action) -> ExtentId {
         let operation = &decision.boundary.modules[usize::from(member.0)];
         let extent = match action {
@@ -288,14 +290,14 @@ impl Boundaries {
         };
         match (extent, self.reach) {
             (Some(Extent::Lines(lines)), Reach::Module) => self.extents.add(lines),
-            // What others of the GPU act for has no ranges here.
+            // Operations on behalf of other modules in the GPU have no ranges here.
             (Some(Extent::Lines(_)), Reach::Gpu | Reach::GpuShares) | (Some(Extent::Cache) | None, _) => {
                 ExtentId::CACHE
             }
         }
     }
 
-    /// A module has done its part of a phase of a decision.
+    /// Adds the lines lost when a module finished its part of a phase.
     pub(crate) fn acted(&mut self, decision: &Decision, member: ModuleId, lost: Lost) {
         if let Some(log) = &mut self.log {
             let logged = &mut log[decision.logged];
@@ -305,7 +307,7 @@ impl Boundaries {
         }
     }
 
-    /// The steps of a decision have run.
+    /// Notes that all steps of a decision have run.
     pub(crate) fn ran(&mut self, decision: &Decision, now: Ps) {
         if let Some(log) = &mut self.log {
             log[decision.logged].end = now;

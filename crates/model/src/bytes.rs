@@ -1,8 +1,8 @@
-//! Sixteen bytes of two words, compared at once.
+//! Parallel comparison of sixteen bytes, held in two words.
 
-/// The low bit of each byte of a word.
+/// Mask with the low bit of each byte in a word.
 pub(crate) const LOW: u64 = 0x0101_0101_0101_0101;
-/// The high bit of each byte.
+/// Mask with the high bit of each byte.
 pub(crate) const HIGH: u64 = LOW << 7;
 
 /// Sets the high bit of each byte that is zero, and no other bit.
@@ -11,7 +11,7 @@ pub(crate) fn zero_bytes(word: u64) -> u64 {
     !(((word & !HIGH) + !HIGH) | word | !HIGH)
 }
 
-/// Which of sixteen bytes are `byte`, by bit.
+/// Bit mask with a bit set for each of sixteen bytes equal to `byte`.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(crate) fn equal_bytes(low: u64, high: u64, byte: u8) -> u32 {
@@ -23,7 +23,7 @@ pub(crate) fn equal_bytes(low: u64, high: u64, byte: u8) -> u32 {
     }
 }
 
-/// Which of sixteen bytes are `byte`, by bit.
+/// Bit mask with a bit set for each of sixteen bytes equal to `byte`.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 pub(crate) fn equal_bytes(low: u64, high: u64, byte: u8) -> u32 {
@@ -50,7 +50,7 @@ mod tests {
             let expected = bytes.enumerate().fold(0, |found, (at, other)| found | u32::from(other == byte) << at);
             prop_assert_eq!(equal_bytes(low, high, byte), expected);
             let gathered = gather(zero_bytes(low ^ (u64::from(byte) * LOW)));
-            prop_assert_eq!(gathered, expected & 0xff, "the way of other processors");
+            prop_assert_eq!(gathered, expected & 0xff, "the path of other processors");
         }
     }
 }

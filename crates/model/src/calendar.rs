@@ -1,58 +1,58 @@
-//! A resource reserved out of order: a bus, say, whose users become ready at times that are not the order
-//! they ask in.
+//! A resource reserved out of order, for example a bus whose users become ready in an order different from their
+//! request order.
 //!
-//! A queue that serves in call order would make a request that is ready now wait behind one that asked
-//! earlier but is ready much later. Here time is cut into units, each free or taken, and a request takes the
-//! first free ones from when it is ready, together or not.
+//! A queue in call order would make a request that is ready now wait behind an earlier request that becomes ready much
+//! later. A calendar divides time into units, each free or reserved. A request reserves the first free units from its
+//! ready time on, contiguous or not.
 
 use crate::set_index::Divisor;
 use tombolo_engine::HORIZON;
 use tombolo_types::Ps;
 
-/// Fraction bits of a unit's length in picoseconds, so that units that are no whole number do not drift.
+/// Fraction bits of a unit's length in picoseconds, so units with a fractional length do not drift.
 pub(crate) const FRACTION: u32 = 16;
 
-/// Units of one word of [`Calendar::taken`].
+/// Units in one word of [`Calendar::taken`].
 const WORD: u64 = 64;
 
-/// Words that it begins with. Assumed: what a resource that is not overloaded looks ahead.
+/// Initial number of words. Assumed: the look-ahead of a resource that is not overloaded.
 const FEWEST: usize = 4;
 
-/// Reservations of one resource that does one thing at a time.
+/// Reservations of a resource that serves a single request at a time.
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    /// Length of a unit in 2^-16 ps; `None` where work takes no time.
+    /// Length of a unit in 2^-16 ps; `None` if work takes no time.
     unit: Option<Divisor>,
     length: u64,
     /// Number of the first word: nothing may be reserved before it.
     first: u64,
-    /// A ring of words, as many as a power of two, with a bit for each unit of time, set where it is taken: word `w` at
-    /// index `w` modulo their count, from `first` on.
+    /// Ring of words with a bit for each unit of time, set when the unit is reserved. The ring's length is a power of
+    /// two; word `w`, from `first` on, has index `w` modulo the length.
     taken: Vec<u64>,
-    /// Leading words, from `first` on, without a free unit.
+    /// Number of leading words, from `first` on, without a free unit.
     full: u64,
 }
 
 impl Calendar {
-    /// An idle resource with units of `length`/65536 ps; zero for one that nothing ever waits for.
+    /// An idle resource with units of `length`/65536 ps; a length of zero means that no request ever waits.
     pub fn new(length: u64) -> Calendar {
         let unit = (length > 0).then(|| Divisor::new(length));
         Calendar { unit, length, first: 0, taken: vec![0; FEWEST], full: 0 }
     }
 
-    /// How long `units` take; no longer than to [`HORIZON`].
+    /// Duration of `units`, bounded by [`HORIZON`].
     #[inline]
     pub fn span(&self, units: u64) -> Ps {
         Ps(units.saturating_mul(self.length) >> FRACTION)
     }
 
-    /// How many units a span takes, begun ones included.
+    /// Number of units that cover a span; a partial unit counts as a whole unit.
     pub fn units(&self, span: Ps) -> u64 {
         if self.unit.is_none() { 0 } else { (span.0 << FRACTION).div_ceil(self.length) }
     }
 
-    /// Reserves `units` from `ready` on; returns when they are over. `now`, at most `ready`, tells that
-    /// nothing will be asked for before it. Times are below [`HORIZON`]; what is ready later is never seen.
+    /// Reserves `units` from `ready` on; returns the end of the reservation. `now`, at most `ready`, promises that no
+    /// later call reserves time before it. Times are below [`HORIZON`]; a request ready later is never seen.
     #[inline]
     pub fn reserve(&mut self, now: Ps, ready: Ps, units: u64) -> Ps {
         let Some(unit) = self.unit else { return ready };
@@ -85,7 +85,7 @@ impl Calendar {
         (ready + self.span(units)).max(self.span(last + 1))
     }
 
-    /// A word, not before the first; makes room for it.
+    /// Word number `word`, at or after the first; grows the ring if necessary.
     #[inline]
     fn word(&mut self, word: u64) -> &mut u64 {
         if word - self.first >= self.taken.len() as u64 {
@@ -95,7 +95,7 @@ impl Calendar {
         &mut self.taken[word as usize & mask]
     }
 
-    /// Makes room for `word`.
+    /// Grows the ring to contain `word`.
     #[cold]
     fn grow(&mut self, word: u64) {
         let before = std::mem::take(&mut self.taken);
@@ -107,7 +107,7 @@ impl Calendar {
         }
     }
 
-    /// Forgets the words before `word`.
+    /// Drops the words before `word`.
     #[inline]
     fn advance(&mut self, word: u64) {
         if word <= self.first {
@@ -122,10 +122,10 @@ impl Calendar {
     }
 }
 
-/// The `count` lowest bits, at least one, that are set in `bits`, or all of them where there are fewer.
+/// The `count` lowest bits set in `bits`, at least one; all set bits if there are fewer.
 #[inline]
 fn lowest(bits: u64, count: u64) -> u64 {
-    // Mostly they stand together, for little is reserved between others.
+    // The bits are mostly adjacent, because few reservations fall between others.
     if count < WORD {
         let first = u64::from(bits.trailing_zeros());
         if first + count <= WORD {
@@ -146,7 +146,7 @@ fn lowest(bits: u64, count: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Units of 10 ps.
+    /// A calendar with units of 10 ps.
     fn calendar() -> Calendar {
         Calendar::new(10 << FRACTION)
     }
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(calendar.reserve(Ps(0), Ps(5000), 1), Ps(5010));
         assert_eq!(calendar.reserve(Ps(0), Ps(0), 1), Ps(10));
         assert_eq!(calendar.reserve(Ps(0), Ps(5000), 1), Ps(5020));
-        assert_eq!(calendar.reserve(Ps(0), Ps(4990), 2), Ps(5030), "around what is taken");
+        assert_eq!(calendar.reserve(Ps(0), Ps(4990), 2), Ps(5030), "around reserved units");
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
             calendar.reserve(now, now + Ps(i * 7919 % 3000), 1 + i % 3);
             units += 1 + i % 3;
         }
-        // Offered at nearly three times what it can do, it is taken without a gap but for the first words.
+        // At nearly three times its capacity, the resource is reserved without a gap except in the first words.
         let ends = calendar.reserve(Ps(70_000), Ps(70_000), 1);
         assert!((units..units + 2 * WORD).contains(&(ends.0 / 10)), "{ends} for {units} units");
     }

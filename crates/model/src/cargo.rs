@@ -1,8 +1,9 @@
-//! What goes with lines on their way between memories and has no room in a message: the flags that they show and, where data
-//! is modelled, what they hold.
+//! Side data of lines that travel between memories and have no room in a message: the flags visible on the lines and,
+//! if data is modelled, their contents.
 //!
-//! Shared by a run's partitions: who sends a chunk loads it before the message leaves, and who gets the message unloads it.
-//! So all see the same at every thread count. The host's memory is here, too: pages that it holds stay until they are taken.
+//! The store is shared by a run's partitions. The sender of a chunk loads it before the message leaves, and the
+//! receiver unloads it, so all partitions see the same contents at every thread count. The store also holds the host's
+//! memory: pages moved to the host stay here until they are fetched.
 
 use crate::flags::Shown;
 use crate::packet::CopyName;
@@ -11,23 +12,23 @@ use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tombolo_types::{Line, Mask, Page};
 
-/// What goes with some lines.
+/// Side data of some lines.
 #[derive(Clone, Debug, Default)]
 pub struct Load<D> {
-    /// Lines, which of their bytes are meant, and what they hold. Empty where data is not modelled.
+    /// Lines, a mask of the affected bytes, and their contents. Empty if data is not modelled.
     pub lines: Vec<(Line, Mask, D)>,
-    /// The flags that lines show.
+    /// Flags visible on the lines.
     pub flags: Vec<Shown>,
 }
 
 #[derive(Debug, Default)]
 struct Hold<D> {
-    /// By copy and first line.
+    /// Indexed by copy and first line.
     chunks: FxHashMap<(CopyName, Line), Load<D>>,
     host: FxHashMap<Page, Load<D>>,
 }
 
-/// Contents on their way.
+/// Contents in transit between memories.
 #[derive(Debug, Default)]
 pub struct Cargo<D>(Arc<Mutex<Hold<D>>>);
 
@@ -42,19 +43,19 @@ impl<D: Contents> Cargo<D> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What a chunk of a copy that begins at `first` takes along.
+    /// Stores the side data of a copy's chunk that begins at line `first`.
     pub fn load(&self, copy: CopyName, first: Line, load: Load<D>) {
         if !load.lines.is_empty() || !load.flags.is_empty() {
             self.hold().chunks.insert((copy, first), load);
         }
     }
 
-    /// What the chunk has taken along.
+    /// Removes and returns the side data of the chunk.
     pub fn unload(&self, copy: CopyName, first: Line) -> Load<D> {
         self.hold().chunks.remove(&(copy, first)).unwrap_or_default()
     }
 
-    /// The host gets part of a page.
+    /// Adds part of a page to the host's memory.
     pub fn keep(&self, page: Page, load: Load<D>) {
         let mut hold = self.hold();
         let kept = hold.host.entry(page).or_default();
@@ -62,14 +63,14 @@ impl<D: Contents> Cargo<D> {
         kept.flags.extend(load.flags);
     }
 
-    /// The host writes part of a line. Nothing where it does not hold the page.
+    /// The host writes part of a line. Ignored if the host does not hold the page.
     pub fn write(&self, page: Page, part: (Line, Mask, D)) {
         if let Some(kept) = self.hold().host.get_mut(&page) {
             kept.lines.push(part);
         }
     }
 
-    /// The host gives a page away.
+    /// Removes a page from the host's memory and returns its contents.
     pub fn give(&self, page: Page) -> Load<D> {
         self.hold().host.remove(&page).unwrap_or_default()
     }

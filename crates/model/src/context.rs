@@ -1,5 +1,5 @@
-//! What a component may touch of its module beside itself: an SM what the SMs share, a slice what those of its group share.
-//! Nothing that changes is in both: what a slice tells an SM goes by message, a crossbar's latency ahead.
+//! Views that a component has of its module: an SM sees the state shared by the SMs, a slice sees the state shared by
+//! its group. The two views share no mutable state: slices and SMs exchange messages, one crossbar latency ahead.
 
 use crate::cache::Ways;
 use crate::credits::Generation;
@@ -32,27 +32,27 @@ use tombolo_protocol::{Class, Coherence};
 use tombolo_types::stream::Program;
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, SmId};
 
-/// What the SMs of a module share.
+/// State shared by the SMs of a module.
 pub struct SmShared {
-    /// Who waits for pages, and what is under way to them.
+    /// Warps that wait for pages, and requests in flight for pages.
     pub pages: Residence,
-    /// How the ways of each L1 are shared, as the module's controller has told it last.
+    /// Way split of every L1 between local and remote lines, last received from the module's controller.
     pub l1_ways: Split,
-    /// What its CTAs execute.
+    /// The program that the CTAs execute.
     pub program: Arc<dyn Program>,
-    /// What went wrong while decoding a CTA.
+    /// Error from the decoding of a CTA, if any.
     pub failure: Option<String>,
-    /// By kernel slot: the launch under way in it.
+    /// Launch in progress, indexed by kernel slot.
     pub launches: Vec<u32>,
-    /// By launch of the program: what SMs counted of it, as far as it has ended on them.
+    /// Statistics of CTAs that have ended on SMs, indexed by launch of the program.
     pub counted: Vec<KernelStats>,
-    /// What loads took.
+    /// Latencies of loads.
     pub latencies: Latencies,
-    /// By module: what a wait for its answer counts as.
+    /// Stall class of a wait for a module's reply, indexed by module.
     answers: Vec<Stall>,
 }
 
-/// What an SM's wait for the answer of another module, or of its own, counts as.
+/// Stall class of an SM's wait for a reply from module `by`.
 fn stall_of<C, D: Contents>(site: &Site<C, D>, by: ModuleId) -> Stall {
     if by == site.module {
         Stall::OwnL2
@@ -66,7 +66,7 @@ fn stall_of<C, D: Contents>(site: &Site<C, D>, by: ModuleId) -> Stall {
 }
 
 impl SmShared {
-    /// What a wait for the answer of a module counts as.
+    /// Stall class of a wait for a reply from module `by`.
     #[inline]
     pub fn stall_of(&self, by: ModuleId) -> Stall {
         self.answers[usize::from(by.0)]
@@ -77,14 +77,14 @@ impl SmShared {
         *entry(&mut self.launches, slot) = launch;
     }
 
-    /// Adds what an SM has counted of the kernel in a slot.
+    /// Adds an SM's statistics of the kernel in a slot.
     pub fn count(&mut self, slot: KernelSlot, counted: KernelStats) {
         let launch = *entry(&mut self.launches, slot) as usize;
         self.counted.resize(self.counted.len().max(launch + 1), KernelStats::default());
         self.counted[launch] = self.counted[launch].and(&counted);
     }
 
-    /// Idle, under the split of a module's ways.
+    /// Idle state, with the current way split of the module.
     pub fn new<C, D: Contents>(site: &Site<C, D>, ways: &WayPartition, program: Arc<dyn Program>) -> SmShared {
         SmShared {
             pages: Residence::default(),
@@ -99,18 +99,18 @@ impl SmShared {
     }
 }
 
-/// What an SM may touch beside itself.
+/// Mutable view that an SM has of its module.
 pub struct SmContext<'a, 'o, C, D: Contents> {
-    /// Its module's place in the machine.
+    /// The module's position in the machine.
     pub site: &'a Site<C, D>,
-    /// What it shares with the other SMs.
+    /// State shared with the other SMs.
     pub shared: &'a mut SmShared,
-    /// Where its events go.
+    /// Output for the SM's events.
     pub out: &'a mut Out<'o, D>,
 }
 
 impl<C, D: Contents> SmContext<'_, '_, C, D> {
-    /// The ways of an L1 that a fill of `line` may take.
+    /// Ways of an L1 that a fill of `line` may use.
     #[inline]
     pub fn l1_ways(&self, line: Line) -> Ways {
         let split = self.shared.l1_ways;
@@ -119,24 +119,24 @@ impl<C, D: Contents> SmContext<'_, '_, C, D> {
     }
 }
 
-/// What the slices of a group share, with their part of the module's memory.
+/// State shared by the slices of a group, with their part of the module's memory.
 pub struct SliceShared<D: Contents> {
-    /// The memory of their lines.
+    /// Memory of the group's lines.
     pub memory: Memory<D>,
-    /// Flags known of their lines, where the module has no publisher.
+    /// Known flags of the group's lines, used if the module has no publisher.
     flags: Flags,
-    /// What is on its way to the module's SMs.
+    /// Deliveries in flight to the module's SMs.
     pub deliveries: Deliveries,
-    /// A bank of the module's translation, where one stands with the group.
+    /// A bank of the module's address translation, if one belongs to the group.
     pub translation: Option<Translation>,
     /// Counters.
     pub stats: L2Stats,
-    /// What passed between the levels of the module by these slices.
+    /// Bytes that these slices moved between the cache levels of the module.
     pub traffic: Traffic,
 }
 
 impl<D: Contents> SliceShared<D> {
-    /// Idle, of the group `group`.
+    /// Idle state of slice group `group`.
     pub fn new<C>(site: &Site<C, D>, built: &Built, group: GroupIndex) -> SliceShared<D> {
         let slices = usize::from(site.machine.l2.slices) / group.groups as usize;
         let each = group.groups / u32::from(crate::convert::tlb_banks(&site.machine));
@@ -153,7 +153,8 @@ impl<D: Contents> SliceShared<D> {
         }
     }
 
-    /// Flags known of a line of the group: those of its module's publisher, where it has one, which sends lines of all slices.
+    /// Known flags of a line in the group. A module with a publisher keeps them there, because the publisher sends
+    /// lines of all slices.
     #[inline]
     pub fn flags_mut<'a>(&'a mut self, uncore: &'a mut Uncore<D>) -> &'a mut Flags {
         match &mut uncore.publisher {
@@ -163,13 +164,13 @@ impl<D: Contents> SliceShared<D> {
     }
 }
 
-/// What a slice may read beside itself.
+/// Read-only view that a slice has of its module.
 pub struct SliceView<'a, C, D: Contents> {
-    /// Its module's place in the machine.
+    /// The module's position in the machine.
     pub site: &'a Site<C, D>,
-    /// What it shares with the other slices of its group.
+    /// State shared with the other slices of the group.
     pub shared: &'a SliceShared<D>,
-    /// What its module has once.
+    /// State that the module has only once.
     pub uncore: &'a Uncore<D>,
 }
 
@@ -182,7 +183,7 @@ impl<C, D: Contents> Clone for SliceView<'_, C, D> {
 impl<C, D: Contents> Copy for SliceView<'_, C, D> {}
 
 impl<C, D: Contents> SliceView<'_, C, D> {
-    /// Starts to load what a fetch of `line` will read into the host's caches, where its memory is this module's.
+    /// Prefetches into the host's caches the data that a fetch of `line` reads, if its memory belongs to this module.
     #[inline]
     pub fn prefetch_memory(&self, line: Line) {
         if self.site.is_home(line) {
@@ -191,28 +192,28 @@ impl<C, D: Contents> SliceView<'_, C, D> {
     }
 }
 
-/// What a slice, or who acts for the module in its place, may touch beside itself.
+/// Mutable view of the module, for a slice or a component that acts in its place.
 pub struct SliceContext<'a, 'o, C, D: Contents> {
-    /// Who acts: the source of its events.
+    /// The acting component, the source of its events.
     pub id: ComponentId,
-    /// Its module's place in the machine.
+    /// The module's position in the machine.
     pub site: &'a Site<C, D>,
-    /// What it shares with the other slices of its group.
+    /// State shared with the other slices of the group.
     pub shared: &'a mut SliceShared<D>,
-    /// What its module has once.
+    /// State that the module has only once.
     pub uncore: &'a mut Uncore<D>,
-    /// Where its events go.
+    /// Output for the component's events.
     pub out: &'a mut Out<'o, D>,
 }
 
 impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
-    /// The same, to read.
+    /// Read-only view of the same state.
     #[inline]
     pub fn view(&self) -> SliceView<'_, C, D> {
         SliceView { site: self.site, shared: self.shared, uncore: self.uncore }
     }
 
-    /// The ways of the L2 that lines of a class may take.
+    /// Ways of the L2 that lines of a class may use.
     #[inline]
     pub fn l2_ways(&self, class: Class) -> Ways {
         match class {
@@ -221,13 +222,13 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
         }
     }
 
-    /// What it may touch of what its module has once.
+    /// Mutable view of the module's uncore, for events sent as `id`.
     #[inline]
     pub fn at_uncore(&mut self) -> UncoreContext<'_, 'o, C, D> {
         UncoreContext { id: self.id, site: self.site, uncore: self.uncore, out: self.out }
     }
 
-    /// Flags known of a line of its group.
+    /// Known flags of a line in the group.
     #[inline]
     pub fn flags(&self) -> &Flags {
         match &self.uncore.publisher {
@@ -236,18 +237,18 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
         }
     }
 
-    /// The same, to learn of more.
+    /// Mutable flags of the group, to record more.
     #[inline]
     pub fn flags_mut(&mut self) -> &mut Flags {
         self.shared.flags_mut(self.uncore)
     }
 
-    /// Sends a packet to another module as it departs; returns when it has left.
+    /// Sends a packet to another module at its departure; returns when it has left.
     pub fn send(&mut self, departs: Departure, target: ModuleId, packet: Packet<D>) -> Ps {
         self.at_uncore().send(departs, target, packet)
     }
 
-    /// Has memory read bytes of a line.
+    /// Reads bytes of a line from memory.
     #[inline]
     pub fn read_memory(&mut self, line: Line, mask: Mask, departs: Departure) -> MemoryRead {
         self.shared.stats.memory_read_bytes += u64::from(mask.grains()) * self.site.machine.line.grain();
@@ -255,7 +256,8 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
         self.shared.memory.fetch(self.out.now(), departs, line, mask)
     }
 
-    /// Has memory write bytes of a line that it has the contents of; returns when they are taken.
+    /// Writes bytes of a line to memory; their contents are stored separately. Returns when memory has accepted the
+    /// bytes.
     #[inline]
     pub fn store_memory(&mut self, line: Line, mask: Mask, departs: Departure) -> Ps {
         self.shared.stats.memory_write_bytes += u64::from(mask.grains()) * self.site.machine.line.grain();
@@ -263,8 +265,8 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
         self.shared.memory.store(self.out.now(), departs, line, mask)
     }
 
-    /// Delivers grains of a line to an SM as they depart: `message` is made of when they are wholly there, unless they wait for
-    /// its port.
+    /// Delivers grains of a line to an SM at their departure. `message` builds the message from its arrival time, at
+    /// which the grains are complete unless they wait for the SM's port.
     pub fn deliver(&mut self, departs: Departure, sm: SmId, grains: u32, message: impl FnOnce(Ps) -> Message<D>) {
         let Self { site, shared, .. } = self;
         shared.traffic.l1_l2 += site.weights.of(Payload::Grains(grains));
@@ -275,12 +277,12 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
         self.out.send(at, self.id, site.layout.sm(site.module, sm), message(at));
     }
 
-    /// Counts a store about to leave; one whose origin is another module is forwarded.
+    /// Counts a store that is about to leave; a store that originates in another module counts as forwarded.
     pub fn post(&mut self, line: Line, origin: ModuleId, tickets: Tickets) -> Tickets {
         self.uncore.drains.post(self.site.leg(line, origin), tickets)
     }
 
-    /// Counts a store that this module has found not to be needed as taken at `at`, or right away.
+    /// Acknowledges a store that this module found unnecessary, at `at` or immediately if `at` has passed.
     pub fn withdraw(&mut self, line: Line, tickets: Tickets, at: Ps) {
         let at = at.max(self.out.now() + Ps(1));
         let to = self.site.layout.controller(self.site.module);
@@ -289,7 +291,7 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
         }
     }
 
-    /// Tells an SM of this module that a store of its has been taken, in effect at `at`.
+    /// Notifies an SM of this module that its store has been accepted, with effect at `at`.
     pub fn return_store(&mut self, sm: SmId, credit: Generation, at: Ps) {
         let now = self.out.now();
         let at = (at.max(now) + self.site.machine.crossbar.latency).max(now + Ps(1));
@@ -297,28 +299,28 @@ impl<'o, C, D: Contents> SliceContext<'_, 'o, C, D> {
     }
 }
 
-/// What a component may touch of what its module has once.
+/// Mutable view that a component has of the module's uncore.
 pub struct UncoreContext<'a, 'o, C, D: Contents> {
-    /// Who acts: the source of its events.
+    /// The acting component, the source of its events.
     pub id: ComponentId,
-    /// Its module's place in the machine.
+    /// The module's position in the machine.
     pub site: &'a Site<C, D>,
-    /// What the module has once.
+    /// State that the module has only once.
     pub uncore: &'a mut Uncore<D>,
-    /// Where its events go.
+    /// Output for the component's events.
     pub out: &'a mut Out<'o, D>,
 }
 
 impl<C, D: Contents> UncoreContext<'_, '_, C, D> {
-    /// Sends a packet to another module as it departs; returns when it has left.
+    /// Sends a packet to another module at its departure; returns when it has left.
     pub fn send(&mut self, departs: Departure, target: ModuleId, packet: Packet<D>) -> Ps {
         self.uncore.port.send(Parcel { from: self.id, departs, target, packet }, self.site, self.out)
     }
 }
 
 impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
-    /// Tells the senders of a store that `from` has sent here that it has been taken at `at`; `ends`: and that it goes no
-    /// further. Its first sender hears of that the way it came.
+    /// Acknowledges a store, sent here by module `from` and accepted at `at`, to its senders. `ends`: set if the store
+    /// travels no further. The module at its origin is then notified along the path that the store came.
     pub fn acknowledge(&mut self, body: &LineRequest<D>, from: ModuleId, ends: bool, at: Ps) {
         let (site, origin) = (self.site, body.origin.module);
         let (beyond, at_home) = (site.is_beyond(from), site.is_home(body.line));
@@ -333,8 +335,8 @@ impl<C: Coherence, D: Contents> SliceContext<'_, '_, C, D> {
         }
     }
 
-    /// Answers an invalidation of `home`, wholly here at `ready`: a GPU home when those that it has sent itself are
-    /// taken. `earlier`: how many were under way before this one came.
+    /// Acknowledges an invalidation from `home`, complete at `ready`. A GPU home may first wait for the acknowledgments
+    /// of invalidations that it forwarded. `earlier`: number of invalidations in flight before this one arrived.
     pub fn answer_invalidation(&mut self, (home, ticket): (ModuleId, Generation), ready: Ps, earlier: u32) {
         let (site, beyond) = (self.site, self.site.is_beyond(home));
         let awaits = match drain::taken_on(&site.protocol) {

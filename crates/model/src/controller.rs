@@ -1,4 +1,4 @@
-//! A module's controller: runs the phases of acquires and releases. Its [`Dispatcher`] runs kernels.
+//! Controller of a module: runs the phases of acquires and releases. Its [`Dispatcher`] runs kernels.
 
 use crate::below::{Below, L2};
 use crate::boundaries::{ExtentId, Lost};
@@ -20,7 +20,7 @@ use tombolo_protocol::plan::Sync;
 use tombolo_protocol::{Action, Collector};
 use tombolo_types::{ComponentId, Line, ModuleId, Ps, Scope, SmId};
 
-/// A plan run for a warp.
+/// Plan of an acquire or release, run on behalf of a warp.
 #[derive(Clone, Copy, Debug)]
 struct Collection {
     collector: Collector,
@@ -28,13 +28,14 @@ struct Collection {
     warp: u8,
 }
 
-/// The collector of a phase executed here.
+/// Collector of a phase that this module executes.
 #[derive(Clone, Copy, Debug)]
 struct Waiter {
     collector: ComponentId,
-    /// Which of its collections; of the command processor, which command's slot; of the driver, which pages.
+    /// Number of the collector's collection. For the command processor it is the command's slot, for the driver a run
+    /// of pages.
     collection: u32,
-    /// What it has the L2 lose, counted for the command processor.
+    /// Lines that the phase drops or flushes in the L2, counted for the command processor.
     lost: Lost,
 }
 
@@ -44,7 +45,7 @@ impl Waiter {
     }
 }
 
-/// What one phase asks of a module.
+/// The work that one phase requires from a module.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     action: Action,
@@ -53,48 +54,48 @@ struct Part {
 }
 
 impl Part {
-    /// That of a thread's plan: every line, and nobody counts them.
+    /// Work for a thread's plan: it covers every line, and the lost lines are not counted.
     fn whole(action: Action) -> Part {
         Part { action, extent: ExtentId::CACHE, counted: false }
     }
 }
 
-/// A phase here that the groups of slices are at.
+/// Phase that the slice groups are carrying out.
 #[derive(Clone, Copy, Debug)]
 struct Act {
     action: Action,
     waiter: Waiter,
     missing: u16,
-    /// When memory has taken what was written to it so far.
+    /// Time at which memory has accepted all bytes written so far.
     taken: Ps,
     /// Bytes written back so far.
     flushed: u64,
 }
 
-/// A phase here that waits for several drains, or for memory.
+/// Phase that waits for several drains, or for memory.
 #[derive(Clone, Copy, Debug)]
 struct Join {
     waiter: Waiter,
     missing: u8,
-    /// When it began to wait, and when the phase is over where it need not.
+    /// Start of the wait, and end of the phase if no wait is necessary.
     began: Ps,
     over: Ps,
 }
 
-/// A module's controller.
+/// Controller of a module.
 pub struct Controller {
     id: ComponentId,
     dispatcher: Dispatcher,
     collections: Vec<Option<Collection>>,
     acts: Vec<Option<Act>>,
     joins: Vec<Option<Join>>,
-    /// The slice that was the first to have a store credit that came free.
+    /// The slice that was offered free store credits first in the last round.
     first_served: u16,
-    /// Bytes that its slices wrote back for a phase, and when.
+    /// Times and sizes, in bytes, of the slices' write-backs for phases.
     flushes: Vec<(Ps, u64)>,
 }
 
-/// Tells the driver which pages the module has accessed; they are tracked no more.
+/// Tells the driver which pages the module has accessed; the pages are no longer tracked afterwards.
 fn tell_accesses<C: Below<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_, '_, C, D>) {
     let (module, driver) = (parts.site.module, parts.site.layout.driver());
     let at = parts.out.now() + crate::convert::host_latency(&parts.site.machine);
@@ -104,7 +105,7 @@ fn tell_accesses<C: Below<D>, D: Contents>(id: ComponentId, parts: &mut Parts<'_
     parts.out.send(at, id, driver, Message::AccessesTold);
 }
 
-/// Takes the first free place of a slab.
+/// Stores `value` in the first free slot of a slab; returns the slot's index.
 fn place<T>(slab: &mut Vec<Option<T>>, value: T) -> u32 {
     let free = slab.iter().position(Option::is_none).unwrap_or_else(|| {
         slab.push(None);
@@ -121,17 +122,17 @@ impl Controller {
         Controller { id, dispatcher, collections, acts, joins, first_served: 0, flushes: Vec::new() }
     }
 
-    /// What dispatches CTAs.
+    /// The dispatcher of CTAs.
     pub fn dispatcher(&self) -> &Dispatcher {
         &self.dispatcher
     }
 
-    /// Bytes that its slices wrote back for phases from `since` on.
+    /// Bytes that the slices wrote back for phases since the time `since`.
     pub fn flushed(&self, since: Ps) -> u64 {
         self.flushes.iter().filter(|(at, _)| *at >= since).map(|(_, bytes)| bytes).sum()
     }
 
-    /// A message to the controller.
+    /// Handles a message to the controller.
     pub fn handle<C: Below<D>, D: Contents>(&mut self, message: Message<D>, parts: &mut Parts<'_, '_, C, D>) {
         match message {
             Message::Sync { sm, warp, kind, scope } => self.sync((sm, warp), kind, scope, parts),
@@ -166,7 +167,8 @@ impl Controller {
         }
     }
 
-    /// A subscriber has taken what this module has published of a line: what waits for room, or for that line, goes on.
+    /// A subscriber has accepted a published update of a line: requests that wait for buffer room, or for the line,
+    /// resume.
     fn delivered<C: Below<D>, D: Contents>(
         &mut self,
         (ticket, line): (Generation, Line),
@@ -180,7 +182,7 @@ impl Controller {
         self.serve_slices(parts);
     }
 
-    /// The result of an atomic on a line has come: what waits for it goes on.
+    /// The result of an atomic on a line has arrived: requests that wait for it resume.
     fn answered<C: Below<D>, D: Contents>(&mut self, line: Line, parts: &mut Parts<'_, '_, C, D>) {
         let Some(publisher) = &mut parts.uncore.publisher else { return };
         publisher.answered(line);
@@ -188,8 +190,8 @@ impl Controller {
         self.serve_slices(parts);
     }
 
-    /// The driver waits until what the module has sent is taken at the end of its way: a phase for each of these pages, all at
-    /// once. `number`: what it is answered under.
+    /// Lets the driver wait until all stores of the module are accepted at their final destination. One phase per page
+    /// is counted, and all run at once. `number`: key for the later reply.
     pub fn await_stores<C: Below<D>, D: Contents>(
         &mut self,
         pages: PageRun,
@@ -201,7 +203,7 @@ impl Controller {
         self.act(Part::whole(Action::AwaitStores), Waiter::new(driver, number), parts);
     }
 
-    /// What came over the links.
+    /// Handles a packet received over the links.
     pub fn arrive<C: Below<D>, D: Contents>(&mut self, packet: Packet<D>, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
         match packet {
             Packet::Act { action, collector, collection } => {
@@ -213,7 +215,7 @@ impl Controller {
         }
     }
 
-    /// What came for an SM goes on over the crossbar.
+    /// Forwards a packet for an SM over the crossbar.
     fn pass_on<C: Below<D>, D: Contents>(&mut self, packet: Packet<D>, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let departs = Departure::at(ready);
         match packet {
@@ -224,7 +226,7 @@ impl Controller {
             }
             Packet::Answer { sm, register, line, mask, data, seen, by, inside } => {
                 parts.as_slice(self.id, line).deliver(departs, sm, mask.grains(), |at| {
-                    // The SM itself finds out what the links took.
+                    // The SM itself computes the latency of the links.
                     let crossbar = short(at.saturating_sub(ready));
                     let time = D::Note::of(Answered { inside: inside.read().into(), crossbar, ..Answered::default() });
                     Message::Fill { register, line, mask, data, seen, by, time }
@@ -234,7 +236,7 @@ impl Controller {
         }
     }
 
-    /// Plans that wait for acknowledgments, and kernels, for a report of who waits for whom.
+    /// Plans that wait for acknowledgments, and kernels, for the deadlock report.
     pub fn waiting(&self) -> impl Iterator<Item = String> + '_ {
         let plans = self.collections.iter().flatten().map(|collection| {
             let Collection { collector, sm, warp } = collection;
@@ -262,7 +264,7 @@ impl Controller {
         self.begin_phase(collection, parts);
     }
 
-    /// Sends the current phase of a plan to its members, or answers the warp when all phases are done.
+    /// Sends the current phase of a plan to its members, or replies to the warp when all phases are done.
     fn begin_phase<C: Below<D>, D: Contents>(&mut self, collection: u32, parts: &mut Parts<'_, '_, C, D>) {
         let entry = &mut self.collections[collection as usize];
         let Collection { collector, sm, warp } = entry.as_mut().expect("a plan is kept until it is done");
@@ -288,7 +290,7 @@ impl Controller {
         }
     }
 
-    /// This module's part of a phase.
+    /// Carries out this module's part of a phase.
     fn act<C: Below<D>, D: Contents>(&mut self, part: Part, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
         parts.uncore.stats.phases += 1;
         parts.at_uncore(self.id).empty_queue(part.action);
@@ -308,7 +310,7 @@ impl Controller {
         parts.tell_groups(self.id, Message::Act { action, extent, counted, act });
     }
 
-    /// A group of slices has done its part of a phase.
+    /// A group of slices has finished its part of a phase.
     fn group_acted<C: Below<D>, D: Contents>(
         &mut self,
         act: u32,
@@ -332,7 +334,7 @@ impl Controller {
         self.answer_when_taken(action, waiter, taken, parts);
     }
 
-    /// Has every slice merge its blocks, and answers when all have.
+    /// Makes every slice merge its blocks, and replies when all are done.
     fn merge<C: Below<D>, D: Contents>(&mut self, all: bool, waiter: Waiter, parts: &mut Parts<'_, '_, C, D>) {
         let now = parts.out.now();
         let missing = parts.slice_side.count() as u8;
@@ -342,7 +344,7 @@ impl Controller {
         }
     }
 
-    /// Answers when memory has what was written to it, and when what the action awaits has been taken.
+    /// Replies when memory has accepted all written bytes, and when the drains that the action awaits are complete.
     fn answer_when_taken<C: Below<D>, D: Contents>(
         &mut self,
         action: Action,
@@ -369,7 +371,7 @@ impl Controller {
         }
     }
 
-    /// Answers those who wait for drains of one pool that are over.
+    /// Replies to every waiter of a completed drain in one pool.
     fn finish<C: Below<D>, D: Contents>(&mut self, pool: Pool, parts: &mut Parts<'_, '_, C, D>) {
         while let Some(asker) = parts.uncore.drains.pop_drained(pool) {
             match asker {
@@ -383,7 +385,7 @@ impl Controller {
         }
     }
 
-    /// One of the things that a phase here waits for has come.
+    /// One awaited part of a phase has completed.
     fn part_done<C: Below<D>, D: Contents>(&mut self, join: u32, parts: &mut Parts<'_, '_, C, D>) {
         let entry = &mut self.joins[join as usize];
         let join = entry.as_mut().expect("a join is kept until its parts are done");
@@ -396,7 +398,8 @@ impl Controller {
         }
     }
 
-    /// Acknowledges a phase that was over at `over` to whoever collects. Slices may have told of it a crossbar's latency later.
+    /// Acknowledges a phase that ended at `over` to its collector. Slices may have reported the end one crossbar
+    /// latency later.
     fn answer<C: Below<D>, D: Contents>(&mut self, waiter: Waiter, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let Waiter { collector, collection, lost } = waiter;
         if collector == self.id {
@@ -415,7 +418,7 @@ impl Controller {
         }
     }
 
-    /// A member has done its part of a phase of this controller's plan.
+    /// A member has finished its part of a phase in this controller's plan.
     fn acted<C: Below<D>, D: Contents>(&mut self, collection: u32, parts: &mut Parts<'_, '_, C, D>) {
         let entry = self.collections[collection as usize].as_mut();
         if entry.expect("a plan is kept until it is done").collector.acknowledge() {
@@ -423,7 +426,7 @@ impl Controller {
         }
     }
 
-    /// Has slices run what waits for a store credit, each time another one first.
+    /// Makes slices retry requests that wait for a store credit. The first slice rotates from call to call.
     fn serve_slices<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         let count = parts.slice_side.count();
         self.first_served = if self.first_served + 1 < count { self.first_served + 1 } else { 0 };

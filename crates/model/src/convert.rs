@@ -1,4 +1,4 @@
-//! From the machine's description to the shapes of its pieces.
+//! Conversion from the machine's description to the configurations of its components.
 
 use crate::cache::{CacheConfig, Index, Replacement};
 use crate::layout::Layout;
@@ -17,12 +17,12 @@ use tombolo_machine::{MISS_LEVELS, MachineConfig, machine};
 use tombolo_protocol::options::WritePolicy;
 use tombolo_types::{Bytes, GpuId, Interval, Ps, Rate, Sectors, Serializer};
 
-/// The sectors of a line in the caches.
+/// Sectors of a line in the caches.
 pub fn sectors(machine: &MachineConfig) -> Sectors {
     Sectors::new((machine.l1.sector_bytes / machine.line.grain()) as u32)
 }
 
-/// The tag array of an L1.
+/// Tag array of an L1.
 pub fn l1(machine: &MachineConfig) -> CacheConfig {
     let lines = machine.l1.bytes / machine.line.bytes();
     CacheConfig {
@@ -33,7 +33,7 @@ pub fn l1(machine: &MachineConfig) -> CacheConfig {
     }
 }
 
-/// The tag array of one L2 slice. A module's sets are spread as evenly as its slices allow.
+/// Tag array of one L2 slice. The sets of a module are divided evenly among its slices, rounded down.
 pub fn l2_slice(machine: &MachineConfig) -> CacheConfig {
     let lines = machine.l2.bytes / machine.line.bytes() / u64::from(machine.l2.slices);
     CacheConfig {
@@ -51,7 +51,7 @@ fn index(word: machine::SetIndex) -> Index {
     }
 }
 
-/// The directory of one L2 slice.
+/// Directory of one L2 slice.
 pub fn directory_slice(machine: &MachineConfig) -> directory::DirectoryConfig {
     let entries = machine.directory.entries / u32::from(machine.l2.slices);
     directory::DirectoryConfig {
@@ -61,25 +61,26 @@ pub fn directory_slice(machine: &MachineConfig) -> directory::DirectoryConfig {
     }
 }
 
-/// Which levels of requests a slice sees: from SMs of its module, from other modules as a GPU home, and as a system home.
+/// Miss levels that a slice serves: requests from SMs of its module, from other modules to a GPU home, and to a system
+/// home.
 pub fn miss_levels(machine: &MachineConfig) -> [bool; MISS_LEVELS as usize] {
     let topology = &machine.topology;
     [true, topology.gpus > 1 && topology.modules_per_gpu > 1, topology.modules() > 1]
 }
 
-/// What a request takes of a slice's port, at least.
+/// Minimum time that a request occupies a slice's port.
 pub fn request_interval(machine: &MachineConfig) -> Interval {
     let cycles = machine.l2.request_cycles;
     Interval::cycles(machine.sm.clock.span(1 << 20), (cycles.numerator, cycles.denominator))
 }
 
-/// Miss registers of an L1: of a line as many requests wait as of its sectors.
+/// MSHRs of an L1. A line's merge limit scales with its number of sectors.
 pub fn l1_mshr(machine: &MachineConfig) -> MshrConfig {
     let sectors = (machine.line.bytes() / machine.l1.sector_bytes) as u32;
     MshrConfig { entries: machine.l1.mshrs, merges: machine.l1.merges * sectors }
 }
 
-/// What a walk of a module's L2 takes.
+/// Duration of a walk over a module's L2. All slices are walked in parallel.
 pub fn walk(machine: &MachineConfig) -> Ps {
     Serializer::new(machine.l2.walk_rate).span(Bytes(machine.l2.bytes / u64::from(machine.l2.slices)))
 }
@@ -89,7 +90,7 @@ pub fn link(config: &machine::LinkConfig) -> link::LinkConfig {
     link::LinkConfig { rate: config.rate, latency: config.latency }
 }
 
-/// The ways out of the switches of a tree; the ways in are links of the same rate.
+/// Output ports of the switches in a tree; the input ports are links of the same rate.
 pub fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
     switch::SwitchConfig {
         ports: u32::from(machine.topology.gpus),
@@ -99,7 +100,7 @@ pub fn switch(machine: &MachineConfig) -> switch::SwitchConfig {
     }
 }
 
-/// The uplinks of a tree of switches.
+/// Uplinks of a tree of switches.
 pub fn tree(machine: &MachineConfig) -> tree::TreeConfig {
     let fabric = &machine.fabric;
     tree::TreeConfig {
@@ -109,8 +110,9 @@ pub fn tree(machine: &MachineConfig) -> tree::TreeConfig {
     }
 }
 
-/// GPUs whose ways out and in are components of their own, with a host that takes part (`host`) where it hangs from their
-/// switch. None where they share a medium, a tree's uplinks or a decision to turn lanes (`turns`), or no packet crosses.
+/// Number of GPUs whose output and input ports at the switch are separate components. `host` includes a coherent host
+/// attached to the switch. Zero if the GPUs share a medium, tree uplinks, or a lane-turning decision (`turns`), or if
+/// no packet crosses the switch.
 pub fn ways(machine: &MachineConfig, host: bool, turns: bool) -> u8 {
     let inside = machine.coherent_host().is_some_and(|config| host && config.link.through == HostPath::Fabric);
     let members = machine.topology.gpus + u8::from(inside);
@@ -118,13 +120,13 @@ pub fn ways(machine: &MachineConfig, host: bool, turns: bool) -> u8 {
     if apart { members } else { 0 }
 }
 
-/// What lies of the latency between GPUs before a way of a GPU or behind it, beside that of its module links: what they lack
-/// of a quarter.
+/// Latency between a module and its GPU's switch port, in addition to the module link. Both together make a quarter of
+/// the inter-GPU latency, unless the module link alone is slower.
 pub fn to_way(machine: &MachineConfig, module_link: Ps) -> Ps {
     Ps(machine.gpu_link.latency.0 / 4).saturating_sub(module_link)
 }
 
-/// The port of a module of `gpu` to the other modules.
+/// Port from a module of `gpu` to the other modules.
 pub fn port(machine: &MachineConfig, layout: Layout, gpu: GpuId) -> port::PortConfig {
     let exit = |apart: bool, latency: Ps| {
         if apart {
@@ -143,39 +145,40 @@ pub fn port(machine: &MachineConfig, layout: Layout, gpu: GpuId) -> port::PortCo
     }
 }
 
-/// From an SM to its module's controller, or back: the crossbar, in some picoseconds at least.
+/// Latency between an SM and its module's controller, in either direction: the crossbar, at least one picosecond.
 pub fn to_controller(machine: &MachineConfig) -> Ps {
     machine.crossbar.latency.max(Ps(1))
 }
 
-/// From an SM's miss in its TLB to the L2 TLB: half of the latency, the other half of which is the way back.
+/// Latency from an SM's TLB miss to the L2 TLB: half of the configured latency. The return path takes the other half.
 pub fn to_l2_tlb(machine: &MachineConfig) -> Ps {
     Ps(machine.tlb.l2_latency.0 / 2)
 }
 
-/// Components of a module that send on channels of their own: each slice, and all others as one.
+/// Number of components in a module with send channels of their own: each slice, and all others together.
 pub fn sources(layout: Layout) -> usize {
     usize::from(layout.slices) + 1
 }
 
-/// What a module's L2 may have under way.
+/// Limits on operations that a module's L2 may have in flight.
 pub fn drains(machine: &MachineConfig) -> drains::DrainsConfig {
     drains::DrainsConfig { stores: machine.l2.posted_stores }
 }
 
-/// What an SM may have posted.
+/// Limits on stores that an SM may have posted.
 pub fn posted(machine: &MachineConfig) -> posted::PostedConfig {
     posted::PostedConfig { stores: machine.sm.posted_stores }
 }
 
-/// Groups of a module's slices: as many as slices and DRAM channels can both be divided into evenly. The host's slices are its
-/// directories.
+/// Number of slice groups in a module: the greatest common divisor of its slices and DRAM channels. The host's slices
+/// are its directories.
 pub fn slice_groups(machine: &MachineConfig) -> u16 {
     common_divisor(machine.l2.slices.into(), machine.dram.channels.into()) as u16
 }
 
-/// Banks of a module's L2 TLB, each of which has its part of the walkers and stands with a group of slices: as many as groups,
-/// walkers and sets can all be divided into evenly. Where a machine has a walker for each slice, each group has a bank.
+/// Number of L2 TLB banks in a module. Each bank owns a share of the walkers and belongs to a slice group. The number
+/// is the greatest common divisor of groups, walkers and sets. A machine with one walker per slice has one bank per
+/// group.
 pub fn tlb_banks(machine: &MachineConfig) -> u16 {
     let sets = machine.tlb.l2_entries / machine.tlb.l2_ways;
     common_divisor(common_divisor(slice_groups(machine).into(), machine.tlb.walkers), sets) as u16
@@ -188,7 +191,7 @@ fn common_divisor(mut one: u32, mut other: u32) -> u32 {
     one
 }
 
-/// A module's memory; `write`: when the cache in front of it passes a store on.
+/// Memory of a module; `write`: policy by which the cache in front of it passes on a store.
 pub fn memory(machine: &MachineConfig, write: WritePolicy) -> memory::MemoryConfig {
     memory::MemoryConfig {
         dram: dram(machine),
@@ -197,7 +200,7 @@ pub fn memory(machine: &MachineConfig, write: WritePolicy) -> memory::MemoryConf
     }
 }
 
-/// A module's DRAM.
+/// DRAM of a module.
 pub fn dram(machine: &MachineConfig) -> dram::DramConfig {
     let dram = &machine.dram;
     dram::DramConfig {
@@ -219,7 +222,7 @@ pub fn dram(machine: &MachineConfig) -> dram::DramConfig {
     }
 }
 
-/// A module's memory-side cache, where it has one. Its sets are as many whole ones as fit.
+/// Memory-side cache of a module, if present. Its number of sets is rounded down to whole sets.
 pub fn memory_cache(machine: &MachineConfig, write: WritePolicy) -> Option<memory_cache::MemoryCacheConfig> {
     let cache = &machine.memory_cache;
     let sets = cache.bytes.0 / machine.line.bytes() / u64::from(cache.ways);
@@ -234,7 +237,7 @@ pub fn memory_cache(machine: &MachineConfig, write: WritePolicy) -> Option<memor
     })
 }
 
-/// The partition of a module's ways. With one module there are no others' lines to share them with.
+/// Way partition of a module. With a single module there are no remote lines, so all ways are shared.
 pub fn way_partition(machine: &MachineConfig, policy: &Arc<dyn CapacityPolicy>) -> WayPartitionConfig {
     let alone = machine.topology.modules() == 1;
     let policy = if alone { Capacity::Shared(Shared {}).policy() } else { Arc::clone(policy) };
@@ -247,8 +250,9 @@ pub fn way_partition(machine: &MachineConfig, policy: &Arc<dyn CapacityPolicy>) 
     }
 }
 
-/// What can come in to a module while the GPU's link has `lanes` lanes in: the rate of its port or its share of the
-/// link, whichever is less. Of links from each to each all count; of one medium for all, what it has for one alone.
+/// Rate at which data can enter a module while the GPU's link has `lanes` incoming lanes: the port's rate or the
+/// module's share of the link, whichever is less. With a link per GPU pair, all links of the GPU count. A shared medium
+/// counts with the rate that a single GPU gets alone.
 pub fn incoming(machine: &MachineConfig, lanes: u32) -> Rate {
     let (topology, link) = (&machine.topology, &machine.gpu_link);
     let crosses = topology.gpus > 1 && !link.rate.is_infinite();
@@ -265,7 +269,7 @@ pub fn incoming(machine: &MachineConfig, lanes: u32) -> Rate {
     }
 }
 
-/// A bank of a module's translation behind the TLBs of its SMs.
+/// A bank of a module's address translation, behind the TLBs of its SMs.
 pub fn translation(machine: &MachineConfig) -> translation::TranslationConfig {
     let banks = u32::from(tlb_banks(machine));
     let (whole, walkers) = (l2_tlb(machine), walkers(machine));
@@ -276,22 +280,22 @@ pub fn translation(machine: &MachineConfig) -> translation::TranslationConfig {
     }
 }
 
-/// The TLB of an SM.
+/// TLB of an SM.
 pub fn l1_tlb(machine: &MachineConfig) -> tlb::TlbConfig {
     tlb::TlbConfig { entries: machine.tlb.l1_entries, ways: machine.tlb.l1_entries }
 }
 
-/// The TLB of a module.
+/// L2 TLB of a module.
 pub fn l2_tlb(machine: &MachineConfig) -> tlb::TlbConfig {
     tlb::TlbConfig { entries: machine.tlb.l2_entries, ways: machine.tlb.l2_ways }
 }
 
-/// The page walkers of a module.
+/// Page walkers of a module.
 pub fn walkers(machine: &MachineConfig) -> tlb::WalkersConfig {
     tlb::WalkersConfig { walkers: machine.tlb.walkers, latency: machine.tlb.walk_latency }
 }
 
-/// What publishes stores; `allocates`: whether what is published takes a place in a subscriber's L2.
+/// Publisher of stores; `allocates`: set if published bytes allocate a line in a subscriber's L2.
 pub fn publisher(machine: &MachineConfig, allocates: bool) -> publisher::PublisherConfig {
     let config = &machine.publication;
     publisher::PublisherConfig {
@@ -302,7 +306,7 @@ pub fn publisher(machine: &MachineConfig, allocates: bool) -> publisher::Publish
     }
 }
 
-/// One way between a GPU and a host that takes part, port to port.
+/// One-way latency between a GPU and a coherent host, from port to port.
 pub fn host_way(machine: &MachineConfig) -> Option<Ps> {
     let link = machine.coherent_host()?.link;
     Some(match link.through {
@@ -311,14 +315,14 @@ pub fn host_way(machine: &MachineConfig) -> Option<Ps> {
     })
 }
 
-/// Of the link between a GPU and a host that takes part, each way.
+/// Link rate between a GPU and a coherent host, in each direction.
 pub fn host_rate(machine: &MachineConfig) -> Rate {
     let own = machine.coherent_host().map(|host| host.link).filter(|link| link.through == HostPath::Own);
     own.map_or(machine.gpu_link.rate, |link| link.rate)
 }
 
-/// The machine as the host's module sees it: its L2 is the last-level cache, with a slice for each directory of host memory,
-/// and its memory is the host's. `None` where it has no host.
+/// The machine seen from the host's module: its L2 is the last-level cache, with a slice for each directory of host
+/// memory, and its memory is the host's memory. `None` if the machine has no coherent host.
 pub fn host_machine(machine: &MachineConfig) -> Option<MachineConfig> {
     let host = machine.coherent_host()?;
     let mut seen = machine.clone();
@@ -330,15 +334,15 @@ pub fn host_machine(machine: &MachineConfig) -> Option<MachineConfig> {
     seen.l2.request_cycles = Fraction { numerator: 0, denominator: 1 };
     seen.dram = host.memory.clone();
     seen.memory_cache.bytes = Bytes(0);
-    // Its links are those to the GPUs.
+    // The host's links are the GPU links.
     seen.module_link = machine::LinkConfig { rate: Rate::INFINITE, latency: Ps::ZERO };
     seen.crossbar.latency = Ps::ZERO;
     seen.crossbar.rate = Rate::INFINITE;
     Some(seen)
 }
 
-/// Between the command processor and a module's controller: where they have a crossbar of their own, its latency, otherwise
-/// the processor's own and that of the links that may lie between.
+/// Latency between the command processor and a module's controller: the unicast latency if they have a crossbar of
+/// their own, otherwise the command latency and the latency of the links in between.
 pub fn host_latency(machine: &MachineConfig) -> Ps {
     let (topology, mut latency) = (&machine.topology, machine.host.command_latency);
     if machine.host.unicast_latency > Ps::ZERO {
@@ -353,13 +357,13 @@ pub fn host_latency(machine: &MachineConfig) -> Ps {
     latency
 }
 
-/// Of a way between the command processor and SMs or slices, what lies beyond their controller: the crossbar is the last part of
-/// the way there, and the first of the way back.
+/// Remaining latency beyond the controller on a path between the command processor and SMs or slices. The crossbar is
+/// the last hop from the command processor, and the first hop back.
 pub fn beyond_controller(way: Ps, machine: &MachineConfig) -> Ps {
     way.saturating_sub(to_controller(machine)).max(Ps(1))
 }
 
-/// From the command processor to the controllers of all modules at once.
+/// Latency of a broadcast from the command processor to the controllers of all modules.
 pub fn broadcast_latency(machine: &MachineConfig) -> Ps {
     let broadcast = machine.host.broadcast_latency;
     if broadcast > Ps::ZERO && machine.topology.modules() > 1 { broadcast } else { host_latency(machine) }

@@ -1,10 +1,10 @@
-//! A module's copy engine: reads lines from this module's memory and sends them to another's, or to the host. A host that takes
-//! part has one, too: it copies to all GPUs side by side.
+//! Copy engine of a module: reads lines from the module's memory and sends them to another module's memory, or to the
+//! host. A coherent host has a copy engine, too: it copies to all GPUs in parallel.
 //!
-//! It moves real lines: each is read in the L2 of one side or by its DRAM, crosses the port, the links and the switch, and is
-//! written by the DRAM of the other, whose L2 drops what it has of the line. Copies of one GPU to others run one after the
-//! other, and those to a host that takes part beside them. They are sent no faster than their link. Not modelled: flow control
-//! beyond that, several engines of a GPU.
+//! Real lines are moved. Each line is read in the L2 on the sending side or by its DRAM, crosses the port, the links
+//! and the switch, and is written by the receiving DRAM; the receiving L2 drops its copy of the line. Copies from one
+//! GPU to others run one after the other; copies to a coherent host run in parallel with them. The link's rate limits
+//! the sending rate. Not modelled: further flow control, several engines per GPU.
 
 use crate::below::{Below, L2};
 use crate::cargo::Load;
@@ -19,26 +19,26 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, Ps, Serializer};
 
-/// Counters of an engine.
+/// Counters of a copy engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CopyStats {
-    /// Copies of the program's schedule.
+    /// Copies in the program's schedule.
     pub calls: u64,
-    /// Bytes that they have sent, without headers.
+    /// Bytes sent for these copies, without headers.
     pub bytes: u64,
-    /// Bytes of pages that it has sent, without headers.
+    /// Bytes sent for pages, without headers.
     pub page_bytes: u64,
 }
 
-/// A copy to be made.
+/// A requested copy.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     copy: CopyName,
-    /// `None`: the host.
+    /// Destination module; `None` is the host.
     to: Option<ModuleId>,
 }
 
-/// The copy under way.
+/// The copy in progress.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     job: Job,
@@ -46,12 +46,12 @@ struct Running {
     end: Line,
 }
 
-/// Copies that are made one after the other.
+/// A queue of copies made one after the other.
 #[derive(Clone, Debug)]
 struct Lane {
     jobs: VecDeque<Job>,
     running: Option<Running>,
-    /// What the link can take.
+    /// Rate limit of the link.
     link: Serializer,
 }
 
@@ -59,15 +59,15 @@ struct Lane {
 #[derive(Clone, Debug)]
 pub struct CopyEngine {
     id: ComponentId,
-    /// Of the host one for each GPU's module. Of a GPU one to the other GPUs, and one to the host where that takes part.
+    /// The host has a lane per GPU module. A GPU has a lane to the other GPUs, and a second lane to a coherent host.
     lanes: Vec<Lane>,
     host: Option<ModuleId>,
     of_host: bool,
-    /// Lines that it has read and sent at a time.
+    /// Lines read and sent at a time.
     chunk: u64,
     to_host: Serializer,
     from_host: Serializer,
-    /// When memory has taken what has arrived.
+    /// Time at which memory has accepted all arrived lines.
     taken: Ps,
     /// Counters.
     pub stats: CopyStats,
@@ -98,7 +98,7 @@ impl CopyEngine {
         }
     }
 
-    /// Whether it has nothing to do.
+    /// True if no copy is running or queued.
     pub fn is_idle(&self) -> bool {
         self.lanes.iter().all(|lane| lane.running.is_none() && lane.jobs.is_empty())
     }
@@ -117,7 +117,7 @@ impl CopyEngine {
         }
     }
 
-    /// The lane of copies to a module.
+    /// Lane of copies to module `to`.
     fn lane(&self, to: Option<ModuleId>) -> u8 {
         match to {
             Some(to) if self.of_host => to.0,
@@ -125,7 +125,7 @@ impl CopyEngine {
         }
     }
 
-    /// Begins the next copy of a lane, unless one is under way.
+    /// Begins the next copy of a lane, unless a copy is in progress.
     fn begin<C: Below<D>, D: Contents>(&mut self, number: u8, parts: &mut Parts<'_, '_, C, D>) {
         let lane = &mut self.lanes[usize::from(number)];
         if lane.running.is_some() {
@@ -176,13 +176,13 @@ impl CopyEngine {
             return;
         }
         self.lanes[place].running = Some(Running { job: Job { copy, to }, next, end });
-        // Read so that the next leaves when the link is free.
+        // The next chunk is read early enough to leave when the link is free.
         let at = left.saturating_sub(ready - now).max(now + Ps(1));
         parts.out.send(at, self.id, self.id, Message::CopyOn { lane: number });
     }
 
-    /// Reads lines: what is whole in the L2 there, all else in memory. Returns when they are there; what they hold and the
-    /// flags that they show are on their way.
+    /// Reads lines: lines complete in the L2 are read there, all others in memory. Returns when all are read. Contents
+    /// and visible flags are stored as side data of the chunk.
     fn read<C: Below<D>, D: Contents>(
         &self,
         copy: CopyName,
@@ -223,7 +223,7 @@ impl CopyEngine {
         }
     }
 
-    /// A chunk for this module, wholly here at `ready`.
+    /// A chunk for this module has arrived, complete at `ready`.
     pub fn arrive<C: Below<D>, D: Contents>(&mut self, chunk: Chunk, ready: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let Chunk { copy, first, lines, is_last } = chunk;
         let load = parts.site.cargo.unload(copy, first);
@@ -233,7 +233,7 @@ impl CopyEngine {
         }
     }
 
-    /// A page comes from the host.
+    /// A page arrives from the host.
     fn take_page<C: Below<D>, D: Contents>(&mut self, page: Page, parts: &mut Parts<'_, '_, C, D>) {
         let lines: Vec<Line> = parts.site.map.page_lines(page).collect();
         let count = lines.len() as u64;
@@ -242,7 +242,7 @@ impl CopyEngine {
         self.done(CopyName::Page(page), self.taken, parts);
     }
 
-    /// Memory writes lines that are here at `ready`. What the L2 has of them goes, dirty bytes to memory ahead of them.
+    /// Memory writes lines that have arrived at `ready`. The L2 drops its copies, and dirty bytes go to memory first.
     fn store<C: Below<D>, D: Contents>(
         &mut self,
         (first, count): (Line, u64),
@@ -267,14 +267,14 @@ impl CopyEngine {
         }
     }
 
-    /// Tells the driver that a copy is wholly in memory at `at`.
+    /// Notifies the driver that a copy is completely in memory at `at`.
     fn done<C: Below<D>, D: Contents>(&self, copy: CopyName, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.site.machine);
         parts.out.send(at, self.id, parts.site.layout.driver(), Message::Copied { copy });
     }
 }
 
-/// The bytes of a line that change where a copy comes to.
+/// Bytes of a line that a copy changes at its destination.
 fn carried<C: Below<D>, D: Contents>(copy: CopyName, line: Line, parts: &Parts<'_, '_, C, D>) -> Mask {
     match copy {
         CopyName::Page(_) => Mask::ALL,

@@ -1,10 +1,10 @@
-//! The host's CPU: one core that issues the line accesses of the host program in order, so many outstanding at a time, to its
-//! last-level cache.
+//! CPU of the host: one core that issues the line accesses of the host program in order to its last-level cache, with a
+//! bounded number of outstanding accesses.
 //!
-//! It does what it is told to ([`HostWork`]) and tells the command processor when the last access is answered. Its accesses are
-//! of `.sys` scope ([`tombolo_protocol::front::ON_HOST`]). Where pages move, an access that it may not make is a fault: it issues
-//! nothing until the driver has mapped the page. Modelled: the rate of issue, outstanding accesses. Not modelled: its arithmetic,
-//! caches of its own above the last level, several cores, translation.
+//! The command processor tells the core its work ([`HostWork`]) and is notified when the last access is answered. The
+//! accesses have `.sys` scope ([`tombolo_protocol::front::ON_HOST`]). If pages move, a disallowed access is a fault:
+//! the core issues nothing until the driver has mapped the page. Modelled: issue rate, outstanding accesses. Not
+//! modelled: arithmetic, private caches above the last level, several cores, translation.
 
 use crate::context::SmContext;
 use crate::credits::Generation;
@@ -23,19 +23,19 @@ use tombolo_protocol::paging::Wanted;
 use tombolo_types::stream::Program;
 use tombolo_types::{ComponentId, HostAccess, HostAccessKind, HostPhase, Interval, LineSize, Mask, Ps, SmId};
 
-/// What the host does, by the program that says it.
+/// A piece of the host's work in the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostWork {
-    /// What it does before the first command.
+    /// Work before the first command.
     Setup,
-    /// One of the program's phases between commands.
+    /// One of the program's host phases between commands.
     Phase(u32),
-    /// What it does behind the last command.
+    /// Work after the last command.
     Results,
 }
 
 impl HostWork {
-    /// What it touches.
+    /// Data accessed by this piece of work.
     pub fn phase(self, program: &dyn Program) -> &HostPhase {
         match self {
             HostWork::Setup => program.setup(),
@@ -45,22 +45,22 @@ impl HostWork {
     }
 }
 
-/// When the host did something.
+/// Times of a piece of host work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HostRun {
-    /// What.
+    /// The piece of work.
     pub work: HostWork,
-    /// When it began.
+    /// Start time.
     pub start: Ps,
-    /// When its first load was answered; `None` where it loads nothing.
+    /// Time at which the first load was answered; `None` if there are no loads.
     pub first_load: Option<Ps>,
-    /// When its last access was answered.
+    /// Time at which the last access was answered.
     pub end: Ps,
-    /// Line accesses.
+    /// Number of line accesses.
     pub accesses: u64,
 }
 
-/// The work at hand.
+/// The work in progress.
 #[derive(Debug)]
 struct Running {
     slot: KernelSlot,
@@ -68,7 +68,7 @@ struct Running {
     left: VecDeque<HostAccess>,
 }
 
-/// The core.
+/// The host's core.
 pub struct Cpu {
     id: ComponentId,
     core: WarpSlot,
@@ -77,25 +77,26 @@ pub struct Cpu {
     running: Option<Running>,
     most: u32,
     outstanding: u32,
-    /// Names of loads that nobody has: each is its result slot and its miss register.
+    /// Names of loads not in use: each names a result slot and a miss register.
     free: Vec<u8>,
-    /// By name: bytes that its load lacks. Where some are on their way for others, they come in parts.
+    /// Bytes still missing from a load, indexed by name. If some are in flight for other requests, the fill arrives in
+    /// parts.
     missing: Vec<Mask>,
-    /// Between two accesses, at least.
+    /// Minimum time between two accesses.
     interval: Ps,
-    /// When the next may be issued.
+    /// Time at which the next access may be issued.
     free_at: Ps,
-    /// Whether it is to be called then.
+    /// Set when an issue event is scheduled for `free_at`.
     is_called: bool,
-    /// Whether it waits for a page.
+    /// Set when the core waits for a page.
     is_parked: bool,
-    /// Pages whose unmapping waits until it has nothing outstanding. It issues nothing meanwhile.
+    /// Pages whose unmapping waits until no access is outstanding. The core issues nothing meanwhile.
     unmapped: Vec<PageRun>,
     done: Vec<HostRun>,
 }
 
 impl Cpu {
-    /// An idle core at SM 0's place of a module.
+    /// An idle core in the position of a module's SM 0.
     pub fn new(id: ComponentId, core: WarpSlot, config: &CpuConfig, program: Arc<dyn Program>) -> Cpu {
         let cycles = (config.issue_cycles.numerator, config.issue_cycles.denominator);
         Cpu {
@@ -117,12 +118,12 @@ impl Cpu {
         }
     }
 
-    /// What it has done, in order.
+    /// Completed work, in order.
     pub fn done(&self) -> &[HostRun] {
         &self.done
     }
 
-    /// What it waits for, for a report of who waits for whom.
+    /// The resource that the core waits for, for the deadlock report.
     pub fn waiting(&self) -> Option<String> {
         let Running { run, left, .. } = self.running.as_ref()?;
         let page = if self.is_parked { ", which wait for a page" } else { "" };
@@ -162,7 +163,7 @@ impl Cpu {
         self.issue(here);
     }
 
-    /// Issues what may be issued now.
+    /// Issues all accesses that may be issued now.
     fn issue<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
         let now = here.out.now();
         while let Some(running) = &mut self.running {
@@ -194,7 +195,7 @@ impl Cpu {
         }
     }
 
-    /// Whether the host may not make an access: then it is called when the page is mapped, and the driver is told.
+    /// True if the host may not make an access: the core then parks until the page is mapped, and notifies the driver.
     fn faults<C, D: Contents>(&mut self, access: HostAccess, here: &mut SmContext<'_, '_, C, D>) -> bool {
         let (map, module) = (&here.site.map, here.site.module);
         let wanted = match access.kind {
@@ -214,13 +215,13 @@ impl Cpu {
         true
     }
 
-    /// The host may use the page that its core has waited for.
+    /// The page that the core waits for has been mapped for the host.
     pub fn page_mapped<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
         self.is_parked = false;
         self.issue(here);
     }
 
-    /// Pages are being unmapped: their controller is told when nothing is outstanding.
+    /// Pages are being unmapped: notifies the controller when no access is outstanding.
     pub fn drain<C, D: Contents>(&mut self, pages: PageRun, here: &mut SmContext<'_, '_, C, D>) {
         self.unmapped.push(pages);
         self.tell_drained(here);
@@ -277,7 +278,7 @@ impl Cpu {
         self.issue(here);
     }
 
-    /// All is answered: the command processor goes on.
+    /// All accesses are answered: the command processor continues.
     fn end<C, D: Contents>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
         let Some(Running { slot, run, .. }) = self.running.take() else { return };
         self.done.push(run);

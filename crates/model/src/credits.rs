@@ -1,38 +1,39 @@
-//! Bounded outstanding operations (posted stores, say), and drains that wait for those taken before them.
+//! Bounded outstanding operations, for example posted stores, and drains that wait for all operations begun before
+//! them.
 //!
-//! A credit comes back by a call, in any order. Operations belong to generations: a drain ends the current one, so it is not
-//! held up by what comes later.
+//! A credit is returned by a call, in any order. Operations belong to generations: a drain ends the current generation,
+//! so later operations do not hold it up.
 
 use std::collections::VecDeque;
 
-/// The operations between two drains. The handle by which a credit comes back.
+/// The operations between two drains. Serves as the handle by which a credit is returned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(u32);
 
 impl Generation {
-    /// A number in the place of a handle, for who has no credits.
+    /// A number in place of a handle, for components without credits.
     pub fn numbered(number: u32) -> Generation {
         Generation(number)
     }
 
-    /// That number.
+    /// Returns this number.
     pub fn number(self) -> u32 {
         self.0
     }
 }
 
-/// A wait for every credit taken before it.
+/// A wait for every credit taken before the drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Drain(Generation);
 
-/// Counters of a pool of credits.
+/// Counters of a credit pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CreditsStats {
     /// Credits handed out.
     pub taken: u64,
-    /// Times that none was left.
+    /// Number of requests refused because no credit was left.
     pub refused: u64,
-    /// Most out at once.
+    /// Maximum number of credits out at once.
     pub peak: u32,
     /// Drains begun.
     pub drains: u64,
@@ -43,8 +44,8 @@ pub struct CreditsStats {
 pub struct Credits {
     limit: u32,
     out: u32,
-    /// Credits out of each generation that some unanswered drain or the future still needs, oldest first; never empty, and
-    /// the last is the current one.
+    /// Number of credits out per generation, for generations that some pending drain or the future still needs. Oldest
+    /// first; never empty, and the last record is the current generation.
     records: VecDeque<u32>,
     /// Number of the oldest record.
     oldest: u32,
@@ -57,8 +58,8 @@ impl Credits {
         Credits { limit, out: 0, records: VecDeque::from([0]), oldest: 0, stats: CreditsStats::default() }
     }
 
-    /// Takes a credit, of the current generation. `None` where none is left: the caller parks, and tries again when one
-    /// comes back.
+    /// Takes a credit in the current generation. `None` if no credit is left: the caller parks, and tries again when a
+    /// credit is returned.
     #[inline]
     pub fn try_take(&mut self) -> Option<Generation> {
         if self.out >= self.limit {
@@ -68,8 +69,8 @@ impl Credits {
         Some(self.take())
     }
 
-    /// Takes a credit even where none is left: for what must not be refused, such as dirty bytes on their way
-    /// out. The pool refuses others until as many have come back.
+    /// Takes a credit even if none is left, for operations that must not be refused, such as write-backs of dirty
+    /// bytes. The pool refuses other callers until enough credits have been returned.
     #[inline]
     pub fn take(&mut self) -> Generation {
         self.out += 1;
@@ -80,9 +81,9 @@ impl Credits {
         Generation(self.oldest + newest as u32)
     }
 
-    /// A credit of `generation` comes back. Ask [`Credits::pop_drained`] afterwards.
+    /// Returns a credit from `generation`. Call [`Credits::pop_drained`] afterwards.
     ///
-    /// Panics where no credit of that generation is out.
+    /// Panics if no credit from this generation is out.
     #[inline]
     pub fn give_back(&mut self, generation: Generation) {
         let record = generation.0.checked_sub(self.oldest).and_then(|age| self.records.get_mut(age as usize));
@@ -91,14 +92,14 @@ impl Credits {
         self.out -= 1;
     }
 
-    /// Credits that can be taken.
+    /// Number of credits that can be taken.
     #[inline]
     pub fn available(&self) -> u32 {
         self.limit.saturating_sub(self.out)
     }
 
-    /// Begins a drain of every credit taken so far. [`Credits::pop_drained`] yields it, at once or after some
-    /// later return.
+    /// Begins a drain of every credit taken so far. [`Credits::pop_drained`] yields the drain, immediately or after
+    /// some later return.
     pub fn drain(&mut self) -> Drain {
         let drain = Drain(Generation(self.oldest + self.records.len() as u32 - 1));
         self.records.push_back(0);
@@ -106,8 +107,8 @@ impl Credits {
         drain
     }
 
-    /// The oldest drain not yet yielded, once every credit taken before it is back. To be asked until it says `None`, after
-    /// every drain begun and every credit returned.
+    /// Returns the oldest pending drain once every credit taken before it is back. Call repeatedly until the result is
+    /// `None`, after every drain begun and every credit returned.
     #[inline]
     pub fn pop_drained(&mut self) -> Option<Drain> {
         if self.records.len() == 1 || self.records[0] != 0 {
@@ -118,7 +119,7 @@ impl Credits {
         Some(Drain(Generation(self.oldest - 1)))
     }
 
-    /// Credits out.
+    /// Number of credits out.
     pub fn out(&self) -> u32 {
         self.out
     }
@@ -203,7 +204,8 @@ mod tests {
         ]
     }
 
-    /// All credits ever taken, with whether each is back, and drains with how many were taken before.
+    /// Reference model: all credits ever taken, each with a flag if returned, and drains with the number of credits
+    /// taken before.
     #[derive(Default)]
     struct Naive {
         taken: Vec<(Generation, bool)>,

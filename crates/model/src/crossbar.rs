@@ -1,5 +1,5 @@
-//! The crossbar of a module. Requests of SMs meet at the slices' ports, answers of slices at each SM's own port: what comes
-//! there passes one after the other, in the order of arrival. Not modelled: contention in its middle.
+//! Crossbar of a module. SM requests meet at the slices' ports, and slice replies meet at each SM's own port. A port
+//! passes packets one after the other, in arrival order. Not modelled: contention inside the crossbar.
 
 use crate::latency::{Answered, Note, short};
 use crate::message::Message;
@@ -8,14 +8,14 @@ use std::collections::VecDeque;
 use tombolo_engine::prefetch;
 use tombolo_types::{Bytes, Ps, Rate, Serializer};
 
-/// Rounding of two serialisers against each other.
+/// Rounding difference between two serialisers.
 const ROUNDED: Ps = Ps(1);
 
-/// Where what the crossbar brings comes into an SM.
+/// Ingress port of an SM, at the end of the crossbar.
 #[derive(Clone, Debug)]
 pub struct SmPort<D: Contents> {
     port: Serializer,
-    /// What waits for its turn, and when that is.
+    /// Queued messages, each with the time at which the port has received it completely.
     waiting: VecDeque<(Ps, Message<D>)>,
 }
 
@@ -25,8 +25,9 @@ impl<D: Contents> SmPort<D> {
         SmPort { port: Serializer::new(rate), waiting: VecDeque::new() }
     }
 
-    /// Takes what would be wholly inside at `now`, were the port idle. Returns it where it was; keeps it where not, until
-    /// [`SmPort::pass`]. The time is when to call that, where nobody has been told to yet.
+    /// Accepts a message that an idle port would have received completely at `now`. Returns `Ok` with the message if
+    /// the port is idle; otherwise queues it until [`SmPort::pass`]. The error is the time for the next call to `pass`,
+    /// or `None` if a call is scheduled.
     pub fn take(&mut self, now: Ps, message: Message<D>, bytes: Bytes) -> Result<Message<D>, Option<Ps>> {
         let begins = now.saturating_sub(self.port.span(bytes));
         let inside = self.port.send(begins, bytes);
@@ -39,25 +40,25 @@ impl<D: Contents> SmPort<D> {
         Err(first.then_some(inside))
     }
 
-    /// What is wholly inside now, and when the next will be.
+    /// Returns the message that is completely received now, and the time for the next one.
     pub fn pass(&mut self) -> (Message<D>, Option<Ps>) {
         let (_, message) = self.waiting.pop_front().expect("somebody waits whose turn it is");
         (message, self.waiting.front().map(|(at, _)| *at))
     }
 
-    /// How long it was in use.
+    /// Total time during which the port was in use.
     pub fn busy(&self) -> Ps {
         self.port.busy()
     }
 
-    /// Starts to load what a delivery will change into the host's caches.
+    /// Prefetches into the host's caches the data that a delivery changes.
     #[inline]
     pub fn prefetch(&self) {
         prefetch(&self.port);
     }
 }
 
-/// The same answer, which notes that the crossbar took so much more.
+/// Adds the delay `by` to the reply's recorded crossbar latency.
 fn held_up<D: Contents>(mut message: Message<D>, by: Ps) -> Message<D> {
     if let Message::Fill { time, .. } = &mut message {
         let noted = time.read();
@@ -66,25 +67,25 @@ fn held_up<D: Contents>(mut message: Message<D>, by: Ps) -> Message<D> {
     message
 }
 
-/// When what some slices of a module, and its controller in their place, have sent each of its SMs arrives, so that no channel is
-/// overtaken.
+/// Arrival times at each SM of a module, for messages from some slices and from the controller in their place. They
+/// keep the messages of a channel in order.
 #[derive(Clone, Debug)]
 pub struct Deliveries {
     first: usize,
     slices: usize,
     sms: usize,
-    /// By slice, the controller last, then by SM: the latest arrival.
+    /// Latest arrival, indexed by slice, with the controller last, then by SM.
     latest: Vec<Ps>,
 }
 
 impl Deliveries {
-    /// None yet, of slices from `first` on.
+    /// State without deliveries, for slices from `first` on.
     pub fn new((first, slices): (usize, usize), sms: usize) -> Deliveries {
         Deliveries { first, slices, sms, latest: vec![Ps::ZERO; (slices + 1) * sms] }
     }
 
-    /// The arrival of what would arrive at `at`, were it alone on its channel. `source`: a slice by its number in the module, or
-    /// another number for its controller.
+    /// Arrival time of a message that would arrive at `at` if it were alone on its channel. `source`: number of a slice
+    /// in the module, or any other number for the controller.
     #[inline]
     pub fn in_order(&mut self, (source, sm): (usize, usize), at: Ps) -> Ps {
         let channel = source.wrapping_sub(self.first).min(self.slices);
@@ -98,7 +99,7 @@ mod tests {
 
     const OLD: Message<()> = Message::Old { warp: 0, result: 0, data: (), by: tombolo_types::ModuleId(0) };
 
-    /// A port that passes ten bytes in a nanosecond.
+    /// A port that passes ten bytes per nanosecond.
     fn port() -> SmPort<()> {
         SmPort::new(Rate(10_000_000_000))
     }

@@ -1,43 +1,43 @@
-//! When what an access causes leaves the component where it was made.
+//! Departure time of an access's effects from the component that made the access.
 //!
-//! A port serves in the order in which events run, each from its own time on. What passes beside other accesses, as
-//! the lookup of a tag array does, delays the result alone: were a port reserved at the lookup's end, what is ready at
-//! once would queue behind accesses that have just begun. So a departure keeps the two apart until all ports on its
-//! way inside the component are behind it.
+//! A port serves requests in the order in which events run, each from its own time on. Work that proceeds in parallel
+//! with other accesses, for example a tag lookup, delays only the result. If the port were reserved at the end of the
+//! lookup, data that is ready immediately would queue behind accesses that have just begun. A departure therefore keeps
+//! both delays apart until all ports inside the component are passed.
 //!
-//! What leaves may thereby overtake what was reserved before it; who sends keeps each channel in order.
+//! A departing packet may thereby overtake earlier reservations; the sender keeps each channel in order.
 
 use tombolo_types::{Bytes, Interval, Ps, Serializer};
 
-/// How long ahead of its time an access is handled that waits for a backlogged port, with what it causes delayed. Beyond
-/// it an event more waits for that time, for what the access changes would be seen too soon by those who come before it,
-/// and what it reserves would hold them up. Assumed: a few packets' time on a port, so that the event is paid only where a
-/// port is backlogged.
+/// How far ahead of time an access that waits for a backlogged port may be handled, with its effects delayed. A longer
+/// wait takes an additional event at the later time. Otherwise earlier accesses would see the changes too soon, and its
+/// reservations would hold them up. Assumed: the time of a few packets on a port, so that only a backlogged port costs
+/// the event.
 pub const SOON: Ps = Ps::from_ns(8);
 
-/// When something leaves.
+/// Departure time in two parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Departure {
-    /// When it is past the ports so far.
+    /// Time at which all ports so far are passed.
     passed: Ps,
-    /// Spent on its way without holding up anything else.
+    /// Latency spent without holding up other accesses.
     latency: Ps,
 }
 
 impl Departure {
-    /// What is there at `at`.
+    /// Departure of data that is ready at `at`.
     pub fn at(at: Ps) -> Departure {
         Departure { passed: at, latency: Ps::ZERO }
     }
 
-    /// The same, `latency` later.
+    /// The same departure, `latency` later.
     #[must_use]
     pub fn after(self, latency: Ps) -> Departure {
         Departure { latency: self.latency + latency, ..self }
     }
 
-    /// The same once `bytes` of it have passed `port`, which is reserved from `now` on: the time of the event, which
-    /// never falls. It passes no earlier than its own bytes would have alone.
+    /// Departure after `bytes` have passed `port`, reserved from `now` on: the time of the current event, which never
+    /// decreases. The bytes pass no earlier than they would pass alone.
     #[inline]
     #[must_use]
     pub fn through(self, now: Ps, port: &mut Serializer, bytes: Bytes) -> Departure {
@@ -45,8 +45,8 @@ impl Departure {
         Departure { passed: turn.max(self.passed + port.span(bytes)), ..self }
     }
 
-    /// [`Departure::through`] of bytes that pass in `span` once it is their turn, where the port is one of several that work side
-    /// by side and takes what comes next only after their time at its own rate.
+    /// Like [`Departure::through`], for bytes that pass in `span` when their turn comes. The port is one of several
+    /// that work in parallel; it accepts the next bytes only after their time at its own rate.
     #[inline]
     #[must_use]
     pub fn through_one_of(self, now: Ps, port: &mut Serializer, bytes: Bytes, span: Ps) -> Departure {
@@ -54,7 +54,7 @@ impl Departure {
         Departure { passed: begins.max(self.passed) + span, ..self }
     }
 
-    /// [`Departure::through`] of a request that occupies the port for `least`, however few its bytes.
+    /// Like [`Departure::through`], for a request that occupies the port for at least `least`, however few its bytes.
     #[inline]
     #[must_use]
     pub fn through_for(self, now: Ps, port: &mut Serializer, bytes: Bytes, least: Interval) -> Departure {
@@ -62,13 +62,13 @@ impl Departure {
         Departure { passed: turn.max(self.passed + port.span(bytes).max(least.time())), ..self }
     }
 
-    /// When it is past the ports so far, where that is too far ahead of `now` to be handled in the event at `now`.
+    /// Time at which all ports are passed, if it is too far ahead of `now` to be handled in the event at `now`.
     #[inline]
     pub fn later(self, now: Ps) -> Option<Ps> {
         (self.passed > now + SOON).then_some(self.passed)
     }
 
-    /// When it leaves.
+    /// Total departure time.
     pub fn time(self) -> Ps {
         self.passed + self.latency
     }
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
     use tombolo_types::Rate;
 
-    /// A port that passes ten bytes in a nanosecond.
+    /// A port that passes ten bytes per nanosecond.
     fn port() -> Serializer {
         Serializer::new(Rate(10_000_000_000))
     }

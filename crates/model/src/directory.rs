@@ -1,6 +1,6 @@
-//! A coherence directory: a set-associative array of entries, each for a region of one or several lines.
+//! A coherence directory: a set-associative array with one entry per region. A region has one or several lines.
 //!
-//! What an entry says is the protocol's. Not modelled here: time.
+//! The protocol defines the contents of an entry. Not modelled here: time.
 
 use crate::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
 use tombolo_types::Line;
@@ -8,33 +8,33 @@ use tombolo_types::Line;
 /// Shape of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirectoryConfig {
-    /// Sets: any number from 1.
+    /// Number of sets, from 1.
     pub sets: u32,
-    /// Ways of a set, 1 to [`MAX_WAYS`](crate::cache::MAX_WAYS).
+    /// Ways per set, 1 to [`MAX_WAYS`](crate::cache::MAX_WAYS).
     pub ways: u32,
-    /// Lines an entry covers: a power of two.
+    /// Lines covered by an entry: a power of two.
     pub lines_per_entry: u32,
 }
 
-/// An entry that an insertion pushed out.
+/// An entry evicted by an insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvictedEntry<E> {
-    /// The first line it covered.
+    /// First line covered by the entry.
     pub region: Line,
-    /// What it said.
+    /// Contents of the entry.
     pub entry: E,
 }
 
 /// Counters of a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirectoryStats {
-    /// Entries pushed out by others.
+    /// Entries evicted by insertions.
     pub evictions: u64,
-    /// Most entries in use at once.
+    /// Maximum number of entries in use at once.
     pub peak: u64,
 }
 
-/// A directory whose entries hold an `E`.
+/// A directory with entries of type `E`.
 #[derive(Clone)]
 pub struct Directory<E> {
     entries: Cache<E>,
@@ -44,7 +44,7 @@ pub struct Directory<E> {
 }
 
 impl<E: Copy + Default> Directory<E> {
-    /// An empty directory. Panics on a shape outside what [`DirectoryConfig`] allows.
+    /// An empty directory. Panics if [`DirectoryConfig`] does not allow the shape.
     pub fn new(config: DirectoryConfig) -> Directory<E> {
         let lines = config.lines_per_entry;
         assert!(lines.is_power_of_two(), "an entry covers a power of two of lines, not {lines}");
@@ -62,33 +62,33 @@ impl<E: Copy + Default> Directory<E> {
         }
     }
 
-    /// Starts to load what [`Directory::lookup`] will read first into the host's caches.
+    /// Prefetches into the host's caches the first data read by [`Directory::lookup`].
     #[inline]
     pub fn prefetch(&self, line: Line) {
         self.entries.prefetch(self.key(line));
     }
 
-    /// Starts to load the entry that covers `line`, or the one that it would take the place of, into the host's caches;
-    /// reads what [`Directory::prefetch`] has loaded.
+    /// Prefetches the entry for `line`, or its replacement victim, into the host's caches. Reads data prefetched by
+    /// [`Directory::prefetch`].
     #[inline]
     pub fn prefetch_slot(&self, line: Line) {
         self.entries.prefetch_slot(self.key(line));
     }
 
-    /// The entry that covers `line`, which becomes the newest of its set.
+    /// Returns the entry that covers `line`, and makes it the newest in its set.
     #[inline]
     pub fn lookup(&mut self, line: Line) -> Option<&mut E> {
         self.entries.lookup(self.key(line))
     }
 
-    /// The entry that covers `line`; the replacement order stays.
+    /// Returns the entry that covers `line`; the replacement order stays unchanged.
     #[inline]
     pub fn peek(&self, line: Line) -> Option<&E> {
         self.entries.peek(self.key(line))
     }
 
-    /// Stores the entry that covers `line`, as the newest of its set and over the one there is; returns the
-    /// entry of another region that had to go.
+    /// Stores the entry for `line` as the newest in its set, replacing any present entry for the region. Returns the
+    /// entry evicted from another region, if any.
     #[inline]
     pub fn insert(&mut self, line: Line, entry: E) -> Option<EvictedEntry<E>> {
         let key = self.key(line);
@@ -104,7 +104,7 @@ impl<E: Copy + Default> Directory<E> {
         None
     }
 
-    /// Drops the entry that covers `line` and returns it.
+    /// Removes and returns the entry that covers `line`.
     #[inline]
     pub fn remove(&mut self, line: Line) -> Option<E> {
         let entry = self.entries.remove(self.key(line))?;
@@ -112,13 +112,13 @@ impl<E: Copy + Default> Directory<E> {
         Some(entry)
     }
 
-    /// The first line of the region of `line`.
+    /// First line in the region of `line`.
     #[inline]
     pub fn region_of(&self, line: Line) -> Line {
         Line(self.key(line).0 << self.region_shift)
     }
 
-    /// Lines an entry covers.
+    /// Lines covered by an entry.
     pub fn lines_per_entry(&self) -> u32 {
         1 << self.region_shift
     }

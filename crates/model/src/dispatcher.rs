@@ -1,12 +1,12 @@
-//! A module's dispatcher: the kernels that run on it side by side, and which of their CTAs starts next on which SM.
+//! Dispatcher of a module: runs kernels side by side, and decides which CTA starts next on each SM.
 //!
-//! Kernels share SMs: a CTA starts where its warps, threads, scratchpad bytes and registers and a CTA slot are free.
-//! CTAs of the kernel launched first come first; those of the next start on what is left when all of the former have
-//! started. Source: CPElide (MICRO 2024), section II-B: work-groups of one kernel are issued "before switching to another
-//! kernel". All modules launch in the same order, so kernels whose CTAs wait for
-//! each other come to be resident one after the other, and none waits for one behind it.
+//! Kernels share SMs: a CTA starts on an SM with enough free warps, threads, scratchpad bytes, registers and a CTA
+//! slot. The kernel launched first has priority; CTAs of the next kernel start on the remaining resources when all
+//! earlier CTAs have started. Source: CPElide (MICRO 2024), section II-B: work-groups of one kernel are issued "before
+//! switching to another kernel". All modules launch kernels in the same order. Kernels with CTAs that wait for each
+//! other therefore become resident one after the other, and none waits for a later kernel.
 //!
-//! A launch invalidates the L1s of its modules, also where others run: they fetch again what they had.
+//! A launch invalidates the L1s of its modules, even while other kernels run there: these fetch their lines again.
 
 use crate::below::Below;
 use crate::kernel_slot::KernelSlot;
@@ -21,54 +21,54 @@ use tombolo_machine::MachineConfig;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{ComponentId, Ps, SmId};
 
-/// A kernel that runs on the module.
+/// A kernel in progress on the module.
 #[derive(Clone, Copy, Debug)]
 struct Kernel {
     slot: KernelSlot,
     launch: u32,
     index: u32,
-    /// What a CTA of it takes of an SM.
+    /// SM resources needed by each CTA.
     needs: Room,
     next: u32,
     share: Share,
-    /// CTAs of the module's share, and how many have started.
+    /// CTAs in the module's share, and the number already started.
     ctas: u32,
     started: u32,
     running: u32,
-    /// CTAs that have started, and whose posted stores are not yet known to be taken.
+    /// CTAs started whose posted stores are not all acknowledged.
     draining: u32,
 }
 
-/// A launch as the command processor sends it.
+/// A launch sent by the command processor.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch {
-    /// The command of the program.
+    /// Index of the program's command.
     pub command: u32,
-    /// Its number among the program's launches.
+    /// Launch number within the program.
     pub launch: u32,
-    /// Where it is under way.
+    /// Slot of the running command.
     pub slot: KernelSlot,
 }
 
-/// A module's dispatcher.
+/// Dispatcher of a module.
 pub struct Dispatcher {
     id: ComponentId,
     cut: CtaCut,
     program: Arc<dyn Program>,
-    /// In the order of their launches.
+    /// Kernels in launch order.
     kernels: Vec<Kernel>,
-    /// By SM: what is free.
+    /// Free resources, by SM.
     free: Vec<Room>,
-    /// When its next turn is.
+    /// Earliest time for the next dispatch.
     dispatch_at: Ps,
-    /// By launch of the program: the module's part of it.
+    /// The module's part of each launch, by launch number in the program.
     paces: Vec<Pace>,
-    /// Whether a CTA could not be decoded.
+    /// Set when a CTA could not be decoded.
     failed: bool,
 }
 
 impl Dispatcher {
-    /// An idle one, part of the controller `id` of a module with so many SMs.
+    /// An idle dispatcher, part of the controller `id` of a module with `sms` SMs.
     pub fn new(
         id: ComponentId,
         cut: CtaCut,
@@ -87,12 +87,12 @@ impl Dispatcher {
         }
     }
 
-    /// By launch of the program, as far as any was on this module: its part of it.
+    /// The module's part of each launch, by launch number in the program, up to the last launch seen here.
     pub fn paces(&self) -> &[Pace] {
         &self.paces
     }
 
-    /// What is left of kernels, for a report of who waits for whom.
+    /// Remaining work of each kernel, for the deadlock report.
     pub fn waiting(&self) -> impl Iterator<Item = String> + '_ {
         self.kernels.iter().map(|kernel| {
             let Kernel { launch, ctas, started, running, .. } = kernel;
@@ -100,7 +100,7 @@ impl Dispatcher {
         })
     }
 
-    /// A kernel starts.
+    /// Starts a kernel.
     pub fn launch<C: Below<D>, D: Contents>(
         &mut self,
         Launch { command, launch, slot }: Launch,
@@ -142,7 +142,7 @@ impl Dispatcher {
         self.end_those_done(parts.to_sm(now), parts);
     }
 
-    /// Starts CTAs on all SMs in turn as long as one has room.
+    /// Starts CTAs on all SMs in turn while any SM has room.
     fn fill<C: Below<D>, D: Contents>(&mut self, parts: &mut Parts<'_, '_, C, D>) {
         let mut starts = true;
         while std::mem::take(&mut starts) {
@@ -152,7 +152,7 @@ impl Dispatcher {
         }
     }
 
-    /// An SM has ended a CTA, or failed to start it: dispatches others in its place.
+    /// An SM has ended a CTA, or failed to start it: dispatches new CTAs in its place.
     pub fn refill<C: Below<D>, D: Contents>(
         &mut self,
         (sm, slot, failed): (SmId, KernelSlot, bool),
@@ -168,7 +168,7 @@ impl Dispatcher {
         while self.dispatch(sm, parts) {}
     }
 
-    /// All that an SM had posted when a CTA ended has been taken.
+    /// All stores posted by an SM before a CTA's end have been acknowledged.
     pub fn drained<C: Below<D>, D: Contents>(&mut self, slot: KernelSlot, parts: &mut Parts<'_, '_, C, D>) {
         self.running(slot).draining -= 1;
         self.end_those_done(parts.from_sm(parts.out.now()), parts);
@@ -180,7 +180,7 @@ impl Dispatcher {
         kernel.expect("a kernel is the module's until its CTAs have ended")
     }
 
-    /// Starts the module's next CTA on an SM, if there is one left and it fits.
+    /// Starts the module's next CTA on an SM, if any is left and fits.
     fn dispatch<C: Below<D>, D: Contents>(&mut self, sm: SmId, parts: &mut Parts<'_, '_, C, D>) -> bool {
         let Some(kernel) = self.kernels.iter_mut().find(|kernel| kernel.next < kernel.share.end) else { return false };
         let free = &mut self.free[usize::from(sm.0)];
@@ -202,7 +202,8 @@ impl Dispatcher {
         true
     }
 
-    /// Tells the command processor of kernels all of whose CTAs have run, the last of what they posted taken at `over`.
+    /// Reports to the command processor each kernel with no CTA left to run. The acknowledgment of its last posted
+    /// store came at `over`.
     fn end_those_done<C: Below<D>, D: Contents>(&mut self, over: Ps, parts: &mut Parts<'_, '_, C, D>) {
         let left = |kernel: &Kernel| kernel.next < kernel.share.end && !self.failed;
         while let Some(place) = self.kernels.iter().position(|kernel| kernel.draining == 0 && !left(kernel)) {

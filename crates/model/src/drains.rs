@@ -1,64 +1,65 @@
-//! What a module's L2 sends to others and waits for: in which pools a store is counted, and who waits for them.
+//! Stores and invalidations that a module's L2 has sent to other modules: the pools that count them, and the waiters
+//! for their acknowledgment.
 
 use crate::credits::Generation;
 use crate::outstanding::{Asker, Outstanding, Tickets};
 use tombolo_protocol::drain::{Leg, Pool};
 
-/// How what is published leaves: to a module of another GPU, which takes it.
+/// Leg of a published store: to a module of another GPU, which accepts it.
 pub const LEG_OF_PUBLICATIONS: Leg = Leg::Beyond;
 
-/// Shape of what a module's L2 may have under way.
+/// Limits on the operations in flight from a module's L2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DrainsConfig {
-    /// Posted stores of its own account, and as many of others.
+    /// Maximum number of the module's own posted stores; the same limit applies to stores forwarded for other modules.
     pub stores: u32,
 }
 
-/// The pools in which a store is counted until it is acknowledged, with its handle in each.
+/// Pools that count a store until its acknowledgment, with the store's ticket in each pool.
 pub fn counted(leg: Leg, tickets: Tickets) -> impl Iterator<Item = (Pool, Generation)> {
     let (hop, end) = leg.pools();
     std::iter::once((hop, tickets.hop)).chain(end.map(|end| (end, tickets.end)))
 }
 
-/// Stores and invalidations on their way to other modules.
+/// Stores and invalidations in flight to other modules.
 #[derive(Clone, Debug)]
 pub struct Drains {
     outstanding: Outstanding,
 }
 
 impl Drains {
-    /// Nothing is under way.
+    /// State with nothing in flight.
     pub fn new(config: DrainsConfig) -> Drains {
         Drains { outstanding: Outstanding::new(config.stores) }
     }
 
-    /// Whether one more store may be posted, on the module's own account or (`forwarded`) for another.
+    /// True if one more store may be posted, the module's own or (`forwarded`) another module's.
     #[inline]
     pub fn has_room(&self, forwarded: bool) -> bool {
         self.outstanding.has_room(forwarded)
     }
 
-    /// Counts a store about to leave. `tickets`: those of its sender, kept where it is forwarded.
+    /// Counts a store about to leave. `tickets`: the sender's tickets, kept if the store is forwarded.
     pub fn post(&mut self, leg: Leg, tickets: Tickets) -> Tickets {
         let (hop, end) = leg.pools();
-        // A store that is forwarded keeps its origin's handle to the end of its way.
+        // A forwarded store keeps its origin's ticket up to its final destination.
         let kept = if leg == Leg::Forwarded { tickets.end } else { Generation::default() };
         let end = end.map_or(kept, |end| self.outstanding.send(end));
         Tickets { hop: self.outstanding.send(hop), end }
     }
 
-    /// Counts an invalidation about to leave, for a module of another GPU or (not `beyond`) of this one.
+    /// Counts an invalidation about to leave for a module in another GPU (`beyond`) or in this one.
     pub fn post_invalidation(&mut self, beyond: bool) -> Generation {
         self.outstanding.send(Pool::of_invalidations(beyond))
     }
 
-    /// Invalidations under way within this GPU.
+    /// Invalidations in flight within this GPU.
     pub fn invalidations(&self) -> u32 {
         self.outstanding.count(Pool::Invalidations)
     }
 
-    /// Has a system home of another GPU wait until the invalidations within this GPU are acknowledged; false where none is
-    /// under way. That waits for all of them where those of the region would do.
+    /// Makes a system home in another GPU wait for acknowledgment of the invalidations within this GPU; false if none
+    /// is in flight. The wait covers all invalidations, although the region's own would suffice.
     pub fn await_invalidations(&mut self, home: Asker) -> bool {
         let waits = self.invalidations() > 0;
         if waits {
@@ -67,18 +68,18 @@ impl Drains {
         waits
     }
 
-    /// `asker` waits for all of a pool that is under way. Ask [`Drains::pop_drained`] afterwards.
+    /// Starts a wait by `asker` for all operations now in flight in a pool. Call [`Drains::pop_drained`] afterwards.
     pub fn drain(&mut self, pool: Pool, asker: Asker) {
         self.outstanding.drain(pool, asker);
     }
 
-    /// One has been acknowledged. Ask [`Drains::pop_drained`] afterwards.
+    /// Acknowledges one operation. Call [`Drains::pop_drained`] afterwards.
     #[inline]
     pub fn taken(&mut self, pool: Pool, ticket: Generation) {
         self.outstanding.taken(pool, ticket);
     }
 
-    /// Whose wait for a pool is over, once each.
+    /// Returns each waiter of a pool exactly once, when its wait is over.
     #[inline]
     pub fn pop_drained(&mut self, pool: Pool) -> Option<Asker> {
         self.outstanding.pop_drained(pool)

@@ -1,16 +1,17 @@
-//! The driver: serves faults and moves pages, one batch of faults after the other.
+//! The driver serves faults and moves pages, one batch of faults after the other.
 //!
-//! A fault that finds it idle starts a service. At the end of that time it takes what faults have come until then, up to a
-//! batch, and begins the change that each asks for. Changes of one batch run side by side. When all are over it goes on with
-//! the next batch. What a change is, and in which order its steps run, [`tombolo_protocol::paging`] says: a step begins
-//! when the one before it is done everywhere. Every shootdown takes the driver a time of its own, beside its messages. What
-//! it orders at one time of pages that follow each other goes by one message (`orders.rs`).
+//! A fault that finds the driver idle starts a service. At the end of the service time the driver collects all faults
+//! that have arrived, up to a batch, and begins the requested changes. Changes in a batch run side by side. When all
+//! are complete, the driver starts the next batch. [`tombolo_protocol::paging`] defines each change and its order of
+//! steps: a step begins when all modules have finished the previous one. Every shootdown takes additional driver time,
+//! besides its messages. Simultaneous orders for consecutive pages share a message (`orders.rs`).
 //!
-//! It also does what the program's schedule puts around commands: moves of pages, which need no service, and copies.
+//! The driver also carries out the program's scheduled operations around commands: page moves, which need no service,
+//! and copies.
 //!
-//! A module holds as many pages as its memory has room for. Where it is full, the page that was mapped there longest ago goes to
-//! the host first. A host that takes part is a holder as GPUs are, with room for every page, and its core faults as SMs do. Not
-//! modelled: pages that fault in neighbours (the driver's prefetcher), access counters.
+//! A module's memory limits its number of pages. If it is full, the page mapped there longest ago is first evicted to
+//! the host. A coherent host holds pages like a GPU, with room for every page, and its core faults like an SM. Not
+//! modelled: prefetching of neighbouring pages by the driver, access counters.
 
 mod errands;
 mod orders;
@@ -35,67 +36,67 @@ use tombolo_types::{ModuleId, Page, Ps};
 /// Counters of the driver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PagingStats {
-    /// Faults that modules have told of: one a page and module at a time.
+    /// Faults reported by modules: one per page and module at a time.
     pub faults: u64,
-    /// Those of them that a host that takes part has told of.
+    /// Faults reported by a coherent host, a subset of `faults`.
     pub host_faults: u64,
-    /// Services of a batch.
+    /// Batches serviced.
     pub batches: u64,
-    /// Pages that a fault has moved or copied to another memory.
+    /// Pages moved or copied to another memory after a fault.
     pub migrations: u64,
-    /// Pages that the schedule has moved.
+    /// Pages moved by the schedule.
     pub prefetches: u64,
-    /// Times that a page was unmapped.
+    /// Number of times a page was unmapped.
     pub shootdowns: u64,
-    /// Pages that went to the host to make room.
+    /// Pages evicted to the host to make room.
     pub evictions: u64,
-    /// Times that a page that thrashed was pinned.
+    /// Number of times a thrashing page was pinned.
     pub pins: u64,
-    /// How long faults were being served, with the changes that they asked for.
+    /// Total time spent serving faults, including their page changes.
     pub busy: Ps,
-    /// Published pages of which a store of the system has left one copy.
+    /// Published pages reduced to one copy by a system-scope store.
     pub collapses: u64,
 }
 
-/// Why a page changes.
+/// Reason for a page change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
     Fault,
     Schedule,
-    /// To make room for another.
+    /// Makes room for another page.
     Room,
 }
 
-/// A change under way.
+/// A page change in progress.
 #[derive(Clone, Copy, Debug)]
 struct Running {
     change: Change,
     cause: Cause,
     step: u8,
-    /// Parts of the step that are not done.
+    /// Unfinished parts of the step.
     missing: u32,
 }
 
-/// A change that waits.
+/// A requested page change that has not begun.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     page: Page,
     wish: Wish,
     cause: Cause,
-    /// Where the page was as it was asked for.
+    /// Location of the page when the request was made.
     then: Residence,
 }
 
-/// How often a page has moved of late.
+/// Recent moves of a page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Thrash {
     moves: u32,
     since: Ps,
-    /// Until when it stays where it is.
+    /// End time of its pinning.
     pinned: Ps,
 }
 
-/// What is done around a command.
+/// Scheduled operations around a command.
 #[derive(Clone, Copy, Debug)]
 struct Errand {
     slot: KernelSlot,
@@ -104,21 +105,21 @@ struct Errand {
     left: u32,
 }
 
-/// What the driver is made of.
+/// Components and options of the driver.
 pub struct DriverConfig<'a> {
     /// The machine.
     pub machine: &'a MachineConfig,
-    /// Its components.
+    /// Component ids of the machine.
     pub layout: Layout,
-    /// The rules of pages.
+    /// Paging rules.
     pub paging: Paging,
-    /// Whether pages that thrash are pinned.
+    /// Set if thrashing pages are pinned.
     pub pins: bool,
-    /// Where pages are before the run.
+    /// Initial locations of pages.
     pub pages: Arc<PageTable>,
-    /// What is done around commands.
+    /// Operations scheduled around commands.
     pub schedule: Arc<Schedule>,
-    /// Pages that are published by hand, to whom.
+    /// Pages published by hand, each with its subscribers.
     pub subscribed: Vec<(Page, ModuleSet)>,
 }
 
@@ -127,39 +128,40 @@ pub struct Driver {
     layout: Layout,
     paging: Paging,
     costs: PagingConfig,
-    /// What it takes to read what was accessed.
+    /// Time to read the access records.
     stop: Ps,
     pins: bool,
     latency: Ps,
-    /// Pages that a module has room for.
+    /// Pages that fit into a module's memory.
     room: usize,
     table: Arc<PageTable>,
     schedule: Arc<Schedule>,
-    /// Pages that are not as they were placed.
+    /// Pages that have left their initial location.
     pages: FxHashMap<Page, Residence>,
-    /// By module: pages that it holds, the one mapped longest ago first. Empty where every page has room anyway.
+    /// Resident pages by module, the page mapped longest ago first. Not needed, hence empty, if every page has room
+    /// anyway.
     held: Vec<VecDeque<Page>>,
-    /// Pages that modules have left and that are still in `held`: taken out of it together.
+    /// Modules that a page has left while `held` still lists it; removed in batches.
     left: FxHashMap<Page, ModuleSet>,
     faults: VecDeque<Asked>,
-    /// Since when a service is under way, or changes of its batch are.
+    /// Start time of the service or page changes in progress.
     serving: Option<Ps>,
-    /// Changes that the batch at hand waits for.
+    /// Unfinished changes in the current batch.
     batch: u32,
     running: FxHashMap<Page, Running>,
-    /// Changes of a page that has one under way.
+    /// Queued requests for a page with a change in progress.
     later: FxHashMap<Page, VecDeque<Asked>>,
-    /// Changes that wait for room.
+    /// Requested changes that wait for room.
     crowded: VecDeque<Asked>,
     thrash: FxHashMap<Page, Thrash>,
     errand: Option<Errand>,
-    /// By page: who has accessed it while accesses were tracked.
+    /// Modules that have accessed a page while accesses were tracked, by page.
     accessed: FxHashMap<Page, ModuleSet>,
-    /// Modules that have not told yet what they have accessed.
+    /// Number of modules whose access report is missing.
     untold: u8,
-    /// Those that wait for it.
+    /// Errands that wait for the current one or for these reports.
     errands: VecDeque<Errand>,
-    /// What it orders while it handles an event.
+    /// Orders collected while an event is handled.
     orders: Orders,
     /// Counters.
     pub stats: PagingStats,
@@ -201,7 +203,7 @@ impl Driver {
         driver
     }
 
-    /// Pages that are published by hand have these subscribers, of whom the lowest serves the others.
+    /// Publishes pages by hand: the lowest subscriber is the home and serves the others.
     fn publish(&mut self, subscribed: &[(Page, ModuleSet)]) {
         let is_used = |page: Page| self.table.home(ModuleId(0), self.table.first_line(page)).is_some();
         for &(page, subscribers) in subscribed.iter().filter(|(page, _)| is_used(*page)) {
@@ -210,7 +212,7 @@ impl Driver {
         }
     }
 
-    /// Modules hold the pages placed there, the lowest first, and those published to them; what has no room is the host's.
+    /// Fills modules with the pages placed or published there, lowest page first. Pages without room go to the host.
     fn hold_placed(&mut self) {
         let modules = self.layout.modules;
         let placed: Vec<Page> = self.table.placed().map(|(page, _)| page).collect();
@@ -232,12 +234,12 @@ impl Driver {
         }
     }
 
-    /// Pages that have no room where they were placed, and where they are before the run.
+    /// Pages that found no room at their initial place, with their location before the run.
     pub fn displaced(&self) -> impl Iterator<Item = (Page, Residence)> + '_ {
         self.pages.iter().map(|(page, residence)| (*page, *residence))
     }
 
-    /// Pages by the number of modules that hold them, in the end: none at the index 0.
+    /// Final number of pages per holder count; index 0, for pages that no module holds, stays at zero.
     pub fn holders(&self) -> Vec<u64> {
         let mut pages = vec![0; usize::from(self.layout.modules) + 1];
         for (page, _) in self.table.placed() {
@@ -246,7 +248,8 @@ impl Driver {
         pages
     }
 
-    /// Whose memory has what no GPU has room for: that of a host that takes part, which its core uses, or one that nobody uses.
+    /// Holder for pages without room on any GPU: a coherent host, whose core uses them, or a plain host memory that no
+    /// component accesses.
     fn host(&self) -> Holder {
         self.layout.host().map_or(Holder::Host, Holder::Module)
     }
@@ -280,7 +283,7 @@ impl Driver {
             Message::Copied { copy: CopyName::Listed(_) } => self.errand_part_done(out),
             Message::Sends { slot, command, module } => self.send_part((slot, command), module, out),
             Message::Around { slot, command, behind: true } if self.schedule.overlaps => {
-                // All parts have been sent for; the errand waits for this word alone, and for what is under way.
+                // All parts have been requested; the errand waits only for this message and the operations in flight.
                 assert!(
                     self.errand.is_some_and(|errand| (errand.slot, errand.command) == (slot, command)),
                     "its parts"
@@ -288,7 +291,7 @@ impl Driver {
                 self.errand_part_done(out);
             }
             Message::Around { slot, command, behind } => {
-                // One more than what there is to do, so that it is not over before all has begun.
+                // The extra count keeps the errand open until all operations have begun.
                 self.errands.push_back(Errand { slot, command, behind, left: 1 });
                 self.begin_errand(out);
             }
@@ -296,12 +299,12 @@ impl Driver {
         }
     }
 
-    /// Whether it waits for nothing.
+    /// True if the driver waits for nothing.
     pub fn is_idle(&self) -> bool {
         self.serving.is_none() && self.running.is_empty() && self.errand.is_none()
     }
 
-    /// What it waits for, for a report of who waits for whom.
+    /// Outstanding page changes, for the deadlock report.
     pub fn waiting(&self) -> impl Iterator<Item = String> + '_ {
         let changes = self.running.iter().map(|(page, running)| {
             let step = running.change.step(running.step);
@@ -311,7 +314,7 @@ impl Driver {
         changes.chain(crowded)
     }
 
-    /// Starts a service where faults wait and none is under way.
+    /// Starts a service if faults wait and none is in progress.
     fn serve<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         if self.serving.is_some() || self.faults.is_empty() {
             return;
@@ -321,10 +324,10 @@ impl Driver {
         out.send(out.now() + self.costs.service.max(Ps(1)), id, id, Message::Serviced);
     }
 
-    /// The driver's work on a batch is over: what its faults ask for begins.
+    /// The service time of a batch is over: begins the changes its faults request.
     fn take_batch<D: Contents>(&mut self, out: &mut Out<'_, D>) {
         self.stats.batches += 1;
-        // One more, so that the batch is not over before all its changes have begun.
+        // The extra count keeps the batch open until all its changes have begun.
         self.batch = 1;
         let count = self.faults.len().min(self.costs.batch as usize);
         for fault in self.faults.drain(..count).collect::<Vec<_>>() {
@@ -343,7 +346,8 @@ impl Driver {
         }
     }
 
-    /// Begins a change, unless one of the page is under way: then it comes again as a fault, or behind that.
+    /// Begins a change. If another change of the page is in progress, the request is queued again as a fault, or behind
+    /// that change.
     fn ask<D: Contents>(&mut self, asked: Asked, out: &mut Out<'_, D>) {
         let Asked { page, wish, cause, then } = asked;
         if self.running.contains_key(&page) {
@@ -375,7 +379,7 @@ impl Driver {
         Asked { page, wish, cause, then: self.residence(page) }
     }
 
-    /// Where a page is, and who may use it.
+    /// Location of a page, and the modules allowed to use it.
     fn residence(&self, page: Page) -> Residence {
         self.pages.get(&page).copied().unwrap_or_else(|| {
             let placed = self.table.home(ModuleId(0), self.table.first_line(page));
@@ -383,7 +387,7 @@ impl Driver {
         })
     }
 
-    /// The rules for a page: one that thrashes stays where it is for a while.
+    /// Paging rules for a page: a thrashing page is pinned for a while.
     fn rules_for(&mut self, page: Page, now: &Residence, wish: Wish, at: Ps) -> Paging {
         let remote = Paging { on_fault: OnFault::MapRemotely, ..self.paging };
         if !self.pins || !matches!((wish, now.home), (Wish::Fault { .. }, Holder::Module(_))) {
@@ -406,7 +410,7 @@ impl Driver {
         remote
     }
 
-    /// Whether a module has room for one page more; where not, one goes to the host, and the change waits for that.
+    /// True if a module has room for one more page. Otherwise a page is evicted to the host, and the change waits.
     fn make_room<D: Contents>(&mut self, module: ModuleId, asked: Asked, out: &mut Out<'_, D>) -> bool {
         self.forget_left();
         let held = &self.held[usize::from(module.0)];
@@ -417,7 +421,7 @@ impl Driver {
         self.crowded.push_back(asked);
         if let Some(page) = oldest {
             self.stats.evictions += 1;
-            // A copy among others is given up; the last one goes to the host.
+            // A published page with several copies loses this copy; the last copy goes to the host.
             let wish = match self.residence(page) {
                 now if now.published && now.holders().count() > 1 => {
                     Wish::Leave { modules: ModuleSet::only(module), ends: false }
@@ -449,7 +453,7 @@ impl Driver {
         }
     }
 
-    /// Begins the step at hand of a page's change, or ends the change.
+    /// Begins the current step of a page's change, or ends the change.
     fn begin_step<D: Contents>(&mut self, page: Page, out: &mut Out<'_, D>) {
         let running = self.running.get_mut(&page).expect("a change under way");
         let (id, copy) = (self.layout.driver(), CopyName::Page(page));
@@ -481,7 +485,7 @@ impl Driver {
         }
     }
 
-    /// The shootdown of a page has been prepared: modules unmap it.
+    /// The shootdown of a page is prepared: modules unmap it.
     fn unmap(&mut self, page: Page) {
         let running = self.running.get_mut(&page).expect("a change under way");
         let Some(Step::Unmap(modules)) = running.change.step(running.step) else { panic!("{page:?} is not unmapped") };
@@ -502,7 +506,7 @@ impl Driver {
         }
     }
 
-    /// A part of a step is done.
+    /// A part of a step has completed.
     fn part_done<D: Contents>(&mut self, page: Page, out: &mut Out<'_, D>) {
         let Some(running) = self.running.get_mut(&page) else {
             return assert!(!self.paging.awaits_map(), "{page:?}: nobody waits for that");
@@ -519,7 +523,7 @@ impl Driver {
         self.begin_step(page, out);
     }
 
-    /// A change is over: what waited for it goes on.
+    /// A change is complete: requests that waited for it resume.
     fn end<D: Contents>(&mut self, page: Page, out: &mut Out<'_, D>) {
         let Running { change, cause, .. } = self.running.remove(&page).expect("a change under way");
         self.let_go(page, &change);
@@ -530,14 +534,14 @@ impl Driver {
         }
     }
 
-    /// Modules that a page has left hold it no more.
+    /// Notes the modules that no longer hold a page after a change.
     fn let_go(&mut self, page: Page, change: &Change) {
         let left = ModuleSet::first(self.layout.all_modules()).without(change.after.holders());
         let before = self.left.entry(page).or_default();
         *before = before.and(left);
     }
 
-    /// Takes what modules have left out of what they hold, before anybody looks or more is added.
+    /// Removes pages from the lists of modules they have left, before a list is read or extended.
     fn forget_left(&mut self) {
         let left = std::mem::take(&mut self.left);
         if left.is_empty() {
@@ -557,7 +561,7 @@ impl Driver {
     }
 }
 
-/// The module whose memory a change brings a page to.
+/// Module whose memory receives the page in a change.
 fn comes_to(change: &Change) -> Option<ModuleId> {
     change.steps().find_map(|step| match step {
         Step::Copy { to, .. } => to.module(),

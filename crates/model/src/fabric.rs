@@ -1,15 +1,15 @@
-//! What stands between the modules of different GPUs where it is one component:
-//! - each GPU's link to the leaf of a tree of switches ([`crate::tree`]);
-//! - one medium for all ([`crate::medium`]), or a link from each to each ([`crate::pairs`]);
-//! - links to one switch whose lanes turn ([`crate::turning_link`]).
+//! Connection between modules in different GPUs, for connections modelled as one component:
+//! - a link from each GPU to its leaf in a tree of switches ([`crate::tree`]);
+//! - one shared medium ([`crate::medium`]), or a link per GPU pair ([`crate::pairs`]);
+//! - links with turning lanes to one switch ([`crate::turning_link`]).
 //!
-//! A host is one more GPU there, or has links of its own ([`crate::host_end`]). Ways of fixed rates at one switch are
-//! components of their own ([`crate::gpu_way`]). Beside them a host's own links are all that is here.
+//! A host is one more GPU there, or has links of its own ([`crate::host_end`]). GPU ports with fixed rates at one
+//! switch are separate components ([`crate::gpu_way`]); a machine with such ports keeps only the host's own links here.
 //!
-//! A packet comes when half of the latency of its way has passed; the other half follows what is here. Links of fixed rates
-//! ([`crate::fixed_links`]) are reserved as it comes. Links whose lanes turn ([`crate::turning_link`]) hold their
-//! packets until their turn comes, for what a packet will find then is not known before. They tell the modules how
-//! many lanes come in, by a notice that takes the latency of the way and no room on it.
+//! A packet arrives here after the first half of its path latency; the second half follows. Links with fixed rates
+//! ([`crate::fixed_links`]) are reserved on arrival. Links with turning lanes ([`crate::turning_link`]) queue packets
+//! until their turn, because the rate at that time is not known earlier. They notify the modules when the number of
+//! incoming lanes changes; the notice takes the path latency but no bandwidth.
 
 use crate::fixed_links::FixedLinks;
 use crate::host_end::HostEnd;
@@ -26,19 +26,19 @@ use tombolo_machine::MachineConfig;
 use tombolo_machine::coherent_host::HostLinkConfig;
 use tombolo_types::{Bytes, GpuId, ModuleId, Ps};
 
-/// The links between GPUs and to the host, and what joins them.
+/// Links between GPUs and to the host, with the connection between them.
 pub struct Fabric<D: Contents> {
     layout: Layout,
     modules_per_gpu: u8,
     lanes: u32,
-    /// None where each way of a GPU is a component.
+    /// `None` if GPU ports are separate components.
     links: Option<Links<D>>,
     host: Option<HostEnd>,
-    /// The second half of the latency between two GPUs.
+    /// Second half of the latency between two GPUs.
     half: Ps,
-    /// From a GPU's port to its module.
+    /// Latency from a GPU's port to its module.
     to_module: Ps,
-    /// By GPU, the host last where it is one of them, and [`Way`], where it was asked for.
+    /// Recorded activity by GPU and [`Way`], if requested. The host is last if it belongs to the fabric.
     timeline: Option<Vec<[LinkTimeline; 2]>>,
 }
 
@@ -47,21 +47,22 @@ enum Links<D: Contents> {
     Turning(TurningLinks<D>),
 }
 
-/// Links whose lanes turn, by GPU, and when they are looked at.
+/// Links with turning lanes, by GPU, and the state of their sampling.
 struct TurningLinks<D: Contents> {
     links: Vec<TurningLink<(Route, Packet<D>)>>,
-    /// Lanes in, as the modules were last told, by GPU; nobody is told of the host's.
+    /// Incoming lanes last reported to the modules, by GPU; the host gets no report.
     told: Vec<u32>,
     sample_time: Ps,
-    /// The kernel under way: its number, and its launch.
+    /// Kernel in progress: its number and launch time.
     kernel: Option<(u32, Ps)>,
     launches: u32,
-    /// Whether the end of the present sample is scheduled: not while nothing is sent.
+    /// Set while the end of the current sample is scheduled; cleared when no packet is sent.
     sampling: bool,
 }
 
 impl<D: Contents> Fabric<D> {
-    /// An idle fabric; its lanes turn as `turning` says, or not at all. `host`: the link of the host, where one takes part.
+    /// An idle fabric. `turning`: timing for turning lanes, if lanes turn at all. `host`: link of a coherent host, if
+    /// there is one.
     pub fn new(
         machine: &MachineConfig,
         layout: Layout,
@@ -87,18 +88,18 @@ impl<D: Contents> Fabric<D> {
         }
     }
 
-    /// Keeps what the links between GPUs do over time, in windows of `window`.
+    /// Records the activity on the links between GPUs, in windows of length `window`.
     pub fn record(&mut self, gpus: usize, window: Ps) {
         let members = gpus + usize::from(self.host_inside().is_some());
         self.timeline = Some(vec![[(); 2].map(|()| LinkTimeline::new(window, self.lanes)); members]);
     }
 
-    /// The host's number among the GPUs where it is one more of them.
+    /// The host's GPU number, if the host belongs to the fabric.
     pub fn host_inside(&self) -> Option<GpuId> {
         self.host.as_ref().filter(|host| host.is_in_fabric()).map(HostEnd::id)
     }
 
-    /// From the last byte's leaving the links to its arrival.
+    /// Remaining latency from the last byte's departure to its arrival.
     fn onward(&self, (from, to): (GpuId, GpuId)) -> Ps {
         match &self.host {
             Some(host) if host.is_at((from, to)) => {
@@ -109,7 +110,7 @@ impl<D: Contents> Fabric<D> {
         }
     }
 
-    /// Carries a packet from one GPU's module to another's.
+    /// Carries a packet from one GPU's module to another GPU's module.
     pub fn cross(&mut self, route: Route, packet: Packet<D>, out: &mut Out<'_, D>) {
         let ends = self.ends(route);
         let (bytes, traffic) = (Bytes(u64::from(route.bytes)), packet.facts().traffic);
@@ -135,7 +136,7 @@ impl<D: Contents> Fabric<D> {
         }
     }
 
-    /// Handles an event of links whose lanes turn.
+    /// Handles an event for links with turning lanes.
     pub fn handle(&mut self, event: LinkEvent, out: &mut Out<'_, D>) {
         let Some(Links::Turning(turning)) = &mut self.links else { panic!("links of fixed rates got {event:?}") };
         match event {
@@ -151,7 +152,7 @@ impl<D: Contents> Fabric<D> {
         }
     }
 
-    /// Tells the modules of each GPU how many lanes now come in, where that has changed.
+    /// Reports changes in the number of incoming lanes to each GPU's modules.
     fn tell_lanes(&mut self, out: &mut Out<'_, D>) {
         let Some(Links::Turning(turning)) = &mut self.links else { return };
         let (id, at) = (self.layout.switch(), out.now() + self.half + self.to_module);
@@ -167,7 +168,7 @@ impl<D: Contents> Fabric<D> {
         }
     }
 
-    /// The last byte of a packet leaves a way: on to the next, or to the module.
+    /// The last byte of a packet leaves one link direction: the packet enters the next one, or its module.
     fn sent(&mut self, gpu: GpuId, way: Way, out: &mut Out<'_, D>) {
         let Some(Links::Turning(turning)) = &mut self.links else { return };
         let id = self.layout.switch();
@@ -206,8 +207,9 @@ impl<D: Contents> Fabric<D> {
         (GpuId(route.source.0 / self.modules_per_gpu), GpuId(route.target.0 / self.modules_per_gpu))
     }
 
-    /// Counters of one way of a GPU's link, or of the host's where it is one more GPU. Of links from each to each: of all of
-    /// its links together, busy as they are on the mean. None where each way is a component.
+    /// Counters for one direction of a GPU's link, or the host's link if the host belongs to the fabric. With a link
+    /// per GPU pair, all links of the GPU are added, with their average busy time. `None` if ports are separate
+    /// components.
     pub fn stats(&self, gpu: GpuId, way: Way) -> Option<LinkStats> {
         match self.links.as_ref()? {
             Links::Fixed(links) => Some(links.stats(gpu, way)),
@@ -215,12 +217,12 @@ impl<D: Contents> Fabric<D> {
         }
     }
 
-    /// Counters of one way of a GPU's own link to the host, where it has one.
+    /// Counters for one direction of a GPU's own link to the host, if present.
     pub fn host_link_stats(&self, gpu: GpuId, way: Way) -> Option<LinkStats> {
         self.host.as_ref()?.stats(gpu, way)
     }
 
-    /// Counters of the uplink of a leaf, up and down; none where there is no tree.
+    /// Counters for a leaf's uplink, up and down; `None` without a tree.
     pub fn uplink_stats(&self, leaf: u8) -> Option<[LinkStats; 2]> {
         match self.links.as_ref()? {
             Links::Fixed(links) => links.uplink_stats(leaf),
@@ -228,7 +230,7 @@ impl<D: Contents> Fabric<D> {
         }
     }
 
-    /// Counters of a medium for all, towards its root and away from it; none where there is none.
+    /// Counters for a shared medium, towards its root and away; `None` without such a medium.
     pub fn medium_stats(&self) -> Option<[LinkStats; 2]> {
         match self.links.as_ref()? {
             Links::Fixed(links) => links.medium_stats(),
@@ -236,7 +238,7 @@ impl<D: Contents> Fabric<D> {
         }
     }
 
-    /// Counters of the lanes of one way of a GPU's link, up to `end`.
+    /// Lane counters for one direction of a GPU's link, up to `end`.
     pub fn lane_stats(&self, gpu: GpuId, way: Way, end: Ps) -> LaneStats {
         match &self.links {
             None | Some(Links::Fixed(_)) => LaneStats { turned: 0, lane_time: u64::from(self.lanes) * end.0 },
@@ -244,14 +246,14 @@ impl<D: Contents> Fabric<D> {
         }
     }
 
-    /// What the links did over time, by GPU and [`Way`], where it was kept.
+    /// Recorded activity of the links, by GPU and [`Way`], if requested.
     pub fn timeline(&self) -> Option<&[[LinkTimeline; 2]]> {
         self.timeline.as_deref()
     }
 }
 
 impl<D: Contents> TurningLinks<D> {
-    /// Idle links of the GPUs of `machine`, and of a host where it is one more of them.
+    /// Idle links for the GPUs of `machine`, and for a host in the fabric.
     fn new(machine: &MachineConfig, times: TurningTimes, has_host: bool) -> TurningLinks<D> {
         let (rate, lanes, gpus) = (machine.gpu_link.rate, machine.gpu_link.lanes, machine.topology.gpus);
         let TurningTimes { sample_time, switch_time } = times;
@@ -282,7 +284,7 @@ impl<D: Contents> TurningLinks<D> {
         turn(turned, layout, out);
     }
 
-    /// The first packet after a pause: the end of the sample that it falls into is scheduled.
+    /// Schedules the end of the current sample, when the first packet after a pause arrives.
     #[inline]
     fn wake(&mut self, layout: Layout, out: &mut Out<'_, D>) {
         if self.sampling {
@@ -306,7 +308,7 @@ impl<D: Contents> TurningLinks<D> {
         if self.kernel.is_none_or(|(current, _)| current != launch) {
             return;
         }
-        // Where nothing moves nothing is to be decided, and a run that cannot go on must come to its end.
+        // Without traffic there is nothing to decide, and a stuck run must be able to end.
         if self.links.iter().all(|link| link.is_quiet(now)) {
             self.sampling = false;
             return;
@@ -317,7 +319,7 @@ impl<D: Contents> TurningLinks<D> {
     }
 }
 
-/// Schedules the end of turns, by GPU.
+/// Schedules the end of lane turns, by GPU.
 fn turn<D: Contents>(turned: Vec<Option<Ps>>, layout: Layout, out: &mut Out<'_, D>) {
     let id = layout.switch();
     for (gpu, at) in turned.into_iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Links of fixed rates between GPUs that share some state, in the shape of the machine's fabric: reserved as a packet comes.
+//! Fixed-rate links between GPUs with some shared state, for the machine's fabric. Links are reserved when a packet
+//! arrives.
 
 use crate::convert;
 use crate::link::{Link, LinkConfig, LinkStats, Traffic};
@@ -11,27 +12,27 @@ use tombolo_machine::MachineConfig;
 use tombolo_machine::machine::FabricShape;
 use tombolo_types::{Bytes, GpuId, Ps};
 
-/// Links of fixed rates between GPUs, and a host that hangs from the same fabric.
+/// Fixed-rate links between GPUs, and to a host attached to the same fabric.
 #[derive(Clone, Debug)]
 pub enum FixedLinks {
-    /// A link of each to the leaf of a tree of switches.
+    /// One link per GPU to its leaf in a tree of switches.
     Tree {
-        /// By GPU: toward the leaf.
+        /// Links towards the leaf, by GPU.
         ports: Vec<Link>,
-        /// The ways out of all leaves to the GPUs.
+        /// Output ports from all leaves to the GPUs.
         switch: Switch,
-        /// Between leaves.
+        /// Links between leaves.
         tree: Tree,
     },
-    /// One medium for all.
+    /// One medium shared by all.
     Shared(Medium),
-    /// A link from each to each.
+    /// A link per GPU pair.
     Pairs(Pairs),
 }
 
 impl FixedLinks {
-    /// Idle links of the GPUs of `machine`, and of `host` where it is one more of them. None where they share a switch alone:
-    /// [`crate::gpu_way`].
+    /// Idle links between the GPUs of `machine`, with `host` as one more GPU if it belongs to the fabric. `None` for a
+    /// single switch, modelled by [`crate::gpu_way`].
     pub fn new(machine: &MachineConfig, host: Option<GpuId>) -> Option<FixedLinks> {
         let SwitchConfig { ports, rate, flit, crossing } = convert::switch(machine);
         let members = ports + u32::from(host.is_some());
@@ -47,7 +48,7 @@ impl FixedLinks {
         })
     }
 
-    /// Carries `bytes` from one to another. To be called in order of `now`.
+    /// Carries `bytes` from one end to another. Calls must be in order of `now`.
     #[inline]
     pub fn cross(&mut self, now: Ps, ends: (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Crossing {
         match self {
@@ -64,7 +65,7 @@ impl FixedLinks {
         }
     }
 
-    /// Counters of one way of a GPU, or of the host.
+    /// Counters for one direction of a GPU's link, or the host's link.
     pub fn stats(&self, gpu: GpuId, way: Way) -> LinkStats {
         match (self, way) {
             (FixedLinks::Tree { ports, .. }, Way::Out) => *ports[usize::from(gpu.0)].stats(),
@@ -74,7 +75,7 @@ impl FixedLinks {
         }
     }
 
-    /// Counters of the uplink of a leaf, up and down; none where there is no tree.
+    /// Counters for a leaf's uplink, up and down; `None` without a tree.
     pub fn uplink_stats(&self, leaf: u8) -> Option<[LinkStats; 2]> {
         match self {
             FixedLinks::Tree { tree, .. } => Some(tree.stats(leaf)),
@@ -82,7 +83,7 @@ impl FixedLinks {
         }
     }
 
-    /// Counters of a medium for all, towards its root and away from it; none where there is none.
+    /// Counters for a shared medium, towards its root and away; `None` without such a medium.
     pub fn medium_stats(&self) -> Option<[LinkStats; 2]> {
         match self {
             FixedLinks::Shared(medium) => Some(medium.ways()),
@@ -107,7 +108,7 @@ mod tests {
         FixedLinks::new(machine, Some(GpuId(host))).expect("it is no switch")
     }
 
-    /// When the last of 160 KB of each of `pairs` has left, all sent at once.
+    /// Departure time of the last byte in a 160 KB stream per pair, all sent at once.
     fn streams(links: &mut FixedLinks, pairs: &[(u8, u8)]) -> Vec<Ps> {
         let mut ends = Vec::new();
         for _ in 0..1600 {

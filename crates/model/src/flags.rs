@@ -1,27 +1,27 @@
-//! Which flag events an L2 knows of, and whom it has told. A line's are known where its slice is.
+//! Flag events known to an L2, and the modules already notified. Events on a line are known in its slice.
 //!
-//! A flag event is one store that somebody may poll for. It is known wherever its store has passed, and travels on
-//! with the copies of its line: a copy that leaves after the store shows it, whoever reads the copy and whichever
-//! flag of the line the copy was fetched for. Known events are never forgotten before their kernel ends, for what
-//! was once stored cannot be unseen by a later copy.
+//! A flag event is a store that some thread may poll for. An event is known wherever its store has passed, and travels
+//! with copies of its line. A copy that leaves after the store shows the event to every reader, even if the copy was
+//! fetched for another flag on the line. Known events are kept until their kernel ends, because a later copy cannot
+//! undo an earlier store.
 //!
-//! Flags are numbered anew with each launch. Copies of pages and blocks may be on their way while one kernel ends and another
-//! begins in its slot: the flags that go with them say of which launch they are ([`Shown`]).
+//! Each launch numbers its flags anew. Copies of pages and blocks may be in transit while one kernel ends and another
+//! begins in its slot, so the accompanying flags carry their launch number ([`Shown`]).
 
 use crate::kernel_slot::{KernelSlot, entry};
 use crate::message::Flag;
 use rustc_hash::FxHashMap;
 use tombolo_types::{Line, ModuleId};
 
-/// Flags of kernels side by side.
+/// Set of flags for concurrent kernels.
 #[derive(Clone, Debug, Default)]
 pub struct FlagSet {
-    /// By kernel, bit `i`: its flag number `i` is in the set.
+    /// Bit `i` is set if flag number `i` is in the set; one bit vector per kernel slot.
     kernels: Vec<Vec<u64>>,
 }
 
 impl FlagSet {
-    /// Adds a flag, but not [`Flag::NONE`].
+    /// Adds a flag, except [`Flag::NONE`].
     pub fn add(&mut self, flag: Flag) {
         if flag == Flag::NONE {
             return;
@@ -34,7 +34,7 @@ impl FlagSet {
         words[word] |= 1 << (flag.number() % 64);
     }
 
-    /// Whether it has a flag; never [`Flag::NONE`].
+    /// True if the set contains a flag; never for [`Flag::NONE`].
     #[inline]
     pub fn has(&self, flag: Flag) -> bool {
         flag != Flag::NONE && self.holds(flag)
@@ -46,7 +46,7 @@ impl FlagSet {
         word.is_some_and(|word| word >> (flag.number() % 64) & 1 != 0)
     }
 
-    /// Forgets those of a kernel.
+    /// Forgets all flags of a kernel.
     pub fn forget(&mut self, kernel: KernelSlot) {
         if let Some(words) = self.kernels.get_mut(kernel.index()) {
             words.clear();
@@ -58,49 +58,49 @@ impl FlagSet {
     }
 }
 
-/// A flag that a line shows, on its way to another module.
+/// A flag shown by a line, in transit to another module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
     line: Line,
     flag: Flag,
-    /// Number of the launch among the program's.
+    /// Launch number within the program.
     launch: u32,
 }
 
 impl Shown {
-    /// The line that shows it.
+    /// The line that shows the flag.
     pub fn line(&self) -> Line {
         self.line
     }
 }
 
-/// The flag events known of the lines of a group of slices, or of a module's.
+/// Flag events known on the lines of a slice group, or of a module.
 #[derive(Clone, Debug, Default)]
 pub struct Flags {
     known: FlagSet,
-    /// By kernel slot: of which launch its flags are.
+    /// Launch of the known flags, by kernel slot.
     launches: Vec<u32>,
-    /// Known events by line, in the order in which they became known.
+    /// Known events by line, in the order of their arrival.
     by_line: FxHashMap<Line, LineFlags>,
 }
 
-/// The known events of one line.
+/// Known events on one line.
 #[derive(Clone, Debug, Default)]
 struct LineFlags {
     events: Vec<Flag>,
-    /// How many of them each module has been told.
+    /// Number of events already reported, by module.
     told: Vec<(ModuleId, usize)>,
 }
 
 impl Flags {
-    /// The store to `line` that leaves `flag` is known from now on.
+    /// Records a known store to `line` that leaves `flag`.
     pub fn learn(&mut self, line: Line, flag: Flag) {
         if flag == Flag::NONE {
             return;
         }
         let known = self.knows(flag);
         let events = &mut self.by_line.entry(line).or_default().events;
-        // One store may leave its flag on several lines, whose copies each have to show it.
+        // A store may leave its flag on several lines, and copies of each line must show it.
         if known && events.contains(&flag) {
             return;
         }
@@ -108,24 +108,24 @@ impl Flags {
         self.known.add(flag);
     }
 
-    /// Whether no event is known.
+    /// True if no event is known.
     pub fn is_empty(&self) -> bool {
         self.by_line.is_empty()
     }
 
-    /// Whether a store that leaves `flag` is known, of any line.
+    /// True if a store that leaves `flag` is known, on any line.
     fn knows(&self, flag: Flag) -> bool {
         self.known.has(flag)
     }
 
-    /// The flag that a read of `line` looks for, where its store to that line is known: one to several lines may have reached
-    /// only some of them.
+    /// Returns `flag` if the store to `line` is known, otherwise [`Flag::NONE`]. A store to several lines may have
+    /// reached only some.
     pub fn seen(&self, line: Line, flag: Flag) -> Flag {
         let shows = || self.by_line.get(&line).is_some_and(|line| line.events.contains(&flag));
         if self.knows(flag) && shows() { flag } else { Flag::NONE }
     }
 
-    /// All events of a line, to go with a copy of it.
+    /// All events on a line, to accompany a copy.
     pub fn shown(&self, line: Line) -> impl Iterator<Item = Shown> + '_ {
         let events = self.by_line.get(&line).map(|line| &line.events[..]).unwrap_or_default();
         events.iter().map(move |&flag| Shown { line, flag, launch: self.launch(flag.kernel()) })
@@ -135,8 +135,8 @@ impl Flags {
         self.launches.get(kernel.index()).copied().unwrap_or_default()
     }
 
-    /// A copy has come that shows an event. One of an earlier launch than the module has heard of in its slot is of a kernel that
-    /// has ended; by one of a later launch it hears of that.
+    /// Records an event shown by an arriving copy. An event from an older launch in this slot belongs to an ended
+    /// kernel and is dropped. An event from a newer launch begins that launch here.
     pub fn learn_shown(&mut self, Shown { line, flag, launch }: Shown) {
         let kernel = flag.kernel();
         if launch > self.launch(kernel) {
@@ -147,7 +147,7 @@ impl Flags {
         }
     }
 
-    /// The events of `line` that a copy which leaves now for `module` brings there for the first time.
+    /// Events on `line` that a copy leaving now brings to `module` for the first time.
     pub fn news(&mut self, line: Line, module: ModuleId) -> Vec<Flag> {
         let Some(LineFlags { events, told }) = self.by_line.get_mut(&line) else { return Vec::new() };
         let index = told.iter().position(|&(other, _)| other == module).unwrap_or_else(|| {
@@ -158,7 +158,7 @@ impl Flags {
         events[before..].to_vec()
     }
 
-    /// A kernel starts in a slot, by which launch of the program: flags of the one before are forgotten.
+    /// Begins a kernel in a slot, with its launch number. Flags of the slot's previous kernel are forgotten.
     pub fn begin(&mut self, kernel: KernelSlot, launch: u32) {
         *entry(&mut self.launches, kernel) = launch;
         self.known.forget(kernel);
@@ -241,7 +241,7 @@ mod tests {
         flags.learn(Line(1), later);
         flags.begin(KernelSlot(0), 1);
         assert!(!flags.knows(mine) && flags.knows(other));
-        assert_eq!(flags.news(Line(1), ModuleId(0)), [later], "what it has been told it is not told again");
+        assert_eq!(flags.news(Line(1), ModuleId(0)), [later], "an event already reported is not reported again");
         assert_eq!(flags.news(Line(1), ModuleId(1)), [other, later]);
     }
 
@@ -253,7 +253,7 @@ mod tests {
         new.begin(KernelSlot(0), 1);
         on_its_way.into_iter().for_each(|shown| new.learn_shown(shown));
         assert!(!new.knows(Flag(7)) && new.is_empty());
-        // Whoever has not been told of a launch hears of it by its flags.
+        // A module without notice of a launch learns about it from the launch's flags.
         new.learn(Line(1), Flag(9));
         new.shown(Line(1)).for_each(|shown| old.learn_shown(shown));
         assert!(!old.knows(Flag(7)) && old.knows(Flag(9)));

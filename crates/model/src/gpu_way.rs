@@ -1,17 +1,17 @@
-//! One way of a GPU's link to a non-blocking switch, as a component: out of the GPU, or in to it. A host that hangs from the
-//! switch has two of them as well.
+//! One direction of a GPU's link to a non-blocking switch, as a component: output from the GPU, or input to it. A host
+//! attached to the switch has both directions, too.
 //!
-//! A packet takes the way out of its source, then the way in of its target, each in order of arrival and whole. Nothing
-//! in the switch's middle saturates. Not modelled: finite buffers, arbitration between the ways in.
+//! A packet crosses its source's output, then its target's input. Each is store-and-forward and serves packets in
+//! arrival order. The inside of the switch never saturates. Not modelled: finite buffers, arbitration between inputs.
 //!
-//! The latency between two modules of different GPUs is their module links' and the GPU link's. It lies at four places, none of
-//! which holds anything up:
-//! - before the way out: the module link, and what it lacks of a quarter of the GPU link;
-//! - between the ways: what the two ends leave of the GPU link;
-//! - behind the way in: as before the way out.
+//! The latency between modules in different GPUs consists of two module links and the GPU link. It is split over four
+//! places, without queueing at any of them:
+//! - before the output: the module link, extended to a quarter of the GPU link;
+//! - between output and input: the remainder of the GPU link;
+//! - after the input: like before the output.
 //!
-//! Each way is thus a quarter of the GPU link or more from any other component. Where the latency lies on either
-//! side of a way changes nothing but when the way is reserved: all of a way's packets have it there alike.
+//! Each port is therefore at least a quarter of the GPU link away from every other component. Moving latency from one
+//! side of a port to the other only changes the reservation time, equally for all packets at the port.
 
 use crate::convert;
 use crate::layout::Layout;
@@ -24,7 +24,7 @@ use crate::watch::Contents;
 use tombolo_machine::MachineConfig;
 use tombolo_types::{Bytes, ComponentId, GpuId, Ps};
 
-/// One way of a GPU's link to the switch.
+/// One direction of a GPU's link to the switch.
 #[derive(Clone, Debug)]
 pub struct GpuWay {
     id: ComponentId,
@@ -32,26 +32,26 @@ pub struct GpuWay {
     layout: Layout,
     modules_per_gpu: u8,
     link: Link,
-    /// From the last byte's leaving it to the next component, by the GPU that the packet is for.
+    /// Latency from the last byte's departure to the next component, by target GPU.
     onward: Vec<Ps>,
     timeline: Option<LinkTimeline>,
 }
 
-/// How far ways are from other components, at least.
+/// Minimum latency between ports and other components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Apart {
-    /// From the modules of their GPU.
+    /// To modules in the same GPU.
     pub modules: Ps,
-    /// From the ways of other GPUs.
+    /// To ports in other GPUs.
     pub ways: Ps,
 }
 
-/// One end of the way between two GPUs.
+/// One end of the path between two GPUs.
 #[derive(Clone, Copy, Debug)]
 struct End {
-    /// The module link there; a host has none.
+    /// Latency of the module link; zero for a host.
     module_link: Ps,
-    /// What lies of the GPU link between it and the GPU's ways.
+    /// Part of the GPU link's latency between the module link and the port.
     near: Ps,
 }
 
@@ -64,7 +64,7 @@ impl End {
 }
 
 impl GpuWay {
-    /// An idle way of `gpu`, one of [`Layout::ways`].
+    /// An idle port of `gpu`, one of [`Layout::ways`].
     pub fn new(machine: &MachineConfig, layout: Layout, gpu: GpuId, way: Way) -> GpuWay {
         let (own, latency) = (End::new(machine, gpu), machine.gpu_link.latency);
         let onward = |to| match way {
@@ -82,13 +82,13 @@ impl GpuWay {
         }
     }
 
-    /// Both ways of each GPU, by GPU and [`Way`], idle.
+    /// Both idle ports of each GPU, ordered by GPU and [`Way`].
     pub fn all(machine: &MachineConfig, layout: Layout) -> Vec<GpuWay> {
         let of_gpu = |gpu| Way::BOTH.map(|way| GpuWay::new(machine, layout, GpuId(gpu), way));
         (0..layout.ways).flat_map(of_gpu).collect()
     }
 
-    /// How far ways are from others, where there are some.
+    /// Minimum latency between ports and other components, if ports exist.
     pub fn apart(machine: &MachineConfig, layout: Layout) -> Option<Apart> {
         let mut ends: Vec<End> = (0..layout.ways).map(|gpu| End::new(machine, GpuId(gpu))).collect();
         ends.sort_by_key(|end| std::cmp::Reverse(end.near));
@@ -97,12 +97,12 @@ impl GpuWay {
         Some(Apart { modules, ways: machine.gpu_link.latency - Ps(widest) })
     }
 
-    /// Keeps what it does over time, in windows of `window`; it has `lanes` lanes.
+    /// Records the port's activity in windows of length `window`; the link has `lanes` lanes.
     pub fn record(&mut self, window: Ps, lanes: u32) {
         self.timeline = Some(LinkTimeline::new(window, lanes));
     }
 
-    /// Carries a packet on: from the way out to the way in of its target, and from there to its module.
+    /// Forwards a packet: from an output to its target's input, and from an input to its module.
     pub fn cross<D: Contents>(&mut self, route: Route, packet: Packet<D>, out: &mut Out<'_, D>) {
         let target = GpuId(route.target.0 / self.modules_per_gpu);
         let at = self.carry(out.now(), target, packet.facts().traffic, Bytes(u64::from(route.bytes)));
@@ -114,7 +114,7 @@ impl GpuWay {
         }
     }
 
-    /// Sends `bytes` for `target`; returns when they are at the next component. To be called in order of `now`.
+    /// Sends `bytes` to `target`; returns their arrival time at the next component. Calls must be in order of `now`.
     fn carry(&mut self, now: Ps, target: GpuId, traffic: Traffic, bytes: Bytes) -> Ps {
         let left = self.link.send(now, traffic, bytes);
         if let Some(timeline) = &mut self.timeline {
@@ -128,7 +128,7 @@ impl GpuWay {
         self.link.stats()
     }
 
-    /// What it did over time, where that was kept.
+    /// Recorded activity, if requested.
     pub fn timeline(&self) -> Option<&LinkTimeline> {
         self.timeline.as_ref()
     }
@@ -157,7 +157,7 @@ mod tests {
         (0..ways).map(way).collect()
     }
 
-    /// When `bytes`, which leave a module of `from` at `now`, come to a module of `to`.
+    /// Arrival time at a module in GPU `to` for `bytes` that leave a module in GPU `from` at `now`.
     fn trip(ways: &mut [[GpuWay; 2]], machine: &MachineConfig, now: Ps, (from, to): (u8, u8), bytes: u64) -> Ps {
         let source = End::new(machine, GpuId(from));
         let at_out = now + source.module_link + source.near;
@@ -208,7 +208,7 @@ mod tests {
         let machine = machine("hmg-4x4", &[]);
         let mut ways = ways(&machine, 4);
         let mut last = Ps::ZERO;
-        // The way in of GPU 3 is busy with what GPU 1 sends.
+        // Packets from GPU 1 keep the input port of GPU 3 busy.
         (0..50).for_each(|_| _ = trip(&mut ways, &machine, Ps(0), (1, 3), 160));
         for packet in 0..100_u64 {
             let come = trip(&mut ways, &machine, Ps(packet), (0, 3), if packet % 3 == 0 { 160 } else { 0 });

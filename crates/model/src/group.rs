@@ -1,25 +1,25 @@
-//! Groups of a module's L2 slices. A group owns its slices, the DRAM channels behind them and their part of the memory-side
-//! cache. It is the least part of a module's memory that nobody else reaches but by message.
+//! Groups of a module's L2 slices. A group owns its slices, their DRAM channels and a share of the memory-side cache.
+//! It is the smallest part of a module's memory that all other components reach only by messages.
 
-/// One of a module's groups of slices.
+/// A slice group within a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupIndex {
-    /// Which, from 0.
+    /// Index from 0.
     pub index: u32,
-    /// Groups of the module.
+    /// Number of groups in the module.
     pub groups: u32,
 }
 
 impl GroupIndex {
-    /// The group of a module that has no other.
+    /// The only group in a module without others.
     pub const ONLY: GroupIndex = GroupIndex { index: 0, groups: 1 };
 
-    /// All groups of a module that has so many.
+    /// All groups of a module with `groups` groups.
     pub fn all(groups: u32) -> impl Iterator<Item = GroupIndex> {
         (0..groups).map(move |index| GroupIndex { index, groups })
     }
 
-    /// Its part of `count` things: as many as each other group has, or one more.
+    /// The group's share when `count` items are divided evenly; shares differ by at most one.
     pub fn part(self, count: u32) -> u32 {
         let [groups, index, count] = [self.groups, self.index, count].map(u64::from);
         ((index + 1) * count / groups - index * count / groups) as u32

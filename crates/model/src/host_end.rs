@@ -1,6 +1,6 @@
-//! The host's end of the links between GPUs: one more GPU at what joins them, or a link of its own to each.
+//! The host's end of the links between GPUs: one more member of the fabric, or an own link to each GPU.
 //!
-//! Its number is that of one more GPU after the last, and its module's that of one more module of the machine.
+//! The host's GPU number follows the last GPU, and its module number follows the last module.
 
 use crate::link::{Link, LinkConfig, LinkStats, Traffic};
 use crate::turning_link::Way;
@@ -12,14 +12,14 @@ use tombolo_types::{Bytes, GpuId, Ps};
 #[derive(Clone, Debug)]
 pub struct HostEnd {
     id: GpuId,
-    /// By GPU and [`Way`], out of the GPU and in, where the GPUs have links of their own to the host.
+    /// Links by GPU and [`Way`], out of the GPU and in, if the GPUs have their own links to the host.
     own: Option<Vec<[Link; 2]>>,
-    /// One way between the host and a GPU's port, whole.
+    /// Total one-way latency between the host and a GPU's port.
     latency: Ps,
 }
 
 impl HostEnd {
-    /// The end of `link` at a host of `machine`, with idle links.
+    /// Host end of `link` on `machine`, with idle links.
     pub fn new(machine: &MachineConfig, link: &HostLinkConfig) -> HostEnd {
         let gpus = machine.topology.gpus;
         let idle = || Link::new(LinkConfig { rate: link.rate, latency: Ps::ZERO });
@@ -30,28 +30,28 @@ impl HostEnd {
         HostEnd { id: GpuId(gpus), own, latency }
     }
 
-    /// The host's number among the GPUs.
+    /// The host's GPU number.
     pub fn id(&self) -> GpuId {
         self.id
     }
 
-    /// One way between the host and a GPU's port, without queueing or serialisation.
+    /// One-way latency between the host and a GPU's port, without queueing or serialisation.
     pub fn latency(&self) -> Ps {
         self.latency
     }
 
-    /// Whether the host hangs from what joins the GPUs.
+    /// True if the host belongs to the GPUs' fabric.
     pub fn is_in_fabric(&self) -> bool {
         self.own.is_none()
     }
 
-    /// Whether it is an end of a way.
+    /// True if the host is an end of the path.
     pub fn is_at(&self, (from, to): (GpuId, GpuId)) -> bool {
         from == self.id || to == self.id
     }
 
-    /// Sends `bytes` by the own link of a GPU where that is the way; returns when the last byte has left. To be called in
-    /// order of `now`.
+    /// Sends `bytes` over a GPU's own host link, if the path uses it; returns the last byte's departure time. Calls
+    /// must be in order of `now`.
     #[inline]
     pub fn send(&mut self, now: Ps, ends: (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Option<Ps> {
         let (gpu, way) = match ends {
@@ -63,7 +63,7 @@ impl HostEnd {
         Some(link.send(now, traffic, bytes))
     }
 
-    /// Counters of one way of a GPU's own link, where it has one.
+    /// Counters for one direction of a GPU's own host link, if present.
     pub fn stats(&self, gpu: GpuId, way: Way) -> Option<LinkStats> {
         Some(*self.own.as_ref()?[usize::from(gpu.0)][way as usize].stats())
     }

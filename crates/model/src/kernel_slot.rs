@@ -1,23 +1,23 @@
-//! Which of the kernels that are under way side by side one is.
+//! Number that distinguishes concurrent kernels.
 
-/// The place of a command that is under way, from its packet to its end. What kernels number from 0 each (flags, drains,
-/// counters) is told apart by it.
+/// Slot of a running command, from its packet to its end. Flags, drains and counters are numbered from 0 in each
+/// kernel; the slot tells kernels apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KernelSlot(pub u8);
 
 impl KernelSlot {
-    /// Commands under way at a time. Source: CUDA C++ Programming Guide, `CUDA_DEVICE_MAX_CONNECTIONS`: at most 32 hardware
-    /// queues.
+    /// Maximum number of concurrent commands. Source: CUDA C++ Programming Guide, `CUDA_DEVICE_MAX_CONNECTIONS`: at
+    /// most 32 hardware queues.
     pub const MOST: u8 = 32;
 
-    /// As an index.
+    /// The slot as an index.
     #[inline]
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 }
 
-/// The entry of a slot in a list that is as long as the slots used so far.
+/// Entry of a slot in a list, which grows up to the slots used so far.
 #[inline]
 pub fn entry<T: Default>(list: &mut Vec<T>, slot: KernelSlot) -> &mut T {
     if list.len() <= slot.index() {

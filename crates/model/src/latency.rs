@@ -1,31 +1,32 @@
-//! How long loads take, by who served them, and which part of their way took it. It observes, and decides nothing. Loads are
-//! followed where the contents of lines allow it ([`Contents::FOLLOWS`](crate::watch::Contents::FOLLOWS)) and a run is asked
-//! for it ([`crate::site::Site::wires`]). Messages of a run that only takes time note nothing ([`Note`]).
+//! Latency of loads, by server and by part of their path. Recording observes a run and decides nothing. Loads are
+//! followed if the line contents allow it ([`Contents::FOLLOWS`](crate::watch::Contents::FOLLOWS)) and the run requests
+//! it ([`crate::site::Site::wires`]). In all other runs, messages carry no notes ([`Note`]).
 //!
-//! A load is one line transaction of a load or a poll, from its event at the SM to the event that brings its bytes. Its time
-//! is cut in [`Leg`]s that add up to it. Nobody follows a load on its way: who answers a request says how long it was held
-//! there and below ([`Inside`], and the links below), and who has asked knows when it sent the request. What lies between is
-//! the link's: the time of an idle trip ([`crate::wires`]) as wire, the rest as queue. An SM does the same with the crossbar.
-//! Messages carry picoseconds in 32 bits, and packets in fewer ([`Packed`]): what is cut of a leg counts as the link's queue.
+//! A load is one line transaction of a load or a poll, from its event at the SM to the event that brings the bytes. Its
+//! time is divided into [`Leg`]s that add up to the total. No component follows a load along its path: each replier
+//! records the time spent there and below ([`Inside`], and the links below), and the requester knows the departure of
+//! its request. The difference is link time: the zero-load trip ([`crate::wires`]) counts as wire, the rest as queue.
+//! An SM computes crossbar time likewise. Messages carry picoseconds in 32 bits, packets in fewer ([`Packed`]); a
+//! truncated leg counts as link queue.
 //!
-//! - A load that joins a miss, at an L1 or at a slice, has the legs of that miss in proportion to the time that it waits.
-//! - Of a miss that grows by other sectors, the times before the slice are those of the last request.
-//! - A slice of blocks tells of no leg below: what lies below the crossbar is all its own.
+//! - A load that joins a miss, at an L1 or at a slice, gets the miss's legs in proportion to its waiting time.
+//! - If a miss grows by further sectors, its times before the slice come from the last request.
+//! - A slice of blocks reports no legs below the crossbar: all time there counts as its own.
 //! - Atomics are not counted.
 
 use tombolo_types::Ps;
 
-/// What a message may note.
+/// A value that a message may note.
 pub trait Noted: Copy + Default + PartialEq + Eq + std::fmt::Debug + Send {}
 
 impl<T: Copy + Default + PartialEq + Eq + std::fmt::Debug + Send> Noted for T {}
 
-/// The place of a `T` in a message that only those read who follow loads.
+/// Slot for a `T` in a message, read only by components that follow loads.
 pub trait Note<T>: Noted {
-    /// Notes it.
+    /// Records the value.
     fn of(noted: T) -> Self;
 
-    /// What was noted; the default where nothing is kept.
+    /// Returns the recorded value; the default if nothing is kept.
     fn read(self) -> T;
 }
 
@@ -39,7 +40,7 @@ impl<T: Noted> Note<T> for () {
     }
 }
 
-/// A note that is kept.
+/// A note that keeps its value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Kept<T>(T);
 
@@ -60,19 +61,19 @@ impl<T: Noted> Note<T> for Kept<T> {
 pub struct Stamp(u32);
 
 impl Stamp {
-    /// Of a time.
+    /// Stamp for a time.
     #[inline]
     pub fn of(at: Ps) -> Stamp {
         Stamp(at.0 as u32)
     }
 
-    /// From an earlier moment to this one, less than 2^32 ps.
+    /// Span from an earlier moment to this one, below 2^32 ps.
     #[inline]
     pub fn since(self, earlier: Stamp) -> u32 {
         self.0.wrapping_sub(earlier.0)
     }
 
-    /// From `other` to this one, less than 2^31 ps; 0 where `other` is later.
+    /// Span from `other` to this moment, below 2^31 ps; 0 if `other` is later.
     #[inline]
     pub fn after(self, other: Stamp) -> u32 {
         let time = self.since(other);
@@ -80,35 +81,35 @@ impl Stamp {
     }
 }
 
-/// A span in 32 bits; the longest where it has no room.
+/// A span in 32 bits, clamped to the maximum.
 #[inline]
 pub fn short(time: Ps) -> u32 {
     u32::try_from(time.0).unwrap_or(u32::MAX)
 }
 
-/// Who served a load.
+/// Server of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Served {
-    /// The L1 of its SM.
+    /// The SM's own L1.
     L1,
-    /// The L2 of its module.
+    /// The L2 in the SM's module.
     OwnL2,
-    /// Another module of its GPU: the L2 there, or memory.
+    /// Another module in the same GPU: its L2 or memory.
     Module,
-    /// Another GPU, likewise.
+    /// Another GPU: an L2 or memory there.
     Gpu,
     /// The host.
     Host,
-    /// The memory of its module.
+    /// Memory of the SM's module.
     Dram,
 }
 
 impl Served {
-    /// All, in the order of their names in a record.
+    /// All servers, in the order of their names in a record.
     pub const ALL: [Served; 6] = [Served::L1, Served::OwnL2, Served::Module, Served::Gpu, Served::Host, Served::Dram];
 
-    /// The name in the digest of a run.
+    /// Name in the digest of a run.
     pub const fn name(self) -> &'static str {
         match self {
             Served::L1 => "L1",
@@ -121,32 +122,32 @@ impl Served {
     }
 }
 
-/// A part of a load's way.
+/// A part of a load's path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Leg {
-    /// A translation, beyond what passed beside it.
+    /// Translation time not hidden by parallel work.
     Tlb,
-    /// The L1: its queue and its lookup.
+    /// The L1: its queue and lookup.
     L1,
-    /// The crossbar between SM and slice, there and back, with its queues.
+    /// Crossbar between SM and slice, in both directions, including queues.
     Crossbar,
-    /// Slices: waits for ports, miss registers, lines and credits.
+    /// Slices: waits for ports, MSHRs, lines and credits.
     SliceQueue,
-    /// Slices: lookups, and passing bytes.
+    /// Slices: lookups, and byte transfer.
     Slice,
-    /// Links between modules: waits, there and back.
+    /// Links between modules: queueing in both directions.
     LinkQueue,
-    /// Links between modules: what an idle trip takes.
+    /// Links between modules: the zero-load trip.
     LinkWire,
-    /// Memory: waits for other accesses.
+    /// Memory: waits for earlier accesses.
     DramQueue,
-    /// Memory: what the access takes in the state that its row is in, and the way to its banks.
+    /// Memory: the access itself in the row's present state, and the path to the banks.
     Bank,
 }
 
 impl Leg {
-    /// All, in the order of a load's way and of their names in a record.
+    /// All legs, in path order, which is also the order of their names in a record.
     pub const ALL: [Leg; 9] = [
         Leg::Tlb,
         Leg::L1,
@@ -160,10 +161,10 @@ impl Leg {
     ];
 }
 
-/// Legs, by [`Leg`], in picoseconds.
+/// Legs in picoseconds, indexed by [`Leg`].
 pub type Legs = [u32; Leg::ALL.len()];
 
-/// What of a load's time was spent inside modules, below the crossbar of its SM, in picoseconds.
+/// Load time spent inside modules, below the SM's crossbar, in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inside {
     /// See [`Leg::SliceQueue`].
@@ -177,7 +178,7 @@ pub struct Inside {
 }
 
 impl Inside {
-    /// A time in a slice, which takes `idle` where nobody waits.
+    /// Splits time in a slice into `idle`, the time without waiting, and queueing.
     #[inline]
     pub fn slice(time: Ps, idle: Ps) -> Inside {
         let (time, idle) = (short(time), short(idle));
@@ -185,7 +186,7 @@ impl Inside {
         Inside { slice, slice_queue: time - slice, ..Inside::default() }
     }
 
-    /// With one more time in a slice.
+    /// Sum with another part inside modules.
     #[inline]
     #[must_use]
     pub fn and(self, other: Inside) -> Inside {
@@ -197,7 +198,7 @@ impl Inside {
         }
     }
 
-    /// All of it.
+    /// Total time.
     #[inline]
     pub fn sum(self) -> u32 {
         let Inside { slice_queue, slice, dram_queue, bank } = self;
@@ -205,14 +206,14 @@ impl Inside {
     }
 }
 
-/// [`Inside`], as packets carry it: waits of up to 268 us, and what nobody waits for of up to 1 us.
+/// [`Inside`] in the form carried by packets: waits up to 268 us, and zero-load times up to 1 us.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packed([u32; 3]);
 
-/// Bits of a wait in a word of [`Packed`].
+/// Bits per wait in a word of [`Packed`].
 const WAIT_BITS: u32 = 28;
 
-/// Bits of each of the two other times in the last word of [`Packed`]; the rest is above the waits.
+/// Low bits per zero-load time in the last word of [`Packed`]; their high bits lie above the waits.
 const LOW_BITS: u32 = 16;
 
 impl From<Inside> for Packed {
@@ -240,23 +241,23 @@ impl From<Packed> for Inside {
     }
 }
 
-/// A time below a slice that has asked for bytes.
+/// Time spent below a slice that has requested bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Below {
-    /// In modules.
+    /// Time inside modules.
     pub inside: Inside,
-    /// On links, waits included.
+    /// Time on links, including waits.
     pub link: u32,
 }
 
 impl Below {
-    /// All of it.
+    /// Total time.
     #[inline]
     pub fn sum(self) -> u32 {
         self.inside.sum().saturating_add(self.link)
     }
 
-    /// Of a load that waited for `part` of it.
+    /// Scaled to a load that waited only for `part` of the total.
     #[inline]
     #[must_use]
     pub fn share(self, part: u32) -> Below {
@@ -271,28 +272,28 @@ impl Below {
     }
 }
 
-/// What of a load's time lies between its request's arrival at a slice and its own at the SM.
+/// Load time between the request's arrival at a slice and the reply's arrival at the SM.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answered {
-    /// In modules.
+    /// Time inside modules.
     pub inside: Inside,
     /// See [`Leg::LinkQueue`].
     pub link_queue: u32,
     /// See [`Leg::LinkWire`].
     pub link_wire: u32,
-    /// On the crossbar to the SM.
+    /// Time on the crossbar to the SM.
     pub crossbar: u32,
 }
 
 impl Answered {
-    /// What was spent below a slice, of which an idle trip on the links takes `wire`.
+    /// Time below a slice, with `wire` for the zero-load trip on the links.
     #[inline]
     pub fn new(Below { inside, link }: Below, wire: u32) -> Answered {
         let link_wire = link.min(wire);
         Answered { inside, link_queue: link - link_wire, link_wire, crossbar: 0 }
     }
 
-    /// All of it.
+    /// Total time.
     #[inline]
     pub fn sum(self) -> u32 {
         let links = self.link_queue.saturating_add(self.link_wire);
@@ -300,17 +301,17 @@ impl Answered {
     }
 }
 
-/// `legs` in the proportion of `part` to `whole`. Where they add up to `whole`, what is returned adds up to `part`; each is
-/// rounded with those before it.
+/// Scales `legs` by `part / whole`. If the legs add up to `whole`, the result adds up to `part`: each leg is rounded
+/// together with all earlier legs.
 #[inline]
 pub fn share<const N: usize>(legs: [u32; N], part: u64, whole: u32) -> [u64; N] {
     if part == u64::from(whole) { legs.map(u64::from) } else { part_of(legs, part, whole) }
 }
 
-/// [`share`] where `part` is not the whole.
+/// Like [`share`], for a `part` different from the whole.
 #[inline(never)]
 fn part_of<const N: usize>(legs: [u32; N], part: u64, whole: u32) -> [u64; N] {
-    // Of nothing nothing is a part.
+    // A zero total has only zero parts.
     let whole = u64::from(whole.max(1));
     let (times, rest) = (part / whole, part % whole);
     let ratio = (rest << 32) / whole;
@@ -322,36 +323,36 @@ fn part_of<const N: usize>(legs: [u32; N], part: u64, whole: u32) -> [u64; N] {
     })
 }
 
-/// Buckets of an octave.
+/// Buckets per octave.
 const AN_OCTAVE: usize = 8;
 
-/// Buckets of all times: each of the first eight picoseconds, then eight an octave.
+/// Total number of buckets: one per picosecond for the first eight, then eight per octave.
 const BUCKETS: usize = AN_OCTAVE * (u64::BITS as usize - 2);
 
-/// The bucket of a time.
+/// Bucket of a time.
 #[inline]
 fn bucket(time: u64) -> usize {
     let shift = (time | AN_OCTAVE as u64).ilog2() - AN_OCTAVE.ilog2();
     AN_OCTAVE * shift as usize + (time >> shift) as usize
 }
 
-/// From where to where the times of a bucket are, the end excluded.
+/// Bounds of a bucket's times, the upper one exclusive.
 fn bounds(bucket: usize) -> (f64, f64) {
     let shift = (bucket / AN_OCTAVE).saturating_sub(1);
     let (first, width) = ((bucket - AN_OCTAVE * shift) as f64, (1_u64 << shift) as f64);
     (first * width, (first + 1.0) * width)
 }
 
-/// Loads that one kind of place has served.
+/// Loads served by one kind of server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loads {
-    /// Their times, in picoseconds.
+    /// Total time in picoseconds.
     time: u64,
-    /// By [`Leg`]: these add up to `time`.
+    /// Time by [`Leg`]; the legs add up to `time`.
     legs: [u64; Leg::ALL.len()],
     shortest: u64,
     longest: u64,
-    /// By [`bucket`].
+    /// Load counts, indexed by [`bucket`].
     buckets: Box<[u64; BUCKETS]>,
 }
 
@@ -370,7 +371,7 @@ impl Loads {
         self.buckets[bucket(time)] += 1;
     }
 
-    /// Adds those of another module.
+    /// Adds another module's loads.
     pub fn merge(&mut self, other: &Loads) {
         self.time += other.time;
         self.legs.iter_mut().zip(other.legs).for_each(|(leg, theirs)| *leg += theirs);
@@ -379,23 +380,23 @@ impl Loads {
         self.buckets.iter_mut().zip(other.buckets.iter()).for_each(|(bucket, theirs)| *bucket += theirs);
     }
 
-    /// How many.
+    /// Number of loads.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
-    /// Their times together, in picoseconds.
+    /// Total time in picoseconds.
     pub fn time(&self) -> u64 {
         self.time
     }
 
-    /// By [`Leg`], in picoseconds: they add up to [`Loads::time`].
+    /// Time by [`Leg`] in picoseconds; the legs add up to [`Loads::time`].
     pub fn legs(&self) -> &[u64; Leg::ALL.len()] {
         &self.legs
     }
 
-    /// The time that a share of them, 0 to 1, does not exceed, in picoseconds; 0 of none. To an eighth at worst: times of a
-    /// bucket are taken to lie evenly, between the shortest and the longest.
+    /// Percentile: the time not exceeded by a share of loads from 0 to 1, in picoseconds; 0 without loads. The error is
+    /// at most an eighth: times are assumed evenly spread within a bucket, between the shortest and the longest.
     pub fn percentile(&self, share: f64) -> f64 {
         let rank = share * self.count() as f64;
         let mut before = 0.0;
@@ -411,7 +412,7 @@ impl Loads {
         0.0
     }
 
-    /// What is counted, each number by name, for a digest.
+    /// Counters, each with its name, for a digest.
     pub fn named(&self) -> impl Iterator<Item = (String, u64)> {
         let legs = self.legs.iter().enumerate().map(|(leg, time)| (format!("leg{leg}"), *time));
         let buckets = self.buckets.iter().enumerate().map(|(index, held)| (format!("bucket{index}"), *held));
@@ -419,24 +420,24 @@ impl Loads {
     }
 }
 
-/// The loads of a module's SMs.
+/// Loads of a module's SMs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Latencies([Loads; Served::ALL.len()]);
 
 impl Latencies {
-    /// A load has taken so long, in picoseconds. Its legs are added apart.
+    /// Adds a load's total time, in picoseconds. Its legs are added separately.
     #[inline]
     pub fn add(&mut self, served: Served, time: u64) {
         self.0[served as usize].add(time);
     }
 
-    /// Legs of loads that are added.
+    /// Adds the legs of counted loads.
     #[inline]
     pub fn add_legs(&mut self, served: Served, legs: [u64; Leg::ALL.len()]) {
         self.0[served as usize].legs.iter_mut().zip(legs).for_each(|(leg, more)| *leg += more);
     }
 
-    /// A load that the L1 has served in `l1`, behind a wait for a translation, both in picoseconds.
+    /// Adds an L1 hit that took `l1` after a translation wait of `tlb`, both in picoseconds.
     #[inline]
     pub fn add_hit(&mut self, tlb: u64, l1: u64) {
         let loads = &mut self.0[Served::L1 as usize];
@@ -445,12 +446,12 @@ impl Latencies {
         loads.legs[Leg::L1 as usize] += l1;
     }
 
-    /// Adds those of another module.
+    /// Adds another module's loads.
     pub fn merge(&mut self, other: &Latencies) {
         self.0.iter_mut().zip(&other.0).for_each(|(loads, theirs)| loads.merge(theirs));
     }
 
-    /// Those that one kind of place has served.
+    /// Loads served by one kind of server.
     pub fn of(&self, served: Served) -> &Loads {
         &self.0[served as usize]
     }

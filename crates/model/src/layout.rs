@@ -1,84 +1,85 @@
-//! Which component has which id: modules first (SMs, then L2 slices, then the controller and the copy engine of each), the host
-//! behind those of the GPUs where it takes part. Then come the switch, the command processor, the driver, and the ways of
-//! each GPU, where they are components. Ids belong to components, whichever partition holds them.
+//! Numbering of components. Modules come first, each with its SMs, then its L2 slices, then its controller and copy
+//! engine. A coherent host follows the GPUs' modules. The switch, the command processor and the driver come next, then
+//! the ports of each GPU if they are components. An id belongs to its component, independent of the partition that
+//! holds it.
 //!
-//! A host that takes part is one more module, of a GPU of its own: its last-level cache is an L2, and its core has the place of
-//! SM 0.
+//! A coherent host is one more module in a GPU of its own: its last-level cache is an L2, and its core takes the
+//! position of SM 0.
 
 use crate::turning_link::Way;
 use tombolo_types::{ComponentId, GpuId, ModuleId, SmId};
 
-/// The numbering of a machine's components.
+/// Numbering of a machine's components.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Modules of the GPUs.
+    /// Number of modules in the GPUs.
     pub modules: u8,
-    /// Whether the host is one more.
+    /// Set if the host is one more module.
     pub host: bool,
-    /// SMs of a module.
+    /// SMs per module.
     pub sms: u16,
-    /// L2 slices of a module, at most.
+    /// Maximum number of L2 slices per module.
     pub slices: u16,
-    /// GPUs whose ways out and in are components ([`crate::gpu_way`]), with a host that is one more of them; zero where what
-    /// joins GPUs is one component.
+    /// GPUs whose output and input ports are components ([`crate::gpu_way`]), counting a host in the same fabric. Zero
+    /// if one component joins the GPUs.
     pub ways: u8,
 }
 
-/// A component of a module.
+/// A component inside a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// An SM with its L1.
     Sm(SmId),
     /// An L2 slice with its part of the directory.
     Slice(u16),
-    /// What runs a module's synchronisation and dispatches its CTAs.
+    /// Controller: runs a module's synchronisation and dispatches its CTAs.
     Controller,
-    /// What copies memory to other modules and from them.
+    /// Copy engine: copies memory from and to other modules.
     CopyEngine,
 }
 
-/// A component, by what it is.
+/// Identity of a component in the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// Part of a module.
     Module(ModuleId, Unit),
-    /// What joins the GPUs, where it is one component, and a host's own links.
+    /// Connection between the GPUs, if modelled as one component, and a host's own links.
     Switch,
-    /// A way of a GPU, out of it or in.
+    /// A port of a GPU, output or input.
     Way(GpuId, Way),
     /// The command processor.
     CommandProcessor,
-    /// What serves faults.
+    /// The driver, which serves faults.
     Driver,
 }
 
 impl Layout {
-    /// Components of one module.
+    /// Number of components per module.
     pub fn stride(self) -> u16 {
         self.sms + self.slices + 2
     }
 
-    /// Modules of the GPUs, and the host where it is one.
+    /// Number of modules in the GPUs, plus the host if it is a module.
     pub fn all_modules(self) -> u8 {
         self.modules + u8::from(self.host)
     }
 
-    /// The host, where it is a module.
+    /// The host, if it is a module.
     pub fn host(self) -> Option<ModuleId> {
         self.host.then_some(ModuleId(self.modules))
     }
 
-    /// The first component behind the modules.
+    /// First component number after the modules.
     fn beside(self) -> u16 {
         u16::from(self.all_modules()) * self.stride()
     }
 
-    /// All components.
+    /// Total number of components.
     pub fn count(self) -> usize {
         usize::from(self.beside()) + 3 + 2 * usize::from(self.ways)
     }
 
-    /// The first component of a module: its SM 0.
+    /// First component number in a module, its SM 0.
     pub fn base(self, module: ModuleId) -> u16 {
         u16::from(module.0) * self.stride()
     }
@@ -103,7 +104,7 @@ impl Layout {
         ComponentId(self.base(module) + self.sms + self.slices + 1)
     }
 
-    /// Id of a way of a GPU, one of [`Layout::ways`].
+    /// Id of a port of a GPU, one of [`Layout::ways`].
     pub fn way(self, gpu: GpuId, way: Way) -> ComponentId {
         ComponentId(self.beside() + 3 + 2 * u16::from(gpu.0) + way as u16)
     }
@@ -123,7 +124,7 @@ impl Layout {
         ComponentId(self.beside() + 2)
     }
 
-    /// What a component is.
+    /// Identity of a component.
     pub fn place(self, component: ComponentId) -> Place {
         if component == self.switch() {
             return Place::Switch;
@@ -147,7 +148,7 @@ impl Layout {
         Place::Module(ModuleId(module as u8), unit)
     }
 
-    /// What each component is, by id.
+    /// Identity of each component, indexed by id.
     pub fn places(self) -> Vec<Place> {
         (0..self.count() as u16).map(|id| self.place(ComponentId(id))).collect()
     }

@@ -1,12 +1,12 @@
-//! Timing models of the hardware, one file a piece.
+//! Timing models of the hardware, one file per component.
 //!
-//! Two kinds. *Pieces* are passive: time comes in as an argument, effects leave by return value, and they
-//! know neither the engine nor a protocol: tag arrays, miss registers, directories, links, switches, DRAM,
-//! translation. *Components* handle events: an SM with its L1 ([`sm`]), an L2 slice ([`mod@slice`]), a module's
-//! [`controller`], the [`fabric`] between GPUs or a [`gpu_way`] at a switch, the [`command_processor`]; [`module`] is the partition that
-//! holds a GPU module. Slices and SMs are hosts of `protocol`: they decide when, never what a load returns. They are the two
-//! [`sides`] of a module's crossbar, beside its [`uncore`]. What each may touch is its [`context`]; nothing that changes is in
-//! both.
+//! There are two kinds. *Pieces* are passive: they receive time as an argument, return their effects, and know neither
+//! the engine nor a protocol. Examples are tag arrays, MSHRs, directories, links, switches, DRAM, and translation.
+//! *Components* handle events: an SM with its L1 ([`sm`]), an L2 slice ([`mod@slice`]), a module's [`controller`], the
+//! [`fabric`] between GPUs or a [`gpu_way`] at a switch, the [`command_processor`]. [`module`] is the partition that
+//! holds a GPU module. Slices and SMs host the rules from `protocol`: they decide when a load returns, never its value.
+//! They are the two [`sides`] of a module's crossbar, next to its [`uncore`]. The [`context`] of a component is its
+//! view of the module; no mutable state belongs to both sides.
 //!
 //! Not modelled: the SM's pipeline below issue, instruction fetch, ECC, power states.
 //!

@@ -1,58 +1,58 @@
-//! One direction of a link: bytes serialise at a rate, then fly for a latency.
+//! One direction of a link: bytes are serialised at a rate, then travel for a latency.
 //!
-//! What is sent by [`Link::send`] arrives in the order it was sent. Not modelled: credits of the link layer, replay of
-//! damaged packets.
+//! Packets sent by [`Link::send`] arrive in their sending order. Not modelled: link-layer credits, replay of damaged
+//! packets.
 
 use crate::departure::Departure;
 use tombolo_types::{Bytes, Ps, Rate, Serializer};
 
-/// What a packet is for, in the statistics.
+/// Purpose of a packet, for the statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Traffic {
-    /// It carries bytes of memory.
+    /// A packet that carries memory bytes.
     Data {
-        /// How many grains of a line.
+        /// Number of grains of a line.
         grains: u32,
     },
-    /// A request, an acknowledgment, an invalidation.
+    /// A request, an acknowledgment, or an invalidation.
     Control,
 }
 
 /// Shape of one direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkConfig {
-    /// Bandwidth; [`Rate::INFINITE`] where nothing queues.
+    /// Bandwidth; [`Rate::INFINITE`] if nothing queues.
     pub rate: Rate,
-    /// From the last byte's departure to its arrival.
+    /// Latency from the last byte's departure to its arrival.
     pub latency: Ps,
 }
 
-/// What one kind of traffic sent.
+/// Counters for one kind of traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrafficStats {
     /// Packets.
     pub packets: u64,
-    /// Bytes, headers included where the sender counts them.
+    /// Bytes, including headers if the sender counts them.
     pub bytes: u64,
 }
 
-/// Counters of one direction of a link.
+/// Counters for one direction of a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStats {
-    /// Packets that carry memory.
+    /// Packets with memory data.
     pub data: TrafficStats,
-    /// All others.
+    /// All other packets.
     pub control: TrafficStats,
     /// Grains of memory carried.
     pub grains: u64,
-    /// How long it was sending: divided by the run's length, its utilisation.
+    /// Total sending time: divided by the run's length, it gives the utilisation.
     pub busy: Ps,
     /// Longest wait of a packet before its first byte left.
     pub worst_queueing: Ps,
 }
 
 impl LinkStats {
-    /// Bytes of every kind.
+    /// Total bytes in both kinds of traffic.
     pub fn bytes(&self) -> Bytes {
         Bytes(self.data.bytes + self.control.bytes)
     }
@@ -70,7 +70,7 @@ impl LinkStats {
         kind.bytes += bytes.0;
     }
 
-    /// Adds the counters of another link, or of the same link at another time.
+    /// Adds the counters from another link, or from the same link at another time.
     pub fn merge(&mut self, other: &LinkStats) {
         for (mine, theirs) in [(&mut self.data, other.data), (&mut self.control, other.control)] {
             mine.packets += theirs.packets;
@@ -102,8 +102,8 @@ impl Link {
         }
     }
 
-    /// Sends `bytes` at `now`, behind everything sent before; returns when the last byte arrives, never
-    /// before the packet ahead.
+    /// Sends `bytes` at `now`, after all earlier packets; returns the last byte's arrival time, never before the
+    /// previous packet's arrival.
     #[inline]
     pub fn send(&mut self, now: Ps, traffic: Traffic, bytes: Bytes) -> Ps {
         let arrival = self.pass(now, Departure::at(now), traffic, bytes).time();
@@ -111,8 +111,8 @@ impl Link {
         self.last_arrival
     }
 
-    /// Sends `bytes` of what departs as told, behind everything sent before `now`, the time of the event; returns when
-    /// the last byte arrives. A packet that is looked up for longer than the next one may arrive after it.
+    /// Sends `bytes` with departure `departure`, after all packets sent before `now`, the time of the event. Returns
+    /// the last byte's arrival. A packet with a long lookup may arrive after the next one.
     #[inline]
     pub fn pass(&mut self, now: Ps, departure: Departure, traffic: Traffic, bytes: Bytes) -> Departure {
         let start = now.max(self.serializer.free_at());
@@ -123,12 +123,12 @@ impl Link {
         passed.after(self.latency)
     }
 
-    /// When everything sent so far has left.
+    /// Time when all packets sent so far have left.
     pub fn free_at(&self) -> Ps {
         self.serializer.free_at()
     }
 
-    /// From departure to arrival.
+    /// Latency from departure to arrival.
     pub fn latency(&self) -> Ps {
         self.latency
     }

@@ -1,4 +1,4 @@
-//! Where a line lives: its slice, its region, its homes.
+//! Address map: slice, region and home of each line.
 
 use crate::page_table::PageTable;
 use crate::view::View;
@@ -9,50 +9,50 @@ use tombolo_protocol::paging::{Mapping, Paging, Wanted};
 use tombolo_protocol::publication::Subscribers;
 use tombolo_types::{GpuId, Line, ModuleId, Page};
 
-/// The homes of all lines of a run. Cheap to clone before it: the page table is shared.
+/// Homes of all lines in a run. Cheap to clone before the run: the page table is shared.
 #[derive(Clone, Debug)]
 pub struct Map {
     gpus: u8,
     modules_per_gpu: u8,
-    /// What [`gpus_per_module`] makes of it.
+    /// Reciprocal computed by [`gpus_per_module`].
     gpus_per_module: u32,
-    /// Slices of this module, of a module of a GPU, and of the host.
+    /// Slice counts: in this module, in a GPU's module, and in the host.
     slices: u16,
     slices_of_gpu: u16,
     slices_of_host: u16,
-    /// Binary logarithm of neighbouring lines of a slice, where these are spread one after the other.
+    /// Binary logarithm of the consecutive lines per slice, if slices are interleaved.
     together: Option<u32>,
-    /// Binary logarithm of the lines of a directory region.
+    /// Binary logarithm of the lines per directory region.
     region_shift: u32,
     pages: Arc<PageTable>,
-    /// Of a module whose pages move: how it sees them. Boxed, for few designs have one and every lookup passes here.
+    /// The module's view, if pages move. Boxed, because few designs have a view and every lookup passes here.
     view: Option<Box<View>>,
 }
 
-/// Spreads neighbouring numbers over 64 bits. The multiplier is the 64-bit golden ratio, odd.
+/// Hashes neighbouring numbers over 64 bits. The multiplier is the 64-bit golden ratio, odd.
 fn spread(number: u64) -> u64 {
     let mixed = (number ^ number >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed ^ mixed >> 29
 }
 
-/// GPUs of a module in 2^-16, rounded up: for [`gpu_of`].
+/// Reciprocal of the modules per GPU in units of 2^-16, rounded up, for [`gpu_of`].
 fn gpus_per_module(modules_per_gpu: u8) -> u32 {
     (1 << 16) / u32::from(modules_per_gpu) + 1
 }
 
-/// The GPU of a module, without a division.
+/// GPU of a module, computed without a division.
 #[inline]
 fn gpu_of(module: ModuleId, gpus_per_module: u32) -> GpuId {
     GpuId(((u32::from(module.0) * gpus_per_module) >> 16) as u8)
 }
 
-/// `hash` scaled to `0..count`.
+/// Scales `hash` to `0..count`.
 fn scale(hash: u64, count: u64) -> u64 {
     ((u128::from(hash) * u128::from(count)) >> 64) as u64
 }
 
 impl Map {
-    /// The map of `machine` with pages placed as `pages` says.
+    /// Map for `machine` with pages placed by `pages`.
     pub fn new(machine: &MachineConfig, pages: Arc<PageTable>) -> Map {
         Map {
             gpus: machine.topology.gpus,
@@ -68,71 +68,71 @@ impl Map {
         }
     }
 
-    /// The same where slices have so many neighbouring lines each, one after the other.
+    /// Interleaves slices every `lines` consecutive lines.
     pub fn interleaved(self, lines: u64) -> Map {
         Map { together: Some(lines.trailing_zeros()), ..self }
     }
 
-    /// Slices of a module of a GPU, or of the host where that has more.
+    /// Maximum number of slices in a module, in a GPU or in the host.
     pub fn most_slices(&self) -> u16 {
         self.slices_of_gpu.max(self.slices_of_host)
     }
 
-    /// The same as the host's module sees it.
+    /// The same map, from the host module's viewpoint.
     pub fn of_host(self) -> Map {
         Map { slices: self.slices_of_host, ..self }
     }
 
-    /// The same for a module that has all pages in its own memory, wherever others have them.
+    /// The same map for a module with all pages in its own memory, regardless of their homes elsewhere.
     pub fn apart(self, module: ModuleId) -> Map {
         let pages = Arc::new(self.pages.all_at(module));
         Map { pages, ..self }
     }
 
-    /// The same for a module whose pages move.
+    /// The same map for a module whose pages move.
     pub fn seen(self, view: View) -> Map {
         Map { view: Some(Box::new(view)), ..self }
     }
 
-    /// Whether pages move.
+    /// True if pages move.
     #[inline]
     pub fn moves(&self) -> bool {
         self.view.is_some()
     }
 
-    /// Whether the module whose map it is, `at`, may make an access to a line.
+    /// True if module `at`, the owner of this map, may access a line as `wanted`.
     #[inline]
     pub fn allows(&self, at: ModuleId, rules: Paging, line: Line, wanted: Wanted) -> bool {
         let Some(view) = &self.view else { return true };
         rules.allows(at, view.mapping(self.page(line), self.placed(line)), wanted)
     }
 
-    /// To whom the module whose map it is publishes what it stores to a line; none where its page is not published.
+    /// Subscribers that receive the module's stores to a line; `None` if its page is not published.
     #[inline]
     pub fn subscribers(&self, line: Line) -> Option<Subscribers> {
         let view = self.view.as_ref()?;
         Subscribers::new(view.mapping(self.page(line), self.placed(line)).subscribers)
     }
 
-    /// From now on the module whose map it is sees a page so; see [`View::map`].
+    /// Sets the module's mapping of a page; see [`View::map`].
     pub fn map(&mut self, page: Page, mapping: Option<Mapping>) {
         let placed = self.placed(self.pages.first_line(page));
         self.view_mut().map(page, placed, mapping);
     }
 
-    /// From now on the module whose map it is makes no access to a page.
+    /// Stops all accesses by the module to a page.
     pub fn refuse(&mut self, page: Page) {
         let placed = self.placed(self.pages.first_line(page));
         self.view_mut().refuse(page, placed);
     }
 
-    /// All of a page has come to the memory of the module whose map it is.
+    /// Notes that all of a page has arrived in the module's memory.
     pub fn arrived(&mut self, page: Page) {
         let placed = self.placed(self.pages.first_line(page));
         self.view_mut().arrived(page, placed);
     }
 
-    /// The home of a line by a view.
+    /// Home of a line according to a view.
     #[inline(never)]
     fn seen_home(&self, view: &View, line: Line) -> ModuleId {
         view.mapping(self.page(line), self.placed(line)).home
@@ -142,30 +142,30 @@ impl Map {
         self.view.as_mut().expect("only where pages move is anybody told of it")
     }
 
-    /// The page of a line.
+    /// Page of a line.
     #[inline]
     pub fn page(&self, line: Line) -> Page {
         self.pages.page_of(line)
     }
 
-    /// The lines of a page.
+    /// Lines of a page.
     pub fn page_lines(&self, page: Page) -> impl Iterator<Item = Line> + use<> {
         let first = self.pages.first_line(page).0;
         (first..self.pages.first_line(Page(page.0 + 1)).0).map(Line)
     }
 
-    /// Where a line was placed before the run, as module 0 sees it: where pages move no module sees another place.
+    /// Home of a line before the run, as module 0 sees it: if pages move, all modules agree on it.
     #[inline]
     fn placed(&self, line: Line) -> ModuleId {
         self.placed_for(ModuleId(0), line)
     }
 
-    /// Whether the page of a line has been placed: nobody accesses one that has not.
+    /// True if the line's page has been placed. Lines on other pages are never accessed.
     pub fn is_placed(&self, line: Line) -> bool {
         self.pages.home(ModuleId(0), line).is_some()
     }
 
-    /// The home of a line where that stays, and is the same for every module.
+    /// Home of a line if it is fixed and equal for every module.
     pub fn only_home(&self, line: Line) -> Option<ModuleId> {
         if self.moves() { None } else { self.pages.only_home(line) }
     }
@@ -178,29 +178,29 @@ impl Map {
         }
     }
 
-    /// The directory region of a line.
+    /// Directory region of a line.
     pub fn region(&self, line: Line) -> u64 {
         line.0 >> self.region_shift
     }
 
-    /// Lines of a region.
+    /// Number of lines per region.
     pub fn lines_per_region(&self) -> u64 {
         1 << self.region_shift
     }
 
-    /// The lines of the region that holds `line`.
+    /// Lines in the region that holds `line`.
     pub fn region_lines(&self, line: Line) -> impl Iterator<Item = Line> + use<> {
         let first = self.region(line) << self.region_shift;
         (first..first + self.lines_per_region()).map(Line)
     }
 
-    /// The slice of this module that holds `line`: all lines of a region share one, as their directory entry.
+    /// Slice of this module that holds `line`. All lines in a region share a slice and a directory entry.
     #[inline]
     pub fn slice(&self, line: Line) -> u16 {
         self.slice_among(line, self.slices)
     }
 
-    /// The slice of another module that holds `line`.
+    /// Slice in another module that holds `line`.
     #[inline]
     pub fn slice_of(&self, module: ModuleId, line: Line) -> u16 {
         let is_host = module.0 == self.gpus * self.modules_per_gpu;
@@ -236,7 +236,7 @@ impl Topology for Map {
         gpu_of(module, self.gpus_per_module)
     }
 
-    /// Where pages move a module knows only its own view, which is that of all who have the page in use.
+    /// If pages move, a module knows only its own view, which agrees among all users of the page.
     #[inline(always)]
     fn home(&self, at: ModuleId, line: Line) -> ModuleId {
         match &self.view {
@@ -247,7 +247,7 @@ impl Topology for Map {
 
     #[inline]
     fn remote_gpu_home(&self, gpu: GpuId, line: Line) -> ModuleId {
-        // Hashed apart from the slice, or a GPU home would use only some of its slices.
+        // The home's hash differs from the slice's hash; otherwise a GPU home would use only some slices.
         let hash = spread(spread(self.region(line)).rotate_left(32));
         ModuleId(gpu.0 * self.modules_per_gpu + scale(hash, u64::from(self.modules_per_gpu)) as u8)
     }

@@ -1,56 +1,57 @@
-//! One medium that joins all GPUs, and the host where it hangs from it, to a root: PCI Express below one root port, say.
+//! A shared bus that joins all GPUs, and a host attached to it, to a root: for example PCI Express below one root port.
 //!
-//! Two ways: towards the root and away from it, each of one rate that all members share in order of arrival. What is for
-//! the host takes the first alone, what the host sends the second alone. What goes from GPU to GPU takes both, one after the
-//! other and whole each time. A packet that is known to turn round later holds up none that goes away from the root sooner
-//! ([`crate::switch`]). Not modelled: arbitration, finite buffers, a nearer switch that turns packets round.
+//! The bus has two directions, towards the root and away from it. All members share each direction's rate, in order of
+//! arrival. Traffic to the host uses only the first direction, traffic from the host only the second. Traffic between
+//! GPUs uses both, store-and-forward in each. A packet that turns around later does not delay a packet that leaves the
+//! root sooner ([`crate::switch`]). Not modelled: arbitration, finite buffers, a nearer switch that turns packets
+//! around.
 
 use crate::link::{Link, LinkConfig, LinkStats, Traffic};
 use crate::switch::{Switch, SwitchConfig};
 use crate::turning_link::Way;
 use tombolo_types::{Bytes, GpuId, Ps, Rate, Serializer};
 
-/// Shape of a medium.
+/// Shape of a shared bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MediumConfig {
-    /// GPUs, and one more where the host hangs from it.
+    /// Number of GPUs, plus one for a host on the bus.
     pub members: u32,
-    /// The host among the members.
+    /// The host's number among the members.
     pub host: Option<GpuId>,
-    /// Rate of each of its two ways, all members together.
+    /// Rate of each direction, for all members together.
     pub rate: Rate,
-    /// What a packet is a multiple of, above zero.
+    /// Packet size granularity, above zero.
     pub flit: Bytes,
 }
 
-/// When a packet has crossed.
+/// Times at which a packet has crossed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crossing {
-    /// Its last byte has left its sender.
+    /// Departure of the last byte from the sender.
     pub sent: Ps,
-    /// Its last byte leaves for its receiver.
+    /// Departure of the last byte towards the receiver.
     pub left: Ps,
 }
 
-/// A medium.
+/// A shared bus.
 #[derive(Clone, Debug)]
 pub struct Medium {
     host: Option<GpuId>,
-    /// Towards the root.
+    /// Direction towards the root.
     up: Link,
-    /// Away from it: a switch with one way out for all.
+    /// Direction away from the root: a switch with one output port for all members.
     down: Switch,
-    /// What a packet takes of a way by itself.
+    /// Serialisation time of a packet alone in a direction.
     alone: Serializer,
-    /// By member: what it sent, and what was for it.
+    /// Counters by member: packets sent, and packets received.
     members: Vec<[LinkStats; 2]>,
 }
 
-/// The one way out of the switch at the root.
+/// The only output port of the switch at the root.
 const AWAY: GpuId = GpuId(0);
 
 impl Medium {
-    /// An idle medium.
+    /// An idle bus.
     pub fn new(config: MediumConfig) -> Medium {
         let MediumConfig { members, host, rate, flit } = config;
         Medium {
@@ -62,7 +63,7 @@ impl Medium {
         }
     }
 
-    /// Carries `bytes` from one member to another. To be called in order of `now`.
+    /// Carries `bytes` from one member to another. Calls must be in order of `now`.
     #[inline]
     pub fn cross(&mut self, now: Ps, (from, to): (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Crossing {
         let [from_host, to_host] = [from, to].map(|end| self.host == Some(end));
@@ -81,12 +82,12 @@ impl Medium {
         crossing
     }
 
-    /// Counters of what a member sent, or of what was for it: busy with its own packets alone.
+    /// Counters for packets that a member sent or received: only its own packets count as busy time.
     pub fn stats(&self, member: GpuId, way: Way) -> LinkStats {
         self.members[usize::from(member.0)][way as usize]
     }
 
-    /// Counters of the ways of all members together: towards the root, and away from it.
+    /// Counters for the two directions, all members together: towards the root, and away from it.
     pub fn ways(&self) -> [LinkStats; 2] {
         [*self.up.stats(), self.down.stats(AWAY).left]
     }
@@ -97,10 +98,10 @@ mod tests {
     use super::*;
 
     const HOST: GpuId = GpuId(4);
-    /// 16 GB/s take 6.25 ns for 100 bytes.
+    /// Serialisation time for 100 bytes at 16 GB/s: 6.25 ns.
     const ONE: Ps = Ps(6250);
 
-    /// Four GPUs and a host on 16 GB/s each way.
+    /// Four GPUs and a host on a bus with 16 GB/s per direction.
     fn medium() -> Medium {
         Medium::new(MediumConfig { members: 5, host: Some(HOST), rate: Rate(16_000_000_000), flit: Bytes(4) })
     }
@@ -127,7 +128,7 @@ mod tests {
                     ends[usize::from(gpu)] = cross(&mut medium, 0, gpu, HOST.0).left;
                 }
             }
-            // 160 KB of each at 16 GB/s over their number.
+            // Each GPU sends 160 KB at its share of 16 GB/s.
             for (gpu, end) in ends.into_iter().enumerate() {
                 let behind = u64::from(gpus) - 1 - gpu as u64;
                 assert_eq!(end, Ps(10_000_000 * u64::from(gpus) - behind * ONE.0), "{gpus} GPUs");

@@ -1,4 +1,4 @@
-//! A module's memory, by group of its slices: DRAM, the cache in front of it where the machine has one, and what lines hold.
+//! A module's memory, split by slice group: DRAM, an optional cache in front of it, and line contents.
 
 use crate::departure::Departure;
 use crate::dram::{Asked, Dram, DramConfig, DramStats};
@@ -14,23 +14,23 @@ use tombolo_types::{Bytes, Line, LineSize, Mask, Ps};
 pub struct MemoryConfig {
     /// The DRAM.
     pub dram: DramConfig,
-    /// To its banks and back, where no cache stands before it.
+    /// Round-trip latency to the banks, if there is no cache in front.
     pub latency: Ps,
-    /// The cache in front of it.
+    /// The cache in front of the DRAM.
     pub cache: Option<MemoryCacheConfig>,
 }
 
-/// A read of memory.
+/// Result of a memory read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryRead {
-    /// When its bytes are there.
+    /// Time when the bytes are available.
     pub done: Ps,
-    /// How long it waited for other accesses.
+    /// Time spent waiting for earlier accesses.
     pub queued: Ps,
 }
 
 impl MemoryRead {
-    /// What it took from `asked` on.
+    /// Latency since the request at `asked`, split into queueing and access time.
     #[inline]
     pub fn time(self, asked: Ps) -> Inside {
         let (whole, queued) = (short(self.done.saturating_sub(asked)), short(self.queued));
@@ -39,18 +39,18 @@ impl MemoryRead {
     }
 }
 
-/// The memory of one group of a module's slices.
+/// Memory for one group of a module's slices.
 pub struct Memory<D: Contents> {
     latency: Ps,
     line: LineSize,
     dram: Dram,
     cache: Option<MemoryCache>,
-    /// Contents, where data is modelled.
+    /// Line contents, if data is modelled.
     contents: FxHashMap<Line, D>,
 }
 
 impl<D: Contents> Memory<D> {
-    /// Idle memory of the slices of one group.
+    /// Idle memory for one group of slices.
     pub fn new(config: MemoryConfig, group: GroupIndex) -> Memory<D> {
         Memory {
             latency: config.latency,
@@ -61,7 +61,7 @@ impl<D: Contents> Memory<D> {
         }
     }
 
-    /// Has memory read bytes of `line` for a request that departs as told; returns when they are there.
+    /// Reads bytes of `line` for a request with departure `departs`; returns when the bytes are available.
     pub fn fetch(&mut self, now: Ps, departs: Departure, line: Line, mask: Mask) -> MemoryRead {
         let bytes = self.bytes(mask);
         match &mut self.cache {
@@ -74,7 +74,7 @@ impl<D: Contents> Memory<D> {
         }
     }
 
-    /// Has memory write bytes of `line` that depart as told; returns when they are taken.
+    /// Writes bytes of `line` with departure `departs`; returns when memory has accepted them.
     pub fn store(&mut self, now: Ps, departs: Departure, line: Line, mask: Mask) -> Ps {
         match &mut self.cache {
             Some(cache) => cache.write(now, departs, (line, mask), &mut self.dram),
@@ -82,7 +82,7 @@ impl<D: Contents> Memory<D> {
         }
     }
 
-    /// The next access to the bank of `line` opens a row of its own; [`Dram::close_row`].
+    /// Makes the next access to the bank of `line` open a row of its own; see [`Dram::close_row`].
     pub fn close_row(&mut self, line: Line) {
         self.dram.close_row(line);
     }
@@ -91,42 +91,42 @@ impl<D: Contents> Memory<D> {
         Bytes(u64::from(mask.grains()) * self.line.grain())
     }
 
-    /// Starts to load what a fetch of `line` will read into the host's caches.
+    /// Prefetches into the host's caches the data that a fetch of `line` reads.
     #[inline]
     pub fn prefetch(&self, line: Line) {
         self.dram.prefetch(line);
     }
 
-    /// Puts a line into the cache in front of memory, as an earlier program would have left it.
+    /// Installs a line in the cache in front of memory, as if left there by an earlier program.
     pub fn warm(&mut self, line: Line, dirty: bool) {
         if let Some(cache) = &mut self.cache {
             cache.warm(line, dirty);
         }
     }
 
-    /// Reads the contents.
+    /// Reads the line's contents.
     pub fn read(&self, line: Line) -> D {
         if size_of::<D>() == 0 { D::default() } else { self.contents.get(&line).copied().unwrap_or_default() }
     }
 
-    /// Writes the contents.
+    /// Writes the line's contents.
     pub fn write(&mut self, line: Line, mask: Mask, data: D) {
         if size_of::<D>() != 0 {
             self.contents.entry(line).or_default().merge(data, mask);
         }
     }
 
-    /// Updates the contents; returns what they were.
+    /// Updates the line's contents; returns the previous contents.
     pub fn update(&mut self, line: Line, mask: Mask, update: D::Update) -> D {
         if size_of::<D>() == 0 { D::default() } else { self.contents.entry(line).or_default().update(update, mask) }
     }
 
-    /// How long requests have queued until `at`, summed over channels.
+    /// Total queueing time of requests up to `at`, summed over channels.
     pub fn waited_until(&self, at: Ps) -> Ps {
         self.dram.waited_until(at)
     }
 
-    /// How long each channel of the DRAM was in use.
+    /// Busy time of each DRAM channel.
     pub fn busy(&self) -> impl Iterator<Item = Ps> {
         self.dram.busy()
     }
@@ -136,7 +136,7 @@ impl<D: Contents> Memory<D> {
         self.dram.stats()
     }
 
-    /// Counters of the cache in front of it; zeros where there is none.
+    /// Counters of the cache in front of the DRAM; zeros if there is none.
     pub fn cache(&self) -> MemoryCacheStats {
         self.cache.as_ref().map(|cache| *cache.stats()).unwrap_or_default()
     }

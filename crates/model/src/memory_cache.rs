@@ -1,24 +1,24 @@
-//! A cache on the memory's side, the last level (L3): lines of one module's DRAM, whoever asks for them. No protocol sees
-//! it, for nothing reaches that DRAM around it.
+//! A memory-side cache, the last level (L3): it holds lines from one module's DRAM, for every requester. No protocol
+//! sees the cache, because no access bypasses it to reach the DRAM.
 //!
-//! | | line not here | rest of the line not here | line on its way | here |
+//! | | line absent | rest of the line absent | line in flight | line present |
 //! | --- | --- | --- | --- | --- |
 //! | read of stored bytes | | hit | hit | hit |
-//! | read of others | miss: DRAM reads the line | miss: DRAM reads the rest | merge: waits for its arrival | hit |
-//! | store | takes a place, reads nothing | adds its bytes | adds its bytes | adds its bytes |
+//! | read of other bytes | miss: DRAM reads the line | miss: DRAM reads the rest | merge: waits for the arrival | hit |
+//! | store | allocates a line, reads nothing | adds its bytes | adds its bytes | adds its bytes |
 //!
-//! A store of part of a line keeps which bytes it wrote, and DRAM is asked for the rest when somebody reads it: a program that
-//! writes whole lines in parts reads nothing. Source: assumed; CPElide (MICRO 2024) states no policy. Were such a store to go
-//! around the cache, write-back would be write-through for every program that does not write whole lines.
+//! A partial store records the bytes written; a later read fetches the rest from DRAM. A program that writes whole
+//! lines in parts therefore reads nothing. Source: assumed; CPElide (MICRO 2024) states no policy. If partial stores
+//! bypassed the cache, write-back would behave like write-through for every program without whole-line writes.
 //!
-//! Written back, stored bytes go to DRAM when their line goes. Written through, they go to its write queue at once, which
-//! combines stores of a line while they wait there. The line takes its place all the same (assumed), so that the two differ
-//! only in when DRAM is written.
+//! With write-back, stored bytes go to DRAM when their line is evicted. With write-through, they enter the DRAM write
+//! queue immediately, which combines stores to a line while they wait. The line is allocated in both cases (assumed),
+//! so the policies differ only in the time when DRAM is written.
 //!
-//! Each group of the module's slices has a part of the sets, and an equal share of the rate, for its lines alone.
+//! Each slice group in the module has a share of the sets, and an equal share of the rate, for its lines alone.
 //!
-//! Approximations: what DRAM sends does not take the cache's port; a line displaced while it is on its way still serves
-//! those who wait for it.
+//! Approximations: data from DRAM does not occupy the cache's port; a line evicted while in flight still serves its
+//! waiting requests.
 
 use crate::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
 use crate::departure::Departure;
@@ -28,46 +28,46 @@ use crate::memory::MemoryRead;
 use tombolo_protocol::options::WritePolicy;
 use tombolo_types::{Bytes, Line, LineSize, Mask, Ps, Rate, Serializer};
 
-/// Shape of one module's memory-side cache.
+/// Shape of a module's memory-side cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryCacheConfig {
-    /// Sets: any number from 1.
+    /// Number of sets, from 1.
     pub sets: u32,
-    /// Ways of a set.
+    /// Ways per set.
     pub ways: u32,
     /// Line size.
     pub line: LineSize,
-    /// Bytes read and written, both together.
+    /// Rate for bytes read and written together.
     pub rate: Rate,
-    /// From a request to its first byte, or to its miss leaving for DRAM.
+    /// Latency from a request to its first byte, or until its miss leaves for DRAM.
     pub hit_latency: Ps,
-    /// To the DRAM's banks and back: controller, queues and wires.
+    /// Round-trip latency to the DRAM banks: controller, queues and wires.
     pub miss_latency: Ps,
-    /// When stored bytes go to DRAM.
+    /// Policy that decides when stored bytes go to DRAM.
     pub write: WritePolicy,
 }
 
-/// Counters of one memory-side cache.
+/// Counters for a memory-side cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryCacheStats {
     /// Reads.
     pub reads: u64,
-    /// Of these, found their bytes.
+    /// Reads that found their bytes.
     pub read_hits: u64,
-    /// Of the reads, found their line on its way from DRAM.
+    /// Reads that found their line in flight from DRAM.
     pub merges: u64,
-    /// Of the reads, had DRAM read their line or the rest of it.
+    /// Reads that fetched their line, or the rest of it, from DRAM.
     pub read_misses: u64,
     /// Stores.
     pub writes: u64,
-    /// Lines displaced, dirty or not.
+    /// Lines evicted, dirty or not.
     pub evictions: u64,
-    /// Dirty lines that went to DRAM.
+    /// Dirty lines written to DRAM.
     pub write_backs: u64,
 }
 
 impl MemoryCacheStats {
-    /// Adds those of another cache.
+    /// Adds the counters from another cache.
     pub fn merge(&mut self, other: &MemoryCacheStats) {
         self.reads += other.reads;
         self.read_hits += other.read_hits;
@@ -79,22 +79,22 @@ impl MemoryCacheStats {
     }
 }
 
-/// What is here of a line.
+/// State of a line in the cache.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
-    /// Bytes stored since it took its place; written back, these are dirty.
+    /// Bytes stored since the line was allocated; with write-back, they are dirty.
     stored: Mask,
-    /// When the others are here; [`Ps::NEVER`] where nobody has asked DRAM for them.
+    /// Arrival time of all remaining bytes; [`Ps::NEVER`] if they have not been requested from DRAM.
     arrival: Ps,
 }
 
-/// One module's memory-side cache, or the part of it that one group of slices has.
+/// Memory-side cache for a module, or the part that belongs to a slice group.
 #[derive(Clone)]
 pub struct MemoryCache {
     config: MemoryCacheConfig,
     lines: Cache<Held>,
     port: Serializer,
-    /// Parts of the module's cache, of which this is one.
+    /// Number of parts in the module's cache, including this one.
     parts: u64,
     stats: MemoryCacheStats,
 }
@@ -105,9 +105,9 @@ impl MemoryCache {
         MemoryCache::part(config, (config.sets, 1), Index::Hashed)
     }
 
-    /// The empty part of a module's cache that one group of its slices has; `config`: the whole. Of its sets it has as many as
-    /// each other group, or one more, and one at least. Its port has an equal share of the rate: bytes pass as fast as by the
-    /// whole, and the next ones wait for their time at that share.
+    /// The empty part of a module's cache for one slice group; `config` describes the whole cache. Group shares of the
+    /// sets differ by at most one, and each is at least one. The port has an equal share of the rate: a transfer takes
+    /// as long as on the whole port, and the next transfer waits for its time at the reduced rate.
     pub fn of_group(config: MemoryCacheConfig, group: GroupIndex) -> MemoryCache {
         if group.groups == 1 {
             return MemoryCache::new(config);
@@ -122,14 +122,14 @@ impl MemoryCache {
         MemoryCache { config, lines: Cache::new(shape), port, parts, stats: MemoryCacheStats::default() }
     }
 
-    /// Puts a line there, as an earlier program would have left it. Written through, none is dirty.
+    /// Installs a line, as if left by an earlier program. With write-through, no line is dirty.
     pub fn warm(&mut self, line: Line, dirty: bool) {
         let stored = if dirty { Mask::ALL } else { Mask::NONE };
         self.lines.store(line, BulkClass::new(0), Held { stored, arrival: Ps::ZERO }, Ways::ALL);
     }
 
-    /// Reads bytes of a line for a request of the event at `now` that departs as told; returns when the last byte is there.
-    /// It waits for the port, and for what a miss waits for in DRAM.
+    /// Reads bytes of a line in the event at `now`, for a request that departs at `departs`; returns when the last byte
+    /// is available. The latency includes the wait for the port and, on a miss, for the DRAM.
     pub fn read(&mut self, now: Ps, departs: Departure, (line, mask): (Line, Mask), dram: &mut Dram) -> MemoryRead {
         let alone = departs.time() + self.span(self.bytes(mask)) + self.config.hit_latency;
         let out = self.pass(now, departs, mask).after(self.config.hit_latency).time();
@@ -152,16 +152,16 @@ impl MemoryCache {
             }
             None => {
                 let (arrival, behind) = self.ask(asked, (line, Mask::ALL), dram);
-                // The victim makes room as the miss leaves: written when the line comes, it would reserve the banks ahead
-                // of all who ask until then.
+                // The victim is written back when the miss leaves. A write-back at the fill would reserve DRAM banks
+                // ahead of all requests until then.
                 self.install(asked, line, Held { stored: Mask::NONE, arrival }, dram);
                 MemoryRead { done: arrival, queued: queued + behind }
             }
         }
     }
 
-    /// Stores bytes of a line that depart as told in the event at `now`; returns when they are taken, by DRAM too where
-    /// they go through.
+    /// Stores bytes that depart at `departs`, in the event at `now`. Returns when they are accepted, with write-through
+    /// also by DRAM.
     pub fn write(&mut self, now: Ps, departs: Departure, (line, mask): (Line, Mask), dram: &mut Dram) -> Ps {
         let taken = self.pass(now, departs, mask).time();
         let asked = Asked { now, ready: taken };
@@ -184,14 +184,14 @@ impl MemoryCache {
         &self.stats
     }
 
-    /// Has bytes pass the port.
+    /// Passes bytes through the port.
     fn pass(&mut self, now: Ps, departs: Departure, mask: Mask) -> Departure {
         let bytes = self.bytes(mask);
         let span = self.span(bytes);
         departs.through_one_of(now, &mut self.port, bytes, span)
     }
 
-    /// What bytes take to pass once it is their turn.
+    /// Time for bytes to pass the port once their turn comes.
     fn span(&self, bytes: Bytes) -> Ps {
         Ps(self.port.span(bytes).0 / self.parts)
     }
@@ -200,14 +200,14 @@ impl MemoryCache {
         Bytes(u64::from(mask.grains()) * self.config.line.grain())
     }
 
-    /// Has DRAM read bytes of a line; returns when they are here, and how long that waited for other accesses.
+    /// Reads bytes of a line from DRAM; returns their arrival time, and the wait for earlier accesses.
     fn ask(&mut self, asked: Asked, (line, mask): (Line, Mask), dram: &mut Dram) -> (Ps, Ps) {
         self.stats.read_misses += 1;
         let (done, behind) = dram.read_behind(asked, line, self.bytes(mask));
         (done + self.config.miss_latency, behind)
     }
 
-    /// Takes a line in; returns when DRAM has taken the dirty bytes that had to go, if some had to.
+    /// Allocates a line; returns when DRAM has accepted the victim's dirty bytes, if there are any.
     fn install(&mut self, asked: Asked, line: Line, held: Held, dram: &mut Dram) -> Ps {
         let inserted = self.lines.insert(line, BulkClass::new(0), held, Ways::ALL).expect("no line is pinned");
         let Some(victim) = inserted.victim else { return asked.ready };
@@ -253,7 +253,7 @@ mod tests {
         Dram::new(config())
     }
 
-    /// A cache of two lines in one set that moves 128 bytes in a nanosecond.
+    /// A cache with two lines in one set that moves 128 bytes per nanosecond.
     fn cache() -> MemoryCache {
         MemoryCache::new(MemoryCacheConfig {
             sets: 1,
@@ -266,7 +266,7 @@ mod tests {
         })
     }
 
-    /// The first half of a line, and the other.
+    /// First and second half of a line.
     const HALVES: [Mask; 2] = [Mask(0xffff), Mask(0xffff_0000)];
 
     fn read(cache: &mut MemoryCache, now: Ps, line: Line, dram: &mut Dram) -> Ps {
@@ -308,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_victim_holds_up_nobody_who_asks_before_its_successor_has_come() {
-        // A burst takes a nanosecond, and what misses is half a microsecond under way.
+        // A burst takes a nanosecond, and a miss is in flight for half a microsecond.
         let mut dram = Dram::new(DramConfig { rate: Rate(64_000_000_000), banks: 16, ..config() });
         let mut cache = cache();
         cache.config.miss_latency = Ps::from_ns(500);
@@ -326,13 +326,13 @@ mod tests {
             (0..1000).for_each(|line| part.warm(Line(line), false));
             held += (0..1000).filter(|&line| part.lines.peek(Line(line)).is_some()).count();
             let reads = [(); 3].map(|()| read(&mut part, Ps::ZERO, Line(999), &mut dram));
-            assert_eq!(reads, [1, 4 + 1, 8 + 1].map(|passed| Ps::from_ns(passed + 5)), "a line each four nanoseconds");
+            assert_eq!(reads, [1, 4 + 1, 8 + 1].map(|passed| Ps::from_ns(passed + 5)), "a line every four nanoseconds");
         }
         assert_eq!(held, 20, "ten sets of two ways");
         let few = MemoryCacheConfig { sets: 3, ..whole };
         let mut least = MemoryCache::of_group(few, GroupIndex { index: 0, groups: 4 });
         (0..1000).for_each(|line| least.warm(Line(line), false));
-        assert!(least.lines.peek(Line(999)).is_some(), "each has a set at least");
+        assert!(least.lines.peek(Line(999)).is_some(), "each has at least one set");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What components send each other. Everything here is plain data, small enough to copy through queues.
+//! Messages between components. Everything here is plain data, small enough to copy through queues.
 
 use crate::boundaries::{ExtentId, Lost};
 use crate::cpu::HostWork;
@@ -19,48 +19,48 @@ use tombolo_protocol::{Action, Request};
 use tombolo_types::stream::Token;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Page, Ps, Scope, SmId};
 
-/// Where a component's messages go while it handles an event.
+/// Output for a component's messages while it handles an event.
 pub type Out<'a, D> = Outbox<'a, Message<D>>;
 
-/// Which result register of which warp a reply is for.
+/// Destination of a reply: a warp and its result register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// Module of the SM.
+    /// The SM's module.
     pub module: ModuleId,
-    /// SM within the module.
+    /// SM number within the module.
     pub sm: SmId,
     /// Warp slot within the SM.
     pub warp: u8,
-    /// Result slot of the warp, 0 to 63.
+    /// Result slot in the warp, 0 to 63.
     pub result: u8,
-    /// Of a read: the SM's miss register that waits for the answer.
+    /// For a read: the SM's MSHR that waits for the reply.
     pub register: EntryId,
 }
 
-/// The flag event that a store leaves or a polling load looks for: its kernel's slot, and the token + 1; 0 for none.
-/// Tokens are dense from 0 in each kernel, and kernels run side by side.
+/// Flag event left by a store or awaited by a polling load: the kernel's slot and the token plus 1; 0 means none. Each
+/// kernel numbers its tokens densely from 0, and kernels run side by side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flag(pub u32);
 
 impl Flag {
     /// No flag.
     pub const NONE: Flag = Flag(0);
-    /// Bits of a token + 1.
+    /// Bits used for the token plus 1.
     const TOKEN_BITS: u32 = 27;
 
-    /// That of a token of the kernel in a slot.
+    /// Flag for a token in the kernel that runs in a slot.
     #[inline]
     pub fn of(kernel: KernelSlot, token: Token) -> Flag {
         Flag(u32::from(kernel.0) << Flag::TOKEN_BITS | (token.0 + 1))
     }
 
-    /// The kernel's slot.
+    /// Slot of the kernel.
     #[inline]
     pub fn kernel(self) -> KernelSlot {
         KernelSlot((self.0 >> Flag::TOKEN_BITS) as u8)
     }
 
-    /// Its number within the kernel, from 1; 0 for none.
+    /// Number within the kernel, from 1; 0 if there is none.
     #[inline]
     pub fn number(self) -> u32 {
         self.0 & ((1 << Flag::TOKEN_BITS) - 1)
@@ -70,27 +70,27 @@ impl Flag {
 const _: () = assert!(Token::MAX.0 + 1 < 1 << Flag::TOKEN_BITS);
 const _: () = assert!(KernelSlot::MOST as u32 <= 1 << (u32::BITS - Flag::TOKEN_BITS));
 
-/// A request to an L2, from an SM of its module or from another module.
+/// A request to an L2, from an SM in its module or from another module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LineRequest<D: Contents> {
     /// The line.
     pub line: Line,
-    /// What is wanted.
+    /// The requested operation.
     pub request: Request<D>,
-    /// Who issued it first.
+    /// SM and warp that issued the request.
     pub origin: Origin,
-    /// The flag it leaves or looks for.
+    /// Flag that the request leaves or polls for.
     pub flag: Flag,
-    /// Of a store or atomic: the credits of its senders, returned when taken. Of a read: [`Tickets::of_read`].
+    /// For a store or atomic: the senders' credits, returned on acceptance. For a read: see [`Tickets::of_read`].
     pub tickets: Tickets,
-    /// Of a read from another L2: that L2's miss register that waits for the answer.
+    /// For a read from another L2: the requester's MSHR that waits for the reply.
     pub asker: EntryId,
-    /// Whether it is sent to a subscriber of its line's page, where it ends.
+    /// Set if the request goes to a subscriber for its line's page, its final destination.
     pub is_published: bool,
 }
 
 impl<D: Contents> LineRequest<D> {
-    /// Notes when it comes to a slice of blocks, in the place of a read's tickets.
+    /// Records the arrival time at a slice of blocks, in place of a read's tickets.
     pub fn note_arrival(&mut self, at: Ps) {
         if D::FOLLOWS && matches!(self.request, Request::Read { .. }) {
             self.tickets =
@@ -98,7 +98,8 @@ impl<D: Contents> LineRequest<D> {
         }
     }
 
-    /// Of a read that has noted its arrival and is answered from `leaves` to `at`: all until then as a slice's time.
+    /// Latency note for a read with recorded arrival, answered between `leaves` and `at`: all time until `leaves`
+    /// counts as slice time.
     pub fn held_until(&self, leaves: Ps, at: Ps) -> D::Note<Answered> {
         let arrived = Stamp::of(Ps(self.tickets.held().slice.into()));
         let slice = Stamp::of(leaves).after(arrived);
@@ -107,7 +108,7 @@ impl<D: Contents> LineRequest<D> {
     }
 }
 
-/// Which kind of synchronisation an SM asks its controller for.
+/// Kind of synchronisation that an SM requests from its controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncKind {
     /// The protocol's acquire plan.
@@ -116,113 +117,113 @@ pub enum SyncKind {
     Release,
 }
 
-/// A module's part of the move of a page.
+/// A module's part in a page move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PagingOrder {
-    /// Use it no more, and say when nothing is under way to it.
+    /// Stop using the page, and report when no access to it is in flight.
     Unmap,
-    /// Write its dirty bytes to memory, and drop its lines.
+    /// Write the page's dirty bytes to memory, and drop its lines.
     WriteBack,
-    /// See it so from now on; `None`: it is the host's.
+    /// Use this mapping from now on; `None` means the page belongs to the host.
     Map(Option<Mapping>),
 }
 
-/// What happens to the links between GPUs and the switch whose lanes turn.
+/// Event on the links with turning lanes between GPUs and the switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkEvent {
     /// A kernel is launched.
     Launch,
-    /// Its release has ended.
+    /// The kernel's release has ended.
     End,
-    /// The end of a sample.
+    /// A sample ends.
     Sample {
-        /// Which launch it belongs to.
+        /// Launch number that the sample belongs to.
         launch: u32,
     },
     /// The last byte of a packet leaves.
     Sent {
-        /// Whose link.
+        /// GPU of the link.
         gpu: GpuId,
-        /// Which way.
+        /// Direction on the link.
         way: Way,
     },
     /// Lanes have turned.
     Turned {
-        /// Whose link.
+        /// GPU of the link.
         gpu: GpuId,
     },
 }
 
-/// One event's content.
+/// Content of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Message<D: Contents> {
-    /// To an SM: the scheduler of a sub-core may issue.
+    /// To an SM: the scheduler in a sub-core may issue.
     Issue {
-        /// Which sub-core.
+        /// Number of the sub-core.
         sub_core: u8,
-        /// The warp that it is likely to issue.
+        /// The warp most likely to issue.
         likely: u8,
     },
-    /// To a slice: a request of an SM of its module.
+    /// To a slice: a request from an SM in its module.
     Local(LineRequest<D>),
-    /// To a slice, or a controller for the control packets: what came over the links.
+    /// To a slice, or a controller for the control packets: the first part of a packet arrives over the links.
     Arrive {
-        /// How it came.
+        /// Source, target and size.
         route: Route,
-        /// What it is.
+        /// The packet.
         packet: Packet<D>,
     },
-    /// To a slice, an SM or a controller: what came over the links is wholly inside.
+    /// To a slice, an SM or a controller: a packet from the links is completely received.
     Enter {
-        /// From.
+        /// Sending module.
         source: ModuleId,
-        /// What it is.
+        /// The packet.
         packet: Packet<D>,
     },
-    /// To the switch, or to a way of a GPU: what must cross to another GPU.
+    /// To the switch, or to a GPU port: a packet for another GPU.
     Cross {
-        /// Where it goes.
+        /// Source, target and size.
         route: Route,
-        /// What it is.
+        /// The packet.
         packet: Packet<D>,
     },
-    /// To the switch: links whose lanes turn.
+    /// To the switch: an event on links with turning lanes.
     Link(LinkEvent),
-    /// To an SM, from itself: the last arithmetic of a CTA is over.
+    /// To an SM, from itself: the last arithmetic instruction in a CTA is complete.
     CtaOver {
-        /// Its place.
+        /// CTA slot.
         cta: u8,
     },
     /// To a slice, from itself: a fetch that waited for the slice's port goes to memory.
     Fetch {
         /// The line.
         line: Line,
-        /// Bytes.
+        /// Bytes to fetch.
         mask: Mask,
-        /// The miss register that waits for them.
+        /// The waiting MSHR.
         register: EntryId,
     },
-    /// To a slice: memory has the bytes of a fetch.
+    /// To a slice: memory has read the bytes for a fetch.
     Memory {
         /// The line.
         line: Line,
-        /// Bytes.
+        /// Bytes read.
         mask: Mask,
-        /// The miss register that waits for them.
+        /// The waiting MSHR.
         register: EntryId,
-        /// What that took.
+        /// Latency of the read.
         time: D::Note<Inside>,
     },
-    /// To a slice, from itself: memory has answered what passed the L2.
+    /// To a slice, from itself: memory has answered an L2-bypassing request.
     Past {
-        /// Whom the answer is for.
+        /// Module that receives the reply.
         target: ModuleId,
-        /// The answer. A fill takes its contents now.
+        /// The reply. A fill reads its contents when this event is handled.
         packet: Packet<D>,
     },
-    /// To an SM: the answer to a read.
+    /// To an SM: the reply to a read.
     Fill {
-        /// Its miss register that waits for it.
+        /// The SM's MSHR that waits for the reply.
         register: EntryId,
         /// The line.
         line: Line,
@@ -230,11 +231,11 @@ pub enum Message<D: Contents> {
         mask: Mask,
         /// Contents.
         data: D,
-        /// Whether the flag that the read looked for was seen.
+        /// Set if the flag polled by the read was seen.
         seen: bool,
-        /// The module that has answered.
+        /// Module that answered.
         by: ModuleId,
-        /// What it took, from the request's arrival at a slice of the SM's module.
+        /// Latency from the request's arrival at a slice in the SM's module.
         time: D::Note<Answered>,
     },
     /// To an SM: the result of an atomic.
@@ -245,44 +246,44 @@ pub enum Message<D: Contents> {
         result: u8,
         /// Contents before the atomic.
         data: D,
-        /// The module that has performed it.
+        /// Module that performed the atomic.
         by: ModuleId,
     },
-    /// To an SM: what has waited longest for its port is wholly inside.
+    /// To an SM: the oldest packet in the ingress queue has been received.
     Inside,
-    /// To an SM: a store that it has posted was taken.
+    /// To an SM: a posted store has been accepted.
     StoreTaken {
-        /// The credit it took.
+        /// Credit returned for the store.
         credit: Generation,
     },
-    /// To an SM, or the first slice of a group: a kernel's launch begins, in a slot whose flags are new.
+    /// To an SM, or the first slice in a group: a kernel launch begins in a slot with fresh flags.
     Begin {
-        /// Where it is under way.
+        /// Slot of the kernel.
         slot: KernelSlot,
-        /// Its number among the launches of the program.
+        /// Launch number within the program.
         launch: u32,
     },
     /// To an SM: run a CTA.
     Start {
         /// The kernel's slot.
         slot: KernelSlot,
-        /// The kernel, among those of the program.
+        /// Index of the kernel in the program.
         kernel: u32,
-        /// The CTA.
+        /// CTA number.
         cta: u32,
     },
     /// To a controller: a CTA has ended.
     CtaEnded {
-        /// On which SM.
+        /// SM that ran the CTA.
         sm: SmId,
         /// The kernel's slot.
         slot: KernelSlot,
-        /// Whether it could not be decoded, so that none is to be started any more.
+        /// Set if the CTA could not be decoded, so that no further CTA starts.
         failed: bool,
     },
-    /// To an SM: tell when all that it has posted so far has been taken.
+    /// To an SM: report when all stores posted so far have been accepted.
     Drain(Drainer),
-    /// To the first slice of a group: translate a page that an SM's TLB lacks, at the bank of the L2 TLB there.
+    /// To the first slice in a group: translate a page that misses in an SM's TLB, at the group's L2 TLB bank.
     Translate {
         /// The SM.
         sm: SmId,
@@ -293,28 +294,28 @@ pub enum Message<D: Contents> {
     Translated {
         /// The page.
         page: Page,
-        /// When it is there.
+        /// Time when the translation is available.
         ready: Ps,
-        /// Whether it took a walk.
+        /// Set if a page walk was necessary.
         walked: bool,
     },
-    /// Likewise: translate a page, and have the driver serve a fault.
+    /// To the first slice in a group: translate a page, and let the driver serve a fault.
     Walk {
         /// The page.
         page: Page,
-        /// What an SM wants of it.
+        /// Kind of access that the SM needs.
         wanted: Wanted,
     },
-    /// To an SM: everything posted before a release has been taken.
+    /// To an SM: all stores posted before a release have been accepted.
     Drained {
-        /// The warp that waits.
+        /// The waiting warp.
         warp: u8,
-        /// Scope of its release.
+        /// Scope of the release.
         scope: Scope,
     },
-    /// To a controller: everything an SM had posted when a CTA ended has been taken.
+    /// To a controller: all stores posted by an SM before a CTA ended have been accepted.
     CtaDrained {
-        /// The CTA's kernel.
+        /// Slot of the CTA's kernel.
         slot: KernelSlot,
     },
     /// To a controller: run a plan for a warp.
@@ -323,226 +324,227 @@ pub enum Message<D: Contents> {
         sm: SmId,
         /// The warp.
         warp: u8,
-        /// Which plan.
+        /// Kind of plan.
         kind: SyncKind,
-        /// Its scope.
+        /// Scope of the plan.
         scope: Scope,
     },
-    /// To an SM: the plan is done.
+    /// To an SM: the plan is complete.
     Synced {
         /// The warp.
         warp: u8,
     },
-    /// To a controller: others have taken a store or an invalidation of this module.
+    /// To a controller: another module has accepted a store or an invalidation from this module.
     Taken {
-        /// Which kind it is of.
+        /// Pool that counts the operation.
         pool: Pool,
-        /// Ticket given when it was sent.
+        /// Ticket issued when it was sent.
         ticket: Generation,
     },
-    /// To a controller: a subscriber has taken what this module has published.
+    /// To a controller: a subscriber has accepted bytes published by this module.
     Delivered {
-        /// Ticket given when it was sent.
+        /// Ticket issued when it was sent.
         ticket: Generation,
         /// The line.
         line: Line,
     },
-    /// To a controller: memory has taken what a bulk invalidation wrote back.
+    /// To a controller: memory has accepted the bytes written back by a bulk invalidation.
     Written {
-        /// The phase that waits for it.
+        /// The phase that waits for the write.
         join: u32,
     },
-    /// To a controller: so many lanes of the GPU's link carry into it.
+    /// To a controller: new number of incoming lanes on the GPU's link.
     LanesIn(u32),
     /// To a controller: start a kernel.
     Launch {
-        /// The command of the program that launches it.
+        /// Index of the program's launch command.
         command: u32,
-        /// Its number among the launches of the program.
+        /// Launch number within the program.
         launch: u32,
-        /// Where it is under way.
+        /// Slot of the kernel.
         slot: KernelSlot,
     },
-    /// To the host's controller: a kernel starts in a slot, whose flags are new.
+    /// To the host's controller: a kernel starts in a slot with fresh flags.
     KernelBegins {
-        /// Where it is under way.
+        /// Slot of the kernel.
         slot: KernelSlot,
-        /// Number of its launch.
+        /// Launch number.
         launch: u32,
     },
-    /// To the first slice of a group: what all of the group do for a phase.
+    /// To the first slice in a group: an action for all slices in the group.
     Act {
-        /// What to do.
+        /// The action.
         action: Action,
-        /// With which lines.
+        /// Lines reached by the action.
         extent: ExtentId,
-        /// Whether to count them.
+        /// Set if lost lines are counted.
         counted: bool,
-        /// The controller's name for it.
+        /// The controller's number for this phase.
         act: u32,
     },
-    /// To a controller: a group of slices has done that.
+    /// To a controller: a slice group has finished its action.
     GroupActed {
-        /// The controller's name for it.
+        /// The controller's number for this phase.
         act: u32,
-        /// When memory has taken what was written to it.
+        /// Time when memory has accepted all written bytes.
         taken: Ps,
-        /// What the slices lost, where it was counted.
+        /// Lines lost from the slices, if counted.
         lost: Lost,
-        /// Bytes that they wrote back.
+        /// Bytes written back by the slices.
         flushed: u64,
     },
-    /// To a controller, from the command processor: a phase of a kernel's boundary.
+    /// To a controller, from the command processor: a phase at a kernel boundary.
     Phase {
-        /// Whose boundary.
+        /// Slot of the boundary's command.
         slot: KernelSlot,
-        /// What to do.
+        /// The action.
         action: Action,
-        /// With which lines.
+        /// Lines reached by the action.
         extent: ExtentId,
-        /// Whether to count them.
+        /// Set if lost lines are counted.
         counted: bool,
     },
-    /// To a controller, from the command processor, and from there to the first slice of each group: the host reads or writes.
+    /// To a controller, from the command processor, and then to the first slice in each group: the host reads or
+    /// writes.
     Transfer {
-        /// Its number.
+        /// Number of the transfer.
         number: u32,
-        /// Whether it reads: then only values are looked at.
+        /// Set for a read, which only looks at values.
         is_read: bool,
     },
-    /// To the command processor: a controller has done its part of the phase.
+    /// To the command processor: a controller has finished its part of a phase.
     PhaseDone {
-        /// Whose boundary.
+        /// Slot of the boundary's command.
         slot: KernelSlot,
-        /// Which module's.
+        /// Module that has finished.
         module: ModuleId,
-        /// What its L2 lost, where it was counted.
+        /// Lines lost from its L2, if counted.
         lost: Lost,
     },
     /// To the command processor: a module has run its CTAs.
     KernelDone {
-        /// Which module.
+        /// The module.
         module: ModuleId,
-        /// Of which kernel.
+        /// Slot of the kernel.
         slot: KernelSlot,
     },
-    /// To the command processor, from itself: what a command waited for is over.
+    /// To the command processor, from itself: a command's wait is over.
     Due {
-        /// Which command.
+        /// Slot of the command.
         slot: KernelSlot,
     },
-    /// To a controller, from the driver: its part of the move of pages.
+    /// To a controller, from the driver: the module's part in a page move.
     Paging {
-        /// Which pages.
+        /// Affected pages.
         pages: PageRun,
-        /// What to do.
+        /// Required operation.
         order: PagingOrder,
     },
-    /// To a controller: something that the module's part of a move waits for is over.
+    /// To a controller: an operation that the module's part in a page move waits for is complete.
     PageQuiet {
-        /// Of which pages.
+        /// Affected pages.
         pages: PageRun,
     },
-    /// To the driver: a module has made an access that it may not make.
+    /// To the driver: a module has attempted a disallowed access.
     Fault {
-        /// Which page.
+        /// The page.
         page: Page,
-        /// Which module.
+        /// The module.
         module: ModuleId,
-        /// What it is.
+        /// Kind of access.
         wanted: Wanted,
     },
-    /// To a controller, from the driver: tell it which pages the module has accessed so far.
+    /// To a controller, from the driver: report the pages that the module has accessed so far.
     AskAccesses,
     /// To the driver: a module has accessed pages.
     Accessed {
-        /// Which pages.
+        /// The pages.
         pages: PageRun,
-        /// Which module.
+        /// The module.
         module: ModuleId,
     },
-    /// To the driver: a module has told of all pages that it has accessed.
+    /// To the driver: a module has reported all accessed pages.
     AccessesTold,
-    /// To the driver, from itself: it has read what modules have accessed.
+    /// To the driver, from itself: it has read all access records.
     TrackingEnds,
-    /// To the driver: a part of the step at hand of the moves of pages is done.
+    /// To the driver: a part of the current step in a page move is complete.
     PagingDone {
-        /// Which pages.
+        /// Affected pages.
         pages: PageRun,
     },
-    /// To the driver, from itself: its work on a batch of faults is over.
+    /// To the driver, from itself: the service time for a batch of faults is over.
     Serviced,
     /// To the driver, from itself: the shootdown of pages begins.
     Shootdown {
-        /// Which pages.
+        /// Affected pages.
         pages: PageRun,
     },
-    /// To a copy engine: copy.
+    /// To a copy engine: start a copy.
     Copy {
-        /// Which copy.
+        /// The copy.
         copy: CopyName,
-        /// To this module, or (`None`) to the host.
+        /// Destination module, or `None` for the host.
         to: Option<ModuleId>,
     },
-    /// To a copy engine: take a page that the host has.
+    /// To a copy engine: fetch a page from the host.
     TakePage {
-        /// Which page.
+        /// The page.
         page: Page,
     },
-    /// To a copy engine, from itself: go on.
+    /// To a copy engine, from itself: continue.
     CopyOn {
-        /// With which of the copies that it makes side by side.
+        /// Lane of the concurrent copy to continue.
         lane: u8,
     },
-    /// To the driver: a copy is wholly in memory.
+    /// To the driver: a copy is completely in memory.
     Copied {
-        /// Which copy.
+        /// The copy.
         copy: CopyName,
     },
-    /// To the driver, from the command processor: do what comes before or behind a command.
+    /// To the driver, from the command processor: run the operations scheduled before or after a command.
     Around {
-        /// Which command, for the answer.
+        /// Slot of the command, for the reply.
         slot: KernelSlot,
-        /// Its place in the program.
+        /// Index of the command in the program.
         command: u32,
-        /// Which side of it.
+        /// Set for operations after the command.
         behind: bool,
     },
-    /// To the driver, from the command processor: a module's part of a kernel has ended, and it sends what comes behind.
+    /// To the driver, from the command processor: a module's part of a kernel has ended, so its scheduled copies begin.
     Sends {
-        /// Which command, for the answer.
+        /// Slot of the command, for the reply.
         slot: KernelSlot,
-        /// Its place in the program.
+        /// Index of the command in the program.
         command: u32,
-        /// Which module.
+        /// The module.
         module: ModuleId,
     },
-    /// To the command processor: that is done.
+    /// To the command processor: the scheduled operations are complete.
     AroundDone {
-        /// Which command.
+        /// Slot of the command.
         slot: KernelSlot,
     },
-    /// To a controller: pages that a command finds elsewhere.
+    /// To a controller: pages get a new home for a command.
     Remap {
-        /// The command.
+        /// Index of the command.
         command: u32,
     },
-    /// To the host's core, from the command processor: what the host program does now.
+    /// To the host's core, from the command processor: the next piece of host work.
     HostWork {
-        /// Which command, for the answer.
+        /// Slot of the command, for the reply.
         slot: KernelSlot,
-        /// What it is.
+        /// The work.
         work: HostWork,
     },
     /// To the host's core, from itself: it may issue.
     HostIssue,
-    /// To the command processor: go on with the next commands.
+    /// To the command processor: continue with the next commands.
     #[default]
     Next,
 }
 
 impl<D: Contents> Message<D> {
-    /// To a slice: the request, and whether an SM of its module has sent it.
+    /// For a message to a slice: the request, with a flag set if it comes from an SM in the slice's module.
     #[inline]
     pub fn request(&self) -> Option<(&LineRequest<D>, bool)> {
         match self {
@@ -553,7 +555,7 @@ impl<D: Contents> Message<D> {
         }
     }
 
-    /// To a slice: the line of a fill, and the miss register that waits for it.
+    /// For a message to a slice: line of a fill, and the MSHR that waits for it.
     #[inline]
     pub fn slice_fill(&self) -> Option<(Line, EntryId)> {
         match *self {
@@ -565,5 +567,5 @@ impl<D: Contents> Message<D> {
     }
 }
 
-// An event, with its time, both ends and its number, is one cache line of the host.
+// An event with its time, both endpoints and its number fits into one cache line of the simulating host.
 const _: () = assert!(std::mem::size_of::<Message<()>>() <= 48);

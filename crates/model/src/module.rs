@@ -1,4 +1,4 @@
-//! A GPU module: its SMs, L2 slices, memory and controller, in one partition.
+//! A GPU module: SMs, L2 slices, memory and controller, in one partition.
 
 use crate::activity::Sample;
 use crate::apart::{SlicesApart, SmsApart};
@@ -30,7 +30,7 @@ use tombolo_protocol::paging::{Access, Mapping};
 use tombolo_types::stream::Program;
 use tombolo_types::{Line, Mask, ModuleId, Page, Ps, SmId};
 
-/// One module.
+/// A module.
 pub struct Module<C: Below<D>, D: Contents> {
     site: Site<C, D>,
     sm_side: SmSide<D>,
@@ -66,13 +66,13 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         }
     }
 
-    /// Whether its SMs may stand apart from it: nothing that they read changes but by messages.
+    /// True if the SMs may run in separate partitions: all state they read changes only through messages.
     pub fn may_part(&self) -> bool {
         let moves = self.site.map.moves() || self.sm_side.core.is_some();
         !moves && self.uncore.ways.is_fixed() && self.uncore.activity().is_none()
     }
 
-    /// Has its SMs stand apart, in so many groups of about as many each.
+    /// Splits off the SMs into `groups` partitions with about equal numbers of SMs.
     pub fn part_sms(&mut self, groups: u16) -> Vec<SmsApart<C, D>> {
         let sms = self.site.layout.sms;
         let first = |group: u16| (u32::from(group) * u32::from(sms) / u32::from(groups)) as u16;
@@ -86,20 +86,20 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         apart
     }
 
-    /// Takes SMs back, those of the first group first.
+    /// Reattaches SMs; partitions must come back in order, the first group first.
     pub fn take_sms(&mut self, sms: SmsApart<C, D>) {
         self.sm_side.append(sms.into_side());
     }
 
-    /// How many groups of its slices may stand apart from it and from each other: none where they share a port to other
-    /// modules, what publishes stores, or a copy engine.
+    /// Number of slice groups that may run in separate partitions. Zero if they share a port to other modules, a
+    /// publisher for stores, or a copy engine.
     pub fn apart_slices(&self) -> u16 {
         let alone = self.site.layout.all_modules() == 1 && self.uncore.publisher.is_none();
         let copies = self.site.schedule.around.iter().any(|around| !around.is_empty());
         if alone && !copies && self.may_part() { crate::convert::slice_groups(&self.site.machine) } else { 0 }
     }
 
-    /// Has its slices stand apart, in `parts` of about as many groups each.
+    /// Splits off the slices into `parts` partitions with about equal numbers of groups.
     pub fn part_slices(&mut self, parts: u16, built: &Built) -> Vec<SlicesApart<C, D>> {
         let groups = usize::from(crate::convert::slice_groups(&self.site.machine));
         let part = |part: usize| {
@@ -111,55 +111,55 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         apart
     }
 
-    /// Takes slices back, those of the first group first.
+    /// Reattaches slices; partitions must come back in order, the first group first.
     pub fn take_slices(&mut self, slices: SlicesApart<C, D>) {
         self.slice_side.append(slices.into_side());
     }
 
-    /// Which module it is.
+    /// Id of the module.
     pub fn id(&self) -> ModuleId {
         self.site.module
     }
 
-    /// Its SMs.
+    /// The module's SMs.
     pub fn sms(&self) -> &[Sm<D>] {
         &self.sm_side.sms
     }
 
-    /// What they share.
+    /// State shared by the SMs.
     pub fn sm_shared(&self) -> &SmShared {
         &self.sm_side.shared
     }
 
-    /// Its L2 slices, with its memory.
+    /// The module's L2 slices, with its memory.
     pub fn slice_side(&self) -> &SliceSide<C, D> {
         &self.slice_side
     }
 
-    /// Counters of its L2, directory and memory.
+    /// Counters for L2, directory and memory.
     pub fn l2_stats(&self) -> L2Stats {
         let mut sum = self.uncore.stats;
         self.slice_side.shared().for_each(|shared| sum.merge(&shared.stats));
         sum
     }
 
-    /// The ports of its SMs.
+    /// Ingress ports of the SMs.
     pub fn sm_ports(&self) -> &[SmPort<D>] {
         &self.sm_side.ports
     }
 
-    /// What it has once.
+    /// State that the module has only once.
     pub fn uncore(&self) -> &Uncore<D> {
         &self.uncore
     }
 
-    /// Puts a line of its memory into the cache in front of that, as an earlier program would have left it.
+    /// Installs a line in the cache in front of memory, as if left by an earlier program.
     pub fn warm(&mut self, line: Line, dirty: bool) {
         let slice = self.site.map.slice(line);
         self.slice_side.slice_mut(slice).1.memory.warm(line, dirty);
     }
 
-    /// Every TLB of it holds these pages, as if it had walked for them in this order before time zero.
+    /// Fills every TLB in the module with these pages, as if it had walked for them in this order before time zero.
     pub fn warm_tlbs(&mut self, pages: &[Page]) {
         let mut of_sm = Tlb::new(crate::convert::l1_tlb(&self.site.machine));
         of_sm.warm(pages);
@@ -172,49 +172,49 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         }
     }
 
-    /// Puts bytes of a line of its memory into its L2, clean, as a copy before time zero would have left them.
+    /// Installs bytes of a line in the L2, clean, as if left by a copy before time zero.
     pub fn warm_l2(&mut self, line: Line, mask: Mask) {
         let Module { site, slice_side, uncore, .. } = self;
         let (slice, shared) = slice_side.slice_mut(site.map.slice(line));
         slice.warm(line, mask, SliceView { site, shared, uncore });
     }
 
-    /// By launch of the program: what its SMs have counted of it.
+    /// Counters recorded by the SMs for a launch, by launch number in the program.
     pub fn counted(&self, launch: usize) -> KernelStats {
         self.sm_side.shared.counted.get(launch).copied().unwrap_or_default()
     }
 
-    /// What went wrong while an SM decoded a CTA.
+    /// Error from an SM's decoding of a CTA, if any.
     pub fn failure(&self) -> Option<&str> {
         self.sm_side.shared.failure.as_deref()
     }
 
-    /// Its controller.
+    /// The module's controller.
     pub fn controller(&self) -> &Controller {
         &self.controller
     }
 
-    /// Keeps what it does over time, in windows of `window`.
+    /// Records the module's activity in windows of length `window`.
     pub fn record(&mut self, window: Ps) {
         self.uncore.record(window);
     }
 
-    /// It as it is, where a run has ended at `now`.
+    /// Sample of the module's state when a run has ended at `now`.
     pub fn sample(&self, now: Ps) -> Sample {
         sample(now, &self.sm_side.sms, &self.slice_side, &self.uncore.port)
     }
 
-    /// The core of the host.
+    /// The host's core, if this is the host's module.
     pub fn cpu(&self) -> Option<&Cpu> {
         self.sm_side.core.as_ref()
     }
 
-    /// Its copy engine.
+    /// The module's copy engine.
     pub fn copy_engine(&self) -> &CopyEngine {
         &self.copy_engine
     }
 
-    /// Starts to load what an event of one of its components will look at first into the host's caches.
+    /// Prefetches into the host's caches the first data that an event for a component reads.
     #[inline]
     pub fn prefetch(&self, unit: Unit, message: &Message<D>) {
         match unit {
@@ -227,7 +227,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         }
     }
 
-    /// Starts to load what an event of one of its components finds by what [`Module::prefetch`] has loaded.
+    /// Prefetches data found through pointers that [`Module::prefetch`] has loaded.
     #[inline]
     pub fn prefetch_found(&self, unit: Unit, message: &Message<D>) {
         match unit {
@@ -240,8 +240,8 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         }
     }
 
-    /// What a message says of pages that move the module's map learns before anybody acts on it. Where pages are found
-    /// elsewhere the L2 drops their lines first, at their old home.
+    /// Updates the module's address map with a message about moving pages, before any component acts on the message. If
+    /// pages get a new home, the L2 first drops their lines at the old home.
     #[inline(never)]
     fn tell_map(&mut self, message: &Message<D>, out: &mut Out<'_, D>) {
         match *message {
@@ -263,7 +263,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         }
     }
 
-    /// Pages that this module finds elsewhere from a command on.
+    /// Applies the new page homes that begin with a command.
     fn remap(&mut self, command: usize, out: &mut Out<'_, D>) {
         let schedule = Arc::clone(&self.site.schedule);
         let Some(around) = schedule.around(command) else { return };
@@ -284,7 +284,7 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
         (slice, SliceView { site, shared, uncore })
     }
 
-    /// Handles an event of one of its components.
+    /// Handles an event for a component in the module.
     #[inline]
     pub fn handle(&mut self, unit: Unit, event: &Event<Message<D>>, out: &mut Out<'_, D>) {
         if self.site.map.moves() {
@@ -319,14 +319,14 @@ impl<C: Below<D>, D: Contents> Module<C, D> {
     }
 }
 
-/// The core of the host whose place this is.
+/// The host's core, for the host's module.
 fn cpu<C: Below<D>, D: Contents>(site: &Site<C, D>, program: &Arc<dyn Program>) -> Cpu {
     let config = site.machine.cpu.as_ref().expect("a host that takes part has a CPU");
     let id = site.layout.sm(site.module, SmId(0));
     Cpu::new(id, site.warp_slot(SmId(0), 0), config, Arc::clone(program))
 }
 
-/// Hands a packet that is wholly inside at `ready` to the component it is for.
+/// Hands a packet that is completely received at `ready` to its component.
 fn enter<C: Below<D>, D: Contents>(
     unit: Unit,
     source: ModuleId,

@@ -1,8 +1,8 @@
-//! What a module has sent and others have not yet taken: stores and invalidations, by what waits for them.
+//! Stores and invalidations sent by a module and not yet acknowledged, counted in pools by the kind of wait.
 //!
-//! A release waits for all that has been sent before it and is taken at its scope (`protocol::plan`), so what is over
-//! sooner at one scope than at another is counted in pools of their own. A store that goes by a GPU home is in two:
-//! until the GPU home has taken it, and until the system home has.
+//! A release waits for all operations sent earlier, until they are accepted at the release's scope (`protocol::plan`).
+//! Operations that complete at one scope before another are therefore counted in separate pools. A store routed through
+//! a GPU home is counted twice: until the GPU home has accepted it, and until the system home has.
 
 use crate::credits::{Credits, Generation};
 use crate::latency::Inside;
@@ -10,67 +10,67 @@ use std::collections::VecDeque;
 use tombolo_protocol::drain::Pool;
 use tombolo_types::{ModuleId, Ps};
 
-/// The handles of a store on its way, with the module that sent it.
+/// Tickets of a store in flight, held by the sending modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tickets {
-    /// To where it goes next; from an SM, the SM's credit.
+    /// Ticket for the next hop; from an SM, the SM's credit.
     pub hop: Generation,
-    /// To the end of its way, where that is further: the first sender's.
+    /// The first sender's ticket for the final destination, if it lies beyond the next hop.
     pub end: Generation,
 }
 
 impl Tickets {
-    /// Of a read, which has none: what a slice that has passed it on took, in their place.
+    /// Tickets for a read, which needs none: they carry the time spent at the forwarding slice instead.
     pub fn of_read(held: Inside) -> Tickets {
         Tickets { hop: Generation::numbered(held.slice_queue), end: Generation::numbered(held.slice) }
     }
 
-    /// What slices that have passed a read on took.
+    /// Time that a read spent at forwarding slices.
     pub fn held(self) -> Inside {
         Inside { slice_queue: self.hop.number(), slice: self.end.number(), ..Inside::default() }
     }
 }
 
-/// Somebody who waits for a drain.
+/// A waiter for a drain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asker {
-    /// A phase at this module: which of the controller's joins.
+    /// A phase at this module, identified by the controller's join number.
     Join(u32),
-    /// A system home of another GPU, whose invalidation this module has taken as GPU home.
+    /// A system home in another GPU, whose invalidation this module received as GPU home.
     Home {
-        /// Which.
+        /// The home module.
         module: ModuleId,
-        /// Its ticket.
+        /// Ticket for the acknowledgment.
         ticket: Generation,
-        /// When the invalidation was wholly here.
+        /// Time when the invalidation was completely received.
         ready: Ps,
     },
 }
 
-/// The operations of one pool, with those who wait for them.
+/// Operations in a pool, with their waiters.
 #[derive(Clone, Debug)]
 struct Operations {
     credits: Credits,
-    /// Waiters of its drains, oldest first.
+    /// Waiters for the pool's drains, oldest first.
     askers: VecDeque<Asker>,
 }
 
-/// All that a module has sent and that is not taken yet.
+/// All operations from a module that are not yet acknowledged.
 #[derive(Clone, Debug)]
 pub struct Outstanding {
     pools: [Operations; Pool::ALL.len()],
-    /// Posted stores of its own account, and of others, that an L2 may have under way.
+    /// Maximum number of posted stores in flight: the module's own, and separately those forwarded.
     limit: u32,
 }
 
 impl Outstanding {
-    /// Nothing is under way; `limit`: posted stores that may be, of its own account and of others.
+    /// State with nothing in flight; `limit`: maximum number of posted stores, own and forwarded each.
     pub fn new(limit: u32) -> Outstanding {
         let empty = Operations { credits: Credits::new(u32::MAX), askers: VecDeque::new() };
         Outstanding { pools: std::array::from_fn(|_| empty.clone()), limit }
     }
 
-    /// Whether one more store may be posted, on the module's own account or (`forwarded`) for another.
+    /// True if one more store may be posted, the module's own or (`forwarded`) another module's.
     #[inline]
     pub fn has_room(&self, forwarded: bool) -> bool {
         let out = |pool: Pool| self.pools[pool as usize].credits.out();
@@ -78,31 +78,32 @@ impl Outstanding {
         out < self.limit
     }
 
-    /// One more is on its way, even where there is no room: dirty bytes on their way out must not be refused.
+    /// Counts an operation as sent, even without room, because write-backs of dirty bytes must not be refused.
     #[inline]
     pub fn send(&mut self, pool: Pool) -> Generation {
         self.pools[pool as usize].credits.take()
     }
 
-    /// One has been taken. Ask [`Outstanding::pop_drained`] afterwards.
+    /// Acknowledges an operation. Call [`Outstanding::pop_drained`] afterwards.
     #[inline]
     pub fn taken(&mut self, pool: Pool, ticket: Generation) {
         self.pools[pool as usize].credits.give_back(ticket);
     }
 
-    /// How many of a pool are under way.
+    /// Number of operations in flight in a pool.
     pub fn count(&self, pool: Pool) -> u32 {
         self.pools[pool as usize].credits.out()
     }
 
-    /// `asker` waits for all of a pool that is under way. Ask [`Outstanding::pop_drained`] afterwards.
+    /// Starts a wait by `asker` for all operations now in flight in a pool. Call [`Outstanding::pop_drained`]
+    /// afterwards.
     pub fn drain(&mut self, pool: Pool, asker: Asker) {
         let pool = &mut self.pools[pool as usize];
         pool.credits.drain();
         pool.askers.push_back(asker);
     }
 
-    /// Whose wait is over, once each.
+    /// Returns each waiter exactly once, when its wait is over.
     #[inline]
     pub fn pop_drained(&mut self, pool: Pool) -> Option<Asker> {
         let pool = &mut self.pools[pool as usize];

@@ -1,31 +1,32 @@
-//! A module's part of one launch: when its CTAs ran, as its dispatcher knows, and what each SM counts of them. It decides nothing.
+//! A module's part of a launch: the run times of its CTAs, known to its dispatcher, and each SM's counters. Nothing
+//! here decides anything.
 
 use crate::kernel_slot::{KernelSlot, entry};
 use crate::stall::StallTimes;
 use crate::stats::SmStats;
 use tombolo_types::Ps;
 
-/// What SMs counted of one kernel: of its own CTAs.
+/// Counters recorded by SMs for the CTAs of a kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelStats {
     /// CTAs run.
     pub ctas: u64,
     /// Warp instructions issued.
     pub warp_instructions: u64,
-    /// Of these, loads, stores, atomics and flag waits.
+    /// Loads, stores, atomics and flag waits among these instructions.
     pub memory_instructions: u64,
-    /// Line transactions that left the coalescers.
+    /// Line transactions sent by the coalescers.
     pub transactions: u64,
     /// L1 load lookups, by line.
     pub l1_loads: u64,
-    /// Of these, hits.
+    /// L1 hits among these lookups.
     pub l1_load_hits: u64,
-    /// What its warps spent their time on.
+    /// Stall times of the warps, by cause.
     pub stalls: StallTimes,
 }
 
 impl KernelStats {
-    /// Those of an SM from the start of the run.
+    /// Counters of an SM since the start of the run.
     fn of(sm: &SmStats, stalls: &StallTimes) -> KernelStats {
         KernelStats {
             ctas: sm.ctas,
@@ -38,12 +39,12 @@ impl KernelStats {
         }
     }
 
-    /// What was counted since `earlier`.
+    /// Difference to an earlier count.
     fn since(&self, earlier: &KernelStats) -> KernelStats {
         KernelStats { stalls: self.stalls.since(&earlier.stalls), ..self.with(earlier, u64::wrapping_sub) }
     }
 
-    /// Both together.
+    /// Sum of both counts.
     pub fn and(&self, other: &KernelStats) -> KernelStats {
         KernelStats { stalls: self.stalls.and(&other.stalls), ..self.with(other, u64::wrapping_add) }
     }
@@ -61,19 +62,19 @@ impl KernelStats {
     }
 }
 
-/// Which kernels an SM's counters count: all that is counted between two warps of different kernels is the former's.
+/// Assigns an SM's counters to kernels: all counts between two warps from different kernels belong to the first.
 #[derive(Clone, Debug, Default)]
 pub struct KernelCounts {
-    /// The kernel of the warp that ran last.
+    /// Kernel of the warp that ran last.
     latest: KernelSlot,
-    /// The counters when it began to.
+    /// Counters at the time when this kernel's turn began.
     mark: KernelStats,
-    /// By kernel, before that.
+    /// Counters before this turn, by kernel slot.
     kernels: Vec<KernelStats>,
 }
 
 impl KernelCounts {
-    /// A warp of `kernel` runs next.
+    /// Notes that a warp from `kernel` runs next.
     #[inline]
     pub fn turn_to(&mut self, kernel: KernelSlot, stats: &SmStats, stalls: &StallTimes) {
         if kernel != self.latest {
@@ -90,32 +91,32 @@ impl KernelCounts {
         self.mark = now;
     }
 
-    /// What has been counted of a kernel since it was last asked for.
+    /// Returns a kernel's counters since the last call.
     pub fn take(&mut self, kernel: KernelSlot, stats: &SmStats, stalls: &StallTimes) -> KernelStats {
         self.settle(stats, stalls);
         std::mem::take(entry(&mut self.kernels, kernel))
     }
 }
 
-/// A module's part of one launch.
+/// A module's part of a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
     launched: Ps,
-    /// How long the module had CTAs of it, until their stores were taken.
+    /// Time during which the module had CTAs from this launch, until their stores were accepted.
     busy: Ps,
-    /// When the first of its CTAs started, and the last one ended, where it had one.
+    /// Start of the first CTA and end of the last, if there was any.
     ran: Option<(Ps, Ps)>,
-    /// Of each quarter of its CTAs: the sum of the times from the launch to their starts, in picoseconds, and how many.
+    /// For each quarter of the CTAs: the summed times from launch to start, in picoseconds, and the number of CTAs.
     quarters: [(u64, u32); 4],
 }
 
 impl Pace {
-    /// Of a kernel launched at `launched`.
+    /// Record for a kernel launched at `launched`.
     pub fn new(launched: Ps) -> Pace {
         Pace { launched, ..Pace::default() }
     }
 
-    /// A CTA of a quarter starts.
+    /// Records the start of a CTA in a quarter.
     pub(crate) fn start(&mut self, at: Ps, quarter: usize) {
         let (sum, count) = &mut self.quarters[quarter];
         *sum += (at - self.launched).0;
@@ -124,30 +125,30 @@ impl Pace {
         self.ran = Some((first.min(at), last.max(at)));
     }
 
-    /// A CTA has ended.
+    /// Records the end of a CTA.
     pub(crate) fn end(&mut self, at: Ps) {
         if let Some((_, last)) = &mut self.ran {
             *last = at.max(*last);
         }
     }
 
-    /// The module's part is over; `ended`: when, where it had a CTA.
+    /// Ends the module's part; `ended`: end time, if the module had a CTA.
     pub(crate) fn drain(&mut self, ended: Option<Ps>) {
         self.busy = ended.map_or(Ps::ZERO, |at| at - self.launched);
     }
 
-    /// From when to when the module had CTAs of the kernel, or stores of theirs that were not taken.
+    /// Interval during which the module had CTAs from the kernel, or unacknowledged stores from them.
     pub fn busy(&self) -> (Ps, Ps) {
         (self.launched, self.launched + self.busy)
     }
 
-    /// From when to when CTAs of it ran here; `None` where none did.
+    /// Interval during which CTAs ran on this module; `None` if there were none.
     pub fn ran(&self) -> Option<(Ps, Ps)> {
         self.ran
     }
 
-    /// Seconds from the mean start of the second quarter to that of the third, and from there to the fourth's; 0
-    /// where they are empty.
+    /// Seconds from the mean CTA start in the second quarter to the third, and from the third to the fourth; 0 if they
+    /// are empty.
     pub fn seconds(&self) -> [f64; 2] {
         let mean = |quarter: usize| {
             let (sum, count) = self.quarters[quarter];

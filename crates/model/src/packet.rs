@@ -1,4 +1,4 @@
-//! What modules send each other on the links, and what ports and links need to know of it.
+//! Packets between modules on the links, with the facts that ports and links need to know.
 
 use crate::block::Letter;
 use crate::credits::Generation;
@@ -12,19 +12,19 @@ use tombolo_protocol::nodes::Class;
 use tombolo_protocol::{Action, Request};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Page, SmId};
 
-/// What one module sends another: the content of a message on the links.
+/// A packet from one module to another: the content of a message on the links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packet<D: Contents> {
-    /// Toward a home, or toward a subscriber: what was stored to a published page.
+    /// Towards a home, or towards a subscriber with bytes stored to a published page.
     Request(LineRequest<D>),
-    /// Toward a home: the sender has dropped the line's region.
+    /// Towards a home: the sender has dropped the line's region.
     Downgrade {
-        /// Any line of the region.
+        /// Any line in the region.
         line: Line,
     },
-    /// From a home: the answer to a read.
+    /// From a home: the reply to a read.
     Fill {
-        /// The miss register that waits for it.
+        /// The MSHR that waits for the reply.
         register: EntryId,
         /// The line.
         line: Line,
@@ -32,25 +32,25 @@ pub enum Packet<D: Contents> {
         mask: Mask,
         /// Contents.
         data: D,
-        /// The module that has answered: the sender, or one further up.
+        /// Module that answered: the sender, or a module further up.
         by: ModuleId,
-        /// What it took in modules, from the request's arrival to the departure.
+        /// Time inside modules, from the request's arrival to the departure.
         inside: D::Note<Packed>,
-        /// And on links, in picoseconds.
+        /// Time on links, in picoseconds.
         link: D::Note<u32>,
     },
-    /// From a home, ahead of a fill of the line: the copy that comes shows this flag.
+    /// From a home, ahead of a fill for the line: the copy that follows shows this flag.
     Flag {
         /// The line.
         line: Line,
-        /// Which.
+        /// The flag.
         flag: Flag,
     },
-    /// From a home: the answer to a read that its module's L2 has passed on, for an SM.
+    /// From a home: the reply to a read forwarded by the SM's L2, addressed to the SM.
     Answer {
         /// The SM.
         sm: SmId,
-        /// Its miss register that waits for it.
+        /// The SM's MSHR that waits for the reply.
         register: EntryId,
         /// The line.
         line: Line,
@@ -58,98 +58,98 @@ pub enum Packet<D: Contents> {
         mask: Mask,
         /// Contents.
         data: D,
-        /// Whether the flag that the read looked for was seen.
+        /// Set if the flag polled by the read was seen.
         seen: bool,
-        /// The module that has answered.
+        /// Module that answered.
         by: ModuleId,
-        /// What it took there, and at the slice that has passed it on.
+        /// Time inside the home, and at the slice that forwarded the read.
         inside: D::Note<Packed>,
     },
     /// From a home: the line's region is no longer current.
     Invalidate {
-        /// Any line of the region.
+        /// Any line in the region.
         line: Line,
-        /// Why it was first sent.
+        /// Original cause of the invalidation.
         cause: Cause,
-        /// Ticket of the sender, returned when taken.
+        /// The sender's ticket, returned with the acknowledgment.
         ticket: Generation,
     },
-    /// The result of an atomic, for an SM: by the GPU home where the atomic came by it.
+    /// Result of an atomic, for an SM. It returns through the GPU home if the atomic came that way.
     Old {
-        /// Whose it is.
+        /// Requester of the atomic.
         origin: Origin,
-        /// The line of the atomic.
+        /// Line of the atomic.
         line: Line,
         /// Contents before the atomic.
         data: D,
-        /// The module that has performed it.
+        /// Module that performed the atomic.
         by: ModuleId,
     },
     /// A phase of an acquire or release.
     Act {
-        /// What to do.
+        /// The action.
         action: Action,
-        /// The component that collects acknowledgments.
+        /// Component that collects the acknowledgments.
         collector: ComponentId,
-        /// Which of its collections.
+        /// The collector's number for this collection.
         collection: u32,
     },
-    /// The acknowledgment of [`Packet::Act`].
+    /// Acknowledgment for [`Packet::Act`].
     Acted {
-        /// Which collection.
+        /// Number of the collection.
         collection: u32,
     },
     /// Part of a copy between memories.
     Chunk(Chunk),
-    /// What slices of blocks tell each other.
+    /// A message between slices of blocks.
     Told(Told),
 }
 
-/// What slices tell each other of a block: a letter ([`crate::block::Post`]), and what it weighs.
+/// A message between slices about a block: a letter ([`crate::block::Post`]) with its payload size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// The first line of the block.
+    /// First line in the block.
     pub line: Line,
     /// The letter.
     pub letter: Letter,
-    /// Who sends it to whom.
+    /// Kinds of sender and receiver.
     pub class: Class,
-    /// Grains of lines in it.
+    /// Grains of line data carried.
     pub grains: u32,
-    /// Bytes of masks in it.
+    /// Bytes of masks carried.
     pub masks: u16,
 }
 
-/// Some lines of a copy, one after the other.
+/// Consecutive lines of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
-    /// Which copy, for who has asked for it.
+    /// The copy, for its requester.
     pub copy: CopyName,
-    /// The first line.
+    /// First line.
     pub first: Line,
-    /// How many.
+    /// Number of lines.
     pub lines: u16,
-    /// Whether it is the last of its copy.
+    /// Set for the last chunk in its copy.
     pub is_last: bool,
 }
 
-/// A copy, for who has asked for it.
+/// Name of a copy, known to its requester.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CopyName {
-    /// Of a page that moves.
+    /// Copy of a moving page.
     Page(Page),
-    /// Of the program's schedule: its index there.
+    /// Copy from the program's schedule, by its index there.
     Listed(u32),
 }
 
-/// Which component of the target module receives a packet.
+/// Component in the target module that receives a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Receiver {
     /// The slice of a line.
     Slice(Line),
     /// An SM.
     Sm(SmId),
-    /// The SM of the origin where the target is its module; on the way there the slice of the line.
+    /// The requesting SM if the target is its module; on intermediate modules, the line's slice.
     Origin(Origin, Line),
     /// The controller.
     Controller,
@@ -157,27 +157,27 @@ pub enum Receiver {
     CopyEngine,
 }
 
-/// What a packet carries, for its size on a link.
+/// Content of a packet, as far as it determines the size on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
-    /// The request of a read.
+    /// Request of a read.
     Read,
-    /// A header and this many grains of a line.
+    /// A header and this number of grains.
     Grains(u32),
-    /// Some bytes of a line, and which they are: this many grains.
+    /// Some bytes of a line with their mask: this number of grains.
     Masked(u32),
-    /// So many lines of a copy, in packets of its own size.
+    /// This number of lines in a copy, in packets of the copy's own size.
     Lines(u16),
-    /// So many grains of a block and so many bytes of masks, behind one header.
+    /// Grains of a block and bytes of masks, in these numbers, behind one header.
     Block(u32, u16),
-    /// An invalidation, an acknowledgment, a phase of a plan.
+    /// An invalidation, an acknowledgment, or a plan's phase.
     Control,
-    /// Nothing of its own: its bytes are those of the fill behind it.
+    /// No bytes: they are included in the fill that follows.
     Nothing,
 }
 
 impl Payload {
-    /// Of a request.
+    /// Payload of a request.
     #[inline]
     pub fn of<D: Contents>(request: &Request<D>) -> Payload {
         match *request {
@@ -186,8 +186,8 @@ impl Payload {
         }
     }
 
-    /// Of what is published: whole lines, and atomics as they are. Source: GPS, section 7.5: transfers are at the granularity of
-    /// lines.
+    /// Payload of a published request: whole lines for stores; atomics are sent unchanged. Source: GPS, section 7.5:
+    /// transfers are at the granularity of lines.
     pub fn published<D: Contents>(request: &Request<D>) -> Payload {
         match *request {
             Request::Write { .. } => Payload::store(Mask::ALL),
@@ -195,7 +195,7 @@ impl Payload {
         }
     }
 
-    /// Of a store of these bytes of a line.
+    /// Payload of a store with these bytes of a line.
     #[inline]
     pub fn store(mask: Mask) -> Payload {
         let carried = if mask == Mask::ALL { Payload::Grains } else { Payload::Masked };
@@ -203,19 +203,19 @@ impl Payload {
     }
 }
 
-/// What ports and links need to know of a packet.
+/// Facts about a packet that ports and links need to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
-    /// Who receives it.
+    /// Receiving component.
     pub receiver: Receiver,
-    /// What it counts as on a link.
+    /// Traffic class on a link.
     pub traffic: Traffic,
-    /// What it carries.
+    /// Content, for the size.
     pub payload: Payload,
 }
 
 impl<D: Contents> Packet<D> {
-    /// What ports and links need to know of it.
+    /// Facts about this packet for ports and links.
     #[inline]
     pub fn facts(&self) -> Facts {
         let (receiver, payload) = match *self {
@@ -242,15 +242,15 @@ impl<D: Contents> Packet<D> {
     }
 }
 
-/// Where a packet goes and what it weighs.
+/// Source, destination and size of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// From.
+    /// Sending module.
     pub source: ModuleId,
-    /// To.
+    /// Target module.
     pub target: ModuleId,
-    /// Bytes on every link it crosses.
+    /// Bytes on every link along the path.
     pub bytes: u16,
-    /// The component of the target that takes it.
+    /// Receiving component in the target module.
     pub component: ComponentId,
 }

@@ -1,11 +1,13 @@
-//! A module's part of the move of pages, as the driver orders it. What each order means for values
-//! [`tombolo_protocol::paging`] says.
+//! A module's part in page moves, as ordered by the driver. [`tombolo_protocol::paging`] defines the effect of each
+//! order on values.
 //!
-//! Pages that follow each other and change alike go by one message. Each is done by itself; answers of one time go together.
+//! Consecutive pages with the same change share a message. Each page is handled separately; replies with the same time
+//! are sent together.
 //!
-//! A page is unmapped: TLBs forget it, L1s drop all that they hold (one epoch costs nothing where 512 lines in 80 L1s would),
-//! loads under way to it are answered, and every store that the module has sent is taken. That waits for stores to other
-//! pages too. A host's core has all that it has outstanding answered. The L2 drops its lines one by one.
+//! To unmap a page, the module proceeds as follows. TLBs forget the page, and L1s drop all lines (one epoch costs
+//! nothing, whereas 512 lines in 80 L1s would). Loads in flight to the page are answered, and every store sent by the
+//! module is acknowledged, including stores to other pages. A host's core completes all outstanding accesses. The L2
+//! drops the page's lines one by one.
 
 use crate::below::{Below, L2};
 use crate::controller::Controller;
@@ -17,7 +19,7 @@ use crate::watch::Contents;
 use tombolo_protocol::paging::Access;
 use tombolo_types::{Page, Ps};
 
-/// Does what the driver orders. The module's map has been told already.
+/// Carries out a driver's order. The module's address map has been updated already.
 pub(crate) fn obey<C: Below<D>, D: Contents>(pages: PageRun, order: PagingOrder, parts: &mut Parts<'_, '_, C, D>) {
     match order {
         PagingOrder::Unmap => unmap(pages, parts),
@@ -35,7 +37,7 @@ pub(crate) fn obey<C: Below<D>, D: Contents>(pages: PageRun, order: PagingOrder,
     }
 }
 
-/// Warps that have waited for a page try again, or the core of the host.
+/// Wakes warps that have waited for a page, or the host's core, to retry.
 fn wake<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
     for (sm, warp) in parts.sm_side.shared.pages.wake(page) {
         match parts.sm_side.core {
@@ -52,7 +54,8 @@ fn unmap<C: Below<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_, '_, C, 
     for page in pages.pages() {
         forget(page, parts);
         let waits_for_loads = rules.awaits_loads && parts.sm_side.shared.pages.has_loads(page);
-        // One more for this event: what is over at once is told behind it.
+        // The extra part for this event defers the report until after the event, even if all parts are complete at
+        // once.
         parts.sm_side.shared.pages.unmap(page, 1 + u32::from(waits_for_loads) + sms + core);
     }
     parts.out.send(parts.out.now() + Ps(1), controller, controller, Message::PageQuiet { pages });
@@ -62,7 +65,7 @@ fn unmap<C: Below<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_, '_, C, 
     parts.at_core(|core, here| core.drain(pages, here));
 }
 
-/// A part of the unmapping of each of these pages is over.
+/// A part in the unmapping of each page is complete.
 pub(crate) fn quiet<C: Below<D>, D: Contents>(
     pages: PageRun,
     controller: &mut Controller,
@@ -93,7 +96,7 @@ fn write_back_all<C: Below<D>, D: Contents>(pages: PageRun, parts: &mut Parts<'_
     }
 }
 
-/// Translations of a page are forgotten, and what L1s hold of it with all else.
+/// Drops a page's translations, and the contents of all L1s.
 fn forget<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) {
     parts.sm_side.forget_page(page);
     let bank = parts.site.tlb_bank(page);
@@ -103,7 +106,7 @@ fn forget<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>)
     }
 }
 
-/// The L2 writes a page's dirty bytes to memory and drops its lines. Returns when memory has taken them.
+/// Makes the L2 write a page's dirty bytes to memory and drop its lines. Returns when memory has accepted the bytes.
 pub(crate) fn write_back<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts<'_, '_, C, D>) -> Ps {
     let mut taken = parts.out.now();
     for line in parts.site.map.page_lines(page) {
@@ -113,7 +116,7 @@ pub(crate) fn write_back<C: Below<D>, D: Contents>(page: Page, parts: &mut Parts
     taken
 }
 
-/// Tells the driver that the module's part is done at `at`.
+/// Reports to the driver that the module's part is complete at `at`.
 pub(crate) fn answer<C: Below<D>, D: Contents>(pages: PageRun, at: Ps, parts: &mut Parts<'_, '_, C, D>) {
     let layout = parts.site.layout;
     let at = at.max(parts.out.now()) + crate::convert::host_latency(&parts.site.machine);

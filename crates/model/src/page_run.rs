@@ -1,25 +1,25 @@
-//! Pages that follow each other, of which components tell each other by one message.
+//! Runs of consecutive pages, which components send in a single message.
 
 use tombolo_types::Page;
 
-/// Pages that follow each other: one at least, 2^16 - 1 at most. Eight bytes, for it stands in messages.
+/// Consecutive pages: at least one, at most 2^16 - 1. The size is eight bytes, because runs are part of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PageRun {
-    /// Bits 0 to 31 of the first page's number.
+    /// Bits 0 to 31 in the first page's number.
     first_low: u32,
-    /// Bits 32 to 47. Source: virtual addresses have 49 bits (GPS, Table 1).
+    /// Bits 32 to 47 in the first page's number. Source: virtual addresses have 49 bits (GPS, Table 1).
     first_high: u16,
     count: u16,
 }
 
 impl PageRun {
-    /// A run of one page.
+    /// A run with one page.
     pub fn of(page: Page) -> PageRun {
         let first_high = u16::try_from(page.0 >> 32).expect("a page's number has at most 48 bits");
         PageRun { first_low: page.0 as u32, first_high, count: 1 }
     }
 
-    /// Pages, in as few runs as follow each other in this order.
+    /// Groups pages, in this order, into as few runs as possible.
     pub fn all(pages: impl IntoIterator<Item = Page>) -> Vec<PageRun> {
         let mut runs: Vec<PageRun> = Vec::new();
         for page in pages {
@@ -30,19 +30,19 @@ impl PageRun {
         runs
     }
 
-    /// Adds a page that follows the last. False, with nothing changed, where `page` is another.
+    /// Adds a page that follows the last one. Returns false, and changes nothing, if `page` does not follow.
     pub fn extend(&mut self, page: Page) -> bool {
         let follows = page.0 == self.first() + u64::from(self.count) && self.count < u16::MAX;
         self.count += u16::from(follows);
         follows
     }
 
-    /// Its pages, in their order.
+    /// Pages in ascending order.
     pub fn pages(self) -> impl Iterator<Item = Page> {
         (self.first()..).take(usize::from(self.count)).map(Page)
     }
 
-    /// Number of its pages.
+    /// Number of pages.
     pub fn count(self) -> u32 {
         u32::from(self.count)
     }

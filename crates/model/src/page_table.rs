@@ -1,21 +1,21 @@
-//! Where pages are placed: the home module of every line, fixed before a run and shared by all threads. What moves
-//! afterwards each module is told for itself ([`crate::view`]).
+//! Page placement: the home module for every line, fixed before a run and shared by all threads. Each module learns
+//! later moves on its own ([`crate::view`]).
 
 use crate::set_index::SetIndex;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use tombolo_types::{Line, ModuleId, Page};
 
-/// At this many unplaced pages a segment is split; shorter gaps cost a filler byte a page.
+/// Number of unplaced pages at which a segment is split; a shorter gap costs one filler byte per page.
 const GAP: u64 = 4096;
 
-/// Segments that are searched one after the other; smaller ones go to a hash table.
+/// Maximum number of segments, which are searched linearly; smaller ones go to a hash table.
 const MAX_SEGMENTS: usize = 8;
 
-/// In [`Segment::homes`]: nobody placed the page.
+/// Marks an unplaced page in [`Segment::homes`].
 const UNPLACED: u8 = u8::MAX;
 
-/// Pages that lie close together.
+/// A segment of pages at close addresses.
 #[derive(Clone, Debug)]
 struct Segment {
     first: u64,
@@ -24,33 +24,35 @@ struct Segment {
 
 #[derive(Clone, Debug)]
 enum Placement {
-    /// By page: the largest segments, then all other pages, then those that every module has in its own memory, ascending.
+    /// Homes by page: the largest segments, all remaining pages, then the pages replicated in every module's memory,
+    /// ascending.
     Table { segments: Vec<Segment>, sparse: FxHashMap<u64, u8>, replicated: Vec<Range<u64>> },
-    /// Granules of 2^`shift` lines, round robin over the modules.
+    /// Granules with 2^`shift` lines, round robin over the modules.
     Interleaved { modules: SetIndex, shift: u32 },
-    /// Every module has all pages, in its own memory.
+    /// All pages are in every module's own memory.
     Everywhere,
-    /// One module has all pages.
+    /// All pages are in one module's memory.
     At(ModuleId),
 }
 
-/// The home module of every line.
+/// Home module for every line.
 #[derive(Clone, Debug)]
 pub struct PageTable {
     placement: Placement,
-    /// Binary logarithm of lines in a page.
+    /// Binary logarithm of the lines per page.
     page_shift: u32,
 }
 
 impl PageTable {
-    /// Pages of `lines_per_page` lines (a power of two), each at home where it is first named.
+    /// Places each page at the module in its first touch. Pages have `lines_per_page` lines, a power of two.
     ///
     /// Panics on module 255, which no machine has.
     pub fn from_first_touch(touches: impl IntoIterator<Item = (Page, ModuleId)>, lines_per_page: u64) -> PageTable {
         PageTable::with_replicas(touches, Vec::new(), lines_per_page)
     }
 
-    /// The same, but that every module has the pages of `replicated` in its own memory: ranges of page numbers, ascending.
+    /// Like `from_first_touch`, but every module has the `replicated` pages in its own memory: page number ranges in
+    /// ascending order.
     ///
     /// Panics on module 255, which no machine has.
     pub fn with_replicas(
@@ -72,28 +74,28 @@ impl PageTable {
         PageTable { placement, page_shift: shift(lines_per_page) }
     }
 
-    /// Page `p` at module `p` modulo `modules`.
+    /// Places page `p` at module `p` modulo `modules`.
     pub fn interleaved_by_page(modules: u8, lines_per_page: u64) -> PageTable {
         PageTable::interleaved(modules, lines_per_page, lines_per_page)
     }
 
-    /// Granules of `granule` lines (a power of two, at most a page: one for single lines) over `modules`
-    /// modules in turn.
+    /// Interleaves granules of `granule` lines over `modules` modules. The granule is a power of two between a single
+    /// line and a page.
     pub fn interleaved_by_line(modules: u8, granule: u64, lines_per_page: u64) -> PageTable {
         PageTable::interleaved(modules, granule, lines_per_page)
     }
 
-    /// Every module at home for itself: each has a copy of all pages.
+    /// Replicates every page in every module: each module is its own home.
     pub fn everywhere(lines_per_page: u64) -> PageTable {
         PageTable { placement: Placement::Everywhere, page_shift: shift(lines_per_page) }
     }
 
-    /// One module at home to all.
+    /// Places every page at one module.
     pub fn at(module: ModuleId, lines_per_page: u64) -> PageTable {
         PageTable { placement: Placement::At(module), page_shift: shift(lines_per_page) }
     }
 
-    /// Pages of the same size, all at one module.
+    /// Pages with the same size, all placed at one module.
     pub fn all_at(&self, module: ModuleId) -> PageTable {
         PageTable { placement: Placement::At(module), page_shift: self.page_shift }
     }
@@ -104,18 +106,18 @@ impl PageTable {
         PageTable { placement, page_shift: shift(lines_per_page) }
     }
 
-    /// The page of `line`.
+    /// Page of `line`.
     #[inline]
     pub fn page_of(&self, line: Line) -> Page {
         Page(line.0 >> self.page_shift)
     }
 
-    /// The first line of a page.
+    /// First line in a page.
     pub fn first_line(&self, page: Page) -> Line {
         Line(page.0 << self.page_shift)
     }
 
-    /// Lines that have one home where they begin at a multiple of their number: a power of two.
+    /// Number of aligned consecutive lines with a common home: a power of two.
     pub fn lines_together(&self) -> u64 {
         match &self.placement {
             Placement::Table { .. } | Placement::Everywhere | Placement::At(_) => 1 << self.page_shift,
@@ -123,7 +125,7 @@ impl PageTable {
         }
     }
 
-    /// Every page with the module that it was placed at, ascending, where pages were placed one by one and have one home.
+    /// Every page with its home module, ascending, if pages were placed individually and have one home.
     pub fn placed(&self) -> impl Iterator<Item = (Page, ModuleId)> + '_ {
         let (segments, sparse) = match &self.placement {
             Placement::Table { segments, sparse, .. } => (&segments[..], Some(sparse)),
@@ -137,7 +139,7 @@ impl PageTable {
         all.into_iter().map(|(page, home)| (Page(page), ModuleId(home)))
     }
 
-    /// The home module of `line` where every module sees the same; `None` also for a page that nobody placed.
+    /// Home module of `line` if it is equal for every module; `None` also for an unplaced page.
     pub fn only_home(&self, line: Line) -> Option<ModuleId> {
         let replicated = match &self.placement {
             Placement::Everywhere => true,
@@ -147,7 +149,7 @@ impl PageTable {
         if replicated { None } else { self.home(ModuleId(0), line) }
     }
 
-    /// The home module of `line` as module `at` sees it; `None` for a page that nobody placed.
+    /// Home module of `line` from the viewpoint of module `at`; `None` for an unplaced page.
     #[inline]
     pub fn home(&self, at: ModuleId, line: Line) -> Option<ModuleId> {
         match &self.placement {
@@ -170,14 +172,14 @@ impl PageTable {
     }
 }
 
-/// Whether a page is in one of the ranges, which ascend.
+/// True if a page is in one of the ascending ranges.
 fn holds(ranges: &[Range<u64>], page: u64) -> bool {
     let next = ranges.partition_point(|range| range.end <= page);
     ranges.get(next).is_some_and(|range| range.start <= page)
 }
 
 impl Segment {
-    /// The segment of `run`, which is not empty and ascends.
+    /// Segment for `run`, which is ascending and not empty.
     fn new(run: &[(Page, ModuleId)]) -> Segment {
         let first = run[0].0.0;
         let mut homes = vec![UNPLACED; (run[run.len() - 1].0.0 - first) as usize + 1];
@@ -199,7 +201,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Whose view does not matter.
+    /// Viewpoint used if the result does not depend on it.
     const AT: ModuleId = ModuleId(9);
 
     #[test]
@@ -214,7 +216,7 @@ mod tests {
     #[test]
     fn of_replicated_pages_each_module_is_at_home_to_itself() {
         for far in [0, 1 << 40] {
-            // The last module that a machine may have; a page named twice is replicated.
+            // The last module that a machine may have; a page that is also named as replicated is replicated.
             let others = (0..20).map(|i| (Page(far + (i << 30) + 1), ModuleId(254)));
             let replicated = vec![far..far + 1, far + 5..far + 7];
             let table = PageTable::with_replicas(others.chain([(Page(far), ModuleId(1))]), replicated, 16);

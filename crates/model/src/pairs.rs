@@ -1,33 +1,34 @@
-//! Links of two ends each, from every GPU to every other, and to a host that is one more of them.
+//! Point-to-point links from every GPU to every other GPU, and to a host that belongs to the fabric.
 //!
-//! A packet is serialised once and meets no packet of another pair.
+//! A packet is serialised once and meets no packet from another pair.
 
 use crate::link::{Link, LinkConfig, LinkStats, Traffic};
 use crate::turning_link::Way;
 use tombolo_types::{Bytes, GpuId, Ps, Rate};
 
-/// A link each way between any two of some members.
+/// Links in both directions between any two members.
 #[derive(Clone, Debug)]
 pub struct Pairs {
     members: usize,
-    /// By sender, then receiver; a member has none to itself, which stays idle.
+    /// Links by sender, then receiver; a member's link to itself stays idle.
     links: Vec<Link>,
 }
 
 impl Pairs {
-    /// Idle links of `rate` each way between any two of `members`.
+    /// Idle links with rate `rate` per direction between any two of `members`.
     pub fn new(members: u32, rate: Rate) -> Pairs {
         let members = members as usize;
         Pairs { members, links: vec![Link::new(LinkConfig { rate, latency: Ps::ZERO }); members * members] }
     }
 
-    /// Sends `bytes` from one member to another; returns when the last byte has left. To be called in order of `now`.
+    /// Sends `bytes` from one member to another; returns the last byte's departure time. Calls must be in order of
+    /// `now`.
     #[inline]
     pub fn send(&mut self, now: Ps, (from, to): (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Ps {
         self.links[usize::from(from.0) * self.members + usize::from(to.0)].send(now, traffic, bytes)
     }
 
-    /// Counters of all links of one way of a member together; busy as they are on the mean.
+    /// Sum of the counters for all links of a member in one direction; the busy time is the average.
     pub fn stats(&self, member: GpuId, way: Way) -> LinkStats {
         let own = usize::from(member.0);
         let index = |other: usize| match way {
@@ -47,7 +48,7 @@ mod tests {
     use super::*;
 
     const RATE: Rate = Rate(80_000_000_000);
-    /// 100 bytes at 80 GB/s.
+    /// Serialisation time for 100 bytes at 80 GB/s.
     const ONE: Ps = Ps(1250);
     const DATA: Traffic = Traffic::Data { grains: 1 };
 

@@ -1,4 +1,4 @@
-//! A module as its controller sees it: the SMs' side, the slices' side, and what goes from one to the other.
+//! A module from its controller's viewpoint: the SM side, the slice side, and the paths between them.
 
 use crate::activity::Sample;
 use crate::below::{Below, L2};
@@ -13,22 +13,22 @@ use crate::uncore::Uncore;
 use crate::watch::Contents;
 use tombolo_types::{ComponentId, Line, Ps, SmId};
 
-/// A module as its controller sees it: both sides.
+/// Mutable view of a module for its controller, with both sides.
 pub struct Parts<'a, 'o, C: Below<D>, D: Contents> {
-    /// Its place in the machine.
+    /// The module's position in the machine.
     pub site: &'a Site<C, D>,
-    /// Its SMs, or the core of the host.
+    /// The module's SMs, or the host's core.
     pub sm_side: &'a mut SmSide<D>,
-    /// Its L2 slices.
+    /// The module's L2 slices.
     pub slice_side: &'a mut SliceSide<C, D>,
-    /// What it has once.
+    /// State that the module has only once.
     pub uncore: &'a mut Uncore<D>,
-    /// Where events go.
+    /// Output for events.
     pub out: &'a mut Out<'o, D>,
 }
 
 impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
-    /// What `id` may touch in the place of the slice of a line.
+    /// Mutable view for `id`, acting in place of a line's slice.
     #[inline]
     pub fn as_slice(&mut self, id: ComponentId, line: Line) -> SliceContext<'_, 'o, C, D> {
         let Parts { site, slice_side, uncore, out, .. } = self;
@@ -36,20 +36,20 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         SliceContext { id, site, shared, uncore, out }
     }
 
-    /// What `id` may touch of what the module has once.
+    /// Mutable view of the uncore, for events sent as `id`.
     #[inline]
     pub fn at_uncore(&mut self, id: ComponentId) -> UncoreContext<'_, 'o, C, D> {
         UncoreContext { id, site: self.site, uncore: self.uncore, out: self.out }
     }
 
-    /// Has an SM act.
+    /// Calls `act` with an SM and its view.
     #[inline]
     pub fn at_sm<R>(&mut self, sm: usize, act: impl FnOnce(&mut Sm<D>, &mut SmContext<'_, 'o, C, D>) -> R) -> R {
         let SmSide { sms, shared, .. } = self.sm_side;
         act(&mut sms[sm], &mut SmContext { site: self.site, shared, out: self.out })
     }
 
-    /// Has the core of the host act, where this is its module.
+    /// Calls `act` with the host's core, if this is the host's module.
     pub fn at_core(&mut self, act: impl FnOnce(&mut Cpu, &mut SmContext<'_, 'o, C, D>)) {
         let SmSide { core, shared, .. } = self.sm_side;
         if let Some(core) = core {
@@ -57,7 +57,7 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         }
     }
 
-    /// Tells every SM, a crossbar's latency after `at`; `by` does.
+    /// Sends a message from `by` to every SM, to arrive one crossbar latency after `at`.
     pub fn tell_sms(&mut self, at: Ps, by: ComponentId, message: Message<D>) {
         let at = self.to_sm(at);
         for sm in (0..self.sms()).map(SmId) {
@@ -65,7 +65,7 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         }
     }
 
-    /// Tells the first slice of every group, a crossbar's latency from now; `by` does.
+    /// Sends a message from `by` to the first slice in every group, to arrive one crossbar latency from now.
     pub fn tell_groups(&mut self, by: ComponentId, message: Message<D>) {
         let at = self.to_sm(self.out.now());
         let size = self.site.machine.l2.slices / self.groups();
@@ -74,34 +74,35 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         }
     }
 
-    /// Groups of the module's slices.
+    /// Number of slice groups in the module.
     pub fn groups(&self) -> u16 {
         crate::convert::slice_groups(&self.site.machine)
     }
 
-    /// When an SM has what its controller sends at `at`.
+    /// Arrival time at an SM for a message that its controller sends at `at`.
     pub fn to_sm(&self, at: Ps) -> Ps {
         at + crate::convert::to_controller(&self.site.machine)
     }
 
-    /// When an SM has sent what its controller has at `at`.
+    /// Departure time at an SM for a message that reaches its controller at `at`.
     pub fn from_sm(&self, at: Ps) -> Ps {
         at.saturating_sub(crate::convert::to_controller(&self.site.machine))
     }
 
-    /// When the command processor hears of what SMs or slices had done at `over`, and the controller knows now.
+    /// Arrival time at the command processor of a completion that occurred at `over` in SMs or slices, and is known to
+    /// the controller now.
     pub fn to_command_processor(&self, over: Ps) -> Ps {
         let machine = &self.site.machine;
         let way = crate::convert::host_latency(machine);
         (self.out.now() + crate::convert::beyond_controller(way, machine)).max(over + way)
     }
 
-    /// SMs of the module.
+    /// Number of SMs in the module.
     pub fn sms(&self) -> u16 {
         if self.site.layout.host() == Some(self.site.module) { 0 } else { self.site.layout.sms }
     }
 
-    /// Has a slice act.
+    /// Calls `act` with a slice and its view.
     #[inline]
     pub fn at_slice<R>(
         &mut self,
@@ -113,7 +114,7 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         act(slice, &mut SliceContext { id: slice.id(), site, shared, uncore, out })
     }
 
-    /// Does, before an event at `now`, what has become due: samples of the ways, and of the module's activity.
+    /// Runs the periodic samplers due before an event at `now`: the way partition, and the module's activity.
     #[cold]
     pub fn come_due(&mut self, now: Ps) {
         if self.uncore.ways.next_sample() <= now {
@@ -124,13 +125,13 @@ impl<'o, C: Below<D>, D: Contents> Parts<'_, 'o, C, D> {
         self.uncore.observe(now, |port| sample(now, sms, slices, port));
     }
 
-    /// Tells the L1s how their ways are shared from now on.
+    /// Copies the current way split to the L1s.
     pub fn tell_l1_ways(&mut self) {
         self.sm_side.shared.l1_ways = *self.uncore.ways.l1();
     }
 }
 
-/// A module at a moment.
+/// Sample of a module's state at a moment.
 pub(crate) fn sample<C: Below<D>, D: Contents>(at: Ps, sms: &[Sm<D>], slices: &SliceSide<C, D>, port: &Port) -> Sample {
     let dram = slices.dram();
     Sample {

@@ -1,4 +1,4 @@
-//! A module's port to the other modules: the link out of it, the way in, and the order of what leaves.
+//! A module's port to the other modules: outgoing link, ingress, and the order of outgoing packets.
 
 use crate::departure::{Departure, SOON};
 use crate::link::{Link, LinkConfig, LinkStats};
@@ -12,35 +12,35 @@ use tombolo_types::{Bytes, ComponentId, ModuleId, Ps, Serializer};
 /// Shape of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortConfig {
-    /// The link out; the way in has its rate.
+    /// Outgoing link; the ingress has the same rate.
     pub link: LinkConfig,
-    /// Where what goes to another GPU leaves its own.
+    /// Exit for packets to other GPUs.
     pub to_gpus: Exit,
-    /// Likewise, of what goes to a host that takes part or comes from it.
+    /// Exit for packets to or from a coherent host.
     pub to_host: Exit,
-    /// Components that send on channels of their own.
+    /// Number of components with send channels of their own.
     pub sources: usize,
-    /// Modules of the machine.
+    /// Number of modules in the machine.
     pub modules: usize,
 }
 
-/// Where packets for other GPUs go from a module's link.
+/// Next component for packets that leave a module's link towards another GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// The way out of the module's GPU, or what joins all GPUs.
+    /// Output port of the module's GPU, or the component that joins all GPUs.
     pub at: ComponentId,
-    /// From the link's end there: half of the latency between two GPUs, or what [`crate::gpu_way`] says.
+    /// Latency from the link's end: half the latency between two GPUs, or the value given by [`crate::gpu_way`].
     pub latency: Ps,
 }
 
-/// A packet as it leaves.
+/// A packet to send.
 #[derive(Clone, Copy, Debug)]
 pub struct Parcel<D: Contents> {
-    /// The component that sends it.
+    /// Sending component.
     pub from: ComponentId,
-    /// When it leaves that component.
+    /// Departure from this component.
     pub departs: Departure,
-    /// The module it is for.
+    /// Target module.
     pub target: ModuleId,
     /// The packet.
     pub packet: Packet<D>,
@@ -54,7 +54,7 @@ pub struct Port {
     /// Arrival time of the last packet per channel: by [`Site::source`], then target.
     arrivals: Vec<Ps>,
     incoming: Serializer,
-    /// When the last packet that had to wait for the way in enters.
+    /// Entry time of the last packet that had to wait at the ingress.
     entering: Ps,
 }
 
@@ -70,8 +70,9 @@ impl Port {
         }
     }
 
-    /// Sends a packet to another module as it departs. What a component sends to one module arrives in order: the
-    /// protocols rely on it line by line and region by region, and each of those has one slice. Returns when it has left.
+    /// Sends a packet to another module at its departure; returns when it has left. Packets from one component to one
+    /// module arrive in order. Protocols rely on this order per line and per region, and each line and region belongs
+    /// to one slice.
     pub fn send<C, D: Contents>(&mut self, parcel: Parcel<D>, site: &Site<C, D>, out: &mut Out<'_, D>) -> Ps {
         let Parcel { from, departs, target, packet } = parcel;
         let Facts { receiver, traffic, payload } = packet.facts();
@@ -95,23 +96,23 @@ impl Port {
         sent.time().saturating_sub(self.outgoing.latency())
     }
 
-    /// Takes a packet for a component of this module from the port. Returns when it is wholly inside where that is soon
-    /// enough for it to be handled now ([`SOON`]); otherwise it comes again, as [`Message::Enter`]. A controller takes its
-    /// part in a phase by so much too early.
+    /// Receives a packet for a component in this module. Returns the time when it is completely received, if soon
+    /// enough to handle it now ([`SOON`]). Otherwise the packet comes again, as [`Message::Enter`]. A controller begins
+    /// its part in a phase early by at most this amount.
     pub fn receive<D: Contents>(&mut self, route: Route, packet: &Packet<D>, out: &mut Out<'_, D>) -> Option<Ps> {
         let now = out.now();
         let inside = self.incoming.send(now, Bytes(u64::from(route.bytes)));
         if inside <= now + SOON && now > self.entering {
             return Some(inside);
         }
-        // One after the other, whichever components they are for.
+        // Packets enter one after the other, regardless of their component.
         self.entering = inside.max(self.entering + Ps(1)).max(now + Ps(1));
         let to = route.component;
         out.send(self.entering, to, to, Message::Enter { source: route.source, packet: *packet });
         None
     }
 
-    /// Starts to load what packets of a source to other modules will change into the host's caches.
+    /// Prefetches into the host's caches the data that packets from a source to other modules change.
     #[inline]
     pub fn prefetch(&self, source: usize) {
         let modules = self.config.modules;
@@ -119,13 +120,13 @@ impl Port {
         arrivals.iter().step_by(HOST_LINE / size_of_val(&arrivals[0])).for_each(prefetch);
     }
 
-    /// Counters of the link out.
+    /// Counters for the outgoing link.
     pub fn stats(&self) -> &LinkStats {
         self.outgoing.stats()
     }
 }
 
-/// The arrival on a channel of what would arrive at `at`: not before what was sent ahead of it.
+/// Arrival time on a channel for a packet that would arrive at `at`: not before any packet sent earlier.
 pub(crate) fn in_order(last: &mut Ps, at: Ps) -> Ps {
     *last = at.max(*last);
     *last

@@ -1,4 +1,4 @@
-//! What an SM has posted: its store credits, and who waits until they have come back.
+//! Posted stores of an SM: store credits, and the waiters for their return.
 
 use crate::credits::{Credits, CreditsStats, Generation};
 use crate::kernel_slot::KernelSlot;
@@ -9,71 +9,71 @@ use tombolo_types::Scope;
 /// Shape of an SM's posted stores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PostedConfig {
-    /// Stores and atomics under way at a time.
+    /// Maximum number of stores and atomics in flight.
     pub stores: u32,
 }
 
-/// Who waits until everything an SM has posted has been taken.
+/// A waiter for the acknowledgment of all stores that an SM has posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drainer {
-    /// A warp that releases.
+    /// A releasing warp.
     Warp {
-        /// Which.
+        /// Warp slot.
         warp: u8,
-        /// Scope of its release.
+        /// Scope of the release.
         scope: Scope,
     },
-    /// The controller, at the end of a CTA of a kernel. It waits for what others have posted on the SM so far, too.
+    /// The controller, at the end of a kernel's CTA. The wait also covers earlier stores from other kernels on the SM.
     Cta(KernelSlot),
-    /// The controller, where the module is to use pages no more.
+    /// The controller, when the module must stop using pages.
     Pages(PageRun),
 }
 
-/// The posted stores of one SM.
+/// Posted stores of one SM.
 #[derive(Clone, Debug)]
 pub struct Posted {
     credits: Credits,
-    /// Who waits for what has been posted so far, oldest first.
+    /// Waiters for the stores posted so far, oldest first.
     draining: VecDeque<Drainer>,
 }
 
 impl Posted {
-    /// Nothing is under way.
+    /// State with nothing in flight.
     pub fn new(config: PostedConfig) -> Posted {
         Posted { credits: Credits::new(config.stores), draining: VecDeque::new() }
     }
 
-    /// Takes a credit, where one is left.
+    /// Takes a credit, if one is left.
     #[inline]
     pub fn try_take(&mut self) -> Option<Generation> {
         self.credits.try_take()
     }
 
-    /// Whether a credit is left.
+    /// True if a credit is left.
     pub fn has_room(&self) -> bool {
         self.credits.available() > 0
     }
 
-    /// A credit is back.
+    /// Returns a credit.
     #[inline]
     pub fn give_back(&mut self, credit: Generation) {
         self.credits.give_back(credit);
     }
 
-    /// `drainer` waits for all that has been posted. Ask [`Posted::pop_drained`] afterwards.
+    /// Starts a wait by `drainer` for all stores posted so far. Call [`Posted::pop_drained`] afterwards.
     pub fn drain(&mut self, drainer: Drainer) {
         self.credits.drain();
         self.draining.push_back(drainer);
     }
 
-    /// Whose wait is over, once each.
+    /// Returns each waiter exactly once, when its wait is over.
     #[inline]
     pub fn pop_drained(&mut self) -> Option<Drainer> {
         self.credits.pop_drained()?;
         Some(self.draining.pop_front().expect("somebody waits for each drain of an SM's stores"))
     }
 
-    /// Counters of the credits.
+    /// Counters for the credits.
     pub fn stats(&self) -> &CreditsStats {
         self.credits.stats()
     }

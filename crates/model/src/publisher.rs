@@ -1,14 +1,14 @@
-//! What a module has beside its L2 for published pages: the write queue, the TLB of subscribers behind it, what is under way
-//! to subscribers, and what it has received (GPS, section 5).
+//! State for published pages next to a module's L2: the write queue, the subscriber TLB behind it, publications in
+//! flight to subscribers, and received updates (GPS, section 5).
 //!
-//! - An entry leaves when the queue is at its watermark, ahead of an atomic or a load of its line, and at a release. Its page's
-//!   subscribers are looked up then, and a copy goes to each, as a store at its home there, which acknowledges it.
-//! - A module that has as many stores under way as it may keeps entries beyond the watermark. Where the queue is full, a store
-//!   waits; those of other lines, and loads, pass it.
-//! - Counted beside: bytes that were published and never read before they were written again, or at all; bytes of lines that
-//!   crossed and that nobody had written; lines published twice between two releases.
+//! - An entry leaves when the queue is at its watermark, ahead of an atomic or a load to its line, and at a release.
+//!   The page's subscribers are looked up at this time. Each gets a copy, as a store at its home, and acknowledges it.
+//! - A module at its limit of stores in flight keeps entries beyond the watermark. If the queue is full, a store waits;
+//!   stores to other lines, and loads, pass it.
+//! - Additional counters: bytes published and never read before being overwritten, or never read at all; unwritten
+//!   bytes in transferred lines; lines published twice between two releases.
 //!
-//! What is decided [`tombolo_protocol::publication`] decides. Not here: who subscribes (the driver).
+//! [`tombolo_protocol::publication`] makes all decisions. Not here: the choice of subscribers (the driver).
 
 use crate::flags::Flags;
 use crate::message::Origin;
@@ -19,48 +19,48 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use tombolo_protocol::publication::{Publication, Publishing};
 use tombolo_types::{Line, Mask, Page, Ps};
 
-/// Why an entry leaves the queue.
+/// Reason why an entry leaves the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drained {
     /// The queue is at its watermark.
     Watermark,
-    /// A release beyond the GPU, the end of a kernel, a page that changes.
+    /// A release beyond the GPU, a kernel's end, or a page change.
     Release,
-    /// A load of its line by a module without a replica needs other bytes of it.
+    /// A load by a module without a replica needs unwritten bytes of the line.
     Load,
-    /// An atomic of its line.
+    /// An atomic to the line.
     Atomic,
 }
 
-/// Counters of published pages.
+/// Counters for published pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PublicationStats {
     /// Stores to published pages.
     pub stores: u64,
-    /// Of these, stores whose line was in the queue.
+    /// Stores whose line was already in the queue.
     pub queue_hits: u64,
     /// Atomics to published pages.
     pub atomics: u64,
-    /// Lines sent, once a subscriber.
+    /// Lines sent, counted per subscriber.
     pub published_lines: u64,
-    /// Bytes of packets of lines and atomics, headers included.
+    /// Bytes in line and atomic packets, headers included.
     pub published_bytes: u64,
-    /// Bytes of these lines that nobody had written.
+    /// Unwritten bytes in the lines sent.
     pub unwritten_bytes: u64,
-    /// Of the lines sent, those that had been sent since the last release.
+    /// Lines sent again after an earlier send since the last release.
     pub republished_lines: u64,
-    /// Bytes received and not read before they were received again.
+    /// Bytes received again before the earlier ones were read.
     pub useless_bytes: u64,
-    /// Entries that left, by [`Drained`].
+    /// Entries that left, indexed by [`Drained`].
     pub drains: [u64; 4],
-    /// Loads of a module without a replica that the queue answered.
+    /// Loads answered from the queue, by a module without a replica.
     pub forwards: u64,
-    /// Those that went to a subscriber.
+    /// Loads sent to a subscriber, by a module without a replica.
     pub remote_loads: u64,
 }
 
 impl PublicationStats {
-    /// Adds those of another module.
+    /// Adds another module's counters.
     pub fn merge(&mut self, other: &PublicationStats) {
         self.stores += other.stores;
         self.queue_hits += other.queue_hits;
@@ -76,59 +76,59 @@ impl PublicationStats {
     }
 }
 
-/// Shape of what publishes.
+/// Shape of a publisher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublisherConfig {
-    /// Lines of the queue.
+    /// Lines in the queue.
     pub entries: u32,
-    /// The TLB of subscribers.
+    /// The subscriber TLB.
     pub tlb: TlbConfig,
-    /// The walkers behind it.
+    /// Walkers behind the TLB.
     pub walkers: WalkersConfig,
-    /// Whether what is published takes a place in the L2 of a subscriber that does not hold its line.
+    /// Set if an update allocates a line in a subscriber's L2 when the line is absent.
     pub allocates: bool,
 }
 
-/// The result of an atomic that its issuer gets when all subscribers have the value that it left.
+/// Result of an atomic, held back until all subscribers have received the new value.
 #[derive(Clone, Copy, Debug)]
 pub struct HeldAnswer<D> {
-    /// Its line.
+    /// Line of the atomic.
     pub line: Line,
-    /// Who has issued it.
+    /// Requester.
     pub origin: Origin,
-    /// What was there before.
+    /// Previous contents.
     pub data: D,
 }
 
-/// What a module has for published pages.
+/// A module's state for published pages.
 #[derive(Clone)]
 pub struct Publisher<D: Contents> {
-    /// The rules.
+    /// Publication rules.
     pub rules: Publication,
-    /// What waits to be sent.
+    /// Stores that wait to be sent.
     pub queue: WriteQueue<D>,
-    /// Whether what others publish takes a place in this L2.
+    /// Set if updates from other modules allocate lines in this L2.
     pub allocates: bool,
     tlb: Tlb,
     walkers: Walkers,
-    /// By line: publications that not all have taken yet.
+    /// Publications not yet acknowledged by all subscribers, by line.
     under_way: FxHashMap<Line, u32>,
-    /// By line: atomics that the page's home has not answered yet.
+    /// Atomics not yet answered by the page's home, by line.
     unanswered: FxHashMap<Line, u32>,
-    /// Results that wait for the value to be taken.
+    /// Results that wait until their value has been accepted.
     held: Vec<HeldAnswer<D>>,
-    /// Bytes received and not read yet.
+    /// Bytes received and not yet read.
     unread: FxHashMap<Line, Mask>,
     /// Lines sent since the last release.
     sent: FxHashSet<Line>,
-    /// Flags known to the module: they leave with publications, whichever slice has these leave.
+    /// Flags known to the module. They leave with publications, regardless of the slice.
     pub flags: Flags,
     /// Counters.
     pub stats: PublicationStats,
 }
 
 impl<D: Contents> Publisher<D> {
-    /// Nothing is under way.
+    /// State with nothing in flight.
     pub fn new(config: PublisherConfig, rules: Publication) -> Publisher<D> {
         Publisher {
             rules,
@@ -146,7 +146,7 @@ impl<D: Contents> Publisher<D> {
         }
     }
 
-    /// What it has under way of a line.
+    /// Publication state of a line.
     pub fn publishing(&self, line: Line) -> Publishing<D> {
         Publishing {
             entry: self.queue.get(line),
@@ -155,7 +155,7 @@ impl<D: Contents> Publisher<D> {
         }
     }
 
-    /// When the subscribers of a page are known that are looked up at `now`.
+    /// Time when a page's subscribers are known after a lookup at `now`.
     pub fn look_up(&mut self, page: Page, now: Ps) -> Ps {
         self.tlb.lookup(now, page).unwrap_or_else(|| {
             let ready = self.walkers.walk(now);
@@ -164,17 +164,17 @@ impl<D: Contents> Publisher<D> {
         })
     }
 
-    /// Forgets the subscribers of a page.
+    /// Forgets a page's subscribers.
     pub fn forget(&mut self, page: Page) {
         self.tlb.invalidate(page);
     }
 
-    /// Counters of the TLB of subscribers.
+    /// Counters for the subscriber TLB.
     pub fn tlb(&self) -> &TlbStats {
         self.tlb.stats()
     }
 
-    /// A line is sent to one subscriber, of which these bytes were written: `bytes` with its header.
+    /// Counts a line sent to one subscriber, with `unwritten` bytes never written and a packet size of `bytes`.
     pub fn line_sent(&mut self, line: Line, unwritten: u64, bytes: u64) {
         *self.under_way.entry(line).or_default() += 1;
         self.stats.published_lines += 1;
@@ -182,7 +182,7 @@ impl<D: Contents> Publisher<D> {
         self.stats.unwritten_bytes += unwritten;
     }
 
-    /// An entry has left: counts its lines as sent again where they are, `copies` of them.
+    /// Counts an entry that has left; if its line was sent before, counts its `copies` as sent again.
     pub fn entry_left(&mut self, line: Line, cause: Drained, copies: u32) {
         self.stats.drains[cause as usize] += 1;
         if !self.sent.insert(line) {
@@ -190,18 +190,18 @@ impl<D: Contents> Publisher<D> {
         }
     }
 
-    /// A release has sent all.
+    /// A release has sent all entries.
     pub fn released(&mut self) {
         self.sent.clear();
     }
 
-    /// An atomic, or its value, is sent to one subscriber.
+    /// Counts an atomic, or its value, sent to one subscriber.
     pub fn atomic_sent(&mut self, line: Line, bytes: u64) {
         *self.under_way.entry(line).or_default() += 1;
         self.stats.published_bytes += bytes;
     }
 
-    /// A subscriber has taken something of a line. Returns whether nothing of it is under way any more.
+    /// A subscriber has accepted an update to a line. Returns true if no more are in flight.
     pub fn taken(&mut self, line: Line) -> bool {
         let left = self.under_way.get_mut(&line).expect("what is taken was sent");
         *left -= 1;
@@ -212,12 +212,12 @@ impl<D: Contents> Publisher<D> {
         over
     }
 
-    /// An atomic on a line goes to the page's home.
+    /// Counts an atomic on a line sent to the page's home.
     pub fn asks(&mut self, line: Line) {
         *self.unanswered.entry(line).or_default() += 1;
     }
 
-    /// The result of an atomic on a line has come.
+    /// The result of an atomic on a line has arrived.
     pub fn answered(&mut self, line: Line) {
         if let Some(left) = self.unanswered.get_mut(&line) {
             *left -= 1;
@@ -227,12 +227,12 @@ impl<D: Contents> Publisher<D> {
         }
     }
 
-    /// Holds a result back until nothing of its line is under way.
+    /// Holds back a result until nothing for its line is in flight.
     pub fn hold(&mut self, answer: HeldAnswer<D>) {
         self.held.push(answer);
     }
 
-    /// Results of a line that are held back no longer.
+    /// Releases and returns the held results for a line.
     pub fn let_go(&mut self, line: Line) -> Vec<HeldAnswer<D>> {
         if self.held.is_empty() {
             return Vec::new();
@@ -242,14 +242,14 @@ impl<D: Contents> Publisher<D> {
         free
     }
 
-    /// Bytes of a line that another has published are here; `grain`: bytes of a bit of the mask.
+    /// Records published bytes received for a line; `grain`: bytes per mask bit.
     pub fn received(&mut self, line: Line, mask: Mask, grain: u64) {
         let unread = self.unread.entry(line).or_default();
         self.stats.useless_bytes += u64::from((*unread & mask).grains()) * grain;
         *unread |= mask;
     }
 
-    /// An SM of this module reads bytes of a line.
+    /// Records that an SM in this module reads bytes of a line.
     pub fn read(&mut self, line: Line, mask: Mask) {
         if let Some(unread) = self.unread.get_mut(&line) {
             *unread = *unread & !mask;
@@ -259,13 +259,13 @@ impl<D: Contents> Publisher<D> {
         }
     }
 
-    /// Bytes received that nobody has read, with those that were received again.
+    /// Useless bytes: received bytes never read, plus bytes received again before a read.
     pub fn useless_bytes(&self, grain: u64) -> u64 {
         let unread: u64 = self.unread.values().map(|mask| u64::from(mask.grains()) * grain).sum();
         self.stats.useless_bytes + unread
     }
 
-    /// What waits here, for a report of who waits for whom.
+    /// Queued and in-flight publications, for the deadlock report.
     pub fn waiting(&self) -> impl Iterator<Item = String> + '_ {
         let entries = (!self.queue.is_empty()).then(|| format!("{} lines are in the write queue", self.queue.len()));
         let under_way =

@@ -1,30 +1,30 @@
-//! A module's part in pages that move: who waits for a page, and what is under way to it.
+//! A module's bookkeeping for moving pages: warps that wait for a page, and accesses in flight to it.
 //!
-//! Idle where pages do not move: nobody asks it.
+//! Idle if pages do not move: it is never called.
 
 use crate::page_run::PageRun;
 use rustc_hash::FxHashMap;
 use tombolo_protocol::paging::Wanted;
 use tombolo_types::{Page, SmId};
 
-/// Warps that wait for a page.
+/// Waiters for a page.
 #[derive(Clone, Debug, Default)]
 struct Waiting {
-    /// In the order in which they came.
+    /// Warps, in order of arrival.
     warps: Vec<(SmId, u8)>,
-    /// What the driver has been asked for: the most of it.
+    /// Strongest access requested from the driver.
     asked: Option<Wanted>,
 }
 
-/// What a module knows of pages beside its view of them.
+/// A module's knowledge about pages, in addition to its view.
 #[derive(Clone, Debug, Default)]
 pub struct Residence {
     waiting: FxHashMap<Page, Waiting>,
-    /// Misses of L1s under way, by page.
+    /// L1 misses in flight, by page.
     loads: FxHashMap<Page, u32>,
-    /// Of pages being unmapped: how many parts of that are not over.
+    /// Unfinished parts, by page being unmapped.
     unmapping: FxHashMap<Page, u32>,
-    /// Pages whose unmapping waits for stores beyond the L2, by the number under which they are answered.
+    /// Pages whose unmapping waits for stores beyond the L2, by the number used in the reply.
     draining: Vec<Option<PageRun>>,
 }
 
@@ -34,26 +34,26 @@ impl Residence {
         self.waiting.entry(page).or_default().warps.push(warp);
     }
 
-    /// A warp will need a page. Returns whether the driver is to be told.
+    /// A warp will need a page. Returns true if the driver must be notified.
     pub fn ask(&mut self, page: Page, wanted: Wanted) -> bool {
-        // Who may write may load.
+        // Permission to write includes permission to load.
         let asked = &mut self.waiting.entry(page).or_default().asked;
         let is_new = *asked < Some(wanted);
         *asked = (*asked).max(Some(wanted));
         is_new
     }
 
-    /// Whoever waits for a page, to try again.
+    /// Removes and returns the warps that wait for a page, to retry.
     pub fn wake(&mut self, page: Page) -> Vec<(SmId, u8)> {
         self.waiting.remove(&page).unwrap_or_default().warps
     }
 
-    /// A miss of an L1 on a line of a page begins.
+    /// An L1 miss on a line in a page begins.
     pub fn load_begins(&mut self, page: Page) {
         *self.loads.entry(page).or_default() += 1;
     }
 
-    /// It is over. Returns whether that was the last one that the page's unmapping waits for.
+    /// An L1 miss ends. Returns true if it was the last miss that the page's unmapping waits for.
     pub fn load_ends(&mut self, page: Page) -> bool {
         let left = self.loads.get_mut(&page).expect("a miss begins before it ends");
         *left -= 1;
@@ -64,18 +64,18 @@ impl Residence {
         self.unmapping.contains_key(&page)
     }
 
-    /// Whether a miss on a line of a page is under way.
+    /// True if a miss on a line in the page is in flight.
     pub fn has_loads(&self, page: Page) -> bool {
         self.loads.contains_key(&page)
     }
 
-    /// A page is being unmapped, which has so many parts.
+    /// Begins the unmapping of a page, which has `parts` parts.
     pub fn unmap(&mut self, page: Page, parts: u32) {
         let before = self.unmapping.insert(page, parts);
         assert!(before.is_none(), "{page:?} is unmapped twice at once");
     }
 
-    /// A part is over. Returns whether all are.
+    /// A part is complete. Returns true if all are.
     pub fn part_ends(&mut self, page: Page) -> bool {
         let left = self.unmapping.get_mut(&page).expect("a part of what is being unmapped");
         *left -= 1;
@@ -86,7 +86,7 @@ impl Residence {
         over
     }
 
-    /// Pages wait for the stores of the module. Returns the number under which they are answered.
+    /// Pages wait for the module's stores. Returns the number used in the reply.
     pub fn drains(&mut self, pages: PageRun) -> u32 {
         let free = self.draining.iter().position(Option::is_none).unwrap_or_else(|| {
             self.draining.push(None);
@@ -96,12 +96,12 @@ impl Residence {
         u32::try_from(free).expect("a memory has fewer pages")
     }
 
-    /// The stores that they waited for have been taken. Returns which pages they were.
+    /// The awaited stores have been accepted. Returns the pages that waited.
     pub fn drained(&mut self, number: u32) -> PageRun {
         self.draining[number as usize].take().expect("pages wait under the number")
     }
 
-    /// Pages that somebody waits for, for a report of who waits for whom.
+    /// Pages with waiting warps, for the deadlock report.
     pub fn waiting(&self) -> impl Iterator<Item = (Page, usize)> + '_ {
         self.waiting.iter().map(|(page, waiting)| (*page, waiting.warps.len()))
     }
@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(asked, [true, false, true, false, false]);
         (0..3).for_each(|warp| residence.park(PAGE, (SmId(0), warp)));
         assert_eq!(residence.wake(PAGE), [0, 1, 2].map(|warp| (SmId(0), warp)));
-        assert!(residence.ask(PAGE, Wanted::Load), "it is asked for anew");
+        assert!(residence.ask(PAGE, Wanted::Load), "a new request is necessary");
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
         let mut residence = Residence::default();
         residence.load_begins(PAGE);
         residence.load_begins(PAGE);
-        assert!(!residence.load_ends(PAGE), "nobody unmaps it, and one is under way");
+        assert!(!residence.load_ends(PAGE), "no unmapping waits, and one load is in flight");
         residence.unmap(PAGE, 2);
         assert!(residence.load_ends(PAGE) && !residence.has_loads(PAGE));
         assert!(!residence.part_ends(PAGE) && residence.part_ends(PAGE));

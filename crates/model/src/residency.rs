@@ -1,51 +1,51 @@
-//! What CTAs take of an SM, and what is left of it.
+//! SM resources used by CTAs, and the amounts left.
 
 use tombolo_machine::MachineConfig;
 use tombolo_types::stream::KernelInfo;
 
-/// What an SM has, by name.
+/// Names of an SM's resources.
 const WHAT: [&str; 5] = ["warps", "threads", "scratchpad bytes", "registers", "CTAs"];
 
-/// Warps, threads, scratchpad bytes, registers and CTAs: of an SM, or of one CTA.
+/// Amounts of warps, threads, scratchpad bytes, registers and CTAs: per SM, or per CTA.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Room([u64; WHAT.len()]);
 
 impl Room {
-    /// All of an SM.
+    /// All resources of an SM.
     pub fn of_sm(machine: &MachineConfig) -> Room {
         let sm = &machine.sm;
         Room([sm.warps.into(), sm.threads.into(), sm.shared_bytes, sm.registers.into(), sm.ctas.into()])
     }
 
-    /// What a CTA of a kernel takes, recorded with warps of `warp_width` lanes. A warp takes the slot and the registers of
-    /// one of the machine's, whose lanes it may leave idle.
+    /// Resources of a CTA in a kernel recorded with warps of `warp_width` lanes. Each warp uses the slot and registers
+    /// of a full hardware warp, whose lanes it may leave idle.
     pub fn of_cta(machine: &MachineConfig, kernel: &KernelInfo, warp_width: u32) -> Room {
         let warps = u64::from(kernel.warps(warp_width));
         let registers = u64::from(kernel.registers) * warps * u64::from(machine.sm.warp_width);
         Room([warps, kernel.threads_per_cta.into(), kernel.shared_bytes.into(), registers, 1])
     }
 
-    /// Whether `needs` fits.
+    /// True if `needs` fits.
     #[inline]
     pub fn fits(&self, needs: &Room) -> bool {
         self.0.iter().zip(needs.0).all(|(has, needs)| *has >= needs)
     }
 
-    /// A CTA takes its place: it must fit.
+    /// Subtracts a CTA's resources, which must fit.
     pub fn take(&mut self, needs: &Room) {
         self.0.iter_mut().zip(needs.0).for_each(|(has, needs)| *has -= needs);
     }
 
-    /// A CTA has ended.
+    /// Returns an ended CTA's resources.
     pub fn give_back(&mut self, needs: &Room) {
         self.0.iter_mut().zip(needs.0).for_each(|(has, needs)| *has += needs);
     }
 }
 
-/// CTAs of a kernel, recorded with warps of `warp_width` lanes, that one SM holds at once where it holds no others.
+/// Number of CTAs that an otherwise empty SM holds at once. The kernel is recorded with warps of `warp_width` lanes.
 ///
 /// # Errors
-/// Says which limit a single CTA exceeds.
+/// Names the limit that a single CTA exceeds.
 pub fn residency(machine: &MachineConfig, kernel: &KernelInfo, warp_width: u32) -> Result<u32, String> {
     let (sm, cta) = (Room::of_sm(machine), Room::of_cta(machine, kernel, warp_width));
     let mut resident = u64::MAX;

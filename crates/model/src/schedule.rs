@@ -1,120 +1,122 @@
-//! What is done around the commands of a program beside its kernels: pages moved, memory copied from GPU to GPU, or between
-//! the host and GPUs.
+//! Operations around a program's commands in addition to its kernels: page moves, and memory copies between GPUs, or
+//! between the host and GPUs.
 //!
-//! It is made before the run from a program and a design; no program knows a design. A command's tasks are exposed: what
-//! comes before a command has ended before the command begins, and what comes behind it before the next command begins.
+//! The schedule is made before the run from a program and a design; no program knows a design. The operations are
+//! exposed: those before a command end before the command begins, and those after a command end before the next command
+//! begins.
 
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use tombolo_protocol::elision::{LineSet, Lines};
 use tombolo_types::{Line, Mask, ModuleId, Page};
 
-/// A page that is to be elsewhere.
+/// A page to move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageMove {
-    /// Which.
+    /// The page.
     pub page: Page,
-    /// Where.
+    /// Destination module.
     pub to: ModuleId,
 }
 
-/// A page that one module finds elsewhere from now on. No byte moves.
+/// A new home for a page, as one module sees it. No bytes move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remap {
     /// The module.
     pub at: ModuleId,
-    /// Which page.
+    /// The page.
     pub page: Page,
-    /// Where.
+    /// Home of the page for this module.
     pub home: ModuleId,
 }
 
-/// Bytes that a module has written.
+/// Bytes written by a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Lines of which it has written any byte.
+    /// Lines with at least one written byte.
     pub lines: LineSet,
-    /// Of those that it has not wholly written: which bytes.
+    /// Masks of the bytes written, for lines that are not completely written.
     pub partly: FxHashMap<Line, Mask>,
 }
 
 impl Written {
-    /// The bytes of a line.
+    /// Written bytes of a line.
     pub fn mask(&self, line: Line) -> Mask {
         let is_written = crate::boundaries::reaches(Some(&self.lines), line);
         if is_written { self.partly.get(&line).copied().unwrap_or(Mask::ALL) } else { Mask::NONE }
     }
 }
 
-/// One call that copies a range of memory to the same addresses of another module.
+/// A call that copies a memory range to the same addresses in another module.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerCopy {
-    /// Whose bytes: those of a GPU's module, or of the host's.
+    /// Source: a GPU's module, or the host's.
     pub from: ModuleId,
-    /// Who gets them.
+    /// Destination.
     pub to: ModuleId,
-    /// Which lines are carried.
+    /// Lines carried.
     pub lines: Lines,
-    /// What the sender has written: the bytes that change at the receiver. Bytes between are carried and dropped, for what
-    /// the receiver has there may be newer.
+    /// Bytes written by the sender, which replace bytes at the receiver. Bytes between them are carried and dropped,
+    /// because the receiver's may be newer.
     pub written: Arc<Written>,
-    /// Whether it is of one call with the copy before it from the same sender to the same module.
+    /// Set if the copy belongs to the same call as the previous copy between these modules.
     pub continues: bool,
 }
 
-/// What is done around one command.
+/// Operations around one command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Around {
-    /// Before it: pages that move at once. All have come before the command begins.
+    /// Before the command: pages that move concurrently. All must arrive before the command begins.
     pub moves: Vec<PageMove>,
-    /// As it is launched: pages that are found elsewhere. Takes no time.
+    /// At the launch: pages with a new home. Takes no time.
     pub remaps: Vec<Remap>,
-    /// Before it: copies between the host and GPUs by index into [`Schedule::copies`]. Those of one GPU run one after the other,
-    /// GPUs side by side.
+    /// Before the command: copies between the host and GPUs, by index into [`Schedule::copies`]. Copies for one GPU run
+    /// in sequence, GPUs in parallel.
     pub ahead: Vec<u32>,
-    /// Behind it: copies by index into [`Schedule::copies`]. Those of one sender run one after the other, senders side by
-    /// side.
+    /// After the command: copies by index into [`Schedule::copies`]. Copies from one sender run in sequence, senders in
+    /// parallel.
     pub copies: Vec<u32>,
-    /// Behind it: the driver reads which pages each module has accessed so far, and those that it has not lose its subscription.
+    /// After the command: the driver reads the pages accessed by each module so far, and cancels its subscription to
+    /// all remaining pages.
     pub stops_tracking: bool,
 }
 
 impl Around {
-    /// Whether there is nothing to do.
+    /// True if there are no operations.
     pub fn is_empty(&self) -> bool {
         !self.is_preceded() && self.remaps.is_empty() && !self.is_followed()
     }
 
-    /// Whether the driver does something before it.
+    /// True if the driver has operations before the command.
     pub fn is_preceded(&self) -> bool {
         !self.moves.is_empty() || !self.ahead.is_empty()
     }
 
-    /// Whether the driver does something behind it.
+    /// True if the driver has operations after the command.
     pub fn is_followed(&self) -> bool {
         !self.copies.is_empty() || self.stops_tracking
     }
 }
 
-/// What is done around all commands.
+/// Operations around all commands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schedule {
-    /// By command of the program, and one more for its end; shorter or empty where nothing is ever done.
+    /// Operations by command of the program, with a last entry for its end; shorter or empty if nothing is ever done.
     pub around: Vec<Around>,
     /// Every copy.
     pub copies: Vec<PeerCopy>,
-    /// Whether the copies behind a command begin module by module, each when its own part of the kernel has ended. Then no
-    /// other module reads in that kernel what is sent: kernels whose CTAs see each other's writes are refused.
+    /// Set if the copies after a command begin module by module, each when its own part of the kernel ends. No other
+    /// module then reads the sent data in this kernel: kernels whose CTAs see each other's writes are refused.
     pub overlaps: bool,
 }
 
 impl Schedule {
-    /// Whether accesses are tracked, from the start on.
+    /// True if accesses are tracked from the start.
     pub fn tracks(&self) -> bool {
         self.around.iter().any(|around| around.stops_tracking)
     }
 
-    /// What is done around command number `index`; `None` for nothing.
+    /// Operations around command number `index`; `None` if there are none.
     pub fn around(&self, index: usize) -> Option<&Around> {
         self.around.get(index).filter(|around| !around.is_empty())
     }

@@ -1,30 +1,30 @@
-//! Which set, channel or bank a line goes to, for any number of them.
+//! Mapping from a line to its set, channel or bank, for any number of sets.
 
-/// 2^64 divided by the golden ratio, odd. Source: Knuth, The Art of Computer Programming 3, section 6.4
-/// (Fibonacci hashing).
+/// 2^64 divided by the golden ratio, odd. Source: Knuth, The Art of Computer Programming 3, section 6.4 (Fibonacci
+/// hashing).
 pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Source: the second multiplier of MurmurHash3's 64-bit finaliser, odd.
+/// Source: the second multiplier in MurmurHash3's 64-bit finaliser, odd.
 const SCATTER: u64 = 0xc4ce_b9fe_1a85_ec53;
 
-/// A hash of a line's number for tables inside one slice: independent of which slice the line goes to
-/// ([`crate::map::Map::slice`] takes it by the golden ratio), or the lines of a slice would share their upper bits and
+/// Hash of a line's number for tables inside one slice. It is independent of the slice selection
+/// ([`crate::map::Map::slice`] uses the golden ratio). Otherwise the lines in a slice would share their upper bits and
 /// pile up.
 #[inline]
 pub(crate) fn scatter(number: u64) -> u64 {
     number.wrapping_mul(SCATTER)
 }
 
-/// A divisor known in advance: dividing by it multiplies instead.
+/// A divisor known in advance: division becomes multiplication.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Divisor {
     by: u64,
-    /// 2^64 / `by`, rounded down: quotients by it are right or one too small.
+    /// 2^64 / `by`, rounded down: quotients from it are right or one too small.
     reciprocal: u64,
 }
 
 impl Divisor {
-    /// A divisor, not zero.
+    /// A divisor, which must not be zero.
     pub(crate) fn new(by: u64) -> Divisor {
         Divisor { by, reciprocal: u64::MAX / by }
     }
@@ -40,20 +40,19 @@ impl Divisor {
 
 /// Maps numbers to `0..sets`, for any count of sets.
 ///
-/// A number is split into quotient and remainder by the count; the set is the remainder, turned round the
-/// sets by a hash of the quotient. So every aligned run of `sets` consecutive numbers fills each set once, as
-/// plain modulo does, but numbers a multiple of `sets` apart do not pile up in one set. A run that is not
-/// aligned may meet a set twice at its two ends.
+/// The count splits a number into quotient and remainder; the set is the remainder, rotated by a hash of the quotient.
+/// Every aligned run of `sets` consecutive numbers therefore fills each set once, like plain modulo, but numbers a
+/// multiple of `sets` apart do not pile up in one set. An unaligned run may meet a set twice at its two ends.
 #[derive(Clone, Copy, Debug)]
 pub struct SetIndex {
     sets: u64,
-    /// 2^(63 + `shift`) / `sets`, rounded up: quotients of numbers below 2^63 are right, for it is too large by less than
+    /// 2^(63 + `shift`) / `sets`, rounded up. Quotients of numbers below 2^63 are right, because the error is less than
     /// one part in 2^63. Source: Granlund and Montgomery, Division by invariant integers using multiplication, 1994,
     /// theorem 4.2.
     reciprocal: u64,
     /// Binary logarithm of `sets`, rounded up.
     shift: u32,
-    /// What the quotient is multiplied with for its hash; 0 where nothing is turned.
+    /// Multiplier for the quotient's hash; 0 if there is no rotation.
     hash: u64,
 }
 
@@ -66,18 +65,19 @@ impl SetIndex {
         SetIndex { sets: sets.into(), reciprocal, shift, hash: GOLDEN }
     }
 
-    /// An index over `sets` sets by the remainder alone: the low bits of the number, for a power of two. Panics on zero.
+    /// An index over `sets` sets by the remainder alone: the low bits of the number, for a power of two. Panics on
+    /// zero.
     pub fn by_low_bits(sets: u32) -> SetIndex {
         SetIndex { hash: 0, ..SetIndex::new(sets) }
     }
 
-    /// An index over `sets` sets for the lines of some slices alone. Its hash is independent of which slice a line goes to, as
-    /// that of `scatter`. Panics on zero.
+    /// An index over `sets` sets for the lines in some slices only. Like `scatter`, its hash is independent of the
+    /// slice selection. Panics on zero.
     pub fn within_slices(sets: u32) -> SetIndex {
         SetIndex { hash: SCATTER, ..SetIndex::new(sets) }
     }
 
-    /// How many sets.
+    /// Number of sets.
     pub fn sets(self) -> u32 {
         self.sets as u32
     }
@@ -90,7 +90,7 @@ impl SetIndex {
         (quotient, number - quotient * self.sets)
     }
 
-    /// Set of `number`, and its quotient by the count: the two together name the number.
+    /// Set of `number`, and its quotient by the count: both together identify the number.
     #[inline]
     pub fn place(self, number: u64) -> (u64, usize) {
         let (quotient, rest) = self.split(number);
@@ -155,7 +155,7 @@ mod tests {
         ) {
             let sets = (sets >> shift).max(1);
             let wide = u64::from(sets);
-            // Numbers next to a multiple are the ones that go wrong first.
+            // Numbers next to a multiple reveal rounding errors first.
             for number in [number, number / wide * wide, (number / wide * wide).saturating_sub(1), (1 << 63) - 1 - below] {
                 prop_assert_eq!(SetIndex::new(sets).split(number), (number / wide, number % wide));
             }

@@ -1,7 +1,7 @@
-//! The two sides of a module's crossbar: SMs with their ports, and L2 slices with memory behind them. Nothing that changes is
-//! in both. What a controller asks of all of a side at once is a method here.
+//! The two sides of a module's crossbar: SMs with their ports, and L2 slices with the memory behind them. No mutable
+//! state belongs to both sides. Controller requests to a whole side are methods in this file.
 //!
-//! Slices are in groups ([`crate::group`]). Nothing that changes is in two groups either.
+//! Slices form groups ([`crate::group`]). No mutable state belongs to two groups either.
 
 use crate::below::{Below, L2};
 use crate::boundaries::{ExtentId, Lost};
@@ -24,22 +24,22 @@ use tombolo_protocol::paging::Wanted;
 use tombolo_protocol::{Action, Protocol};
 use tombolo_types::{Bytes, Page, Ps, SmId};
 
-/// The SMs of a module, or the core of the host.
+/// The SMs in a module, or the host's core.
 pub struct SmSide<D: Contents> {
-    /// The first of its SMs here.
+    /// Number of the first SM on this side.
     pub first: u16,
-    /// Its SMs; none where there is a core.
+    /// The SMs; empty if there is a core.
     pub sms: Vec<Sm<D>>,
-    /// What they share.
+    /// State shared by the SMs.
     pub shared: SmShared,
-    /// Their ports at the crossbar, by SM; the core has the first.
+    /// Ingress ports at the crossbar, by SM; the core uses the first.
     pub ports: Vec<SmPort<D>>,
-    /// The core of the host.
+    /// The host's core.
     pub core: Option<Cpu>,
 }
 
 impl<D: Contents> SmSide<D> {
-    /// Handles a message for an SM, or for the host's core in the place of SM 0.
+    /// Handles a message for an SM, or for the host's core in the position of SM 0.
     #[inline]
     pub fn handle<C: Protocol>(&mut self, sm: SmId, message: &Message<D>, site: &Site<C, D>, out: &mut Out<'_, D>) {
         let grains = match message {
@@ -56,7 +56,7 @@ impl<D: Contents> SmSide<D> {
         }
     }
 
-    /// What has waited longest for an SM's port is wholly inside.
+    /// The oldest message at an SM's ingress port has been received: hands it to the SM.
     #[cold]
     fn pass<C: Protocol>(&mut self, sm: SmId, site: &Site<C, D>, out: &mut Out<'_, D>) {
         let index = self.index(sm);
@@ -65,7 +65,7 @@ impl<D: Contents> SmSide<D> {
         self.act(sm, &message, site, out);
     }
 
-    /// Has an SM's port be told when what waits there is wholly inside.
+    /// Schedules the event at which an SM's port has received its next waiting message.
     fn call<C>(&self, due: Option<Ps>, sm: SmId, site: &Site<C, D>, out: &mut Out<'_, D>) {
         if let Some(at) = due {
             let id = site.layout.sm(site.module, sm);
@@ -83,25 +83,25 @@ impl<D: Contents> SmSide<D> {
         }
     }
 
-    /// The place of an SM among those here.
+    /// Index of an SM within this side.
     #[inline]
     fn index(&self, sm: SmId) -> usize {
         usize::from(sm.0 - self.first)
     }
 
-    /// One of those here.
+    /// An SM on this side.
     #[inline]
     pub fn sm(&self, sm: SmId) -> &Sm<D> {
         &self.sms[self.index(sm)]
     }
 
-    /// Takes the SMs from `first` on away; `shared` is what they share then.
+    /// Splits off the SMs from `first` on; `shared` becomes their shared state.
     pub(crate) fn split_off(&mut self, first: u16, shared: SmShared) -> SmSide<D> {
         let index = self.index(SmId(first));
         SmSide { first, sms: self.sms.split_off(index), shared, ports: self.ports.split_off(index), core: None }
     }
 
-    /// Puts SMs back behind those here.
+    /// Reattaches SMs after the SMs on this side.
     pub(crate) fn append(&mut self, mut others: SmSide<D>) {
         assert!(usize::from(others.first - self.first) == self.sms.len(), "SMs come back in order");
         self.sms.append(&mut others.sms);
@@ -109,7 +109,7 @@ impl<D: Contents> SmSide<D> {
         self.shared.merge(others.shared);
     }
 
-    /// The SMs' TLBs forget a page, and L1s drop what they hold of it with all else.
+    /// Drops a page from the SMs' TLBs, and all contents from their L1s, including the page's lines.
     pub fn forget_page(&mut self, page: Page) {
         for sm in &mut self.sms {
             sm.forget_page(page);
@@ -117,21 +117,21 @@ impl<D: Contents> SmSide<D> {
     }
 }
 
-/// Slices that are neighbours, and what they own together.
+/// Neighbouring slices, and the state they own together.
 pub struct SliceGroup<C: Below<D>, D: Contents> {
     /// The slices.
     pub slices: Vec<C::Slice>,
-    /// What they share, with the memory of their lines.
+    /// Shared state, with the memory for their lines.
     pub shared: SliceShared<D>,
 }
 
-/// The L2 slices of a module by group, and its memory.
+/// A module's L2 slices, in groups, with the module's memory.
 pub struct SliceSide<C: Below<D>, D: Contents> {
-    /// The first of the module's groups here.
+    /// Index of the first group on this side.
     first: usize,
-    /// The groups, all of equal size.
+    /// The groups, all with equal size.
     pub groups: Vec<SliceGroup<C, D>>,
-    /// Slices of a group.
+    /// Number of slices per group.
     size: Divisor,
 }
 
@@ -152,18 +152,18 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         SliceSide { first: 0, groups, size: Divisor::new(size.into()) }
     }
 
-    /// Takes the groups from `first` on away.
+    /// Splits off the groups from `first` on.
     pub(crate) fn split_off(&mut self, first: usize) -> SliceSide<C, D> {
         SliceSide { first, groups: self.groups.split_off(first - self.first), size: self.size }
     }
 
-    /// Puts groups back behind those here.
+    /// Reattaches groups after the groups on this side.
     pub(crate) fn append(&mut self, mut others: SliceSide<C, D>) {
         assert!(others.first - self.first == self.groups.len(), "groups come back in order");
         self.groups.append(&mut others.groups);
     }
 
-    /// Handles a message of the module for a slice, or for its whole group.
+    /// Handles a module message for a slice, or for the slice's whole group.
     #[inline]
     pub fn handle(
         &mut self,
@@ -187,20 +187,20 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         }
     }
 
-    /// The bank of translation that stands with the group of a slice.
+    /// Translation bank in the group with slice `slice`.
     pub fn bank(&mut self, slice: u16) -> &mut Translation {
         let bank = &mut self.slice_mut(slice).1.translation;
         bank.as_mut().expect("a page's bank stands with the group that its module says")
     }
 
-    /// Which pages SMs have accessed; they are tracked no more.
+    /// Returns the pages accessed by SMs; they are no longer tracked afterwards.
     pub fn take_accessed(&mut self) -> BTreeSet<Page> {
         let banks = self.groups.iter_mut().filter_map(|group| group.shared.translation.as_mut());
         banks.flat_map(Translation::take_accessed).collect()
     }
 
-    /// Looks a page up, or walks for it, as an SM has asked half of the way to the L2 TLB ago. The answer has the other half
-    /// before it, and says when the translation is there.
+    /// Looks up a page, or walks for it. The SM sent the request half an L2 TLB latency ago; the reply takes the second
+    /// half, and states when the translation is available.
     fn translate(&mut self, slice: u16, (sm, page): (SmId, Page), site: &Site<C, D>, out: &mut Out<'_, D>) {
         let (way, now) = (crate::convert::to_l2_tlb(&site.machine), out.now());
         let (ready, walked) = self.bank(slice).translate(page, now.saturating_sub(way));
@@ -209,7 +209,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         out.send(at, id, to, Message::Translated { page, ready, walked });
     }
 
-    /// The same for an access that the module may not make: the driver serves the fault.
+    /// Like `translate`, for an access not permitted to the module: the driver serves the fault.
     fn walk(&mut self, slice: u16, (page, wanted): (Page, Wanted), site: &Site<C, D>, out: &mut Out<'_, D>) {
         let (way, now) = (crate::convert::to_l2_tlb(&site.machine), out.now());
         let (walked, _) = self.bank(slice).translate(page, now.saturating_sub(way));
@@ -218,7 +218,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         out.send(at, site.layout.slice(site.module, slice), site.layout.driver(), fault);
     }
 
-    /// Has the group whose first slice is `slice` do its part of a phase.
+    /// Makes the group with first slice `slice` carry out its part in a phase.
     #[cold]
     fn act(
         &mut self,
@@ -251,14 +251,14 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         out.send(at, id, site.layout.controller(site.module), Message::GroupActed { act, taken, lost, flushed });
     }
 
-    /// The group of a slice of the module, and which of the group's slices it is.
+    /// Group index and position within the group for a slice in the module.
     #[inline]
     pub fn place(&self, slice: u16) -> (usize, usize) {
         let (group, within) = self.size.split(slice.into());
         (group as usize - self.first, within as usize)
     }
 
-    /// A slice by its number in the module, and what it shares with its group.
+    /// A slice by its number in the module, with the state shared in its group.
     #[inline]
     pub fn slice(&self, slice: u16) -> (&C::Slice, &SliceShared<D>) {
         let (group, within) = self.place(slice);
@@ -266,7 +266,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         (&slices[within], shared)
     }
 
-    /// The same, to act.
+    /// Mutable slice by its number in the module, with the state shared in its group.
     #[inline]
     pub fn slice_mut(&mut self, slice: u16) -> (&mut C::Slice, &mut SliceShared<D>) {
         let (group, within) = self.place(slice);
@@ -274,7 +274,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         (&mut slices[within], shared)
     }
 
-    /// How many slices there are.
+    /// Number of slices.
     pub fn count(&self) -> u16 {
         self.groups.iter().map(|group| group.slices.len() as u16).sum()
     }
@@ -284,18 +284,18 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
         self.groups.iter().flat_map(|group| &group.slices)
     }
 
-    /// What the slices of each group share.
+    /// Shared state, group by group.
     pub fn shared(&self) -> impl Iterator<Item = &SliceShared<D>> {
         self.groups.iter().map(|group| &group.shared)
     }
 
-    /// How long requests have queued at memory until `at`, as a mean of all channels.
+    /// Mean queueing time of requests at memory up to `at`, over all channels.
     pub fn queued_until(&self, at: Ps) -> Ps {
         let channels: u64 = self.shared().map(|shared| shared.memory.busy().count() as u64).sum();
         Ps(self.shared().map(|shared| shared.memory.waited_until(at).0).sum::<u64>() / channels)
     }
 
-    /// Counters of the DRAM.
+    /// Counters for the DRAM.
     pub fn dram(&self) -> DramStats {
         let mut sum = DramStats::default();
         self.shared().for_each(|shared| sum.merge(shared.memory.dram()));
@@ -303,7 +303,7 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
     }
 }
 
-/// A message for an SM.
+/// Dispatches a message to an SM's handlers.
 #[inline]
 fn at_sm<C: Protocol, D: Contents>(sm: &mut Sm<D>, message: &Message<D>, here: &mut SmContext<'_, '_, C, D>) {
     match *message {

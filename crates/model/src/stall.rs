@@ -1,47 +1,47 @@
-//! What warp slots spend their time on, in classes that add up.
+//! Time spent by warp slots, in stall classes that add up to the total.
 
 use tombolo_types::Ps;
 
-/// What a warp slot of an SM spends a moment on.
+/// Activity or stall class of an SM's warp slot at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Stall {
-    /// Its warp issues other than arithmetic, or is ready and waits for its sub-core.
+    /// The warp issues a non-arithmetic instruction, or is ready and waits for its sub-core.
     Issue,
-    /// Its warp's arithmetic occupies the pipelines of its sub-core, or its warp waits for the result.
+    /// The warp's arithmetic occupies the pipelines in its sub-core, or the warp waits for the result.
     Arithmetic,
     /// The scratchpad.
     Scratchpad,
-    /// A hit of the L1, or the L1's queue.
+    /// An L1 hit, or the L1's queue.
     L1,
-    /// A load or an atomic that the L2 or the memory of its module answers, or room behind one.
+    /// A load or an atomic answered by the module's own L2 or memory, or queue space behind it.
     OwnL2,
-    /// The same, of another module of its GPU.
+    /// Like `OwnL2`, for another module in the same GPU.
     Module,
-    /// The same, of another GPU.
+    /// Like `OwnL2`, for another GPU.
     Gpu,
-    /// The same, of the host.
+    /// Like `OwnL2`, for the host.
     Host,
     /// A translation.
     Tlb,
-    /// A page that its module may not use so.
+    /// A page whose mapping does not permit the module's access.
     Page,
     /// A store credit.
     StoreCredit,
-    /// The other warps of its CTA.
+    /// A barrier with the CTA's remaining warps.
     Barrier,
-    /// A flag, or the operations of an acquire.
+    /// A flag, or the operations in an acquire.
     Acquire,
-    /// Posted stores before a release, or the operations of that.
+    /// Posted stores before a release, or the release's operations.
     Release,
-    /// No CTA runs of a kernel that is open: the launch, and the operations at its boundary.
+    /// No CTA runs although a kernel is open: the launch, and boundary operations.
     KernelBoundary,
-    /// No warp, or one that has ended.
+    /// No warp, or an ended warp.
     Idle,
 }
 
 impl Stall {
-    /// All, in the order of their names in a record.
+    /// All classes, in the order of their names in a record.
     pub const ALL: [Stall; 16] = [
         Stall::Issue,
         Stall::Arithmetic,
@@ -62,7 +62,7 @@ impl Stall {
     ];
 }
 
-/// Where accesses wait for others.
+/// Queues in which accesses wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Queue {
@@ -75,25 +75,25 @@ pub enum Queue {
 }
 
 impl Queue {
-    /// All, in the order of their names in a record.
+    /// All queues, in the order of their names in a record.
     pub const ALL: [Queue; 3] = [Queue::Link, Queue::Slice, Queue::Dram];
 }
 
-/// Classes of waits for accesses that meet queues, in order.
+/// Stall classes for accesses that pass queues, in order.
 pub const QUEUED: [Stall; 4] = [Stall::OwnL2, Stall::Module, Stall::Gpu, Stall::Host];
 
-/// By class of [`QUEUED`], then [`Queue`].
+/// Times indexed by class in [`QUEUED`], then by [`Queue`].
 type Queued = [[u64; Queue::ALL.len()]; QUEUED.len()];
 
 /// Times of warp slots by [`Stall`], in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StallTimes {
     times: [u64; Stall::ALL.len()],
-    /// Of these, what was spent in queues.
+    /// Parts of these times spent in queues.
     queued: Queued,
 }
 
-/// The place of a class among [`QUEUED`].
+/// Index of a class in [`QUEUED`].
 #[inline]
 fn queued_index(stall: Stall) -> Option<usize> {
     let index = (stall as usize).wrapping_sub(QUEUED[0] as usize);
@@ -107,7 +107,7 @@ impl StallTimes {
         self.times[stall as usize] += time.0;
     }
 
-    /// Of a time that is added as one of [`QUEUED`], adds what was spent in queues, by [`Queue`].
+    /// Adds the queueing part, by [`Queue`], for a time added to a class in [`QUEUED`].
     #[inline]
     pub fn add_queued(&mut self, stall: Stall, queues: [u64; Queue::ALL.len()]) {
         if let Some(index) = queued_index(stall) {
@@ -115,27 +115,27 @@ impl StallTimes {
         }
     }
 
-    /// What of one class was spent in a queue, in picoseconds; 0 of what meets none.
+    /// Time that one class spent in a queue, in picoseconds; 0 for classes without queues.
     pub fn queued(&self, stall: Stall, queue: Queue) -> u64 {
         queued_index(stall).map_or(0, |index| self.queued[index][queue as usize])
     }
 
-    /// Of one class, in picoseconds.
+    /// Time in one class, in picoseconds.
     pub fn of(&self, stall: Stall) -> u64 {
         self.times[stall as usize]
     }
 
-    /// Of all classes.
+    /// Total over all classes.
     pub fn sum(&self) -> u64 {
         self.times.iter().sum()
     }
 
-    /// Both together.
+    /// Sum with another set.
     pub fn and(&self, other: &StallTimes) -> StallTimes {
         self.with(other, |one, another| one + another)
     }
 
-    /// What came since `earlier`.
+    /// Difference to an earlier set.
     pub fn since(&self, earlier: &StallTimes) -> StallTimes {
         self.with(earlier, |one, another| one - another)
     }

@@ -1,4 +1,4 @@
-//! Counters of a run: plain integers, one set a module, added up at the end.
+//! Counters for a run: plain integers, one set per module, added up at the end.
 
 use crate::layout::{Place, Unit};
 use std::fmt;
@@ -27,12 +27,12 @@ macro_rules! counters {
                 self.results().chain(self.statistics())
             }
 
-            /// What the simulated machine did: part of the digest of a run.
+            /// Results of the simulated machine: part of a run's digest.
             pub fn results(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 [$( (stringify!($field), self.$field) ),+].into_iter()
             }
 
-            /// What observes and decides nothing: part of the digest of the statistics alone.
+            /// Statistics that observe and decide nothing: part of the statistics digest only.
             pub fn statistics(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
                 [$( (stringify!($seen_field), self.$seen_field) ),+].into_iter()
             }
@@ -41,68 +41,68 @@ macro_rules! counters {
 }
 
 counters! {
-    /// What the SMs of a module did.
+    /// Counters for the SMs in a module.
     pub struct SmStats {
         results {
             /// Warp instructions issued.
             warp_instructions,
-            /// Of these, loads, stores, atomics and flag waits.
+            /// Loads, stores, atomics and flag waits among these instructions.
             memory_instructions,
-            /// Line transactions that left the coalescers.
+            /// Line transactions sent by the coalescers.
             transactions,
             /// CTAs run.
             ctas,
             /// Loads looked up in an L1, by line.
             l1_loads,
-            /// Of these, hits.
+            /// L1 hits among these lookups.
             l1_hits,
-            /// Of these, merged into a pending miss.
+            /// L1 lookups merged into a pending miss.
             l1_merges,
-            /// Bulk invalidations of an L1.
+            /// Bulk invalidations in an L1.
             l1_invalidations,
             /// Translations that missed the SM's TLB.
             tlb_misses,
-            /// Of these, missed the module's TLB too and walked.
+            /// TLB misses that also missed the module's TLB and required a page walk.
             tlb_walks,
             /// Flag polls that found the flag not yet set.
             failed_polls,
         }
         statistics {
-            /// Times that a warp was parked for a miss register, a line or a store credit.
+            /// Number of times a warp parked for an MSHR, a line or a store credit.
             parks,
-            /// Of these, for a page that its module may not use so.
+            /// Parks for a page whose mapping does not permit the module's access.
             page_waits,
-            /// Events in which a warp, woken for a resource, found it gone: always zero.
+            /// Events in which a warp was woken for a resource and found none: always zero.
             retries,
-            /// Issue events of sub-cores.
+            /// Issue events in sub-cores.
             issues,
-            /// Of these, overtaken by an earlier one.
+            /// Issue events made obsolete by an earlier event.
             stale_issues,
-            /// Conflict-free passes of the scratchpads.
+            /// Conflict-free passes through the scratchpads.
             scratchpad_passes,
         }
     }
 }
 
 counters! {
-    /// What the L2 slices, the directory and the memory of a module did.
+    /// Counters for the L2 slices, the directory and the memory in a module.
     pub struct L2Stats {
         results {
             /// Reads looked up.
             reads,
-            /// Of these, hits.
+            /// Hits among these reads.
             read_hits,
-            /// Of these, from other modules.
+            /// Reads from other modules.
             remote_reads,
-            /// Of the reads from other modules, hits.
+            /// Hits among the reads from other modules.
             remote_read_hits,
-            /// Of the reads, merged into a pending miss.
+            /// Reads merged into a pending miss.
             merges,
-            /// Stores taken.
+            /// Stores accepted.
             writes,
             /// Atomics performed.
             atomics,
-            /// Atomics passed on toward the home that performs them.
+            /// Atomics forwarded to the home that performs them.
             atomics_passed,
             /// Lines evicted for room.
             evictions,
@@ -120,16 +120,16 @@ counters! {
             directory_evictions,
             /// Directory entries replaced that had a sharer.
             directory_evictions_shared,
-            /// Lines dropped because of an invalidation that a store caused.
+            /// Lines dropped for an invalidation caused by a store.
             lines_invalidated_by_store,
-            /// Lines dropped because of an invalidation that a directory eviction caused, or with the replaced entry that stood
-            /// for them.
+            /// Lines dropped for an invalidation caused by a directory eviction, or together with the replaced entry
+            /// that tracked them.
             lines_invalidated_by_eviction,
-            /// Bytes of invalidations sent on links.
+            /// Bytes sent on links for invalidations.
             invalidation_bytes,
-            /// Bulk invalidations of an L2.
+            /// Bulk invalidations in an L2.
             bulk_invalidations,
-            /// Phases of acquires and releases answered.
+            /// Acquire and release phases answered.
             phases,
             /// Loads sent to another GPU.
             inter_gpu_loads,
@@ -141,11 +141,11 @@ counters! {
         statistics {
             /// Requests parked on a pending miss.
             parks,
-            /// Requests that waited in an input queue for a miss register or a store credit.
+            /// Requests that waited in an input queue for an MSHR or a store credit.
             queued,
-            /// Of the reads, stores and atomics, those that passed the L2 without looking into it.
+            /// Reads, stores and atomics that bypassed the L2 without a lookup.
             passed,
-            /// Bytes that came back to slices for their misses.
+            /// Bytes returned to slices for their misses.
             fill_bytes,
             /// Dirty bytes that left slices by an eviction, a release or an invalidation.
             write_back_bytes,
@@ -153,31 +153,32 @@ counters! {
     }
 }
 
-/// A hash of a set of facts, equal in whichever order and by whichever part of the machine they are mixed in.
+/// Hash of a set of facts. It is independent of the order in which facts are mixed in, and of the machine part that
+/// mixes them in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Digest(pub u64);
 
 impl Digest {
-    /// Mixes a word in.
+    /// Mixes in a word.
     #[inline]
     pub fn mix(&mut self, word: u64) {
         self.0 = self.0.wrapping_add(scramble(word));
     }
 
-    /// Mixes an event in: when and at whom.
+    /// Mixes in an event: its time and component.
     #[inline]
     pub fn event(&mut self, at: Ps, whom: Mark) {
         self.mix(at.0.wrapping_add(whom.0));
     }
 
-    /// Mixes a named value in; zero changes nothing, so that a value more of the machine, not used, changes no digest.
+    /// Mixes in a named value. Zero changes nothing, so an additional unused value leaves every digest unchanged.
     pub fn value(&mut self, name: &str, value: u64) {
         if value != 0 {
             self.mix(named(name) ^ scramble(value));
         }
     }
 
-    /// Mixes another set of facts in.
+    /// Mixes in another set of facts.
     pub fn merge(&mut self, other: Digest) {
         self.0 = self.0.wrapping_add(other.0);
     }
@@ -189,12 +190,12 @@ impl fmt::Display for Digest {
     }
 }
 
-/// What stands for a component in a digest of events.
+/// Number that represents a component in an event digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark(u64);
 
 impl Mark {
-    /// That of a component.
+    /// Mark for a component.
     pub fn of(place: Place) -> Mark {
         let (kind, module, index) = match place {
             Place::Module(module, Unit::Sm(sm)) => (1, module.0, sm.0),
@@ -211,10 +212,10 @@ impl Mark {
     }
 }
 
-/// The 64-bit golden ratio, odd: multiples of it are far from each other.
+/// The 64-bit golden ratio, odd: its multiples are far apart.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A bijection of 64-bit words without structure. Source: the finaliser of SplitMix64 (Steele, Lea, Flood, 2014).
+/// Bijective scrambling of 64-bit words. Source: the finaliser in SplitMix64 (Steele, Lea, Flood, 2014).
 #[inline]
 fn scramble(word: u64) -> u64 {
     let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -222,7 +223,7 @@ fn scramble(word: u64) -> u64 {
     word ^ word >> 31
 }
 
-/// A hash of a name. Source: FNV-1a, 64 bits.
+/// Hash of a name. Source: FNV-1a, 64 bits.
 fn named(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,11 +1,13 @@
-//! A non-blocking switch below or above others, in a [`crate::tree`] or at the root of a [`crate::medium`]: one port a GPU,
-//! nothing in its middle that saturates. GPUs that share one switch alone have ways of their own ([`crate::gpu_way`]).
+//! A non-blocking switch below or above others, in a [`crate::tree`] or at the root of a [`crate::medium`]. It has one
+//! port per GPU, and its inside never saturates. GPUs connected by a single switch have separate port components
+//! instead ([`crate::gpu_way`]).
 //!
-//! A packet is handed over when its last byte has come in; the link that feeds a port has serialised it at its
-//! own rate, so the way in is counted and never waits. It is known before that, in an order that is not that of
-//! coming in: a packet that waits long for its way in must not hold up what comes in sooner by another. The way out
-//! is therefore reserved by flits, each packet the first free ones from when it is in; a wait may be short by one
-//! flit. Packets of one port to another stay in order. Not modelled: finite buffers, arbitration between the ways in.
+//! A packet is forwarded when its last byte has arrived. The link that feeds a port has already serialised the packet
+//! at its own rate, so input is counted and never waits. Packets are known earlier, in an order different from their
+//! arrival: a packet with a long wait at its input must not delay packets that arrive sooner at another input. The
+//! output is therefore reserved in flits; each packet gets the first free flits after its arrival, and a wait may be
+//! one flit too short. Packets from one port to another stay in order. Not modelled: finite buffers, arbitration
+//! between inputs.
 
 use crate::calendar::{Calendar, FRACTION};
 use crate::link::{LinkStats, Traffic, TrafficStats};
@@ -15,31 +17,31 @@ use tombolo_types::{Bytes, GpuId, Ps, Rate};
 /// Shape of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchConfig {
-    /// Ports, one for each GPU.
+    /// Number of ports, one per GPU.
     pub ports: u32,
-    /// Rate of each way out.
+    /// Rate at each output.
     pub rate: Rate,
-    /// What a packet is a multiple of, above zero.
+    /// Packet size granularity, above zero.
     pub flit: Bytes,
-    /// From the last byte in to the first that may leave.
+    /// Latency from the last byte in to the first byte that may leave.
     pub crossing: Ps,
 }
 
-/// Counters of one port.
+/// Counters for one port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PortStats {
-    /// What came in.
+    /// Traffic that entered.
     pub entered: TrafficStats,
-    /// What left, and how long that waited.
+    /// Traffic that left, with its waits.
     pub left: LinkStats,
 }
 
 #[derive(Clone, Debug)]
 struct Port {
     stats: PortStats,
-    /// Flits of the way out.
+    /// Reserved flits at the output.
     out: Calendar,
-    /// By the GPU it came from: when the last byte of its latest packet left.
+    /// Departure time for the last byte in the latest packet, by source GPU.
     last: Vec<Ps>,
 }
 
@@ -48,11 +50,11 @@ struct Port {
 pub struct Switch {
     crossing: Ps,
     flit: Divisor,
-    /// By GPU.
+    /// Ports by GPU.
     ports: Vec<Port>,
 }
 
-/// How long `flit` takes at `rate`, in 2^-16 ps: what a [`Calendar`] counts in.
+/// Time for a `flit` at `rate`, in 2^-16 ps, the unit used by [`Calendar`].
 fn flit_time(flit: Bytes, rate: Rate) -> u64 {
     if rate.is_infinite() {
         return 0;
@@ -73,8 +75,8 @@ impl Switch {
         }
     }
 
-    /// Forwards `bytes` whose last byte comes in at `inside`; returns when the last byte leaves. To be called in
-    /// order of `now`, at most `inside`; by order of `inside` for packets of one port to another.
+    /// Forwards `bytes` whose last byte arrives at `inside`; returns when the last byte leaves. Calls must be in order
+    /// of `now`, at most `inside`, and for packets between the same two ports also in order of `inside`.
     #[inline]
     pub fn forward(&mut self, now: Ps, inside: Ps, (from, to): (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Ps {
         let entered = &mut self.ports[usize::from(from.0)].stats.entered;
@@ -83,7 +85,7 @@ impl Switch {
         let Port { stats: PortStats { left: stats, .. }, out, last } = &mut self.ports[usize::from(to.0)];
         let (whole, rest) = self.flit.split(bytes.0);
         let (ready, flits) = (inside + self.crossing, whole + u64::from(rest > 0));
-        // A packet without bytes takes no flit, and waits for those ahead of it all the same.
+        // A packet without bytes takes no flit, but still waits for packets ahead of it.
         let last = &mut last[usize::from(from.0)];
         *last = out.reserve(now, ready, flits).max(*last);
         let left = *last;
@@ -94,7 +96,7 @@ impl Switch {
         left
     }
 
-    /// Counters of the port of `gpu`.
+    /// Counters for the port of `gpu`.
     pub fn stats(&self, gpu: GpuId) -> PortStats {
         self.ports[usize::from(gpu.0)].stats
     }

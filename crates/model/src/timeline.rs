@@ -1,8 +1,9 @@
-//! What one way of a link did over time: bytes by window, and its lanes. Kept only where a run is asked for it.
+//! Activity of one link direction over time: bytes per window, and its lanes. Recorded only in runs that ask for a
+//! timeline.
 
 use tombolo_types::{Bytes, Ps};
 
-/// One way of a link over time.
+/// Activity of one link direction over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTimeline {
     window: Ps,
@@ -11,13 +12,13 @@ pub struct LinkTimeline {
 }
 
 impl LinkTimeline {
-    /// Of a way that has `lanes` lanes, in windows of `window`, above zero.
+    /// Timeline for a direction with `lanes` lanes, in windows of length `window`, which must be above zero.
     pub fn new(window: Ps, lanes: u32) -> LinkTimeline {
         assert!(window > Ps::ZERO, "a timeline has windows of some length");
         LinkTimeline { window, bytes: Vec::new(), lanes: vec![(Ps::ZERO, lanes)] }
     }
 
-    /// A packet whose last byte leaves at `at`. It counts whole in the window of its end.
+    /// Records a packet whose last byte leaves at `at`. The whole packet counts in the window with this time.
     pub fn sent(&mut self, at: Ps, bytes: Bytes) {
         let index = (at.0 / self.window.0) as usize;
         if self.bytes.len() <= index {
@@ -26,19 +27,19 @@ impl LinkTimeline {
         self.bytes[index] += bytes.0;
     }
 
-    /// From `at` on the way has `lanes` lanes. To be called in order of time.
+    /// Sets the number of lanes from `at` on. Calls must be in order of time.
     pub fn set_lanes(&mut self, at: Ps, lanes: u32) {
         if self.lanes.last().is_none_or(|(_, before)| *before != lanes) {
             self.lanes.push((at, lanes));
         }
     }
 
-    /// Bytes sent in each window from time zero on; none after the last in which there were any.
+    /// Bytes sent per window from time zero; the list ends with the last window that has any.
     pub fn bytes(&self) -> &[u64] {
         &self.bytes
     }
 
-    /// Since when it has how many lanes.
+    /// Lane counts, each with its start time.
     pub fn lanes(&self) -> &[(Ps, u32)] {
         &self.lanes
     }

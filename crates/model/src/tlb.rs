@@ -1,7 +1,7 @@
-//! Translation: TLB levels and the walkers behind them.
+//! Address translation: TLB levels and the page walkers behind them.
 //!
-//! Modelled: which pages a level holds, walks in flight that later requests join, a bounded number of walks at
-//! a time. Not modelled: what a walk reads (it takes a stated time), address spaces, permissions.
+//! Modelled: the pages that a level holds, walks in flight joined by later requests, a bounded number of concurrent
+//! walks. Not modelled: memory reads by a walk (it takes a fixed time), address spaces, permissions.
 
 use crate::cache::{BulkClass, Cache, CacheConfig, Index, Replacement, Ways};
 use tombolo_types::{Line, Page, Ps};
@@ -9,36 +9,36 @@ use tombolo_types::{Line, Page, Ps};
 /// Shape of a TLB level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TlbConfig {
-    /// Pages it holds: a multiple of `ways`.
+    /// Number of pages held: a multiple of `ways`.
     pub entries: u32,
-    /// Ways of a set, 1 to [`MAX_WAYS`](crate::cache::MAX_WAYS); as many as entries for a fully associative
-    /// level. A larger fully associative one is close to 32 ways, sets being hashed.
+    /// Ways per set, 1 to [`MAX_WAYS`](crate::cache::MAX_WAYS); equal to `entries` for a fully associative level. For a
+    /// larger fully associative level, 32 ways are a close approximation, because sets are hashed.
     pub ways: u32,
 }
 
-/// Counters of a TLB level.
+/// Counters for a TLB level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TlbStats {
     /// Translations found.
     pub hits: u64,
-    /// Translations found on their way: their walk was not over.
+    /// Translations found while their walk was in flight.
     pub joins: u64,
     /// Translations not found.
     pub misses: u64,
 }
 
-/// One TLB level: least recently used goes.
+/// A TLB level with LRU replacement.
 #[derive(Clone)]
 pub struct Tlb {
-    /// By page: when its translation is there.
+    /// Time when a page's translation is available, by page.
     pages: Cache<Ps>,
-    /// The page asked for or filled last, the newest of its set: asking again changes nothing.
+    /// Page requested or filled last, the newest in its set: another request for it changes nothing.
     latest: Option<(Page, Ps)>,
     stats: TlbStats,
 }
 
 impl Tlb {
-    /// An empty level. Panics on a shape outside what [`TlbConfig`] allows.
+    /// An empty level. Panics if [`TlbConfig`] does not allow the shape.
     pub fn new(config: TlbConfig) -> Tlb {
         let TlbConfig { entries, ways } = config;
         assert!(ways > 0 && entries > 0 && entries % ways == 0, "{entries} entries in {ways} ways");
@@ -51,8 +51,8 @@ impl Tlb {
         Tlb { pages: Cache::new(shape), latest: None, stats: TlbStats::default() }
     }
 
-    /// When the translation of `page` is there: `now`, or later where its walk is under way. `None`: ask the
-    /// next level and [`Tlb::fill`].
+    /// Returns the time when the translation for `page` is available: `now`, or later if its walk is in flight. On
+    /// `None`, look up the next level and call [`Tlb::fill`].
     #[inline]
     pub fn lookup(&mut self, now: Ps, page: Page) -> Option<Ps> {
         let ready = match self.latest {
@@ -67,7 +67,7 @@ impl Tlb {
         Some(now)
     }
 
-    /// When the translation of a page other than the latest is there.
+    /// Time when the translation for a page other than the latest is available.
     #[inline(never)]
     fn search(&mut self, page: Page) -> Option<Ps> {
         let Some(&mut ready) = self.pages.lookup(key(page)) else {
@@ -78,14 +78,14 @@ impl Tlb {
         Some(ready)
     }
 
-    /// Holds `page` from now on; its translation is there at `ready`.
+    /// Inserts `page`, whose translation is available at `ready`.
     #[inline]
     pub fn fill(&mut self, page: Page, ready: Ps) {
         self.pages.store(key(page), BulkClass::default(), ready, Ways::ALL);
         self.latest = Some((page, ready));
     }
 
-    /// The translation of `page` is there at `ready`, where it is still held.
+    /// Sets the time when the translation for `page` is available, if the level still holds the page.
     pub fn set_ready(&mut self, page: Page, ready: Ps) {
         if let Some(known) = self.pages.peek_mut(key(page)) {
             *known = ready;
@@ -97,18 +97,18 @@ impl Tlb {
         }
     }
 
-    /// Holds these pages, as if they had been walked for in this order before time zero.
+    /// Inserts these pages, as if walked for in this order before time zero.
     pub fn warm(&mut self, pages: &[Page]) {
         pages.iter().for_each(|page| self.fill(*page, Ps::ZERO));
     }
 
-    /// Forgets `page`; returns whether it was there.
+    /// Drops `page`; returns true if it was present.
     pub fn invalidate(&mut self, page: Page) -> bool {
         self.latest = None;
         self.pages.remove(key(page)).is_some()
     }
 
-    /// Forgets every page.
+    /// Drops every page.
     pub fn invalidate_all(&mut self) {
         self.latest = None;
         self.pages.invalidate_class(BulkClass::default());
@@ -120,7 +120,7 @@ impl Tlb {
     }
 }
 
-/// A tag array holds numbers, whatever they number.
+/// Key for a page in the tag array, which is indexed by plain numbers.
 fn key(page: Page) -> Line {
     Line(page.0)
 }
@@ -128,22 +128,22 @@ fn key(page: Page) -> Line {
 /// Shape of a module's page walkers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WalkersConfig {
-    /// Walks at a time, at least 1.
+    /// Number of concurrent walks, at least 1.
     pub walkers: u32,
-    /// How long a walk takes.
+    /// Duration of a walk.
     pub latency: Ps,
 }
 
-/// Counters of a module's page walkers.
+/// Counters for a module's page walkers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WalkersStats {
     /// Walks.
     pub walks: u64,
-    /// Time walks waited for a walker, summed.
+    /// Total time during which walks waited for a free walker.
     pub queueing: Ps,
 }
 
-/// The page walkers of a module.
+/// Page walkers in a module.
 #[derive(Clone, Debug)]
 pub struct Walkers {
     latency: Ps,
@@ -152,14 +152,14 @@ pub struct Walkers {
 }
 
 impl Walkers {
-    /// Idle walkers. Panics where there is none.
+    /// Idle walkers. Panics if there are none.
     pub fn new(config: WalkersConfig) -> Walkers {
         assert!(config.walkers > 0, "a module needs at least one walker");
         let free_at = vec![Ps::ZERO; config.walkers as usize];
         Walkers { latency: config.latency, free_at, stats: WalkersStats::default() }
     }
 
-    /// Begins a walk at `now`, or when a walker is free; returns when it is done.
+    /// Begins a walk at `now`, or when a walker becomes free; returns the end of the walk.
     #[inline]
     pub fn walk(&mut self, now: Ps) -> Ps {
         let walker = self.free_at.iter_mut().min().expect("there is at least one walker");
@@ -203,7 +203,7 @@ mod tests {
         (0..32).for_each(|page| tlb.fill(Page(page * 4096), Ps(0)));
         assert!((0..32).all(|page| tlb.lookup(Ps(0), Page(page * 4096)).is_some()));
         tlb.fill(Page(1), Ps(0));
-        assert_eq!(tlb.lookup(Ps(0), Page(0)), None, "the least recently used went");
+        assert_eq!(tlb.lookup(Ps(0), Page(0)), None, "the least recently used page was evicted");
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
         tlb.warm(&(0..6).map(Page).collect::<Vec<_>>());
         let held: Vec<bool> = (0..6).map(|page| tlb.lookup(Ps(0), Page(page)).is_some()).collect();
         assert_eq!(held, [false, false, true, true, true, true]);
-        assert_eq!(*tlb.stats(), TlbStats { hits: 4, joins: 0, misses: 2 }, "what came before is not counted");
+        assert_eq!(*tlb.stats(), TlbStats { hits: 4, joins: 0, misses: 2 }, "warming is not counted");
     }
 
     #[test]

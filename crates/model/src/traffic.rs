@@ -1,19 +1,19 @@
-//! What passes between the levels of a module, weighed as messages on links are: a header, the bytes and which they are, in
-//! whole flits. Not counted: acknowledgments of stores, which ride on other messages.
+//! Traffic between the levels of a module, in message sizes like on links: a header, the bytes and their mask, in whole
+//! flits. Not counted: store acknowledgments, which are piggybacked on other messages.
 
 use tombolo_types::Bytes;
 
-/// Bytes between the levels of one module, both ways.
+/// Bytes between the levels in one module, both directions together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Between its SMs and L2 slices: requests of its SMs, and what comes back to them, from other modules too.
+    /// Between SMs and L2 slices: requests from the SMs, and replies to them, including replies from other modules.
     pub l1_l2: Bytes,
-    /// Between its L2 slices and its memory, or the cache in front of that.
+    /// Between L2 slices and memory, or the memory-side cache.
     pub l2_l3: Bytes,
 }
 
 impl Traffic {
-    /// Adds another module's.
+    /// Adds another module's traffic.
     pub fn merge(&mut self, other: Traffic) {
         self.l1_l2 += other.l1_l2;
         self.l2_l3 += other.l2_l3;

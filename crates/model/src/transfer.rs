@@ -1,8 +1,10 @@
-//! Transfers of the host on their way to the modules: which bytes it reads or writes between kernels, and what it writes.
+//! Host transfers in flight to the modules: the bytes that the host reads or writes between kernels, and the written
+//! contents.
 //!
-//! Shared by a run's partitions, as [`crate::cargo`] is: the command processor adds a transfer before it sends the number, and
-//! forgets all of them when a kernel ends, for each has arrived before that kernel's launch. What a transfer does to a line is
-//! [`tombolo_protocol::transfer`]'s. Neither DRAM nor links carry its bytes, which [`crate::command_processor`] times as a whole.
+//! The list is shared by a run's partitions, like [`crate::cargo`]. The command processor adds a transfer before it
+//! sends the number, and clears the list when a kernel ends, because each transfer arrives before this kernel's launch.
+//! [`tombolo_protocol::transfer`] defines the effect of a transfer on a line. Neither DRAM nor links carry the bytes;
+//! [`crate::command_processor`] times each transfer as a whole.
 
 use crate::below::{Below, L2};
 use crate::context::SliceContext;
@@ -16,16 +18,16 @@ use std::ops::Range;
 use std::sync::{Arc, PoisonError, RwLock};
 use tombolo_types::{HostPhase, Line, Mask};
 
-/// One transfer.
+/// A host transfer.
 #[derive(Debug)]
 pub struct Transfer<D> {
-    /// Addresses that it reads or writes: ranges that ascend and do not overlap.
+    /// Addresses read or written: ranges in ascending order, without overlaps.
     pub ranges: Vec<Range<u64>>,
-    /// Lines that it writes with their new contents. Empty where data is not modelled.
+    /// Written lines with their new contents. Empty if data is not modelled.
     pub contents: Vec<(Line, Mask, D)>,
 }
 
-/// Transfers under way, by number.
+/// Transfers in flight, by number.
 #[derive(Debug)]
 pub struct Transfers<D>(Arc<RwLock<FxHashMap<u32, Arc<Transfer<D>>>>>);
 
@@ -47,20 +49,20 @@ impl<D> Transfers<D> {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(number, Arc::new(transfer));
     }
 
-    /// The transfer of a number.
+    /// Returns the transfer with a number.
     fn get(&self, number: u32) -> Arc<Transfer<D>> {
         let transfers = self.0.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(transfers.get(&number).expect("a transfer is kept until it has arrived"))
     }
 
-    /// Forgets all of them.
+    /// Removes all transfers.
     pub(crate) fn clear(&self) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
 impl<C: Below<D>, D: Contents> SliceSide<C, D> {
-    /// A transfer of the host comes to the group whose first slice is `slice`.
+    /// A host transfer arrives at the group with first slice `slice`.
     #[cold]
     pub(crate) fn transfer(
         &mut self,
@@ -76,9 +78,9 @@ impl<C: Below<D>, D: Contents> SliceSide<C, D> {
     }
 }
 
-/// A group of slices that a transfer comes to.
+/// A slice group that receives a transfer.
 struct Group<'a, 'o, C: Below<D>, D: Contents> {
-    /// Its first slice.
+    /// Number of its first slice.
     first: u16,
     group: &'a mut SliceGroup<C, D>,
     site: &'a Site<C, D>,
@@ -87,13 +89,13 @@ struct Group<'a, 'o, C: Below<D>, D: Contents> {
 }
 
 impl<C: Below<D>, D: Contents> Group<'_, '_, C, D> {
-    /// Which of its slices has a line; `None` where another group has it.
+    /// Index of the slice with a line in this group; `None` if another group has the line.
     fn slice_of(&self, line: Line) -> Option<usize> {
         let index = usize::from(self.site.map.slice(line).checked_sub(self.first)?);
         (index < self.group.slices.len()).then_some(index)
     }
 
-    /// The host writes: copies go, and each memory that has a line at home gets its new contents.
+    /// The host writes: cached copies are dropped, and the home memory of each line gets its new contents.
     fn write(&mut self, transfer: &Transfer<D>) {
         let Group { group: SliceGroup { slices, shared }, site, uncore, out, .. } = self;
         for slice in &mut *slices {
@@ -110,7 +112,8 @@ impl<C: Below<D>, D: Contents> Group<'_, '_, C, D> {
         }
     }
 
-    /// The host reads, where somebody hears of what it reads: lines that all modules find in the memory of this one.
+    /// The host reads, if the value probe observes the read: covers the lines that all modules find in this module's
+    /// memory.
     fn read(&mut self, number: u32, reads: Vec<Range<u64>>) {
         let phase = HostPhase { reads, writes: Vec::new() };
         for access in phase.accesses(self.site.machine.line) {

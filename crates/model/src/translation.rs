@@ -1,5 +1,5 @@
-//! A module's translation behind the TLBs of its SMs: banks of the L2 TLB, each with its part of the page walkers. A page is of one
-//! bank.
+//! A module's address translation behind the TLBs of its SMs: banks of the L2 TLB, each with its share of the page
+//! walkers. Each page belongs to one bank.
 
 use crate::tlb::{Tlb, TlbConfig, TlbStats, Walkers, WalkersConfig, WalkersStats};
 use std::collections::BTreeSet;
@@ -8,43 +8,43 @@ use tombolo_types::{Page, Ps};
 /// Shape of a bank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TranslationConfig {
-    /// Its part of the L2 TLB.
+    /// The bank's part of the L2 TLB.
     pub tlb: TlbConfig,
-    /// From a miss of an SM's TLB to the end of the L2 TLB's lookup.
+    /// Latency from an SM's TLB miss to the end of the L2 TLB lookup.
     pub latency: Ps,
-    /// Its page walkers.
+    /// The bank's page walkers.
     pub walkers: WalkersConfig,
 }
 
-/// Counters of a bank.
+/// Counters for a bank.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TranslationStats {
-    /// Of its part of the L2 TLB.
+    /// Counters for the bank's part of the L2 TLB.
     pub tlb: TlbStats,
-    /// Of its page walkers.
+    /// Counters for the bank's page walkers.
     pub walkers: WalkersStats,
 }
 
-/// The bank of a page, of so many.
+/// Bank for a page, among `banks` banks.
 #[inline]
 pub fn bank_of(page: Page, banks: u16) -> u16 {
-    // The golden ratio's multiples spread strides of any length.
+    // Multiples of the golden ratio spread strides of any length.
     let spread = page.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     ((spread * u64::from(banks)) >> 32) as u16
 }
 
-/// A bank.
+/// A translation bank.
 #[derive(Clone)]
 pub struct Translation {
     latency: Ps,
     tlb: Tlb,
     walkers: Walkers,
-    /// Pages that were accessed since tracking began: those that a walk found (GPS, section 5.2). `None` where nobody tracks.
+    /// Pages accessed since tracking began, as found by walks (GPS, section 5.2). `None` if accesses are not tracked.
     accessed: Option<BTreeSet<Page>>,
 }
 
 impl Translation {
-    /// An empty TLB and idle walkers. `tracks`: whether accessed pages are kept.
+    /// An empty TLB with idle walkers. `tracks`: set if accessed pages are recorded.
     pub fn new(config: TranslationConfig, tracks: bool) -> Translation {
         Translation {
             latency: config.latency,
@@ -54,7 +54,8 @@ impl Translation {
         }
     }
 
-    /// Translates a page that missed an SM's TLB at `now`: when the translation is there, and whether it took a walk.
+    /// Translates a page that missed in an SM's TLB at `now`. Returns the time when the translation is available, and
+    /// true if a walk was necessary.
     pub fn translate(&mut self, page: Page, now: Ps) -> (Ps, bool) {
         let looked_up = now + self.latency;
         match self.tlb.lookup(looked_up, page) {
@@ -70,17 +71,17 @@ impl Translation {
         }
     }
 
-    /// Which pages have been accessed; they are tracked no more.
+    /// Returns the accessed pages; they are no longer tracked afterwards.
     pub fn take_accessed(&mut self) -> BTreeSet<Page> {
         self.accessed.take().unwrap_or_default()
     }
 
-    /// The bank holds these pages, as if they had been walked for in this order before time zero.
+    /// Inserts these pages, as if walked for in this order before time zero.
     pub fn warm(&mut self, pages: &[Page]) {
         self.tlb.warm(pages);
     }
 
-    /// Forgets a page.
+    /// Drops a page.
     pub fn forget(&mut self, page: Page) {
         self.tlb.invalidate(page);
     }
@@ -116,7 +117,7 @@ mod tests {
             true,
         );
         assert_eq!(translation.translate(Page(1), Ps(0)), (Ps(1100), true));
-        assert_eq!(translation.translate(Page(1), Ps(500)), (Ps(1100), false), "its walk is under way");
+        assert_eq!(translation.translate(Page(1), Ps(500)), (Ps(1100), false), "its walk is in flight");
         assert_eq!(translation.translate(Page(1), Ps(2000)), (Ps(2100), false));
         assert_eq!(translation.take_accessed(), BTreeSet::from([Page(1)]));
         let TranslationStats { tlb, walkers } = translation.stats();

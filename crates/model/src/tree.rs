@@ -1,8 +1,8 @@
-//! Switches in a tree of two levels: the GPUs of a leaf share an uplink to the root, each way.
+//! Switches in a tree with two levels: the GPUs at a leaf share an uplink to the root in each direction.
 //!
-//! What stays in its leaf never sees an uplink. What leaves it takes the uplink of its own leaf and then that of the
-//! other, each of which serialises it whole. An uplink is the way out of a switch ([`crate::switch`]): what is known before
-//! it comes in holds up nothing that comes in sooner. Not modelled, as there: finite buffers, arbitration.
+//! Traffic within a leaf uses no uplink. Traffic between leaves passes the uplinks of both leaves, and each serialises
+//! the packet completely. An uplink is modelled as a switch output ([`crate::switch`]): a packet known before its
+//! arrival does not delay packets that arrive sooner. Not modelled, like in the switch: finite buffers, arbitration.
 
 use crate::link::{LinkStats, Traffic};
 use crate::switch::{Switch, SwitchConfig};
@@ -11,15 +11,16 @@ use tombolo_types::{Bytes, GpuId, Ps};
 /// Shape of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeConfig {
-    /// GPUs of a leaf.
+    /// GPUs per leaf.
     pub gpus_per_leaf: u8,
-    /// The uplinks of one way, as the ways out of a switch: a port a GPU, of which those numbered as leaves carry.
+    /// Uplinks in one direction, as switch outputs. There is a port per GPU, but only ports numbered like leaves carry
+    /// traffic.
     pub uplinks: SwitchConfig,
-    /// One way of an uplink and the switch at its end.
+    /// One-way latency for an uplink and the switch at its end.
     pub latency: Ps,
 }
 
-/// The uplinks of a tree.
+/// Uplinks of a tree.
 #[derive(Clone, Debug)]
 pub struct Tree {
     config: TreeConfig,
@@ -33,13 +34,13 @@ impl Tree {
         Tree { config, up: Switch::new(config.uplinks), down: Switch::new(config.uplinks) }
     }
 
-    /// The leaf of a GPU, in the place of a port.
+    /// Leaf of a GPU, used as a port number.
     fn leaf(&self, gpu: GpuId) -> GpuId {
         GpuId(gpu.0 / self.config.gpus_per_leaf)
     }
 
-    /// Carries `bytes`, in the leaf of `from` at `inside`, to the leaf of `to`; returns when they are in there. To be
-    /// called as [`Switch::forward`] is.
+    /// Carries `bytes`, received in the leaf of `from` at `inside`, to the leaf of `to`; returns their arrival time
+    /// there. Calls must follow the order required by [`Switch::forward`].
     #[inline]
     pub fn climb(&mut self, now: Ps, inside: Ps, (from, to): (GpuId, GpuId), traffic: Traffic, bytes: Bytes) -> Ps {
         let (near, far) = (self.leaf(from), self.leaf(to));
@@ -50,7 +51,7 @@ impl Tree {
         self.down.forward(now, at_root, (from, far), traffic, bytes) + self.config.latency
     }
 
-    /// Counters of the uplink of a leaf, up and down.
+    /// Counters for a leaf's uplink, up and down.
     pub fn stats(&self, leaf: u8) -> [LinkStats; 2] {
         [&self.up, &self.down].map(|way| way.stats(GpuId(leaf)).left)
     }

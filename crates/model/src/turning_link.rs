@@ -1,21 +1,21 @@
-//! A link whose lanes turn: both ways between one GPU and the switch, and what decides which lane carries which
-//! way. Source: NUMA-GPU, section 4, row by row in [`TurningLink::sample`] and [`TurningLink::launch`].
+//! A link with turning lanes: both directions between a GPU and the switch, and the policy that assigns lanes to
+//! directions. Source: NUMA-GPU, section 4, row by row in [`TurningLink::sample`] and [`TurningLink::launch`].
 //!
-//! Bytes are striped over the lanes of a way, so that a packet takes its bytes by the lanes' rates together. A
-//! packet that has begun ends at the rate at which it began: it is what a lane that is to turn still has to drain.
-//! From then on the way goes on without that lane, which carries nothing until it has turned. Packets wait in order
-//! of arrival and take the lanes that there are when their turn comes.
+//! Bytes are striped over the lanes in a direction, so a packet is sent at the combined rate of all lanes. A packet in
+//! transmission ends at its initial rate: a turning lane must still drain it. From this moment on, the direction
+//! continues without the lane, which carries nothing until it has turned. Packets wait in order of arrival and use the
+//! lanes available when their turn comes.
 //!
-//! Not modelled: lanes of different lengths, training of a lane beyond its switch time.
+//! Not modelled: lanes with different lengths, lane training beyond the switch time.
 
 use crate::link::{LinkStats, Traffic};
 use std::collections::VecDeque;
 use tombolo_types::{Bytes, Ps, Rate, Serializer};
 
-/// Percent of a sample's time that a saturated way is sending. Source: NUMA-GPU, section 4.
+/// Percentage of a sample's time during which a saturated direction is sending. Source: NUMA-GPU, section 4.
 const SATURATED_PERCENT: u64 = 99;
 
-/// One way of a link.
+/// Direction on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Way {
     /// From the GPU to the switch.
@@ -25,7 +25,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// Both.
+    /// Both directions.
     pub const BOTH: [Way; 2] = [Way::Out, Way::In];
 
     fn other(self) -> Way {
@@ -36,27 +36,27 @@ impl Way {
     }
 }
 
-/// Shape of a link whose lanes turn.
+/// Shape of a link with turning lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurningConfig {
-    /// Bandwidth of a way that has `lanes` lanes; finite.
+    /// Bandwidth of a direction with `lanes` lanes; finite.
     pub rate: Rate,
-    /// Lanes of a way where both have equally many; at least 1.
+    /// Lanes per direction when both have equally many; at least 1.
     pub lanes: u32,
-    /// From the end of a lane's drain until it carries the other way.
+    /// Time from the end of a lane's drain until it carries the opposite direction.
     pub switch_time: Ps,
 }
 
-/// Counters of the lanes of one way.
+/// Lane counters for one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LaneStats {
-    /// Lanes that turned to this way.
+    /// Lanes that turned to this direction.
     pub turned: u64,
-    /// Lanes times the time that they carried this way, in picoseconds.
+    /// Sum over lanes of the time spent in this direction, in picoseconds.
     pub lane_time: u64,
 }
 
-/// A packet that waits or is being sent.
+/// A packet in the queue or in transmission.
 #[derive(Clone, Debug)]
 struct Waiting<P> {
     packet: P,
@@ -65,16 +65,16 @@ struct Waiting<P> {
     since: Ps,
 }
 
-/// One way.
+/// State of one direction.
 #[derive(Clone, Debug)]
 struct Direction<P> {
-    /// The first is being sent.
+    /// Queued packets; the first is in transmission.
     queue: VecDeque<Waiting<P>>,
     serializer: Serializer,
-    /// Where `stats.busy` stood at the last sample.
+    /// Value of `stats.busy` at the last sample.
     sampled: Ps,
     lanes: u32,
-    /// Since when it has had so many.
+    /// Start time of the current lane count.
     lanes_since: Ps,
     lane_stats: LaneStats,
     stats: LinkStats,
@@ -93,7 +93,7 @@ impl<P> Direction<P> {
         }
     }
 
-    /// Starts the packet at the head; returns when its last byte leaves.
+    /// Starts the packet at the head; returns its last byte's departure time.
     fn start(&mut self, now: Ps) -> Option<Ps> {
         let Waiting { traffic, bytes, since, .. } = self.queue.front()?;
         let until = self.serializer.send(now, *bytes);
@@ -103,7 +103,7 @@ impl<P> Direction<P> {
         Some(until)
     }
 
-    /// How long it has been sending by `now`: what is under way counts as far as it has come.
+    /// Sending time up to `now`: a packet in transmission counts only up to its present progress.
     fn busy(&self, now: Ps) -> Ps {
         self.stats.busy.saturating_sub(self.serializer.free_at().saturating_sub(now))
     }
@@ -113,42 +113,42 @@ impl<P> Direction<P> {
         self.lane_stats.turned += u64::from(lanes.saturating_sub(self.lanes));
         (self.lanes, self.lanes_since) = (lanes, now);
         let rate = u128::from(config.rate.0) * u128::from(lanes) / u128::from(config.lanes);
-        // What is under way ends as it began.
+        // A packet in transmission keeps its initial rate.
         let free_at = self.serializer.free_at();
         self.serializer = Serializer::new(Rate(u64::try_from(rate).expect("lanes are at most a few dozen")));
         self.serializer.send(free_at, Bytes(0));
     }
 }
 
-/// Lanes between two ways.
+/// Lanes turning from one direction to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Turn {
-    /// When they carry again.
+    /// Time when they carry data again.
     due: Ps,
-    /// How many of them each way gets, by [`Way`].
+    /// Lanes gained, by [`Way`].
     gains: [u32; 2],
 }
 
-/// Both ways of a GPU's link. `P`: what travels.
+/// Both directions of a GPU's link. `P`: packet type.
 #[derive(Clone, Debug)]
 pub struct TurningLink<P> {
     config: TurningConfig,
-    /// By [`Way`].
+    /// Directions by [`Way`].
     ways: [Direction<P>; 2],
     turn: Option<Turn>,
     sampled_at: Ps,
 }
 
 impl<P> TurningLink<P> {
-    /// An idle link with equally many lanes each way.
+    /// An idle link with equally many lanes in each direction.
     pub fn new(config: TurningConfig) -> TurningLink<P> {
         assert!(!config.rate.is_infinite() && config.lanes > 0, "a link that turns has lanes of some rate");
         let ways = [Direction::new(&config), Direction::new(&config)];
         TurningLink { config, ways, turn: None, sampled_at: Ps::ZERO }
     }
 
-    /// Takes a packet at `now`. Where the way was idle, returns when the packet's last byte leaves: then
-    /// [`TurningLink::sent`] is to be called.
+    /// Queues a packet at `now`. If the direction was idle, returns the last byte's departure time:
+    /// [`TurningLink::sent`] must be called then.
     #[inline]
     pub fn push(&mut self, now: Ps, way: Way, packet: P, traffic: Traffic, bytes: Bytes) -> Option<Ps> {
         let direction = &mut self.ways[way as usize];
@@ -156,7 +156,8 @@ impl<P> TurningLink<P> {
         if direction.queue.len() == 1 { direction.start(now) } else { None }
     }
 
-    /// The packet whose last byte leaves at `now`, and when the next one's does, if one waits: a later call.
+    /// Removes the packet whose last byte leaves at `now`. Also returns the time for the next call, if another packet
+    /// waits.
     #[inline]
     pub fn sent(&mut self, now: Ps, way: Way) -> (P, Option<Ps>) {
         let direction = &mut self.ways[way as usize];
@@ -164,21 +165,22 @@ impl<P> TurningLink<P> {
         (gone.packet, direction.start(now))
     }
 
-    /// A kernel is launched: back to equally many lanes each way, all that must turn at once. Returns when
-    /// [`TurningLink::turned`] is to be called, where lanes turn. Sampling begins anew.
+    /// Resets the link at a kernel launch: all lanes necessary for equal directions turn at once. Returns the time to
+    /// call [`TurningLink::turned`], if lanes turn. Sampling begins anew.
     pub fn launch(&mut self, now: Ps) -> Option<Ps> {
         self.forget_sample(now, now);
         let half = self.config.lanes;
-        // Lanes on their way turn back in time like all others: they only carry later.
+        // Lanes already turning just carry later, like all others.
         self.turn = None;
         self.start_turn(now, Way::BOTH.map(|way| self.ways[way as usize].lanes.min(half)), [half; 2])
     }
 
-    /// Looks at the time since the last sample, or since [`TurningLink::launch`]. Returns when
-    /// [`TurningLink::turned`] is to be called, where a lane turns.
+    /// Evaluates the time since the last sample, or since [`TurningLink::launch`]. Returns the time to call
+    /// [`TurningLink::turned`], if a lane turns.
     ///
-    /// One way saturated and the other not: one lane of the other turns, as long as it keeps one. Both saturated:
-    /// one lane turns back toward equally many. Neither, or a lane is still turning: nothing.
+    /// If only one direction is saturated, a lane of the opposite direction turns, but its last lane stays. If both are
+    /// saturated, a lane turns towards equal numbers. If neither is saturated, or a lane is still turning, nothing
+    /// changes.
     pub fn sample(&mut self, now: Ps) -> Option<Ps> {
         let window = now - self.sampled_at;
         let saturated = Way::BOTH.map(|way| {
@@ -205,8 +207,8 @@ impl<P> TurningLink<P> {
         self.start_turn(now, kept, wanted)
     }
 
-    /// The lanes that turned carry their new way, where `now` is when they were due: a turn that a launch overtook
-    /// is over.
+    /// Lanes begin to carry their new direction if their turn is due at `now`. A turn that a launch has replaced is
+    /// ignored.
     pub fn turned(&mut self, now: Ps) {
         let Some(turn) = self.turn.take_if(|turn| turn.due == now) else { return };
         for way in Way::BOTH {
@@ -217,35 +219,35 @@ impl<P> TurningLink<P> {
         }
     }
 
-    /// Nothing was sent since the last sample, and nothing waits.
+    /// True if no byte was sent since the last sample, and no packet waits.
     pub fn is_quiet(&self, now: Ps) -> bool {
         self.ways.iter().all(|way| way.queue.is_empty() && way.busy(now) == way.sampled)
     }
 
-    /// As if it had been sampled at `at`, at most `now`, since when nothing was sent.
+    /// Restarts the sample at `at`, which is at most `now`. Nothing was sent between both times.
     pub fn forget_sample(&mut self, now: Ps, at: Ps) {
         self.sampled_at = at;
         self.ways.iter_mut().for_each(|way| way.sampled = way.busy(now));
     }
 
-    /// Lanes that carry `way` now.
+    /// Number of lanes now in direction `way`.
     pub fn lanes(&self, way: Way) -> u32 {
         self.ways[way as usize].lanes
     }
 
-    /// Counters of a way so far.
+    /// Counters for a direction so far.
     pub fn stats(&self, way: Way) -> &LinkStats {
         &self.ways[way as usize].stats
     }
 
-    /// Counters of a way's lanes up to `end`.
+    /// Lane counters for a direction up to `end`.
     pub fn lane_stats(&self, way: Way, end: Ps) -> LaneStats {
         let direction = &self.ways[way as usize];
         let last = u64::from(direction.lanes) * end.saturating_sub(direction.lanes_since).0;
         LaneStats { lane_time: direction.lane_stats.lane_time + last, ..direction.lane_stats }
     }
 
-    /// Leaves each way `kept` lanes now and has it `wanted` when the others have drained and turned.
+    /// Leaves each direction `kept` lanes now, and `wanted` lanes when the remaining ones have drained and turned.
     fn start_turn(&mut self, now: Ps, kept: [u32; 2], wanted: [u32; 2]) -> Option<Ps> {
         if kept == wanted {
             return None;
@@ -269,7 +271,7 @@ impl<P> TurningLink<P> {
 mod tests {
     use super::*;
 
-    /// Eight lanes of 1 GB/s each way: a byte takes 125 ps on all of them.
+    /// Eight lanes with 1 GB/s in each direction: all together take 125 ps per byte.
     fn link() -> TurningLink<u32> {
         let config = TurningConfig { rate: Rate(8_000_000_000), lanes: 8, switch_time: Ps(100_000) };
         TurningLink::new(config)
@@ -279,7 +281,7 @@ mod tests {
         link.push(Ps(now), way, packet, Traffic::Data { grains: 1 }, Bytes(160))
     }
 
-    /// Sends without a pause on `ways` from `from` to `to`, where a sample ends.
+    /// Sends without a pause on `ways`, from time `from` to `to`, when a sample ends.
     fn saturate(link: &mut TurningLink<u32>, ways: &[Way], from: u64, to: u64) -> Option<Ps> {
         for &way in ways {
             let mut next = push(link, from, way, 0);
@@ -339,7 +341,7 @@ mod tests {
         push(&mut link, 4_990_000, Way::Out, 1);
         assert_eq!(saturate(&mut link, &[Way::In], 0, 5_000_000), Some(Ps(5_010_000 + 100_000)));
         push(&mut link, 5_000_000, Way::Out, 2);
-        // The packet under way keeps its pace, the next one has seven lanes.
+        // The packet in transmission keeps its rate; the next packet has seven lanes.
         assert_eq!(link.sent(Ps(5_010_000), Way::Out), (1, Some(Ps(5_010_000 + 22_857))));
     }
 

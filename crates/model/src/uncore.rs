@@ -1,4 +1,5 @@
-//! What a module has once, beside its SMs and its slices: its port to other modules, what is on its way to these, what publishes stores, how the ways of its caches are shared, and a record of what it did over time.
+//! Parts that a module has only once, next to its SMs and slices: the port to other modules, the operations in flight
+//! to them, the publisher for stores, the way partition for its caches, and the record of its activity.
 
 use crate::activity::{Activity, Sample};
 use crate::drains::Drains;
@@ -12,26 +13,26 @@ use tombolo_design::Built;
 use tombolo_design::placement::Publishes;
 use tombolo_types::{GpuId, Ps};
 
-/// What a module has once.
+/// Parts that a module has only once.
 pub struct Uncore<D: Contents> {
-    /// How the ways of the module's caches are shared.
+    /// Partition of the ways in the module's caches.
     pub ways: WayPartition,
-    /// To and from other modules.
+    /// Port to and from other modules.
     pub port: Port,
-    /// Stores and invalidations on their way to other modules.
+    /// Stores and invalidations in flight to other modules.
     pub drains: Drains,
-    /// Counters of what is done for all slices at once.
+    /// Counters for operations on all slices at once.
     pub stats: L2Stats,
-    /// What publishes stores, where pages are published.
+    /// Publisher for stores, if pages are published.
     pub publisher: Option<Box<Publisher<D>>>,
-    /// What the module did over time, where that is kept.
+    /// Recorded activity, if requested.
     activity: Option<Box<Activity>>,
-    /// No later than ways are to be sampled, or the activity.
+    /// Lower bound for the next sample time, of ways or activity.
     due: Ps,
 }
 
 impl<D: Contents> Uncore<D> {
-    /// Idle.
+    /// An idle uncore.
     pub fn new<C>(site: &Site<C, D>, built: &Built) -> Uncore<D> {
         let machine = &*site.machine;
         let gpu = GpuId(site.module.0 / machine.topology.modules_per_gpu);
@@ -46,24 +47,24 @@ impl<D: Contents> Uncore<D> {
         }
     }
 
-    /// Keeps what the module does from here on, in windows of `window`.
+    /// Records the module's activity from now on, in windows of length `window`.
     pub fn record(&mut self, window: Ps) {
         self.activity = Some(Box::new(Activity::new(window)));
         self.plan();
     }
 
-    /// What the module did, where that is kept.
+    /// Recorded activity, if requested.
     pub fn activity(&self) -> Option<&Activity> {
         self.activity.as_deref()
     }
 
-    /// The time from which on an event is to be preceded by a sample of ways or of the activity.
+    /// Earliest time whose event must be preceded by a sample of ways or activity.
     #[inline]
     pub fn due(&self) -> Ps {
         self.due
     }
 
-    /// Takes a sample of the module before an event at `now`, where its activity is kept.
+    /// Samples the module before an event at `now`, if its activity is recorded.
     pub fn observe(&mut self, now: Ps, state: impl FnOnce(&Port) -> Sample) {
         if let Some(activity) = &mut self.activity
             && activity.due() <= now
@@ -78,13 +79,13 @@ impl<D: Contents> Uncore<D> {
         self.due = self.ways.next_sample().min(activity);
     }
 
-    /// A kernel starts on this module. `queued`: how long requests have queued at its memory.
+    /// A kernel starts on this module. `queued`: total queueing time of requests at its memory.
     pub fn begin_kernel(&mut self, now: Ps, queued: Ps) {
         self.ways.launch(now, queued);
         self.mark(now);
     }
 
-    /// The last kernel here has ended (`idle`), or one of several.
+    /// A kernel has ended here; `idle` is set if it was the last.
     pub fn end_kernel(&mut self, now: Ps, idle: bool) {
         if idle {
             self.ways.stop();
@@ -99,7 +100,8 @@ impl<D: Contents> Uncore<D> {
         self.plan();
     }
 
-    /// Shifts ways as often as has become due by `now`. `queued`: how long requests have queued at memory until a time.
+    /// Takes all way-partition samples due by `now`. `queued`: total queueing time of requests at memory up to a given
+    /// time.
     pub fn shift_ways(&mut self, now: Ps, queued: impl Fn(Ps) -> Ps) {
         while self.ways.next_sample() <= now {
             self.ways.sample(queued(self.ways.next_sample()));
@@ -107,7 +109,7 @@ impl<D: Contents> Uncore<D> {
     }
 }
 
-/// What publishes, where pages are published.
+/// The publisher for stores, if pages are published.
 fn publisher<C, D: Contents>(site: &Site<C, D>, built: &Built) -> Option<Box<Publisher<D>>> {
     let Publishes { rules, allocates } = built.sharing.publishes?;
     Some(Box::new(Publisher::new(crate::convert::publisher(&site.machine, allocates), rules)))

@@ -1,13 +1,13 @@
-//! How one module sees pages that move: what it has been told of them, over where they were placed before the run.
+//! A module's view of moving pages: the mappings it has received, on top of the placement before the run.
 //!
-//! Each module has its own, changed by messages alone: so a run is the same at every thread count. A page that a module
-//! was told nothing of is as [`Paging::placed`] says.
+//! Each module has its own view, changed only by messages, so a run gives equal results at every thread count. A page
+//! without received mappings is mapped according to [`Paging::placed`].
 
 use rustc_hash::FxHashMap;
 use tombolo_protocol::paging::{Access, Mapping, Paging};
 use tombolo_types::{ModuleId, ModuleSet, Page};
 
-/// Sets of subscribers, each kept once: few sets share most pages.
+/// Sets of subscribers, each stored once: most pages share a few sets.
 #[derive(Clone, Debug)]
 struct Subscribers {
     sets: Vec<ModuleSet>,
@@ -15,7 +15,7 @@ struct Subscribers {
 }
 
 impl Subscribers {
-    /// The empty set alone, as number 0.
+    /// Only the empty set, with number 0.
     fn new() -> Subscribers {
         Subscribers { sets: vec![ModuleSet::NONE], numbers: FxHashMap::from_iter([(ModuleSet::NONE, 0)]) }
     }
@@ -28,7 +28,7 @@ impl Subscribers {
     }
 }
 
-/// A [`Mapping`], with its subscribers by number: every module has one for each page that moves.
+/// A [`Mapping`] with its subscribers by number. Compact, because every module has one for each moving page.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     home: ModuleId,
@@ -36,11 +36,11 @@ struct Entry {
     subscribers: u32,
 }
 
-/// The pages of a run as one module sees them.
+/// All pages in a run from one module's viewpoint.
 #[derive(Clone, Debug)]
 pub struct View {
     at: ModuleId,
-    /// Of the machine.
+    /// Number of modules in the machine.
     modules: u8,
     rules: Paging,
     told: FxHashMap<Page, Entry>,
@@ -48,12 +48,12 @@ pub struct View {
 }
 
 impl View {
-    /// The view of module `at` of `modules` before the run.
+    /// View for module `at` among `modules` modules, before the run.
     pub fn new(at: ModuleId, modules: u8, rules: Paging) -> View {
         View { at, modules, rules, told: FxHashMap::default(), subscribers: Subscribers::new() }
     }
 
-    /// How the module sees a page that was placed at `placed`.
+    /// The module's mapping for a page placed at `placed`.
     #[inline]
     pub fn mapping(&self, page: Page, placed: ModuleId) -> Mapping {
         match self.told.get(&page) {
@@ -74,19 +74,19 @@ impl View {
         before.mapping(self.at).unwrap_or_else(|| Mapping::at(placed, Access::None))
     }
 
-    /// From now on the module sees the page so; `None`: the page is the host's, and its home here stays what it was.
+    /// Sets the module's mapping for the page. `None`: the page belongs to the host, and its home here stays unchanged.
     pub fn map(&mut self, page: Page, placed: ModuleId, mapping: Option<Mapping>) {
         let told = self.mapping(page, placed).told(mapping);
         self.set(page, told);
     }
 
-    /// From now on the module makes no access to the page. What is on its way still finds its home.
+    /// Stops accesses by the module to the page. Accesses in flight still find the page's home.
     pub fn refuse(&mut self, page: Page, placed: ModuleId) {
         let refused = self.mapping(page, placed).refused();
         self.set(page, refused);
     }
 
-    /// All of the page has come to the module's memory.
+    /// Notes that the whole page has arrived in the module's memory.
     pub fn arrived(&mut self, page: Page, placed: ModuleId) {
         let arrived = self.rules.arrived(self.at, self.mapping(page, placed));
         self.set(page, arrived);
@@ -122,7 +122,7 @@ mod tests {
         }
         let seen = |page| view.mapping(Page(page), ModuleId(1));
         assert_eq!([0, 1, 2].map(seen), [42, 199, 7].map(published));
-        assert_eq!(view.subscribers.sets.len(), 4, "each set once, and the empty one");
+        assert_eq!(view.subscribers.sets.len(), 4, "each set once, including the empty set");
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! What a run tells whoever checks the values its loads return. Nothing, at no cost, when lines carry no values.
+//! Value probe: the interface through which a run reports load values to a checker. It costs nothing if lines carry no
+//! values.
 //!
-//! The contents of lines are a type parameter of everything that moves them. With `()` a run only takes time; with
-//! contents of one's own, every store asks its [`Watch`] what it writes, and every load shows it what it returned,
-//! together with the synchronisation that decides what it might have.
+//! The line contents are a type parameter for all code that moves lines. With `()` a run only takes time. With real
+//! contents, every store requests its value from the [`Watch`], and every load reports its result, together with the
+//! synchronisation that determines the allowed results.
 
 use crate::kernel_slot::KernelSlot;
 use crate::latency::{Note, Noted};
@@ -12,18 +13,18 @@ use crate::packet::Packet;
 use tombolo_protocol::Data;
 use tombolo_types::{GpuId, Line, Mask, ModuleId, Ps, Scope, SmId};
 
-/// What the lines of a timing run carry.
+/// Contents of lines in a timing run.
 pub trait Contents: Data + Sync {
-    /// Who is told of it.
+    /// The observer.
     type Watch: Watch<Self>;
-    /// Whether protocols of a run may have a broken rule. Where they may not, nothing of those is in its code.
+    /// True if a run's protocols may have a broken rule. If false, no code for broken rules is compiled in.
     const BREAKABLE: bool = true;
-    /// Whether loads of a run can be followed ([`crate::latency`]). Where they cannot, nothing of that is in its code.
+    /// True if a run's loads can be followed ([`crate::latency`]). If false, no code for this is compiled in.
     const FOLLOWS: bool = false;
-    /// What a message notes of a load's way: [`Kept`](crate::latency::Kept) where loads can be followed, otherwise `()`.
+    /// Latency note in a message: [`Kept`](crate::latency::Kept) if loads can be followed, otherwise `()`.
     type Note<T: Noted>: Note<T>;
 
-    /// An atomic that leaves these contents of the bytes of `mask`, whatever was there.
+    /// An atomic that replaces the bytes in `mask` by these contents, regardless of the previous ones.
     fn exchange(self, mask: Mask) -> Self::Update;
 }
 
@@ -35,54 +36,54 @@ impl Contents for () {
     fn exchange(self, _: Mask) {}
 }
 
-/// A warp slot of the machine.
+/// A warp slot in the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WarpSlot {
-    /// GPU.
+    /// GPU number.
     pub gpu: GpuId,
-    /// Module, over all GPUs.
+    /// Module number, over all GPUs.
     pub module: ModuleId,
-    /// SM of the module.
+    /// SM number in the module.
     pub sm: SmId,
-    /// Warp slot of the SM.
+    /// Warp slot in the SM.
     pub slot: u8,
 }
 
 impl WarpSlot {
-    /// The host, in a run without its core. No machine has so many modules.
+    /// The host, in a run without its core. The module number is unused in every machine.
     pub const HOST: WarpSlot = WarpSlot { gpu: GpuId(u8::MAX), module: ModuleId(u8::MAX), sm: SmId(0), slot: 0 };
 }
 
-/// Hears what happens, in an order that agrees with cause and effect at every thread count. All methods do nothing
-/// unless they are overridden.
+/// Observer of a run's events, in an order consistent with cause and effect at every thread count. By default, all
+/// methods do nothing.
 pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
-    /// The `launch`th kernel (from 0, in the order of the program) starts on one more module, in this slot. No warp is left
-    /// of the kernels that it waits for, nor of the one that was in the slot before.
+    /// The `launch`th kernel (from 0, in program order) starts on one more module, in this slot. All warps have ended
+    /// in the kernels it waits for, and in the slot's previous kernel.
     fn kernel(&self, launch: u32, slot: KernelSlot) {
         let _ = (launch, slot);
     }
 
-    /// The host's core begins something: no kernel runs, and all before it has been done.
+    /// The host's core begins a piece of work: no kernel runs, and all earlier work is complete.
     fn host(&self, core: WarpSlot) {
         let _ = core;
     }
 
-    /// Warp `index` of the CTA that starts next on its SM takes this slot.
+    /// Warp `index` in the CTA that starts next on its SM occupies this slot.
     fn warp(&self, slot: WarpSlot, index: u32) {
         let _ = (slot, index);
     }
 
-    /// A CTA of a kernel starts on the warp slots of an SM whose bits are set in `slots`; `one` is any of them.
+    /// A kernel's CTA starts on the warp slots set in `slots` on an SM; `one` is any slot among them.
     fn cta(&self, one: WarpSlot, slots: u64, kernel: KernelSlot) {
         let _ = (one, slots, kernel);
     }
 
-    /// The warps of a CTA whose bits are set in `slots` pass a barrier together; `one` is any slot of their SM.
+    /// The CTA's warps set in `slots` pass a barrier together; `one` is any slot on their SM.
     fn barrier(&self, one: WarpSlot, slots: u64) {
         let _ = (one, slots);
     }
 
-    /// A warp has made what it knows visible at a scope: the stage of a release is over.
+    /// A warp has made its knowledge visible at a scope: a release stage is complete.
     fn released(&self, warp: WarpSlot, scope: Scope) {
         let _ = (warp, scope);
     }
@@ -102,60 +103,60 @@ pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
         let _ = (warp, result);
     }
 
-    /// One transaction of a load returns, at `now`, the contents of the bytes of `mask`.
+    /// A transaction of a load returns, at `now`, the contents for the bytes in `mask`.
     fn loaded(&self, now: Ps, warp: WarpSlot, result: u8, line: Line, mask: Mask, data: D) {
         let _ = (now, warp, result, line, mask, data);
     }
 
-    /// What a warp stores to the bytes of `mask`, leaving `flag` behind.
+    /// Returns the value that a warp stores to the bytes in `mask`; the store leaves `flag`.
     fn store(&self, warp: WarpSlot, line: Line, mask: Mask, flag: Flag) -> D {
         let _ = (warp, line, mask, flag);
         D::default()
     }
 
-    /// What a warp's atomic does to the bytes of `mask`, leaving `flag` behind.
+    /// Returns the update that a warp's atomic applies to the bytes in `mask`; the atomic leaves `flag`.
     fn atomic(&self, warp: WarpSlot, line: Line, mask: Mask, flag: Flag) -> D::Update {
         let _ = (warp, line, mask, flag);
         D::Update::default()
     }
 
-    /// The host, in a run without its core, begins to read between kernels, as transfer `number`. Whether it is to be told of
-    /// what it reads: [`Watch::host_read`].
+    /// The host, in a run without its core, begins to read between kernels, as transfer `number`. Returns true to
+    /// receive the values through [`Watch::host_read`].
     fn host_reads(&self, number: u32) -> bool {
         let _ = number;
         false
     }
 
-    /// A read of the host, of transfer `number`, returns at `now` the contents of the bytes of `mask`.
+    /// A host read in transfer `number` returns, at `now`, the contents for the bytes in `mask`.
     fn host_read(&self, now: Ps, number: u32, line: Line, mask: Mask, data: D) {
         let _ = (now, number, line, mask, data);
     }
 
-    /// The contents that the host, in a run without its core, writes between kernels to the bytes of `mask`; `None` where these
-    /// stay as they were.
+    /// Contents that the host, in a run without its core, writes between kernels to the bytes in `mask`; `None` if the
+    /// bytes stay unchanged.
     fn host_writes(&self, line: Line, mask: Mask) -> Option<D> {
         let _ = (line, mask);
         None
     }
 
-    /// A component of `module` is about to handle a message, at `now`.
+    /// A component in `module` is about to handle a message, at `now`.
     fn handles(&self, now: Ps, module: ModuleId, unit: Unit, message: &Message<D>) {
         let _ = (now, module, unit, message);
     }
 
-    /// The switch, a way of a GPU, the command processor or the driver is about to handle a message, at `now`.
+    /// The switch, a GPU port, the command processor or the driver is about to handle a message, at `now`.
     fn beside(&self, now: Ps, place: Place, message: &Message<D>) {
         let _ = (now, place, message);
     }
 
-    /// How much later than the links have it a packet arrives. Packets of a channel keep their order all the same.
+    /// Additional delay for a packet beyond its link latency. Packets on a channel keep their order nevertheless.
     fn delay(&self, source: ModuleId, target: ModuleId, packet: &Packet<D>) -> Ps {
         let _ = (source, target, packet);
         Ps::ZERO
     }
 
-    /// How much later than the crossbar has it what source `source` of a module (a slice, or one more for all else) sends
-    /// an SM arrives: the same throughout a run, so that order is kept.
+    /// Additional delay beyond the crossbar latency for deliveries from source `source` in a module (a slice, or a last
+    /// number for all remaining components) to an SM. The delay is constant during a run, so the order is preserved.
     fn delivery(&self, module: ModuleId, source: usize, sm: SmId) -> Ps {
         let _ = (module, source, sm);
         Ps::ZERO
@@ -164,7 +165,7 @@ pub trait Watch<D: Contents>: Clone + Send + Sync + 'static {
 
 impl Watch<()> for () {}
 
-/// Somebody, or nobody.
+/// An optional observer.
 impl<D: Contents, W: Watch<D>> Watch<D> for Option<W> {
     fn kernel(&self, launch: u32, slot: KernelSlot) {
         self.iter().for_each(|watch| watch.kernel(launch, slot));

@@ -1,76 +1,77 @@
-//! How the ways of a module's caches are shared between lines of its own memory and lines of others', and the
-//! controller that shifts them (NUMA-GPU, section 5.1).
+//! Partition of the ways in a module's caches between local lines, from its own memory, and remote lines; and the
+//! controller that shifts ways between both sides (NUMA-GPU, section 5.1).
 //!
-//! A split limits whose line goes for a fill; every way is looked up, so lines that a shift leaves on the wrong side stay
-//! until they are replaced. An empty way has no victim and takes any line, unless the policy is strict. What decides is a
-//! [`CapacityPolicy`] of crate `design`; what it is told of a window is measured here.
+//! A split restricts only the choice of a fill's victim. Lookups search every way, so lines left on the wrong side by a
+//! shift stay until they are replaced. An empty way has no victim and accepts any line, unless the policy is strict. A
+//! [`CapacityPolicy`] from crate `design` makes the decisions; this file measures its inputs per window.
 //!
-//! One controller a module; its L2 and all its L1s follow it. It is asked at the first event after each sample's time,
-//! with what happened before that, so it needs no event of its own. What comes in is estimated from the reads that
-//! went out: writes of others do not count. A window is held to the lanes that the link has at its end.
+//! Each module has one controller, followed by its L2 and all its L1s. It runs at the first event after each sample
+//! time, with the state before this event, so it needs no event of its own. Incoming traffic is estimated from the
+//! module's own reads; writes by other modules do not count. A window is judged by the link's lanes at its end.
 
 use crate::cache::Ways;
 use std::sync::Arc;
 use tombolo_design::capacity::{CapacityPolicy, Level, Window};
 use tombolo_types::{Bytes, Ps, Rate};
 
-/// Share of a window, in hundredths, from which a resource counts as saturated. Source: NUMA-GPU, section 5.1.
+/// Percentage of a window at which a resource counts as saturated. Source: NUMA-GPU, section 5.1.
 const SATURATED: u128 = 99;
 
-/// Shape of one module's partition.
+/// Shape of a module's way partition.
 #[derive(Clone, Debug)]
 pub struct WayPartitionConfig {
-    /// How ways are shared.
+    /// Sharing policy for the ways.
     pub policy: Arc<dyn CapacityPolicy>,
-    /// Between two samples; `None` where nothing shifts.
+    /// Time between samples; `None` if nothing shifts.
     pub sample: Option<Ps>,
-    /// Ways of an L1.
+    /// Ways in an L1.
     pub l1_ways: u32,
-    /// Ways of the L2.
+    /// Ways in the L2.
     pub l2_ways: u32,
-    /// At which answers come in while no lane has turned.
+    /// Rate at which replies arrive while no lane has turned.
     pub incoming: Rate,
 }
 
-/// The ways of one cache that lines of either side may take.
+/// Ways in one cache that lines on either side may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Split {
-    /// Lines of the module's own memory.
+    /// For lines in the module's own memory.
     pub local: Ways,
-    /// All other lines.
+    /// For all other lines.
     pub remote: Ways,
 }
 
 impl Split {
-    /// Any line in any way.
+    /// Any line may use any way.
     pub const WHOLE: Split = Split { local: Ways::ALL, remote: Ways::ALL };
 
-    /// The first `local` of `ways` ways for local lines, the rest for others; `side`: which ways a side may use.
+    /// Gives the first `local` of `ways` ways to local lines, and the rest to remote lines. `side` converts a mask into
+    /// the allowed ways.
     fn of(ways: u32, local: u32, side: fn(u32) -> Ways) -> Split {
         let first = (1 << local) - 1;
         let all = u32::MAX >> (u32::BITS - ways);
         Split { local: side(first), remote: side(all & !first) }
     }
 
-    /// Whether it makes no difference.
+    /// True if the split has no effect.
     #[inline]
     pub fn is_whole(&self) -> bool {
         *self == Split::WHOLE
     }
 }
 
-/// How many ways are local, from a moment on.
+/// Number of local ways, from a moment on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalWays {
-    /// Since when.
+    /// Start time.
     pub since: Ps,
-    /// Of an L1; 0 where it is not split.
+    /// Local ways in an L1; 0 if it is not split.
     pub l1: u32,
-    /// Of the L2.
+    /// Local ways in the L2.
     pub l2: u32,
 }
 
-/// One module's partition.
+/// Way partition in one module.
 #[derive(Clone, Debug)]
 pub struct WayPartition {
     config: WayPartitionConfig,
@@ -78,15 +79,15 @@ pub struct WayPartition {
     l2: Split,
     local: LocalWays,
     next_sample: Ps,
-    /// At which answers come in now.
+    /// Current rate at which replies arrive.
     incoming: Rate,
-    /// Bytes of the answers to the reads of other modules' lines that were sent in this window.
+    /// Reply bytes for reads to other modules' lines sent in this window.
     answers: u64,
-    /// What [`WayPartition::sample`] was told of memory at the window's start.
+    /// Value of [`WayPartition::sample`]'s argument `queued` at the window's start.
     queued: Ps,
     /// Changes so far, the first at the first kernel's launch.
     history: Vec<LocalWays>,
-    /// Samples at which ways were moved to remote lines, and to local ones.
+    /// Number of samples that moved ways to remote lines, and to local lines.
     moves: [u64; 2],
 }
 
@@ -109,41 +110,41 @@ impl WayPartition {
         partition
     }
 
-    /// Which ways of an L1 lines may take.
+    /// Split of the ways in each L1.
     #[inline]
     pub fn l1(&self) -> &Split {
         &self.l1
     }
 
-    /// Which ways of the L2 lines may take.
+    /// Split of the ways in the L2.
     #[inline]
     pub fn l2(&self) -> &Split {
         &self.l2
     }
 
-    /// Whether the splits stay as they are.
+    /// True if the splits never change.
     pub fn is_fixed(&self) -> bool {
         self.config.sample.is_none()
     }
 
-    /// When it wants to be asked next; [`Ps::NEVER`] where nothing shifts.
+    /// Time for the next sample; [`Ps::NEVER`] if nothing shifts.
     #[inline]
     pub fn next_sample(&self) -> Ps {
         self.next_sample
     }
 
-    /// A read of another module's line was sent, whose answer has so many bytes, header included.
+    /// A read for another module's line was sent. Its reply has `answer` bytes, header included.
     #[inline]
     pub fn read_sent(&mut self, answer: Bytes) {
         self.answers += answer.0;
     }
 
-    /// Lanes of the link have turned: from here on answers come in at `rate`.
+    /// Link lanes have turned: from now on, replies arrive at `rate`.
     pub fn set_incoming(&mut self, rate: Rate) {
         self.incoming = rate;
     }
 
-    /// A kernel starts here. `queued`: as for [`WayPartition::sample`].
+    /// A kernel starts here. `queued`: see [`WayPartition::sample`].
     pub fn launch(&mut self, now: Ps, queued: Ps) {
         let Some(sample) = self.config.sample else { return };
         if self.config.policy.resets() || self.history.is_empty() {
@@ -158,8 +159,8 @@ impl WayPartition {
         self.next_sample = Ps::NEVER;
     }
 
-    /// Ends the window at [`WayPartition::next_sample`]. `queued`: how long, up to then, each channel of memory had
-    /// somebody waiting, as a mean of all channels.
+    /// Ends the window at [`WayPartition::next_sample`]. `queued`: total time up to then during which requests waited
+    /// at a memory channel, averaged over all channels.
     pub fn sample(&mut self, queued: Ps) {
         let Some(sample) = self.config.sample else { return };
         let came_in = u128::from(self.answers) * 1_000_000_000_000;
@@ -173,12 +174,12 @@ impl WayPartition {
         self.next_sample += sample;
     }
 
-    /// Changes so far: how many ways were local, from when on.
+    /// Changes so far: local way counts, each with its start time.
     pub fn history(&self) -> &[LocalWays] {
         &self.history
     }
 
-    /// Samples at which ways went to remote lines, and at which they went to local ones.
+    /// Number of samples that moved ways to remote lines, and number that moved ways to local lines.
     pub fn moves(&self) -> (u64, u64) {
         (self.moves[0], self.moves[1])
     }
@@ -195,7 +196,7 @@ impl WayPartition {
         }
     }
 
-    /// The split that a kernel starts with.
+    /// Sets the split at a kernel's start.
     fn start(&mut self, since: Ps) {
         let policy = &self.config.policy;
         let local = |level, ways| policy.start(level, ways).unwrap_or(0);
@@ -204,7 +205,7 @@ impl WayPartition {
     }
 
     fn set(&mut self, local: LocalWays) {
-        // Two sides of a strict policy are two caches. Else a split has no say in what takes an empty way.
+        // With a strict policy, the two sides are separate caches. Otherwise a split does not restrict empty ways.
         let side = if self.config.policy.is_strict() { Ways::only } else { Ways::replacing };
         let split = |local, ways| if local == 0 { Split::WHOLE } else { Split::of(ways, local, side) };
         self.l1 = split(local.l1, self.config.l1_ways);
@@ -226,7 +227,7 @@ mod tests {
     const BUSY: Ps = SAMPLE;
     const IDLE: Ps = Ps::ZERO;
 
-    /// A line and its header.
+    /// A line with its header.
     const ANSWER: Bytes = Bytes(144);
 
     /// 64 GB/s and 144 bytes: 2200 reads are 99 % of a window.
@@ -250,7 +251,7 @@ mod tests {
         partition
     }
 
-    /// One window with so many reads, in which memory's queue was there for `queued`.
+    /// A window with `reads` reads, in which requests waited at memory for `queued`.
     fn window(partition: &mut WayPartition, reads: u64, queued: Ps) -> (u32, u32) {
         (0..reads).for_each(|_| partition.read_sent(ANSWER));
         partition.sample(partition.queued + queued);
@@ -327,7 +328,7 @@ mod tests {
     fn a_window_is_held_to_the_lanes_of_its_end() {
         let mut it = shifting();
         it.set_incoming(Rate(120_000_000_000));
-        assert_eq!(window(&mut it, 2200, IDLE), (2, 8), "15 of 16 lanes come in: 4125 reads are 99 %");
+        assert_eq!(window(&mut it, 2200, IDLE), (2, 8), "15 of 16 lanes are incoming: 4125 reads are 99 %");
         assert_eq!(window(&mut it, 4125, IDLE), (1, 7));
         it.set_incoming(Rate(8_000_000_000));
         assert_eq!(window(&mut it, 275, IDLE), (1, 6), "one lane");

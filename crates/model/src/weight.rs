@@ -1,24 +1,24 @@
-//! What packets weigh on the links.
+//! Packet sizes on the links.
 
 use crate::packet::Payload;
 use tombolo_machine::MachineConfig;
 use tombolo_types::{Bytes, Mask, Ps, Serializer};
 
-/// Grains of a line, and none.
+/// Number of possible grain counts per line, including zero.
 const GRAINS: usize = Mask::ALL.grains() as usize + 1;
 
-/// Bytes of each kind of packet, in whole flits.
+/// Size in bytes for each kind of packet, in whole flits.
 #[derive(Clone, Debug)]
 pub struct Weights {
     read: Bytes,
     control: Bytes,
-    /// By grains carried: a header and they.
+    /// Header plus data, indexed by grains carried.
     data: [Bytes; GRAINS],
-    /// By grains carried: a header, they, and which they are.
+    /// Header plus data plus mask, indexed by grains carried.
     partial: [Bytes; GRAINS],
-    /// By grains: how long they take into an SM.
+    /// Time to enter an SM, indexed by grains carried.
     into_sm: [Ps; GRAINS],
-    /// Of a line, of a copy's packet at most, and of its header.
+    /// Sizes: a line, the maximum payload per copy packet, and a packet header.
     line: u64,
     payload: u64,
     header: u64,
@@ -26,7 +26,7 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Those of a machine.
+    /// Packet sizes on a machine.
     pub fn new(machine: &MachineConfig) -> Weights {
         let sizes = &machine.messages;
         let flits = |bytes: u64| Bytes(bytes.next_multiple_of(sizes.flit_bytes));
@@ -46,24 +46,24 @@ impl Weights {
         }
     }
 
-    /// Of the answer to a read of these bytes.
+    /// Size of the reply to a read for these bytes.
     #[inline]
     pub fn answer(&self, mask: Mask) -> Bytes {
         self.data[mask.grains() as usize]
     }
 
-    /// How long so many grains of a line take into an SM.
+    /// Time for `grains` grains to enter an SM.
     #[inline]
     pub fn into_sm(&self, grains: u32) -> Ps {
         self.into_sm[grains as usize]
     }
 
-    /// Of an invalidation, an acknowledgment, a phase of a plan.
+    /// Size of an invalidation, an acknowledgment, or a plan's phase.
     pub fn control(&self) -> Bytes {
         self.control
     }
 
-    /// Of so many lines of a copy, in packets of its own size.
+    /// Total size of `lines` lines in a copy, split into packets of the copy's own size.
     pub fn copied(&self, lines: u64) -> Bytes {
         let bytes = lines * self.line;
         let packet = |payload: u64| (payload + self.header).next_multiple_of(self.flit);
@@ -71,7 +71,7 @@ impl Weights {
         Bytes(bytes / self.payload * packet(self.payload) + if rest > 0 { packet(rest) } else { 0 })
     }
 
-    /// Of a packet that carries this.
+    /// Size of a packet with this payload.
     #[inline]
     pub fn of(&self, payload: Payload) -> Bytes {
         match payload {
@@ -99,7 +99,7 @@ mod tests {
     use tombolo_protocol::Request;
     use tombolo_types::{Line, ModuleId, Scope, SmId};
 
-    /// A request of the SM of a machine whose flits have 16 bytes, as have headers, requests and masks.
+    /// Size of an SM's request on a machine whose flits have 16 bytes, like headers, requests and masks.
     fn bytes(request: Request<()>) -> u64 {
         let machine = tombolo_machine::machine("hmg-4x4").and_then(|machine| machine.check()).expect("a preset");
         let register = EntryId::default();
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn a_store_carries_what_it_writes_and_which_bytes_those_are() {
         let write = |mask| bytes(Request::Write { mask, scope: Scope::Cta, data: (), tracked: true });
-        assert_eq!(write(Mask::ALL), 16 + 128, "a whole line needs no mask");
+        assert_eq!(write(Mask::ALL), 16 + 128, "a complete line needs no mask");
         assert_eq!(write(Mask(1)), 16 + 16 + 16, "a word of four bytes takes a flit");
         assert_eq!(write(Mask(u32::MAX >> 1)), 16 + 128 + 16, "124 bytes, the mask, and a flit begun");
     }

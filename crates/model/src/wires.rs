@@ -1,6 +1,7 @@
-//! What an idle trip between two modules takes: a read's request there and its answer back, with nobody in the way.
+//! Unloaded latency of a trip between two modules: a read's request in one direction and its reply in the other,
+//! without contention.
 //!
-//! Found by sending both over links of the machine that carry nothing else.
+//! The latencies are measured by sending both packets over copies of the machine's links that carry nothing else.
 
 use crate::convert;
 use crate::fixed_links::FixedLinks;
@@ -14,24 +15,24 @@ use tombolo_design::Built;
 use tombolo_machine::MachineConfig;
 use tombolo_types::{Bytes, GpuId, Mask, ModuleId, Ps, Serializer};
 
-/// Grains of a line, and none.
+/// Number of possible grain counts per line, including zero.
 const GRAINS: usize = Mask::ALL.grains() as usize + 1;
 
-/// From the end of a trial to the next. Assumed: any above zero would do.
+/// Time between the end of a trial and the next one. Assumed: any value above zero would do.
 const GAP: Ps = Ps::from_ns(1000);
 
-/// Trips between any two modules.
+/// Trip latencies between any two modules.
 #[derive(Clone, Debug)]
 pub struct Wires {
     modules: usize,
-    /// By pair, of asker and answerer: which of `trips`.
+    /// Index into `trips`, by pair of requester and replier.
     kinds: Vec<u16>,
-    /// By kind, then grains of the answer: there and back, in picoseconds.
+    /// Round-trip latency in picoseconds, by trip kind, then by grains in the reply.
     trips: Vec<[u32; GRAINS]>,
 }
 
 impl Wires {
-    /// Those of the machine of a design. Links whose lanes turn have as many each way.
+    /// Trip latencies on a design's machine. Links with turning lanes have equally many in each direction.
     pub fn new(built: &Built, layout: Layout) -> Wires {
         let machine = &*built.machine;
         let modules = usize::from(layout.all_modules());
@@ -52,7 +53,7 @@ impl Wires {
         wires
     }
 
-    /// There and back, of a read that `from` asks `to` for, in picoseconds.
+    /// Round-trip latency in picoseconds for a read from module `from` to module `to`.
     #[inline]
     pub fn trip(&self, from: ModuleId, to: ModuleId, mask: Mask) -> u32 {
         let kind = self.kinds[usize::from(from.0) * self.modules + usize::from(to.0)];
@@ -65,17 +66,17 @@ struct Idle<'a> {
     machine: &'a MachineConfig,
     host: Option<HostEnd>,
     links: Links,
-    /// A module's port, and the way in behind it.
+    /// A module's output port, and the ingress behind it.
     port: Link,
     incoming: Serializer,
-    /// When the next packet is tried.
+    /// Start time for the next trial.
     now: Ps,
 }
 
-/// Between GPUs.
+/// Links between GPUs.
 enum Links {
     Fixed(FixedLinks),
-    /// Two ways of links to a switch, one after the other, with as many lanes each way.
+    /// Output and input links at a switch, used in sequence, with equally many lanes in each direction.
     Ways([Serializer; 2]),
 }
 
@@ -91,7 +92,7 @@ impl<'a> Idle<'a> {
         Idle { machine, host, links, port, incoming, now: GAP }
     }
 
-    /// From a departure to being wholly inside the other module.
+    /// Latency from departure until the other module has received the packet completely.
     fn one_way(&mut self, (from, to): (ModuleId, ModuleId), bytes: Bytes) -> Ps {
         let began = self.now;
         let is_host = |module: ModuleId| usize::from(module.0) >= self.machine.topology.modules();
@@ -105,7 +106,7 @@ impl<'a> Idle<'a> {
         inside - began
     }
 
-    /// From one GPU's port to another's module, or to or from the host.
+    /// Arrival time at another GPU's module, or at the host, for a packet that has left its GPU's port.
     fn cross(&mut self, left: Ps, ends: (GpuId, GpuId), bytes: Bytes) -> Ps {
         let to_module = self.machine.module_link.latency;
         let (mut latency, mut last) = (self.machine.gpu_link.latency, to_module);

@@ -1,7 +1,9 @@
-//! The queue in which a module gathers what it stores to published pages: a line an entry, with a mask (GPS, section 5.2).
+//! Write queue in which a module collects its stores to published pages: one entry per line, with a mask (GPS, section
+//! 5.2).
 //!
-//! Fully associative. An entry is added once and keeps its place, however often it is written: what leaves first is the least
-//! recently *added*. What becomes of a request [`tombolo_protocol::publication`] decides; [`crate::publisher`] asks it.
+//! The queue is fully associative. An entry is added once and keeps its position, however often it is written: the
+//! entry that leaves first is the least recently *added*. [`tombolo_protocol::publication`] decides the fate of each
+//! request, on behalf of [`crate::publisher`].
 
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -9,46 +11,47 @@ use tombolo_protocol::Data;
 use tombolo_protocol::publication::Entry;
 use tombolo_types::{Line, Mask};
 
-/// An entry, with which of all additions it came.
+/// An entry with its serial number among all additions.
 #[derive(Clone, Copy, Debug)]
 struct Added<D> {
     entry: Entry<D>,
     number: u64,
 }
 
-/// The queue of a module.
+/// Write queue of a module.
 #[derive(Clone, Debug)]
 pub struct WriteQueue<D> {
     capacity: usize,
     entries: FxHashMap<Line, Added<D>>,
-    /// In the order of their addition. One whose number its line no longer has is gone.
+    /// Lines with serial numbers, in the order of their addition. A pair is stale if the line's current entry has
+    /// another number.
     order: VecDeque<(Line, u64)>,
     additions: u64,
 }
 
 impl<D: Data> WriteQueue<D> {
-    /// An empty queue of so many lines, at least two.
+    /// An empty queue for `capacity` lines, at least two.
     pub fn new(capacity: u32) -> WriteQueue<D> {
         let capacity = capacity as usize;
         WriteQueue { capacity, entries: FxHashMap::default(), order: VecDeque::new(), additions: 0 }
     }
 
-    /// What it has of a line.
+    /// Entry for a line, if present.
     pub fn get(&self, line: Line) -> Option<Entry<D>> {
         self.entries.get(&line).map(|added| added.entry)
     }
 
-    /// Whether a store to a line finds a place.
+    /// True if a store to a line finds room.
     pub fn has_room(&self, line: Line) -> bool {
         self.entries.len() < self.capacity || self.entries.contains_key(&line)
     }
 
-    /// Whether so many lines are in it that one is to leave: one less than there is room for.
+    /// True if an entry must leave: the queue is full except for one entry, or completely full.
     pub fn is_at_watermark(&self) -> bool {
         self.entries.len() + 1 >= self.capacity
     }
 
-    /// Adds a store. Returns whether its line was in it.
+    /// Adds a store. Returns true if its line was already present.
     pub fn add(&mut self, line: Line, mask: Mask, data: D) -> bool {
         let earlier = self.entries.get_mut(&line);
         let entry = Entry::added(earlier.as_ref().map(|added| added.entry), mask, data);
@@ -62,10 +65,11 @@ impl<D: Data> WriteQueue<D> {
         false
     }
 
-    /// Takes a line's entry out of it.
+    /// Removes and returns a line's entry.
     pub fn remove(&mut self, line: Line) -> Option<Entry<D>> {
         let removed = self.entries.remove(&line).map(|added| added.entry);
-        // What is gone is forgotten as it comes to the front; where much leaves otherwise, now.
+        // Stale pairs are dropped when they reach the front; if many entries leave out of order, all stale pairs are
+        // dropped here.
         if self.order.len() > 2 * self.capacity.max(self.entries.len()) {
             let entries = &self.entries;
             self.order.retain(|(line, number)| entries.get(line).is_some_and(|added| added.number == *number));
@@ -73,7 +77,7 @@ impl<D: Data> WriteQueue<D> {
         removed
     }
 
-    /// The line that was added least recently.
+    /// Line that was added least recently.
     pub fn oldest(&mut self) -> Option<Line> {
         while let Some(&(line, number)) = self.order.front() {
             if self.entries.get(&line).is_some_and(|added| added.number == number) {
@@ -84,12 +88,12 @@ impl<D: Data> WriteQueue<D> {
         None
     }
 
-    /// Lines in it.
+    /// Number of lines in the queue.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether it has none.
+    /// True if the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -119,7 +123,7 @@ mod tests {
         let mut queue = queue(8, [1, 2, 3, 1, 1].into_iter());
         assert_eq!((queue.oldest(), queue.len()), (Some(Line(1)), 3));
         assert_eq!(queue.remove(Line(1)).map(|entry| entry.mask), Some(Mask(1)));
-        assert!(!queue.add(Line(1), Mask(2), ()), "added anew, behind the others");
+        assert!(!queue.add(Line(1), Mask(2), ()), "added again, behind the remaining entries");
         assert_eq!(queue.oldest(), Some(Line(2)));
         queue.remove(Line(2));
         queue.remove(Line(3));

@@ -1,13 +1,13 @@
-//! Addresses at the three grains that matter: line, byte mask within a line, page.
+//! Addresses at three granularities: line, byte mask within a line, page.
 
 use std::fmt;
 use std::ops::{BitAnd, BitOr, BitOrAssign, Not};
 
-/// A cache line of the virtual address space: byte address divided by the line size.
+/// A cache line in the virtual address space: byte address divided by the line size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Line(pub u64);
 
-/// A page of the virtual address space: byte address divided by the page size.
+/// A page in the virtual address space: byte address divided by the page size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Page(pub u64);
 
@@ -16,10 +16,10 @@ pub struct Page(pub u64);
 pub struct LineSize(u8);
 
 impl LineSize {
-    /// 128 bytes, NVIDIA's line.
+    /// 128 bytes, NVIDIA's line size.
     pub const B128: LineSize = LineSize(7);
 
-    /// A line of `bytes` bytes, or `None` unless a power of two from 32 to 256.
+    /// Line size for `bytes` bytes, or `None` unless a power of two from 32 to 256.
     pub const fn new(bytes: u64) -> Option<LineSize> {
         match bytes {
             32 | 64 | 128 | 256 => Some(LineSize(bytes.trailing_zeros() as u8)),
@@ -27,12 +27,12 @@ impl LineSize {
         }
     }
 
-    /// Bytes of a line.
+    /// Bytes per line.
     pub const fn bytes(self) -> u64 {
         1 << self.0
     }
 
-    /// Bytes that one bit of a [`Mask`] stands for: a 32nd of a line.
+    /// Bytes represented by one bit in a [`Mask`]: a 32nd part of a line.
     pub const fn grain(self) -> u64 {
         self.bytes() / 32
     }
@@ -42,13 +42,13 @@ impl LineSize {
         Line(address >> self.0)
     }
 
-    /// The first byte of `line`.
+    /// Address of the first byte in `line`.
     pub const fn address_of(self, line: Line) -> u64 {
         line.0 << self.0
     }
 
-    /// The mask of the bytes `[address, address + len)` that lie in the line of `address`. A part of a
-    /// grain covers the grain.
+    /// Mask for the bytes `[address, address + len)`, restricted to the line of `address`. A partly covered grain
+    /// counts as a whole grain.
     pub const fn mask(self, address: u64, len: u64) -> Mask {
         let offset = address & (self.bytes() - 1);
         let end = if offset + len > self.bytes() { self.bytes() } else { offset + len };
@@ -61,8 +61,8 @@ impl LineSize {
     }
 }
 
-/// Which bytes of a line: bit `i` stands for the `i`-th 32nd of the line (4 bytes of a 128-byte line).
-/// An access to part of a grain covers the whole grain.
+/// Set of bytes in a line: bit `i` represents the `i`-th 32nd of the line (4 bytes in a 128-byte line). An access to
+/// part of a grain covers the whole grain.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mask(pub u32);
 
@@ -72,17 +72,17 @@ impl Mask {
     /// The whole line.
     pub const ALL: Mask = Mask(u32::MAX);
 
-    /// Whether no byte is named.
+    /// True if the mask contains no byte.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether every byte of `other` is in `self`.
+    /// True if `self` contains every byte of `other`.
     pub const fn contains(self, other: Mask) -> bool {
         other.0 & !self.0 == 0
     }
 
-    /// Whether some byte is in both.
+    /// True if both masks have some byte in common.
     pub const fn overlaps(self, other: Mask) -> bool {
         other.0 & self.0 != 0
     }
@@ -90,7 +90,7 @@ impl Mask {
     /// Number of grains.
     #[inline]
     pub const fn grains(self) -> u32 {
-        // Most masks are whole, and a processor need not have an instruction that counts bits.
+        // Most masks are whole, and a processor may lack an instruction that counts bits.
         if self.0 == Mask::ALL.0 { u32::BITS } else { self.0.count_ones() }
     }
 }
@@ -128,16 +128,16 @@ impl fmt::Display for Line {
     }
 }
 
-/// The sectors of a line: what is asked for is rounded to whole ones.
+/// Sectors of a line: requested masks are widened to whole sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Sectors {
-    /// The last grain of each.
+    /// Mask with the last grain of each sector.
     last: u32,
-    /// Grains of one, less one.
+    /// Grains per sector, minus one.
     shift: u32,
 }
 
-/// The whole line.
+/// A single sector that covers the whole line.
 impl Default for Sectors {
     fn default() -> Sectors {
         Sectors::new(32)
@@ -145,7 +145,7 @@ impl Default for Sectors {
 }
 
 impl Sectors {
-    /// Sectors of `grains` grains: 1, 2, 4, 8, 16 or 32.
+    /// Sectors with `grains` grains each: 1, 2, 4, 8, 16 or 32.
     pub fn new(grains: u32) -> Sectors {
         let last = (1..=32 / grains).fold(0, |last, sector| last | 1 << (sector * grains - 1));
         Sectors { last, shift: grains - 1 }
@@ -154,7 +154,7 @@ impl Sectors {
     /// The mask widened to whole sectors.
     #[inline]
     pub fn widen(self, mask: Mask) -> Mask {
-        // The sum carries into the last grain of a sector where any other is set, and not beyond.
+        // The sum carries into a sector's last grain if any other grain is set, and not beyond.
         let any = (((mask.0 & !self.last) + !self.last) | mask.0) & self.last;
         Mask(((u64::from(any) << 1) - u64::from(any >> self.shift)) as u32)
     }
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(size.mask(0, 128), Mask::ALL);
         assert_eq!(size.mask(4, 4), Mask(0b10));
         assert_eq!(size.mask(5, 4), Mask(0b110), "an unaligned word covers two grains");
-        assert_eq!(size.mask(126, 8), Mask(1 << 31), "what crosses the line is cut");
+        assert_eq!(size.mask(126, 8), Mask(1 << 31), "bytes beyond the line are cut off");
     }
 
     #[test]

@@ -1,73 +1,73 @@
-//! What a program says of its data: its arrays by name, and what the host does to them between two commands.
+//! A program's description of its data: named arrays, and the host's accesses to them between two commands.
 
 use crate::address::{Line, LineSize};
 use std::ops::Range;
 
-/// One array of a program's address space.
+/// An array in a program's address space.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ArrayInfo {
     /// Name in the source.
     pub name: String,
-    /// Virtual address of its first byte.
+    /// Virtual address of the first byte.
     pub base: u64,
-    /// Bytes of its elements.
+    /// Size of all elements in bytes.
     pub bytes: u64,
-    /// Bytes of one element, where known.
+    /// Size of one element in bytes, if known.
     pub element: Option<u32>,
 }
 
 impl ArrayInfo {
-    /// Its addresses.
+    /// Address range of the array.
     pub fn addresses(&self) -> Range<u64> {
         self.base..self.base + self.bytes
     }
 
-    /// The lines that hold any of it; none where it is empty.
+    /// Lines that hold any byte of the array; none if it is empty.
     pub fn lines(&self, size: LineSize) -> Range<Line> {
         lines_of(&self.addresses(), size)
     }
 }
 
-/// The lines that hold any of `bytes`; none where there are none.
+/// Lines that hold any byte in `bytes`; none if the range is empty.
 pub fn lines_of(bytes: &Range<u64>, size: LineSize) -> Range<Line> {
     let first = size.line_of(bytes.start);
     let end = if bytes.is_empty() { first } else { Line(size.line_of(bytes.end - 1).0 + 1) };
     first..end
 }
 
-/// What the host does to device arrays between two commands: addresses it reads and addresses it writes. Both are
-/// ascending ranges that are not empty, and no two of which touch.
+/// Host accesses to device arrays between two commands: addresses read and addresses written. Both lists contain
+/// ascending ranges; no range is empty, and no two ranges touch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HostPhase {
-    /// What it reads.
+    /// Ranges read.
     pub reads: Vec<Range<u64>>,
-    /// What it writes.
+    /// Ranges written.
     pub writes: Vec<Range<u64>>,
 }
 
 impl HostPhase {
-    /// Whether it does nothing.
+    /// True if nothing is read or written.
     pub fn is_empty(&self) -> bool {
         self.reads.is_empty() && self.writes.is_empty()
     }
 
-    /// Bytes it reads.
+    /// Number of bytes read.
     pub fn read_bytes(&self) -> u64 {
         bytes_of(&self.reads)
     }
 
-    /// Bytes it writes.
+    /// Number of bytes written.
     pub fn written_bytes(&self) -> u64 {
         bytes_of(&self.writes)
     }
 }
 
-/// Bytes of ranges that do not overlap.
+/// Total size in bytes of non-overlapping ranges.
 fn bytes_of(ranges: &[Range<u64>]) -> u64 {
     ranges.iter().map(|range| range.end - range.start).sum()
 }
 
-/// Sorts `ranges` and makes one of those that overlap or touch; drops empty ones.
+/// Sorts `ranges` and merges ranges that overlap or touch; drops empty ranges.
 pub fn unite(ranges: &mut Vec<Range<u64>>) {
     ranges.retain(|range| !range.is_empty());
     ranges.sort_unstable_by_key(|range| range.start);
@@ -80,7 +80,7 @@ pub fn unite(ranges: &mut Vec<Range<u64>>) {
     });
 }
 
-/// What of `ranges` is in none of `others`. Both are as in a [`HostPhase`], and so is what is left.
+/// Parts of `ranges` not contained in `others`. Arguments and result are lists like in a [`HostPhase`].
 pub fn without(ranges: &[Range<u64>], others: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut left = Vec::with_capacity(ranges.len());
     let mut others = others.iter().peekable();
@@ -92,7 +92,7 @@ pub fn without(ranges: &[Range<u64>], others: &[Range<u64>]) -> Vec<Range<u64>> 
             }
             start = start.max(other.end);
         }
-        // The next one ends behind this range, and may begin in it.
+        // The next range in `others` ends behind this range, and may begin inside it.
         let end = others.peek().map_or(range.end, |other| other.start.min(range.end));
         if start < end {
             left.push(start..end);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::reversed_empty_ranges, reason = "a range that is empty")]
+    #[expect(clippy::reversed_empty_ranges, reason = "an empty range is under test")]
     fn ranges_that_touch_are_united() {
         let mut ranges = vec![8..12, 0..4, 5..5, 4..6, 9..10, 30..20];
         unite(&mut ranges);
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(without(&[5..6, 8..9], std::slice::from_ref(&all)), []);
     }
 
-    /// Ranges below 200, as a phase has them.
+    /// Ranges below 200, in the form used by a phase.
     fn ranges() -> impl Strategy<Value = Vec<Range<u64>>> {
         let range = (0..180_u64, 1..20_u64).prop_map(|(start, bytes)| start..start + bytes);
         proptest::collection::vec(range, 0..10).prop_map(|mut ranges| {

@@ -5,9 +5,9 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
-/// A number by which devices of one kind are told apart.
+/// Number that distinguishes devices of one kind.
 pub trait DeviceId: Copy {
-    /// The kind of device, as reports print it.
+    /// Kind of device, in the form printed by reports.
     const KIND: &'static str;
 
     /// The device with this number.
@@ -43,14 +43,14 @@ impl DeviceId for ModuleId {
     }
 }
 
-/// Words of a set with a bit for every number that a device can have.
+/// Words in a set with a bit for every possible device number.
 const ALL_WORDS: usize = (u8::MAX as usize + 1) / WORD;
 
-/// Bits of a word.
+/// Bits per word.
 const WORD: usize = u32::BITS as usize;
 
-/// A set of devices: bit `i` of `WORDS` words is device `i`. Words have 32 bits, for sets stand in messages and directory
-/// entries.
+/// A set of devices: bit `i` of `WORDS` words represents device `i`. Words have 32 bits, because sets are stored in
+/// messages and directory entries.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub struct DeviceSet<I, const WORDS: usize = ALL_WORDS> {
     words: [u32; WORDS],
@@ -73,16 +73,16 @@ pub type GpuSet = DeviceSet<GpuId>;
 pub type ModuleSet = DeviceSet<ModuleId>;
 
 impl<I, const WORDS: usize> DeviceSet<I, WORDS> {
-    /// No device.
+    /// The empty set.
     pub const NONE: DeviceSet<I, WORDS> = DeviceSet { words: [0; WORDS], of: PhantomData };
 
-    /// Number of devices that a set can tell apart: all below this number.
+    /// Number of devices that a set can represent: all below this number.
     pub const MOST: usize = WORDS * WORD;
 
-    /// Device `i` for each bit `i`.
+    /// Set with device `i` for each bit `i`.
     ///
     /// # Panics
-    /// Panics if the set has no bit for one of them.
+    /// Panics if the set has no bit for one of the devices.
     pub const fn from_bits(bits: u64) -> DeviceSet<I, WORDS> {
         let (mut set, mut left, mut word) = (DeviceSet::NONE, bits, 0);
         while left != 0 {
@@ -106,27 +106,27 @@ impl<I, const WORDS: usize> DeviceSet<I, WORDS> {
         DeviceSet { words, of: PhantomData }
     }
 
-    /// Whether no device is in it.
+    /// True if the set contains no device.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.words.iter().fold(0, |all, word| all | word) == 0
     }
 
-    /// Devices of either set.
+    /// Devices in either set.
     #[must_use]
     #[inline]
     pub fn and(self, other: DeviceSet<I, WORDS>) -> DeviceSet<I, WORDS> {
         self.merged(other, |own, other| own | other)
     }
 
-    /// Devices without those of `other`.
+    /// Devices in this set that are not in `other`.
     #[must_use]
     #[inline]
     pub fn without(self, other: DeviceSet<I, WORDS>) -> DeviceSet<I, WORDS> {
         self.merged(other, |own, other| own & !other)
     }
 
-    /// Devices that are in both sets.
+    /// Devices in both sets.
     #[must_use]
     #[inline]
     pub fn common(self, other: DeviceSet<I, WORDS>) -> DeviceSet<I, WORDS> {
@@ -138,7 +138,7 @@ impl<I, const WORDS: usize> DeviceSet<I, WORDS> {
         DeviceSet { words: std::array::from_fn(|word| of(self.words[word], other.words[word])), of: PhantomData }
     }
 
-    /// Number of devices in it.
+    /// Number of devices in the set.
     #[inline]
     pub fn count(self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
@@ -154,10 +154,10 @@ impl<I, const WORDS: usize> DeviceSet<I, WORDS> {
 }
 
 impl<I: DeviceId, const WORDS: usize> DeviceSet<I, WORDS> {
-    /// One device.
+    /// Set with a single device.
     ///
     /// # Panics
-    /// Panics if the set has no bit for it.
+    /// Panics if the set has no bit for the device.
     #[inline]
     pub fn only(device: I) -> DeviceSet<I, WORDS> {
         let mut set = DeviceSet::NONE;
@@ -168,7 +168,7 @@ impl<I: DeviceId, const WORDS: usize> DeviceSet<I, WORDS> {
     /// Adds a device.
     ///
     /// # Panics
-    /// Panics if the set has no bit for it.
+    /// Panics if the set has no bit for the device.
     #[inline]
     pub fn add(&mut self, device: I) {
         let number = usize::from(device.number());
@@ -187,14 +187,14 @@ impl<I: DeviceId, const WORDS: usize> DeviceSet<I, WORDS> {
         }
     }
 
-    /// Whether a device is in it.
+    /// True if the set contains a device.
     #[inline]
     pub fn contains(self, device: I) -> bool {
         let number = usize::from(device.number());
         self.words.get(number / WORD).is_some_and(|word| word >> (number % WORD) & 1 != 0)
     }
 
-    /// Number of devices in it that come before `device`.
+    /// Number of devices in the set that come before `device`.
     pub fn before(self, device: I) -> u32 {
         let number = usize::from(device.number()).min(Self::MOST);
         let whole = self.words.iter().take(number / WORD).map(|word| word.count_ones()).sum::<u32>();
@@ -202,7 +202,7 @@ impl<I: DeviceId, const WORDS: usize> DeviceSet<I, WORDS> {
         whole + part.count_ones()
     }
 
-    /// Devices in it, ascending.
+    /// Devices in the set, ascending.
     #[inline]
     pub fn iter(self) -> Members<I, WORDS> {
         Members { left: self, word: 0 }
@@ -233,7 +233,7 @@ impl<I, const WORDS: usize> Default for DeviceSet<I, WORDS> {
     }
 }
 
-/// Most sets have no device beyond the first word: only that word is hashed for them.
+/// Most sets have no device beyond the first word: for such sets, only this word is hashed.
 impl<I, const WORDS: usize> Hash for DeviceSet<I, WORDS> {
     #[inline]
     fn hash<H: Hasher>(&self, hasher: &mut H) {
@@ -269,7 +269,7 @@ impl<I: DeviceId, const WORDS: usize> IntoIterator for DeviceSet<I, WORDS> {
     }
 }
 
-/// Iterator over the devices of a set, ascending.
+/// Iterator over the devices in a set, ascending.
 #[derive(Clone, Debug)]
 pub struct Members<I: DeviceId, const WORDS: usize> {
     left: DeviceSet<I, WORDS>,

@@ -1,41 +1,41 @@
-//! Where a kernel runs.
+//! Devices on which a kernel runs.
 
 use crate::device_set::{DeviceId, DeviceSet, GpuSet, ModuleSet};
 use crate::id::{GpuId, ModuleId};
 
-/// Where a launch runs: what `cudaSetDevice` says.
+/// Devices used by a launch, as selected by `cudaSetDevice`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum On {
-    /// On the whole machine, as if it were one GPU.
+    /// The whole machine, as if it were one GPU.
     #[default]
     All,
-    /// On all modules of these GPUs.
+    /// All modules in these GPUs.
     Gpus(GpuSet),
-    /// On these modules, numbered over all GPUs: a chiplet that programs see as a device.
+    /// These modules, numbered over all GPUs: chiplets that programs see as devices.
     Modules(ModuleSet),
 }
 
-/// A module among those that a launch runs on.
+/// Position of a module among the modules that run a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rank {
-    /// How many of them come before it.
+    /// Number of these modules before this one.
     pub module: u32,
-    /// How many they are.
+    /// Total number of these modules.
     pub modules: u32,
 }
 
 impl On {
-    /// One GPU.
+    /// Launch on one GPU.
     pub fn gpu(gpu: GpuId) -> On {
         On::Gpus(GpuSet::only(gpu))
     }
 
-    /// One module.
+    /// Launch on one module.
     pub fn module(module: ModuleId) -> On {
         On::Modules(ModuleSet::only(module))
     }
 
-    /// Whether it is on `module` of a machine with so many modules a GPU.
+    /// True if the launch uses `module` on a machine with `modules_per_gpu` modules per GPU.
     pub fn has(self, module: ModuleId, modules_per_gpu: u8) -> bool {
         match self {
             On::All => true,
@@ -44,7 +44,8 @@ impl On {
         }
     }
 
-    /// Which of its modules `module` is, on a machine of so many GPUs and modules a GPU; `None` where it is not on it.
+    /// Rank of `module` in the launch, on a machine with `gpus` GPUs and `modules_per_gpu` modules each; `None` if the
+    /// launch does not use it.
     pub fn rank(self, module: ModuleId, gpus: u8, modules_per_gpu: u8) -> Option<Rank> {
         if !self.has(module, modules_per_gpu) {
             return None;
@@ -60,7 +61,7 @@ impl On {
         })
     }
 
-    /// Why a machine of so many GPUs and modules a GPU has no such place, where it has none.
+    /// Reason why a machine with `gpus` GPUs and `modules_per_gpu` modules each lacks these devices, if it does.
     pub fn defect(self, gpus: u8, modules_per_gpu: u8) -> Option<String> {
         match self {
             On::All => None,
@@ -69,7 +70,7 @@ impl On {
         }
     }
 
-    /// The GPU, where it is on one alone of a machine of so many.
+    /// The GPU, if the launch uses only one GPU on a machine with `gpus` GPUs.
     pub fn single_gpu(self, gpus: u8, modules_per_gpu: u8) -> Option<GpuId> {
         let mut on = (0..gpus).filter(|gpu| {
             (0..modules_per_gpu).any(|own| self.has(ModuleId(gpu * modules_per_gpu + own), modules_per_gpu))
@@ -79,7 +80,7 @@ impl On {
     }
 }
 
-/// Why a machine with `has` devices cannot run a launch on these, where it cannot.
+/// Reason why a machine with `has` devices cannot run a launch on this set, if it cannot.
 fn missing<I: DeviceId, const WORDS: usize>(set: DeviceSet<I, WORDS>, has: u32) -> Option<String> {
     match set.highest().map(I::number) {
         None => Some(format!("on no {}", I::KIND)),

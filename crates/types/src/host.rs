@@ -1,4 +1,4 @@
-//! The host's accesses to device arrays, line by line: what a CPU with caches issues.
+//! Host accesses to device arrays, line by line, as issued by a CPU with caches.
 
 use crate::address::{Line, LineSize, Mask};
 use crate::array::HostPhase;
@@ -6,41 +6,42 @@ use std::iter::Peekable;
 use std::ops::Range;
 use std::slice;
 
-/// What the host does to a line.
+/// Kind of host access to a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HostAccessKind {
-    /// It loads from it.
+    /// A load.
     Read,
-    /// It stores to it.
+    /// A store.
     Write,
 }
 
-/// One access of the host.
+/// A host access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HostAccess {
     /// The line.
     pub line: Line,
-    /// The bytes of it that are read or written.
+    /// Bytes read or written.
     pub mask: Mask,
-    /// Which of both.
+    /// Read or write.
     pub kind: HostAccessKind,
 }
 
 impl HostPhase {
-    /// The phase as accesses to lines of `size`, in order of address.
+    /// Converts the phase into accesses to lines with size `size`, in order of address.
     ///
-    /// - A line is read once and written once, at most: its ranges are one access. A line that is both is read first.
-    /// - A write of a whole line has [`Mask::ALL`], so that nothing need be fetched for it. One of a part has the mask of
-    ///   its bytes; part of a grain counts as the grain, as in every [`Mask`].
+    /// - A line is read at most once and written at most once: all its ranges form one access. A line that is read and
+    ///   written is read first.
+    /// - A write to a whole line has [`Mask::ALL`], so that no bytes need be fetched for it. A partial write has the
+    ///   mask for its bytes; a partly covered grain counts as a whole grain, like in every [`Mask`].
     ///
-    /// Ranges do not say in which order the host touched them. A host that walks with a stride, or in several passes, is
-    /// told here as one that goes through its lines once, in order.
+    /// Ranges do not record the order of the host's accesses. A host that walks with a stride, or in several passes, is
+    /// represented by a single pass over its lines, in order.
     pub fn accesses(&self, size: LineSize) -> impl Iterator<Item = HostAccess> + '_ {
         Accesses { reads: lines(&self.reads, size).peekable(), writes: lines(&self.writes, size).peekable() }
     }
 }
 
-/// The bytes of a line that are in some of `ranges`, which ascend and do not overlap.
+/// Bytes of a line contained in some range of `ranges`, which ascend and do not overlap.
 pub fn mask_within(ranges: &[Range<u64>], line: Line, size: LineSize) -> Mask {
     let start = line.0 * size.bytes();
     let last = start + (size.bytes() - 1);
@@ -52,7 +53,7 @@ pub fn mask_within(ranges: &[Range<u64>], line: Line, size: LineSize) -> Mask {
     })
 }
 
-/// Reads and writes merged.
+/// Merged iterator over reads and writes.
 struct Accesses<'a> {
     reads: Peekable<Lines<'a>>,
     writes: Peekable<Lines<'a>>,
@@ -73,11 +74,11 @@ impl Iterator for Accesses<'_> {
     }
 }
 
-/// The lines of ascending ranges, each once, with the bytes that are in some range.
+/// Lines in ascending ranges, each once, with the bytes covered by some range.
 struct Lines<'a> {
     size: LineSize,
     ranges: slice::Iter<'a, Range<u64>>,
-    /// What is left of the range under way; empty behind the last.
+    /// Rest of the current range; empty behind the last one.
     rest: Range<u64>,
 }
 
@@ -88,12 +89,12 @@ fn lines(ranges: &[Range<u64>], size: LineSize) -> Lines<'_> {
 }
 
 impl Lines<'_> {
-    /// Goes on to the next range.
+    /// Advances to the next range.
     fn turn(&mut self) {
         self.rest = self.ranges.find(|range| !range.is_empty()).cloned().unwrap_or(0..0);
     }
 
-    /// Takes what the range under way has of its first line.
+    /// Consumes the current range's bytes in its first line; returns their mask.
     fn take(&mut self) -> Mask {
         let Range { start, end } = self.rest;
         let left = self.size.bytes() - start % self.size.bytes();
@@ -126,7 +127,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
-    /// Accesses as (line, mask, is a write).
+    /// Accesses in the form (line, mask, true for a write).
     fn told(phase: &HostPhase, size: LineSize) -> Vec<(u64, u32, bool)> {
         let access = |HostAccess { line, mask, kind }: HostAccess| (line.0, mask.0, kind == HostAccessKind::Write);
         phase.accesses(size).map(access).collect()
@@ -173,7 +174,7 @@ mod tests {
         );
     }
 
-    /// Ranges below 2 KiB, as a phase has them.
+    /// Ranges below 2 KiB, in the form used by a phase.
     fn ranges() -> impl Strategy<Value = Vec<Range<u64>>> {
         let range = (0..2000_u64, 1..300_u64).prop_map(|(start, bytes)| start..start + bytes);
         proptest::collection::vec(range, 0..12).prop_map(|mut ranges| {
@@ -182,7 +183,7 @@ mod tests {
         })
     }
 
-    /// The grains that hold a byte of some range.
+    /// Grains with a byte in some range.
     fn grains(ranges: &[Range<u64>], size: LineSize) -> BTreeSet<u64> {
         ranges.iter().cloned().flatten().map(|byte| byte / size.grain()).collect()
     }

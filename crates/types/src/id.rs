@@ -1,20 +1,21 @@
-//! Ids: dense integers, so that everything indexed by one is an array.
+//! Ids: dense integers, so that tables indexed by an id are arrays.
 
 use std::fmt;
 
-/// A GPU of the machine, 0-based.
+/// A GPU in the machine, 0-based.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GpuId(pub u8);
 
-/// A module (GPM, chiplet, socket) of the machine, 0-based over all GPUs, GPU-major.
+/// A module (GPM, chiplet, socket) in the machine, 0-based over all GPUs, GPU-major.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModuleId(pub u8);
 
-/// An SM of one module, 0-based within it.
+/// An SM in one module, 0-based within the module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SmId(pub u16);
 
-/// Whatever sends and receives events: 0-based over the whole machine, whichever partition holds it.
+/// A component that sends and receives events: 0-based over the whole machine, independent of the partition that holds
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComponentId(pub u16);
 

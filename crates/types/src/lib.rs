@@ -1,7 +1,8 @@
-//! The vocabulary every crate shares: time, sizes, rates and energies, addresses, ids, scopes, promises, and the stream of
-//! warp instructions that a workload produces and an SM consumes.
+//! Common vocabulary of all crates: time, sizes, rates and energies, addresses, ids, scopes, promises, and the stream
+//! of warp instructions that a workload produces and an SM consumes.
 //!
-//! Newtypes only: nothing here simulates. Read [`stream`] next, then the crates `protocol` and `engine`.
+//! Only newtypes: no code in this crate simulates anything. Read [`stream`] next, then the crates `protocol` and
+//! `engine`.
 
 pub mod address;
 pub mod array;

@@ -1,11 +1,12 @@
-//! What a memory system guarantees to programs.
+//! Guarantees of a memory system to programs.
 
-/// The most that a memory system promises, from least to most.
+/// The strongest guarantee of a memory system, from least to most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Promise {
     /// No coherence at all.
     Nothing,
-    /// Visibility at kernel boundaries only: the memory model for programs whose threads meet there alone.
+    /// Visibility at kernel boundaries only: the memory model for programs whose threads synchronise only at
+    /// boundaries.
     KernelBoundary,
     /// The PTX memory model with scopes.
     Ptx,
@@ -15,7 +16,7 @@ impl Promise {
     /// Every promise, from most to least.
     pub const ALL: [Promise; 3] = [Promise::Ptx, Promise::KernelBoundary, Promise::Nothing];
 
-    /// The word in a file.
+    /// The promise's word in a file.
     pub const fn word(self) -> &'static str {
         match self {
             Promise::Ptx => "ptx",
@@ -24,7 +25,7 @@ impl Promise {
         }
     }
 
-    /// The promise of this word.
+    /// The promise with this word.
     pub fn of(word: &str) -> Option<Promise> {
         Promise::ALL.into_iter().find(|promise| promise.word() == word)
     }

@@ -1,20 +1,20 @@
-//! Scopes and semantics of the PTX memory model.
+//! Scopes and semantics in the PTX memory model.
 
 use std::fmt;
 
-/// The set of threads that an operation synchronises with. Source: PTX ISA, memory consistency model.
+/// Set of threads that an operation synchronises with. Source: PTX ISA, memory consistency model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// Threads of the same CTA.
+    /// Threads in the same CTA.
     #[default]
     Cta,
-    /// Threads of the same GPU.
+    /// Threads in the same GPU.
     Gpu,
-    /// All threads of the system.
+    /// All threads in the system.
     Sys,
 }
 
-/// What an access or a fence orders. Source: PTX ISA, memory consistency model.
+/// Ordering effect of an access or a fence. Source: PTX ISA, memory consistency model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Semantics {
     /// Plain access: no scope.
@@ -22,34 +22,34 @@ pub enum Semantics {
     Weak,
     /// Strong, orders nothing else.
     Relaxed,
-    /// Later operations stay behind it.
+    /// Later operations stay behind this operation.
     Acquire,
-    /// Earlier operations stay ahead of it.
+    /// Earlier operations stay ahead of this operation.
     Release,
-    /// Both.
+    /// Acquire and release.
     AcquireRelease,
     /// Fences only: `fence.sc`, also an acquire-release fence.
     SequentiallyConsistent,
 }
 
 impl Semantics {
-    /// Whether later operations of the thread wait for it.
+    /// True if later operations in the thread wait for this one.
     pub fn acquires(self) -> bool {
         matches!(self, Semantics::Acquire | Semantics::AcquireRelease | Semantics::SequentiallyConsistent)
     }
 
-    /// Whether it waits for earlier operations of the thread.
+    /// True if this operation waits for earlier operations in the thread.
     pub fn releases(self) -> bool {
         matches!(self, Semantics::Release | Semantics::AcquireRelease | Semantics::SequentiallyConsistent)
     }
 }
 
-/// Semantics and scope of one operation. A weak operation has scope `Cta` by convention.
+/// Semantics and scope of an operation. A weak operation has scope `Cta` by convention.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Order {
-    /// What it orders.
+    /// Ordering effect.
     pub semantics: Semantics,
-    /// With whom.
+    /// Scope of the effect.
     pub scope: Scope,
 }
 
@@ -57,22 +57,22 @@ impl Order {
     /// A plain access.
     pub const WEAK: Order = Order { semantics: Semantics::Weak, scope: Scope::Cta };
 
-    /// An operation of the given semantics and scope.
+    /// An operation with the given semantics and scope.
     pub const fn new(semantics: Semantics, scope: Scope) -> Order {
         Order { semantics, scope }
     }
 
-    /// A relaxed access of the given scope.
+    /// A relaxed access with the given scope.
     pub const fn relaxed(scope: Scope) -> Order {
         Order::new(Semantics::Relaxed, scope)
     }
 
-    /// An acquire of the given scope.
+    /// An acquire with the given scope.
     pub const fn acquire(scope: Scope) -> Order {
         Order::new(Semantics::Acquire, scope)
     }
 
-    /// A release of the given scope.
+    /// A release with the given scope.
     pub const fn release(scope: Scope) -> Order {
         Order::new(Semantics::Release, scope)
     }

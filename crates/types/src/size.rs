@@ -1,4 +1,4 @@
-//! Sizes in bytes, rates in bytes a second, and the serialisation of one through the other.
+//! Sizes in bytes, rates in bytes per second, and the serialisation of bytes at a rate.
 
 use crate::time::Ps;
 use std::fmt;
@@ -31,7 +31,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// A bandwidth in bytes a second. Zero means infinite.
+/// A bandwidth in bytes per second. Zero means infinite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rate(pub u64);
 
@@ -39,43 +39,42 @@ impl Rate {
     /// No limit: serialising takes no time.
     pub const INFINITE: Rate = Rate(0);
 
-    /// Whether the rate sets no limit.
+    /// True if the rate sets no limit.
     pub fn is_infinite(self) -> bool {
         self.0 == 0
     }
 }
 
-/// Fractional bits of the fixed-point picoseconds that a [`Serializer`] counts in.
+/// Fractional bits in the fixed-point picoseconds used by a [`Serializer`].
 const FRACTION: u32 = 32;
 
-/// Serialises bytes at a rate and carries the fraction of a picosecond that each packet leaves, so that many
-/// small packets take exactly as long as one large one. Without a division: the time of a byte is kept in
-/// fixed point, rounded up by less than 2^-32 ps.
+/// Serialises bytes at a rate. The fraction of a picosecond left by each packet is carried over, so many small packets
+/// take exactly as long as a large one. No division is necessary: the time per byte is stored in fixed point, rounded
+/// up by less than 2^-32 ps.
 ///
 /// The resource is busy until [`Serializer::free_at`]; a request that arrives earlier queues behind it.
 #[derive(Clone, Debug)]
 pub struct Serializer {
     rate: Rate,
-    /// Time of a byte, in 2^-32 ps; 0 where the rate is infinite.
+    /// Time per byte, in 2^-32 ps; 0 if the rate is infinite.
     byte: u64,
     free_at: Ps,
-    /// What the last packet took beyond `free_at`, in 2^-32 ps, below 1 ps.
+    /// Remainder of the last packet's time beyond `free_at`, in 2^-32 ps, below 1 ps.
     carry: u64,
-    /// How long it has been occupied, with what is accepted and has yet to pass.
+    /// Total time occupied, including accepted bytes that have not yet passed.
     busy: Ps,
 }
 
 impl Serializer {
-    /// An idle serialiser of the given rate.
+    /// An idle serialiser with the given rate.
     pub fn new(rate: Rate) -> Serializer {
         let byte = if rate.is_infinite() { 0 } else { (1_000_000_000_000_u128 << FRACTION).div_ceil(rate.0.into()) };
-        // Below some 233 B/s every rate is the same.
+        // All rates below some 233 B/s are treated alike.
         let byte = u64::try_from(byte).unwrap_or(u64::MAX);
         Serializer { rate, byte, free_at: Ps::ZERO, carry: 0, busy: Ps::ZERO }
     }
 
-    /// Occupies the resource with `bytes` at or after `now`, in call order; returns when the last byte has
-    /// passed.
+    /// Occupies the resource with `bytes` at or after `now`, in call order; returns when the last byte has passed.
     #[inline]
     pub fn send(&mut self, now: Ps, bytes: Bytes) -> Ps {
         if self.byte == 0 {
@@ -88,7 +87,7 @@ impl Serializer {
         self.occupy(u128::from(bytes.0) * u128::from(self.byte))
     }
 
-    /// [`Serializer::send`] of a request that occupies the resource for `least`, however few its bytes.
+    /// Like [`Serializer::send`], for a request that occupies the resource for at least `least`, however few its bytes.
     #[inline]
     pub fn send_for(&mut self, now: Ps, bytes: Bytes, least: Interval) -> Ps {
         if now > self.free_at {
@@ -98,7 +97,7 @@ impl Serializer {
         self.occupy((u128::from(bytes.0) * u128::from(self.byte)).max(u128::from(least.0)))
     }
 
-    /// Occupies it for so many 2^-32 ps more; returns when they are over.
+    /// Extends the occupied time by `span`, in 2^-32 ps; returns its end.
     #[inline]
     fn occupy(&mut self, span: u128) -> Ps {
         let span = span + u128::from(self.carry);
@@ -109,40 +108,40 @@ impl Serializer {
         self.free_at
     }
 
-    /// How long `bytes` take on their own.
+    /// Time for `bytes` without any queueing.
     #[inline]
     pub fn span(&self, bytes: Bytes) -> Ps {
         Ps(((u128::from(bytes.0) * u128::from(self.byte)) >> FRACTION) as u64)
     }
 
-    /// When everything accepted so far has passed.
+    /// Time when all bytes accepted so far have passed.
     pub fn free_at(&self) -> Ps {
         self.free_at
     }
 
-    /// How long it has been occupied, with what is accepted and has yet to pass; zero at an infinite rate.
+    /// Total time occupied, including accepted bytes that have not yet passed; zero at an infinite rate.
     pub fn busy(&self) -> Ps {
         self.busy
     }
 
-    /// The rate it serialises at.
+    /// The serialiser's rate.
     pub fn rate(&self) -> Rate {
         self.rate
     }
 }
 
-/// A time finer than a picosecond, in 2^-32 ps: so many intervals of a clock's cycle are so many cycles.
+/// A time finer than a picosecond, in 2^-32 ps, so that sums of clock cycles stay exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval(u64);
 
 impl Interval {
-    /// `cycles.0 / cycles.1` cycles of a clock, of which 2^20 take `span`.
+    /// Interval for `cycles.0 / cycles.1` cycles of a clock; `span` is the time for 2^20 cycles.
     pub fn cycles(span: Ps, cycles: (u32, u32)) -> Interval {
         let whole = (u128::from(span.0) * u128::from(cycles.0)) << (FRACTION - 20);
         Interval(u64::try_from(whole / u128::from(cycles.1)).unwrap_or(u64::MAX))
     }
 
-    /// In whole picoseconds.
+    /// The interval in whole picoseconds.
     pub fn time(self) -> Ps {
         Ps(self.0 >> FRACTION)
     }

@@ -1,9 +1,9 @@
-//! The stream of warp instructions: what a workload or a trace produces and an SM consumes.
+//! The stream of warp instructions, produced by a workload or a trace and consumed by an SM.
 //!
-//! A program is a list of commands (kernel launches, copies, accesses of the host); a kernel is a grid of CTAs; a CTA is decoded
-//! into a [`CtaStream`], an arena of compact instructions for each of its warps. Addresses are virtual and
-//! already coalesced into lines of the machine the stream was made for, so one instruction carries the
-//! line transactions that leave the coalescer.
+//! A program is a list of commands (kernel launches, copies, host accesses); a kernel is a grid of CTAs. A CTA is
+//! decoded into a [`CtaStream`], an arena with compact instructions for each of its warps. Addresses are virtual and
+//! already coalesced into lines for the target machine, so one instruction carries the line transactions that leave the
+//! coalescer.
 
 use crate::address::{Line, LineSize, Mask};
 use crate::array::{ArrayInfo, HostPhase};
@@ -12,18 +12,18 @@ use crate::scope::{Order, Scope, Semantics};
 use std::fmt;
 use std::ops::Range;
 
-/// One line transaction of a warp instruction. In 12 bytes, for thousands of warps are resident at once; so fields are
-/// copied (`{ access.line } == line`) where a comparison would borrow them.
+/// A line transaction of a warp instruction. The size is 12 bytes, because thousands of warps are resident at once.
+/// Fields are therefore copied (`{ access.line } == line`) in comparisons that would otherwise borrow them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(Rust, packed(4))]
 pub struct Access {
     /// The line.
     pub line: Line,
-    /// The bytes of it that some lane touches.
+    /// Bytes touched by some lane.
     pub mask: Mask,
 }
 
-/// The pipeline an arithmetic instruction occupies.
+/// The pipeline that an arithmetic instruction occupies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ComputeClass {
     /// Single-precision and moves: full rate.
@@ -37,12 +37,12 @@ pub enum ComputeClass {
     Special,
     /// Matrix units.
     Tensor,
-    /// Control flow, predicates, everything that only takes an issue slot.
+    /// Control flow, predicates, and all instructions that only take an issue slot.
     Other,
 }
 
 impl ComputeClass {
-    /// Every class, in the order of their discriminants.
+    /// Every class, in the order of discriminants.
     pub const ALL: [ComputeClass; 6] = [
         ComputeClass::Fp32,
         ComputeClass::Int,
@@ -53,7 +53,7 @@ impl ComputeClass {
     ];
 }
 
-/// Where an atomic's result goes.
+/// Destination of an atomic's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AtomicResult {
     /// `atom`: the old value returns to a register; counts as a load for [`Op::Use`].
@@ -62,23 +62,24 @@ pub enum AtomicResult {
     Discarded,
 }
 
-/// A flag event that a waiting CTA can depend on: dense from 0 within one kernel, assigned by the workload
-/// in canonical order. See [`Op::WaitUntil`].
+/// A flag event that a waiting CTA can depend on: dense from 0 within one kernel, assigned by the workload in canonical
+/// order. See [`Op::WaitUntil`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(pub u32);
 
 impl Token {
-    /// The largest: who keeps a bit for each needs 8 MiB. Source: assumed, far more than the flags a recorded kernel sets.
+    /// The largest token: a table with one bit per token needs 8 MiB. Source: assumed, far more than the flags set by a
+    /// recorded kernel.
     pub const MAX: Token = Token(1 << 26);
 }
 
-/// The accesses of one instruction: a range of [`CtaStream::accesses`]. In 5 bytes, so that an [`Op`] takes 8.
+/// Accesses of one instruction: a range in [`CtaStream::accesses`]. The size is 5 bytes, so that an [`Op`] takes 8.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(Rust, packed)]
 pub struct Accesses {
-    /// Index of the first.
+    /// Index of the first access.
     pub start: u32,
-    /// How many: 0 (all lanes off) to 255.
+    /// Number of accesses: 0 (all lanes off) to 255.
     pub len: u8,
 }
 
@@ -105,13 +106,13 @@ impl PackedOrder {
         self.0
     }
 
-    /// The order a byte stands for, or `None` where it stands for none.
+    /// The order represented by a byte, or `None` if the byte is invalid.
     pub fn from_byte(byte: u8) -> Option<PackedOrder> {
         (byte / 4 <= Semantics::SequentiallyConsistent as u8 && byte % 4 <= Scope::Sys as u8)
             .then_some(PackedOrder(byte))
     }
 
-    /// The order.
+    /// The unpacked order.
     pub fn order(self) -> Order {
         let semantics = match self.0 / 4 {
             0 => Semantics::Weak,
@@ -130,33 +131,33 @@ impl PackedOrder {
     }
 }
 
-/// How a run of arithmetic hangs together with its neighbours.
+/// Dependences between a run of arithmetic instructions and its neighbours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Links {
-    /// Its chain goes on where the path before it ends. Otherwise it starts when its first instruction issues.
+    /// Set if the run's chain continues the warp's path. Otherwise the chain starts when its first instruction issues.
     pub joins: bool,
-    /// The instruction behind it that is no arithmetic needs the path's result.
+    /// Set if the next non-arithmetic instruction needs the path's result.
     pub awaited: bool,
 }
 
-/// One warp instruction, or a marker between two (`Use`, `Signal`) that takes no issue slot.
+/// A warp instruction, or a marker between two (`Use`, `Signal`) that takes no issue slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Op {
-    /// `count` arithmetic instructions of one class, back to back, with the dependences among them.
+    /// `count` arithmetic instructions in one class, back to back, with the dependences among them.
     ///
     /// The path of a warp's arithmetic is its longest chain of dependent instructions since its latest instruction of
-    /// another kind. A run that fits beside it has a `chain` of 0.
+    /// another kind. A run that fits in parallel to the path has a `chain` of 0.
     Compute {
         /// Pipeline.
         class: ComputeClass,
-        /// Warp instructions, at least 1.
+        /// Number of warp instructions, at least 1.
         count: u16,
-        /// Instructions by which the run lengthens the path, 0 to `count`. All of them follow one another.
+        /// Number of instructions by which the run lengthens the path, 0 to `count`. They form one dependent chain.
         chain: u16,
-        /// How it hangs together with what stands around it.
+        /// Dependences on the neighbouring instructions.
         links: Links,
     },
-    /// A load from global or local memory. Does not block its warp. `accesses` of length 0 completes at once.
+    /// A load from global or local memory. Does not block its warp. A load without `accesses` completes at once.
     Load {
         /// Semantics and scope.
         order: PackedOrder,
@@ -170,11 +171,11 @@ pub enum Op {
         /// Lines with the bytes written.
         accesses: Accesses,
     },
-    /// A read-modify-write at the home of its scope.
+    /// A read-modify-write at the home for its scope.
     Atomic {
         /// Semantics and scope.
         order: PackedOrder,
-        /// Whether the warp can wait for the old value.
+        /// States if the warp can wait for the old value.
         result: AtomicResult,
         /// Lines with the bytes updated.
         accesses: Accesses,
@@ -191,21 +192,22 @@ pub enum Op {
     },
     /// CTA barrier: waits for every warp of the CTA that has not ended.
     Barrier,
-    /// Not an instruction: the next instruction needs the result of the load or returning atomic issued
-    /// `distance` such operations ago (1 = the latest). Up to 64; older ones are complete by rule: a warp
-    /// with 64 results outstanding waits for the oldest before it issues another.
+    /// Not an instruction: the next instruction needs the result of an earlier load or returning atomic. `distance`
+    /// counts back over these operations (1 = the latest), up to 64. Older results are complete by rule: a warp with 64
+    /// results outstanding waits for the oldest before it issues another operation.
     Use {
-        /// 1 to 64; 0: the results of all arithmetic before it.
+        /// 1 to 64; 0 stands for the results of all previous arithmetic.
         distance: u8,
     },
-    /// Spins with loads of one line until the store that left `token` is visible. One that acquires does so once, when
-    /// it has seen it; behind relaxed ones a fence may acquire for all. No [`Op::Use`] counts it, however often it polls.
+    /// Spins with loads to one line until the store that left `token` is visible. An acquiring wait acquires once,
+    /// after it has seen the store; a fence after relaxed waits may acquire for all of them. [`Op::Use`] does not count
+    /// these loads, regardless of the number of polls.
     WaitUntil {
         /// Semantics (acquire or relaxed) and scope of the polling loads.
         order: PackedOrder,
         /// Index of the flag's line in [`CtaStream::accesses`].
         access: u32,
-        /// What it waits for: an index into [`CtaStream::tokens`].
+        /// Awaited token: an index into [`CtaStream::tokens`].
         token: u16,
     },
     /// Not an instruction: the store or atomic directly before leaves this token when it performs.
@@ -218,12 +220,12 @@ pub enum Op {
 const _: () = assert!(size_of::<Op>() == 8 && size_of::<Access>() == 12);
 
 impl Op {
-    /// `count` arithmetic instructions that only occupy their pipeline: nothing waits for one of them.
+    /// `count` arithmetic instructions that only occupy their pipeline: no instruction waits for their results.
     pub fn occupy(class: ComputeClass, count: u16) -> Op {
         Op::Compute { class, count, chain: 0, links: Links::default() }
     }
 
-    /// Warp instructions it stands for.
+    /// Number of warp instructions represented.
     pub fn instructions(&self) -> u64 {
         match self {
             Op::Compute { count, .. } => u64::from(*count),
@@ -239,12 +241,12 @@ impl Op {
     }
 }
 
-/// The decoded instructions of one CTA. Reused from CTA to CTA: [`CtaStream::clear`] keeps the allocations.
+/// Decoded instructions of one CTA. Reused from CTA to CTA: [`CtaStream::clear`] keeps the allocations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CtaStream {
     /// All instructions, warp after warp.
     pub ops: Vec<Op>,
-    /// The range of `ops` of each warp, indexed by warp of the CTA.
+    /// Range in `ops` for each warp, indexed by warp in the CTA.
     pub warps: Vec<Range<u32>>,
     /// All line transactions.
     pub accesses: Vec<Access>,
@@ -253,7 +255,7 @@ pub struct CtaStream {
 }
 
 impl CtaStream {
-    /// Empties it.
+    /// Empties the stream.
     pub fn clear(&mut self) {
         self.ops.clear();
         self.warps.clear();
@@ -261,54 +263,54 @@ impl CtaStream {
         self.tokens.clear();
     }
 
-    /// Warp instructions of all warps.
+    /// Number of warp instructions in all warps.
     pub fn instructions(&self) -> u64 {
         self.ops.iter().map(Op::instructions).sum()
     }
 }
 
-/// Whether CTAs of a kernel may see each other's writes while it runs.
+/// Communication between a kernel's CTAs: states if they may see each other's writes during the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum KernelClass {
-    /// No CTA reads what another writes within the kernel; reductions commute.
+    /// No CTA reads data written by another CTA within the kernel; reductions commute.
     #[default]
     Independent,
     /// CTAs wait for each other: all must be resident at once.
     Cooperative,
 }
 
-/// What the hardware needs to know of a kernel before it runs.
+/// Properties of a kernel that the hardware must know before it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct KernelInfo {
     /// Name, for reports.
     pub name: String,
-    /// CTAs of the grid.
+    /// CTAs in the grid.
     pub ctas: u32,
-    /// Threads of a CTA.
+    /// Threads per CTA.
     pub threads_per_cta: u32,
-    /// Scratchpad bytes of a CTA.
+    /// Scratchpad bytes per CTA.
     pub shared_bytes: u32,
-    /// Registers of a thread; 0 where unknown.
+    /// Registers per thread; 0 if unknown.
     pub registers: u32,
-    /// Whether its CTAs wait for each other.
+    /// Communication between the CTAs.
     pub class: KernelClass,
-    /// How the program cuts the grid over GPUs: the first CTA of each of those it is launched on, ascending from 0. Empty
-    /// where it does not say.
+    /// Program's division of the grid over GPUs: the first CTA on each GPU used by the launch, ascending from 0. Empty
+    /// if the program does not specify it.
     pub parts: Vec<u32>,
 }
 
 impl KernelInfo {
-    /// Warps of a CTA, of `width` lanes each.
+    /// Warps per CTA, with `width` lanes each.
     pub fn warps(&self, width: u32) -> u32 {
         self.threads_per_cta.div_ceil(width).max(1)
     }
 }
 
-/// One entry of a program, in the order the host issues them.
+/// An entry in a program, in the order issued by the host.
 ///
-/// - A launch waits for the launches of its stream before it. Streams are equal: number 0 waits for no other.
-/// - All else is the host's, which waits for it: it comes behind every command before it, of whatever stream, and every
-///   command behind it waits.
+/// - A launch waits for earlier launches in its stream. All streams are equal: number 0 waits for no other stream.
+/// - All other commands are synchronous on the host: they run after every earlier command in any stream, and every
+///   later command waits for them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
     /// Run kernel `kernel` (an index into [`Program::kernels`]).
@@ -317,24 +319,24 @@ pub enum Command {
         kernel: u32,
         /// Stream of the host program.
         stream: u32,
-        /// Where it runs.
+        /// Devices that run the kernel.
         on: On,
     },
     /// Copy `bytes` between host and device memory.
     Copy {
         /// Device address.
         address: u64,
-        /// Bytes.
+        /// Number of bytes.
         bytes: u64,
-        /// Whether device memory is the destination.
+        /// True if device memory is the destination.
         to_device: bool,
     },
-    /// The host program reads and writes arrays. It takes no time: the host's own work is not modelled.
+    /// The host program reads and writes arrays. This takes no time: the host's own work is not modelled.
     Host {
         /// Index into [`Program::host_phases`].
         phase: u32,
     },
-    /// The host waits for all streams (`cudaDeviceSynchronize` on every device). It takes no time of its own.
+    /// The host waits for all streams (`cudaDeviceSynchronize` on every device). This takes no time by itself.
     Barrier,
 }
 
@@ -344,7 +346,7 @@ impl Command {
         Command::Launch { kernel, stream, on: On::All }
     }
 
-    /// The kernel, where it launches one.
+    /// Index of the kernel, if the command launches one.
     pub fn kernel(&self) -> Option<u32> {
         match *self {
             Command::Launch { kernel, .. } => Some(kernel),
@@ -353,10 +355,10 @@ impl Command {
     }
 }
 
-/// A CTA could not be decoded: the recording is damaged.
+/// Error: a CTA could not be decoded, because the recording is damaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StreamError {
-    /// What is wrong, with file and position where there is one.
+    /// Description of the error, with file and position if available.
     pub message: String,
 }
 
@@ -368,7 +370,7 @@ impl fmt::Display for StreamError {
 
 impl std::error::Error for StreamError {}
 
-/// A host that does nothing.
+/// A host phase without accesses.
 static NOTHING: HostPhase = HostPhase { reads: Vec::new(), writes: Vec::new() };
 
 /// A recorded program: the same stream for every design, thread count and run.
@@ -379,38 +381,39 @@ pub trait Program: Send + Sync {
     fn name(&self) -> &str;
     /// Line size that addresses were coalesced for.
     fn line_size(&self) -> LineSize;
-    /// Lanes of a warp.
+    /// Lanes per warp.
     fn warp_width(&self) -> u32;
     /// Kernels, each launched once or more by a command.
     fn kernels(&self) -> &[KernelInfo];
     /// Commands in host order.
     fn commands(&self) -> &[Command];
-    /// Arrays in order of address, no two of which share a line. Empty where nobody named them: in traces of hardware,
+    /// Arrays in order of address, no two of which share a line. Empty if no names are known: in traces from hardware,
     /// and in programs written line by line.
     fn arrays(&self) -> &[ArrayInfo] {
         &[]
     }
-    /// What the host does between other commands, each named once or more by a [`Command::Host`]. What it does before the
-    /// first command and behind the last is not there: see [`Program::setup`] and [`Program::results`]. A program that
-    /// copies names both: what its host touches, and what a copy moves.
+    /// Host phases between commands, each referenced once or more by a [`Command::Host`]. Accesses before the first
+    /// command and after the last are listed separately: see [`Program::setup`] and [`Program::results`]. A program
+    /// with copies lists both the host's accesses and the copied data.
     fn host_phases(&self) -> &[HostPhase] {
         &[]
     }
-    /// What the host does before the first command: it writes what arrays hold then. That is what its code sets, and what it
-    /// copies to the device before the first launch, for what is copied has contents. Arrays that nobody sets are not there:
-    /// outputs, scratch, and what the device itself clears. Nor is what a phase before the first launch writes.
+    /// Host accesses before the first command: writes of the arrays' initial contents. They include the values set by
+    /// the host's code, and the data copied to the device before the first launch, because copied data has contents.
+    /// Arrays never set are not included: outputs, scratch, and arrays cleared by the device itself. Writes by a phase
+    /// before the first launch are not included either.
     ///
-    /// Empty where nobody knows: in programs written line by line, and in old native traces. In traces of hardware it is
-    /// the copies before the first launch.
+    /// Empty if unknown: in programs written line by line, and in old native traces. In traces from hardware, the setup
+    /// consists of the copies before the first launch.
     fn setup(&self) -> &HostPhase {
         &NOTHING
     }
-    /// What the host does behind the last command: it reads results. The rule: what it copies from the device behind the
-    /// last launch, but for what a phase behind that launch reads. It is the same for a workload recorded with contents or
-    /// without, in whole or in part, and for a trace.
+    /// Host accesses after the last command: reads of results. By rule, they are the copies from the device after the
+    /// last launch, except for data read by a phase after this launch. The result is equal for a workload recorded with
+    /// contents or without, completely or in part, and for a trace.
     ///
-    /// A check of a workload against its reference reads more, inputs among it, and only in tests: it does not count.
-    /// Empty where a program copies nothing back.
+    /// A check of a workload against its reference reads more, including inputs, but only in tests: it does not count.
+    /// Empty if a program copies nothing back.
     fn results(&self) -> &HostPhase {
         &NOTHING
     }

@@ -1,16 +1,16 @@
-//! Simulated time in picoseconds, and the clocks that convert cycles to it.
+//! Simulated time in picoseconds, and the clocks that convert cycles to time.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
-/// A point in simulated time, or a span of it, in picoseconds.
+/// A point in simulated time, or a time span, in picoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ps(pub u64);
 
 impl Ps {
     /// Time zero.
     pub const ZERO: Ps = Ps(0);
-    /// Later than anything that happens.
+    /// Later than any event.
     pub const NEVER: Ps = Ps(u64::MAX);
 
     /// A span of `ns` nanoseconds.
@@ -23,7 +23,7 @@ impl Ps {
         self.0 as f64 * 1e-12
     }
 
-    /// `self - other`, or zero where `other` is later.
+    /// `self - other`, or zero if `other` is later.
     pub const fn saturating_sub(self, other: Ps) -> Ps {
         Ps(self.0.saturating_sub(other.0))
     }
@@ -55,15 +55,15 @@ impl fmt::Display for Ps {
     }
 }
 
-/// A clock of a stated frequency. Edges are computed from the cycle number, so that a period that is no
-/// whole number of picoseconds (1.3 GHz) does not drift.
+/// A clock with a stated frequency. Edges are computed from the cycle number, so a period with a fractional number of
+/// picoseconds (1.3 GHz) does not drift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Clock {
     khz: u64,
 }
 
 impl Clock {
-    /// A clock of `hz` hertz, rounded to kilohertz. Panics on a frequency below one kilohertz.
+    /// A clock with `hz` hertz, rounded to kilohertz. Panics on a frequency below one kilohertz.
     pub fn from_hz(hz: u64) -> Clock {
         let khz = (hz + 500) / 1000;
         assert!(khz > 0, "a clock of {hz} Hz is below the resolution of one kHz");
@@ -75,25 +75,25 @@ impl Clock {
         self.khz * 1000
     }
 
-    /// The time of clock edge `cycle`, rounded down to a picosecond.
+    /// Time of clock edge `cycle`, rounded down to a picosecond.
     pub fn edge(self, cycle: u64) -> Ps {
-        // 10^9 ps per ms; a kHz is one cycle a ms.
+        // 10^9 ps per ms; a kHz is one cycle per ms.
         match cycle.checked_mul(1_000_000_000) {
             Some(scaled) => Ps(scaled / self.khz),
             None => Ps((u128::from(cycle) * 1_000_000_000 / u128::from(self.khz)) as u64),
         }
     }
 
-    /// The span of `cycles` cycles, rounded down to a picosecond.
+    /// Span of `cycles` cycles, rounded down to a picosecond.
     pub fn span(self, cycles: u64) -> Ps {
         self.edge(cycles)
     }
 
-    /// The first edge at or after `at`.
+    /// Number of the first edge at or after `at`.
     pub fn cycle_at_or_after(self, at: Ps) -> u64 {
         let scaled = u128::from(at.0) * u128::from(self.khz);
         let cycle = scaled.div_ceil(1_000_000_000) as u64;
-        // `edge` rounds down, so the edge before may already be at `at`.
+        // `edge` rounds down, so the previous edge may already be at `at`.
         if cycle > 0 && self.edge(cycle - 1) >= at { cycle - 1 } else { cycle }
     }
 }
