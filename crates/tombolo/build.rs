@@ -1,4 +1,4 @@
-//! Tells the program the commit of its repository. Outside a repository, for example in an archive, the commit is
+//! Passes the repository's commit to the program. Outside a repository, for example in an archive, the commit is
 //! `unknown`.
 
 use std::env;

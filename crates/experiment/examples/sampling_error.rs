@@ -1,5 +1,5 @@
-//! Measures the true error of sampled runs and compares it with the error they report: one table row per workload and
-//! design.
+//! Measures the true error in sampled runs and compares the measurement with the reported error: a table row per
+//! workload and design.
 //!
 //! `cargo run --release -p tombolo-experiment --example sampling_error -- MACHINE SCALE DESIGN,DESIGN… quick|full
 //! SUITE|WORKLOAD…`
@@ -21,7 +21,7 @@ use tombolo_system::{RunRecord, RunSpec, refusal};
 
 /// Result of a sampled run next to the result of the whole run.
 struct Pair {
-    /// Relative error of the sampled time.
+    /// Relative error in the sampled time.
     error: f64,
     /// Reported error bound on the time, and the warm-up part within the bound.
     told: f64,

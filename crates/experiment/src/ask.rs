@@ -22,7 +22,7 @@ pub struct Ask {
     pub scale: Option<String>,
     /// Settings applied to every point.
     pub set: Vec<String>,
-    /// Swept paths, each with its values: one axis per path.
+    /// Swept setting paths with their values: an axis per path.
     pub vary: Vec<(String, Vec<String>)>,
     /// Baseline design for speed-ups, among `designs`; if absent, the first design.
     pub baseline: Option<String>,

@@ -101,7 +101,7 @@ struct Group {
     length: Length,
 }
 
-/// Expected run time of a point.
+/// Expected run time for a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Length {
     /// For a point that never ran: total bytes in its arrays, or `None` if they are not known before recording.
@@ -356,7 +356,7 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// Returns the result of a point: loaded if another process stored a result meanwhile, otherwise simulated and
+    /// Returns a point's result: loaded if a different process stored a result meanwhile, otherwise simulated and
     /// saved.
     fn outcome(&self, ready: &Ready) -> Result<Reached, StoreError> {
         let point = &ready.point;
@@ -394,7 +394,7 @@ impl<'a> Campaign<'a> {
         Ok(outcome)
     }
 
-    /// Returns the record of a point. The simulation runs on one thread, and threads from `spare` join if they help.
+    /// Returns a point's record. The simulation runs on one thread, and threads from `spare` join if they help.
     fn simulated(
         &self,
         point: &Point,
@@ -426,7 +426,7 @@ impl<'a> Campaign<'a> {
     }
 }
 
-/// Result of a point, with its provenance.
+/// Result for a point, and a flag for new results.
 struct Reached {
     result: Result<Arc<PointResult>, String>,
     /// True if this process ran the point.

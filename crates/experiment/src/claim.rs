@@ -153,7 +153,7 @@ pub(crate) fn with_reading(statement: &str, reading: &str) -> String {
     format!("{statement}{AT}{reading}")
 }
 
-/// Judges the claims of a figure. `repetitions` gives the repetitions of each claim, by claim index. For a failing
+/// Judges the claims about a figure. `repetitions` gives the repetitions of each claim, by claim index. For a failing
 /// claim about times, the cause also reports the largest difference.
 pub(crate) fn judge(
     plan: &Plan,
@@ -296,7 +296,7 @@ fn blank(claim: &spec::Claim) -> Claim {
     }
 }
 
-/// Returns the claims of a figure that is not drawn: all shown, none measured.
+/// Returns the claims for an omitted figure: all shown, none measured.
 pub(crate) fn undrawn(plan: &Plan) -> Vec<Claim> {
     plan.spec.claim.iter().map(|claim| read(plan, claim, blank(claim))).collect()
 }

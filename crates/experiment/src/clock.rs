@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Stopwatch for the thread that starts it.
+/// Stopwatch for the starting thread.
 pub(crate) struct Stopwatch(Duration);
 
 impl Stopwatch {

@@ -1,4 +1,4 @@
-//! Lists machines, designs and workloads for a report: every value together with its source.
+//! Lists machines, designs and workloads for a report: every value, together with the value's source.
 
 use crate::plan::{Named, Plan, PlannedWorkload};
 use tombolo_machine::Described;

@@ -22,7 +22,7 @@ const COUNTERS: [&str; 5] = ["transactions", "l2.loads", "l2.hits", "inter_gpu_b
 /// quick scales.
 const COARSE: f64 = 0.05;
 
-/// Description of a range that comes from the error of the quick scale.
+/// Description for ranges caused by the quick-scale error.
 const SCALES: &str = "what speed-ups differ by at the next larger scale";
 
 /// Runs in a document, each listed once.
@@ -100,7 +100,7 @@ impl Plan {
         Evidence { repeated, cells, remarks }
     }
 
-    /// Returns the coordinate of a number that comes from a single run.
+    /// Returns the coordinate for a single-run number.
     fn run_of(&self, panel: &Panel, at: usize, row: &Row, column: usize) -> Option<Coordinate> {
         let is_one = !row.summary && (!self.is_mean_of_workloads() || self.workloads.len() == 1);
         is_one.then(|| self.cell(panel, at, column))

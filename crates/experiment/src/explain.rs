@@ -92,7 +92,7 @@ impl fmt::Display for Change {
     }
 }
 
-/// Bytes that count as an event. Source: assumed, the line size of most machines.
+/// Bytes counted as a single event. Source: assumed, the line size of most machines.
 const BYTES_OF_AN_EVENT: f64 = 128.0;
 
 /// Upper bound on the warp-slot cycles per event. Source: assumed, a load with a latency of 2,048 cycles for which all
@@ -109,7 +109,7 @@ const MOST: f64 = 0.5;
 /// A measure counts as unchanged below this relative change. Source: assumed, a difference that a person would ignore.
 const NOTICED: f64 = 0.01;
 
-/// Counters that may explain a class.
+/// Candidate counters for the explanation of a class, in two groups.
 struct Behind {
     class: &'static str,
     causes: &'static [&'static str],

@@ -53,7 +53,7 @@ const TEXT: &str = ".text";
 /// Prefix before a digest in CSV. Without it, spreadsheets and data frames would read a digest like `12e34567` in
 /// scientific notation.
 const DIGEST_MARK: char = 'd';
-/// Suffix of column names that hold digests.
+/// Suffix in the names of digest columns.
 const DIGEST: &str = "digest";
 /// Error column for a point without a result.
 const ERROR: &str = "error";
@@ -66,11 +66,11 @@ pub(crate) struct Sheet {
     /// File name without extension.
     pub(crate) name: &'static str,
     columns: Columns,
-    /// One cell per column; `None` for an empty cell.
+    /// Rows, with a cell per column; `None` for an empty cell.
     rows: Vec<Vec<Option<Counter>>>,
 }
 
-/// Speed-up of a point over its baseline.
+/// Speed-up for a point over its baseline.
 pub(crate) struct SpeedUp {
     value: f64,
     baseline: String,
@@ -262,7 +262,8 @@ fn form(path: &str) -> Form {
     of_machine.or_else(|| Description::<DesignConfig>::key(path)).map_or(Form::Any, |key| key.form)
 }
 
-/// Returns the numeric value of a setting in its base unit, or `None` if it is no number. `clock` converts cycles.
+/// Returns the numeric value of a setting in its base unit, or `None` for a setting without a numeric value. `clock`
+/// converts cycles.
 pub(crate) fn setting_number(setting: &str, clock: Clock) -> Option<f64> {
     let (path, value) = path_and_value(setting);
     form(path).number(value, clock)

@@ -12,7 +12,7 @@ const NAMED: usize = 8;
 /// Numbers in a figure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
-    /// Panel that the numbers belong to.
+    /// Panel with the numbers.
     pub(crate) panel: Panel,
     /// Column labels, without the header of the row labels.
     pub(crate) columns: Vec<String>,

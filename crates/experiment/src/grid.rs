@@ -15,7 +15,7 @@ use tombolo_machine::{MachineConfig, Scale};
 use tombolo_report::document::Failure;
 use tombolo_system::RunRecord;
 
-/// Selects the inputs of workloads that read inputs.
+/// Selects the inputs for workloads with input data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Inputs {
     /// Inputs chosen by the run.

@@ -40,7 +40,7 @@ pub(crate) const NAMES: [&str; 26] = [
 /// Name among [`NAMES`] whose value also needs the paper's statements about its workloads.
 pub(crate) const OF_WORKLOADS: &str = "workloads_that_fill_it_percent";
 
-/// Returns the value of `name`, an element of [`NAMES`].
+/// Returns the value for `name`, an element in [`NAMES`].
 pub(crate) fn value(machine: &MachineConfig, stated: &[StatedWorkload], name: &str) -> Option<f64> {
     let storage = machine.directory_storage_bytes() as f64;
     Some(match name {
@@ -65,7 +65,7 @@ pub(crate) fn value(machine: &MachineConfig, stated: &[StatedWorkload], name: &s
     })
 }
 
-/// Returns the value of `name` if it belongs to machines with stacked memories that cache host memory.
+/// Returns the value for `name` if the name applies to machines with stacked memories as a cache for host memory.
 fn of_stacks(machine: &MachineConfig, name: &str) -> Option<f64> {
     let stack = machine.stack.as_ref()?;
     let topology = &machine.topology;
@@ -95,9 +95,9 @@ const MIB: f64 = (1_u64 << 20) as f64;
 /// Bytes transferred by a link per cycle. Source: UMH, section 5.
 const BYTES_A_CYCLE: u64 = 16;
 
-/// Returns the bits in a row of CPElide's table: a base address of 4 bytes, two bounds of 28 bits for each chiplet, a
-/// mode of one bit and two bits for each chiplet. Source: CPElide, section III-A; reading the 28 bytes of ranges as
-/// bounds is our interpretation.
+/// Returns the bits in a row of CPElide's table: a base address with 4 bytes, two 28-bit bounds per chiplet, a mode
+/// bit, and two bits per chiplet. Source: CPElide, section III-A; treating the 28 range bytes as bounds is our
+/// interpretation.
 fn row_bits(machine: &MachineConfig) -> u32 {
     let chiplets = machine.topology.modules() as u32;
     32 + 2 * 28 * chiplets + 1 + 2 * chiplets

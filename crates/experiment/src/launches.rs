@@ -1,4 +1,4 @@
-//! Launches of a run in the format of a stored result: a header, then a row of values per launch. A program may have
+//! A run's launches in the format for stored results: a header, then a row of values per launch. A program may have
 //! very many launches.
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub(crate) struct Launches {
 }
 
 impl Launches {
-    /// Converts the launches of a run.
+    /// Converts a run's launches to columnar form.
     pub(crate) fn of(kernels: &[KernelRecord]) -> Launches {
         let mut columns = Vec::new();
         let rows = kernels.iter().map(|kernel| {
@@ -59,7 +59,7 @@ fn take_apart(path: &str, value: Value, into: &mut Vec<(String, Value)>) {
     }
 }
 
-/// Inserts a value at its path.
+/// Inserts a value into the record at the given path.
 fn put(record: &mut Map<String, Value>, path: &str, value: Value) {
     match path.split_once('.') {
         None => _ = record.insert(path.to_owned(), value),

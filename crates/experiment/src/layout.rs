@@ -277,7 +277,7 @@ fn speed_up(to: Baseline) -> Metric {
 }
 
 impl Plan {
-    /// Returns the heading of the figures: the title from the file, or the metrics, machines and axes.
+    /// Returns the heading for the figures: the title from the file, or the metrics, machines and axes.
     pub(crate) fn heading(&self) -> String {
         if !self.spec.title.is_empty() {
             return self.spec.title.clone();
@@ -306,7 +306,7 @@ impl Plan {
         names.collect::<Vec<_>>().join(" on ")
     }
 
-    /// Returns the caption of the figures: the text from the file, or a description of the normalisation.
+    /// Returns the caption for the figures: the text from the file, or a description of the normalisation.
     pub(crate) fn legend(&self) -> String {
         if !self.spec.caption.is_empty() {
             return self.spec.caption.trim().to_owned();

@@ -234,7 +234,7 @@ fn false_sharing(design: &str, predicted: u64) -> Result<Measured, String> {
 }
 
 /// Time under HMG relative to the time under hierarchical software coherence. A module repeatedly reads one line in
-/// each region. The lines exceed its L1 and fit in its L2. Meanwhile, a module on a different GPU writes the adjacent
+/// each region. The lines exceed the L1 and fit in the L2. Meanwhile, a module on a different GPU writes the adjacent
 /// line.
 fn false_sharing_time() -> Result<Measured, String> {
     /// Number of regions: twice the lines in an L1 with 128 KB.

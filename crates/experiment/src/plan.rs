@@ -27,7 +27,7 @@ const MOST_STEPS: usize = 100_000;
 /// Scale requested by the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScaleChoice {
-    /// The default scale of each experiment.
+    /// Each experiment's default scale.
     Quick,
     /// The paper's scale: 1.
     Paper,
@@ -57,7 +57,7 @@ pub(crate) struct Named<T> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PlannedStep {
     pub(crate) label: String,
-    /// Index of a machine or design that replaces the figure's own.
+    /// Index for a machine or design used in place of the figure's own.
     pub(crate) machine: Option<usize>,
     pub(crate) design: Option<usize>,
     pub(crate) set: Vec<String>,
@@ -100,7 +100,7 @@ pub(crate) struct PlannedBaseline {
     pub(crate) step: Option<Option<usize>>,
 }
 
-/// Source of a metric's numbers.
+/// Source for a metric's numbers.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     /// Computed from the machine alone.

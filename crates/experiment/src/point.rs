@@ -42,7 +42,7 @@ pub struct Identity {
     pub scale: String,
     /// Seed of the input.
     pub seed: u64,
-    /// True if a sample of the launches runs, where sampling applies.
+    /// True if only a launch sample runs, provided sampling applies.
     #[serde(default, skip_serializing_if = "is_false")]
     pub sampled: bool,
 }
@@ -53,7 +53,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 impl Identity {
-    /// Returns the key of this identity.
+    /// Returns the key for this identity.
     pub fn key(&self) -> Key {
         let text = serde_json::to_vec(self).expect("its keys are strings");
         Key(blake3::hash(&text).to_hex().to_string())
@@ -105,7 +105,7 @@ impl Point {
         Ok(Point { machine, design, workload, pass, settings, identity: Arc::new(identity), key })
     }
 
-    /// Returns the point with a sampled simulation, where sampling applies. Different passes are unchanged, because
+    /// Returns the point with a sampled simulation, provided sampling applies. Different passes are unchanged, because
     /// they walk all streams.
     #[must_use]
     pub fn sampled(self) -> Point {
@@ -116,12 +116,12 @@ impl Point {
         Point { key: identity.key(), identity: Arc::new(identity), ..self }
     }
 
-    /// True if a sample of the launches runs, where sampling applies.
+    /// True if only a launch sample runs, provided sampling applies.
     pub fn is_sampled(&self) -> bool {
         self.identity.sampled
     }
 
-    /// Returns the key of the result.
+    /// Returns the key for the point's result.
     pub fn key(&self) -> &Key {
         &self.key
     }
@@ -136,7 +136,7 @@ impl Point {
         Target::of(&self.machine)
     }
 
-    /// Returns the name of the recording. Points with equal names share a recording.
+    /// Returns the recording's name. Points with equal names share a recording.
     pub fn recording(&self) -> String {
         let Identity { workload, parameters, scale, seed, .. } = &*self.identity;
         let parameters: Vec<String> = parameters.iter().map(|(name, value)| format!("{name}={value}")).collect();

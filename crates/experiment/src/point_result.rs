@@ -1,4 +1,4 @@
-//! Result of a point, and its counters by path.
+//! A point's result, with counters by path.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -206,8 +206,8 @@ impl Members {
     }
 }
 
-/// Returns the pass that counts `path`. The error lists all known paths; paths with links and GPUs have N in place of a
-/// number.
+/// Returns the pass for the counter `path`. The error lists all known paths; paths with links and GPUs have N in place
+/// of a number.
 pub(crate) fn pass_of(path: &str) -> Result<Pass, Vec<String>> {
     if MEMBERS.iter().any(|members| members.has(path)) {
         return Ok(Pass::Simulation);

@@ -52,7 +52,7 @@ pub fn suites() -> Vec<&'static str> {
     PRESETS.iter().filter(|preset| preset.group == SUITES).map(|preset| preset.name).collect()
 }
 
-/// Returns the shipped files for `paper`: its description, and its experiments in the order of the paper.
+/// Returns the shipped files for `paper`: the description, and the experiments in the paper's order.
 ///
 /// # Errors
 /// Returns an error if no such paper ships, or if a shipped file is invalid, which a test excludes.
@@ -128,7 +128,7 @@ pub fn workloads_of(name: &str, quick: bool) -> Result<Vec<String>, SpecError> {
     Ok(suite(name)?.1.workload.iter().map(word).collect())
 }
 
-/// Returns every paper, each followed by its reading sets and its experiments.
+/// Returns every paper, followed by the paper's reading sets and experiments.
 pub fn list() -> Vec<Listed> {
     let mut listed = Vec::new();
     for name in papers() {

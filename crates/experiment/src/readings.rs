@@ -22,7 +22,7 @@ pub const DEFAULT: &str = "text";
 pub const DEFAULT_DESCRIPTION: &str = "The paper's text as read here: the default, which decides verdicts";
 
 impl Reading {
-    /// True if `--readings` can apply this reading. A reading that consists of a figure only has nothing to apply.
+    /// True if `--readings` can apply this reading. A reading with only a figure has nothing to apply.
     pub fn is_set(&self) -> bool {
         self.time.is_some() || !self.setting.is_empty() || !self.inputs.is_empty()
     }
@@ -56,8 +56,8 @@ impl Reading {
         })
     }
 
-    /// Returns `spec` with every part of this reading that its `plan` reads. The experiment's own settings and steps
-    /// come later, so that a swept value remains swept.
+    /// Returns `spec` with every part of this reading used by the `plan`. The experiment's own settings and steps come
+    /// later, so that a swept value remains swept.
     fn applied(&self, plan: &Plan, mut spec: Experiment) -> Experiment {
         let read = self.setting.iter().filter(|setting| plan.reads(setting.set.get()));
         let settings: Vec<Text> = read.map(|setting| Text::assumed(setting.set.get())).collect();

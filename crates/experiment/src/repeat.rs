@@ -10,7 +10,7 @@ use tombolo_machine::Scale;
 use tombolo_report::document::Repetition;
 
 impl Plan {
-    /// Checks that every repetition is possible.
+    /// Rejects every repetition with an impossible change.
     pub(crate) fn check_repeats(&self) -> Result<(), SpecError> {
         for repeat in &self.spec.repeat {
             for text in &repeat.scales {

@@ -1,4 +1,4 @@
-//! Samples in place of whole programs: data shared between sampled points, and error ranges for figures.
+//! Samples instead of whole programs: data shared between sampled points, and error ranges for figures.
 
 use crate::error::PointError;
 use crate::figure::Table;

@@ -28,7 +28,7 @@ pub struct Search<'a> {
     pub baseline: usize,
     /// Run time to compare.
     pub time: TimeChoice,
-    /// Largest relative difference between speed-ups that counts as agreement.
+    /// Largest relative difference between agreeing speed-ups.
     pub within: f64,
     /// Limit on the core seconds for a run at the chosen scale.
     pub limit_s: f64,

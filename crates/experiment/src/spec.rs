@@ -29,7 +29,8 @@ impl Text {
     }
 }
 
-/// One figure: what to run, how to normalise and draw the results, the paper's published values, and the claims.
+/// A figure: the points to run, the normalisation and drawing of the results, the paper's published values, and the
+/// claims.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -75,18 +76,17 @@ pub struct Experiment {
     /// Differences at quick scale.
     #[serde(default)]
     pub quick: Quick,
-    /// Swept settings, each an axis with its own name: short form of `axis` for steps that are single values of a
-    /// single path.
+    /// Swept settings, each an axis with its own name: short form for an `axis` whose steps set a single path.
     #[serde(default)]
     pub vary: Vec<Vary>,
     /// Swept values: every combination of one step per axis is run.
     #[serde(default)]
     pub axis: Vec<Axis>,
-    /// Dimension of the figure's rows: `workload`, `design`, `machine`, `metric`, `axis:NAME`, or `step` for the step
-    /// combinations of all axes. Default: the first axis, or workloads without a sweep.
+    /// Dimension along the figure's rows: `workload`, `design`, `machine`, `metric`, `axis:NAME`, or `step` for the
+    /// step combinations of all axes. Default: the first axis, or workloads without a sweep.
     #[serde(default)]
     pub rows: Option<Text>,
-    /// Dimension of the columns, like `rows`. Default: the second axis, or designs; workloads if there is a single
+    /// Dimension along the columns, like `rows`. Default: the second axis, or designs; workloads if there is a single
     /// design.
     #[serde(default)]
     pub columns: Option<Text>,
@@ -103,7 +103,7 @@ pub struct Experiment {
     /// Workloads left out from means, selected by a metric per workload: the union over all lists. Their rows remain.
     #[serde(default)]
     pub left_out: Vec<LeftOut>,
-    /// Metrics: one, or as many as there are metric rows or columns. Default: the speed-up over the first design,
+    /// Metrics: a single metric, or a metric per metric row or column. Default: the speed-up over the first design,
     /// without any axis step.
     #[serde(default)]
     pub metric: Vec<Metric>,
@@ -212,7 +212,7 @@ pub struct SuiteWorkload {
     /// Relative error of speed-ups at quick scale from larger scales, measured with `tombolo scale`.
     #[serde(default)]
     pub error: Option<f64>,
-    /// Parameters for quick scale only, for example `sweeps=1`: a smaller amount of equal work.
+    /// Parameters for quick scale only, for example `sweeps=1`: less work, with an unchanged kind of work.
     #[serde(default)]
     pub quick: Option<Text>,
     /// Parameters for a second size at quick scale, which replace the first: directions are repeated with them.
@@ -252,10 +252,10 @@ pub struct Vary {
 pub struct Step {
     /// Label in the figure.
     pub label: String,
-    /// Machine that replaces the figure's.
+    /// Machine used in place of the figure's own machine.
     #[serde(default)]
     pub machine: Option<Text>,
-    /// Design that replaces the figure's.
+    /// Design used in place of the figure's own design.
     #[serde(default)]
     pub design: Option<Text>,
     /// Settings, for example `gpu_link.rate=100GB/s`.
@@ -263,7 +263,7 @@ pub struct Step {
     pub set: Vec<Text>,
 }
 
-/// Dimension of rows, columns or panels.
+/// Dimension for rows, columns or panels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dimension {
     /// Workloads.
@@ -358,7 +358,7 @@ pub enum Relative {
 }
 
 impl Relative {
-    /// Normalises a value by its baseline.
+    /// Normalises a value by the given baseline.
     pub(crate) fn of(self, value: f64, baseline: f64) -> f64 {
         match self {
             Relative::SpeedUp => baseline / value,
@@ -412,7 +412,7 @@ pub struct Chart {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Shape {
-    /// A group of bars per row.
+    /// A bar group per row.
     #[serde(rename = "bars")]
     Bars,
     /// A line per column.
@@ -491,7 +491,7 @@ pub struct Claim {
     /// Unit of all three numbers.
     #[serde(default)]
     pub unit: String,
-    /// Directed program that measures a mechanism.
+    /// Directed program for a mechanism's measurement.
     #[serde(default)]
     pub mechanism: Option<Text>,
     /// Cells in the numerator.
@@ -618,13 +618,13 @@ pub struct Reading {
     pub name: Text,
     /// The difference from the default reading, in one line.
     pub description: String,
-    /// Figure that shows the reading, if settings cannot express it.
+    /// Figure for a reading not expressible with settings.
     #[serde(default)]
     pub figure: Option<Text>,
     /// Time used for speed-ups, if not the default: `region`, `kernels` or `whole`.
     #[serde(default)]
     pub time: Option<Text>,
-    /// Settings for machines and designs. A figure applies the settings that its machines or designs read.
+    /// Settings for machines and designs. A figure applies only settings used by its machines or designs.
     #[serde(default)]
     pub setting: Vec<ReadingSetting>,
     /// Workload parameters. A figure applies the parameters for its own workloads.

@@ -22,7 +22,7 @@ const MOST_TOLD: usize = 3;
 /// Classes in record order, each with its share of the baseline's time; a share may exceed 1.
 type Stack = Vec<(&'static str, f64)>;
 
-/// A stack to draw: its label, the coordinates of its runs, over which it is the mean, and a flag for summaries.
+/// A stack to draw: label, coordinates for the averaged runs, and a flag for summaries.
 struct Bar {
     label: String,
     runs: Vec<Coordinate>,
@@ -85,7 +85,7 @@ impl Plan {
         })
     }
 
-    /// Returns the index of the metric that compares times with baseline times.
+    /// Returns the index for the metric comparing times with baseline times.
     fn time_metric(&self) -> Option<usize> {
         let is_plain = |metric: &Metric| metric.value.len() <= 1 && metric.per.len() <= 1 && metric.to_value.is_empty();
         self.spec.metric.iter().position(|metric| is_plain(metric) && is_of_time(metric))

@@ -22,14 +22,14 @@ const STALE: Duration = Duration::from_secs(600);
 const HIDDEN: &str = ".tombolo-";
 const PART: &str = "part";
 
-/// File contents: the text of a [`Kept`], and its checksum.
+/// File contents: the text for a [`Kept`], and a checksum.
 #[derive(Serialize, Deserialize)]
 struct Sealed {
     blake3: String,
     kept: Box<RawValue>,
 }
 
-/// A result with the identity of its point.
+/// A result together with the point's identity.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     point: Identity,
@@ -58,7 +58,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the folder, or creates it.
+    /// Opens the results folder, or creates a missing folder.
     ///
     /// # Errors
     /// Returns an error if the folder cannot be created or written.
@@ -115,7 +115,7 @@ impl Store {
         })
     }
 
-    /// Stores the result of a point.
+    /// Stores a point's result under the point's key.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written; no file remains under its name in this case.

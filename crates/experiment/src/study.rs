@@ -53,7 +53,7 @@ impl Shard {
     }
 }
 
-/// File name of page and document.
+/// File name for page and document.
 const REPORT: &str = "report";
 /// File names of the tables.
 const TABLES: [&str; 5] = ["results", "kernels", "gpus", "modules", "links"];
@@ -199,7 +199,7 @@ impl Study {
         self
     }
 
-    /// Enables sampling for runs whose number in a figure is a time, where sampling applies.
+    /// Enables sampling for runs whose number in a figure is a time, provided sampling applies.
     pub fn sampled(mut self, sampled: bool) -> Study {
         self.plans.iter_mut().for_each(|plan| plan.sampled = sampled);
         self

@@ -22,7 +22,7 @@ impl Systems {
     /// system on first use.
     ///
     /// # Errors
-    /// Returns the errors of `build`, which are not cached.
+    /// Returns the errors from `build`. Errors are not cached.
     pub(crate) fn get_or_build(
         &self,
         at: (usize, usize),

@@ -32,7 +32,7 @@ pub struct Source {
     pub label: String,
     /// The recorded program.
     pub program: Arc<dyn Program>,
-    /// Notes for readers of the result.
+    /// Notes for the reader about this result.
     pub notes: Vec<String>,
     /// Parameters adjusted to a value different from the request, with the adjusted value: `kib=144`.
     pub adjusted: Vec<String>,
@@ -51,7 +51,7 @@ impl Source {
     }
 }
 
-/// A workload with its parameters and its seed, or a trace.
+/// A workload with parameters and seed, or a trace.
 #[derive(Clone)]
 pub struct WorkloadChoice {
     chosen: Chosen,
@@ -156,7 +156,7 @@ impl Target {
         Target::new(machine, machine.scale)
     }
 
-    /// Returns the scale of the input.
+    /// Returns the input's scale.
     pub fn scale(&self) -> Scale {
         self.scale
     }
@@ -285,7 +285,8 @@ impl WorkloadChoice {
     }
 
     /// Returns every parameter with its value, explicit or default, in the workload's order. A file or trace is
-    /// represented by a hash over its contents at the first call: a point keeps its key even if its files change later.
+    /// represented by a hash over its contents at the first call: a point's key remains valid even if input files
+    /// change later.
     ///
     /// # Errors
     /// Returns an error if the workload does not accept its parameters, or if a file cannot be read.
@@ -392,8 +393,8 @@ fn trace_hash(path: &Path) -> Result<String, PointError> {
     }
 }
 
-/// Returns a hash over a file's bytes. Hashes are cached for the many points that need them: a file is read again only
-/// if its length or modification time changes.
+/// Returns a hash over a file's bytes. Hashes are cached for later points: a file is read again only if the file's
+/// length or modification time changes.
 fn file_hash(path: &Path) -> Result<String, PointError> {
     hashed(path).map_err(|error| PointError::File { path: path.display().to_string(), error })
 }

@@ -83,7 +83,7 @@ fn write(warp: &mut Warp<'_>, line: u64) {
     warp.write([line]);
 }
 
-/// Every CTA writes its own lines.
+/// Every CTA writes lines without sharing.
 fn writes(ctas: u64, lines: u64) -> Vec<Cta> {
     (0..ctas).map(|cta| Cta::sharing(cta * lines..(cta + 1) * lines, 16, write)).collect()
 }

@@ -1,4 +1,5 @@
-//! Outcome of an experiment as data: the contents of a report, and the format that `report` reads back from a folder.
+//! An experiment's outcome in the form of data: the contents of a report, and the format that `report` reads back from
+//! a folder.
 
 use crate::drawing::LOOKS;
 use crate::evidence::{Evidence, Runs};
@@ -53,7 +54,7 @@ pub struct Provenance {
     pub commit: String,
     /// Date of the commit.
     pub commit_date: String,
-    /// Hash over the sources that decide the result of a run.
+    /// Hash over the sources that decide a run's result.
     pub model: String,
     /// Creation date of the document, in UTC.
     pub date: String,
@@ -215,7 +216,7 @@ pub struct Published {
 pub struct Claim {
     /// Id, for example `fig8-hmg-over-nhcc`.
     pub id: String,
-    /// Kind of the claim, which decides the meaning of its verdict.
+    /// Claim kind. The kind decides the verdict's meaning.
     pub kind: ClaimKind,
     /// The claim in words.
     pub text: String,
@@ -382,9 +383,9 @@ pub enum Malformed {
         figure: String,
         /// Label of the row.
         row: String,
-        /// Count of numbers in the row.
+        /// Number count in the row.
         values: usize,
-        /// Count of columns that need a number.
+        /// Count of columns with a required number.
         columns: usize,
     },
     /// A scatter plot lacks the numbers for an axis.
@@ -465,7 +466,7 @@ impl ClaimKind {
     pub const ALL: [ClaimKind; 4] =
         [ClaimKind::Identity, ClaimKind::Mechanism, ClaimKind::Direction, ClaimKind::Magnitude];
 
-    /// Returns the name of the kind.
+    /// Returns the kind's name.
     pub fn name(self) -> &'static str {
         match self {
             ClaimKind::Identity => "Identity",
@@ -492,7 +493,7 @@ impl Verdict {
     /// All verdicts.
     pub const ALL: [Verdict; 4] = [Verdict::Holds, Verdict::Fails, Verdict::NotRobust, Verdict::Shown];
 
-    /// Returns the name of the verdict.
+    /// Returns the verdict's name.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Holds => "holds",

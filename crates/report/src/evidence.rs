@@ -22,7 +22,7 @@ pub struct Evidence {
 pub struct Cell {
     /// Row index, from 0.
     pub row: usize,
-    /// Index of the numeric column, from 0.
+    /// Numeric column index, from 0.
     pub column: usize,
     /// Index of the run in the document; `None` for a number that summarises several runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub struct Run {
     pub label: String,
     /// Command that repeats only this run.
     pub command: String,
-    /// Numbers, one per counter in its unit; `None` if the run lacks the counter.
+    /// Numbers per counter, in the counter's unit; `None` if the run lacks the counter.
     pub values: Vec<Option<f64>>,
 }
 
@@ -76,7 +76,7 @@ impl Evidence {
         self.cell(row, column)?.run
     }
 
-    /// Returns the range of a number over its repetitions, if any.
+    /// Returns a number's range over all repetitions, if any.
     pub fn range(&self, row: usize, column: usize) -> Option<[f64; 2]> {
         self.cell(row, column)?.range.filter(|range| range.iter().all(|end| end.is_finite()) && range[0] < range[1])
     }

@@ -8,7 +8,7 @@ use crate::tex;
 /// Marker for a missing number, recognised by spreadsheets, `pandas` and `pgfplots`.
 const MISSING: &str = "nan";
 
-/// A figure as a set of files.
+/// A figure in the form of several files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FigureFiles {
     /// File name without extension, common to all files.
@@ -21,7 +21,7 @@ pub struct FigureFiles {
     pub tex: String,
 }
 
-/// Returns the short name of a document, usable as a folder name.
+/// Returns a document's short name, usable for a folder.
 pub fn folder_name(document: &Document) -> String {
     page::anchor(&document.paper)
 }

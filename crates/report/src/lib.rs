@@ -1,7 +1,7 @@
 //! Renders the outcome of experiments.
 //!
 //! - [`document`]: contents to show: figures as tables of numbers with the published values, claims with their
-//!   verdicts, machines and designs used. Independent of experiments, machines and designs.
+//!   verdicts, machines and designs used. No knowledge about experiments, machines or designs.
 //! - [`html()`], [`html_all`], [`interactive`]: a single HTML file with charts, without network access. [`text()`]:
 //!   output for a terminal. [`figures`]: figures as SVG, CSV and source for LaTeX. `drawing`: the charts for pages and
 //!   papers.
@@ -29,8 +29,8 @@ pub use text::clean;
 
 /// Returns a single self-contained HTML file that shows `document`.
 ///
-/// The file loads no external resources and runs no script. Its charts are drawings, and every number also appears in
-/// its tables. All strings in `document` are shown as text, whatever their contents.
+/// The file loads no external resources and runs no script. All charts are drawings, and every number also appears in a
+/// table. All strings in `document` are shown as text, whatever their contents.
 pub fn html(document: &Document) -> String {
     html_all(std::slice::from_ref(document))
 }

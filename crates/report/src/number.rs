@@ -27,7 +27,7 @@ pub(crate) fn brief(value: f64) -> String {
     text.replace('-', "\u{2212}")
 }
 
-/// Formats a number with its unit.
+/// Formats a number, followed by the unit.
 pub(crate) fn quantity(value: Option<f64>, unit: &str) -> String {
     match value {
         Some(_) if !unit.is_empty() => format!("{} {unit}", number(value)),

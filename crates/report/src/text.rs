@@ -45,7 +45,7 @@ impl Page {
         self.lines.push(text.trim_end().to_owned());
     }
 
-    /// Adds a heading with an underline as long as its longest line.
+    /// Adds a heading with an underline for the heading's longest line.
     fn heading(&mut self, text: &str, underline: char) {
         let before = self.lines.len();
         self.words("", text);
@@ -89,7 +89,7 @@ impl Page {
         }
     }
 
-    /// Adds a claim: its numbers, then its text on the right, or below if space is lacking; then the reasons for its
+    /// Adds a claim: its numbers, then its text on the right, or below if space is lacking; then the reasons for the
     /// verdict.
     fn claim(&mut self, cells: &[String; 4], widths: &[usize; 3], claim: Option<&Claim>) {
         let [verdict, paper, measured, words] = cells;
@@ -152,7 +152,7 @@ impl Page {
         }
     }
 
-    /// Adds the table of a figure, split by width into blocks of columns; the blocks follow each other vertically.
+    /// Adds the table of a figure, split by width into blocks of columns; the blocks are stacked vertically.
     fn numbers(&mut self, figure: &Figure) {
         let heads: Vec<String> = figure.columns.iter().map(|head| clean(&column(head))).collect();
         let most = self.width / 3;

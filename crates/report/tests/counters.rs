@@ -1,4 +1,5 @@
-//! Checks that the counter table matches the record of a real run.
+//! Compares the counter table with a real run's record: every recorded number needs an entry, and no entry may be
+//! superfluous.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -10,7 +11,7 @@ use tombolo_workload::bench::{self, Mode, Request};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
-/// Collects every number in `value` by its path; members of lists and of numbered tables appear as `*`.
+/// Collects every number in `value` by its path; list members and numbered table members appear under `*`.
 fn numbers(path: &str, value: &Value, found: &mut BTreeSet<String>) {
     let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match value {

@@ -1,4 +1,4 @@
-//! Tests the page as text: its contents, the escaping of document strings, and its size.
+//! Tests the page in text form: contents, escaping for document strings, and size.
 
 mod fixture;
 

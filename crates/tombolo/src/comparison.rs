@@ -56,7 +56,7 @@ pub(crate) struct Comparison {
     tombolo: String,
     /// Machine.
     machine: String,
-    /// Fraction of the machine and the inputs that was run.
+    /// Fraction of the machine and the inputs in this run.
     scale: String,
     /// Settings of the machine and the designs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -81,7 +81,7 @@ pub(crate) struct Comparison {
     geometric_mean_errors: BTreeMap<String, Option<f64>>,
     /// Every result, workload by workload, designs in the given order.
     runs: Vec<RunRecord>,
-    /// Launches of every result, if requested.
+    /// Launches for every result, on request.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     kernels: Vec<Launches>,
     /// Every run without a result.
@@ -100,7 +100,7 @@ pub(crate) struct Compared {
     pub(crate) scale: String,
     /// Settings.
     pub(crate) set: Vec<String>,
-    /// Name of the baseline, an element of `designs`.
+    /// Name of the baseline design in `designs`.
     pub(crate) baseline: String,
     /// Run time used for speed-ups.
     pub(crate) time: TimeChoice,
@@ -262,7 +262,7 @@ fn each_once(runs: &[RunRecord]) -> Vec<String> {
     notes
 }
 
-/// Formats a speed-up. `error`: its error bound, for sampled runs.
+/// Formats a speed-up. `error`: the error bound, for sampled runs.
 fn speedup_cell(speedup: Option<f64>, error: Option<Option<f64>>) -> Cell {
     let Some(speedup) = speedup else { return Cell::new("failed", Look::Bad) };
     let unsure = error.map_or(0.0, |error| error.unwrap_or(f64::INFINITY));
@@ -297,7 +297,7 @@ impl Loads {
     }
 }
 
-/// Counters of a run that explain its time.
+/// Counters that explain a run's time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cause {
     l1: Loads,

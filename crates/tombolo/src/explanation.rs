@@ -27,7 +27,7 @@ pub(crate) struct Asked {
 #[derive(Debug, Serialize)]
 struct Explained {
     design: String,
-    /// Cycles of its warp slots over the whole run.
+    /// Warp-slot cycles over the whole run.
     stalls: StallRecord,
     time: TimeRecord,
     /// Load latencies; absent unless requested.
@@ -64,7 +64,7 @@ pub(crate) struct Explanation {
     workload: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     set: Vec<String>,
-    /// Run time that shares refer to.
+    /// Run time used for the shares.
     of: TimeChoice,
     designs: Vec<Explained>,
     /// Differences by design, largest first.
@@ -73,7 +73,8 @@ pub(crate) struct Explanation {
 }
 
 impl Explanation {
-    /// Builds the explanation for runs of one program. The first run is the reference for the remaining runs.
+    /// Builds the explanation for several runs with a common program. The first run is the reference for the remaining
+    /// runs.
     pub(crate) fn of(asked: Asked, runs: &[RunRecord]) -> Explanation {
         let Asked { machine, scale, set, workload, time } = asked;
         let first = &runs[0];

@@ -14,7 +14,7 @@ pub(crate) enum Failure {
     /// A machine, a design, a setting or a scale.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// A workload, its recording, or its run.
+    /// A workload, a recording, or a run.
     #[error(transparent)]
     Point(#[from] PointError),
     /// An experiment.
@@ -26,10 +26,10 @@ pub(crate) enum Failure {
     /// A trace that cannot be read or written.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// Litmus tests that cannot be read.
+    /// Unreadable litmus tests.
     #[error(transparent)]
     Litmus(#[from] CorpusError),
-    /// A table of observations that cannot be used.
+    /// An unusable table with observations.
     #[error(transparent)]
     Observed(#[from] ObservationError),
     /// A command-line value that contradicts different arguments.

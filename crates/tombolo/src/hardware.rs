@@ -10,14 +10,14 @@ use tombolo_machine::{Description, MachineConfig, Scale, machine};
 /// Arguments that select and modify a machine.
 #[derive(clap::Args)]
 pub(crate) struct MachineArguments {
-    /// Machine: a name of `list machines`, or the path of a .toml file
+    /// Machine: a name from `list machines`, or the path to a .toml file
     #[arg(long = "machine", value_name = "M")]
     machine: String,
-    /// Replaces a value of the machine or the designs, such as l2.bytes=6MB; may be repeated
+    /// Replaces a value of the machine or the designs, like l2.bytes=6MB; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     settings: Vec<String>,
-    /// Fraction of the machine and of the workload's input to run, such as 1/16 or 0.25: rounded to the nearest with
-    /// whole SMs in each module
+    /// Fraction of the machine and of the workload's input to run, like 1/16 or 0.25: rounded to the nearest with whole
+    /// SMs in each module
     #[arg(long = "scale", value_name = "F", default_value = "1", allow_negative_numbers = true)]
     scale: Scale,
 }

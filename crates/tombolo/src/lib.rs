@@ -1,7 +1,7 @@
 //! Command line as a library: parses the arguments, runs the command, and prints the result.
 //!
 //! Each subcommand has a file in `command`. They share:
-//! - `hardware`: machine, designs, settings, scale. `study`: common parts of `reproduce` and `sweep`.
+//! - `hardware`: machine, designs, settings, scale. `study`: code shared between `reproduce` and `sweep`.
 //! - `asked`: experiments without a file.
 //! - `output`: standard output and files. `table`: aligned text. `progress`, `threads`.
 //! - `comparison`, `summary` and `verdict`: printed results. `timed`: the run time to compare.
@@ -14,9 +14,9 @@
 //!
 //! Exit status: 0 done; 1 the answer is "no"; 2 the input was wrong or a run gave no result, with a message; 130 a
 //! study was interrupted. With status 2 no file is written except three:
-//! - the report of a study, which names each failure;
+//! - a study's report, with each failure by name;
 //! - the timeline of a run whose record cannot be written;
-//! - the document of a check, which names each test that was not run.
+//! - a check's document, with each omitted test by name.
 //!
 //! Read `command` next.
 

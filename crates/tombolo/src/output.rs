@@ -14,7 +14,7 @@ use tombolo_report::document::Provenance;
 /// Arguments that select the output.
 #[derive(clap::Args)]
 pub(crate) struct OutputArguments {
-    /// Prints one JSON document instead of text
+    /// Prints a JSON document instead of text
     #[arg(long = "json")]
     json: bool,
     /// Also writes the JSON document to FILE, atomically

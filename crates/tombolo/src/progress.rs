@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tombolo_experiment::campaign::Watcher;
 
-/// Interval between updates of the bar.
+/// Interval between bar updates.
 const TICK: Duration = Duration::from_millis(200);
 /// Interval between lines if no bar is shown.
 const LINE_PERIOD: Duration = Duration::from_secs(60);
@@ -28,7 +28,7 @@ struct Running {
     left: Option<Duration>,
 }
 
-/// Thread that prints a line per period, until its sender is dropped.
+/// Thread printing a line per period, until the sender is dropped.
 struct Lines {
     stop: Sender<()>,
     thread: JoinHandle<()>,

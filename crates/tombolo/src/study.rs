@@ -1,4 +1,4 @@
-//! Common parts of `reproduce` and `sweep`: arguments, interrupts, and printed output.
+//! Code shared between `reproduce` and `sweep`: arguments, interrupts, and printed output.
 
 use crate::WRONG_INPUT;
 use crate::failure::Failure;
@@ -23,21 +23,21 @@ const INTERRUPTED: i32 = 130;
 /// Arguments for running and printing a study.
 #[derive(clap::Args)]
 pub(crate) struct StudyArguments {
-    /// quick: each experiment's own scale, minutes on two cores; paper: 1; or a fraction, such as 1/8
+    /// quick: each experiment's own scale, minutes on two cores; paper: 1; or a fraction, like 1/8
     #[arg(long = "scale", value_name = "quick|paper|F", default_value = "quick", value_parser = scale, allow_negative_numbers = true)]
     pub(crate) scale: ScaleChoice,
     #[command(flatten)]
     pub(crate) time: TimeArgument,
     #[command(flatten)]
     pub(crate) sample: SampleArgument,
-    /// Also runs long repetitions of directions: assumed values halved and doubled, seeds and scales of sweeps; at
-    /// paper scale nothing is repeated without it
+    /// Also runs long direction repetitions: assumed values halved and doubled, seeds and scales in sweeps; at paper
+    /// scale nothing is repeated without it
     #[arg(long = "robust")]
     pub(crate) robust: bool,
     /// Status 1 if an identity or a mechanism of the default readings fails
     #[arg(long = "strict")]
     strict: bool,
-    /// Prints the report as one JSON document instead of text, a list of reports for all papers
+    /// Prints the report in JSON instead of text, a list of reports for all papers
     #[arg(long = "json")]
     json: bool,
     #[command(flatten)]

@@ -56,7 +56,7 @@ pub(crate) fn text(run: &RunRecord, source: &Source, shown: Shown, colours: bool
     text
 }
 
-/// Formats the results of checked loads.
+/// Formats the check results for loads.
 fn values(check: &Checked) -> String {
     let Checked { loads, stores, violations, first, places } = check;
     let mut text = format!(
@@ -272,8 +272,7 @@ fn parts(time: &TimeRecord) -> String {
     if parts.is_empty() { whole } else { format!("{whole} = {}", parts.join(" + ")) }
 }
 
-/// Builds the table of warp-slot cycles by class, without classes that a single decimal of a percent would show as
-/// zero.
+/// Builds the table of warp-slot cycles by class, without classes shown with zero percent in a single decimal.
 fn slots(run: &RunRecord) -> Table {
     let stalls = &run.stalls;
     let queued = stalls.queued.unwrap_or_default().named();
@@ -305,8 +304,8 @@ fn loads(latency: &LatencyRecord) -> Table {
     table
 }
 
-/// Builds the table of path segments within each mean latency, without segments that a single decimal of a percent
-/// would show as zero.
+/// Builds the table of path segments within each mean latency, without segments shown with zero percent in a single
+/// decimal.
 fn legs(latency: &LatencyRecord) -> Table {
     let mut table = Table::new(2).with_headings(["loads served by", "legs of the mean"]);
     for (name, ServedRecord { mean_ns, legs_ns, .. }) in served(latency) {
@@ -397,7 +396,7 @@ fn modules(run: &RunRecord) -> Table {
     table
 }
 
-/// Formats the share of warp slots that held a warp.
+/// Formats the share of occupied warp slots.
 fn held(stalls: &StallRecord) -> String {
     share(1.0 - stalls.share(stalls.idle + stalls.kernel_boundary))
 }

@@ -37,7 +37,7 @@ pub(crate) fn of_described<T: Described + Serialize>(name: &str, base: &str) -> 
     Ok(text)
 }
 
-/// Returns the start of a section: its name, or a comment with the sections that a file would also need.
+/// Returns a section's start: the name, or a comment listing further sections required in the file.
 fn heading<T: Described>(section: &str, is_there: bool) -> String {
     if section.is_empty() {
         return String::new();
@@ -51,7 +51,7 @@ fn heading<T: Described>(section: &str, is_there: bool) -> String {
     }
 }
 
-/// Describes a key: its meaning, its allowed values, and its default.
+/// Describes a key: meaning, allowed values, and default value.
 fn meaning(key: &Key) -> String {
     let default = (key.default)().map_or_else(String::new, |default| format!(" Default: {default}."));
     format!("{} Takes {}.{default}", key.doc, key.expected)

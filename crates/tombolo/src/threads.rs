@@ -1,4 +1,4 @@
-//! Number of threads, and parallel execution of work items. No result depends on the number.
+//! Thread count, and parallel execution for work items. No result depends on the number.
 
 use crate::failure::Failure;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,13 +7,13 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// Command-line flag for the number of threads.
 #[derive(Clone, Copy, clap::Args)]
 pub(crate) struct ThreadsArgument {
-    /// Threads; results do not depend on the number [default: one per core]
+    /// Threads; results do not depend on the number [default: the number of cores]
     #[arg(long = "threads", value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024), allow_negative_numbers = true)]
     threads: Option<u16>,
 }
 
 impl ThreadsArgument {
-    /// Returns the requested number of threads, or one per core.
+    /// Returns the requested number of threads, or by default the number of available cores.
     pub(crate) fn count(self) -> usize {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.map_or_else(cores, usize::from)

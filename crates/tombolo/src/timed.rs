@@ -3,11 +3,11 @@
 use clap::builder::PossibleValue;
 use tombolo_system::TimeChoice;
 
-/// Argument that selects the run time.
+/// Argument for selecting the compared run time.
 #[derive(clap::Args)]
 pub(crate) struct TimeArgument {
-    /// Time to report and compare: from the first kernel's start to the last kernel's end; of the kernels alone; of the
-    /// whole program, with its copies [default: region]
+    /// Time to report and compare: from the first kernel's start to the last kernel's end; for kernels alone; for the
+    /// whole program, copies included [default: region]
     #[arg(long = "time", value_name = "region|kernels|whole", value_enum, hide_possible_values = true)]
     time: Option<Word>,
 }

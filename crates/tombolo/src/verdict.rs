@@ -48,7 +48,7 @@ impl Verification {
         }
     }
 
-    /// Adds the results of timed runs.
+    /// Adds results from timed runs.
     pub(crate) fn with_timed(self, timed: Option<Vec<TimedReport>>) -> Verification {
         Verification { timed, ..self }
     }
@@ -269,7 +269,7 @@ mod tests {
         st.weak x,1 | ld.acquire.gpu r0,y ;\n st.release.gpu y,1 | ld.weak r1,x ;\n\
         ~exists (P1:r0 == 1 /\\ P1:r1 == 0)\n";
 
-    /// A design that breaks its promise.
+    /// Verifies the given tests under a design with a broken promise.
     fn broken(texts: &[&str]) -> Verification {
         of("ideal", texts)
     }

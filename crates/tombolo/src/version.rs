@@ -1,4 +1,4 @@
-//! Identity of this program: version, commit, and the version of the model that decides results.
+//! Program identity: version, commit, and a version for the model sources behind all results.
 
 use std::sync::LazyLock;
 use tombolo_experiment::MODEL_VERSION;

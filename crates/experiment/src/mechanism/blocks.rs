@@ -105,7 +105,7 @@ pub(super) fn lone_writer(kernel_end: &str, times: u64) -> Result<Measured, Stri
     Ok(Measured::bytes(times * BLOCKS * BLOCK_BYTES, blocks(&record)?.written_back_bytes))
 }
 
-/// Blocks fetched by kernels that only write them.
+/// Blocks fetched by kernels with writes only.
 pub(super) fn write_allocate() -> Result<Measured, String> {
     let record = ran("umh", &[], vec![writes(2, 0..BLOCKS * BLOCK)], &[])?;
     Ok(Measured::count(BLOCKS, blocks(&record)?.fetched))
@@ -134,7 +134,7 @@ pub(super) fn groups_in_turn(chunk: u64) -> Result<Measured, String> {
     Ok(Measured::count(BLOCKS * GPUS * (4 / chunk), blocks(&record)?.fetched))
 }
 
-/// A host that reads one line after a GPU wrote whole blocks.
+/// The host reads a line after a GPU wrote whole blocks.
 fn synchronised(written: u64) -> Result<RunRecord, String> {
     ran("umh", &[], vec![writes(0, 0..written * BLOCK)], &[(1, HostLines::Read(3..4))])
 }

@@ -60,7 +60,7 @@ pub(super) fn own_ranges() -> Result<Measured, String> {
     Ok(Measured::count(CHIPLETS * PAGE, elision.flushed_lines + elision.dropped_lines))
 }
 
-/// One chiplet writes data and a second chiplet reads the data: one flush, no invalidation, and none at the end.
+/// A chiplet writes data and a second chiplet reads the data: one flush, no invalidation, and none at the end.
 pub(super) fn producer() -> Result<Measured, String> {
     let on = |active: u64, work: fn(&mut Warp<'_>, Range<u64>)| {
         kernel(move |chiplet, warp| {

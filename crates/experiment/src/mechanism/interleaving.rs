@@ -1,5 +1,4 @@
-//! Lines interleaved over sockets: destination of accesses under the policies of a single GPU. Source: NUMA-GPU,
-//! section 3.
+//! Lines interleaved over sockets: access destinations under single-GPU policies. Source: NUMA-GPU, section 3.
 
 use super::{Measured, simulate};
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use tombolo_system::directed::Cta;
 /// Lines read by a socket, each once.
 const LINES: u64 = 256;
 
-/// Share of lines that cross if each socket reads its own lines: three in four are homed at remote sockets.
+/// Share of lines crossing if each socket reads its own lines: three in four are homed at remote sockets.
 pub(super) fn remote_share() -> Result<Measured, String> {
     let mut machine = tombolo_machine::machine("numa-4").map_err(|error| error.to_string())?;
     let settings = ["topology.sms_per_module=1", "l1.sector_bytes=128"];

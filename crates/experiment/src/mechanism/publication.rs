@@ -49,7 +49,7 @@ pub(super) fn lines_cross_once() -> Result<Measured, String> {
     Ok(Measured::bytes(LINES * (GPUS - 1) * packet(&machine), sent(&record)))
 }
 
-/// Four parts of a line are coalesced in one entry: three in four stores hit.
+/// Four parts from a line are coalesced in a single entry: three in four stores hit.
 pub(super) fn parts_join() -> Result<Measured, String> {
     const PARTS: u64 = 4;
     let quarters = || {
@@ -106,7 +106,7 @@ pub(super) fn atomics() -> Result<Measured, String> {
     }
 }
 
-/// Two iterations in which each GPU writes its page and reads the page of the next GPU.
+/// Two iterations: each GPU writes its own page, then reads the next GPU's page.
 fn ring() -> Arc<Directed> {
     let next = |gpu: u64| part((gpu + 1) % GPUS);
     over(vec![kernel(|gpu| writes(part(gpu))), kernel(|gpu| reads(next(gpu)))]).launched(&[0, 1, 0, 1])

@@ -1,4 +1,4 @@
-//! Sharing policies in the evaluation of GPS, on its machine with four GPUs and one SM each.
+//! Sharing policies evaluated in GPS, on the paper's machine with four GPUs and a single SM each.
 
 use super::{Measured, one_sm};
 use std::ops::Range;

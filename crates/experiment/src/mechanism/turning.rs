@@ -1,8 +1,9 @@
-//! Links with lanes that change direction: three senders with one receiver, and pairs that exchange data. Source:
-//! NUMA-GPU, section 4.
+//! Links with reversible lanes: three senders with a single receiver, and pairs exchanging data. Source: NUMA-GPU,
+//! section 4.
 //!
-//! The machine is NUMA-GPU's with four sockets and one SM each. Its links run at an eighth of the rate, and even a
-//! short program saturates them. The first kernel places each GPU's pages by touching them; the second kernel writes.
+//! The machine is NUMA-GPU's with four sockets and a single SM each. The links run at an eighth of the rate, and even a
+//! short program saturates the links. The first kernel places each GPU's pages by touching them; the second kernel
+//! writes.
 
 use super::Measured;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A numeric axis: its ends, its ticks, and the position of a number on it.
+//! A numeric axis: range, ticks, and number positions along the axis.
 
 /// Approximate number of intervals on an axis.
 const PARTS: f64 = 5.0;
@@ -94,7 +94,7 @@ fn scale(size: f64) -> (f64, &'static str) {
     found.map_or((1.0, ""), |(unit, name)| (if name == " k" { 1e3 } else { unit }, name))
 }
 
-/// Returns the least of 1, 2, 2.5 and 5 times a power of ten that is not below `step`.
+/// Rounds `step` up to the next round value: 1, 2, 2.5 or 5 times a power of ten.
 fn round(step: f64) -> f64 {
     let power = 10f64.powf(step.log10().floor());
     let factor = [1.0, 2.0, 2.5, 5.0].into_iter().find(|factor| factor * power >= step * (1.0 - 1e-9));

@@ -17,7 +17,7 @@ const WIDEST_BAR: f64 = 40.0;
 /// not crowded.
 const NUMBERED: usize = 24;
 
-/// Division of the width between rows, in units of a bar.
+/// Width division between rows, in bar widths.
 struct Shares {
     /// Bars in a row.
     bars: f64,
@@ -34,7 +34,7 @@ impl Shares {
     }
 }
 
-/// Rows side by side: each row with its left edge, in units of a bar.
+/// Rows side by side: each row with a left edge, in bar widths.
 type Panel = Vec<(usize, f64)>;
 
 struct Bars<'a, 's> {
@@ -206,7 +206,7 @@ impl<'a, 's> Bars<'a, 's> {
         (width, fitting(width, left, units).max(LEAST_BAR), all.chunks(most).map(cut).collect(), left)
     }
 
-    /// Draws the contents of a panel.
+    /// Draws a panel's contents.
     fn panel(&self, canvas: &mut Canvas, frame: Frame, panel: &Panel, bar: f64) {
         let sheet = self.sheet;
         for series in sheet.series() {
@@ -301,8 +301,8 @@ impl<'a, 's> Bars<'a, 's> {
         width_of(text, self.number_font()) > room
     }
 
-    /// Returns the printed numbers in a row: the middle of each, the height of its lower edge, and the text. Summary
-    /// rows print numbers. Without summary rows, all rows do if the bars are few.
+    /// Returns the printed numbers in a row: horizontal middle, lower edge, and text for each. Summary rows print
+    /// numbers. Without summary rows, all rows do if the bars are few.
     fn told(&self, frame: Frame, row: usize, x: f64, bar: f64) -> Vec<(f64, f64, String)> {
         let sheet = self.sheet;
         let [rows, sums] = sheet.rows();
@@ -330,7 +330,7 @@ impl<'a, 's> Bars<'a, 's> {
         sheet.series().filter_map(one).collect()
     }
 
-    /// Returns the room above a plot for numbers that extend beyond it.
+    /// Returns the room required above a plot for numbers extending beyond the plot.
     fn headroom(&self, bar: f64, height: f64) -> f64 {
         let frame = Frame { left: 0.0, top: 0.0, width: 0.0, height };
         let rows = 0..self.sheet.figure.rows.len();

@@ -51,7 +51,7 @@ pub(super) fn cut(text: &str, most: usize) -> String {
     }
 }
 
-/// Alignment of a word relative to its position.
+/// Text alignment relative to the given position.
 #[derive(Clone, Copy)]
 pub(super) enum Anchor {
     Start,
@@ -82,7 +82,7 @@ impl Canvas {
         self.text.write_fmt(text).expect("a string takes all");
     }
 
-    /// Draws a group of shapes that share `attributes`.
+    /// Draws a shape group with common `attributes`.
     pub(super) fn group(&mut self, attributes: &str, draw: impl FnOnce(&mut Canvas)) {
         let mut inside = Canvas::default();
         draw(&mut inside);
@@ -91,7 +91,7 @@ impl Canvas {
         }
     }
 
-    /// Draws a path from its data.
+    /// Draws a path from path data.
     pub(super) fn path(&mut self, data: &str, attributes: &str) {
         let gap = if attributes.is_empty() { "" } else { " " };
         self.put(format_args!("<path d=\"{data}\"{gap}{attributes}/>"));
@@ -127,12 +127,12 @@ impl Canvas {
     }
 }
 
-/// Returns the path of a rectangle.
+/// Returns the path for a rectangle.
 pub(super) fn rectangle(x: f64, y: f64, width: f64, height: f64) -> String {
     format!("M{} {}h{}v{}h{}z", at(x), at(y), at(width), at(height), at(-width))
 }
 
-/// Returns the path of a line.
+/// Returns the path for a line.
 pub(super) fn line(from: (f64, f64), to: (f64, f64)) -> String {
     format!("M{} {}L{} {}", at(from.0), at(from.1), at(to.0), at(to.1))
 }

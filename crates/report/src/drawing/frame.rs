@@ -60,7 +60,7 @@ impl Frame {
         }
     }
 
-    /// Draws the title of the numeric axis, upwards along its middle.
+    /// Draws the numeric axis title, upwards along the middle.
     pub(super) fn draw_title(self, canvas: &mut Canvas, sheet: &Sheet<'_>, title: &str) {
         for (index, line) in lines(sheet, title).iter().enumerate() {
             let place = ((0.95 + 1.15 * index as f64) * sheet.font, self.top + self.height / 2.0);

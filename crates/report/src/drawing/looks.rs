@@ -36,10 +36,10 @@ const NAMED: [&str; KINDS] = [
     "var(--series-7)",
 ];
 
-/// Dashes of lines, in line widths.
+/// Dashes for lines, in line widths.
 const DASHES: [&str; KINDS] = ["", "6 3", "2 2", "8 3 2 3", "11 3", "4 2", "6 2 2 2 2 2", "1 3"];
 
-/// A hatch tile: its size, its rotation, and its drawing.
+/// A hatch tile: size in pixels, rotation in degrees, and the drawing.
 struct Hatch {
     size: f64,
     turn: f64,
@@ -58,7 +58,7 @@ const HATCHES: [Hatch; KINDS] = [
     Hatch { size: 5.0, turn: 45.0, stroke: "M0 1h5M1 0v5", fill: "" },
 ];
 
-/// Returns the colour of a look.
+/// Returns a look's colour for the given surface.
 pub(super) fn colour(surface: Surface, look: usize) -> &'static str {
     match surface {
         Surface::Paper => COLOURS[hue(look)],

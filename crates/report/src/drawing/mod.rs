@@ -5,7 +5,7 @@
 //! - [`bars`], [`lines`], [`scatter`], [`heat`]: the kinds of charts.
 //!
 //! Bars are at least [`LEAST_BAR`] wide; if they do not fit across, the rows continue in a panel below. A logarithmic
-//! axis has no zero. Numbers on such an axis are therefore drawn as points and never as bars.
+//! axis has no zero. Numbers on a logarithmic axis are therefore drawn with points, and never with bars.
 
 mod axis;
 mod bars;
@@ -43,8 +43,8 @@ pub(crate) fn is_drawn(figure: &Figure) -> bool {
     figure.chart.kind != ChartKind::Table && figure.has_numbers()
 }
 
-/// Returns the chart of a figure as an SVG element; `None` for a figure without a chart. `anchor` returns the address
-/// of a run.
+/// Returns a figure's chart in an SVG element; `None` for a figure without a chart. `anchor` returns the address of a
+/// run.
 pub(crate) fn svg(figure: &Figure, surface: Surface, anchor: &dyn Fn(usize) -> Option<String>) -> Option<String> {
     if !is_drawn(figure) {
         return None;

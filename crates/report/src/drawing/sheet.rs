@@ -1,4 +1,4 @@
-//! A figure, with the sizes and colours of its surface.
+//! A figure, with sizes and colours for a surface.
 
 use super::canvas::{About, at, cut};
 use crate::document::{ChartKind, Figure};
@@ -36,7 +36,7 @@ impl Surface {
     }
 
     /// Returns the allowed widths of a chart, preferred width first. Source: column widths in papers of ACM and IEEE,
-    /// 3.3 inches, and both columns together; on a page, steps up to the width of its column.
+    /// 3.3 inches, and both columns together; on a page, steps up to the page column's width.
     pub(super) fn widths(self) -> &'static [f64] {
         match self {
             Surface::Paper => &[3.3 * INCH, 7.0 * INCH],
@@ -129,7 +129,7 @@ impl<'a> Sheet<'a> {
         first..self.figure.series().len().max(first)
     }
 
-    /// Returns the look of a series.
+    /// Returns the index of a series' look.
     pub(super) fn look(&self, series: usize) -> usize {
         self.figure.look(series - self.series().start)
     }

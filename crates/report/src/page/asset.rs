@@ -8,16 +8,16 @@ pub(super) const STYLE: &str = include_str!("../../assets/page.css");
 /// Additional style for charts drawn by a script.
 pub(super) const LIVE_STYLE: &str = include_str!("../../assets/live.css");
 
-/// Script that draws the charts of a page.
+/// Script for drawing a page's charts.
 pub(super) const SCRIPT: &str = include_str!("../../assets/page.js");
 
-/// The chart library, unchanged; the adjacent `ORIGIN.md` documents its origin and its licences.
+/// The chart library, unchanged; the adjacent `ORIGIN.md` documents origin and licences.
 pub(super) const ECHARTS: &str = include_str!("../../assets/vendor/echarts/echarts.common.min.js");
 
-/// SHA-256 of [`SCRIPT`] in base 64, in the format of the policy.
+/// SHA-256 of [`SCRIPT`] in base 64, in the format required by the policy.
 const SCRIPT_DIGEST: &str = "jKiGNhiXiWBP3cDOhy65j0y0iyeDodcWwbmkNjT0zgE=";
 
-/// SHA-256 of [`ECHARTS`] in base 64, in the format of the policy.
+/// SHA-256 of [`ECHARTS`] in base 64, in the format required by the policy.
 const ECHARTS_DIGEST: &str = "YfEygKujFh93/IAb9fnHhvVfEEMhU6BoP8XMBwCwE9U=";
 
 /// Returns the page's content security policy. The page loads nothing and sends nothing. No script runs, except the two

@@ -1,4 +1,4 @@
-//! A figure: its chart area, its numbers, and the paper's values.
+//! A figure: chart area, numbers, and the paper's values.
 
 use super::{Charts, chart};
 use crate::counter;

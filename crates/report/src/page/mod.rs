@@ -81,7 +81,7 @@ fn title(documents: &[Document]) -> String {
     }
 }
 
-/// Shows the list of links at the side of the page.
+/// Shows the navigation links at the side of the page.
 fn contents(documents: &[Document]) -> Markup {
     html! {
         nav.contents aria-label="Contents" {

@@ -24,7 +24,7 @@ const BUDGET: &str = "--virtual-time-budget=20000";
 /// Script that inspects a page in a frame and writes down its findings.
 const PROBE: &str = include_str!("probe.js");
 
-/// Script that inspects drawings and writes down its findings.
+/// Script for inspecting drawings and writing down findings.
 const DRAWINGS: &str = include_str!("drawings.js");
 /// CSS pixels by which a drawing may extend beyond its edge. Source: assumed, half a stroke and a letter's overhang.
 const OVER: f64 = 2.0;
@@ -34,7 +34,7 @@ const OVER: f64 = 2.0;
 struct Drawing {
     /// Parse error for a drawing that is not SVG; empty for a valid drawing.
     broken: String,
-    /// Distance by which the drawing extends beyond its edges, in CSS pixels; negative inside the edges.
+    /// Distance between the drawing's extent and its edges, in CSS pixels; negative inside the edges.
     over: f64,
 }
 
@@ -45,7 +45,7 @@ struct Findings {
     charts: String,
     /// Number of shapes in each chart.
     shapes: Vec<usize>,
-    /// Width of the page's content, and of its frame.
+    /// Width of the page's content, and the frame's width.
     content: u32,
     frame: u32,
     /// Screen-reader text after a key press.
@@ -160,7 +160,7 @@ fn every_chart_is_drawn_at_every_width_without_a_word_on_the_console() {
     }
 }
 
-/// Checks the reactions of the second figure to the End key, to its legend and to its button.
+/// Checks the second figure's reactions to the End key, the legend and the button.
 fn answers(found: &Findings, document: &Document) {
     assert!(found.reading.starts_with("geometric mean: Software, flat 1.302"), "{}", found.reading);
     assert!(found.reading.contains("the paper states 1.480 for HMG"), "{}", found.reading);

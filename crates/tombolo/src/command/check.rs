@@ -1,4 +1,4 @@
-//! `check`: verifies the promises of designs by exhaustive exploration of small programs.
+//! `check`: verifies design promises by exhaustive exploration with small programs.
 
 use crate::allowed::Allowed;
 use crate::failure::Failure;
@@ -27,11 +27,11 @@ const STATUS: &str =
 caught, or something was observed that the model does not allow, whatever else happened; 2 the input was wrong, or a
 test is unreadable or unsupported (the others are run, and the document is written). `bounded` and `not promised` are answers.";
 
-/// Arguments of `check`.
+/// Arguments for `check`.
 #[derive(clap::Args)]
 #[command(after_help = STATUS)]
 pub(crate) struct Arguments {
-    /// Design: a name of `list designs`, or the path of a .toml file; may be repeated [default: all that ship]
+    /// Design: a name from `list designs`, or the path to a .toml file; may be repeated [default: all that ship]
     #[arg(long = "design", value_name = "D")]
     designs: Vec<String>,
     /// Litmus test, or a folder of .litmus files, searched recursively; may be repeated [default, without --random and

@@ -25,16 +25,16 @@ use tombolo_report::document::Provenance;
 use tombolo_system::timeline::Trace;
 use tombolo_system::{RunRecord, TimeChoice};
 
-/// Arguments of `compare`.
+/// Arguments for `compare`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
-    /// Designs: names of `list designs`, or paths of .toml files
+    /// Designs: names from `list designs`, or paths to .toml files
     #[arg(long = "designs", value_name = "A,B,…", required = true, num_args = 1.., value_delimiter = ',')]
     designs: Vec<String>,
-    /// Workloads of `list workloads`, each with its parameters, and traces: triad,elements=4096,trace:PATH; a PATH with
-    /// a comma goes in double quotes: 'trace:"a,b"'
+    /// Workloads from `list workloads` with parameters, and traces: triad,elements=4096,trace:PATH; a PATH with a comma
+    /// goes in double quotes: 'trace:"a,b"'
     #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH", required = true, num_args = 1..)]
     workload: Vec<String>,
     /// Baseline design for speed-ups [default: the first]
@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     /// process per workload and design
     #[arg(long = "timeline", value_name = "FILE", conflicts_with = "sample")]
     timeline: Option<PathBuf>,
-    /// Prints one JSON document instead of text
+    /// Prints a JSON document instead of text
     #[arg(long = "json")]
     json: bool,
     /// Also writes the JSON document to FILE.json, atomically; or writes results, tables and a page into the folder
@@ -115,7 +115,7 @@ impl Arguments {
         Ok(if whole { ExitCode::SUCCESS } else { ExitCode::from(WRONG_INPUT) })
     }
 
-    /// Runs the comparison as a study: simulates the points missing in `folder`, and writes tables and the page to the
+    /// Runs the comparison in a study: simulates the points missing in `folder`, and writes tables and the page to the
     /// folder.
     fn keep(
         &self,

@@ -16,7 +16,7 @@ const HOW: &str = "bash: tombolo completion bash > ~/.local/share/bash-completio
 zsh:  tombolo completion zsh > DIR/_tombolo, of a DIR in $fpath
 fish: tombolo completion fish > ~/.config/fish/completions/tombolo.fish";
 
-/// Arguments of `completion`.
+/// Arguments for `completion`.
 #[derive(clap::Args)]
 #[command(after_help = HOW)]
 pub(crate) struct Arguments {

@@ -17,15 +17,15 @@ use tombolo_experiment::workload::{Target, WorkloadChoice, only};
 use tombolo_experiment::{Pass, Point, PointResult};
 use tombolo_system::RunRecord;
 
-/// Arguments of `explain`.
+/// Arguments for `explain`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
-    /// Designs, at least two: names of `list designs`, or paths of .toml files; each is compared with the first
+    /// Designs, at least two: names from `list designs`, or paths to .toml files; each is compared with the first
     #[arg(long = "designs", value_name = "A,B,…", required = true, num_args = 1.., value_delimiter = ',')]
     designs: Vec<String>,
-    /// Workload of `list workloads`, with parameters: triad,elements=4096; or trace:PATH; a PATH with a comma goes in
+    /// Workload from `list workloads`, with parameters: triad,elements=4096; or trace:PATH; a PATH with a comma goes in
     /// double quotes: 'trace:"a,b"'
     #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH")]
     workload: String,

@@ -9,13 +9,13 @@ use tombolo_design::list_designs;
 use tombolo_machine::list_machines;
 use tombolo_workload::bench::{Workload, aliases, list, suite};
 
-/// Arguments of `list`.
+/// Arguments for `list`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Kind of entries
     #[arg(value_enum)]
     what: Kind,
-    /// Prints one JSON document instead of text
+    /// Prints a JSON document instead of text
     #[arg(long = "json")]
     json: bool,
 }

@@ -1,5 +1,5 @@
-//! Subcommands, one file each: its arguments, and an `execute` that returns an exit status. A new subcommand needs a
-//! file, its line in the list of modules, and its variant and line below. `probes` belongs to `validate`.
+//! Subcommands, with a file each: arguments, and an `execute` with an exit status. A new subcommand needs a file, its
+//! line in the list of modules, and its variant and line below. `probes` belongs to `validate`.
 
 mod check;
 mod compare;
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 /// Subcommand to run.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Runs one workload or trace on one machine under one design
+    /// Runs a workload or trace on a machine under a design
     #[command(name = "run")]
     Run(run::Arguments),
     /// Runs workloads under several designs, prints their results against a baseline, and explains them
@@ -39,7 +39,7 @@ pub(crate) enum Command {
     /// Runs a paper's evaluation and prints its claims, each with the paper's and the measured value
     #[command(name = "reproduce")]
     Reproduce(reproduce::Arguments),
-    /// Runs an experiment of your own: a file, or settings to vary
+    /// Runs your own experiment: a file, or settings to vary
     #[command(name = "sweep")]
     Sweep(sweep::Arguments),
     /// Finds each workload's smallest scale with the design comparison of the next larger scale
@@ -54,7 +54,7 @@ pub(crate) enum Command {
     /// Runs measured kernels on a machine and compares simulated with measured times
     #[command(name = "validate")]
     Validate(validate::Arguments),
-    /// Makes one HTML page from the results in a folder
+    /// Makes an HTML page from the results in a folder
     #[command(name = "report")]
     Report(report::Arguments),
     /// Lists the available choices, one per line

@@ -12,14 +12,14 @@ use tombolo_design::DesignConfig;
 use tombolo_machine::{Described, MachineConfig, list};
 use tombolo_workload::bench;
 
-/// Arguments of `new`.
+/// Arguments for `new`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// machine and design: NAME.toml, with every key and its meaning; workload: NAME.rs, a program for the crate
     /// `workload`, with instructions for its place
     #[arg(value_enum)]
     what: Kind,
-    /// Name of the new file, with its folder; an existing file is not replaced
+    /// Name and folder for the new file; an existing file is not replaced
     #[arg(value_name = "NAME")]
     name: PathBuf,
     /// Base of a machine or a design: a name of `list` [default: the first]

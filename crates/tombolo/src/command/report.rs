@@ -14,18 +14,19 @@ use tombolo_report::{Document, FigureFiles, figures, folder_name, html_all, inte
 /// File name that `reproduce` and `sweep` write into their folder; for a single figure the file has the figure's name.
 const DOCUMENT: &str = "report.json";
 
-/// Arguments of `report`.
+/// Arguments for `report`.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("what").required(true).multiple(true).args(["out", "figures"])))]
 pub(crate) struct Arguments {
-    /// Folder with a report.json, or with folders that have one each; or a document: of one figure, or of `compare`
+    /// Folder with a report.json, or with a report.json in each subfolder; or a document: for one figure, or from
+    /// `compare`
     #[arg(value_name = "DIR|FILE.json")]
     folder: PathBuf,
     /// File to write, atomically
     #[arg(short = 'o', long = "out", value_name = "FILE.html")]
     out: Option<PathBuf>,
-    /// Folder for the figures: FIGURE.svg, FIGURE.csv with its numbers, and FIGURE.tex, which pgfplots draws from them;
-    /// with several papers, a folder each
+    /// Folder for the figures: FIGURE.svg, FIGURE.csv with the numbers, and FIGURE.tex for pgfplots; with several
+    /// papers, a folder each
     #[arg(long = "figures", value_name = "DIR")]
     figures: Option<PathBuf>,
     /// Charts on the page react to the pointer and to keys; their library adds 700 KB to the page

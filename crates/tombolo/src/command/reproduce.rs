@@ -11,18 +11,18 @@ use tombolo_experiment::readings::DEFAULT;
 /// Word for all papers.
 const ALL: &str = "all";
 
-/// Arguments of `reproduce`.
+/// Arguments for `reproduce`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Paper: hmg, numa-gpu, cpelide, gps or umh, or all of these, each into its own folder
+    /// Paper: hmg, numa-gpu, cpelide, gps or umh, or all, each into its own folder
     paper: String,
-    /// Single figure: its number, or a name of `list experiments`; its page and tables have its name
+    /// Single figure: the number, or a name from `list experiments`; page and tables have its name
     #[arg(long = "figure", value_name = "F")]
     figure: Option<String>,
     #[arg(long = "readings", value_name = "SET", default_value = DEFAULT, help = readings_help())]
     readings: String,
-    /// Folder for results, tables and the report; finished points in it are not run again [default: tombolo-PAPER, with
-    /// -SET for another set of readings]
+    /// Folder for results, tables and the report; finished points are not run again [default: tombolo-PAPER, with -SET
+    /// for a different set]
     #[arg(long = "out", value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]

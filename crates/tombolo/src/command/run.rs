@@ -19,18 +19,18 @@ use tombolo_system::record::KernelRecord;
 use tombolo_system::timeline::Trace;
 use tombolo_types::Promise;
 
-/// Arguments of `run`.
+/// Arguments for `run`.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("program").required(true).args(["workload", "trace"])))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
-    /// Design: a name of `list designs`, or the path of a .toml file
+    /// Design: a name from `list designs`, or the path to a .toml file
     #[arg(long = "design", value_name = "D")]
     design: String,
-    /// Workload of `list workloads`, with parameters: triad,elements=4096; or trace:PATH of a folder with a
-    /// kernelslist.g, such a list, or a file of `trace import` or `trace record`; a PATH with a comma goes in double
-    /// quotes: 'trace:"a,b"'
+    /// Workload from `list workloads`, with parameters: triad,elements=4096; or trace:PATH to a folder with a
+    /// kernelslist.g, the list itself, or a file from `trace import` or `trace record`; a PATH with a comma goes in
+    /// double quotes: 'trace:"a,b"'
     #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH")]
     workload: Option<String>,
     /// Like `--workload trace:PATH`, without quotes
@@ -124,7 +124,7 @@ impl Arguments {
         chosen.files().into_iter().chain(named).collect()
     }
 
-    /// Runs the program, and writes its timeline or its boundaries if requested.
+    /// Runs the program, and writes the timeline or the boundaries on request.
     fn record(&self, hardware: &Hardware, source: &Source, threads: usize) -> Result<RunRecord, Failure> {
         let Hardware { machine, designs, .. } = hardware;
         if let Some(path) = &self.boundaries {

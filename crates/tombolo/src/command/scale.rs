@@ -20,26 +20,26 @@ use tombolo_machine::error::near;
 use tombolo_machine::{MachineConfig, Scale, machine};
 use tombolo_system::TimeChoice;
 
-/// Arguments of `scale`: designs to compare, and the required agreement.
+/// Arguments for `scale`: designs to compare, and the required agreement.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("programs").required(true).args(["workload", "suite"])))]
 pub(crate) struct Arguments {
-    /// Machine: a name of `list machines`, or the path of a .toml file
+    /// Machine: a name from `list machines`, or the path to a .toml file
     #[arg(long = "machine", value_name = "M")]
     machine: String,
-    /// Replaces a value of the machine or the designs, such as l2.bytes=6MB; may be repeated
+    /// Replaces a value of the machine or the designs, like l2.bytes=6MB; may be repeated
     #[arg(long = "set", value_name = "PATH=VALUE")]
     settings: Vec<String>,
-    /// Designs: names of `list designs`, or paths of .toml files
+    /// Designs: names from `list designs`, or paths to .toml files
     #[arg(long = "designs", value_name = "A,B,…", required = true, num_args = 1.., value_delimiter = ',')]
     designs: Vec<String>,
-    /// Workloads of `list workloads`, each with its parameters: triad,elements=4096
+    /// Workloads from `list workloads` with parameters: triad,elements=4096
     #[arg(long = "workload", value_name = "W[,KEY=VALUE…]", num_args = 1..)]
     workload: Vec<String>,
     /// Or a paper's workloads, with the parameters of their quick scale: hmg, numa-gpu
     #[arg(long = "suite", value_name = "NAME")]
     suite: Option<String>,
-    /// Restricts the suite to these workloads
+    /// Restricts the suite to the named workloads
     #[arg(long = "only", value_name = "LABEL,…", value_delimiter = ',', requires = "suite")]
     only: Vec<String>,
     /// Baseline design for speed-ups [default: the first]
@@ -61,10 +61,10 @@ pub(crate) struct Arguments {
     time: TimeArgument,
     #[command(flatten)]
     threads: ThreadsArgument,
-    /// Prints one JSON document instead of text
+    /// Prints a JSON document instead of text
     #[arg(long = "json")]
     json: bool,
-    /// Folder for results; finished runs in it are reused
+    /// Folder for results; finished runs are reused
     #[arg(long = "out", value_name = "DIR", default_value = "tombolo-scale")]
     out: PathBuf,
 }

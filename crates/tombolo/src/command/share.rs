@@ -24,15 +24,15 @@ use tombolo_machine::quantity::Quantity;
 use tombolo_system::movement::Movement;
 use tombolo_system::placement::TouchOrder;
 
-/// Arguments of `share`.
+/// Arguments for `share`.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("program").required(true).args(["workload", "trace"])))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     machine: MachineArguments,
-    /// Workload of `list workloads`, with parameters: triad,elements=4096; or trace:PATH of a folder with a
-    /// kernelslist.g, such a list, or a file of `trace import` or `trace record`; a PATH with a comma goes in double
-    /// quotes: 'trace:"a,b"'
+    /// Workload from `list workloads`, with parameters: triad,elements=4096; or trace:PATH to a folder with a
+    /// kernelslist.g, the list itself, or a file from `trace import` or `trace record`; a PATH with a comma goes in
+    /// double quotes: 'trace:"a,b"'
     #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH")]
     workload: Option<String>,
     /// Like `--workload trace:PATH`, without quotes

@@ -17,7 +17,7 @@ use tombolo_machine::error::near;
 /// Default number of jobs in a script. Source: assumed.
 const JOBS: u16 = 16;
 
-/// Arguments of `sweep`.
+/// Arguments for `sweep`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The experiment: a .toml file
@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// Runs only part I of N parts of the points, I from 0, and makes no tables
     #[arg(long = "shard", value_name = "I/N", value_parser = shard)]
     shard: Option<Shard>,
-    /// Folder for results, tables and the report; finished points in it are reused [default: tombolo-NAME]
+    /// Folder for results, tables and the report; finished points are reused [default: tombolo-NAME]
     #[arg(long = "out", value_name = "DIR")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -44,17 +44,18 @@ pub(crate) struct Arguments {
 /// Arguments of a sweep without a file.
 #[derive(clap::Args)]
 struct AskedArguments {
-    /// Without a file: the machine, a name of `list machines`, or the path of a .toml file
+    /// Without a file: the machine, a name from `list machines`, or the path to a .toml file
     #[arg(long = "machine", value_name = "M", requires_all = ["designs", "workload", "vary"])]
     machine: Option<String>,
-    /// Designs: names of `list designs`, or paths of .toml files
+    /// Designs: names from `list designs`, or paths to .toml files
     #[arg(long = "designs", value_name = "A,B,…", requires = "machine", num_args = 1.., value_delimiter = ',')]
     designs: Vec<String>,
-    /// Workloads, like for `compare`: points are means over them, or lines if one design and one setting are swept
+    /// Workloads, like for `compare`: points are workload means, or lines if a single design and a single setting are
+    /// swept
     #[arg(long = "workload", value_name = "W[,KEY=VALUE…]|trace:PATH", requires = "machine", num_args = 1..)]
     workload: Vec<String>,
-    /// Sweeps a value of the machine or the designs, such as l2.bytes=3MB,6MB: the horizontal axis. May be repeated:
-    /// each value of the second is a line, each of a third a figure
+    /// Sweeps a value of the machine or the designs, like l2.bytes=3MB,6MB: the horizontal axis. May be repeated: each
+    /// value of the second is a line, each of a third a figure
     #[arg(long = "vary", value_name = "KEY=A,B,…", requires = "machine", value_parser = vary)]
     vary: Vec<(String, Vec<String>)>,
     /// Replaces a value of the machine or the designs at every point; may be repeated
@@ -108,7 +109,7 @@ impl AskedArguments {
         study(&asked, scale)
     }
 
-    /// Returns these arguments as command-line words.
+    /// Returns the arguments in command-line form.
     fn words(&self, machine: &str) -> Vec<String> {
         let mut words =
             vec!["--machine".to_owned(), machine.to_owned(), "--designs".to_owned(), self.designs.join(",")];

@@ -10,7 +10,7 @@ use tombolo_experiment::workload::{Target, only};
 use tombolo_machine::{Scale, machine};
 use tombolo_workload::trace::{TraceError, TraceInfo, files, import, info, write};
 
-/// Arguments of `trace`.
+/// Arguments for `trace`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -19,20 +19,20 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Counts the contents of a trace
+    /// Counts a trace's contents
     #[command(name = "info")]
     Info {
-        /// A folder with a kernelslist.g, such a list, or a native trace
+        /// A folder with a kernelslist.g, the list itself, or a native trace
         #[arg(value_name = "DIR|FILE")]
         trace: PathBuf,
-        /// Prints one JSON document instead of text
+        /// Prints a JSON document instead of text
         #[arg(long = "json")]
         json: bool,
     },
     /// Writes a trace in Tombolo's own format: smaller, and faster to read
     #[command(name = "import")]
     Import {
-        /// A folder with a kernelslist.g, such a list, or a native trace
+        /// A folder with a kernelslist.g, the list itself, or a native trace
         #[arg(value_name = "DIR|FILE")]
         trace: PathBuf,
         /// The file to write, atomically
@@ -46,13 +46,13 @@ enum Action {
 
 #[derive(clap::Args)]
 struct Recording {
-    /// Workload of `list workloads`, with parameters: triad,elements=4096
+    /// Workload from `list workloads`, with parameters: triad,elements=4096
     #[arg(long = "workload", value_name = "W[,KEY=VALUE…]")]
     workload: String,
     /// Machine with the warp and line sizes for the recording
     #[arg(long = "machine", value_name = "M", default_value = "hmg-4x4")]
     machine: String,
-    /// Fraction of the workload's input, such as 1/16 or 0.25
+    /// Fraction of the workload's input, like 1/16 or 0.25
     #[arg(long = "scale", value_name = "F", default_value = "1")]
     scale: Scale,
     #[command(flatten)]

@@ -26,14 +26,14 @@ use tombolo_validation::{Estimator, Measurement, Row, Summary, read, shipped};
 /// Largest accepted table of measured times, in bytes. Source: assumed, a thousand times the shipped table.
 const LARGEST_TABLE: u64 = 16 << 20;
 
-/// Arguments of `validate`.
+/// Arguments for `validate`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Machine: a name of `list machines`, or the path of a .toml file
+    /// Machine: a name from `list machines`, or the path to a .toml file
     #[arg(long = "machine", value_name = "M", default_value = "mi300a")]
     machine: String,
-    /// Design: a name of `list designs`, or the path of a .toml file [default: from the machine's table; mi300a without
-    /// a table]
+    /// Design: a name from `list designs`, or the path to a .toml file [default: from the machine's table; mi300a
+    /// without a table]
     #[arg(long = "design", value_name = "D")]
     design: Option<String>,
     /// Replaces a value of the machine or the design; may be repeated
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     probes: bool,
     #[command(flatten)]
     threads: ThreadsArgument,
-    /// Prints one JSON document instead of text
+    /// Prints a JSON document instead of text
     #[arg(long = "json")]
     json: bool,
     /// Also writes a report page with a scatter plot, atomically
@@ -234,7 +234,7 @@ fn estimate(estimator: &Estimator, measured: &Measurement) -> Result<Row, Failur
     })
 }
 
-/// Formats a fraction as a percentage.
+/// Formats a fraction in percent.
 fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
@@ -245,7 +245,7 @@ fn joined(words: &[&str]) -> String {
     said.collect::<Vec<_>>().join(" ")
 }
 
-/// Formats the sampling error of a row: half the difference between the two halves of its sample.
+/// Formats the sampling error of a row: half the difference between the sample's two halves.
 fn sampling(row: &Row) -> String {
     if row.sampled { format!("± {}", percent(row.sampling_error_ms / row.simulated_ms)) } else { String::new() }
 }

@@ -23,7 +23,7 @@ pub(crate) fn advice(program: &dyn Program, rows: &[ArraySharing], family: Famil
 /// An array, prepared for use in calls.
 struct Array<'a> {
     row: &'a ArraySharing,
-    /// Description of the array, if it has a name.
+    /// Description for a named array.
     info: Option<&'a ArrayInfo>,
     /// Addresses of the array.
     bytes: Range<u64>,
@@ -86,7 +86,7 @@ impl<'a> Array<'a> {
         (format!("{readers} read it and none writes it: {how}"), vec![call])
     }
 
-    /// Advice for an array with a part per GPU; remote GPUs may read some of it.
+    /// Advice for an array with a part per GPU; remote GPUs may read some lines.
     fn owned(&self, family: Family) -> (String, Vec<String>) {
         let halos: Vec<(usize, usize, Part)> = self.halos().collect();
         let bytes: u64 = halos.iter().map(|(_, _, part)| part.end - part.start).sum();

@@ -19,7 +19,7 @@ pub(crate) struct Ranked {
     pub(crate) speedup: f64,
     /// True if the policy is a bound that cannot be realised.
     pub(crate) bound: bool,
-    /// Seconds of page migration on faults.
+    /// Seconds spent on page migration after faults.
     faults_s: f64,
     /// Seconds in the region with only copies between GPUs, or with pages moving before a kernel.
     copies_s: f64,
@@ -71,14 +71,14 @@ pub(crate) struct Shared {
     pub(crate) tombolo: &'static str,
     /// Machine.
     pub(crate) machine: String,
-    /// Fraction of the machine and the input that was run.
+    /// Fraction of the machine and the input in this run.
     pub(crate) scale: String,
     /// Workload name from the command line.
     pub(crate) workload: String,
     /// Settings of the machine and the designs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) set: Vec<String>,
-    /// Number of GPUs that share memory.
+    /// GPU count in the sharing machine.
     pub(crate) gpus: u8,
     /// Reference run for speed-ups.
     pub(crate) one_gpu: Alone,
@@ -93,7 +93,7 @@ pub(crate) struct Shared {
     /// Costs of host-memory policies, fastest first; absent for machines without a host.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) on_host: Vec<HostRow>,
-    /// Notes for readers of the result.
+    /// Notes for the reader about this result.
     pub(crate) notes: Vec<String>,
     /// Cost on the host.
     pub(crate) host: Cost,

@@ -15,7 +15,7 @@ pub(crate) struct ExchangeRow {
     pub(crate) writer: u8,
     /// GPU that reads the bytes.
     pub(crate) reader: u8,
-    /// Bytes over the whole program, in whole lines. Each line counts as often as it is read with new contents.
+    /// Bytes over the whole program, in whole lines. Each line counts once per read with new contents.
     pub(crate) bytes: u64,
 }
 

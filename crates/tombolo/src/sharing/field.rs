@@ -42,7 +42,7 @@ pub(crate) struct Field {
     pub(crate) notes: Vec<String>,
 }
 
-/// A finished run with its policy.
+/// A finished run, together with the policy's entry.
 pub(crate) struct Ran {
     pub(crate) way: Way,
     pub(crate) record: RunRecord,

@@ -1,5 +1,5 @@
-//! Costs of policies that keep a program's data on the host: before, during and after its kernels, on machines with a
-//! host. They are not ranked among the remaining policies, whose data is in GPU memories before the first kernel.
+//! Costs for policies with a program's data on the host: before, during and after the kernels, on machines with a host.
+//! They are not ranked among the remaining policies, whose data is in GPU memories before the first kernel.
 
 use crate::table::{Cell, Look, Table, seconds};
 use serde::Serialize;

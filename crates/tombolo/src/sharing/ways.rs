@@ -1,4 +1,4 @@
-//! Memory-sharing policies to compare: designs by name, in the order in which programmers usually meet them.
+//! Memory-sharing policies to compare: designs by name, in a programmer's usual order of discovery.
 
 use tombolo_design::list_designs;
 

@@ -1,4 +1,4 @@
-//! Output of `check`, and its exit status.
+//! Printed output and exit status for `check`.
 
 use crate::{json, outcome, stderr, stdout};
 use serde_json::Value;
@@ -38,7 +38,7 @@ fn tests(document: &Value, design: usize) -> &Vec<Value> {
     document["designs"][design]["tests"].as_array().expect("a list")
 }
 
-/// Returns the exit status of `check` and its document.
+/// Runs `check` and returns exit status and document.
 fn checked(arguments: &[&str]) -> (Option<i32>, Value) {
     let output = outcome(&[&["check", "--json"], arguments].concat());
     let document = serde_json::from_slice(&output.stdout);
@@ -284,7 +284,7 @@ fn what_no_stream_expresses_is_not_run_in_time_and_said() {
     assert!(report["not_run"].to_string().contains("no stream expresses host threads"), "{report}");
 }
 
-/// Returns the exit status of `check --model` and its document.
+/// Runs `check --model` and returns exit status and document.
 fn modelled(arguments: &[&str]) -> (Option<i32>, Value) {
     checked(&[&["--model"], arguments].concat())
 }

@@ -1,4 +1,4 @@
-//! Printed results of runs and comparisons.
+//! Printed results for runs and comparisons.
 
 use crate::{TINY, json, outcome, small_compare, small_run, stderr, stdout};
 use serde_json::Value;

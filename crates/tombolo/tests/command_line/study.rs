@@ -91,7 +91,7 @@ impl Bench {
     }
 }
 
-/// Returns the document without its command line and its provenance.
+/// Returns the document without command line and provenance.
 fn document(text: &str) -> Value {
     let mut value: Value = serde_json::from_str(text).expect("one document");
     value["command"].take();
@@ -406,8 +406,8 @@ fn a_sweep_has_the_keys_that_scripts_rely_on() {
     assert!(!heads.iter().any(|head| head.starts_with("host")), "what differs from run to run is left out");
 }
 
-/// Speed-ups have stacks underneath, each as high as its time over the baseline's; a failing claim is reported with the
-/// largest differences.
+/// Speed-ups have stacks underneath, each with the height of the time ratio to the baseline; a failing claim is
+/// reported with the largest differences.
 #[test]
 fn speedups_have_stacks_under_them_and_claims_that_fail_are_explained() {
     let numbers = |row: &Value| -> Vec<f64> {
@@ -445,7 +445,8 @@ fn speedups_have_stacks_under_them_and_claims_that_fail_are_explained() {
     }
 }
 
-/// Checks that a changed experiment is refused with every element of `expected`, and that no file is written.
+/// Checks the refusal for a changed experiment: the message contains every element in `expected`, and no file is
+/// written.
 fn refused(from: &str, to: &str, expected: &[&str]) {
     let bench = Bench::new(&SPEC.replacen(from, to, 1));
     let output = bench.sweep("out", &[]);

@@ -1,4 +1,4 @@
-//! `validate`: comparison of simulated and measured times.
+//! `validate`: comparison between simulated and measured times.
 
 use crate::{json, outcome, stderr, stdout};
 use std::fs;
@@ -87,7 +87,7 @@ fn a_machine_of_several_gpus_is_validated_by_what_crosses_its_links() {
     assert!(stderr(&table).contains("--machine dgx-h100: no measured times"), "{}", stderr(&table));
 }
 
-/// Settings for a machine so small that a stream does not fit.
+/// Settings for a machine too small for a stream.
 const FEW: [&str; 10] = [
     "--set",
     "topology.sms_per_module=1",

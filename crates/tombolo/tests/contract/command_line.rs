@@ -1,4 +1,4 @@
-//! Subcommands and options, including hidden ones.
+//! Subcommands and options, including hidden entries.
 
 use crate::Section;
 use clap::builder::PossibleValue;

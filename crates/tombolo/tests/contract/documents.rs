@@ -1,4 +1,4 @@
-//! Documents and tables written by commands, from short runs. Together they contain every optional part.
+//! Documents and tables written by commands, from short runs. Every optional part appears at least once.
 
 use crate::Section;
 use crate::rare;

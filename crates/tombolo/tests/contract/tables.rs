@@ -16,7 +16,7 @@ const OPEN: [&str; 3] = ["set.", "blocks.states.", "publication.subscribers."];
 /// A table: name and column types.
 pub(crate) type Table = (&'static str, Vec<(String, Type)>);
 
-/// Types of every column, by table.
+/// Column types, by table and column.
 #[derive(Default)]
 pub(crate) struct Tables(BTreeMap<&'static str, BTreeMap<String, BTreeSet<String>>>);
 

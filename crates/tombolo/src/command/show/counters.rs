@@ -1,4 +1,4 @@
-//! `show counters`: prints the counters of a record.
+//! `show counters`: prints the counters in a record.
 
 use crate::failure::Failure;
 use crate::output::show;
@@ -6,12 +6,12 @@ use crate::table::{Cell, Look, Table};
 use serde::Serialize;
 use tombolo_report::counter::{COUNTERS, Counter};
 
-/// Arguments of `show counters`.
+/// Arguments for `show counters`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Selects counters by a part of the path, such as l2.hits or links.gpu0.out.bytes, or of the name [default: all]
+    /// Selects counters by a part of the path, like l2.hits or links.gpu0.out.bytes, or the name [default: all]
     name: Option<String>,
-    /// Prints one JSON document instead of text
+    /// Prints a JSON document instead of text
     #[arg(long = "json")]
     json: bool,
 }

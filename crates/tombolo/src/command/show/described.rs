@@ -1,4 +1,4 @@
-//! `show machine` and `show design`: prints every value with its source.
+//! `show machine` and `show design`: prints every value and the value's source.
 
 use crate::failure::Failure;
 use crate::output::show;
@@ -7,23 +7,23 @@ use serde::Serialize;
 use serde_json::Value;
 use tombolo_machine::{Described, Description, ResolvedValue};
 
-/// Arguments of `show machine` and `show design`.
+/// Arguments for `show machine` and `show design`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// A name of `list`, or the path of a .toml file
+    /// A name from `list`, or the path to a .toml file
     name: String,
-    /// Shows only the values that differ from OTHER's, side by side
+    /// Shows only values different from OTHER's, side by side
     #[arg(long = "diff", value_name = "OTHER")]
     diff: Option<String>,
-    /// Shows the origin of each value: its source, and the line of the file that set it
+    /// Shows each value's origin: its source, and the line in the setting file
     #[arg(long = "sources")]
     sources: bool,
-    /// Prints one JSON document instead of text, sources included
+    /// Prints a JSON document instead of text, sources included
     #[arg(long = "json")]
     json: bool,
 }
 
-/// Origin of a value that no file sets.
+/// Origin for a value not set by any file.
 const DEFAULT: &str = "default";
 
 /// A value and its origin.

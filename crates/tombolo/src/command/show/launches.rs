@@ -26,7 +26,7 @@ pub(super) struct OnMachine {
     kernels: Vec<Launched>,
 }
 
-/// A kernel with its grid, and its number of launches.
+/// A kernel with grid size and launch count.
 #[derive(Debug, Serialize)]
 struct Launched {
     name: String,
@@ -35,7 +35,7 @@ struct Launched {
     threads_per_cta: u32,
     /// CTAs resident on an SM at once.
     resident: u32,
-    /// Waves in the module with the most CTAs: how often its SMs are filled. The last wave may be partial.
+    /// Waves in the module with the most CTAs: the number of times all SMs are filled. The last wave may be partial.
     waves: u32,
 }
 

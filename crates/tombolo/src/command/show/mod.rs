@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 
-/// Arguments of `show`.
+/// Arguments for `show`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -21,19 +21,19 @@ pub(crate) struct Arguments {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// The values of a machine: --sources adds their origins, --diff shows differences from another machine
+    /// A machine's values: --sources adds their origins, --diff shows differences from another machine
     #[command(name = "machine")]
     Machine(described::Arguments),
-    /// The values of a design, with the same options
+    /// A design's values, with equal options
     #[command(name = "design")]
     Design(described::Arguments),
-    /// A workload: its parameters with their ranges, and the bytes of its arrays
+    /// A workload: parameters with ranges, and array sizes in bytes
     #[command(name = "workload")]
     Workload(workload::Arguments),
-    /// The counters of a run's record: name, unit and meaning
+    /// The counters in a run's record: name, unit and meaning
     #[command(name = "counters")]
     Counters(counters::Arguments),
-    /// The readings of a paper: the settings of each, and the supporting sentence or artifact
+    /// A paper's readings: the settings for each, and the supporting sentence or artifact
     Readings(readings::Arguments),
     /// The JSON schema of a machine's or a design's file, for editors: save it to a file, and put its path after
     /// `#:schema` in the first line of a .toml file

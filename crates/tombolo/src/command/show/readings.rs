@@ -8,12 +8,12 @@ use tombolo_experiment::preset::readings;
 use tombolo_experiment::readings::{DEFAULT, DEFAULT_DESCRIPTION};
 use tombolo_experiment::spec::Reading;
 
-/// Arguments of `show readings`.
+/// Arguments for `show readings`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Paper: hmg, numa-gpu, cpelide, gps or umh
     paper: String,
-    /// Prints one JSON document instead of text
+    /// Prints a JSON document instead of text
     #[arg(long = "json")]
     json: bool,
 }

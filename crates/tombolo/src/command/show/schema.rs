@@ -6,7 +6,7 @@ use crate::schema::schema;
 use tombolo_design::DesignConfig;
 use tombolo_machine::MachineConfig;
 
-/// Arguments of `show schema`.
+/// Arguments for `show schema`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Kind of file

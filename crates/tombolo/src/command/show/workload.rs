@@ -1,4 +1,4 @@
-//! `show workload`: prints a workload's description, its parameters, and its memory footprint.
+//! `show workload`: prints a workload's description, parameters, and memory footprint.
 
 use super::launches::OnMachine;
 use crate::failure::Failure;
@@ -12,19 +12,19 @@ use tombolo_workload::bench::{self, Workload, aliases};
 use tombolo_workload::scale::Scale;
 use tombolo_workload::simt::{ArrayInfo, Scaling};
 
-/// Arguments of `show workload`.
+/// Arguments for `show workload`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Workload of `list workloads`, with or without parameters: triad,elements=4096
+    /// Workload from `list workloads`, with or without parameters: triad,elements=4096
     #[arg(value_name = "W[,KEY=VALUE…]")]
     name: String,
-    /// Also shows its arrays at this fraction of its input, such as 1/16
+    /// Also shows its arrays at this input fraction, like 1/16
     #[arg(long = "scale", value_name = "F", default_value = "1", allow_negative_numbers = true)]
     scale: Scale,
-    /// Also shows its demands on this machine at that scale: footprint over L2, waves of CTAs
+    /// Also shows its demands on this machine at the scale: footprint over L2, waves of CTAs
     #[arg(long = "machine", value_name = "M")]
     machine: Option<String>,
-    /// Prints one JSON document instead of text
+    /// Prints a JSON document instead of text
     #[arg(long = "json")]
     json: bool,
 }
