@@ -171,7 +171,7 @@ impl Gravity {
         let mut forces = [[Lanes::all(0.0); 3]; ROWS];
         let whole = others / TILE;
         let mut meet = |warp: &mut Warp<'_>, columns: &[[Lanes<f32>; 4]]| {
-            // One reciprocal root for each pair with a row and a column.
+            // A single reciprocal root for each pair with a row and a column.
             let pairs = (ROWS * columns.len()) as u16;
             warp.compute_wide(ComputeClass::Special, pairs, pairs, ());
             for (row, force) in forces.iter_mut().enumerate() {

@@ -4,7 +4,7 @@
 //! to the tallies in the cells on its path. Particles lie in random order, so tallies and cross sections are gathered
 //! and scattered.
 //!
-//! Tallies are integers, in units of 2^-20 particle weights, so that sums do not depend on their order.
+//! Tallies are integers, in units of 2^-20 particle weights, which makes sums independent of their order.
 
 use crate::bench::benchmark::{Benchmark, where_on};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -20,7 +20,7 @@ const THREADS: u32 = 256;
 const PARTS: f64 = (1 << 20) as f64;
 /// Mean number of collisions on the path through a cell, lowest and highest. Source: assumed, neither void nor opaque.
 const COLLISIONS: (f64, f64) = (0.2, 1.0);
-/// Fraction of collisions that absorb. Source: assumed.
+/// Fraction of absorbing collisions. Source: assumed.
 const ABSORBED: f64 = 0.1;
 /// Distance, in cell sides, that a particle can fly in a time step. Source: assumed.
 const REACH: f64 = 4.0;

@@ -82,7 +82,7 @@ struct Surfaces {
     force: [Array<i64>; 3],
     /// Four corner nodes per facet on the lower surface.
     corners: Array<u32>,
-    /// Least x, least y, largest x, largest y per facet.
+    /// Bounds per facet: least x, least y, largest x, largest y.
     bounds: Array<i32>,
     /// Bin per facet.
     bin: Array<u32>,
@@ -95,7 +95,7 @@ struct Surfaces {
     sorted: Array<u32>,
     /// Contact per upper node: depth × 2^32 + facet.
     contact: Array<u64>,
-    /// Facet grid of a surface.
+    /// Grid formed by a surface's facets.
     facets: Cells,
     bins: Cells,
     steps: u64,
@@ -146,7 +146,7 @@ type Done = Result<(), RecordError>;
 const SUMS: Order = Order::relaxed(Scope::Sys);
 
 impl Surfaces {
-    /// Node grid of a surface.
+    /// Grid formed by a surface's nodes.
     fn nodes(&self) -> Cells {
         Cells { x: self.facets.x + 1, y: self.facets.y + 1, z: 1 }
     }
@@ -314,7 +314,7 @@ impl Surfaces {
         warp.store(self.contact, index, closest);
     }
 
-    /// Height of a node above a facet's middle.
+    /// Node height above the middle of a facet.
     fn gap(&self, warp: &mut Warp<'_>, facet: Lanes<i32>, height: Lanes<i64>) -> Lanes<i64> {
         let corners = self.corners(warp, facet);
         let [a, b, c, d] = corners.map(|corner| warp.load(self.place[2], corner));

@@ -1,9 +1,9 @@
 //! Lonestar's single-source shortest paths: Bellman and Ford's edge relaxation until nothing changes, in three
 //! implementations.
 //!
-//! *topology* visits every node in every launch. *wln* keeps a worklist, with a thread per listed node. *wlc* uses a
-//! thread per edge: a CTA's threads share the edges at its nodes, like in Merrill's breadth-first search, and one
-//! thread reserves space in the next worklist for the whole CTA.
+//! *topology* visits every node in every launch. *wln* keeps a worklist, and a thread relaxes all edges at a listed
+//! node. *wlc* uses a thread per edge: a CTA's threads share the edges at its nodes, like in Merrill's breadth-first
+//! search, and one thread reserves space in the next worklist for the whole CTA.
 //!
 //! CTAs race (several may reach a node simultaneously), so kernels are recorded in CTA order.
 
@@ -176,7 +176,7 @@ struct Turn {
     number: u32,
 }
 
-/// Edges at a thread's node, to be shared by the CTA.
+/// Edges at a thread's node, to be shared by the CTA's threads.
 #[derive(Clone, Copy, Debug, Default)]
 struct Range {
     first: u32,
@@ -276,7 +276,8 @@ impl Paths {
         }
     }
 
-    /// Relaxes an arc per thread; `share` holds at most one arc per thread, with arc index and start distance.
+    /// Relaxes an arc per thread. `share` holds at most one arc per thread, with the arc's index and the distance at
+    /// its start.
     fn relax_share(&self, cta: &mut Cta<'_>, turn: &Turn, share: &[(u32, u32)], steps: u16) {
         let (mut found, mut slots) = (Vec::new(), Vec::new());
         // Threads write their nodes' arcs that fall into this share, and each thread reads an arc back.

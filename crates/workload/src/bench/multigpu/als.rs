@@ -1,10 +1,11 @@
 //! Alternating least squares on several GPUs: ratings are approximated by products between item factors and user
 //! factors.
 //!
-//! An iteration follows cuMF. Every item's factors (`x`) solve a small linear system built from the user factors; then
-//! every user's factors (`theta`) solve a system built from the item factors. Each half has three kernels:
+//! An iteration follows cuMF. First, every item's factors (`x`) solve a small linear system built from the user
+//! factors; then every user's factors (`theta`) solve a system built from the item factors. Each half has three
+//! kernels:
 //!
-//! - *right*: a row's right-hand side, its ratings times the referenced factors;
+//! - *right*: a row's right-hand side, its ratings times the factors to which they refer;
 //! - *hermitian*: its left-hand side, the sum over the outer products of these factors, accumulated in tiles from the
 //!   scratchpad;
 //! - *solve*: six conjugate-gradient steps from the row's last factors.
@@ -12,21 +13,21 @@
 //! A CTA handles a row. Left-hand sides are the largest arrays, so that rows are processed in batches.
 //!
 //! GPUs share the rows in either matrix evenly. A GPU writes only the factors for its own rows. It reads the other
-//! matrix's factors referenced by its ratings: nearly all factors on all GPUs. Left-hand and right-hand sides stay with
-//! their GPU.
+//! matrix's factors referenced by its ratings, which are nearly all factors on all GPUs. Left-hand and right-hand sides
+//! stay with their GPU.
 //!
 //! Departures from the source:
 //!
-//! - Each GPU has whole rows in both matrices. The source's program for four GPUs (hugewiki) distributes the larger
-//!   matrix; it adds up partial left-hand sides for the other matrix on the first GPU, which solves and sends all
-//!   factors back.
+//! - Each GPU has whole rows in both matrices. The source's program for four GPUs (hugewiki) distributes parts of the
+//!   larger matrix. It adds up partial left-hand sides for the other matrix on the first GPU, which solves and sends
+//!   all factors back.
 //! - A batch contains every nth row, but the source's batches contain consecutive rows. Each GPU therefore has rows in
 //!   every batch.
-//! - Sums over a CTA have a fixed order. The source uses atomics on a scratchpad word.
+//! - Sums over a CTA have a fixed order. The source adds to a scratchpad word by atomics, in any order.
 //! - The left-hand side follows the source's kernel for any number of factors, but is stored in pairs. The source's
-//!   kernel for a hundred factors stores pairs, and loads equal lines in smaller pieces.
+//!   kernel for a hundred factors also stores pairs, and loads equal lines in smaller pieces.
 //! - The right-hand side is one kernel, in place of cuSPARSE's product and a transposition.
-//! - A row without ratings keeps its factors; the source divides zero by zero.
+//! - A row without ratings keeps its factors; the source divides zero by zero for such a row.
 //! - Matrices are copied to the device once, not in each iteration.
 //! - Not modelled: the error over all ratings, printed by the source after each iteration.
 //!
@@ -134,7 +135,7 @@ struct Solver {
     features: i32,
     iterations: u64,
     seed: u64,
-    /// Ratings, drawn on first use: array sizes are known without them.
+    /// Ratings, drawn when first needed: array sizes are known without them.
     ratings: OnceLock<Ratings>,
     x: Half,
     theta: Half,
@@ -148,12 +149,12 @@ struct Half {
     batches: u64,
     /// First rating per row, followed by the total rating count.
     first: Array<i32>,
-    /// Row in the other matrix for each rating, and the rating's value.
+    /// Row in the other matrix to which each rating refers, and the rating's value.
     other: Array<i32>,
     value: Array<f32>,
     /// Right-hand side per row.
     right: Array<f32>,
-    /// Left-hand sides for a batch, row after row.
+    /// Left-hand sides for a batch, row after row: `[slot][row][column]`.
     hermitian: Array<f32>,
     /// Factors in the other matrix, and in this matrix, row by row.
     from: Array<f32>,

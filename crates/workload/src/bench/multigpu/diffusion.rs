@@ -5,11 +5,11 @@
 //! cells, so that a warp stores half lines. Rows are padded like in `cudaMallocPitch`. Three cells at every border
 //! remain constant.
 //!
-//! The source computes three planes at each cut first, sends their Laplacians, and updates ghost planes on both sides.
-//! Here one range holds the field, only the owner updates a plane, and two neighbouring planes are read in place. One
-//! launch computes all planes: the source splits off the planes at cuts to hide its copies, which is here a task for
-//! the design. The source divides by 12 twice and uses the conductivity along x for all axes; here each axis has a
-//! separate conductivity, divided once.
+//! The source first computes three planes at each cut, sends their Laplacians, and updates ghost planes on both sides
+//! of the cut. Here one range holds the field, only the owner updates a plane, and two neighbouring planes are read in
+//! place. One launch computes all planes: the source splits off the planes at cuts to hide its copies, which is here a
+//! task for the design. The source divides by 12 twice and uses the conductivity along x for all axes; here each axis
+//! has a separate conductivity, divided only once.
 
 use super::cut::{Cut, Tile, Tiles};
 use super::{DIVISION, MultiGpu};
@@ -85,7 +85,7 @@ pub(in crate::bench) static DIFFUSION: MultiGpu = MultiGpu(Benchmark {
 struct Heat {
     /// Temperature, `[plane][row][column]`, like the other fields.
     heat: Array<f64>,
-    /// Temperature before the step.
+    /// Temperature as it was before the step.
     before: Array<f64>,
     laplacian: Array<f64>,
     columns: i32,
@@ -133,7 +133,7 @@ fn bend([far_low, low, high, far_high]: [f64; 4], own: f64) -> f64 {
 }
 
 impl Heat {
-    /// Elements from plane to plane.
+    /// Elements from plane to plane, including the row padding.
     fn plane(&self) -> i32 {
         self.rows * self.pitch
     }
@@ -143,7 +143,7 @@ impl Heat {
         [self.columns, self.rows, self.planes - 2 * BORDER].map(|cells| SIDE / f64::from((cells - 1).max(1)))
     }
 
-    /// Length of a time step.
+    /// Length of a time step, derived from the spacing.
     fn step(&self) -> f64 {
         let rates = self.spacing().map(|side| side.powi(-2));
         COURANT / (2.0 * CONDUCTIVITY * rates.iter().sum::<f64>())
@@ -215,7 +215,7 @@ impl Heat {
         }
     }
 
-    /// Runs stage 0, 1 or 2 in the strong-stability-preserving Runge-Kutta method.
+    /// Runs stage 0, 1 or 2 in the Runge-Kutta method with strong stability preservation.
     fn update(&self, cta: &mut Cta<'_>, stage: usize) {
         let Tile { items, across, .. } = self.cubes.tile(cta.index());
         let wide = (self.columns as u64).div_ceil(CUBE as u64);

@@ -1,4 +1,4 @@
-//! R-MAT graph for the graph programs: its parameters, and the arc ends as arrays.
+//! R-MAT graph shared by the graph programs: its parameters, and the arc ends as arrays.
 
 use crate::bench::benchmark::demand;
 use crate::bench::workload::{Request, WorkloadError, check_indices};
@@ -6,7 +6,7 @@ use crate::graph::Graph;
 use crate::parameter::{Kind, Parameter};
 
 /// Minimum and maximum node count. Source: assumed: a line with distances for each of two GPUs; with 16 arcs per node,
-/// half as many arcs as 32-bit signed indices can count.
+/// half the arcs that 32-bit signed indices can count.
 const FEWEST: u64 = 64;
 const MOST: u64 = 1 << 26;
 
@@ -41,7 +41,7 @@ pub(super) fn shape(name: &'static str, request: &mut Request) -> Result<(u32, u
     Ok((log_nodes, degree as u32))
 }
 
-/// Row's node for each arc, arc by arc.
+/// Node in whose row each arc lies, arc by arc.
 pub(super) fn rows(graph: &Graph) -> impl Iterator<Item = u32> {
     (0..graph.nodes()).flat_map(|node| std::iter::repeat_n(node, graph.row(node).len()))
 }

@@ -1,8 +1,8 @@
 //! Programs written for several GPUs: they partition their work by the number of GPUs, and launch on all GPUs at once.
 //!
-//! Every array is one address range that all GPUs can access, as after `cudaMallocManaged`; the design decides how data
+//! Every array is one address range accessible to all GPUs, like after `cudaMallocManaged`; the design decides how data
 //! reaches its readers. Layouts and results do not depend on the number of GPUs; grids do ([`cut`]). Source: GPS, Table
-//! 2, which lists the programs; each file names the public program whose structure and defaults it follows.
+//! 2, which lists the programs. Each file names the public program from which its structure and defaults come.
 
 pub(super) mod als;
 pub(super) mod cut;
@@ -23,10 +23,10 @@ use super::workload::{Instance, Request, Workload, WorkloadError};
 use crate::parameter::Parameter;
 use crate::simt::Memory;
 
-/// Instructions for a division in double precision. Source: LLVM AMDGPU, expansion of `fdiv`, counted.
+/// Number of instructions for a division in double precision. Source: LLVM AMDGPU, expansion of `fdiv`, counted.
 const DIVISION: u16 = 10;
 
-/// A workload built from a [`Benchmark`], which partitions its grids by GPUs.
+/// A workload built from a [`Benchmark`], which also partitions its grids by GPUs.
 pub(super) struct MultiGpu(Benchmark);
 
 impl Workload for MultiGpu {

@@ -1,12 +1,12 @@
-//! Single-source shortest paths on several GPUs: each owns a block of nodes and their incoming arcs, and reads the
-//! distances of all nodes.
+//! Single-source shortest paths on several GPUs: each owns a node block with its incoming arcs, and reads all nodes'
+//! distances.
 //!
 //! Rounds follow Bellman and Ford, in two kernels. In *relax* each arc whose start was reached offers its end a
 //! distance, by an atomic minimum on the next distances. In *update* each node adopts its next distance. The host
 //! launches both until no node on any GPU has changed. The program starts from the node with the most outgoing arcs.
 //!
 //! Labels in an R-MAT graph are random, so that even node blocks are equivalent to Gunrock's random partition. A block
-//! consists of whole lines of distances.
+//! consists only of whole lines with distances.
 //!
 //! Departures from the sources:
 //!
@@ -14,7 +14,7 @@
 //!   the end nodes. Here a GPU reads the start nodes for its incoming arcs, so that no GPU writes another GPU's nodes.
 //! - Every round processes every arc.
 //! - Arcs lead one way. Parallel arcs and loops remain; Gunrock drops them by default.
-//! - GPS's table says "between every pair of vertices". Programs with this name have one start node.
+//! - GPS's table says "between every pair of vertices". Programs with this name have only a single start node.
 
 use super::MultiGpu;
 use super::cut::{Cut, Tile, Tiles};

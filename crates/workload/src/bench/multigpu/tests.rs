@@ -11,7 +11,7 @@ fn programs() -> impl Iterator<Item = &'static dyn Workload> {
     list().iter().copied().filter(|workload| workload.cut_by_gpus())
 }
 
-/// Final array contents on `gpus` GPUs, by name, after the result is verified.
+/// Final array contents after a run on `gpus` GPUs, by name, once the result is verified.
 fn results(workload: &dyn Workload, gpus: u8) -> BTreeMap<String, Vec<u64>> {
     let mut memory = Memory::new(Backing::Real);
     let mut request = small(workload).with_gpus(gpus);
@@ -29,7 +29,7 @@ fn results_do_not_depend_on_the_number_of_gpus() {
         let alone = results(workload, 1);
         for gpus in [2, 4, 7, 16] {
             let shared = results(workload, gpus);
-            // An array owned by one GPU has the GPU's number in its name.
+            // An array owned by a single GPU has the GPU's number in its name.
             let is_own =
                 |name: &str| name.strip_suffix('0').is_some_and(|stem| shared.contains_key(&format!("{stem}1")));
             let common: Vec<_> = alone.iter().filter(|(name, _)| !is_own(name)).collect();

@@ -1,13 +1,14 @@
-//! Pannotia fw: all-pairs shortest paths by Floyd and Warshall, with a launch for each intermediate node.
+//! Pannotia fw: all-pairs shortest paths by Floyd and Warshall, with a launch for each node that paths may pass
+//! through.
 //!
-//! The program is separate from `floydwarshall`, which has an equal formula:
+//! The program is separate from `floydwarshall`, which evaluates an equal formula:
 //! - lanes follow each other down a matrix column, so that a warp's accesses share no line;
 //! - few node pairs have an edge, so that most threads store nothing;
-//! - the loop starts at node 1 and ends early, so that the result covers paths through a few nodes;
+//! - the loop starts at node 1 and ends early, so that the result covers only paths through a few nodes;
 //! - intermediate nodes are set only by kernels, and stay on the device.
 //!
-//! The graph in Table II is a file with 512 nodes and 65,536 edges with weights up to 100, drawn at random. Here
-//! equally many are drawn.
+//! The graph in Table II is a file with 512 nodes and 65,536 edges with weights up to 100, drawn at random. Here an
+//! equal number is drawn.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark};
 use crate::bench::reference::{equal, shorten};
@@ -19,7 +20,7 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
 /// Side of a CTA. Source: Pannotia fw in gem5's build, `threads(16, 16, 1)`.
 const SIDE: i32 = 16;
-/// Distance without an edge. Source: Pannotia fw, `BIGNUM`.
+/// Distance for a pair without an edge. Source: Pannotia fw, `BIGNUM`.
 const FAR: i32 = 999_999;
 /// Longest edge. Source: Pannotia, dataset/floydwarshall/512_65536.gr, `Max. weight`.
 const LONGEST: u64 = 100;
@@ -64,7 +65,7 @@ pub(crate) static FW: Benchmark = Benchmark {
 struct Paths {
     /// Distance matrix, `nodes × nodes`: from the row's node to the column's.
     distance: Array<i32>,
-    /// Last intermediate node on the path, `nodes × nodes`.
+    /// Last intermediate node inserted in the path, `nodes × nodes`.
     through: Array<i32>,
     nodes: i32,
     edges: u64,
@@ -105,7 +106,7 @@ impl Paths {
         });
     }
 
-    /// Distances along single edges.
+    /// Distances along single edges, before any pass.
     fn direct(&self) -> Vec<i32> {
         let nodes = self.nodes as u64;
         let mut distance = vec![FAR; (nodes * nodes) as usize];

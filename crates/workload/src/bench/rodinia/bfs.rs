@@ -21,7 +21,7 @@ const THREADS: u32 = 512;
 /// Minimum and maximum number of edges that a node adds to the graph. Source: Rodinia 3.1, bfs/inputGen/graphgen.cpp
 /// (`MIN_EDGES`, `MAX_INIT_EDGES`).
 const EDGES: [u64; 2] = [2, 4];
-/// Cost for an unreached node. Source: Rodinia 3.1 bfs (`h_cost`).
+/// Cost that marks an unreached node. Source: Rodinia 3.1 bfs (`h_cost`).
 const FAR: i32 = -1;
 /// Maximum number of nodes for which eight arcs each still have 32-bit indices.
 const MOST_NODES: u64 = 1 << 26;
@@ -61,12 +61,12 @@ struct Search {
     nodes: Array<i32>,
     /// End node per arc.
     arcs: Array<i32>,
-    /// Set if a node is on the front.
+    /// Set if a node is on the current front.
     mask: Array<bool>,
     /// Set if a node is on the next front.
     updating: Array<bool>,
     visited: Array<bool>,
-    /// Level per node.
+    /// Level for each node.
     cost: Array<i32>,
     over: Array<bool>,
 }
@@ -102,7 +102,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Search {
-    /// Marks the front's neighbours.
+    /// Marks the unvisited neighbours of the current front.
     fn expand(&self, cta: &mut Cta<'_>) {
         cta.each_warp(|warp| {
             let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
@@ -128,7 +128,7 @@ impl Search {
         });
     }
 
-    /// Makes the marked nodes the new front.
+    /// Makes all marked nodes the new front, and sets the flag for the host.
     fn advance(&self, cta: &mut Cta<'_>) {
         cta.each_warp(|warp| {
             let node = warp.compute(ComputeClass::Int, 2, warp.global_thread());
@@ -201,7 +201,8 @@ mod tests {
     use std::collections::BTreeMap;
     use tombolo_types::stream::{CtaStream, Op, Program};
 
-    /// Numbers of stores to each array, by place: `[stores, at home]`.
+    /// Numbers of stores to each array, by kind: ordinary stores, and stores performed at their home;
+    /// `[ordinary, at home]`.
     fn stores(nodes: u64) -> BTreeMap<String, [u32; 2]> {
         let workload = find("rodinia-bfs").unwrap();
         let request = Request::new(workload, Scale::FULL, &[("nodes".into(), nodes.to_string())], 7).unwrap();

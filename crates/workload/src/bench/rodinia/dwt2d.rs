@@ -28,11 +28,12 @@ const WORDS: u32 = PIXELS * COLOURS as u32 / 4;
 const MIDDLE: i32 = 128;
 /// Rows per window. Source: Rodinia 3.1 dwt2d, fdwt53.cu (`WIN_SIZE_Y`).
 const HIGH: i32 = 8;
-/// Rows in the scratchpad: the window's rows, two rows above and one below. Source: Rodinia 3.1 dwt2d (`FDWT53Buffer`).
+/// Rows in the scratchpad: all rows in the window, two rows above it and one below. Source: Rodinia 3.1 dwt2d
+/// (`FDWT53Buffer`).
 const HELD: i32 = HIGH + 3;
 /// Columns reserved in the scratchpad on each side of a window. Source: Rodinia 3.1 dwt2d (`FDWT53Buffer`).
 const BESIDE: i32 = 2;
-/// Columns loaded beyond a window: one on its right, two on its left. Source: Rodinia 3.1 dwt2d.
+/// Columns loaded beyond a window: the next column on its right, two columns on its left. Source: Rodinia 3.1 dwt2d.
 const EXTRA: i32 = 3;
 /// Maximum number of CTAs along the rows. Source: Rodinia 3.1 dwt2d, fdwt53.cu (`launchFDWT53Kernel`).
 const BANDS: u64 = 15;
@@ -105,7 +106,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-/// New value for a sample at an odd position, from its neighbours: its distance to their mean.
+/// New value for a sample at an odd position, from its neighbours: its distance from their mean.
 fn predicted([before, own, behind]: [i32; 3]) -> i32 {
     own - (before + behind) / 2
 }
@@ -128,7 +129,7 @@ fn mirrored(place: i32, size: i32) -> i32 {
     place.clamp(0, size - 1)
 }
 
-/// Size of a level.
+/// Size of a level in samples.
 #[derive(Clone, Copy)]
 struct Size {
     columns: i32,
@@ -163,16 +164,16 @@ struct Level {
     size: Size,
     /// Columns per window, and threads per CTA.
     wide: i32,
-    /// Windows per CTA, from top to bottom.
+    /// Number of windows per CTA, from top to bottom.
     steps: i32,
 }
 
-/// State for an image column in its thread.
+/// State for an image column, held in its thread.
 #[derive(Clone, Copy)]
 struct Column {
-    /// Column index in the image.
+    /// Column index in the image, mirrored at the border.
     x: Lanes<i32>,
-    /// Offset in the scratchpad.
+    /// Column's offset in the scratchpad.
     offset: Lanes<i32>,
     /// Last three samples, which are the first three in the next window.
     last: [Lanes<i32>; 3],
@@ -196,12 +197,12 @@ impl Level {
         Grid::new("transform", self.across() * down, self.wide as u32).shared_bytes(bytes)
     }
 
-    /// Number of CTAs along the columns.
+    /// Number of CTAs side by side, along the columns.
     fn across(&self) -> u64 {
         (self.size.columns as u64).div_ceil(self.wide as u64)
     }
 
-    /// Even or odd columns per scratchpad row.
+    /// Number of even or odd columns in a scratchpad row.
     fn pitch(&self) -> i32 {
         BESIDE + self.wide / 2
     }
@@ -288,8 +289,8 @@ impl Level {
         }
     }
 
-    /// Applies a step along all rows in the window. `places` holds the first positions: previous sample, own sample,
-    /// next sample.
+    /// Applies a step along all rows in the window, for each sample. `places` holds the first positions: previous
+    /// sample, own sample, next sample.
     fn along(&self, cta: &mut Cta<'_>, held: &mut Shared<i32>, step: fn([i32; 3]) -> i32, places: [i32; 3]) {
         let count = HIGH * self.pitch() - 1;
         cta.each_warp(|warp| {
@@ -356,12 +357,12 @@ impl Image {
         });
     }
 
-    /// Four random bytes in the image.
+    /// Word with four random bytes in the image.
     fn word(&self, index: u64) -> u32 {
         noise::noise(self.seed, index) as u32
     }
 
-    /// Reference bands for a colour, computed over whole rows and columns.
+    /// Reference bands for a colour, computed over whole rows and whole columns.
     fn reference(&self, colour: u64) -> Vec<i32> {
         let mut bands = vec![0; self.size.samples() as usize];
         let sample = |pixel: u64| {
@@ -381,7 +382,7 @@ impl Image {
                 let line = transformed(row.to_vec());
                 row.copy_from_slice(&line);
             }
-            // Low-low band, then odd columns, odd rows, and both odd.
+            // Low-low band, then the bands from odd columns, from odd rows, and from both.
             let mut at = 0;
             for (odd_row, odd_column) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
                 for row in (odd_row..rows).step_by(2) {

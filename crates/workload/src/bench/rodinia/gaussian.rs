@@ -4,8 +4,8 @@
 //! from all rows below. Like in the source, neighbouring threads process neighbouring *rows*, so that their accesses
 //! lie a row apart.
 //!
-//! A thread in Rodinia's second kernel has one matrix element; here a CTA has a tile, and its threads walk through the
-//! tile's elements.
+//! A thread in Rodinia's second kernel handles one matrix element; here a CTA has a tile, and its threads walk through
+//! the tile's elements.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -55,7 +55,7 @@ pub(crate) static GAUSSIAN: Benchmark = Benchmark {
 };
 
 struct System {
-    /// Coefficient matrix, row-major.
+    /// Coefficient matrix in row-major order.
     matrix: Array<f32>,
     /// Multiples of the pivot's row subtracted from each row.
     multipliers: Array<f32>,
@@ -138,7 +138,7 @@ impl System {
         });
     }
 
-    /// Matrix element: the diagonal outweighs the rest of its row, and every row and column has non-zero elements.
+    /// Matrix element: the diagonal outweighs the rest in its row, and every row and column has non-zero elements.
     fn element(&self, index: u64) -> f32 {
         let size = self.size as u64;
         if index / size == index % size { size as f32 } else { noise::unit(self.seed, index) }
@@ -167,7 +167,8 @@ impl Instance for System {
         Ok(())
     }
 
-    /// Eliminates row by row. Each element undergoes equal operations, so rounding errors are equal, too.
+    /// Eliminates row by row. Each element undergoes equal operations in equal order, so rounding errors are equal,
+    /// too.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let size = self.size as usize;
         let mut rows: Vec<f32> = (0..self.matrix.len()).map(|index| self.element(index)).collect();

@@ -1,8 +1,7 @@
 //! Rodinia pathfinder: the cheapest path down a grid, several rows per launch.
 //!
-//! Each launch advances by as many rows as the pyramid is high. A CTA starts from a stretch of the last row that is
-//! wider by one column on each side for each row. It computes in the scratchpad, and writes the columns that remain
-//! valid.
+//! Each launch advances by the pyramid's height in rows. A CTA starts from a stretch in the last row that is wider by
+//! one column on each side for each row. It computes in the scratchpad, and writes only the columns that remain valid.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -11,7 +10,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 
-/// Threads per CTA, and number of start columns. Source: Rodinia 3.1 pathfinder (`BLOCK_SIZE`).
+/// Threads per CTA, and number of columns at the start. Source: Rodinia 3.1 pathfinder (`BLOCK_SIZE`).
 const THREADS: i32 = 256;
 
 static PARAMETERS: [Parameter; 3] = [

@@ -11,7 +11,7 @@ pub(super) const FACES: usize = 6;
 /// Corner number by offset from the lowest corner, along x, y and z: around the lower face, then the upper.
 const CORNER_AT: [usize; CORNERS] = [0, 1, 3, 2, 4, 5, 7, 6];
 
-/// Numbering scheme for elements and nodes.
+/// Numbering scheme for elements and nodes in the mesh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// Row by row, plane by plane. Source: LULESH 2.0 (`BuildMesh`).
@@ -41,12 +41,12 @@ impl Mesh {
         Mesh { elements, nodes, element_numbers: number(elements), node_numbers: number(nodes) }
     }
 
-    /// Number of elements.
+    /// Number of elements in the mesh.
     pub(super) fn elements(&self) -> i32 {
         self.elements.count()
     }
 
-    /// Number of nodes.
+    /// Number of nodes in the mesh.
     pub(super) fn nodes(&self) -> i32 {
         self.nodes.count()
     }
@@ -77,7 +77,8 @@ impl Mesh {
         self.element_numbers.number(self.elements.index(place))
     }
 
-    /// Bit mask by face: set if no element lies beyond. Lower border faces are symmetry planes, upper ones are free.
+    /// Bit mask by face: a bit is set if no element lies beyond the face. Lower border faces are symmetry planes, upper
+    /// border faces are free.
     pub(super) fn borders(&self, element: i32) -> u32 {
         (0..FACES).fold(0, |bits, face| bits | u32::from(self.beyond(element, face) == element) << face)
     }

@@ -3,7 +3,7 @@
 
 use super::mesh::CORNERS;
 
-/// Value at each corner along each axis.
+/// Value at each corner along each axis: `[axis][corner]`.
 pub(super) type Corners = [[f64; CORNERS]; 3];
 
 /// Small number that keeps divisions finite. Source: LULESH 2.0 (`ptiny`).
@@ -61,7 +61,7 @@ fn sum(a: [f64; 3], b: [f64; 3]) -> [f64; 3] {
     [a[0] + b[0], a[1] + b[1], a[2] + b[2]]
 }
 
-/// Volume of an element.
+/// Volume of an element, from its corner coordinates.
 pub(super) fn volume(at: &Corners) -> f64 {
     let triple = |a, b, c| dot(a, cross(b, c));
     let whole = triple(sum(edge(at, 1, 3), edge(at, 2, 7)), edge(at, 3, 6), edge(at, 0, 2))
@@ -142,7 +142,7 @@ pub(super) fn hourglass_forces(at: &Corners, velocities: &Corners, volume: f64, 
     })
 }
 
-/// Node velocity after an acceleration.
+/// Node velocity after an acceleration that lasts for a time step.
 pub(super) fn velocity(before: f64, acceleration: f64, step: f64) -> f64 {
     let after = before + acceleration * step;
     if after.abs() < VELOCITY_CUT { 0.0 } else { after }
@@ -216,7 +216,7 @@ pub(super) fn viscosity(
     [-LINEAR * density * linear, QUADRATIC * density * quadratic]
 }
 
-/// Relative volume clamped to the bounds in the equation of state.
+/// Relative volume, clamped to the bounds in the equation of state.
 pub(super) fn bounded(volume: f64) -> f64 {
     volume.clamp(LEAST_VOLUME, MOST_VOLUME)
 }
@@ -268,7 +268,7 @@ pub(super) fn viscous(change: f64, sound: f64, linear: f64, quadratic: f64) -> f
     if change > 0.0 { 0.0 } else { sound * linear + quadratic }
 }
 
-/// Viscosity, or zero if below the threshold.
+/// Viscosity, or zero if its magnitude is below the threshold.
 pub(super) fn cut_viscosity(viscosity: f64) -> f64 {
     if viscosity.abs() < VISCOSITY_CUT { 0.0 } else { viscosity }
 }

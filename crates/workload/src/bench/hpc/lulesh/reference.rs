@@ -169,7 +169,7 @@ mod tests {
         (steps, format!("{:.6e}", reference.energy[0]))
     }
 
-    /// Source: the results table in LULESH 2.0's documentation.
+    /// Source: LULESH 2.0's own results table.
     #[test]
     fn a_whole_run_ends_with_lulesh_s_own_energy() {
         assert_eq!(whole_run("5"), (72, "7.853665e3".to_owned()));

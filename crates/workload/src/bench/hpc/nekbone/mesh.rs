@@ -7,7 +7,7 @@ pub(super) struct Mesh {
     pub(super) elements: Cells,
     /// Points along each side of an element.
     pub(super) side: i32,
-    /// Local copies of each point shared by more than one element.
+    /// Local copies of each point shared by several elements: a list per point.
     pub(super) shared: Vec<Vec<u32>>,
 }
 
@@ -23,12 +23,12 @@ impl Mesh {
         mesh
     }
 
-    /// Points per element.
+    /// Number of points per element.
     pub(super) fn element_points(&self) -> i32 {
         self.side.pow(3)
     }
 
-    /// Local points in all elements.
+    /// Number of local points, counted in all elements.
     pub(super) fn points(&self) -> i32 {
         self.elements.count() * self.element_points()
     }
@@ -47,7 +47,7 @@ impl Mesh {
         [0, 1, 2].map(|axis| element[axis] * (self.side - 1) + point[axis])
     }
 
-    /// Index of the distinct point for a local copy.
+    /// Index in the grid of distinct points for a local copy.
     pub(super) fn global_point(&self, local: i32) -> i32 {
         self.global().index(self.place(local))
     }

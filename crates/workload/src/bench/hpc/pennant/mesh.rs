@@ -8,15 +8,15 @@ pub(super) type Point = [f64; 2];
 pub(super) struct Mesh {
     /// Position per point: the centre, then ring by ring.
     pub(super) points: Vec<Point>,
-    /// Point count per zone.
+    /// Number of points per zone, equal to its number of sides.
     pub(super) zone_points: Vec<i32>,
     /// First point per side.
     pub(super) first: Vec<i32>,
     /// Second point per side.
     pub(super) second: Vec<i32>,
-    /// Zone per side.
+    /// Zone to which each side belongs.
     pub(super) zone: Vec<i32>,
-    /// Next side around the zone.
+    /// Next side around the zone, per side.
     pub(super) next: Vec<i32>,
     /// First side per chunk, plus the total side count at the end: each zone lies in a single chunk.
     pub(super) chunks: Vec<i32>,
@@ -77,7 +77,7 @@ impl Mesh {
         before
     }
 
-    /// Sides ordered by their first points.
+    /// Sides ordered by their first points, for the point-to-side lists.
     pub(super) fn by_point(&self) -> Vec<i32> {
         let mut sides: Vec<i32> = (0..self.first.len() as i32).collect();
         sides.sort_by_key(|side| self.first[*side as usize]);

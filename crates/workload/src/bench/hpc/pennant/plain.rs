@@ -18,9 +18,9 @@ pub(super) struct Plain<'a> {
     work_rates: Vec<f64>,
     pub(super) pressures: Vec<f64>,
     volumes: Vec<f64>,
-    /// Point masses in the last step.
+    /// Point masses in the last step, for comparison with the kernel's.
     pub(super) point_masses: Vec<f64>,
-    /// Longest next step after the last step.
+    /// Longest next step allowed after the last step.
     pub(super) longest: f64,
 }
 
@@ -90,12 +90,12 @@ impl<'a> Plain<'a> {
         }
     }
 
-    /// Fraction in its zone's area for each side, at the start.
+    /// Initial fraction for each side in its zone's area.
     pub(super) fn fractions(&self) -> &[f64] {
         &self.fractions
     }
 
-    /// Volume per zone.
+    /// Volume per zone at the end of the last step.
     pub(super) fn volumes(&self) -> &[f64] {
         &self.volumes
     }
@@ -199,7 +199,7 @@ impl<'a> Plain<'a> {
         forces
     }
 
-    /// Moves points by the forces on them; returns velocities before the step, corrected on the symmetry axes.
+    /// Moves points by the forces on them. Returns the velocities before the step, corrected on the symmetry axes.
     fn advance(
         &mut self,
         half: &[Point],
@@ -232,7 +232,7 @@ impl<'a> Plain<'a> {
     }
 }
 
-/// Forces on each side's surface, and the inputs for each zone's next step.
+/// Forces on each side's surface, and the signal speeds and lengths that limit each zone's next step.
 #[derive(Default)]
 struct Forces {
     pressure: Vec<Point>,

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 use std::ops::{Add, Mul, Sub};
 use std::sync::LazyLock;
 
-/// A complex number.
+/// A complex number with real and imaginary part.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Complex {
     pub(super) re: f64,
@@ -20,11 +20,12 @@ const TAU: f64 = 12.0;
 const TERMS: usize = 10;
 /// Distance from the origin beyond which two terms in the asymptotic expansion suffice. Source: RSBench.
 const FAR: f64 = 6.0;
-/// Weights and positions in the two-term rational approximation for large arguments, (1/2 ± 1/√6)/√π and (3 ± √6)/2.
+/// Weights and positions for these terms: the two-term rational approximation for large arguments, (1/2 ± 1/√6)/√π and
+/// (3 ± √6)/2.
 const ASYMPTOTIC: [(f64, f64); 2] =
     [(0.512_424_224_754_768_5, 0.275_255_128_608_410_95), (0.051_765_358_792_987_824, 2.724_744_871_391_589)];
 
-/// Position and weight per term in the expansion.
+/// Position and weight per term in the Fourier expansion, computed on first use.
 static EXPANSION: LazyLock<[(f64, f64); TERMS]> = LazyLock::new(|| {
     std::array::from_fn(|term| {
         let place = ((term + 1) * (term + 1)) as f64 * PI * PI;

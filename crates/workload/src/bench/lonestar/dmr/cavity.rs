@@ -1,5 +1,5 @@
-//! The cavity around a bad triangle, found by a warp's lanes: the new point, the triangles whose circles contain it,
-//! and the ring of sides around them.
+//! The cavity around a bad triangle, found by a warp's lanes. A cavity consists of the new point, the triangles whose
+//! circles contain it, and the ring of sides around them.
 
 use super::geometry::{LEAST, Point, area, circumcentre, encroaches, in_circle, square};
 use super::mesh::NONE;
@@ -17,24 +17,24 @@ pub(super) struct Arrays {
     pub(super) neighbour: Array<u32>,
 }
 
-/// A triangle in the form loaded by its lane.
+/// A triangle's corners and coordinates in the form loaded by its lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Loaded {
     pub(super) corners: [u32; 3],
     pub(super) points: [Point; 3],
 }
 
-/// A ring side, counterclockwise around the cavity.
+/// A ring side, counterclockwise when seen from the cavity.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Side {
     pub(super) ends: [u32; 2],
     pub(super) points: [Point; 2],
-    /// Triangle beyond, or [`NONE`], and this side's index in it.
+    /// Triangle beyond the side, or [`NONE`], and this side's index in the outer triangle.
     pub(super) outer: u32,
     pub(super) outer_side: u32,
 }
 
-/// Search state for a lane's cavity.
+/// Search state for a lane's cavity, kept between steps.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cavity {
     /// The new point.
@@ -44,20 +44,20 @@ pub(super) struct Cavity {
     pub(super) ring: Vec<Side>,
     /// Ends of the border side that the new point splits.
     split: Option<[u32; 2]>,
-    /// Set if there is no room for a point: the triangle remains unchanged.
+    /// Set if there is no room for a point: the bad triangle then remains unchanged.
     pub(super) hopeless: bool,
-    /// Number of triangles already examined.
+    /// Number of triangles in the list already examined.
     seen: usize,
 }
 
 impl Cavity {
-    /// All triangles that change: in the cavity and around it.
+    /// All triangles that change: triangles in the cavity, and their outer neighbours.
     pub(super) fn claims(&self) -> Vec<u32> {
         let outer = self.ring.iter().map(|side| side.outer).filter(|outer| *outer != NONE);
         self.triangles.iter().copied().chain(outer).collect()
     }
 
-    /// Restarts the search at the middle of a border side.
+    /// Restarts the search with the middle of a border side as the new point.
     fn split(&mut self, triangle: u32, ends: [u32; 2], [a, b]: [Point; 2]) {
         self.centre = [0, 1].map(|axis| (a[axis] + b[axis]) / 2);
         self.hopeless = square(a, b) < LEAST;
@@ -106,7 +106,8 @@ impl Arrays {
         cavities
     }
 
-    /// Walks to the triangle that contains the centre; if the border is in between, splits the border side.
+    /// Walks to the triangle that contains the centre. If the mesh border lies in between, splits the border side
+    /// instead.
     fn walk(&self, warp: &mut Warp<'_>, cavities: &mut Cavities) {
         let mut walking = where_on(warp, |_| true);
         while warp.any(walking) {
@@ -135,8 +136,8 @@ impl Arrays {
         }
     }
 
-    /// Adds all triangles whose circles contain the centre; if the centre is too near a border side, restarts at the
-    /// middle of the side.
+    /// Adds all triangles whose circles contain the centre. If the centre is too near a border side, the search
+    /// restarts at the middle of the side.
     fn grow(&self, warp: &mut Warp<'_>, cavities: &mut Cavities) {
         loop {
             let at = where_on(warp, |lane| {
@@ -161,7 +162,7 @@ impl Arrays {
         }
     }
 
-    /// Examines the triangle across a side, for a triangle in each lane's cavity.
+    /// Examines the neighbour across a side, for the current triangle in each lane's cavity.
     fn look_across(
         &self,
         warp: &mut Warp<'_>,

@@ -1,6 +1,6 @@
 //! Exact plane geometry on integer coordinates.
 
-/// A point. Coordinates are below 2^24; circumcentre coordinates have magnitudes below 2^30.
+/// A point. Input coordinates are below 2^24; circumcentre coordinates have magnitudes below 2^30.
 pub(super) type Point = [i64; 2];
 
 /// Largest coordinate for a circumcentre: farther circumcentres are moved to this limit, still far outside.
@@ -14,7 +14,7 @@ pub(super) fn area([a, b, c]: [Point; 3]) -> i64 {
     (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
 }
 
-/// Squared distance between two points.
+/// Squared distance between two points in the plane.
 pub(super) fn square(a: Point, b: Point) -> i64 {
     (b[0] - a[0]).pow(2) + (b[1] - a[1]).pow(2)
 }
@@ -29,7 +29,7 @@ pub(super) fn in_circle(triangle: [Point; 3], point: Point) -> bool {
     a[2] * minor(b, c) + b[2] * minor(c, a) + c[2] * minor(a, b) > 0
 }
 
-/// Centre of the circle through a triangle's corners, rounded.
+/// Centre of the circle through a triangle's corners, rounded to integer coordinates.
 pub(super) fn circumcentre(triangle: [Point; 3]) -> Point {
     let [a, b, c] = triangle;
     let [b, c] = [b, c].map(|corner| [0, 1].map(|axis| i128::from(corner[axis] - a[axis])));
@@ -46,12 +46,12 @@ pub(super) fn is_bad(triangle: [Point; 3]) -> bool {
     let [a, b, c] = triangle;
     let mut sides = [square(a, b), square(b, c), square(c, a)];
     sides.sort_unstable();
-    // R² = l² m² n² / (4 area²); `area` is the doubled area.
+    // R² = l² m² n² / (4 area²) for sides l, m, n; `area` is the doubled area.
     let area = i128::from(area(triangle));
     sides[0] >= LEAST && i128::from(sides[1]) * i128::from(sides[2]) > 4 * area * area
 }
 
-/// True if a point lies inside the circle whose diameter is a segment.
+/// True if a point lies strictly inside the circle whose diameter is a segment.
 pub(super) fn encroaches(point: Point, [a, b]: [Point; 2]) -> bool {
     (a[0] - point[0]) * (b[0] - point[0]) + (a[1] - point[1]) * (b[1] - point[1]) < 0
 }

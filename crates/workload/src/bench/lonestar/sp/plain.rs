@@ -5,7 +5,7 @@ use super::{FALSE, FREE, Formula, TRIVIAL, TRUE, tendency, unable};
 /// Surveys computed directly from their definition: each message from all other messages, without shared products.
 pub(super) struct Plain {
     literals: Vec<Vec<(u32, u32)>>,
-    /// Clause and position in it, for each occurrence, by variable.
+    /// Clause number and position in the clause for each occurrence, by variable.
     occurrences: Vec<Vec<(usize, usize)>>,
     pub(super) surveys: Vec<Vec<f64>>,
     satisfied: Vec<bool>,

@@ -10,7 +10,7 @@ pub(super) const BATCH: usize = 28;
 pub(super) const LAMBDA: f32 = 0.048;
 
 impl Solver {
-    /// Tiles in the upper triangle.
+    /// Number of tiles in the upper triangle.
     fn upper(&self) -> i32 {
         let tiles = self.features / TILE;
         tiles * (tiles + 1) / 2
@@ -48,8 +48,8 @@ impl Solver {
             cta.barrier();
             cta.each_warp(|warp| {
                 warp.when(warp.thread().lt(self.upper()), |warp| {
-                    // Ten values for a tile's rows and ten for its columns, two per load, then a hundred independent
-                    // sums.
+                    // Ten values for a tile's rows and ten for its columns, two values per load, followed by a hundred
+                    // independent sums.
                     warp.shared(TILE as u16 * count as u16);
                     let sums = (TILE * TILE) as u16;
                     warp.compute_wide(ComputeClass::Fp32, sums * count as u16, sums, ());
@@ -68,7 +68,7 @@ impl Solver {
         });
     }
 
-    /// Loads a factor pair for each rating into the scratchpad.
+    /// Loads a pair of adjacent factors for each rating into the scratchpad.
     fn stage(
         &self,
         warp: &mut Warp<'_>,

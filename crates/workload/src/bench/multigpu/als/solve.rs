@@ -14,9 +14,9 @@ pub(super) const GROUP: u32 = 32;
 /// Solution vectors in the scratchpad.
 struct Vectors {
     x: Shared<f32>,
-    /// Search direction.
+    /// Search direction in the current step.
     p: Shared<f32>,
-    /// Residual.
+    /// Residual after the current step.
     r: Shared<f32>,
     /// Left-hand side times `p`.
     ap: Shared<f32>,
@@ -146,8 +146,8 @@ impl Solver {
         add_up(cta, squares)
     }
 
-    /// Multiplies the left-hand side, which starts at element `left`, by a vector. The matrix is symmetric, so each
-    /// vector value is multiplied by a row.
+    /// Multiplies the left-hand side, which starts at element `left`, by a vector. The matrix is symmetric: each vector
+    /// value is multiplied by a row, which is also a column.
     fn times(&self, cta: &mut Cta<'_>, half: &Half, left: i32, vector: &Shared<f32>) -> Vec<Lanes<f32>> {
         let mut products = Vec::new();
         cta.each_warp(|warp| {

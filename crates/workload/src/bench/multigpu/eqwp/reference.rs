@@ -9,7 +9,7 @@ pub(super) struct Fields {
     pub(super) displacement: Vec<f32>,
     /// Index distance between neighbours along each axis.
     strides: [usize; 3],
-    /// Cells outside the frame.
+    /// Cells inside, that is, outside the constant frame.
     inside: Vec<usize>,
 }
 

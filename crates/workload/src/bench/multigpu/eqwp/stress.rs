@@ -1,4 +1,4 @@
-//! The kernel that updates all stresses.
+//! The kernel that updates all six stresses from velocity slopes.
 
 use super::{ACROSS, Column, Ground, LAME, PAIRS, REACH, STEP, TILE, add_product, doubles, slope, slope_in};
 use crate::bench::benchmark::ADDRESS;
@@ -7,7 +7,7 @@ use std::array::from_fn;
 
 /// Velocity tiles in five planes: the middle tile has borders.
 type Planes = [Shared<f32>; 5];
-/// Index of the plane whose stresses are updated.
+/// Index for the plane whose stresses are updated.
 const MIDDLE: usize = 2;
 
 impl Ground {
@@ -78,7 +78,7 @@ impl Ground {
     }
 }
 
-/// Rate of a normal stress along its own axis.
+/// Rate for a normal stress along its own axis.
 fn normal(warp: &mut Warp<'_>, slopes: [[Lanes<f32>; 3]; 3], axis: usize) -> Lanes<f32> {
     let [first, second] = [[1, 2], [0, 2], [0, 1]][axis];
     let operands = [axis, first, second].map(|axis| slopes[axis][axis]);

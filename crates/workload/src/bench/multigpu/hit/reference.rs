@@ -31,7 +31,7 @@ pub(super) fn modes(mesh: Mesh, seed: u64) -> Vec<([i32; 3], [Complex; 3])> {
         (0..=LARGEST).flat_map(|z| range.clone().flat_map(move |y| (-LARGEST..=LARGEST).map(move |x| [x, y, z])));
     for (mode, index) in (0_u64..).zip(indices) {
         let [x, y, z] = index;
-        // In a pair with conjugate values, only the first is drawn.
+        // In a pair of modes with conjugate values, only the first mode is drawn.
         if z == 0 && (y < 0 || (y == 0 && x <= 0)) {
             continue;
         }
@@ -111,7 +111,7 @@ impl Solver {
         })
     }
 
-    /// Right-hand side without pressure, and the velocity in space.
+    /// Right-hand side without the pressure term, and the velocity in space.
     fn right_side(&self, u: &Whole, phase: f32) -> (Whole, Whole) {
         let turn = TAU / f64::from(self.mesh.side) * f64::from(phase);
         let curl = self.change(u, |k, u| {
@@ -172,7 +172,7 @@ impl Solver {
         }
     }
 
-    /// Transforms a field along its three axes, without a factor.
+    /// Transforms a field along its three axes, without a normalising factor.
     fn transform(&self, field: &mut [Complex], inverse: bool) {
         let (side, depth) = (self.mesh.side as usize, self.mesh.depth as usize);
         for (stride, points) in [(1, depth), (depth, side), (side * depth, side)] {
@@ -189,7 +189,7 @@ impl Solver {
     }
 }
 
-/// Cooley and Tukey's transform for a line; its roots are a regular subset of the given ones.
+/// Cooley and Tukey's transform for a line; the line's roots are a regular subset of the given roots.
 fn spectrum(line: &[Complex], roots: &[Complex]) -> Vec<Complex> {
     let half = line.len() / 2;
     if half == 0 {

@@ -11,14 +11,14 @@ const PITCH: i32 = TILE + 1;
 /// Integer instructions for an index and its bounds. Source: counted.
 const INDEX: u16 = 10;
 
-/// Column and row for each thread in a tile.
+/// Column and row for each lane's thread in a tile.
 fn thread(warp: &Warp<'_>) -> [Lanes<i32>; 2] {
     [warp.thread() % TILE, warp.thread() / TILE]
 }
 
 impl Turbulence {
     /// Transposes every plane from [x][y][z] to [x][z][y]. If the spectrum comes from y slabs, this kernel reads data
-    /// written by all GPUs.
+    /// that all GPUs wrote.
     pub(super) fn zyx_to_yzx(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>) -> Done {
         self.planes(host, "zyx-to-yzx", [from, to], [self.mesh.side, self.mesh.half()])
     }
@@ -28,7 +28,7 @@ impl Turbulence {
         self.planes(host, "yzx-to-zyx", [from, to], [self.mesh.half(), self.mesh.side])
     }
 
-    /// Transposes planes with `rows` rows and `columns` columns.
+    /// Transposes planes with `rows` rows and `columns` columns, through tiles in the scratchpad.
     fn planes(&self, host: &mut Host<'_>, name: &str, pair: [Array<f32>; 2], [rows, columns]: [i32; 2]) -> Done {
         let [from, to] = pair;
         let grid = self.planes.grid(name, (TILE * TILE) as u32).shared_bytes(8 * (TILE * PITCH) as u32);

@@ -1,4 +1,4 @@
-//! The four kernels for a colour.
+//! The four kernels that process a colour.
 
 use super::scan::{LARGEST, PIECE};
 use super::{Colour, Reconstruction, UNITS};
@@ -8,7 +8,7 @@ use tombolo_types::{Order, Scope};
 
 /// Threads per CTA. Source: assumed, so that each thread has a view in three pieces with 720 views.
 const THREADS: u32 = 256;
-/// Thread rows as wide as a piece.
+/// Number of thread rows, each as wide as a piece.
 const ROWS: i32 = THREADS as i32 / PIECE;
 /// Scratchpad words from channel to channel in a tile, to avoid bank conflicts.
 const PITCH: i32 = PIECE + 1;
@@ -59,7 +59,7 @@ fn thread(warp: &Warp<'_>) -> [Lanes<i32>; 2] {
 /// Work item for a CTA.
 #[derive(Clone, Copy)]
 struct Part {
-    /// Index of the supervoxel in its colour.
+    /// Index of the supervoxel among the supervoxels in its colour.
     slot: i32,
     supervoxel: i32,
     piece: i32,
@@ -68,13 +68,13 @@ struct Part {
 /// The voxel that a CTA updates.
 struct Voxel {
     at: [i32; 2],
-    /// Index among the places in all supervoxels.
+    /// Index of the voxel's place among the places in all supervoxels.
     index: i32,
     /// First channel of the voxel's room in the band, by piece.
     firsts: Vec<i32>,
 }
 
-/// Sums over a voxel's rays: error times entry, and squared entries, both weighted.
+/// Sums over a voxel's rays: error times entry, and squared entries, both multiplied by the error's weight.
 type Sums = [Lanes<f32>; 2];
 
 impl Reconstruction {
@@ -84,7 +84,7 @@ impl Reconstruction {
         (channel + rows) * PIECE + view
     }
 
-    /// Launches a kernel with a CTA per piece in each supervoxel's band.
+    /// Launches a kernel with a CTA for each piece of each supervoxel's band.
     fn each_piece(
         &self,
         host: &mut Host<'_>,
@@ -133,7 +133,7 @@ impl Reconstruction {
         });
     }
 
-    /// Sinogram index for a channel in a supervoxel's band, after a load from its table.
+    /// Sinogram index for a channel in a supervoxel's band, after a load from the band table.
     fn of_sinogram(
         &self,
         warp: &mut Warp<'_>,
@@ -148,7 +148,7 @@ impl Reconstruction {
         view * self.scan.row() + start + channel
     }
 
-    /// Copies bands from the sinogram to buffers in which views are neighbours.
+    /// Copies bands from the sinogram to buffers, transposed so that views are neighbours.
     pub(super) fn copy_in(&self, host: &mut Host<'_>, colour: &Colour) -> Done {
         self.each_piece(host, ("copy-in", 2), colour, |cta, part| {
             let words = (self.scan.band() * PITCH) as usize;
@@ -192,7 +192,7 @@ impl Reconstruction {
         })
     }
 
-    /// Adds differences back with a CTA per view: each thread row processes every eighth supervoxel.
+    /// Adds differences back to the sinogram with a CTA per view: each thread row processes every eighth supervoxel.
     pub(super) fn add_back(&self, host: &mut Host<'_>, colour: &Colour) -> Done {
         let (scan, slots) = (&self.scan, colour.supervoxels.len() as i32);
         host.launch(colour.views.grid("add-back", THREADS), |cta| {
@@ -217,7 +217,7 @@ impl Reconstruction {
         })
     }
 
-    /// Updates the voxels in each supervoxel in turn.
+    /// Updates the voxels in each supervoxel, voxel after voxel.
     pub(super) fn update(&self, host: &mut Host<'_>, colour: &Colour) -> Done {
         let grid = colour.whole.grid("update", THREADS).shared_bytes(4 * (2 * THREADS / PIECE as u32 + 1));
         host.launch(grid, |cta| {
@@ -288,7 +288,7 @@ impl Reconstruction {
         }
     }
 
-    /// Sums over a voxel's rays in each thread's views.
+    /// Sums over a voxel's rays, restricted to each thread's views.
     fn rays(&self, warp: &mut Warp<'_>, slot: i32, voxel: &Voxel) -> Sums {
         let mut sums = [Lanes::all(0.0_f32); 2];
         self.each_ray(warp, slot, voxel, |warp, at, entry| {
@@ -337,7 +337,7 @@ impl Reconstruction {
         });
     }
 
-    /// Subtracts a voxel's change from the errors on its rays.
+    /// Subtracts a voxel's change from the errors on all its rays.
     fn take_off(&self, warp: &mut Warp<'_>, slot: i32, voxel: &Voxel, change: &Shared<f32>) {
         let change = warp.load_shared(change, Lanes::all(0));
         let change = warp.compute(ComputeClass::Fp32, 1, change * (LARGEST / 255.0) as f32);

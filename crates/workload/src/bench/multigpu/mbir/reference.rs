@@ -1,14 +1,15 @@
-//! Plain reference reconstruction in double precision: each supervoxel has a separate sinogram, without bands or
-//! pieces.
+//! Plain reference reconstruction in double precision: each supervoxel works on a separate sinogram copy, without bands
+//! or pieces.
 
 use super::kernels::{NEIGHBOURS, coefficient};
 use super::{LARGEST, Reconstruction, START, UNITS};
 use crate::simt::Memory;
 
-/// Tolerance per iteration for a voxel, with values near 1. Source: assumed, about a hundred single-precision rounding
-/// errors.
+/// Tolerance per iteration for a voxel, whose values are near 1. Source: assumed, about a hundred single-precision
+/// rounding errors.
 const VOXEL: f64 = 2e-5;
-/// Tolerance per iteration for an error. Source: assumed, the tolerance of a ray's voxels, most of them far smaller.
+/// Tolerance per iteration for an error. Source: assumed, the combined tolerance of a ray's voxels, most of them far
+/// smaller.
 const ERROR: f64 = 1e-3;
 
 struct Solver<'a> {
@@ -69,13 +70,13 @@ impl Solver<'_> {
         }
     }
 
-    /// Weighted squares summed over all errors.
+    /// Squared errors, weighted and summed over all errors.
     fn residual(&self, errors: impl Iterator<Item = f64>) -> f64 {
         (0..).zip(errors).map(|(at, error)| f64::from(self.run.weight(at)) * error * error).sum()
     }
 }
 
-/// Returns `Err` with the first value outside the tolerance.
+/// Returns `Err` with the first value that deviates from the expected value by more than the tolerance.
 fn near(what: &str, found: &[f64], expected: &[f64], tolerance: f64) -> Result<(), String> {
     let is_near = |(found, expected): (&f64, &f64)| (found - expected).abs() <= tolerance;
     match found.iter().zip(expected).position(|pair| !is_near(pair)) {

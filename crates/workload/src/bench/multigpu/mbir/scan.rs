@@ -2,28 +2,29 @@
 
 use std::f64::consts::{PI, SQRT_2};
 
-/// Views per half turn. Source: assumed, the scans in GPU-ICD (Sabne et al., PPoPP 2017); fewer views cover less.
+/// Views per half turn. Source: assumed, like the scans in GPU-ICD (Sabne et al., PPoPP 2017); fewer views cover a
+/// smaller angle.
 const HALF_TURN: f64 = 720.0;
 /// Views per piece; over a piece, a voxel's channels are padded to a rectangle. Source: assumed, a warp.
 pub(super) const PIECE: i32 = 32;
-/// Band length multiple, in channels, so that difference rows are aligned to 32 bytes. Source: assumed.
+/// Band length multiple, in channels, so that rows with differences start at 32-byte boundaries. Source: assumed.
 const ALIGNED: i32 = 8;
-/// Largest matrix entry: a voxel's diagonal, with side 1.
+/// Largest matrix entry: the diagonal of a voxel whose side is 1.
 pub(super) const LARGEST: f64 = SQRT_2;
 /// Colours in update order. Source: sv-mbirct, src/recon3d.c (`group_id_list`).
 pub(super) const COLOURS: [i32; 4] = [0, 3, 1, 2];
 
 /// A parallel-beam scan over a square of voxels; the detector covers the square's diagonal.
 pub(super) struct Scan {
-    /// Voxels along either axis.
+    /// Number of voxels along either axis.
     pub(super) side: i32,
     pub(super) views: i32,
     pub(super) channels: i32,
     /// Voxels from a supervoxel's middle to its side.
     pub(super) radius: i32,
-    /// Cosine and sine per view.
+    /// Cosine and sine of each view's angle.
     turns: Vec<[f64; 2]>,
-    /// First channel in the band, by supervoxel and view.
+    /// First channel in the band, by supervoxel and view: `[supervoxel][view]`.
     bands: Vec<i32>,
 }
 
@@ -39,7 +40,7 @@ impl Scan {
         scan
     }
 
-    /// Channels covered by a voxel side.
+    /// Number of channels covered by a voxel side.
     fn magnification(&self) -> f64 {
         f64::from(self.channels) / (f64::from(self.side) * SQRT_2)
     }
@@ -54,7 +55,7 @@ impl Scan {
         2 * self.radius - 2
     }
 
-    /// Supervoxels per line.
+    /// Number of supervoxels along an axis.
     fn per_line(&self) -> i32 {
         self.side.cast_unsigned().div_ceil(self.pitch().cast_unsigned()) as i32
     }
@@ -63,7 +64,7 @@ impl Scan {
         self.per_line() * self.per_line()
     }
 
-    /// Number of voxel places in a supervoxel.
+    /// Number of voxel places in a supervoxel, including places beyond the image.
     pub(super) fn voxels(&self) -> i32 {
         self.width() * self.width()
     }
@@ -72,7 +73,7 @@ impl Scan {
         self.views.cast_unsigned().div_ceil(PIECE as u32) as i32
     }
 
-    /// Maximum number of channels covered by a voxel in one view.
+    /// Maximum number of channels covered by a voxel in a single view.
     pub(super) fn shadow(&self) -> i32 {
         (self.magnification() * SQRT_2).floor() as i32 + 1
     }
@@ -84,13 +85,13 @@ impl Scan {
         (f64::from(2 * self.radius) * self.magnification() * angle).ceil() as i32 + 1 + self.shadow()
     }
 
-    /// Channels in a supervoxel's band.
+    /// Number of channels in a supervoxel's band, over all views.
     pub(super) fn band(&self) -> i32 {
         let across = (f64::from(2 * self.radius) * self.magnification() * SQRT_2).ceil() as i32 + 1;
         (across + self.room()).cast_unsigned().next_multiple_of(ALIGNED as u32) as i32
     }
 
-    /// Values from view to view in the sinogram; no band extends beyond a view's row.
+    /// Values from view to view in the sinogram, padded so that no band extends beyond a view's row.
     pub(super) fn row(&self) -> i32 {
         (self.channels + self.band()).cast_unsigned().next_multiple_of(32) as i32
     }
@@ -106,7 +107,7 @@ impl Scan {
         1.0 / self.per_line().cast_unsigned().div_ceil(2) as f32
     }
 
-    /// Image index for a voxel's neighbour; beyond the border, the border voxel's index.
+    /// Image index for a voxel's neighbour; beyond the border, the index for the nearest border voxel.
     pub(super) fn neighbour(&self, [x, y]: [i32; 2], [right, down]: [i32; 2]) -> i32 {
         let inside = |at: i32| at.clamp(0, self.side - 1);
         inside(y + down) * self.side + inside(x + right)
@@ -119,7 +120,7 @@ impl Scan {
         voxel.iter().all(|at| *at < self.side).then_some(voxel)
     }
 
-    /// Middle of a voxel's shadow, in channels, and half its width.
+    /// Middle of a voxel's shadow on the detector, in channels, and half the shadow's width.
     fn project(&self, [x, y]: [i32; 2], view: i32) -> [f64; 2] {
         let [cosine, sine] = self.turns[view as usize];
         let [x, y] = [x, y].map(|at| f64::from(at) - f64::from(self.side - 1) / 2.0);
@@ -127,7 +128,7 @@ impl Scan {
         [middle, self.magnification() * (cosine.abs() + sine.abs()) / 2.0]
     }
 
-    /// First channel in a voxel's shadow.
+    /// First channel on which a voxel's shadow falls.
     pub(super) fn start(&self, voxel: [i32; 2], view: i32) -> i32 {
         let [middle, half] = self.project(voxel, view);
         (middle - half).ceil() as i32
@@ -153,7 +154,7 @@ impl Scan {
         (0..self.views).map(least).collect()
     }
 
-    /// First channel in a supervoxel's band in a view.
+    /// First channel in a supervoxel's band, for a given view.
     pub(super) fn band_start(&self, supervoxel: i32, view: i32) -> i32 {
         self.bands[(supervoxel * self.views + view) as usize]
     }

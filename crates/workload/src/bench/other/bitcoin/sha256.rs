@@ -1,13 +1,13 @@
 //! SHA-256. Source: FIPS 180-4.
 
-/// Initial state: the first fractional bits in the square roots of the first primes.
+/// Initial state before the first block: the first 32 fractional bits in the square roots for the first eight primes.
 pub(super) const START: [u32; 8] =
     [0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19];
 
-/// Constant added in each round.
+/// Constant that each round adds.
 const ROUNDS: [u32; 64] = round_constants();
 
-/// First 32 fractional bits in the cube roots of the first 64 primes.
+/// First 32 bits after the binary point in the cube roots for the first 64 primes.
 const fn round_constants() -> [u32; 64] {
     let (mut constants, mut found, mut candidate) = ([0; 64], 0, 2_u128);
     while found < 64 {
@@ -33,7 +33,7 @@ const fn round_constants() -> [u32; 64] {
     constants
 }
 
-/// State after a block with 16 words.
+/// State after compression with a block that has 16 words.
 pub(super) fn compress(state: [u32; 8], block: [u32; 16]) -> [u32; 8] {
     let mut schedule = block;
     let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = state;
@@ -51,7 +51,7 @@ pub(super) fn compress(state: [u32; 8], block: [u32; 16]) -> [u32; 8] {
     std::array::from_fn(|at| state[at].wrapping_add(after[at]))
 }
 
-/// Computes the next schedule word, in place of the word from sixteen rounds before.
+/// Computes the next schedule word, which replaces the word from sixteen rounds before.
 fn extend(schedule: &mut [u32; 16], round: usize) -> u32 {
     let at = |back: usize| schedule[(round - back) % 16];
     let low = at(15).rotate_right(7) ^ at(15).rotate_right(18) ^ (at(15) >> 3);
@@ -61,7 +61,7 @@ fn extend(schedule: &mut [u32; 16], round: usize) -> u32 {
     word
 }
 
-/// Hash of a message.
+/// SHA-256 hash for a message, with padding.
 fn hash(message: &[u8]) -> [u8; 32] {
     let mut padded = message.to_vec();
     padded.push(0x80);
@@ -78,7 +78,7 @@ fn hash(message: &[u8]) -> [u8; 32] {
     std::array::from_fn(|at| state[at / 4].to_be_bytes()[at % 4])
 }
 
-/// Hash of the hash of a message.
+/// Hash applied twice: the message is hashed, and then the hash.
 pub(super) fn hash_twice(message: &[u8]) -> [u8; 32] {
     hash(&hash(message))
 }
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(hex(&hash(b"abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 
-    /// Bitcoin's first block: version, no previous block, root of its transactions, time, target, nonce.
+    /// Bitcoin's first block: version, no previous block, Merkle root for its transactions, time, target, nonce.
     #[test]
     fn bitcoin_s_first_block_is_met() {
         let root = "3ba3edfd7a7b12b27ac72c3e67768f617fc81bc3888a51323a9fb8aa4b1e5e4a";

@@ -1,4 +1,4 @@
-//! The scene: hills under a cloud of small triangles, and the box hierarchy over them.
+//! The scene: hills under a cloud with small triangles, and the box hierarchy over them.
 
 use crate::noise;
 
@@ -7,9 +7,9 @@ pub(super) type Vector = [f32; 3];
 
 /// Triangles per leaf. Source: OptiX and Aila and Laine have up to four to eight.
 pub(super) const LEAF: usize = 4;
-/// Side length of the scene.
+/// Side length of the scene, in scene units.
 pub(super) const SIDE: f32 = 100.0;
-/// Height of the hills. Source: assumed.
+/// Height of the hills, in scene units. Source: assumed.
 const HILLS: f32 = 12.0;
 /// Points per side in the coarse height grid, from which hills are interpolated. Source: assumed.
 const COARSE: usize = 17;
@@ -18,13 +18,13 @@ const SPECK: f32 = 0.4;
 /// Margin by which boxes exceed their contents, so that rounding loses no hit.
 const SLACK: f32 = 1e-3;
 
-/// A triangle by its corners.
+/// A triangle, given by its three corners.
 pub(super) type Triangle = [Vector; 3];
 
-/// A box by its low and high corner.
+/// A box, given by its low and high corner.
 pub(super) type Bounds = [Vector; 2];
 
-/// Difference between two points.
+/// Difference vector between two points.
 pub(super) fn minus(a: Vector, b: Vector) -> Vector {
     [a[0] - b[0], a[1] - b[1], a[2] - b[2]]
 }
@@ -48,9 +48,9 @@ pub(super) fn unit(a: Vector) -> Vector {
     a.map(|part| part * inverse)
 }
 
-/// Generates `count` triangles in leaf order: along a curve through space.
+/// Generates `count` triangles in the leaves' order: along a curve through space.
 pub(super) fn triangles(count: usize, seed: u64) -> Vec<Triangle> {
-    // Half the triangles form the hills, two per grid square; the rest floats above.
+    // Half the triangles form the hills, two triangles per grid square; the rest floats above.
     let squares = (count / 4).isqrt().max(1);
     let mut all = Vec::with_capacity(count);
     for square in 0..squares * squares {
