@@ -1,6 +1,6 @@
 //! Number of runs until each broken rule shows under each design: `broken_rules RUNS SEED DESIGN…`; `DESIGN+back`
-//! writes lines back. Words before the designs select rules if they end in `?`, and tests if they end in `!`, by a part
-//! of their names.
+//! writes lines back. Words before the designs select rules if ending in `?`, and tests if ending in `!`, by a part of
+//! the name.
 
 use tombolo_attack::{Attack, Target, catch, shipped};
 use tombolo_check::verify::Case;
@@ -16,7 +16,7 @@ fn described(word: &str) -> DesignConfig {
     tree.check().expect("a design that makes sense")
 }
 
-/// Number of runs until a rule shows under a design, as a word.
+/// Runs until a rule shows under a design, in text form.
 fn runs_until(rule: BrokenRule, word: &str, (runs, seed): (u64, u64), (cases, random): (&[Case], bool)) -> String {
     let targets = [Target::new(&described(word))];
     let attack = Attack { targets: &targets, cases, random, seed, runs, threads: 1 };

@@ -5,7 +5,7 @@
 //! cargo run --release -p tombolo-attack --example faster_but_wrong -- [RULE [WORKLOAD [DESIGN [MACHINE [SCALE]]]]]
 //! ```
 //!
-//! RULE names a `tombolo_protocol::BrokenRule`. Both runs are checked runs: each line records the store that wrote it.
+//! RULE names a `tombolo_protocol::BrokenRule`. Both runs are checked runs: each line records the last writing store.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ fn spec(workload: &str, design_name: &str, machine_name: &str, scale: &str) -> R
     Ok(RunSpec { machine, design, program: Arc::new(recording), pages: None, threads: 1 })
 }
 
-/// Time and checked loads of a run, as text.
+/// Time and checked loads from a run, as text.
 fn timed(record: &RunRecord) -> String {
     let wrong = record.check.as_ref().map_or(0, |checked| checked.violations);
     format!("{:8.1} us, {wrong} wrong loads", record.time.region_s * 1e6)

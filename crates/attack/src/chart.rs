@@ -27,7 +27,7 @@ struct Row {
 /// Messages recorded up to this point.
 pub(crate) struct Chart {
     setup: Setup,
-    /// Lifelines: SMs of the test, then the L2 of each module.
+    /// Lifelines: test SMs, then the L2 in each module.
     sms: Vec<Post>,
     rows: Vec<Row>,
     now: Ps,
@@ -45,7 +45,7 @@ impl Chart {
         self.sms.len() + usize::from(module.0)
     }
 
-    /// The lifeline of an SM; its module's L2 if no thread of the test runs on the SM.
+    /// The lifeline of an SM; the module's L2 if no test thread runs on the SM.
     fn sm(&self, module: ModuleId, sm: u16) -> usize {
         self.sms.iter().position(|post| *post == Post { module, sm }).unwrap_or(self.l2(module))
     }
@@ -70,19 +70,19 @@ impl Chart {
         }
     }
 
-    /// A warp of the test issues an instruction.
+    /// A test warp issues an instruction.
     pub(crate) fn issued(&mut self, slot: WarpSlot, thread: usize, at: usize) {
         let what = self.instruction(thread, at);
         self.by_warp(slot, thread, &what);
     }
 
-    /// A warp of the test issues a store.
+    /// A test warp issues a store.
     pub(crate) fn stored(&mut self, slot: WarpSlot, thread: usize, at: usize, value: Value) {
         let what = format!("{} (writes {value})", self.instruction(thread, at));
         self.by_warp(slot, thread, &what);
     }
 
-    /// An instruction of the test receives its result.
+    /// A test instruction receives its result.
     pub(crate) fn returned(&mut self, slot: WarpSlot, thread: usize, at: usize, value: Value) {
         let what = format!("{} has {value}", self.instruction(thread, at));
         self.by_warp(slot, thread, &what);

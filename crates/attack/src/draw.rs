@@ -12,7 +12,7 @@ use tombolo_types::{GpuId, Line, Mask, ModuleId, Order, Ps, Scope, Semantics};
 
 /// Distinguishes this random stream from streams for different purposes with an equal seed.
 const PURPOSE: u64 = 0x6174_7461_636b;
-/// Maximum number of pages for the test's locations, at most one each: more than any test has.
+/// Maximum pages for the test's locations, at most a page each: more than any test has.
 const TEST_PAGES: u64 = 8;
 /// Total number of pages.
 const PAGES: u64 = 14;
@@ -29,7 +29,7 @@ enum Aim {
 }
 
 impl Setup {
-    /// Draws the run of `program` under `design` that corresponds to `seed`.
+    /// Draws the run for `seed`, with `program` under `design`.
     pub fn draw(program: &Program, design: &DesignConfig, seed: u64) -> Setup {
         let mut dice = Dice::new(seed, PURPOSE);
         let dice = &mut dice;
@@ -72,8 +72,8 @@ impl Setup {
     }
 }
 
-/// Draws few GPUs and modules in most cases, but at least as many GPUs as the test names. GPUs that share pages, or a
-/// host, have a single module.
+/// Draws few GPUs and modules in most cases, but at least the number of GPUs named in the test. GPUs that share pages,
+/// or a host, have a single module.
 fn shape(program: &Program, design: &DesignConfig, dice: &mut Dice) -> Shape {
     let needed = Setup::gpus(program).len();
     let gpus = needed.max(dice.pick(&[1, 1, 2, 2, 3, 4]));
@@ -95,7 +95,7 @@ fn shuffled(count: usize, dice: &mut Dice) -> Vec<usize> {
     all
 }
 
-/// Places each location on its own page, or in the region, line or sector of an earlier location.
+/// Places each location on a separate page, or in the region, line or sector with an earlier location.
 fn spots(setup: &Setup, dice: &mut Dice) -> Vec<Spot> {
     let together = dice.pick(&[0, 40, 80]);
     let mut spots: Vec<Spot> = Vec::new();
@@ -139,7 +139,7 @@ fn any_post(setup: &Setup, gpu: u8, dice: &mut Dice) -> Post {
 }
 
 /// Delays before some instructions, with a common scale per run from a few cycles to tens of microseconds; some loads
-/// poll. In a race the thread that waits for no other thread may begin late, after copies have been cached.
+/// poll. In a race the thread without a thread to wait for may begin late, after copies have been cached.
 fn manners(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Vec<Manner>> {
     let scale = logarithmic(dice, 1, if aim == Aim::Race { 8 } else { 14 }) as usize;
     let delayed = dice.pick(&[10, 40, 80]);
@@ -158,14 +158,14 @@ fn manners(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Vec<Manner>> {
     all
 }
 
-/// Draws several orders in which threads may wait for each other, and returns the order with most loads that can poll
-/// for another thread's store.
+/// Draws several orders for waiting threads, and returns the order with most loads able to poll for another thread's
+/// store.
 fn ranks(program: &Program, dice: &mut Dice) -> Vec<usize> {
     let drawn: Vec<Vec<usize>> = (0..4).map(|_| shuffled(program.threads.len(), dice)).collect();
     drawn.into_iter().max_by_key(|ranks| messages(program, ranks)).expect("some are drawn")
 }
 
-/// Counts pairs that consist of a strong load and a matching write by a thread with a smaller rank.
+/// Counts pairs with a strong load and a matching write by a thread with a smaller rank.
 fn messages(program: &Program, ranks: &[usize]) -> usize {
     let accesses = || {
         let ranked = program.threads.iter().zip(ranks);
@@ -184,8 +184,8 @@ fn messages(program: &Program, ranks: &[usize]) -> usize {
         .sum()
 }
 
-/// In most races and some further runs: warps that load every line of the test. They run before the test or in its
-/// kernel, on the SMs of its threads, once or repeatedly.
+/// In most races and some further runs: warps for loading every test line. They run before the test or in the test
+/// kernel, on the test's SMs, once or repeatedly.
 fn warmers(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
     if !dice.percent(if aim == Aim::Race { 80 } else { 40 }) {
         return Vec::new();
@@ -235,7 +235,7 @@ fn slow(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<SlowPort> {
     vec![SlowPort { post, slice: dice.below(4), late: Ps(logarithmic(dice, 1_000_000, 5)) }]
 }
 
-/// Delays the messages for which a release waits, or which remove the copies that an acquire must not keep.
+/// Delays messages awaited by a release, or messages for removing copies before an acquire.
 fn racing_skew(setup: &Setup, dice: &mut Dice) -> Skew {
     let (reader, location) = if dice.percent(75) { victim(setup, dice) } else { any_load(setup, dice) };
     let spot = setup.spot(location);
@@ -252,8 +252,7 @@ fn racing_skew(setup: &Setup, dice: &mut Dice) -> Skew {
     Skew { source, target, class, late: Ps(logarithmic(dice, 4_000_000, 4)) }
 }
 
-/// Candidate for a stale read, as thread and location: a weak load that follows a strong load in its thread, if there
-/// is any.
+/// Candidate for a stale read, as thread and location: a weak load after a strong load in the thread, if any.
 fn victim(setup: &Setup, dice: &mut Dice) -> (usize, Location) {
     let mut all: Vec<(usize, Location)> = Vec::new();
     for (thread, one) in setup.program.threads.iter().enumerate() {
@@ -286,12 +285,12 @@ fn module_of(setup: &Setup, thread: usize) -> ModuleId {
     setup.posts[setup.posts.len() - 1][cta].module
 }
 
-/// Any module, including the host's module if there is a host.
+/// Any module, including the host's module if a host exists.
 fn any_module(setup: &Setup, dice: &mut Dice) -> ModuleId {
     ModuleId(dice.below(usize::from(setup.modules() + u8::from(setup.has_host))) as u8)
 }
 
-/// Draws warps outside the test: none, a few, or many. In a race they would evict the copies that should become stale.
+/// Draws warps outside the test: none, a few, or many. In a race noise would evict the copies intended to become stale.
 fn noise(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
     let most = if aim == Aim::Race { dice.pick(&[0, 0, 0, 2, 4]) } else { dice.pick(&[0, 2, 4, NOISE]) };
     let length = dice.pick(&[2, 6, 24]);
@@ -305,7 +304,7 @@ fn noise(setup: &Setup, aim: Aim, dice: &mut Dice) -> Vec<Noise> {
         .collect()
 }
 
-/// SM for a noise warp; in many cases an SM that also runs a CTA of the test.
+/// SM for a noise warp; in many cases an SM that also runs a test CTA.
 fn noise_post(setup: &Setup, kernel: usize, dice: &mut Dice) -> Post {
     let beside = kernel.checked_sub(setup.lead).filter(|_| dice.percent(60));
     match beside {
@@ -335,7 +334,7 @@ fn noise_op(setup: &Setup, scale: usize, dice: &mut Dice) -> NoiseOp {
     }
 }
 
-/// A line of the test, a line in its regions, or any other line.
+/// A test line, a line in the test's regions, or any other line.
 fn noise_line(setup: &Setup, dice: &mut Dice) -> Line {
     let Spot { line, .. } = setup.spots[dice.below(setup.spots.len())];
     let lines = setup.page_bytes / 128;

@@ -18,8 +18,8 @@ pub(crate) const SMALL: &[(&str, &str)] = &[
     ("dram.bytes", "1GB"),
 ];
 
-/// Draws from a logarithmic scale: `low` doubled up to `octaves` times, plus a random share, so that small and large
-/// values are equally likely.
+/// Draws from a logarithmic scale: `low` doubled up to `octaves` times, plus a random share, to make small and large
+/// values equally likely.
 pub(crate) fn logarithmic(dice: &mut Dice, low: u64, octaves: usize) -> u64 {
     let base = low << dice.below(octaves + 1);
     base + dice.below(base as usize + 1) as u64

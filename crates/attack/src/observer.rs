@@ -1,4 +1,4 @@
-//! Observer that receives the loads of a run, and supplies the values of its stores.
+//! Observer for a run: receives loaded values, and supplies the values to store.
 
 use crate::chart::Chart;
 use crate::script::{Early, Results, Script};
@@ -32,7 +32,7 @@ struct Resident {
     part: Part,
     /// Index of the warp's next operation.
     next: usize,
-    /// By result slot: index of the instruction, or of the location for the reader.
+    /// By result slot: index of the instruction, or the location's index for the reader.
     bound: [Option<usize>; RESULTS],
 }
 
@@ -45,18 +45,18 @@ pub struct Observer {
 #[derive(Default)]
 struct State {
     launch: Option<u32>,
-    /// Number of operations that the host has begun.
+    /// Operations begun by the host.
     hosted: usize,
-    /// By module: number of the kernel's CTAs that have started.
+    /// By module: number of CTAs started in the current kernel.
     started: FxHashMap<ModuleId, u32>,
-    /// The warps of the CTA that starts next on its SM.
+    /// Warps of the next CTA to start on each SM.
     coming: Vec<(WarpSlot, u32)>,
     warps: FxHashMap<WarpSlot, Resident>,
     /// By thread: results returned up to this point.
     results: Vec<Results>,
     /// By location: values at the end.
     memory: Vec<Option<Value>>,
-    /// First use of a register before its value arrived: thread and load.
+    /// First use of a register before the value's arrival: thread and load.
     early: Option<(usize, Early)>,
     chart: Option<Chart>,
 }
@@ -78,7 +78,7 @@ impl Observer {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Contents of registers and memory after the run, or the result that was missing when needed.
+    /// Contents of registers and memory after the run, or a result missing at the time of need.
     ///
     /// # Errors
     /// The thread, and its load or atomic.
@@ -117,7 +117,7 @@ impl Cast {
 }
 
 impl State {
-    /// Records the arrival of a result in a slot of a test warp.
+    /// Records a result's arrival in a slot of a test warp.
     fn returned(&mut self, cast: &Cast, slot: WarpSlot, result: u8, data: Values) {
         let Some(warp) = self.warps.get(&slot) else { return };
         let Some(at) = warp.bound[usize::from(result)] else { return };
@@ -133,7 +133,7 @@ impl State {
         }
     }
 
-    /// Advances a test warp: returns the instruction that it issues at this point.
+    /// Advances a test warp: returns the instruction issued at this point.
     fn issue(&mut self, slot: WarpSlot) -> Option<(usize, Act)> {
         let warp = self.warps.get_mut(&slot)?;
         let act = *warp.part.acts.get(warp.next)?;

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 /// Verdict on a design.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimedVerdict {
-    /// Every run ended in a state that the model allows.
+    /// Every run ended in a state allowed by the model.
     Ok,
     /// Some run did not end in an allowed state.
     Violation,
@@ -47,7 +47,7 @@ pub struct NotRun {
     pub tests: usize,
 }
 
-/// Reason for skipping a test under a design that promises nothing to it.
+/// Reason for skipping a test under a design without a promise to it.
 pub const NOT_PROMISED: &str = "not promised";
 /// Reason for skipping a test with host threads under a design without a host.
 pub const NO_HOST: &str = "host threads, and no host takes part";
@@ -85,9 +85,9 @@ pub struct TimedTest {
     pub name: String,
     /// Number of runs.
     pub runs: u64,
-    /// Number of distinct final states seen.
+    /// Distinct final states seen.
     pub outcomes: usize,
-    /// Number of final states that the model allows.
+    /// Final states allowed by the model.
     pub allowed: usize,
 }
 
@@ -104,9 +104,9 @@ pub struct TimedReport {
     pub tests: Vec<TimedTest>,
     /// Number of distinct random programs.
     pub programs: usize,
-    /// Number of distinct final states seen, over tests and programs.
+    /// Distinct final states seen, over tests and programs.
     pub outcomes: usize,
-    /// Number of final states that the model allows for these tests and programs.
+    /// Final states allowed by the model for these tests and programs.
     pub allowed: usize,
     /// Number of runs with a failure.
     pub violations: u64,

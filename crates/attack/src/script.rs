@@ -1,4 +1,4 @@
-//! The threads of a litmus test as straight-line code; operands name the instructions that produce them.
+//! Litmus test threads in straight-line form; operands name their producing instructions.
 //!
 //! A stream has no registers. Therefore each register operand is traced to the instruction that wrote the register, and
 //! values are computed from the results of loads and atomics.
@@ -26,8 +26,8 @@ pub(crate) type Results = Vec<Option<Value>>;
 pub(crate) struct Script {
     /// Instructions of the thread.
     pub(crate) code: Vec<Instruction>,
-    /// By instruction, then register: source of the value that the instruction would read. An additional entry marks
-    /// the end.
+    /// By instruction, then register: source of the value for a read at this instruction. An additional entry marks the
+    /// end.
     registers: Vec<Vec<Source>>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn scripts(program: &Program) -> Result<Vec<Script>, &'static str> {
     (0..program.threads.len()).map(|thread| Script::new(program, thread)).collect()
 }
 
-/// Checks that host threads load and store only between kernels, as the host's core does.
+/// Checks that host threads load and store only between kernels, like the host's core.
 fn host_works_between_kernels(program: &Program) -> Result<(), &'static str> {
     let is_host = |thread: &Thread| thread.placement == Placement::Host;
     if program.threads.iter().all(is_host) {

@@ -16,11 +16,11 @@ use tombolo_types::Promise;
 
 /// Seed for the series of random programs in runs.
 pub const SERIES: u64 = 1;
-/// Maximum number of runs until a design that promises nothing must have misbehaved.
+/// Maximum runs until a design without a promise must have misbehaved.
 const BLIND_AFTER: u64 = 1_000;
-/// Maximum number of candidate executions that the model may examine for a test: less than ten seconds.
+/// Maximum number of candidate executions examined by the model for a test: less than ten seconds.
 const CANDIDATES: u64 = 3_000_000;
-/// Number of seeds judged by the model ahead of their runs: bounds the memory for its answers.
+/// Seeds judged by the model ahead of the corresponding runs: bounds the memory for its answers.
 const AT_A_TIME: u64 = 64;
 
 /// A design under attack.
@@ -28,7 +28,7 @@ const AT_A_TIME: u64 = 64;
 pub struct Target {
     /// Configuration of the design.
     pub config: DesignConfig,
-    /// The design as verified, with its promise.
+    /// The design in the verifier's form, with its promise.
     design: Design,
 }
 
@@ -86,7 +86,7 @@ fn key(case: &Case) -> String {
     case.file.clone().unwrap_or_else(|| case.name.clone())
 }
 
-/// A test with the outcomes that the model allows, or the reason for which it is not run.
+/// A test with the outcomes allowed by the model, or the reason why it is not run.
 type Judged = Result<(Program, Outcomes), String>;
 
 /// Result of a single run.
@@ -110,7 +110,7 @@ impl Attack<'_> {
     }
 }
 
-/// Executes all runs. Reports follow the order of designs, and are identical for any number of threads.
+/// Executes all runs. Reports follow the order of designs, and are identical for any thread count.
 pub fn attack(attack: &Attack<'_>, watch: &dyn Watch) -> Vec<TimedReport> {
     let mut sums: Vec<Sum> = attack.targets.iter().map(|_| Sum::default()).collect();
     let nothing = attack.targets.iter().any(Target::promises_nothing);

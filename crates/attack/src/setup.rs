@@ -1,4 +1,4 @@
-//! All parameters of a run, as plain data: drawn from a seed, executed, and minimised if the run fails.
+//! All parameters for a run, as plain data: drawn from a seed, executed, and minimised if the run fails.
 
 use crate::values::Cell;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub const BASE: &str = "hmg-4x4";
 /// Base machine with a host, as a file in the repository.
 pub const HOST_BASE: &str = "crates/attack/src/host.toml";
 
-/// A setting of the machine: its path, and its value in the syntax of `--set`.
+/// A setting of the machine: the path, and the value in `--set` syntax.
 pub type Setting = (&'static str, String);
 
 /// Numbers of GPUs, modules and SMs.
@@ -36,7 +36,7 @@ pub struct Shape {
 pub struct Post {
     /// Module that contains the SM.
     pub module: ModuleId,
-    /// Number of the SM in its module.
+    /// Number of the SM in the module.
     pub sm: u16,
 }
 
@@ -52,9 +52,9 @@ pub struct Spot {
 /// Pacing of an instruction in a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Manner {
-    /// Number of arithmetic instructions before it.
+    /// Arithmetic instructions executed before the instruction.
     pub delay: u32,
-    /// Set if a strong load polls until it sees another thread's store, provided that a suitable store exists.
+    /// Set if a strong load polls until another thread's store is visible, provided a suitable store exists.
     pub polls: bool,
 }
 
@@ -80,7 +80,7 @@ pub enum NoiseOp {
 pub struct Noise {
     /// Kernel of the warp, counted over the whole run.
     pub kernel: usize,
-    /// SM of the warp, which forms a separate CTA.
+    /// SM of the warp, in a separate CTA.
     pub post: Post,
     /// Instructions of the warp.
     pub ops: Vec<NoiseOp>,
@@ -186,13 +186,13 @@ pub struct Setup {
     pub homes: Vec<ModuleId>,
     /// By location: its address.
     pub spots: Vec<Spot>,
-    /// By kernel of the test, then by CTA ([`Setup::ctas`]): the SM on which it runs.
+    /// By kernel of the test, then by CTA ([`Setup::ctas`]): the SM for each CTA.
     pub posts: Vec<Vec<Post>>,
     /// By thread, then instruction: its pacing.
     pub manners: Vec<Vec<Manner>>,
     /// Rank by thread: a thread polls only for stores by threads with a smaller rank, therefore no wait cycle arises.
     pub ranks: Vec<usize>,
-    /// Number of kernels that precede the test's kernels.
+    /// Kernels executed before the test's kernels.
     pub lead: usize,
     /// Additional warps.
     pub noise: Vec<Noise>,
@@ -203,7 +203,7 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// The CTAs of a program, each preceded by its GPU.
+    /// The CTAs in a program, each preceded by the GPU.
     pub fn ctas(program: &Program) -> Vec<(GpuId, u16)> {
         let cta = |placement| match placement {
             Placement::Cta { gpu, cta } => Some((gpu, cta)),
@@ -223,7 +223,7 @@ impl Setup {
         gpus
     }
 
-    /// Every setting of the machine, in order of assignment.
+    /// Every machine setting, in assignment order.
     pub fn machine_settings(&self) -> Vec<Setting> {
         let Shape { gpus, modules, sms } = self.shape;
         let mut all: Vec<Setting> =
@@ -250,7 +250,7 @@ impl Setup {
         description.check()
     }
 
-    /// Number of modules over all GPUs; the host's module follows them, if there is a host.
+    /// Number of modules over all GPUs; the host's module follows them, if a host exists.
     pub fn modules(&self) -> u8 {
         self.shape.gpus * self.shape.modules
     }

@@ -7,7 +7,7 @@ use tombolo_check::litmus::Instruction;
 
 /// Maximum number of runs per failure.
 const TRIES: usize = 400;
-/// Maximum number of candidate executions that the model may examine for a smaller program.
+/// Maximum number of candidate executions examined by the model for a smaller program.
 const CANDIDATES: u64 = 1_000_000;
 
 /// Minimises failing setups.
@@ -20,7 +20,7 @@ struct Shrinking<'a> {
     tries: usize,
 }
 
-/// Finds a smaller setup that fails in a similar manner, and returns its failure.
+/// Finds a smaller setup with a similar failure, and returns the failure.
 pub fn shrink(setup: &Setup, failure: &Failure, judge: Judge<'_>) -> (Setup, Failure) {
     let (best, allowed) = (setup.clone(), judge.allowed.clone());
     let mut shrinking = Shrinking { judge, best, allowed, failure: failure.clone(), tries: TRIES };
@@ -88,7 +88,8 @@ impl Shrinking<'_> {
         true
     }
 
-    /// Failure of a setup, if it resembles the original, and the outcomes that the model allows for its program.
+    /// Failure of a setup, if similar to the original failure, and the outcomes allowed by the model for the setup's
+    /// program.
     fn fails(&self, setup: &Setup) -> Option<(Failure, Outcomes)> {
         expressible(&setup.program).ok()?;
         setup.machine().ok()?;

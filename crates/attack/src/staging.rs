@@ -1,4 +1,4 @@
-//! The streams of a run, and the assignment of threads to warps.
+//! The streams for a run, and the assignment of threads to warps.
 
 use crate::script::Script;
 use crate::setup::{Manner, Noise, NoiseOp, Post, Setup, Spot};
@@ -12,7 +12,7 @@ use tombolo_types::stream::{
 };
 use tombolo_types::{ArrayInfo, HostPhase, Line, LineSize, Mask, ModuleId, Order, Scope, Semantics};
 
-/// Operation of a test warp, in the order in which the timing model requests operations.
+/// Operation of a test warp, in the timing model's request order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     /// A load by the instruction at this index.
@@ -25,12 +25,12 @@ pub(crate) enum Act {
     Atomic(usize),
 }
 
-/// A warp of the test in a kernel.
+/// A test warp in a kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Part {
-    /// Thread of the warp; for the warp that reads memory at the end, the number of threads.
+    /// Thread of the warp; for the warp that reads final memory, the total number of threads.
     pub(crate) thread: usize,
-    /// Operations of the warp.
+    /// Warp operations.
     pub(crate) acts: Vec<Act>,
 }
 
@@ -93,7 +93,7 @@ impl Warp {
         }
     }
 
-    /// Waits for the result of the instruction at `at`, if it has a result in this kernel.
+    /// Waits for the result from the instruction at `at`, if a result exists in this kernel.
     fn await_result(&mut self, at: usize) {
         if let Some(place) = self.results.iter().position(|one| *one == at) {
             self.ops.push(Op::Use { distance: (self.results.len() - place) as u8 });
@@ -132,7 +132,7 @@ impl Warp {
     }
 }
 
-/// A store for which a polling load waits: the index of its thread and its index in the thread.
+/// A store for which a polling load waits: thread index, and instruction index within the thread.
 type Awaited = (usize, usize);
 
 /// Generates the streams of a setup.
@@ -154,8 +154,8 @@ impl<'a> Writer<'a> {
         writer
     }
 
-    /// The store for which the load at `at` polls: the load must eventually see it, and its thread must not in turn
-    /// wait for the load's thread.
+    /// The store for which the load at `at` polls: the load must eventually see this store, and the storing thread must
+    /// not in turn wait for the loading thread.
     fn awaited(&self, thread: usize, at: usize) -> Option<Awaited> {
         let Instruction::Load { order, location, .. } = self.scripts[thread].code[at] else { return None };
         let strong = matches!(order.semantics, Semantics::Relaxed | Semantics::Acquire);
@@ -188,14 +188,14 @@ impl<'a> Writer<'a> {
             && self.kernels[thread][at] == self.kernels[other][place]
     }
 
-    /// The flag that a store signals, if any load polls for it.
+    /// The flag signalled by a store, if any load polls for it.
     fn flag(&self, store: Awaited) -> Option<u32> {
         let before = |thread: usize| self.scripts[..thread].iter().map(|script| script.code.len()).sum::<usize>();
         let polled = self.awaited.iter().flatten().any(|awaited| *awaited == Some(store));
         polled.then(|| (before(store.0) + store.1) as u32)
     }
 
-    /// Stream of a thread in a kernel of the test.
+    /// Stream of a thread in a test kernel.
     fn warp(&self, thread: usize, kernel: usize) -> Warp {
         let part = Part { thread, acts: Vec::new() };
         let mut warp = Warp { part: Some(part), ..Warp::default() };
@@ -263,7 +263,7 @@ impl<'a> Writer<'a> {
         warp.accesses(spot.line, spot.cell.mask())
     }
 
-    /// Reads every location at the end of the run.
+    /// Reads every location at run end.
     fn reader(&self) -> Warp {
         let part = Part { thread: self.scripts.len(), acts: Vec::new() };
         let mut warp = Warp { part: Some(part), ..Warp::default() };
@@ -329,7 +329,7 @@ impl<'a> Writer<'a> {
 }
 
 impl Staging {
-    /// The streams of a setup, under a design that distributes grids over modules by `cut`.
+    /// The streams for a setup, under a design with the grid distribution `cut`.
     pub(crate) fn new(setup: &Setup, scripts: &[Script], cut: CtaCut) -> Staging {
         let writer = Writer::new(setup, scripts);
         let mut staging = Staging {

@@ -28,7 +28,7 @@ pub struct Judge<'a> {
 /// Failure of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The run ended in a state that the model forbids.
+    /// The run ended in a state forbidden by the model.
     Forbidden(FinalState),
     /// An instruction issued before its inputs had arrived, or a load never returned.
     Early {
@@ -65,7 +65,7 @@ impl Failure {
 /// Checks that a stream can express a program.
 ///
 /// # Errors
-/// The reason for which none can.
+/// The reason why none can.
 pub fn expressible(program: &Program) -> Result<(), &'static str> {
     if program.locations.is_empty() {
         return Err("no location");

@@ -1,4 +1,4 @@
-//! Lines that carry the values of a litmus test's locations.
+//! Lines with the values for a litmus test's locations.
 
 use crate::observer::Observer;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tombolo_types::Mask;
 /// Maximum number of locations on a line.
 pub const CELLS: usize = 4;
 
-/// The grain of each cell: two in the first 32-byte sector, one in each of the next two sectors.
+/// The grain of each cell: two in the first 32-byte sector, one in each of the next two.
 const GRAINS: [u32; CELLS] = [0, 1, 9, 17];
 
 /// Position within a line for a single location.
@@ -24,7 +24,7 @@ impl Cell {
         Mask(1 << GRAINS[usize::from(self.0)])
     }
 
-    /// The only cell of `mask`, if the mask selects exactly one.
+    /// The only cell in `mask`, if the mask selects exactly one.
     fn of(mask: Mask) -> Option<Cell> {
         (0..CELLS as u8).map(Cell).find(|cell| cell.mask() == mask)
     }
@@ -33,8 +33,7 @@ impl Cell {
 /// Bytes in every line that belong to no location.
 pub const UNUSED: Mask = Mask(1 << 31);
 
-/// By cell: difference between a location's value and its initial value, so that unwritten memory is correct by
-/// default.
+/// By cell: difference between a location's value and its initial value, to make unwritten memory correct by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Values([Value; CELLS]);
 
@@ -44,13 +43,13 @@ impl Values {
         Values([value.wrapping_sub(initial); CELLS])
     }
 
-    /// Value of the location in `cell`, given its initial value `initial`.
+    /// Value of the location in `cell`, given the initial value `initial`.
     pub fn value(&self, cell: Cell, initial: Value) -> Value {
         self.0[usize::from(cell.0)].wrapping_add(initial)
     }
 }
 
-/// Update that an atomic applies to its location. All operands are constants.
+/// Update of a location by an atomic. All operands are constants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     /// Function applied to the old value.

@@ -1,4 +1,4 @@
-//! A host's duties to its protocol, duty by duty, in both worlds: a program is explored to its end and run on the
+//! A host's duties to its protocol, duty by duty, in both worlds: a program is explored to the end and run on the
 //! timing model. The program is clean in both, and exposes the broken duty in both.
 //!
 //! The duties are listed in [`tombolo_protocol::coherence`] and [`tombolo_protocol::nodes`];
@@ -19,14 +19,14 @@ struct Duty {
     duty: &'static str,
     /// The rule that breaks it.
     rule: BrokenRule,
-    /// A design that relies on it; `+back`: with lines written back.
+    /// A design with a need for the duty; `+back`: with lines written back.
     design: &'static str,
-    /// A shipped shape that exposes it.
+    /// A shipped shape for exposing the broken duty.
     shape: &'static str,
     /// Resource limits of block clients, if the explorer exposes the duty only with few resources.
     room: Option<Room>,
-    /// Number of timed runs, from seed 1, within which it shows (measured, plus half as many again, at least ten); or
-    /// the reason for which none shows it.
+    /// Timed runs, from seed 1, until the broken duty shows (measured, plus half this number again, at least ten); or
+    /// the reason why none shows it.
     timed: Result<u64, &'static str>,
 }
 
@@ -133,7 +133,7 @@ const DUTIES: [Duty; 12] = [
 const CLEAN_RUNS: u64 = 200;
 /// Maximum number of runs for a broken duty in the gate; the deep test covers the rest.
 const SOON: u64 = 300;
-/// Maximum number of candidate executions that the model may examine: more than any shape has.
+/// Maximum number of candidate executions examined by the model: more than any shape has.
 const CANDIDATES: u64 = 1_000_000;
 
 impl Duty {

@@ -34,7 +34,7 @@ fn designs_with_a_host_keep_their_promise() {
 }
 
 /// Detection of a broken NMOESI rule in timed runs under `umh`: within the given number of runs from 1 (several times
-/// the first run that detected it).
+/// the first detecting run).
 enum Shows {
     /// In runs over all shipped tests and random programs.
     InAll(u64),
@@ -44,7 +44,7 @@ enum Shows {
     BesideHost(u64),
 }
 
-/// Expected detection of a rule; or the reason for which timed runs do not detect it. The explorer detects each.
+/// Expected detection of a rule; or the reason why timed runs do not detect it. The explorer detects each.
 fn expected(rule: BrokenNmoesi) -> Result<Shows, &'static str> {
     Ok(match rule {
         BrokenNmoesi::SharedBytesEvictedSilently => Shows::InAll(200),

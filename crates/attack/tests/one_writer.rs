@@ -1,4 +1,4 @@
-//! Published pages under programs with a single writer: none of its stores is lost, regardless of concurrent releases.
+//! Published pages under programs with a single writer: no store is lost, even with concurrent releases.
 
 use tombolo_attack::{Attack, Target, attack, catch};
 use tombolo_check::verify::Case;

@@ -5,10 +5,10 @@ use tombolo_check::verify::{Budget, Case, Design, DesignReport, Verdict, verify}
 use tombolo_design::{DesignConfig, design, list_designs};
 use tombolo_types::Promise;
 
-/// Number of threads, for the smallest machine that runs this test.
+/// Thread count, suited to the smallest machine for test runs.
 const THREADS: usize = 2;
 
-/// The designs with a combination of protocol and options that no earlier design has.
+/// The designs with a new combination of protocol and options, compared with all earlier designs.
 fn distinct() -> Vec<DesignConfig> {
     let mut seen = HashSet::new();
     let shipped = list_designs().into_iter().map(|listed| {
@@ -17,7 +17,7 @@ fn distinct() -> Vec<DesignConfig> {
     shipped.filter(|design| seen.insert((design.coherence.protocol(), design.options()))).collect()
 }
 
-/// Findings of the kernel boundary tests for `design`, within `states_of_test` states each, as if it promised
+/// Findings of the kernel boundary tests for `design`, within `states_of_test` states each, under an assumed promise
 /// `promise`.
 fn found(design: &DesignConfig, promise: Promise, states_of_test: u64) -> DesignReport {
     let checked = Design::new(&design.name, design.coherence.protocol(), design.options(), promise);

@@ -121,13 +121,13 @@ fn a_design_that_promises_nothing_is_seen_to_misbehave() {
 /// test changes the drawn runs.
 struct Shows {
     design: &'static str,
-    /// The first run. If thousands of runs show nothing, they are skipped.
+    /// The first run. If thousands of runs show nothing, the range is skipped.
     from: u64,
     until: u64,
     tests: &'static str,
 }
 
-/// Expected detection of a rule; or the reason for which timed runs do not detect it. The explorer detects each.
+/// Expected detection of a rule; or the reason why timed runs do not detect it. The explorer detects each.
 fn expected(rule: BrokenRule) -> Result<Shows, &'static str> {
     let late = |design, from, until, tests| Ok(Shows { design, from, until, tests });
     let of = |design, until, tests| late(design, 1, until, tests);

@@ -33,7 +33,7 @@ fn main() {
     }
 }
 
-/// Times random programs under all designs at once, so that the model is queried only once.
+/// Times random programs under all designs at once, to query the model only once.
 fn time_together(designs: &[Design], cases: &[Case]) {
     for cases in cases.chunks(TOGETHER) {
         let begun = processor_seconds();

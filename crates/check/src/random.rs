@@ -1,12 +1,12 @@
 //! Random litmus programs: a seed yields identical programs on every platform.
 //!
-//! Programs are stratified: [`STRATA`] consecutive indices visit every combination of threads, locations and number of
-//! memory operations once. Placements (1 to 4 GPUs, 1 or 2 CTAs each), semantics, scopes, fences and atomics are drawn
+//! Programs are stratified: [`STRATA`] consecutive indices visit every combination of thread, location and memory
+//! operation counts once. Placements (1 to 4 GPUs, 1 or 2 CTAs each), semantics, scopes, fences and atomics are drawn
 //! per program. Uniformly drawn programs would hardly ever synchronise. Therefore most programs agree on a scope that
 //! contains all their threads, and most programs with several locations pass messages: the first location is data, the
 //! remaining locations are flags, and some threads produce or consume.
 //!
-//! Some programs have two kernels, half of them three: boundaries cut every thread at a random position.
+//! Some programs have two kernels, and half among these have three: boundaries cut every thread at a random position.
 //!
 //! Not generated: branches, barriers, division.
 
@@ -30,7 +30,7 @@ const CUT: usize = 20;
 /// Percentage of cut programs with a second cut.
 const CUT_AGAIN: usize = 50;
 
-/// Number of combinations of threads, locations and memory operations. No program has more locations than operations.
+/// Distinct combinations of threads, locations and memory operations. No program has more locations than operations.
 pub const STRATA: u64 = {
     let mut strata = 0;
     while stratum_at(strata).is_some() {
@@ -90,7 +90,7 @@ pub struct Dice {
 impl Dice {
     const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    /// The stream for program `index`, independent from the amount of numbers that other programs draw.
+    /// The stream for program `index`, independent from the numbers drawn for other programs.
     pub fn new(seed: u64, index: u64) -> Dice {
         let mut series = Dice { state: seed };
         let mut dice = Dice { state: series.next() ^ index.wrapping_mul(Dice::STEP) };
@@ -134,7 +134,7 @@ enum Part {
 }
 
 impl Part {
-    /// Percentages of loads and of stores among the operations; the remainder are atomics.
+    /// Percentages for loads and for stores among the operations; the remainder are atomics.
     fn mix(self) -> (usize, usize) {
         match self {
             Part::Producer => (10, 72),

@@ -74,7 +74,7 @@ impl Machine {
         })
     }
 
-    /// True when every thread in the CTA has arrived at the barrier at which `thread` waits, or has ended its kernel.
+    /// True when every thread in the CTA has arrived at the barrier at which `thread` waits, or has ended the kernel.
     fn barrier_is_open(&self, program: &Program, thread: usize) -> bool {
         let own = self.threads[thread];
         let placement = program.threads[thread].placement;
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::litmus::parse;
 
-    /// Register values of all threads at the ends of `rows`.
+    /// Register values for all threads at the ends of `rows`.
     fn ends(placements: &str, rows: &str) -> Vec<Vec<Value>> {
         let text = format!("PTX test {{x=0; y=0;}} {placements} ; {rows} exists x=0");
         let program = parse("test", &text).unwrap_or_else(|error| panic!("{error}")).program;

@@ -1,4 +1,4 @@
-//! Results of the shipped tests under every configuration that the shipped designs explore, pinned in `golden.toml`:
+//! Results of the shipped tests under every configuration explored by the shipped designs, pinned in `golden.toml`:
 //! states and outcomes within a small budget; in `golden-deep.toml` within a larger budget. A changed row indicates a
 //! changed protocol or explorer.
 
@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use tombolo_check::verify::{Budget, Case, Design, DesignReport, TestReport, verify};
 
-/// Number of threads, for the smallest machine that runs this test.
+/// Thread count, suited to the smallest machine for test runs.
 const THREADS: usize = 2;
 
 /// If this variable is set, the file is written instead of compared.
@@ -93,7 +93,7 @@ fn write(rows: &Rows) -> String {
     text
 }
 
-/// The differing rows, each with its expected and its actual content.
+/// The differing rows, each with expected and actual content.
 fn differences(golden: &Rows, found: &Rows) -> Vec<String> {
     let keys: BTreeSet<_> = golden.keys().chain(found.keys()).collect();
     let differ = keys.into_iter().filter(|key| golden.get(*key) != found.get(*key));

@@ -28,7 +28,7 @@ pub struct Row {
 pub struct Errors {
     /// Number of rows.
     pub rows: usize,
-    /// Sum of absolute errors over sum of measured times.
+    /// Sum of absolute errors over total measured time.
     pub weighted: f64,
     /// Mean of |simulated - measured| over the smaller time.
     pub mean_symmetric: f64,
@@ -37,7 +37,7 @@ pub struct Errors {
     pub slope: Option<f64>,
     /// Largest symmetric error of a row.
     pub worst: f64,
-    /// Name of this row: its size, preceded by its benchmark if there are several.
+    /// Name of this row: the size, preceded by the benchmark's name if there are several.
     pub worst_row: String,
 }
 
@@ -80,7 +80,7 @@ impl Errors {
     }
 }
 
-/// Slope of simulated over measured times, for the half of `rows` with the longest measured times.
+/// Slope of simulated over measured times, for the longer half of `rows` by measured time.
 fn slope(mut rows: Vec<&Row>) -> Option<f64> {
     rows.sort_by(|a, b| a.measured_ms.total_cmp(&b.measured_ms));
     let long = &rows[rows.len() / 2..];

@@ -2,8 +2,9 @@
 //!
 //! The sample chosen by [`tombolo_workload::record::Sample`] is recorded and run, and the total time is projected from
 //! the times of its launches. Measurements repeat their body, therefore caches start in the state left by the previous
-//! repetition. Memory-side caches contain the ends of the program's arrays, as far as they fit. The other caches, if
-//! the program fits into the L2s, hold the data left by its launches (or by the last launch, if the launches are long).
+//! repetition. Memory-side caches contain the ends of the program's arrays, up to the available capacity. The other
+//! caches, if the program fits into the L2s, hold the data left by its launches (or by the last launch, if the launches
+//! are long).
 
 use crate::suite::{Body, Case, HostCopy};
 use std::collections::BTreeSet;
@@ -27,8 +28,8 @@ pub const SEED: u64 = 1;
 /// copies and launches.
 const SYNCHRONIZE_S: f64 = 14.5e-6;
 
-/// Size in bytes up to which the host writes directly to device memory instead of copying. Source: `kMaxH2dMemcpySize`
-/// in ROCm's runtime (rocclr): 8 KiB; this interpretation of the constant is assumed.
+/// Size in bytes up to which the host writes directly to device memory without copying. Source: `kMaxH2dMemcpySize` in
+/// ROCm's runtime (rocclr): 8 KiB; this interpretation of the constant is assumed.
 const WRITTEN_BYTES: u64 = 8 << 10;
 
 /// Duration of a direct host write. Source: fitted on pagerank nodes64.
@@ -42,11 +43,11 @@ const STAGED_TO_DEVICE: Rate = Rate(17_700_000_000);
 /// Rate at which the host empties the staging buffer after transfers to the host. Source: fitted on memcopy_d2h 1MB.
 const STAGED_TO_HOST: Rate = Rate(3_420_000_000);
 
-/// Number of steps in which the arrays left in a cache are walked in parallel. Source: assumed: steps of at most half a
-/// megabyte, small compared with a sample's footprint.
+/// Steps for the parallel walk over the arrays left in a cache. Source: assumed: steps of at most half a megabyte,
+/// small compared with a sample's footprint.
 const STEPS: u64 = 1024;
 
-/// Reason for which a case yielded no time.
+/// Reason why a case yielded no time.
 #[derive(Debug, Error)]
 pub enum EstimateError {
     /// The workload could not be recorded.
@@ -85,20 +86,20 @@ pub struct Estimator {
     pub samples: bool,
 }
 
-/// Projection of the parts, if it yields a valid time.
+/// Projection for the parts, if the result is a valid time.
 fn projected(parts: &[Part], spent: &[Spent]) -> Result<Projection, EstimateError> {
     let projection = Projection::of(parts, spent);
     if projection.time_s < 0.0 { Err(EstimateError::Projection(projection.time_s)) } else { Ok(projection) }
 }
 
-/// Only the launches of a recording, preceded by launches that warm the caches.
+/// Only a recording's launches, preceded by launches for warming the caches.
 struct Launches {
     recording: Recording,
     commands: Vec<Command>,
 }
 
-/// Maximum number of warp instructions up to which all launches of a program run again to warm the caches. For larger
-/// programs only the last launch is repeated, for samples all launches. Source: assumed: a second of simulation.
+/// Maximum warp instructions up to which all launches in a program run again to warm the caches. For larger programs
+/// only the last launch is repeated, for samples all launches. Source: assumed: a second of simulation.
 const WARM_INSTRUCTIONS: u64 = 300_000;
 
 impl Launches {
@@ -240,7 +241,7 @@ fn share(count: u64, part: u64, whole: u64) -> u64 {
     (u128::from(count) * u128::from(part) / u128::from(whole)) as u64
 }
 
-/// Indices of the arrays to which a program stores, determined from the first CTA of each kernel.
+/// Indices of the arrays with program stores, determined from the first CTA in each kernel.
 fn written(recording: &Recording) -> Result<BTreeSet<usize>, StreamError> {
     let mut found = BTreeSet::new();
     let mut stream = CtaStream::default();

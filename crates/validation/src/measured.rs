@@ -33,8 +33,8 @@ pub static SHIPPED: [Shipped; 2] = [
 ];
 
 const MI300A: &str = include_str!("../data/mi300a.csv");
-/// Maximum number of rows per size for which a table is assumed to keep every second measured row: the first and third,
-/// like the shipped table, or the omitted ones, if the shipped table contains this size with different times.
+/// Maximum rows per size for which a table is assumed to keep every second measured row: the first and third, like the
+/// shipped table, or the omitted ones, if the shipped table contains this size with different times.
 const HALF: usize = 2;
 const UNSOUND: &str = include_str!("../data/unsound.csv");
 const MI300A_NAME: &str = "mi300a.csv";
@@ -48,7 +48,7 @@ const COLUMNS: [&str; 3] = ["kernel_name", "problem_size", "min_ms"];
 pub struct Measurement {
     /// Benchmark, such as `vectoradd`.
     pub benchmark: String,
-    /// Size as in the table, such as `1024x1024_mask3`.
+    /// Size in the table's spelling, for example `1024x1024_mask3`.
     pub size: String,
     /// Milliseconds.
     pub measured_ms: f64,
@@ -72,7 +72,7 @@ pub struct MeasuredError {
     pub message: String,
 }
 
-/// The shipped table for `machine`, if there is any.
+/// The shipped table for `machine`, if any.
 pub fn shipped(machine: &str) -> Option<&'static Shipped> {
     SHIPPED.iter().find(|table| table.machine == machine)
 }
@@ -113,7 +113,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Measurement>, MeasuredError> {
     all.iter().zip(places_in_sizes(&all, &shipped)).map(measurement).collect()
 }
 
-/// A row of a table as text.
+/// A table row in text form.
 #[derive(Clone, Copy)]
 struct Line<'a> {
     line: usize,

@@ -51,9 +51,9 @@ pub enum Pattern {
     Dependent(ComputeClass),
 }
 
-/// Runs a pattern with the given length; returns its duration in seconds, and the number of instructions or first
+/// Runs a pattern with the given length; returns the duration in seconds, and the number of instructions or first
 /// touches. For gathers, atomics and arithmetic the length counts the instructions per warp; first touches and
-/// broadcasts count as one.
+/// broadcasts have the fixed amount 1.
 ///
 /// # Errors
 /// Errors from the run.
@@ -121,7 +121,7 @@ pub fn accessed(
     Ok((time_s, amount as f64))
 }
 
-/// A kernel in which each SM loads a shared set of lines, with a warp per SM.
+/// A kernel with a shared set of lines loaded by every SM, with a warp per SM.
 fn broadcast(sms: u64) -> Vec<Cta> {
     let round = |warp: &mut Warp<'_>, first: u64| {
         (first..first + TOGETHER).for_each(|line| _ = warp.load([line], Order::WEAK));

@@ -25,7 +25,7 @@ pub enum Way {
     Copy,
 }
 
-/// Measures the first GPU of `machine` on `mib` MiB of the second GPU's memory; returns seconds and transferred bytes.
+/// Measures the first GPU in `machine` on `mib` MiB in the second GPU's memory; returns seconds and transferred bytes.
 ///
 /// # Errors
 /// Errors from the run.
@@ -63,7 +63,7 @@ pub fn moved(
 }
 
 /// Measures a copy engine on `lines` lines; returns seconds after the call, and bytes. A GPU has written the lines, and
-/// the other GPU reads them.
+/// the second GPU reads them.
 fn copied(lines: u64, machine: &Arc<MachineConfig>) -> Result<(f64, f64), EstimateError> {
     let design = tombolo_design::design("memcpy-needed").and_then(|design| design.check()).expect("it ships");
     let gpus = u64::from(machine.topology.gpus);

@@ -1,10 +1,11 @@
 //! Microbenchmark results for NVIDIA's GPUs, and the results of equivalent probes on their machine descriptions: the
 //! load latency for each memory level, by a pointer chase, and the bandwidth of each level, by streams.
 //!
-//! A latency, and a cache bandwidth, is the difference between two lengths: launches and cold starts cancel. If they do
-//! not cancel exactly, because the longer run's cold start overlaps more of its work, the machine's own rate bounds the
-//! result. Memory bandwidth is measured with a single long stream, from its launch until its last reply. The cost of an
-//! instruction with divergent lanes is likewise a difference between two lengths, and a first touch is a separate run.
+//! A latency, and a cache bandwidth, is the difference between two lengths: launches and cold starts cancel. If the
+//! cold starts do not cancel exactly, because the longer run's cold start overlaps more work, the machine's own rate
+//! bounds the result. Memory bandwidth is measured with a single long stream, from launch until the last reply. The
+//! cost of an instruction with divergent lanes is likewise a difference between two lengths, and a first touch is a
+//! separate run.
 
 use self::Quantity::{Cycles, Gigabytes};
 use crate::estimate::EstimateError;
@@ -66,10 +67,10 @@ pub struct Probe {
     /// File in [`Probe::source`] with the published value; for probes between GPUs, and for patterns, the complete
     /// source.
     pub file: &'static str,
-    /// Reason for a large deviation of the simulated value, if there is any.
+    /// Reason for a large deviation of the simulated value, if any.
     pub why: Option<&'static str>,
     parameters: &'static [(&'static str, &'static str)],
-    /// The parameter that sets the length, and a single length, or two lengths that are subtracted.
+    /// The parameter for the length, and a single length, or two lengths for subtraction.
     length: (&'static str, &'static [&'static str]),
 }
 
@@ -118,8 +119,7 @@ const COLD: (&str, &[&str]) = ("steps", &["4096", "12288"]);
 const V100_L1: &[(&str, &str)] = &[("ctas", "80"), ("kib", "5120"), ("parts", "own")];
 const H100_L1: &[(&str, &str)] = &[("ctas", "114"), ("kib", "7296"), ("parts", "own")];
 const L1_PASSES: (&str, &[&str]) = ("passes", &["4", "12"]);
-/// Streams within the L2: two CTAs per SM, which proceed to parts that their L1 has not seen; the first passes fill the
-/// L2.
+/// Streams within the L2: two CTAs per SM, which proceed to parts unseen by the SM's L1; the first passes fill the L2.
 const V100_L2: &[(&str, &str)] = &[("ctas", "160"), ("kib", "5120")];
 const H100_L2: &[(&str, &str)] = &[("ctas", "228"), ("kib", "10944")];
 const L2_PASSES: (&str, &[&str]) = ("passes", &["2", "6"]);
@@ -374,7 +374,7 @@ impl Probe {
 /// Amount transferred by a run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moved {
-    /// Seconds from the launch of its CTAs until the last request was served.
+    /// Seconds from the first CTA launch until the last served request.
     time_s: f64,
     /// Steps or bytes.
     amount: f64,

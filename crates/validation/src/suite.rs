@@ -21,7 +21,7 @@ pub struct Body {
     /// Set if each launch is a round in a host loop: a flag copied in, the kernel, a wait for its end, the flag copied
     /// out.
     pub rounds: bool,
-    /// Set if the host waits for the kernels before it records the event that ends the body.
+    /// Set if the host waits for the kernels before recording the body's end event.
     pub synchronizes: bool,
 }
 
@@ -34,14 +34,14 @@ pub struct HostCopy {
     pub to_device: bool,
 }
 
-/// Information in a size: its numbers, and its index among measured rows with an equal size.
+/// Information in a size: the numbers, and the index among measured rows with an equal size.
 struct Size<'a> {
     numbers: &'a [u64],
     place: usize,
 }
 
-/// A benchmark: its name, the form of its sizes (`#` for a number), the form in readable notation, and its case; `None`
-/// if the numbers are inconsistent.
+/// A benchmark: a name, the form of the sizes (`#` for a number), the form in readable notation, and a case; `None` if
+/// the numbers are inconsistent.
 struct Entry {
     name: &'static str,
     forms: &'static [&'static str],
@@ -159,7 +159,7 @@ pub(crate) fn case(benchmark: &str, size: &str, place: usize) -> Result<Case, St
     case.ok_or_else(|| format!("a size of {benchmark} is {}, not {size}", entry.shown))
 }
 
-/// The numbers in `size`, if it matches the form, in which each `#` stands for a number.
+/// The numbers in `size`, if the text matches the form, with a number for each `#`.
 fn fit(form: &str, size: &str) -> Option<Vec<u64>> {
     let mut rest = size;
     let mut numbers = Vec::new();

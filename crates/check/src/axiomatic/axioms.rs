@@ -81,13 +81,13 @@ impl<'a> Execution<'a> {
             || self.coherence.insert_ordered(self.events.writes[self.events.location(first)], first, second)
     }
 
-    /// Finds a morally strong pair of fences that is still unordered.
+    /// Finds a morally strong pair of still unordered fences.
     pub(super) fn open_fences(&self) -> Option<(usize, usize)> {
         let ordered = |a, b| self.causality.holds(a, b) || self.fences.holds(a, b);
         self.events.fence_pairs.iter().copied().find(|&(a, b)| !ordered(a, b) && !ordered(b, a))
     }
 
-    /// Finds a morally strong pair of writes to a single location that is still unordered.
+    /// Finds a morally strong pair of still unordered writes to a single location.
     pub(super) fn open_writes(&self) -> Option<(usize, usize)> {
         self.events.writes.iter().find_map(|writes| {
             members(*writes).find_map(|first| {
@@ -172,7 +172,7 @@ impl Execution<'_> {
         causality
     }
 
-    /// Transitive closure of paths with at least one edge from `edges` and program order on either side.
+    /// Transitive closure over paths with at least an edge from `edges` and program order on either side.
     fn base_causality(&self, edges: &Relation) -> Relation {
         let order = &self.events.program_order;
         let mut heads = 0;
@@ -214,7 +214,7 @@ impl Execution<'_> {
 
 /// Communication within a location.
 impl Execution<'_> {
-    /// Writes that follow the source of `read` in coherence order.
+    /// Writes after the source of `read` in coherence order.
     fn overwritten_by(&self, read: usize) -> Set {
         self.coherence.rows[self.source(read)]
     }

@@ -5,7 +5,7 @@ use super::paths::{self, Step};
 use crate::litmus::{Instruction, Program, Thread};
 
 /// True if, on every combination of paths, the threads of each CTA reach equal barriers in equal order within each
-/// kernel. Sequences are compared up to the end of the shorter: a barrier does not wait for a thread that has ended its
+/// kernel. Sequences are compared up to the end of the shorter: a barrier does not wait for a thread that has ended the
 /// kernel. Paths that no values can lead to are included.
 pub(crate) fn barriers_meet(program: &Program) -> Result<bool, ModelError> {
     let mut meet = true;

@@ -1,4 +1,4 @@
-//! Events of a straight-line program, and the relations between events that are fixed for all candidate executions.
+//! Events in a straight-line program, and the event relations fixed for all candidate executions.
 //!
 //! Event `l` is the initial write to location `l`. The threads' events follow, in program order within each thread. An
 //! atomic contributes a read and then a write.
@@ -44,7 +44,7 @@ impl Event {
         self.order.semantics != Semantics::Weak
     }
 
-    /// True if the scope of each event includes the thread of the counterpart.
+    /// True if each event's scope includes the other event's thread.
     fn includes(&self, other: &Event) -> bool {
         self.placement.reaches(self.order.scope, other.placement)
             && other.placement.reaches(other.order.scope, self.placement)
@@ -57,7 +57,7 @@ impl Event {
 #[derive(Debug)]
 pub(super) struct Events {
     events: Vec<Event>,
-    /// Number of locations, equal to the number of initial writes, which come first among the events.
+    /// Number of locations, equal to the number of initial writes, the first events in the list.
     pub(super) locations: usize,
     /// Program order, irreflexive.
     pub(super) program_order: Relation,
@@ -66,18 +66,18 @@ pub(super) struct Events {
     /// Symmetric: ordered by program order, or both strong with mutual scope inclusion. Memory operations must also
     /// access the identical location.
     pub(super) morally_strong: Relation,
-    /// Pairs of events in two threads that meet at a barrier: equal occurrences of an equal barrier in a kernel within
-    /// a CTA, or equal occurrences of a kernel boundary in any two threads.
+    /// Event pairs in two threads for a shared barrier: equal occurrences of an equal barrier in a kernel within a CTA,
+    /// or equal occurrences of a kernel boundary in any two threads.
     pub(super) barrier: Relation,
-    /// Per write: heads of the release patterns that end with this write.
+    /// Per write: heads of release patterns with this write at the end.
     pub(super) release_heads: [Set; CAPACITY],
-    /// Per read: heads of the acquire patterns that begin with this read.
+    /// Per read: heads of acquire patterns with this read at the beginning.
     pub(super) acquire_heads: [Set; CAPACITY],
     /// Per read of an atomic: the write of this atomic.
     pub(super) atomic_write: [Option<u8>; CAPACITY],
-    /// Per read: the candidate source writes, without those that program order alone excludes.
+    /// Per read: the candidate source writes, reduced by the exclusions due to program order alone.
     pub(super) sources: [Set; CAPACITY],
-    /// Per write: the reads on which its value or its execution depends.
+    /// Per write: the reads with an influence on the written value or on the write's execution.
     pub(super) depends: [Set; CAPACITY],
     /// Per location: all writes, including the initial write.
     pub(super) writes: Vec<Set>,
@@ -99,7 +99,7 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// Lays out the events of `program` with each thread on its path from `paths`.
+    /// Lays out the events in `program` with each thread on a path from `paths`.
     pub(super) fn new(program: &Program, paths: &[&[Step]]) -> Result<Events, ModelError> {
         let size = program.locations.len() + paths_size(program, paths);
         if size > CAPACITY {
@@ -224,8 +224,7 @@ impl Events {
         meets && a.kind == b.kind && a.thread != b.thread && self.occurrence(first) == self.occurrence(second)
     }
 
-    /// Number of kernel boundaries before `event` in its thread, and number of events with an equal kind after the last
-    /// such boundary.
+    /// Kernel boundaries before `event` in the thread, and events with an equal kind after the last boundary.
     fn occurrence(&self, event: usize) -> (usize, usize) {
         let this = &self.events[event];
         let (mut boundaries, mut alike) = (0, 0);
@@ -273,8 +272,8 @@ impl Events {
         heads
     }
 
-    /// Candidate source writes for `read`. A thread never reads its own later writes, and never bypasses its own last
-    /// earlier write.
+    /// Candidate source writes for `read`. A thread never reads a later write by itself, and never bypasses the last
+    /// earlier write by itself.
     fn sources_of(&self, read: usize, location: usize) -> Set {
         let own = |event: &usize| self.events[*event].thread == self.events[read].thread;
         let last_own = members(self.writes[location]).filter(own).filter(|write| *write < read).last();
@@ -283,7 +282,7 @@ impl Events {
         others.chain(last_own).fold(0, |set, write| set | only(write))
     }
 
-    /// Returns an error if an event writes a value outside the range of its location's type. `written` is indexed by
+    /// Returns an error if an event writes a value outside the range for its location's type. `written` is indexed by
     /// event.
     pub(super) fn check_values(&self, written: &[Value]) -> Result<(), ModelError> {
         for (location, declaration) in &self.typed {
@@ -306,7 +305,7 @@ impl Events {
     }
 }
 
-/// Number of events that `paths` execute.
+/// Total event count along `paths`.
 fn paths_size(program: &Program, paths: &[&[Step]]) -> usize {
     let of_step = |thread: &Thread, step: &Step| match thread.code[step.at] {
         Instruction::Load { .. }

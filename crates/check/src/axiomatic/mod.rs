@@ -1,4 +1,4 @@
-//! The PTX memory consistency model as axioms, and the complete set of final states that it allows for a program.
+//! The PTX memory consistency model in axioms, and the complete set of allowed final states for a program.
 //!
 //! Source: PTX ISA 6.0 and later, chapter "Memory Consistency Model"; Lustig, Sahasrabuddhe and Giroux, "A Formal
 //! Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS 2019. `fence.sc` is also an acquire-release fence.
@@ -14,7 +14,7 @@
 //!
 //! Coherence is partial: only morally strong pairs and causally related pairs are ordered. Every axiom becomes strictly
 //! harder to satisfy with more coherence edges, therefore the least demanded order is enough. A location may end with
-//! the value of any write that has no successor in coherence order.
+//! the value of any write without a successor in coherence order.
 
 mod axioms;
 mod barriers;
@@ -43,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-/// Reason for which the model cannot evaluate a program.
+/// Reason why the model cannot evaluate a program.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ModelError {
     /// A branch goes backwards.
@@ -66,7 +66,7 @@ pub enum ModelError {
         /// Number of events allowed.
         limit: usize,
     },
-    /// A location takes a value outside the range of its type: the model does not wrap values.
+    /// A location takes a value outside the type's range: the model does not wrap values.
     #[error("{location} takes the value {value}, which the type of its accesses does not hold")]
     Value {
         /// Name of the location.
@@ -82,7 +82,7 @@ pub enum ModelError {
     },
 }
 
-/// The final states that the model allows for a program.
+/// The final states allowed by the model for a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcomes {
     /// Sorted, without duplicates.

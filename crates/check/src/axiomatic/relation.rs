@@ -25,7 +25,7 @@ pub(super) fn members(mut set: Set) -> impl Iterator<Item = usize> {
     })
 }
 
-/// A binary relation: row `i` is the set of events to which event `i` is related.
+/// A binary relation: row `i` contains the events to which event `i` is related.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Relation {
     pub(super) rows: [Set; CAPACITY],

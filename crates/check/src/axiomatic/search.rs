@@ -54,7 +54,7 @@ impl Search {
         Ok(())
     }
 
-    /// Evaluates an execution in which every read has its source: register contents and all written values are known.
+    /// Evaluates an execution with a source for every read: register contents and all written values are known.
     fn evaluate(&mut self, execution: Execution) -> Result<(), ModelError> {
         let events = execution.events;
         let mut evaluator = Evaluator::new(&events.expressions, |read| events.written[execution.source(read)]);
@@ -106,7 +106,7 @@ impl Search {
 
 /// Possible endings for an execution with a source for every read.
 struct Ending {
-    /// The registers, then one value per location that [`Ending::all`] fills in.
+    /// The registers, then a value per location, filled in by [`Ending::all`].
     state: Vec<Value>,
     /// Index of the first location in `state`.
     memory: usize,

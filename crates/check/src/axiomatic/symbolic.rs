@@ -32,11 +32,11 @@ pub(super) struct Assumption {
     pub(super) holds: bool,
 }
 
-/// All expressions of a straight-line program; operands precede the expressions that use them.
+/// All expressions of a straight-line program; operands precede their users.
 #[derive(Debug, Default)]
 pub(super) struct Expressions {
     nodes: Vec<Node>,
-    /// Per expression: the reads on which it depends.
+    /// Per expression: the reads on which its value depends.
     reads: Vec<Set>,
 }
 
@@ -75,7 +75,7 @@ impl Expressions {
 /// Evaluates expressions under a fixed assignment of reads to writes, each expression once.
 pub(super) struct Evaluator<'a, F> {
     expressions: &'a Expressions,
-    /// Maps a read event to the expression that supplies its value.
+    /// Maps a read event to the source expression for the returned value.
     source: F,
     known: Vec<Option<Value>>,
 }

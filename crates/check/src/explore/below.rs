@@ -1,4 +1,4 @@
-//! Interface to the memory system below the L1s, as threads and SMs see it, independent from the protocol.
+//! Interface to the memory system below the L1s, for threads and SMs, independent from the protocol.
 
 use super::scene::Scene;
 use super::state::{FlatRegister, Fronts, Violation};
@@ -27,13 +27,13 @@ pub(super) trait Below: Sized {
     /// Sends a request for a line from an SM downwards; an atomic's result goes to a register.
     fn post(&self, state: &mut Self::State, sm: u8, line: u8, request: Request<Values>, result: Option<FlatRegister>);
 
-    /// Makes the release of `thread` wait for every request that `sm` has posted.
+    /// Makes the release by `thread` wait for every request that `sm` has posted.
     fn await_posted(&self, state: &mut Self::State, thread: usize, sm: u8);
 
-    /// True while the release of `thread` still waits for a request posted by `sm`.
+    /// True while the release by `thread` still waits for a request posted by `sm`.
     fn awaits_posted(&self, state: &Self::State, thread: usize, sm: u8) -> bool;
 
-    /// Requests from `member` its action in the current phase of the plan of `thread`.
+    /// Requests from `member` its action in the current plan phase for `thread`.
     fn ask(&self, state: &mut Self::State, thread: usize, member: ModuleId, action: Action);
 
     /// True while `member`, after a plan request, cannot acknowledge yet.

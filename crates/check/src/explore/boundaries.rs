@@ -13,7 +13,7 @@ use tombolo_protocol::elision::{
 use tombolo_protocol::options::{Facts, Options};
 use tombolo_types::{Line, ModuleId};
 
-/// Policy that decides the actions at kernel boundaries.
+/// Policy for the actions at kernel boundaries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Decides {
     /// No elision; a kernel's stores are released at its end.
@@ -51,8 +51,8 @@ pub(super) struct Deciding<'a> {
 }
 
 impl Deciding<'_> {
-    /// The boundaries in `program`, in order. Each line is treated as a separate structure, and a kernel's label lists
-    /// the lines that its threads may access.
+    /// The boundaries in `program`, in order. Each line forms a separate structure, and a kernel's label lists the
+    /// lines accessible to the kernel's threads.
     pub(super) fn boundaries(&self, program: &Program, layout: &Layout) -> Vec<Boundary> {
         let modules = layout.modules();
         let kernels = kernels(program, layout);

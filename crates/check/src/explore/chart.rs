@@ -1,4 +1,4 @@
-//! Message sequence chart of the path to a violation, as text.
+//! Message sequence chart for the path to a violation, in text form.
 
 use super::machine::Machine;
 use super::paging::PageStep;

@@ -23,7 +23,7 @@ pub enum Start {
     /// Empty caches.
     #[default]
     Cold,
-    /// Every line in every cache that may hold it, installed by the protocol itself.
+    /// Every line in every cache that may hold it, installed by the protocol.
     Warm,
 }
 
@@ -46,11 +46,11 @@ pub enum Evictions {
 pub struct Reductions {
     /// Forget copies that no remaining access can see.
     pub forget: bool,
-    /// Execute a step immediately if it commutes with every other step that can still precede it.
+    /// Execute a step immediately if it commutes with every possible earlier step.
     pub eager: bool,
-    /// Leave a request in its channel if its destination would only park it, and forward a read immediately.
+    /// Leave a request in the channel if delivery would only park it, and forward a read immediately.
     pub postpone: bool,
-    /// Execute the steps in a region before steps in other regions if no interaction between them is possible.
+    /// Execute the steps in a region before steps in other regions if no interaction is possible.
     pub partial_order: bool,
     /// Execute all steps in a page change at once, after its modules have released the page.
     pub pages: bool,
@@ -74,14 +74,14 @@ pub struct Room {
     pub ways: Option<u8>,
 }
 
-/// Budget for page changes that no access requests.
+/// Budget for page changes without a requesting access.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Wishes {
     /// Moves of unpublished pages to a different home: prefetches and evictions.
     pub moves: u8,
     /// Subscriptions to a published page by a module.
     pub subscribes: u8,
-    /// Departures of a subscriber from a published page, and ends of a page's publication.
+    /// Departures of a subscriber from a published page, and ends to a page's publication.
     pub leaves: u8,
 }
 
@@ -90,17 +90,17 @@ pub struct Wishes {
 pub struct Config {
     /// Name of the protocol, from [`super::PROTOCOLS`].
     pub protocol: &'static str,
-    /// Protocol options, including the broken rule if there is any.
+    /// Protocol options, including the broken rule if any.
     pub options: Options,
-    /// Policy that decides the actions at kernel boundaries.
+    /// Policy for the actions at kernel boundaries.
     pub decides: Decides,
-    /// Broken rule in an eliding table, if there is any.
+    /// Broken rule in an eliding table, if any.
     pub broken_elision: Option<BrokenElision>,
     /// Rules for page moves, if pages move.
     pub paging: Option<Paging>,
     /// Rules for published pages, if the layout has subscribers.
     pub publication: Option<Publication>,
-    /// Budget for page changes that no access requests, at any time during a run.
+    /// Budget for page changes without a requesting access, at any time during a run.
     pub wishes: Wishes,
     /// Cache contents at the start: empty if boundaries are elided.
     pub start: Start,
@@ -114,7 +114,7 @@ pub struct Config {
     pub reductions: Reductions,
     /// State count after which the search gives up.
     pub max_states: usize,
-    /// Random executions drawn step by step after the search has given up; each runs to its end.
+    /// Random executions drawn step by step after the search has given up; each runs to the end.
     pub walks: usize,
 }
 

@@ -1,4 +1,4 @@
-//! A protocol that violates the assumptions behind the reductions, for tests of the reductions and their checks.
+//! A protocol violating the assumptions behind the reductions, for tests of reductions and checks.
 
 use super::layout::{Layout, RegionHomes, Sharing};
 use tombolo_protocol::coherence::OrderingPoint;
@@ -12,7 +12,7 @@ use tombolo_protocol::{
 };
 use tombolo_types::{Line, Mask, ModuleId, Scope};
 
-/// Two GPUs with three modules each; a region with its system home in the first module of the first GPU, and its GPU
+/// Two GPUs with three modules each; a region with the system home in the first module of the first GPU, and the GPU
 /// home in the fifth module, in the second GPU.
 pub(super) fn machine() -> Layout {
     let homes = RegionHomes { system: ModuleId(0), gpus: vec![ModuleId(0), ModuleId(4)] };

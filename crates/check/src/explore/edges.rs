@@ -1,4 +1,4 @@
-//! Message edges between modules as declared by the protocol, on which reductions depend. Each L2 step is checked
+//! Message edges between modules in the protocol's declaration, the basis for the reductions. Each L2 step is checked
 //! against the declaration.
 
 use super::layout::Layout;
@@ -9,7 +9,7 @@ use tombolo_types::{Line, ModuleId};
 
 /// Edges for each line, indexed by module × lines + line.
 pub(super) struct Edges {
-    /// L2 slots on the path of a request from an SM in the module: a bit for each [`Machine::l2_index`].
+    /// L2 slots on the path for a request from an SM in the module: a bit for each [`Machine::l2_index`].
     lines: Vec<SlotSet>,
     /// Directory entries on this path: a bit for each [`Machine::entry_index`].
     regions: Vec<SlotSet>,
@@ -55,7 +55,7 @@ fn closed(mut set: ModuleSet, above: impl Fn(ModuleId) -> ModuleSet) -> ModuleSe
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// Line slots on the path of a request for `line` from `module`: a bit for each [`Machine::l2_index`].
+    /// Line slots on the path for a request for `line` from `module`: a bit for each [`Machine::l2_index`].
     pub(super) fn path_of(&self, module: ModuleId, line: u8) -> SlotSet {
         self.edges.lines[self.l2_index(module, line)]
     }
@@ -87,7 +87,7 @@ mod tests {
     use tombolo_protocol::nodes::Nodes;
     use tombolo_protocol::vi::Options;
 
-    /// Computes the modules on the path of a request for line 0, per module of the requesting SM.
+    /// Computes the modules on the path for a request for line 0, per module of the requesting SM.
     struct Paths;
 
     impl Visitor for Paths {

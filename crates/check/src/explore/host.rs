@@ -55,7 +55,7 @@ impl<P: Coherence> Arrival for Arriving<'_, '_, P> {
         matches!(self.hand.posted.request, Request::Read { .. })
     }
 
-    // A store without a credit stays in its channel, and its followers with it: see `Machine::overtakes`.
+    // A store without a credit stays in the channel, and its followers with it: see `Machine::overtakes`.
     fn follows_waiting(&self) -> bool {
         false
     }
@@ -111,7 +111,7 @@ impl Waits for Waiter {
     }
 }
 
-/// Bytes of a miss that arrive at an L2.
+/// Miss data arriving at an L2.
 pub(super) struct FillingL2<'a, 'm, P> {
     pub(super) l2: AtL2<'a, 'm, P>,
     pub(super) mask: Mask,
@@ -264,7 +264,7 @@ impl<P: Coherence> Bulk for ClassesAt<'_, '_, P> {
     }
 }
 
-/// A line at an L2 that the releases of some threads write back.
+/// A line at an L2 that the releases by some threads write back.
 pub(super) struct Flushing<'a, 'm, P> {
     pub(super) l2: AtL2<'a, 'm, P>,
     pub(super) threads: ThreadSet,
@@ -319,12 +319,12 @@ impl Waits for Loading {
     }
 }
 
-/// Bytes of a miss that arrive at an L1.
+/// Miss data arriving at an L1.
 pub(super) struct FillingL1<'a, P> {
     pub(super) protocol: &'a P,
     pub(super) slot: &'a mut L1Slot,
     pub(super) registers: &'a mut [RegisterState],
-    /// Registers of the SM that wait for the line.
+    /// Registers in the SM with a pending load from the line.
     pub(super) waiting: Vec<Loading>,
     pub(super) pending: l1::L1Pending,
     pub(super) mask: Mask,

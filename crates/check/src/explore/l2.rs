@@ -33,7 +33,7 @@ struct Sink<'a> {
     lane: u8,
     region: u8,
     channels: Channels,
-    /// Modules to which this L2 may send requests, as declared by the protocol.
+    /// Possible request destinations from this L2, according to the protocol's declaration.
     above: ModuleSet,
     /// Modules that this L2 may invalidate.
     named: ModuleSet,
@@ -54,7 +54,7 @@ impl Sink<'_> {
         to
     }
 
-    /// Checks a rule for every protocol; on it rests the proof that steps at different L2s are independent.
+    /// Checks a rule for every protocol; the independence proof for steps at different L2s rests on this rule.
     fn demand(&mut self, holds: bool, else_wrong: &'static str) {
         if !holds {
             self.state.break_with(Violation::Unexpected(else_wrong));
@@ -291,8 +291,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// An invalidation for the region of `line` arrives, while the releases of `watched` wait for it. These releases
-    /// then wait for every message about this region that this module has sent.
+    /// An invalidation for the region around `line` arrives, while the releases by `watched` wait for it. Each release
+    /// then waits for every message about this region sent by this module.
     pub(super) fn take_invalidation(&self, state: &mut State, at: ModuleId, line: u8, watched: ThreadSet) {
         let earlier = state.messages.len();
         let lines: Vec<u8> = self.lines_of_region(line).collect();
@@ -354,7 +354,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Makes the releases of `threads` wait for every in-flight message that `wait` includes.
+    /// Makes the releases by `threads` wait for every in-flight message that `wait` includes.
     pub(super) fn wait(&self, state: &mut State, threads: ThreadSet, wait: Wait) {
         let State { messages, held, .. } = state;
         self.mark(messages, held, threads, wait);
@@ -370,7 +370,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Classifies a message for waiting releases, and returns the set of threads that wait for it.
+    /// Classifies a message for waiting releases, and returns the set of waiting threads.
     fn sent<'m>(&self, message: &'m mut Message) -> Option<(Sent, &'m mut ThreadSet)> {
         let Message { channel, line, body } = message;
         let forgotten = self.config.publication.is_some_and(|rules| !rules.awaits_delivery());
@@ -405,7 +405,7 @@ impl<P: Coherence> Machine<'_, P> {
         Some((sent, &mut posted.watched))
     }
 
-    /// Writes back a line for the releases of `threads`, immediately or after completion of its miss.
+    /// Writes back a line for the releases by `threads`, immediately or after the miss completes.
     pub(super) fn flush_line(&self, state: &mut State, at: ModuleId, line: u8, threads: ThreadSet) {
         if state.l2[self.l2_index(at, line)].line.is_none() {
             return;

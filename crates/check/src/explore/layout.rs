@@ -9,12 +9,12 @@ use tombolo_protocol::publication::Subscribers;
 use tombolo_protocol::{Homes, Topology};
 use tombolo_types::{GpuId, Line, ModuleId, Sectors};
 
-/// An SM of the machine on which some thread runs.
+/// An SM of the machine with at least a single thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sm {
     /// Module that contains the SM.
     pub module: ModuleId,
-    /// Number of the SM within its module.
+    /// Number of the SM within the module.
     pub index: u8,
 }
 
@@ -101,7 +101,7 @@ impl Layout {
         }
     }
 
-    /// Division of lines into sectors for the reads that fill lines.
+    /// Division of lines into sectors, used by the filling reads.
     pub(super) fn sectors(&self) -> Sectors {
         match self.sharing {
             Sharing::Apart | Sharing::Region | Sharing::Page | Sharing::Line => Sectors::new(CELLS as u32),
@@ -109,14 +109,14 @@ impl Layout {
         }
     }
 
-    /// Number of regions occupied by the locations of `program`.
+    /// Regions occupied by the locations in `program`.
     fn regions_of(&self, program: &Program) -> usize {
         let lines = self.lines(program.locations.len());
         (0..lines).map(|line| self.region(line) + 1).max().unwrap_or(0)
     }
 
-    /// Number of modules that hold a thread or are a home for some region: more modules mean more messages, hence more
-    /// opportunities for errors.
+    /// Modules with a thread or with a home for some region: more modules mean more messages, hence more opportunities
+    /// for errors.
     pub fn modules_used(&self) -> usize {
         let homes = self.regions.iter().flat_map(|homes| homes.gpus.iter().copied().chain([homes.system]));
         self.threads.iter().map(|sm| sm.module).chain(homes).collect::<BTreeSet<_>>().len()
@@ -152,7 +152,7 @@ impl Layout {
         }
     }
 
-    /// The homes of `line` as module `at` sees them.
+    /// The homes of `line` in module `at`'s view.
     pub(super) fn homes_of(&self, at: ModuleId, line: usize) -> Homes {
         self.homes(at, Line(line as u64))
     }
@@ -203,7 +203,7 @@ impl fmt::Display for Layout {
 /// Parameters for the enumeration of placements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Number of GPUs in the machine; at least as many as the program names.
+    /// Number of GPUs in the machine; at least the number named by the program.
     pub gpus: u8,
     /// Number of modules per GPU.
     pub modules_per_gpu: u8,
@@ -217,12 +217,12 @@ pub struct Shape {
     pub host_memory: bool,
 }
 
-/// Enumerates all layouts of `program` on a machine, up to renaming of GPUs and of a GPU's modules.
+/// Enumerates all layouts for `program` on a machine, up to renaming among GPUs and among a GPU's modules.
 ///
 /// Threads in a CTA share an SM. CTAs are placed on the GPU that the program names; named GPUs are numbered from 0 in
 /// ascending order. Further GPUs have no thread but may contain homes, always on the first module. A request there
-/// never meets another region's request, and no thread's synchronisation acts on this GPU. Thus it makes no difference
-/// which regions share a module.
+/// never meets another region's request, and no thread's synchronisation acts on this GPU. Thus module sharing among
+/// regions makes no difference.
 ///
 /// # Panics
 /// If a thread is on the host: [`refuses`](super::refuses) tells which programs have a machine.
@@ -259,7 +259,7 @@ fn threads_renamed(threads: &[Sm], renaming: &[u8]) -> Vec<Sm> {
     threads.iter().map(|sm| Sm { module: name(sm.module), index: sm.index }).collect()
 }
 
-/// Number of layouts that [`layouts`] examines, before the removal of layouts that are equal up to renaming.
+/// Layouts examined by [`layouts`], before the removal of duplicates under renaming.
 pub fn possible_layouts(program: &Program, shape: Shape) -> u64 {
     let empty = Layout::empty(shape);
     let homes = (0..empty.regions_of(program)).map(|region| home_options(program, &empty, region, shape).len() as u64);
@@ -288,7 +288,7 @@ pub(crate) fn drawn_layout(program: &Program, shape: Shape, dice: &mut Dice) -> 
     layout
 }
 
-/// Number of GPUs that the threads in `program` name.
+/// GPUs named by the threads in `program`.
 pub fn gpus_of(program: &Program) -> u8 {
     gpu_names(program).len() as u8
 }
@@ -397,7 +397,7 @@ fn touches(program: &Program, placed: &Layout, region: usize, gpu: GpuId) -> boo
     })
 }
 
-/// Every renaming that keeps the modules of a GPU together and leaves the first `fixed` GPUs unchanged:
+/// Every renaming that keeps each GPU's modules together and leaves the first `fixed` GPUs unchanged:
 /// `renaming[module]` is the new name. The remaining GPUs have homes only on their first module, therefore their
 /// modules have no names to exchange.
 fn renamings(shape: Shape, fixed: u8) -> Vec<Vec<u8>> {

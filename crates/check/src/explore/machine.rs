@@ -89,7 +89,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
             region_of: (0..lines).map(|line| layout.region(line) as u8).collect(),
             boundaries,
         };
-        // A request left in its channel blocks all later requests there, exactly as a parked request does.
+        // A request left in the channel blocks all later requests there, exactly as a parked request does.
         let park_in_order = !machine.protocol.broken(BrokenRule::RequestPassesParked);
         machine.plain_misses = park_in_order && probe::misses_are_plain(&machine.protocol, layout, lines);
         machine.plain_fills = probe::fills_are_plain(&machine.protocol);
@@ -142,7 +142,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
         memory
     }
 
-    /// Fills every cache with every line through the protocol itself: prefetches run to completion one by one.
+    /// Fills every cache with every line through the protocol itself: prefetches run to completion in sequence.
     fn warm(&self, state: &mut State) {
         let request = Request::Read { mask: WHOLE_LINE, scope: Scope::Cta };
         let read = Posted { request, result: None, passed: None, watched: 0, published: false };
@@ -157,14 +157,14 @@ impl<'a, P: Coherence> Machine<'a, P> {
         }
     }
 
-    /// Delivers every message in flight, in some order.
+    /// Delivers every in-flight message, in some order.
     pub(super) fn run_down(&self, state: &mut State) {
         while let Some(message) = state.messages.first().copied() {
             self.deliver(state, message.channel);
         }
     }
 
-    /// Cells of a line at its home or in its memory. At the end of a run, if memory is the ordering point, memory holds
+    /// Cells of a line at the home or in memory. At the end of a run, if memory is the ordering point, memory holds
     /// every cell.
     pub(super) fn at_home(&self, state: &State, line: u8) -> Values {
         let holder = self.holder(state, line);
@@ -185,7 +185,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
         self.scene.final_state(&state.fronts, &memory)
     }
 
-    /// The homes of `line` as module `at` sees them.
+    /// The homes of `line` in module `at`'s view.
     pub(super) fn homes_of(&self, at: ModuleId, line: u8) -> Homes {
         self.homes[at.0 as usize * self.scene.lines + line as usize]
     }
@@ -200,7 +200,7 @@ impl<'a, P: Coherence> Machine<'a, P> {
         }
     }
 
-    /// Class of a line in the L2 of `at`.
+    /// Class of a line in the L2 in `at`.
     pub(super) fn class(&self, at: ModuleId, line: u8) -> Class {
         self.classes[self.l2_index(at, line)]
     }

@@ -7,22 +7,20 @@
 //!
 //! - `state` defines a state, `machine` the initial state, `step` the possible successors.
 //! - `scene` is a program with its layout. `sm` hosts threads and L1s, `sync` their acquires and releases. Both are
-//! independent from the memory system `below` the L1s.
+//!   independent from the memory system `below` the L1s.
 //! - `l2` hosts valid/invalid L2s, directories, memories and links: the duties listed in
-//!   [`tombolo_protocol::coherence`].
-//! `plans` connects these duties to the threads above.
-//! - `nodes` is the second machine: clients and homes with caches that answer each other.
-//! - `boundaries` decides the actions between kernels, with the same tables that the command processor uses.
+//!   [`tombolo_protocol::coherence`]. `plans` connects these duties to the threads above.
+//! - `nodes` is the second machine: clients and homes with direct transfers between caches.
+//! - `boundaries` decides the actions between kernels, with the tables also used by the command processor.
 //! - `pages` records page locations and each module's mappings. `paging` changes mappings and `publication` sends
-//!   stores to
-//! modules with a copy, by the rules that the driver and the L2s use.
+//!   stores to modules with a copy, by the rules that the driver and the L2s use.
 //! - `probe` tests a protocol for the assumptions behind the reductions; `edges` contains the declared message edges.
 //! - `reduce` and `persistent` leave out steps that hide no forbidden outcome; `property` contains invariants beyond
-//! outcomes; `search` visits states, `chart` prints the path to a violation.
+//!   outcomes; `search` visits states, `chart` prints the path to a violation.
 //!
 //! Modelled: any capacity of caches and directories (each possible eviction happens in some branch), any latency for
 //! every message and memory access within the order its channel keeps. Not modelled: bounded queues (a message waits in
-//! its channel for an arbitrary time), translation.
+//! the channel for an arbitrary time), translation.
 
 mod below;
 mod boundaries;
@@ -96,8 +94,8 @@ pub struct Report {
 
 /// GPUs in the largest machine explored.
 pub const MAX_GPUS: u8 = 4;
-/// Maximum number of modules in a machine: module sets have this many bits, and sets of L2 lines have eight times as
-/// many.
+/// Maximum number of modules in a machine: module sets have this many bits, and L2 line sets have eight times this
+/// number.
 pub const MAX_MODULES: u8 = 16;
 /// Maximum number of threads in a program: thread sets have this many bits.
 const MAX_THREADS: usize = u8::BITS as usize;
@@ -106,11 +104,10 @@ const MAX_LOCATIONS: usize = u8::BITS as usize;
 /// Maximum number of instructions per thread. Long runs without memory accesses and deeply nested values stay far from
 /// their limits. Source: assumed; a litmus test has a dozen.
 const MAX_INSTRUCTIONS: usize = 500;
-/// Maximum number of registers over all threads, far below the range of register numbers. Source: assumed.
+/// Maximum register count over all threads, far below the range for register numbers. Source: assumed.
 const MAX_REGISTERS: usize = 4096;
 
-/// Reason for which a program exceeds the explorer's limits: the quantity that is too large. `None` if the program
-/// fits.
+/// Reason why a program exceeds the explorer's limits: the quantity that is too large. `None` if the program fits.
 pub fn too_large(program: &Program) -> Option<String> {
     let longest = program.threads.iter().map(|thread| thread.code.len()).max().unwrap_or(0);
     let registers = program.threads.iter().map(|thread| thread.registers.len()).sum();
@@ -124,8 +121,8 @@ pub fn too_large(program: &Program) -> Option<String> {
     parts.iter().find(|(_, has, most)| has > most).map(|(what, has, most)| format!("{has} {what}; at most {most}"))
 }
 
-/// Reason for which the machine of `protocol` cannot run a program, regardless of size: a thread needs a missing
-/// component. `None` if the machine can run it.
+/// Reason why the machine for `protocol` cannot run a program with any size: a thread needs a missing component. `None`
+/// if the machine can run it.
 pub fn refuses(program: &Program, protocol: &str) -> Option<String> {
     let has_host = facts(protocol).is_some_and(|facts| facts.host);
     let lacks_host = program.has_host() && !has_host;

@@ -1,8 +1,8 @@
-//! Pages: locations, copies, and each module's mapping of a page. [`super::paging`] changes mappings,
-//! [`super::publication`] sends stores to modules with a copy.
+//! Pages: locations, copies, and each module's page mapping. [`super::paging`] changes mappings, [`super::publication`]
+//! sends stores to modules with a copy.
 //!
-//! Each module keeps the mapping that it last received: the target of its accesses, its permissions, and the
-//! subscribers to which it publishes.
+//! Each module keeps the most recently received mapping: the target of its accesses, its permissions, and the
+//! subscribers for its publications.
 
 use super::config::Config;
 use super::layout::{Layout, RegionHomes};
@@ -29,7 +29,7 @@ pub(super) struct PageState {
     pub(super) now: Residence,
     /// Residence before the last change, for faults raised at that time; forgotten while the rules are whole.
     pub(super) before: Residence,
-    /// Each module's mapping of the page.
+    /// The page mapping in each module.
     pub(super) seen: [Mapping; MODULES],
     /// Change in progress.
     pub(super) change: Option<Changing>,
@@ -39,7 +39,7 @@ pub(super) struct PageState {
 }
 
 impl PageState {
-    /// Initial state of a page that is placed at a module.
+    /// Initial state for a page placed at a module.
     fn at(home: ModuleId, now: Residence) -> PageState {
         let sees = |module: usize| {
             let sees = now.mapping(ModuleId(module as u8));
@@ -73,7 +73,7 @@ pub(super) fn pages(layout: &Layout, config: &Config) -> Vec<PageState> {
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// The homes of `line` under the current mapping of module `at`.
+    /// The homes of `line` under module `at`'s current mapping.
     pub(super) fn homes_now(&self, state: &State, at: ModuleId, line: u8) -> Homes {
         match self.sees(state, at, line) {
             None => self.homes_of(at, line),
@@ -81,13 +81,13 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Current mapping of the page of `line` at module `at`; `None` if pages are fixed and not published.
+    /// Current mapping of the page with `line` at module `at`; `None` if pages are fixed and not published.
     pub(super) fn sees(&self, state: &State, at: ModuleId, line: u8) -> Option<Mapping> {
         let page = state.pages.get(self.region(line) as usize)?;
         Some(page.seen[at.0 as usize])
     }
 
-    /// Index of a line's bytes in [`State::memory`], for the memory of `holder`.
+    /// Index in [`State::memory`] for a line's bytes in the memory of `holder`.
     pub(super) fn memory_index(&self, holder: Holder, line: u8) -> usize {
         if self.paging.is_none() {
             return line as usize;
@@ -96,7 +96,7 @@ impl<P: Coherence> Machine<'_, P> {
         memory as usize * self.scene.lines + line as usize
     }
 
-    /// Holder of the authoritative bytes of `line`.
+    /// Holder of the authoritative bytes for `line`.
     pub(super) fn holder(&self, state: &State, line: u8) -> Holder {
         match state.pages.get(self.region(line) as usize) {
             None => Holder::Module(self.homes_of(ModuleId(0), line).system),
@@ -143,7 +143,7 @@ impl<P: Coherence> Machine<'_, P> {
         lines.into_iter()
     }
 
-    /// Bytes of a line at `holder`: in its memory, or in its L2 if that copy is newer.
+    /// Bytes of a line at `holder`: in memory, or in the L2 if the cached copy is newer.
     pub(super) fn contents_at(&self, state: &State, holder: Holder, line: u8) -> Values {
         let mut values = state.memory[self.memory_index(holder, line)];
         if let Some(present) = holder.module().and_then(|module| state.l2[self.l2_index(module, line)].line) {
@@ -157,7 +157,7 @@ impl<P: Coherence> Machine<'_, P> {
         if self.config.publication.is_some() { self.modules().collect() } else { vec![ModuleId(0)] }
     }
 
-    /// Cells of a line as `observer` finds them at the end of a run.
+    /// Cells of a line in the view of `observer`, at run end.
     pub(super) fn seen_by(&self, state: &State, observer: ModuleId, line: u8) -> Values {
         match self.sees(state, observer, line) {
             Some(Mapping { home, subscribers, .. }) if !subscribers.is_empty() => {
@@ -167,8 +167,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Finds a copy of a page that differs from its home, at rest. Copies of published pages may differ: stores to such
-    /// a page may race.
+    /// Finds a page copy different from the home's contents, at rest. Copies of published pages may differ: stores to
+    /// such a page may race.
     pub(super) fn copy_that_differs(&self, state: &State) -> Option<(ModuleId, u8)> {
         let lines = || 0..self.scene.lines as u8;
         let copies = |line: u8| {

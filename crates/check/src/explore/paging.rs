@@ -1,12 +1,12 @@
-//! Page changes: pages move, subscribers come and go, or publications collapse. Contains the driver that serves faults
-//! and wishes, and the modules' actions at each step of a change, by the rules of [`tombolo_protocol::paging`].
+//! Page changes: pages move, subscribers come and go, or publications collapse. Contains the driver for faults and
+//! wishes, and the modules' actions at each step in a change, by the rules in [`tombolo_protocol::paging`].
 //!
-//! Each module receives its new mapping by a separate message, at any time and in any order. A change continues as soon
-//! as its current step is complete everywhere; messages in flight may be late. Each page undergoes a single change at a
-//! time, and a fault is served according to the page's residence at that time. A thread waits if its module's mapping
-//! does not permit the current access.
+//! Each module receives its new mapping by a separate message, at any time and in any order. A change continues
+//! immediately after the current step is complete everywhere; messages in flight may be late. Each page undergoes a
+//! single change at a time, and a fault is served according to the page's residence at that time. A thread waits if its
+//! module's mapping does not permit the current access.
 //!
-//! A module that unmaps a page sends the page's queue entries in the same manner as any entry: at any time.
+//! A module that unmaps a page sends the page's queue entries like any entry: at any time.
 
 use super::config::Wishes;
 use super::l2::is_awaited;
@@ -72,7 +72,7 @@ pub(super) enum PageStep {
         /// The receiving module.
         module: ModuleId,
     },
-    /// A module receives the mapping of a change that is already over.
+    /// A module receives the mapping after an already completed change.
     HearLate {
         /// The changed page.
         page: u8,
@@ -213,14 +213,15 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Begins the change that a wish requests, and decrements the budget for this kind of wish.
+    /// Begins the change for a wish, and decrements the budget for this kind of wish.
     fn fulfil(&self, state: &mut State, wish: PageStep, left: impl Fn(&mut Wishes) -> &mut u8) -> bool {
         let Some((page, change)) = self.wish(state, wish) else { return false };
         *left(&mut state.wishes) -= 1;
         self.begin_change(state, page, change)
     }
 
-    /// Starts a change. If its steps are executed at once, returns false until its modules have released the page.
+    /// Starts a change. If the steps are executed at once, returns false until all involved modules have released the
+    /// page.
     fn begin_change(&self, state: &mut State, page: u8, change: Change) -> bool {
         let none = ModuleSet::NONE;
         state.pages[page as usize].change = Some(Changing { change, step: 0, asked: none, owed: none, left: 0 });
@@ -256,7 +257,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Advances every change as far as possible.
+    /// Advances every change to the furthest possible step.
     pub(super) fn settle_pages(&self, state: &mut State) {
         for page in 0..state.pages.len() as u8 {
             self.go_on(state, page);
@@ -362,7 +363,7 @@ impl<P: Coherence> Machine<'_, P> {
         })
     }
 
-    /// True if a store or an atomic from `module` to a page, or a publication from it, has not been served at its
+    /// True if a store or an atomic from `module` to a page, or a publication from it, has not been served at the
     /// destination.
     fn has_stores(&self, state: &State, page: u8, module: ModuleId, published: bool) -> bool {
         let is_meant = |posted: &Posted| is_awaited(posted) && posted.published == published;

@@ -7,21 +7,20 @@
 //! property are closed (persistent sets; Godefroid, "Partial-Order Methods for the Verification of Concurrent Systems",
 //! 1996):
 //!
-//! - with a slot, every thread that may still send an access through it, mark messages sent by its steps, or invalidate
-//! its L2. Also the slots with a request to forward to it, and the home above while it may send a message down that
-//! precedes every message in the channel;
-//! - with an SM, its threads; the slot that may fill a miss that a thread's next access meets in the L1; the L2
-//! on which a plan from a thread in the SM is about to act;
+//! - with a slot, every thread that may still send an access through it, mark messages from its steps, or invalidate
+//!   the L2. Also the slots with a request to forward to it, and the home above while it may send a message down ahead
+//!   of the channel's contents;
+//! - with an SM, its threads; the slot that may fill a miss met in the L1 by a thread's next access; the L2 on which a
+//!   plan from a thread in the SM is about to act;
 //! - with a waiting thread, slots through which the awaited message must come.
 //!
-//! A read that is forwarded immediately on a miss takes place at all slots on its path together: they form a single
-//! unit.
+//! A read with immediate forwarding on a miss takes place at all slots on the path together: they form a single unit.
 //!
-//! A step that lets a release begin may come early although it does not commute with sends by other steps: the release
-//! does not wait for messages sent later, and a thread may always wait longer than it must. A mark passed on to a
-//! step's messages, or to earlier messages about its region, adds nothing: the wait ends with the last marked message,
-//! in any order. L2s that send unsolicited messages (write-backs, downgrades, evictions at any time) are not
-//! distinguished: a slot comes with all slots of its region.
+//! A step that lets a release begin may come early without commuting with sends by other steps: the release does not
+//! wait for messages sent later, and a thread may always wait longer than it must. A mark passed on to a step's
+//! messages, or to earlier messages about its region, adds nothing: the wait ends with the last marked message, in any
+//! order. L2s that send unsolicited messages (write-backs, downgrades, evictions at any time) are not distinguished: a
+//! slot comes with all slots in the region.
 
 use super::MAX_THREADS;
 use super::config::Evictions;
@@ -55,7 +54,7 @@ enum Standing {
     Ready,
     /// The thread waits for steps in this part, and possibly for further steps.
     Waits(Part),
-    /// The thread waits for the remaining threads in its CTA, which share its SM.
+    /// The thread waits for the remaining threads in the CTA, which share the SM.
     Barrier,
 }
 
@@ -63,14 +62,14 @@ enum Standing {
 struct Scene<'a> {
     state: &'a State,
     standings: [Standing; MAX_THREADS],
-    /// Per thread: slots on the paths of all accesses that the thread may still make.
+    /// Per thread: slots on the paths for all possible future accesses by the thread.
     passed: [SlotSet; MAX_THREADS],
-    /// Slots with steps that may send a message for which a release waits.
+    /// Slots with steps that may send a message awaited by a release.
     sending: SlotSet,
-    /// Slots with an arriving or held request that they may forward.
+    /// Slots with an arriving or held request for possible forwarding.
     passing: SlotSet,
-    /// For each read that is forwarded immediately on a miss: the slot it reaches next, and all slots on the rest of
-    /// its path.
+    /// For each read that is forwarded immediately on a miss: the slot at the next hop, and all slots on the remaining
+    /// path.
     running: Vec<(SlotSet, SlotSet)>,
 }
 
@@ -226,7 +225,7 @@ impl<P: Coherence> Machine<'_, P> {
         self.scene.register_base.partition_point(|&base| base <= register) - 1
     }
 
-    /// The least closed part that contains `part`; `None` if it contains all of `nodes`.
+    /// The least closed part that contains `part`; `None` if the part includes every node in `nodes`.
     fn closed(&self, scene: &Scene<'_>, mut part: Part, nodes: &[Part]) -> Option<Part> {
         loop {
             if nodes.iter().all(|node| part.holds(*node)) {
@@ -258,7 +257,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Adds a thread that interacts with the part, together with its own interactions.
+    /// Adds a thread that interacts with the part, together with the thread's own interactions.
     fn close_thread(&self, scene: &Scene<'_>, thread: usize, part: &mut Part) {
         let standing = scene.standings[thread];
         if standing == Standing::Done {
@@ -284,7 +283,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Slots that may send an immediately deliverable message to the slot of this line.
+    /// Slots that may send an immediately deliverable message to this line's slot.
     fn sources(&self, scene: &Scene<'_>, module: ModuleId, line: u8) -> SlotSet {
         let mut slots = 0;
         if scene.passing & self.region_slots(line) != 0 {
@@ -431,7 +430,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// Slots on the upward path from `module` that a message about `line` is about to reach: an unanswered request from
-    /// `module` needs a step in at least one slot among these.
+    /// `module` needs a step in at least a single slot from this set.
     fn on_its_way(&self, state: &State, module: ModuleId, line: u8) -> Part {
         let reached =
             state.messages.iter().filter(|message| message.line == line).map(|message| match message.channel {
@@ -444,7 +443,7 @@ impl<P: Coherence> Machine<'_, P> {
         Part { slots: reached & self.region_path_of(module, line), sms: 0 }
     }
 
-    /// Part that serves the first message or request on which the thread's release waits; `None` if there is none.
+    /// Part for serving the first message or request awaited by the thread's release; `None` if there is none.
     fn watched(&self, state: &State, thread: usize) -> Option<Part> {
         let is_watched = |threads: u8| threads >> thread & 1 != 0;
         let in_flight = state.messages.iter().find_map(|message| {

@@ -64,7 +64,7 @@ impl<P: Coherence> Below for Machine<'_, P> {
     }
 
     /// Waits propagate from a phase's members to the resulting messages at other L2s, therefore the members acknowledge
-    /// together. The end of the phase is the same in either case.
+    /// together. The phase ends at an equal time in either case.
     fn owes(&self, state: &State, thread: usize, module: ModuleId) -> bool {
         let asked = Channel::Plan { thread: thread as u8, module };
         state.watched() >> thread & 1 != 0 || state.messages.iter().any(|message| message.channel == asked)
@@ -94,8 +94,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// [`BrokenRule::ReleaseDrainsOwnHomesOnly`]: the issuer involves only homes of lines that its own thread has
-    /// written. The plan cannot know these homes, but the host can.
+    /// [`BrokenRule::ReleaseDrainsOwnHomesOnly`]: the issuer involves only homes of lines written by the current
+    /// thread. The plan cannot know these homes, but the host can.
     fn left_out(&self, state: &State, thread: usize, member: ModuleId, action: Action) -> bool {
         let drains = matches!(action, Action::DrainInvalidations(_));
         if !drains || !self.protocol.broken(BrokenRule::ReleaseDrainsOwnHomesOnly) {

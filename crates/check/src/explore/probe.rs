@@ -1,4 +1,4 @@
-//! Tests the assumptions of the reductions on a protocol before exploration: applies its step function to every kind of
+//! Tests the assumptions of the reductions on a protocol before exploration: applies the step function to every kind of
 //! slot and request, and inspects the effects without performing them.
 //!
 //! L2 cases:
@@ -7,7 +7,7 @@
 //! - misses for these masks and scopes, fresh and stale;
 //! - lines that are absent, partly or wholly valid, and partly dirty if lines are written back.
 //!
-//! L1s are probed with the corresponding cases where they apply.
+//! L1s are probed with the corresponding cases, if applicable.
 
 use super::trial::Notes;
 use super::values::{Cells, Values, WHOLE_LINE, cells};
@@ -158,7 +158,7 @@ fn misses() -> [Option<Pending>; 6] {
 }
 
 /// True if an L1 discards a miss's fill in every sector passed by an acquire, by a store to some of its bytes, or by an
-/// atomic. Such a fill could equally have arrived before these events, with its line evicted afterwards.
+/// atomic. The fill could equally have arrived before these events, with an eviction of the line afterwards.
 pub(super) fn fills_are_plain(protocol: &impl Protocol) -> bool {
     masks_and_scopes().all(|(mask, scope)| {
         let fresh = L1Pending::of(mask, scope);

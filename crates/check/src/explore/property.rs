@@ -8,7 +8,7 @@ use tombolo_protocol::{Class, Coherence, Topology};
 use tombolo_types::{Mask, ModuleId};
 
 impl<P: Coherence> Machine<'_, P> {
-    /// Finds a violation in `state`. Copies are compared only at rest, with no message in flight.
+    /// Finds a violation in `state`. Copies are compared only at rest, with no in-flight message.
     pub(super) fn wrong_with(&self, state: &State, is_final: bool) -> Option<Violation> {
         if state.broken.is_some() {
             return state.broken;
@@ -92,7 +92,7 @@ impl<P: Coherence> Machine<'_, P> {
     }
 
     /// True if the directories between the system home and the copy know about a copy of the bytes `clean`. A GPU home
-    /// with these bytes dirty makes its GPU known at write-back.
+    /// with dirty copies of these bytes makes its GPU known at write-back.
     fn is_tracked(&self, state: &State, module: ModuleId, line: u8, clean: Mask) -> bool {
         let homes = self.homes_of(module, line);
         let entry = |home: ModuleId| state.entries[self.entry_index(home, line)].unwrap_or_default();

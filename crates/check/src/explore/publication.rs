@@ -1,4 +1,4 @@
-//! Published pages: the queue of each module and its outgoing messages, by the rules of
+//! Published pages: the queue in each module and its outgoing messages, by the rules in
 //! [`tombolo_protocol::publication`].
 //!
 //! An entry may be sent at any time: this covers queues with any capacity and any eviction rule. Messages about a line
@@ -77,7 +77,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// A request from an SM or a module reaches the L2 of `at`. Returns true if the request never reaches the L2
+    /// A request from an SM or a module reaches the L2 in `at`. Returns true if the request never reaches the L2
     /// itself.
     pub(super) fn passes_queue(&self, state: &mut State, at: ModuleId, line: u8, hand: &Hand) -> bool {
         let Source::Sm(sm) = hand.source else { return false };
@@ -117,7 +117,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// True if the first message of a channel waits before the L2 of its module.
+    /// True if the first message in a channel waits before the module's L2.
     pub(super) fn waits_before_l2(&self, state: &State, channel: Channel) -> bool {
         let Channel::ToL2 { sm, line } = channel else { return false };
         let (at, mut messages) = (self.scene.sms[sm as usize].module, state.messages.iter());
@@ -127,7 +127,7 @@ impl<P: Coherence> Machine<'_, P> {
         rules.before(subscribers, at, &request, &self.publishing(state, at, line)) == Before::Waits
     }
 
-    /// The L2 of `at` has served a request.
+    /// The L2 in `at` has served a request.
     pub(super) fn note_taken(&self, state: &mut State, at: ModuleId, line: u8, hand: &Hand) {
         let Some((rules, subscribers)) = self.published(state, at, line) else { return };
         if hand.posted.published || !subscribers.contains(at) {
@@ -159,7 +159,7 @@ impl<P: Coherence> Machine<'_, P> {
         state.queues.push(Queued { module: at, line, entry, is_sent: false });
     }
 
-    /// Sends the queue entry of `at` for a line, if there is any.
+    /// Sends the queue entry of `at` for a line, if any.
     pub(super) fn send_entry(&self, state: &mut State, at: ModuleId, line: u8) {
         let Some(entry) = Self::entry(state, at, line) else { return };
         let Some((rules, subscribers)) = self.published(state, at, line) else {
@@ -203,7 +203,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Executes an action in a release phase at a member: empties its queue if the rules demand it.
+    /// Executes an action in a release phase at a member: empties the queue if the rules demand it.
     pub(super) fn empty_queue(&self, state: &mut State, at: ModuleId, action: Action) {
         if !self.config.publication.is_some_and(|rules| rules.empties_queue(action)) {
             return;

@@ -4,40 +4,40 @@
 //! entry that no remaining access can reach is dropped, equivalent to a replacement. A copy at a system home that is
 //! the ordering point is also dropped if it equals memory, because the next access finds identical bytes in memory.
 //!
-//! **Eager.** A step is executed alone, before all others, if no possible earlier step can observe the difference, and
-//! an early execution only lets others continue early, which they need not do:
+//! **Eager.** A step is executed alone, before all other steps, if no possible earlier step can observe the difference,
+//! and an early execution only lets later steps come early, without forcing them:
 //!
-//! - a thread that is alone on its SM issues, or completes an acquire, unless a fill for this line is
-//! still to come. No other thread uses its L1, and a request may stay in its channel for an arbitrary time. This also
-//! applies to a thread if its access is disjoint from all future instructions of the SM's remaining threads;
+//! - a thread that is alone on its SM issues, or completes an acquire, unless a fill for this line is still to come. No
+//!   other thread uses its L1, and a request may stay in the channel for an arbitrary time. This also applies to a
+//!   thread if its access is disjoint from all future instructions of the SM's remaining threads;
 //! - the result of an atomic: it only sets a register;
 //! - a fill in flight to an SM, if an L1 discards the data for a miss that a later access has passed
-//! ([`fills_are_plain`](super::probe::fills_are_plain)): a later access may find the line evicted again. Excluded while
-//! a load beyond `.cta` to this line may follow, which could merge with the miss but cannot hit a present copy;
+//!   ([`fills_are_plain`](super::probe::fills_are_plain)): a later access may find the line evicted again. Excluded
+//!   while a load beyond `.cta` to this line may follow, which could merge with the miss but cannot hit a present copy;
 //! - an invalidation that meets neither a copy nor an entry, and an acquire's invalidation that meets an empty cache:
-//!   they
-//! only end a wait, or delegate it to invalidations already in flight;
-//! - a read that is the last access to its slot in an L2 below the home, without a copy there: it passes;
-//! - the fill for such a read, if it is the first in its channel;
+//!   the invalidation only ends a wait, or delegates the wait to invalidations already in flight;
+//! - a read that is the last access to an L2 slot below the home, without a copy there: it passes;
+//! - the fill for this read, if it is the first in the channel;
 //! - memory's reply, if no step happens before its arrival: the requester could have been equally late. Excluded if
-//! memory is the ordering point, because other modules write to memory in the meantime;
+//!   memory is the ordering point, because other modules write to memory in the meantime;
 //! - a read that an L2 has forwarded (`Postpone`).
 //!
-//! **Postpone.** A request that its destination would only park stays in its channel: it waits equally well there, and
-//! requests that it would have kept from its slot can stay away by themselves. For this reason a read that misses in an
-//! L2 is delivered only when it can be forwarded immediately, and is then forwarded as far as possible: until then it
-//! could have stayed in front of the L2. No step may happen at a slot while its miss is in flight, a property that
-//! [`misses_are_plain`](super::probe::misses_are_plain) tests; and no L2 may send unsolicited messages along this path.
+//! **Postpone.** A request that the destination would only park stays in the channel: it waits equally well there, and
+//! requests kept from the slot by a parked request can stay away by themselves. For this reason a read that misses in
+//! an L2 is delivered only when immediate forwarding is possible, and is then forwarded to the furthest possible slot:
+//! until then the read could have stayed in front of the L2. No step may happen at a slot while its miss is in flight,
+//! a property that [`misses_are_plain`](super::probe::misses_are_plain) tests; and no L2 may send unsolicited messages
+//! along this path.
 //!
 //! **Pages.** A page with a pending change waits until no access from its modules is in flight, and then changes in a
 //! single step. An earlier refusal would only have prevented exactly these accesses in the meantime. While no module
 //! uses the page, no module sees a half copied page, and a module with a late mapping may equally continue late. A
-//! request in flight thus pins its line's home, an assumption behind the reductions above. None of them issues an
-//! access early, because this would pin its page. A broken rule takes effect between these steps: then nothing is
-//! reduced.
+//! request in flight thus pins its line's home, an assumption behind the reductions above. No reduction issues an
+//! access early, because an early access would pin a page. A broken rule takes effect between these steps: then nothing
+//! is reduced.
 //!
-//! A cycle of steps executed alone would exclude all others forever. No such cycle exists: each step uses up a message,
-//! or an instruction in a program without loops.
+//! A cycle of steps executed alone would exclude all remaining steps forever. No such cycle exists: each step uses up a
+//! message, or an instruction in a program without loops.
 
 use super::config::Evictions;
 use super::machine::Machine;
@@ -67,7 +67,7 @@ pub(super) struct Remaining {
     reads: LineSet,
     /// Lines that the thread may access.
     accesses: LineSet,
-    /// Possible effects of its synchronisation on other L2s.
+    /// Possible effects of synchronisation on remote L2s.
     syncs: Syncs,
 }
 
@@ -127,8 +127,8 @@ fn is_write(posted: &Posted) -> bool {
     matches!(posted.request, Request::Write { .. })
 }
 
-/// Remaining actions from each instruction of `code` onward, and none after the last. `line_of` returns the line of an
-/// instruction's location, `syncs` its synchronisation effects.
+/// Remaining actions from each instruction of `code` onward, and none after the last. `line_of` returns the line for an
+/// instruction's location, `syncs` the synchronisation effects.
 pub(super) fn remaining(
     code: &[Instruction],
     line_of: impl Fn(&Instruction) -> Option<u8>,
@@ -254,13 +254,13 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Slots at `module` for all lines in the region of `line`.
+    /// Slots at `module` for all lines in the region around `line`.
     fn slots_of_region(&self, module: ModuleId, line: u8) -> SlotSet {
         self.lines_of_region(line).fold(0, |slots, line| slots | 1 << self.l2_index(module, line))
     }
 
-    /// True if an access may still reach some line of the region at `module`. Otherwise it makes no difference if a
-    /// home knows about a copy there: a missing invalidation would mislead no reader.
+    /// True if an access may still reach some line of the region at `module`. Otherwise a home's knowledge about a copy
+    /// there makes no difference: a missing invalidation would mislead no reader.
     pub(super) fn is_visited(&self, state: &State, module: ModuleId, line: u8) -> bool {
         self.outlook(state).visited & self.slots_of_region(module, line) != 0
     }
@@ -303,7 +303,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Evicts clean copies at system homes if they equal memory, while no request waits there. The eviction sends
+    /// Evicts clean copies at system homes if equal to memory, while no request waits there. The eviction sends
     /// nothing, and the next access finds identical bytes.
     fn clear_homes(&self, state: &mut State) -> bool {
         let mut cleared = false;
@@ -347,7 +347,7 @@ impl<P: Coherence> Machine<'_, P> {
         copy.dirty.is_empty() && !waited && !is_last && !looked_at
     }
 
-    /// Variants of some step that may be executed alone, if there is any.
+    /// Variants of some step suited for lone execution, if any.
     pub(super) fn eager_steps(&self, state: &State) -> Vec<Step> {
         let mut steps = Vec::new();
         for thread in 0..state.fronts.threads.len() {
@@ -390,7 +390,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// The unfinished threads that share the SM of `thread`.
+    /// The unfinished threads on the SM of `thread`.
     fn mates(&self, state: &State, thread: usize) -> impl Iterator<Item = usize> {
         let shares = move |&other: &usize| other != thread && self.scene.sm_of[other] == self.scene.sm_of[thread];
         (0..state.fronts.threads.len()).filter(shares).filter(|&other| self.instruction(state, other).is_some())
@@ -400,7 +400,7 @@ impl<P: Coherence> Machine<'_, P> {
         self.mates(state, thread).next().is_none()
     }
 
-    /// True if no future instruction of the SM's other threads interacts with the current access: no access to its
+    /// True if no future instruction in the SM's remaining threads interacts with the current access: no access to the
     /// line, no release that would wait for a store, no acquire that would drop the loaded data.
     fn is_apart(&self, state: &State, thread: usize, access: &Instruction, line: u8) -> bool {
         let loads = !matches!(access, Instruction::Store { .. });
@@ -418,7 +418,7 @@ impl<P: Coherence> Machine<'_, P> {
         })
     }
 
-    /// True if `message`, the first in its channel, may be delivered immediately.
+    /// True if `message`, the first in the channel, may be delivered immediately.
     fn is_eager_message(&self, state: &State, message: &Message) -> bool {
         let line = message.line;
         match (message.channel, message.body) {

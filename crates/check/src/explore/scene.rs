@@ -55,7 +55,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// Final state at the end of a run with memory contents `memory`.
+    /// Final state at run end with memory contents `memory`.
     pub(super) fn final_state(&self, fronts: &Fronts, memory: &[Value]) -> FinalState {
         let registers: Vec<Vec<Value>> = (self.program.threads.iter().zip(&self.register_base))
             .map(|(thread, &base)| {
@@ -95,7 +95,7 @@ impl<'a> Scene<'a> {
         of_placement(&self.program.threads[thread], order)
     }
 
-    /// Number of kernel boundaries that `thread` has passed.
+    /// Kernel boundaries passed by `thread`.
     pub(super) fn boundaries_passed(&self, fronts: &Fronts, thread: usize) -> usize {
         let before = &self.program.threads[thread].code[..fronts.threads[thread].pc as usize];
         before.iter().filter(|instruction| **instruction == Instruction::KernelBoundary).count()

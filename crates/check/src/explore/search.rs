@@ -1,7 +1,8 @@
 //! Breadth-first search over the states of a world.
 //!
-//! States are kept as 128-bit fingerprints (chance of a collision among 10^8 states: below 10^-21), therefore a search
-//! holds complete states only at its frontier. A search that exhausts its budget is followed by random walks.
+//! States are kept in the form of 128-bit fingerprints (collision probability among 10^8 states: below 10^-21),
+//! therefore a search holds complete states only at its frontier. Random walks follow a search with an exhausted
+//! budget.
 
 use super::state::Violation;
 use crate::litmus::FinalState;
@@ -29,13 +30,13 @@ pub(super) trait World {
     /// Every step enabled in `state`, in a fixed order. Empty when no further step is required.
     fn steps(&self, state: &Self::State) -> Vec<Self::Step>;
 
-    /// Executes `step` and all steps that it forces. Returns false if the step must wait: then `state` is unusable.
+    /// Executes `step` and all forced successors. Returns false if the step must wait: then `state` is unusable.
     fn take(&self, step: Self::Step, state: &mut Self::State) -> bool;
 
     /// Violation in `state`; `is_final` is set if the state has no successor.
     fn violation(&self, state: &Self::State, is_final: bool) -> Option<Violation>;
 
-    /// Final states shown by a state without successors, one per possible observer of memory.
+    /// Final states visible in a state without successors, for each possible observer of memory.
     fn final_states(&self, state: &Self::State) -> Vec<FinalState>;
 
     /// State count after which a search gives up.
@@ -49,7 +50,7 @@ pub(super) trait World {
 pub(super) struct Found<S> {
     pub(super) outcomes: BTreeSet<FinalState>,
     pub(super) states: usize,
-    /// The first violation in order of steps, with the shortest path to it.
+    /// The first violation in step order, with the shortest path to it.
     pub(super) violation: Option<(Violation, Vec<S>)>,
     /// Set if the budget ended the search.
     pub(super) bounded: bool,

@@ -1,4 +1,4 @@
-//! SMs: threads, their stages and the L1, as the host of [`tombolo_protocol::front`] and [`tombolo_protocol::l1`].
+//! SMs: threads, their stages and the L1, hosting [`tombolo_protocol::front`] and [`tombolo_protocol::l1`].
 
 use super::below::Below;
 use super::host::{FillingL1, L1Slots, Loading};
@@ -12,8 +12,8 @@ use tombolo_protocol::l1::{self, L1Pending, Load};
 use tombolo_protocol::{Protocol, Request};
 use tombolo_types::{Mask, Order, Scope};
 
-/// Maximum number of local instructions that a thread runs at a time: a program above it loops without memory accesses.
-/// Assumed: litmus tests compute a few values.
+/// Maximum local instructions per thread at a time: a program above it loops without memory accesses. Assumed: litmus
+/// tests compute a few values.
 const LOCAL_STEPS: usize = 1000;
 
 /// Threads on SMs, independent from the memory system below.
@@ -29,8 +29,8 @@ pub(super) trait OnSms: Below {
     }
 
     /// Advances every thread until it needs an explicit step: executes register instructions, passes completed waits
-    /// and plans with all acknowledgments. No other thread can observe these actions, and an early execution only lets
-    /// the thread continue early; each thread can always be late by itself.
+    /// and plans with all acknowledgments. No other thread can observe these actions, and an early execution only makes
+    /// the thread faster; each thread can always be late by itself.
     fn settle(&self, state: &mut Self::State) {
         loop {
             for thread in 0..self.fronts(state).threads.len() {
@@ -103,7 +103,7 @@ pub(super) trait OnSms: Below {
         true
     }
 
-    /// Passes the current stage if it only waits and nothing remains to wait for, or begins its waiting.
+    /// Passes the current stage if the stage only waits and nothing remains to wait for, or begins the waiting.
     fn pass_stage(&self, state: &mut Self::State, thread: usize) -> bool {
         let Some(stage) = self.stage(state, thread) else { return false };
         let passed = match stage {
@@ -298,7 +298,7 @@ pub(super) trait OnSms: Below {
         })
     }
 
-    /// The fill for an L1 miss arrives: every load that waits for it receives its value.
+    /// The fill for an L1 miss arrives: every load with a pending register receives a value.
     fn take_l1_fill(&self, state: &mut Self::State, sm: u8, line: u8, mask: Mask, data: Values) {
         let index = self.scene().l1_index(sm, line);
         let Some(pending) = self.fronts(state).l1[index].pending else {
@@ -311,7 +311,7 @@ pub(super) trait OnSms: Below {
         host::fill(protocol, &mut FillingL1 { protocol, slot, registers, waiting, pending, mask, data }, mask);
     }
 
-    /// Registers of an SM's threads that await a load of `line`.
+    /// Registers in an SM's threads with a pending load of `line`.
     fn loading(&self, state: &Self::State, sm: u8, line: u8) -> Vec<Loading> {
         let threads = (0..self.fronts(state).threads.len()).filter(|&thread| self.scene().sm_of[thread] == sm);
         let awaiting = |register: usize| match self.fronts(state).registers[register].awaits {
@@ -334,8 +334,8 @@ pub(super) trait OnSms: Below {
         }
     }
 
-    /// Releases a CTA from its barrier when every thread that has not ended its kernel has arrived. Returns true if
-    /// some CTA has passed.
+    /// Releases a CTA from a barrier when every thread has arrived, except for threads with an ended kernel. Returns
+    /// true if some CTA has passed.
     fn pass_barriers(&self, state: &mut Self::State) -> bool {
         for thread in 0..self.fronts(state).threads.len() {
             let Some(Instruction::Barrier { id }) = self.instruction(state, thread) else { continue };

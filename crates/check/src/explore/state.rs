@@ -21,7 +21,7 @@ pub(super) type ThreadSet = u8;
 /// A set of L2 lines: bit `module × lines + line`. Also used for sets of regions.
 pub(super) type SlotSet = u128;
 
-/// A register of any thread: first the registers of thread 0, then the registers of thread 1, etc.
+/// A register of any thread: first the registers in thread 0, then the registers in thread 1, etc.
 pub(super) type FlatRegister = u16;
 
 /// A register of a running program.
@@ -43,7 +43,7 @@ pub(super) enum Awaited {
         /// The cell.
         cell: u8,
     },
-    /// The result of an atomic on a cell of a line.
+    /// The result of an atomic on a line's cell.
     Atomic {
         /// The line.
         line: u8,
@@ -103,7 +103,7 @@ pub(super) struct Posted {
     pub(super) passed: Option<Source>,
     /// Threads with releases that wait until the request is served.
     pub(super) watched: ThreadSet,
-    /// Set if the request was published: a subscriber performs it, and forwards it to no other module.
+    /// Set if the request was published: a subscriber performs the request without forwarding it.
     pub(super) published: bool,
 }
 
@@ -116,12 +116,12 @@ pub(super) struct Held {
     pub(super) how: Hold,
 }
 
-/// Reason for which a request is held.
+/// Reason why a request is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Hold {
-    /// A waiter for the miss: it receives its bytes from the fill.
+    /// A waiter for the miss: the fill supplies the waiting bytes.
     Wait(Mask),
-    /// A flush: the releases of these threads write the line back after the fill. The source is the module itself.
+    /// A flush: the releases by these threads write the line back after the fill. The source is the module itself.
     Flush(ThreadSet),
     /// Parked: it is retried after the fill.
     Park(Posted),
@@ -198,7 +198,7 @@ pub(super) enum Body {
     Act(PlanAction),
 }
 
-/// A message in flight.
+/// A in-flight message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Message {
     pub(super) channel: Channel,
@@ -210,9 +210,9 @@ pub(super) struct Message {
 /// Behaviour that no correct protocol shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Violation {
-    /// A protocol encountered an event that it declares impossible, or broke a rule of its host.
+    /// A protocol encountered an event declared impossible, or broke a host rule.
     Unexpected(&'static str),
-    /// A state without successors with an unfinished thread, a held request or a message in flight.
+    /// A state without successors with an unfinished thread, a held request or a in-flight message.
     Deadlock,
     /// At rest, a readable copy in an L2 differs from its home.
     Stale {
@@ -309,11 +309,11 @@ pub(super) struct State {
     pub(super) memory: Vec<Values>,
     /// Pages, if they move or are published.
     pub(super) pages: Vec<PageState>,
-    /// Remaining budget for page changes that no access requests.
+    /// Remaining budget for page changes without a requesting access.
     pub(super) wishes: Wishes,
     /// Queues of stores to publish: by module, then by line.
     pub(super) queues: Vec<Queued>,
-    /// Requests held at L2s: in order of arrival within a slot.
+    /// Requests held at L2s: in arrival order within a slot.
     pub(super) held: Vec<Held>,
     /// Messages in flight: in send order within a channel.
     pub(super) messages: Vec<Message>,
@@ -352,7 +352,7 @@ impl Clone for State {
     }
 }
 
-/// Bits of a set that fits into a word.
+/// Bits of a single-word set.
 fn bits<I>(set: EntrySet<I>) -> u64 {
     set.bits().unwrap_or_default()
 }
@@ -410,7 +410,7 @@ fn hash_slot<H: Hasher>(index: usize, line: Option<(u32, u32, Values)>, miss: Op
 }
 
 impl State {
-    /// Sorts unordered elements, so that equivalent states compare equal.
+    /// Sorts unordered elements, to let equivalent states compare equal.
     pub(super) fn canonicalise(&mut self) {
         self.held.sort_by_key(|held| (held.module, held.line, held.how.rank()));
         self.messages.sort_by_key(|message| message.channel);

@@ -16,7 +16,7 @@ use tombolo_types::ModuleId;
 /// A step of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Step {
-    /// A thread runs its current stage.
+    /// A thread runs the current stage.
     Thread {
         /// The thread.
         thread: u8,
@@ -178,8 +178,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// True if the second request in a channel may arrive before the first, a store that waits for a credit at its
-    /// destination. Without any overtaking, such a store behaves as if it were still in flight: this adds no state.
+    /// True if the second request in a channel may arrive before the first, a store that waits for a credit at the
+    /// destination. Without any overtaking, a waiting store behaves exactly like a store in flight: this adds no state.
     fn overtakes(&self, state: &State, channel: Channel) -> bool {
         if !host::passes_waiting(&self.protocol, true) {
             return false;
@@ -265,8 +265,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// The step that is executed alone and has a single variant, after removal of irrelevant copies. None is taken at
-    /// rest, because states at rest are checked for the copies they retain.
+    /// The step for lone execution in a single variant, after removal of irrelevant copies. None is taken at rest,
+    /// because states at rest are checked for the copies they retain.
     pub(super) fn forced(&self, state: &mut State) -> Option<Step> {
         let mut steps = self.eager_unless_at_rest(state);
         if steps.len() != 1 && self.config.reductions.forget && self.forget(state) {

@@ -51,8 +51,8 @@ pub(super) trait Syncs: Below {
         }
     }
 
-    /// Collects acknowledgments; returns true when the plan is complete. An acknowledgment is accepted as soon as it
-    /// could be sent: a waiting thread can be late by itself.
+    /// Collects acknowledgments; returns true when the plan is complete. An acknowledgment is accepted at the earliest
+    /// possible time: a waiting thread can be late by itself.
     fn run_plan(&self, state: &mut Self::State, thread: usize) -> bool {
         let Some(mut plan) = self.fronts(state).threads[thread].plan else { return false };
         let mut complete = self.fronts(state).threads[thread].owed.is_empty();
@@ -107,8 +107,9 @@ pub(super) trait Syncs: Below {
         matches!(self.instruction(state, thread), Some(Instruction::KernelBoundary))
     }
 
-    /// Advances a boundary as far as possible: the SMs' stores, then the plans for the end of the kernel and for the
-    /// next launch. The thread's stage is 0 while it waits for the stores, then the index of the current plan plus 1.
+    /// Advances a boundary to the furthest possible point: the SMs' stores, then the plans for the end of the kernel
+    /// and for the next launch. The thread's stage is 0 during the wait for stores, then the index of the current plan
+    /// plus 1.
     fn has_run_boundary(&self, state: &mut Self::State, first: usize) -> bool {
         let sms = || 0..self.scene().sms.len() as u8;
         if !self.fronts(state).threads[first].begun {

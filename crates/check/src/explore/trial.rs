@@ -1,5 +1,5 @@
-//! Predicts the effects of a request at an L2: runs a step on a copy of the slot, and records the effects without
-//! performing them.
+//! Predicts the effects of a request at an L2: runs a step on a slot copy, and records the effects without performing
+//! them.
 
 use super::machine::Machine;
 use super::state::{Body, Channel, Held, Hold, Message, Posted, Source, State};
@@ -88,12 +88,12 @@ pub(super) struct Trial {
     effects: u64,
     /// Dirty bytes in the slot afterwards.
     dirty: Mask,
-    /// Module to which the request would be forwarded, if it is a read that misses.
+    /// Destination module for the forwarded request, if the request is a read with a miss.
     pub(super) reads_at: Option<ModuleId>,
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// Predicts the effects of `posted` from `source` at the slot of `line` in `module`. If `emptied`, the slot's copy
+    /// Predicts the effects of `posted` from `source` at the slot for `line` in `module`. If `emptied`, the slot's copy
     /// is removed first.
     fn trial(
         &self,
@@ -118,7 +118,7 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// Predicts the effects of the first request in `channel` at its destination.
+    /// Predicts the effects of the first request in `channel` at the destination.
     pub(super) fn trial_of(&self, state: &State, channel: Channel, emptied: bool) -> Option<Trial> {
         let at = self.visits(state, channel)?;
         let message = state.messages.iter().find(|message| message.channel == channel)?;
@@ -131,7 +131,7 @@ impl<P: Coherence> Machine<'_, P> {
         Some(self.trial(state, at, source, posted, emptied))
     }
 
-    /// True if evicting a present line would send a message, or change data that other modules read.
+    /// True if evicting a present line would send a message, or change data visible to other modules.
     pub(super) fn eviction_is_seen(&self, state: &State, module: ModuleId, line: u8) -> bool {
         let mut slot = self.slot_of(state, module, line);
         let mut notes = Notes::default();
@@ -152,8 +152,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// True if the first request in `channel` may be delivered immediately. A request that would only be held stays in
-    /// its channel, as does a read that could not be forwarded immediately.
+    /// True if the first request in `channel` may be delivered immediately. A request with no effect beyond being held
+    /// stays in the channel, likewise a read without immediate forwarding.
     pub(super) fn admits(&self, state: &State, channel: Channel, evict_first: bool) -> bool {
         let Some((module, line)) = self.visits(state, channel) else { return true };
         let here = |held: &Held| held.module == module && held.line == line && matches!(held.how, Hold::Park(_));

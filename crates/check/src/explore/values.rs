@@ -1,4 +1,4 @@
-//! Line contents during exploration: the values of the one or two locations on each line.
+//! Line contents during exploration: the values of one or two locations per line.
 
 use crate::litmus::{Update, Value};
 use tombolo_protocol::Data;
@@ -39,7 +39,7 @@ pub(super) fn mask_of(cell: u8) -> Mask {
 }
 
 impl<const N: usize> Data for Cells<N> {
-    /// Update operands are constants: the thread that issues an atomic substitutes its registers.
+    /// Update operands are constants: the issuing thread substitutes register values for an atomic.
     type Update = Update;
 
     fn merge(&mut self, from: Cells<N>, mask: Mask) {

@@ -20,7 +20,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// Every comparison with its symbol in a condition and its branch mnemonic.
+    /// Every comparison with a symbol for conditions and a mnemonic for branches.
     pub const ALL: [(Comparison, &'static str, &'static str); 6] = [
         (Comparison::Equal, "==", "beq"),
         (Comparison::NotEqual, "!=", "bne"),

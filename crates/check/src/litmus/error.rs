@@ -30,7 +30,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Reason for which a litmus test could not be read.
+/// Reason why a litmus test could not be read.
 #[derive(Debug, Error)]
 pub enum LitmusError {
     /// The text violates the grammar, or names something that does not exist.
@@ -53,7 +53,7 @@ pub enum LitmusError {
         /// Rule that it breaks.
         reason: String,
     },
-    /// The text is legal in the wider corpus of PTX litmus tests, but this reader does not support it.
+    /// The text is legal in the wider PTX litmus test corpus, but this reader does not support it.
     #[error("{place}: `{name}` is not supported: {reason}")]
     Unsupported {
         /// Position.
@@ -74,7 +74,7 @@ pub enum LitmusError {
 }
 
 impl LitmusError {
-    /// Name of the construct that is recognised but not supported, if this is the error.
+    /// Name of the recognised but unsupported construct, if this is the error.
     pub fn unsupported(&self) -> Option<&str> {
         match self {
             LitmusError::Unsupported { name, .. } => Some(name),

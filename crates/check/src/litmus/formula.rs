@@ -9,7 +9,7 @@ use super::parser::{Parser, is_register};
 const DEPTH: u32 = 100;
 
 impl Parser {
-    /// Parses `exists C`, `~exists C` or `forall C`, up to the end of the file.
+    /// Parses `exists C`, `~exists C` or `forall C`, up to the file end.
     pub(super) fn condition(&mut self) -> Result<Condition, LitmusError> {
         let quantifier = self.quantifier()?;
         let formula = self.disjunction(DEPTH)?;

@@ -46,7 +46,7 @@ const SYMBOLS: [&str; 25] = [
     "|", "&", "-", "+",
 ];
 
-/// Reason for which tests for herd's GPU models are rejected.
+/// Reason why tests for herd's GPU models are rejected.
 const GPU_PTX: &str =
     "the older GPU_PTX form of herd, whose scope tree and cache operators came before PTX had a memory model";
 
@@ -182,8 +182,8 @@ impl Cursor<'_> {
     }
 }
 
-/// Maximum number of closing braces examined for the end of the initial values. Source: assumed, far more than a header
-/// contains.
+/// Maximum closing braces examined in the search for the end of the initial values. Source: assumed, far more than a
+/// header contains.
 const BRACES: usize = 100;
 
 /// Start of the initial values. Any text may precede them, including quotes within quotes and braces: the initial
@@ -211,7 +211,7 @@ fn past_blanks(text: &str) -> &str {
     rest
 }
 
-/// Length in bytes of the longest prefix of `text` with only characters that satisfy `inside`.
+/// Length in bytes of the longest prefix in `text` with every character accepted by `inside`.
 fn span(text: &str, inside: impl Fn(char) -> bool) -> usize {
     text.find(|character| !inside(character)).unwrap_or(text.len())
 }

@@ -39,7 +39,7 @@ pub(super) const ATOMIC: Words<Semantics> = &[
 /// Source: PTX ISA, red: a reduction returns nothing, therefore it cannot acquire.
 pub(super) const REDUCTION: Words<Semantics> = &[("relaxed", Semantics::Relaxed), ("release", Semantics::Release)];
 const FENCE: Words<Spelling> = &[BOTH, SEQUENTIAL, ACQUIRE, RELEASE];
-/// Source: PTX ISA, membar: its levels equal the levels of `fence.sc`.
+/// Source: PTX ISA, membar: membar levels equal `fence.sc` levels.
 const MEMBAR: Words<Scope> = &[("cta", Scope::Cta), ("gl", Scope::Gpu), ("sys", Scope::Sys)];
 
 /// A scope as spelled in the text.

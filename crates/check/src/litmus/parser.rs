@@ -33,30 +33,30 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Litmus, LitmusError> {
     parser.test()
 }
 
-/// Reason for which a location has no parts.
+/// Reason why a location has no parts.
 pub(super) const ONE_VALUE: &str = "a location is one value of one size";
 
-/// Reason for which a second virtual address is rejected.
+/// Reason why a second virtual address is rejected.
 const VIRTUAL_ALIAS: &str = "another virtual address is ordered by fence.proxy.alias alone; a further name of one address is \
     `y aliases x`";
 
 /// A register's initial value, kept until the threads are known.
 struct RegisterInit {
-    /// Index of the token that names the thread.
+    /// Token index for the thread's name.
     at: usize,
     thread: u32,
     register: String,
     value: Value,
 }
 
-/// A register that holds the address of a location, recorded before its thread is placed.
+/// A register with a location's address, recorded before the thread's placement.
 struct Pointer {
     thread: u32,
     register: String,
     location: Location,
 }
 
-/// A label and the instruction that follows it.
+/// A label and the index of the next instruction.
 struct Label {
     thread: usize,
     name: String,
@@ -68,7 +68,7 @@ struct Jump {
     thread: usize,
     instruction: usize,
     label: String,
-    /// Index of the token that names the label.
+    /// Token index for the label's name.
     at: usize,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Parser {
     tokens: Vec<Token>,
     pub(super) at: usize,
     program: Program,
-    /// Per thread: the cluster of its CTA, if the placement names any.
+    /// Per thread: the cluster for the CTA, if the placement names any.
     clusters: Vec<Option<u16>>,
     labels: Vec<Label>,
     jumps: Vec<Jump>,
@@ -466,7 +466,7 @@ impl Parser {
         }
     }
 
-    /// Parses `cta 1,cluster 0,gpu 0` or `host`: the placement of a thread, and its cluster if any is named.
+    /// Parses `cta 1,cluster 0,gpu 0` or `host`: the placement of a thread, and the cluster if any is named.
     fn placement(&mut self) -> Result<(Placement, Option<u16>), LitmusError> {
         if self.sees_word("host") {
             self.step();
@@ -513,7 +513,7 @@ impl Parser {
         }
     }
 
-    /// Skips `locations [x; P0:r0;]`: additional values that other tools print with the condition's values.
+    /// Skips `locations [x; P0:r0;]`: additional values printed by other tools with the condition's values.
     fn pass_locations(&mut self) -> Result<(), LitmusError> {
         if !self.sees_word("locations") {
             return Ok(());

@@ -68,13 +68,13 @@ impl Program {
         Shown(self, condition)
     }
 
-    /// Displays `instruction` of `thread` with the names of its registers and locations.
+    /// Displays `instruction` in `thread` with register and location names.
     pub fn instruction<'a>(&'a self, thread: &'a Thread, instruction: &'a Instruction) -> impl fmt::Display + 'a {
         Named { program: self, thread, instruction }
     }
 }
 
-/// An instruction with the program and thread that supply its names.
+/// An instruction with the program and thread for its names.
 struct Named<'a> {
     program: &'a Program,
     thread: &'a Thread,
@@ -97,7 +97,7 @@ impl Named<'_> {
         }
     }
 
-    /// Type suffix with its dot for a load or a store of `location`; empty if the accesses have no type.
+    /// Type suffix with a dot for a load from or a store to `location`; empty if the accesses have no type.
     fn access_type(&self, location: Location) -> String {
         let known = self.program.locations[location.0 as usize].value_type;
         known.map_or_else(String::new, |known| format!(".{}", known.name()))
@@ -176,7 +176,7 @@ fn comparison_names(comparison: Comparison) -> (&'static str, &'static str) {
     (symbol, branch)
 }
 
-/// A condition with the program that supplies its names.
+/// A condition with the program for its names.
 struct Shown<'a>(&'a Program, &'a Condition);
 
 impl fmt::Display for Shown<'_> {
@@ -240,7 +240,7 @@ pub struct Assignments<'a> {
 }
 
 impl Assignments<'_> {
-    /// Every register (`P0:r0`) and location (`[x]`) with its value, in the order of the state.
+    /// Every register (`P0:r0`) and location (`[x]`) with a value, in the order of the state.
     pub fn entries(&self) -> impl Iterator<Item = (String, Value)> + '_ {
         let registers = self.program.threads.iter().flat_map(|thread| {
             thread.registers.iter().map(move |register| format!("P{}:{}", thread.number, register.name))

@@ -1,4 +1,4 @@
-//! The program of a litmus test, as input to the axiomatic model and to operational explorers.
+//! A litmus test's program, the input for the axiomatic model and for operational explorers.
 //!
 //! Registers are dense per thread, locations dense per program, branch targets indices into the thread's code:
 //! executing an instruction needs no lookup by name.
@@ -215,16 +215,16 @@ pub enum Instruction {
         /// Second input.
         right: Operand,
     },
-    /// `bar.cta.sync`: waits until every thread of the CTA that has not ended its kernel has arrived.
+    /// `bar.cta.sync`: waits for every thread in the CTA, except for threads with an ended kernel.
     Barrier {
         /// The barrier.
         id: u32,
     },
-    /// `kernel.boundary`: in every thread, instructions before it belong to a kernel, instructions after it to the next
+    /// `kernel.boundary`: in every thread, instructions before it belong to a kernel, later instructions to the next
     /// kernel.
     ///
     /// All threads meet at a boundary, including host threads. Host instructions before a boundary precede the launch
-    /// of the next kernel; host instructions after it follow the end of the previous kernel. If no GPU thread has an
+    /// of the next kernel; host instructions after a boundary follow the previous kernel's end. If no GPU thread has an
     /// instruction between two boundaries, no kernel is launched: only host code executes.
     KernelBoundary,
     /// `beq` and its variants: branches to `target` if the comparison holds.
@@ -316,12 +316,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// Index in a [`FinalState`] of the first register of thread `thread` (an index).
+    /// Index in a [`FinalState`] for the first register in thread `thread` (an index).
     fn register_base(&self, thread: usize) -> usize {
         self.threads[..thread].iter().map(|thread| thread.registers.len()).sum()
     }
 
-    /// Number of kernel boundaries that each thread passes.
+    /// Kernel boundaries per thread.
     pub fn boundaries(&self) -> usize {
         let of = |thread: &Thread| thread.code.iter().filter(|step| **step == Instruction::KernelBoundary).count();
         self.threads.iter().map(of).max().unwrap_or(0)
@@ -339,8 +339,7 @@ impl Program {
         })
     }
 
-    /// True if kernel boundaries are the only means by which threads could order each other: all accesses are weak
-    /// loads and stores.
+    /// True if kernel boundaries are the only means for ordering threads: all accesses are weak loads and stores.
     pub fn meets_at_boundaries_alone(&self) -> bool {
         let weak = |instruction: &Instruction| match instruction {
             Instruction::Load { order, .. } | Instruction::Store { order, .. } => *order == Order::WEAK,
@@ -370,8 +369,8 @@ impl Program {
     }
 }
 
-/// Contents of every register and every location in a program after all threads have ended: the registers of thread 0,
-/// of thread 1 and so on, then the locations. Interpretation requires the corresponding program.
+/// Contents of every register and every location in a program after all threads have ended: the registers in thread 0,
+/// then thread 1 and further threads, then the locations. Interpretation requires the corresponding program.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FinalState(pub Box<[Value]>);
 

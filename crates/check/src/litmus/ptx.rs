@@ -1,9 +1,8 @@
-//! PTX names beyond the litmus grammar: a test that uses such a name is unsupported, with a reason, instead of
-//! misspelt.
+//! PTX names beyond the litmus grammar: a test with this name is unsupported, with a reason, instead of misspelt.
 //!
 //! Source of all names: PTX ISA 9.0, section 9.7, and for the first row the wider corpus of PTX litmus tests.
 
-/// Reason for the rejection, and the names to which it applies.
+/// Reason for the rejection, and the corresponding names.
 type Row = (&'static str, &'static [&'static str]);
 
 const PROXY: &str = "accesses go through the generic proxy";
@@ -41,12 +40,12 @@ const MODIFIERS: &[Row] = &[
     (COMPUTE, &["lo", "hi", "wide", "sat", "cc", "rn", "rz", "rm", "rp", "ftz", "approx", "full"]),
 ];
 
-/// Reason for which the PTX instruction `name` is rejected; `None` if no such instruction is listed.
+/// Reason why the PTX instruction `name` is rejected; `None` if no such instruction is listed.
 pub(super) fn instruction(name: &str) -> Option<&'static str> {
     reason(INSTRUCTIONS, name)
 }
 
-/// Reason for which the PTX modifier `name` is rejected; `None` if no such modifier is listed.
+/// Reason why the PTX modifier `name` is rejected; `None` if no such modifier is listed.
 pub(super) fn modifier(name: &str) -> Option<&'static str> {
     reason(MODIFIERS, name)
 }

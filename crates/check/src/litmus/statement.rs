@@ -25,16 +25,16 @@ const CTA_BARRIERS: [&str; 6] = [
     "barrier.cta.sync.aligned",
     "barrier.sync.aligned",
 ];
-/// Reason for which other barriers are rejected.
+/// Reason why other barriers are rejected.
 const WHOLE_CTA: &str = "a barrier is one of a whole CTA, `bar.cta.sync` and its number";
 /// Rule violated by a reduction with an operation reserved for atomics.
 const NO_RESULT: &str = "a reduction returns nothing: its operations are .add, .and, .or, .xor";
 /// Rule violated by a reduction with acquire semantics.
 const NOTHING_ACQUIRED: &str = "a reduction returns nothing that could acquire: its semantics are .relaxed, .release";
-/// Reason for which other fences are rejected.
+/// Reason why other fences are rejected.
 const ONE_PROXY: &str = "accesses go through the generic proxy";
 
-/// Operation of an atomic or a reduction, without its operands.
+/// Operation in an atomic or a reduction, without operands.
 #[derive(Clone, Copy)]
 enum Operation {
     Apply(Arithmetic),
@@ -254,7 +254,7 @@ impl Parser {
         Ok(Instruction::Compute { operation, into, left, right: self.operand(thread)? })
     }
 
-    /// Skips the type of a computation, which must equal the registers' type. A product with a type also names its
+    /// Skips the type on a computation; the type must equal the registers' type. A product with a type also names its
     /// half.
     fn type_of_registers(&mut self, operation: Arithmetic) -> Result<(), LitmusError> {
         let is_product = operation == Arithmetic::Mul;
@@ -286,7 +286,7 @@ impl Parser {
         Ok(Instruction::Branch { comparison, left, right, target: 0 })
     }
 
-    /// Parses an operand that is written to `location`, or compared with its value.
+    /// Parses an operand for a write to `location`, or for a comparison with the location's value.
     fn operand_for(&mut self, thread: usize, location: Location) -> Result<Operand, LitmusError> {
         let at = self.at;
         let operand = self.operand(thread)?;

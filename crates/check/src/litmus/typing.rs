@@ -24,15 +24,15 @@ struct Constant {
 struct Atomic {
     location: Location,
     kind: AtomicKind,
-    /// Index of the token that names its operation.
+    /// Token index for the operation's name.
     at: usize,
 }
 
-/// Reason for which a value outside the range of its type is rejected.
+/// Reason why a value outside the type's range is rejected.
 const FITS: &str = "a value must read alike by every type that accesses its location";
 
 impl Parser {
-    /// Assigns to `location` the type at token `at`, if there is any.
+    /// Assigns to `location` the type at token `at`, if any.
     pub(super) fn give_type(
         &mut self,
         location: Location,
@@ -59,8 +59,8 @@ impl Parser {
         self.typing.atomics.push(Atomic { location, kind, at });
     }
 
-    /// Parses the type at token `at` of an atomic with operation `kind`. It determines its location's size, but no
-    /// sign.
+    /// Parses the type at token `at` of an atomic with operation `kind`. The type determines the location's size, but
+    /// no sign.
     pub(super) fn atomic_type(&mut self, kind: AtomicKind) -> Result<Option<ValueType>, LitmusError> {
         let at = self.at;
         let Some(written) = self.optional_type() else { return Ok(None) };
@@ -70,7 +70,7 @@ impl Parser {
         Ok(Some(ValueType { sign: Sign::Open, ..written }))
     }
 
-    /// Checks every constant and every atomic against the type of its location.
+    /// Checks every constant and every atomic against the location's type.
     pub(super) fn check_types(&self) -> Result<(), LitmusError> {
         for Constant { location, value, at } in &self.typing.constants {
             if self.value_type(*location).is_some_and(|known| !known.holds(*value)) {

@@ -1,4 +1,4 @@
-//! Types of accesses: the size of a location and the integer interpretation of its values.
+//! Types of accesses: the size of a location and the integer interpretation of stored values.
 
 use super::program::{Arithmetic, Update, Value};
 
@@ -65,7 +65,7 @@ impl ValueType {
         (self.bits == other.bits).then_some(ValueType { sign, ..self })
     }
 
-    /// True if every access reads `value` exactly as it was written.
+    /// True if every access reads `value` exactly in the written form.
     pub fn holds(self, value: Value) -> bool {
         // All bits except the sign bit. Litmus values are signed, therefore an unsigned 64-bit type has no larger
         // range.
@@ -96,8 +96,8 @@ impl AtomicKind {
         }
     }
 
-    /// Integer types allowed for the operation. Source: PTX ISA, atom and red; ptxas 13.5 accepts exactly these among
-    /// the types of at most 64 bits.
+    /// Integer types allowed for the operation. Source: PTX ISA, atom and red; ptxas 13.5 accepts exactly this list
+    /// among the types up to 64 bits.
     pub(super) fn types(self) -> &'static [&'static str] {
         match self {
             AtomicKind::Add => &["u32", "s32", "u64"],

@@ -1,8 +1,9 @@
 //! Random programs with a single writer: the writer is fixed, and the publications from its GPU are drawn.
 //!
-//! The writer updates and stores to one or two locations that threads on different GPUs read. A neighbour on its GPU
-//! releases to the system, and occasionally updates or loads these locations. Thus the writer's stores follow its own
-//! atomics, with a release by another thread in between. Some programs have two kernels; the boundary also releases.
+//! The writer updates and stores to one or two locations, read by threads on different GPUs. A neighbour on the
+//! writer's GPU releases to the system, and occasionally updates or loads the data locations. Thus the writer's stores
+//! follow its own atomics, with a release by another thread in between. Some programs have two kernels; the boundary
+//! also releases.
 
 use super::{CUT, Dice};
 use crate::litmus::{
@@ -41,7 +42,7 @@ pub fn program(seed: u64, index: u64) -> Program {
     Program { name: format!("one-writer-{seed}-{index}"), locations: declared.collect(), threads }
 }
 
-/// Generates the code of a thread, for a given number of data locations next to the flag.
+/// Generates the code for a thread, with a given number of data locations next to the flag.
 type Part = fn(&mut Thread, usize, &mut Dice);
 
 fn thread(number: u32, gpu: u8, cta: u16) -> Thread {

@@ -1,4 +1,4 @@
-//! Complete answers of the memory model: every final state that it allows, each marked if sequentially consistent.
+//! Complete answers of the memory model: every allowed final state, each marked if sequentially consistent.
 
 use super::case::{Case, Judged, Obstacle, stem_or};
 use super::report::{Expected, Outcome, Verdict};
@@ -7,14 +7,14 @@ use crate::litmus::Assignments;
 use crate::sequential::interleavings;
 use serde::Serialize;
 
-/// State limit for the interleavings of a test. Source: assumed; about two hundred megabytes, and far more than tests
+/// State limit for the interleavings in a test. Source: assumed; about two hundred megabytes, and far more than tests
 /// need.
 const INTERLEAVED: usize = 500_000;
 
-/// Maximum number of candidate executions that the model may examine for a test.
+/// Maximum number of candidate executions examined by the model for a test.
 const CANDIDATES: u64 = 10_000_000;
 
-/// Name of the model in progress reports, in place of a design's name.
+/// The model's name in progress reports, in place of a design's name.
 const MODEL: &str = "the model";
 
 /// The model's answer for a test.
@@ -33,7 +33,7 @@ pub struct Answer {
     pub condition: Option<String>,
     /// The model's verdict on the condition's event; `None` without an answer.
     pub expected: Option<Expected>,
-    /// Every outcome that the axioms allow, in the order of the values.
+    /// Every outcome allowed by the axioms, in the order of the values.
     pub outcomes: Vec<AllowedOutcome>,
 }
 

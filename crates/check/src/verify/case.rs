@@ -1,4 +1,4 @@
-//! Test cases: a program, the final states that the model allows for it, and the event under test.
+//! Test cases: a program, the final states allowed by the model for it, and the event under test.
 
 use super::corpus::{CORE, HOST, HOST_POLLING, KERNELS, POLLING, QUEUES, SHAPES};
 use crate::axiomatic::{Limits, ModelError, Outcomes, barriers_meet, outcomes};
@@ -6,11 +6,11 @@ use crate::explore::{Evictions, too_large};
 use crate::litmus::{Condition, FinalState, Litmus, Program, parse};
 use crate::random;
 
-/// Maximum number of candidate executions that the model may examine for a test.
+/// Maximum number of candidate executions examined by the model for a test.
 const CANDIDATES: u64 = 10_000_000;
 
 /// Placements drawn for each random program, each explored from cold and from warm caches. Source: assumed; scope bugs
-/// over several modules require a placement that is rarely drawn as the only one for a program.
+/// over several modules require a placement that is rarely drawn with only a single draw per program.
 pub const PLACEMENTS_OF_RANDOM: usize = 4;
 
 /// A parsed test, not yet judged by the model.
@@ -51,7 +51,7 @@ pub enum Placements {
     },
 }
 
-/// Reason for which a test is not run, or not to its end.
+/// Reason why a test is not run, or not to the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Obstacle {
     /// The file contains no readable test.
@@ -103,7 +103,7 @@ impl Case {
         Case { name: stem(file).to_owned(), file: Some(file.to_owned()), content: Err(obstacle), placements, question }
     }
 
-    /// Creates a case from a litmus test, regardless of its origin.
+    /// Creates a case from a litmus test with any origin.
     pub fn of(litmus: Litmus) -> Case {
         Case {
             name: litmus.program.name.clone(),
@@ -114,7 +114,7 @@ impl Case {
         }
     }
 
-    /// Program `index` of the series `seed` of random programs, on `count` placements drawn from both numbers.
+    /// Program `index` in the random program series `seed`, on `count` placements drawn from both numbers.
     pub fn random(seed: u64, index: u64, count: usize) -> Case {
         Case::drawn(random::program(seed, index), (seed, index), count)
     }
@@ -125,7 +125,7 @@ impl Case {
         Case::drawn(random::one_writer::program(seed, index), (seed, index), count)
     }
 
-    /// A random program, on `count` placements drawn from its series and its index therein.
+    /// A random program, on `count` placements drawn from the series and the index therein.
     fn drawn(program: Program, (seed, index): (u64, u64), count: usize) -> Case {
         let draw = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index;
         Case {
@@ -137,38 +137,38 @@ impl Case {
         }
     }
 
-    /// The core tests that ship with the crate.
+    /// The core tests shipped with the crate.
     pub fn core() -> Vec<Case> {
         read_all(CORE)
     }
 
-    /// The shapes that ship with the crate: each exposes a broken rule in a protocol.
+    /// The shapes shipped with the crate: each exposes a broken rule in a protocol.
     pub fn shapes() -> Vec<Case> {
         read_all(SHAPES)
     }
 
-    /// The tests for kernel boundaries that ship with the crate.
+    /// The tests for kernel boundaries shipped with the crate.
     pub fn kernels() -> Vec<Case> {
         read_all(KERNELS)
     }
 
-    /// The polling tests that ship with the crate: threads wait in a loop, and the question is if they ever end.
+    /// The polling tests shipped with the crate: threads wait in a loop, and the question is if they ever end.
     pub fn polling() -> Vec<Case> {
         ends_of(POLLING)
     }
 
-    /// The tests that ship with the crate for requests that lack a cache resource.
+    /// The tests shipped with the crate for requests that lack a cache resource.
     pub fn queues() -> Vec<Case> {
         read_all(QUEUES)
     }
 
-    /// The tests with host threads that ship with the crate, polling tests last. A design without a host in its machine
+    /// The tests with host threads shipped with the crate, polling tests last. A design for machines without a host
     /// does not run them.
     pub fn host() -> Vec<Case> {
         [read_all(HOST), ends_of(HOST_POLLING)].concat()
     }
 
-    /// The tests that ship with the crate and need no host: core, shapes, kernels, polling, queues.
+    /// The tests shipped with the crate and need no host: core, shapes, kernels, polling, queues.
     pub fn shipped() -> Vec<Case> {
         [Case::core(), Case::shapes(), Case::kernels(), Case::polling(), Case::queues()].concat()
     }
@@ -192,7 +192,7 @@ impl Case {
         matches!(self.placements, Placements::Drawn { .. })
     }
 
-    /// The program with the final states that the model allows, for at most `candidates` candidate executions.
+    /// The program with the final states allowed by the model, for at most `candidates` candidate executions.
     ///
     /// # Errors
     /// States the reason for a missing answer: the test is unreadable or unsupported, or the model's budget ends
@@ -234,8 +234,8 @@ impl Case {
 }
 
 impl Judged {
-    /// True if `state` shows the event: the condition's event, or, for a program without condition, any state that the
-    /// model forbids.
+    /// True if `state` shows the event: the condition's event, or, for a program without condition, any state forbidden
+    /// by the model.
     pub(super) fn is_event(&self, state: &FinalState) -> bool {
         match &self.condition {
             Some(condition) => condition.event(&self.program, state),
@@ -265,7 +265,7 @@ fn ends_of(files: &[(&str, &str)]) -> Vec<Case> {
     read_all(files).into_iter().map(asked).collect()
 }
 
-/// The name of `file` without folder and extension, or `name` if there is no file.
+/// The name of `file` without folder and extension, or `name` without a file.
 pub(super) fn stem_or<'a>(file: Option<&'a str>, name: &'a str) -> &'a str {
     file.map_or(name, stem)
 }

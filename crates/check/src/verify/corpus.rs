@@ -236,7 +236,7 @@ fn named(tests: &[(&str, &str)], name: &str) -> Litmus {
     parse(file, text).expect("a test reads every shipped file")
 }
 
-/// Reason for which a path names no tests.
+/// Reason why a path names no tests.
 #[derive(Debug, thiserror::Error)]
 pub enum CorpusError {
     /// The path does not exist, or cannot be examined.

@@ -1,8 +1,8 @@
 //! Selection and order of the explored placements for a program.
 //!
-//! A program runs on the GPUs that it names and, up to a total of four, an additional GPU that contains only homes.
-//! Each GPU has two modules, or three if GPU homes matter and all placements can be listed. Smaller machines are
-//! covered implicitly: their placements leave modules unused.
+//! A program runs on the GPUs named in its text and, up to a total of four, an additional GPU with only homes. Each GPU
+//! has two modules, or three if GPU homes matter and all placements can be listed. Smaller machines are covered
+//! implicitly: their placements leave modules unused.
 
 use super::case::Placements;
 use crate::explore::{Layout, MAX_GPUS, Shape, Sharing, Start, drawn_layout, gpus_of, layouts, possible_layouts};
@@ -11,9 +11,9 @@ use crate::random::Dice;
 use std::collections::BTreeSet;
 
 /// Maximum number of CTAs in a program explored on GPUs with three modules. No core test has more. Source: assumed;
-/// listing the placements for four takes longer than exploring a part of them.
+/// listing the placements for four takes longer than exploring a sample.
 const MOST_CTAS: usize = 3;
-/// GPUs in a machine with moving pages, if the program needs no more: two that use a page and a third as further
+/// GPUs in a machine with moving pages, if the program needs no more: two users of a page and a third for a further
 /// location.
 const GPUS_WITH_PAGES: u8 = 3;
 /// Placements, before symmetry reduction, up to which all are listed. Beyond, [`DRAWN`] placements are drawn.
@@ -39,7 +39,7 @@ pub(super) struct Coverage {
     pub(super) whole: bool,
 }
 
-/// Properties of a design that determine the machines for its programs.
+/// Design properties with an influence on the machines for verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Machines {
     /// Set if GPU homes matter.

@@ -1,4 +1,4 @@
-//! The object of verification: a protocol with its options, and its promise.
+//! The object of verification: a protocol with options and a promise.
 
 use super::coverage::Machines;
 use crate::explore::{Config, Decides, PROTOCOLS, Wishes};
@@ -22,17 +22,17 @@ pub struct Design {
     pub(super) protocol: &'static str,
     /// The protocol's options.
     pub(super) options: Options,
-    /// Policy that decides the actions at kernel boundaries.
+    /// Policy for the actions at kernel boundaries.
     pub(super) decides: Decides,
-    /// Broken rule in the policy's elision table, if there is any.
+    /// Broken rule in the policy's elision table, if any.
     pub(super) broken_elision: Option<BrokenElision>,
-    /// Rules for page moves, if pages move, including the broken rule if there is any.
+    /// Rules for page moves, if pages move, including the broken rule if any.
     pub(super) paging: Option<Paging>,
     /// The strongest guarantee that the design promises to programs.
     promise: Promise,
 }
 
-/// An option that differs from its default, with its keyword in [`Design::configured`].
+/// An option with a value other than the default, with the corresponding keyword in [`Design::configured`].
 type Choice = (&'static str, fn(&mut Options));
 
 const CHOICES: [Choice; 10] = [
@@ -48,7 +48,7 @@ const CHOICES: [Choice; 10] = [
     ("flush-all", |options| options.nmoesi.kernel_end = KernelEnd::FlushAll),
 ];
 
-/// Reason for which a text names no configuration.
+/// Reason why a text names no configuration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigurationError {
     /// The part before the first `+` is not a protocol.
@@ -84,7 +84,7 @@ const PAGING: [(&str, Paging); 6] = [
     ("published-on-read", Paging { everybody: true, start: Start::PublishedToHome, subscribes: true, ..FAULTS }),
 ];
 
-/// A page moves to the module that faults on it.
+/// A page moves to the faulting module.
 const FAULTS: Paging = Paging {
     on_fault: OnFault::Migrate,
     duplicates: false,
@@ -177,7 +177,7 @@ impl Design {
         Ok(Design { decides, paging, ..Design::new(configuration, protocol, options, promise)? })
     }
 
-    /// Configuration text for the explored properties, in the syntax of [`Design::configured`].
+    /// Configuration text for the explored properties, in [`Design::configured`] syntax.
     pub fn configuration(&self) -> String {
         let decides = DECIDES.iter().find(|(_, decides)| *decides == self.decides);
         let word = decides.map_or_else(String::new, |(word, _)| format!("+{word}"));
@@ -192,7 +192,7 @@ impl Design {
         self.paging.filter(|rules| rules.start != Start::OneCopy).map(|_| Publication::default())
     }
 
-    /// Budget for page changes that no access requests: moving pages are sent elsewhere, subscribers leave.
+    /// Budget for page changes without a requesting access: moving pages are sent elsewhere, subscribers leave.
     pub(super) fn wishes(&self) -> Wishes {
         let moves = Config::new(self.protocol).wishes;
         self.publication().map_or(moves, |_| Wishes { leaves: 1, ..Wishes::default() })
@@ -223,7 +223,7 @@ impl Design {
     }
 }
 
-/// A protocol with the keywords for its options, in the syntax of [`Design::configured`]. Broken rules have no keyword.
+/// A protocol with the keywords for its options, in [`Design::configured`] syntax. Broken rules have no keyword.
 pub(super) fn configuration(protocol: &str, chosen: Options) -> String {
     let set = CHOICES.iter().filter(|(_, set)| {
         let mut options = chosen;

@@ -1,4 +1,4 @@
-//! A test under a design: its explorations, shared among any number of threads, but counted in order.
+//! A test under a design: explorations are shared among any number of threads, but counted in order.
 
 use super::case::{Case, Judged, Obstacle, Placements};
 use super::coverage::{Place, coverage};
@@ -30,7 +30,7 @@ enum Progress<'a> {
     Done(Box<TestReport>),
 }
 
-/// The set of explorations, shared by the threads that work on them.
+/// The set of explorations, shared by all working threads.
 struct Task<'a> {
     judged: &'a Judged,
     places: Vec<Place>,
@@ -58,7 +58,7 @@ struct Exploring<'a> {
 struct Sum {
     states: u64,
     outcomes: BTreeSet<FinalState>,
-    /// Number of places that ended with their own budget.
+    /// Places with an exhausted state budget.
     cut: usize,
     violation: Option<(explore::Violation, String)>,
 }
@@ -80,7 +80,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Explores a further place, if there is any that no thread has started.
+    /// Explores a further place, if any that no thread has started.
     pub(super) fn explore_next(&self, watch: &dyn Watch) -> bool {
         let Some((task, index)) = self.take(watch) else { return false };
         let place = &task.places[index];

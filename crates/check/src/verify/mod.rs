@@ -1,10 +1,10 @@
 //! Verification: tests × designs × placements, explored in parallel within fixed budgets.
 //!
 //! - [`Case`]: a test, from a file, from the shipped set, or random; [`read_tests`] collects cases from files.
-//! - [`Design`]: a protocol with its options and its promise.
+//! - [`Design`]: a protocol with options and a promise.
 //! - [`verify`]: explores every case under every design; [`DesignReport`] contains the results.
-//! - [`answers`]: every outcome that the model allows; [`compare`] checks device observations against these outcomes.
-//! - [`mutants`]: broken protocols, and the shipped tests that catch them.
+//! - [`answers`]: every outcome allowed by the model; [`compare`] checks device observations against these outcomes.
+//! - [`mutants`]: broken protocols, and shipped tests for catching them.
 //!
 //! A verdict is independent from the number of threads and from the machine's speed: budgets count states, and among a
 //! test's placements exactly the ones before budget exhaustion count.
@@ -67,11 +67,11 @@ impl Watch for () {
     fn ends(&self, _: &str, _: &str) {}
 }
 
-/// Number of tests that the model judges before they are explored: bounds the memory for its answers.
+/// Tests judged by the model in a batch, before exploration: bounds the memory for its answers.
 const AT_A_TIME: usize = 64;
 
-/// Explores every case under every design with `threads` threads. Reports follow the order of `designs`, their tests
-/// the order of `cases`. Designs with equal explored properties share their explorations.
+/// Explores every case under every design with `threads` threads. Reports follow the order of `designs`, tests within a
+/// report the order of `cases`. Designs with equal explored properties share their explorations.
 pub fn verify(
     designs: &[Design],
     cases: &[Case],

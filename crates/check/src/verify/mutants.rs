@@ -1,8 +1,7 @@
-//! Broken protocols and the tests that catch them: a checker that accepts everything proves nothing.
+//! Broken protocols, and tests for catching them: a checker that accepts everything proves nothing.
 //!
-//! Each [`BrokenRule`] is searched for under every protocol to which it applies, with the shipped tests: first the
-//! tests in the rule's row, then all remaining tests (`Suite`). Random programs are tried if only few tests catch the
-//! rule.
+//! Each [`BrokenRule`] is searched for under every applicable protocol, with the shipped tests: first the tests in the
+//! rule's row, then all remaining tests (`Suite`). Random programs are tried if only few tests catch the rule.
 
 mod nmoesi;
 
@@ -39,11 +38,11 @@ const DIRECTORY: &[&str] = &["nhcc", "hmg"];
 const HMG: &[&str] = &["hmg"];
 const VIPER: &[&str] = &["viper"];
 const NMOESI: &[&str] = &["nmoesi"];
-/// Protocols in which some L2 that forwards an atomic is below the module that performs it.
+/// Protocols with an L2 that forwards atomics, below the performing module.
 const PASSING_ATOMICS: &[&str] =
     &["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg", "viper"];
 
-/// Number of catching tests that suffices, unless all tests are requested.
+/// Sufficient number of catching tests, unless all tests are requested.
 pub const ENOUGH: usize = 3;
 
 /// Number of tests to run.
@@ -58,7 +57,7 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// Number of catching tests after which the remaining tests are skipped.
+    /// Limit for catching tests, after which the remaining tests are skipped.
     pub(super) fn tests(self) -> usize {
         match self {
             Asked::First => 1,
@@ -82,13 +81,13 @@ impl Asked {
 pub struct MutantReport {
     /// The rule.
     pub name: String,
-    /// The protocol in which it is broken.
+    /// The protocol with the broken rule.
     pub protocol: &'static str,
-    /// The protocol with its options, in the syntax of [`Design::configured`](super::Design::configured).
+    /// The protocol with its options, in [`Design::configured`](super::Design::configured) syntax.
     pub configuration: String,
     /// Set if a shipped test has caught it.
     pub caught: bool,
-    /// Tests and programs that caught it.
+    /// Tests and programs with a detection.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<Catch>,
     /// Path to the first detected violation, as a message sequence chart.
@@ -153,17 +152,17 @@ impl fmt::Display for Broken {
 struct Row {
     /// Protocols in which the rule changes the reachable states.
     protocols: &'static [&'static str],
-    /// Shipped tests that expose it, by file name without extension.
+    /// Shipped tests for exposing the rule, by file name without extension.
     own: &'static [&'static str],
     /// Write policy that the rule requires.
     write: WritePolicy,
-    /// Location for reads and writes to lines from other modules, in a protocol that leaves the choice.
+    /// Location for reads and writes to lines from other modules, in a protocol with this choice.
     remote: Remote,
     /// Resource limits of clients, if the rule shows only with few resources.
     room: Option<Room>,
 }
 
-/// Every broken rule in every protocol from `protocols` to which it applies.
+/// Every broken rule in every applicable protocol from `protocols`.
 pub fn mutants(protocols: &[&str]) -> Vec<Mutant> {
     let of = |rule: Broken| {
         let chosen = row(rule).protocols.iter().filter(|protocol| protocols.contains(protocol));

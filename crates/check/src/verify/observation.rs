@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Columns that an observation table must have, in any order, among further columns.
 const COLUMNS: [&str; 4] = ["test", "placement", "outcome", "count"];
 
-/// Table of outcomes that a device showed.
+/// Table of outcomes from a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observations {
     /// Name of the file.
@@ -26,7 +26,7 @@ struct Row {
     count: u64,
 }
 
-/// Reason for which an observation table cannot be used.
+/// Reason why an observation table cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ObservationError {
     /// The file cannot be read.
@@ -141,9 +141,9 @@ pub struct Comparison {
     pub file: String,
     /// Number of tests with table rows and an answer.
     pub tests: usize,
-    /// Number of distinct outcomes observed in these tests.
+    /// Distinct outcomes observed in the compared tests.
     pub outcomes: usize,
-    /// Number of observations in these tests.
+    /// Observation count over all compared tests.
     pub observations: u64,
     /// Outcomes that were observed but are not allowed.
     pub not_allowed: Vec<Observed>,
@@ -158,9 +158,9 @@ pub struct Comparison {
 /// Outcome that was observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Observed {
-    /// The test, as named in the table.
+    /// The test's name in the table.
     pub test: String,
-    /// The placement, as named in the table.
+    /// The placement's name in the table.
     pub placement: String,
     /// The outcome, restricted to the table's names.
     pub outcome: String,
@@ -171,9 +171,9 @@ pub struct Observed {
 /// Outcome that was not observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Unobserved {
-    /// The test, as named in the table.
+    /// The test's name in the table.
     pub test: String,
-    /// The placement, as named in the table.
+    /// The placement's name in the table.
     pub placement: String,
     /// The outcome, restricted to the table's names.
     pub outcome: String,
@@ -184,9 +184,9 @@ pub struct Unobserved {
 /// Test in the table without an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// The test, as named in the table.
+    /// The test's name in the table.
     pub test: String,
-    /// The placement, as named in the table.
+    /// The placement's name in the table.
     pub placement: String,
     /// Reason for the missing answer.
     pub reason: String,

@@ -28,7 +28,7 @@ pub enum Expected {
 /// Result of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every placement was explored to its end without a violation.
+    /// Every placement was explored to the end without a violation.
     Ok,
     /// A violation was found.
     Violation,
@@ -80,7 +80,7 @@ impl Serialize for Verdict {
     }
 }
 
-/// Names of registers and locations with their values at the end of a program.
+/// Names of registers and locations with their values at program end.
 pub type Outcome = BTreeMap<String, i64>;
 
 /// A test under a design.
@@ -90,19 +90,19 @@ pub struct TestReport {
     pub name: String,
     /// File that contains the test; `None` for a random program.
     pub file: Option<String>,
-    /// Reachability of the event. For a random program the event is any state that the model forbids.
+    /// Reachability of the event. For a random program the event is any state forbidden by the model.
     pub event: Event,
     /// The model's verdict on the event; `None` if the model was not queried.
     pub expected: Option<Expected>,
-    /// Final states reached; for a random program only the states that the model forbids.
+    /// Final states reached; for a random program only the states forbidden by the model.
     pub outcomes: Vec<Outcome>,
-    /// Number of final states reached.
+    /// Final states reached.
     pub reached: usize,
-    /// Number of final states that the model allows.
+    /// Final states allowed by the model.
     pub allowed: usize,
     /// States explored, over all placements.
     pub states: u64,
-    /// Placements explored to their end, each from cold and from warm caches.
+    /// Placements explored to the end, each from cold and from warm caches.
     pub placements: usize,
     /// Total number of placements.
     pub placements_of: usize,
@@ -111,7 +111,7 @@ pub struct TestReport {
     /// Reason for a bounded or missing run; the violation; or the event reached by a design without promise.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Path to the violation with the fewest steps on its placement, as a message sequence chart.
+    /// Path to the violation with the fewest steps on a placement, in message sequence chart form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
     /// The program, if it came from no file and a violation was found.
@@ -129,7 +129,7 @@ pub struct DesignReport {
 }
 
 impl DesignReport {
-    /// Number of tests that ended with `verdict`.
+    /// Tests with the result `verdict`.
     pub fn count(&self, verdict: Verdict) -> usize {
         self.tests.iter().filter(|test| test.verdict == verdict).count()
     }

@@ -1,11 +1,11 @@
-//! Litmus shapes by scope: the smallest programs that expose possible protocol errors. Most of them ship as tests
+//! Litmus shapes by scope: the smallest programs that expose possible protocol errors. Most shapes ship in test form
 //! ([`Case::shapes`](super::Case::shapes)), from files in `tests/data/shapes`.
 
 use super::corpus::{polling_test, shape_test};
 use crate::litmus::{self, Litmus};
 
-/// Placement row for a shape, with CTA and GPU by thread. `far` is the GPU of the threads that synchronise remotely
-/// with thread 0: 1 if the scope is `sys`, else 0.
+/// Placement row for a shape, with CTA and GPU by thread. `far` is the GPU for threads with remote synchronisation with
+/// thread 0: 1 if the scope is `sys`, else 0.
 fn columns(places: &[(u8, u8)]) -> String {
     let cells = places.iter().enumerate().map(|(i, (cta, gpu))| format!("P{i}@cta {cta},gpu {gpu}"));
     cells.collect::<Vec<_>>().join(" | ")

@@ -70,7 +70,7 @@ impl Suite {
         }
     }
 
-    /// Number of tests that detect the mutant, up to the requested limit, and the first detection.
+    /// Tests detecting the mutant, up to the requested limit, and the first detection.
     fn count(&self, mutant: &Mutant, asked: Asked) -> (usize, Option<Seen>) {
         let is_own = |member: &&Member| mutant.own_tests().contains(&member.case.stem());
         let own =

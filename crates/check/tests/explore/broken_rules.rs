@@ -38,7 +38,7 @@ fn the_tests_that_a_rule_names_pass_within_a_larger_budget() {
     explore_named_tests(20_000);
 }
 
-/// Explores, under each protocol, the tests named in the rows of its broken rules.
+/// Explores, under each protocol, the tests named in the rows for broken rules.
 fn explore_named_tests(states: u64) {
     let shipped = [Case::shipped(), Case::host()].concat();
     for configuration in PROTOCOLS.iter().filter(|protocol| **protocol != "ideal") {

@@ -1,5 +1,5 @@
-//! Every protocol that promises the PTX memory model keeps it on litmus shapes, for all placements of threads and
-//! homes, from cold and from warm caches; `ideal` does not.
+//! Every protocol that promises the PTX memory model keeps the promise on litmus shapes, for all thread and home
+//! placements, from cold and from warm caches; `ideal` does not.
 
 use crate::shapes::{
     STARTS, Test, cowr, explore, flush_under_miss, isa2, layouts_of, layouts_on, mp, mp_by_reduction, on_one_gpu, sb,
@@ -15,7 +15,7 @@ const PROMISING: [&str; 8] =
 const WITH_DIRECTORY: [&str; 2] = ["nhcc", "hmg"];
 
 /// A protocol and a test over at most `count` layouts, from both starts: every exploration is clean, and together they
-/// reach all outcomes that the model allows.
+/// reach all outcomes allowed by the model.
 fn clean(test: &Test, sharing: Sharing, count: usize, config: Config) {
     let layouts = layouts_of(test, sharing, is_hierarchical(config.protocol));
     clean_over(test, sharing, &spread(layouts, count), config);
@@ -146,7 +146,7 @@ fn write_back_keeps_the_model() {
     }
 }
 
-/// A GPU home keeps bytes dirty that another thread has released to it: a `.sys` release must write them back.
+/// A GPU home keeps dirty bytes after a release to this home by another thread: a `.sys` release must write them back.
 #[test]
 fn what_gpu_homes_keep_dirty_is_released_too() {
     for protocol in ["software-hierarchical", "hmg"] {
@@ -158,8 +158,8 @@ fn what_gpu_homes_keep_dirty_is_released_too() {
     }
 }
 
-/// A directory entry replaced just before an invalidation of its region arrives leaves none to forward, and its own
-/// invalidations may still be in flight.
+/// A directory entry replaced just before an invalidation of its region leaves none to forward, and the replacement's
+/// own invalidations may still be in flight.
 #[test]
 fn an_entry_replaced_before_an_invalidation_hides_no_copy() {
     let test = mp("sys");

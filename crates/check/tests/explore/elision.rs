@@ -1,5 +1,5 @@
 //! Kernel boundaries elided by a table: programs with several kernels keep the memory model under every protocol, to
-//! their end; programs with several kernels also catch a table's broken rules.
+//! the end; programs with several kernels also catch a table's broken rules.
 
 use tombolo_check::explore::{Config, Decides, Reductions, Shape, Sharing, Verdict as Explored, layouts, run};
 use tombolo_check::litmus::parse;
@@ -7,7 +7,7 @@ use tombolo_check::verify::{Budget, Case, Design, DesignReport, Verdict, verify}
 use tombolo_protocol::elision::BrokenElision;
 use tombolo_protocol::options::{Options, Remote, WritePolicy};
 
-/// Number of threads, for the smallest machine that runs this test.
+/// Thread count, suited to the smallest machine for test runs.
 const THREADS: usize = 2;
 
 /// Every protocol that supports elided boundaries, with the possible L2 options.
@@ -73,7 +73,7 @@ fn explore_kernels(states: usize, ended: usize) {
     }
 }
 
-/// Broken rules that programs with whole lines and a single stream can expose, with a configuration that exposes them.
+/// Broken rules detectable by programs with whole lines and a single stream, with an exposing configuration.
 const SEEN: [(BrokenElision, &str); 12] = [
     (BrokenElision::StaleTakenAsValid, "viper+back+cached+cpelide"),
     (BrokenElision::SharedDirtyKept, "viper+back+cpelide"),

@@ -1,4 +1,4 @@
-//! Explorations: programs under protocols, every interleaving of their messages, to their end.
+//! Explorations: programs under protocols, every interleaving of their messages, to the end.
 
 mod broken_rules;
 mod clean;

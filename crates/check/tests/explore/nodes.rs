@@ -1,5 +1,5 @@
-//! Protocols with caches that answer each other, on GPUs and a host: every shipped test to its end, with every option;
-//! the explorer's own reduction; queues with a single slot; an L2 that evicts at any time.
+//! Protocols with direct transfers between caches, on GPUs and a host: every shipped test to the end, with every
+//! option; the explorer's own reduction; queues with a single slot; an L2 that evicts at any time.
 
 use crate::shapes::{Test, across_kernels, mp, sb, six, wrc};
 use tombolo_check::explore::{Config, Evictions, Layout, Reductions, Report, Room, Shape, Sharing, Start, Verdict};
@@ -7,7 +7,7 @@ use tombolo_check::explore::{gpus_of, layouts, run};
 use tombolo_check::litmus::{self, FinalState, parse};
 use tombolo_check::verify::{Budget, Case, Design, DesignReport, verify};
 
-/// Number of threads, for the smallest machine that runs this test.
+/// Thread count, suited to the smallest machine for test runs.
 const THREADS: usize = 2;
 
 fn explored(configuration: &str, cases: &[Case], budget: Budget) -> DesignReport {
@@ -32,7 +32,7 @@ fn within(states_of_test: u64) -> Budget {
     Budget { states_of_placement: 20_000, states_of_test, walks: 2, ..Budget::default() }
 }
 
-/// `tombolo check --design umh` explores the tests to their end, except for those listed in `docs/verification.md`.
+/// `tombolo check --design umh` explores the tests to the end, except for those listed in `docs/verification.md`.
 #[test]
 fn the_core_tests_and_the_shapes_hold_within_a_budget() {
     explored("nmoesi", &[Case::core(), Case::shapes()].concat(), within(300));
@@ -71,7 +71,7 @@ fn explore_host_threads(states: u64, states_of_option: u64) {
     }
 }
 
-/// Every placement of a test, from cold and from warm caches, with every assignment of locations to blocks.
+/// Every placement for a test, from cold and from warm caches, with every assignment from locations to blocks.
 fn places(test: &Test) -> Vec<(Layout, Start)> {
     let gpus = gpus_of(&test.program).max(1);
     let of =
@@ -118,7 +118,7 @@ fn with_budgets() -> impl Iterator<Item = (Test, usize)> {
     small.chain(larger().into_iter().map(|test| (test, PART)))
 }
 
-/// Asserts that no violation was found, and that the exploration ended if it must.
+/// Asserts a clean result, and completion if the exploration must end.
 fn assert_fine(report: &Report, states: usize, what: &str) {
     let fine = report.verdict == Verdict::Clean || report.verdict == Verdict::Bounded && states == PART;
     assert!(fine, "{what}: {:?}\n{}", report.verdict, report.trace.as_deref().unwrap_or_default());
@@ -214,7 +214,7 @@ fn shows_nothing_new(test: &Test, rooms: &[Room], max_states: usize) {
     }
 }
 
-/// Requests that lack a register or a way keep the order of their block, and all of them end.
+/// Requests without a register or a way keep the order of their block, and every request ends.
 #[test]
 fn few_registers_and_one_way_show_nothing_new() {
     let rooms: Vec<Room> = scarce().collect();

@@ -8,7 +8,7 @@ use tombolo_check::verify::{Budget, Case, Design, Verdict, verify};
 use tombolo_protocol::paging::{BrokenPaging, OnFault, Paging};
 use tombolo_protocol::vi::WritePolicy;
 
-/// Number of threads, for the smallest machine that runs this test.
+/// Thread count, suited to the smallest machine for test runs.
 const THREADS: usize = 2;
 
 const DESIGNS: [&str; 8] = [
@@ -120,7 +120,7 @@ fn the_number_of_states_is_what_it_was() {
     }
 }
 
-/// Broken rules for unpublished pages, each with a design and tests that expose it.
+/// Broken rules for unpublished pages, each with a design and exposing tests.
 const SEEN: [(BrokenPaging, &str, &[&str]); 13] = [
     (BrokenPaging::TranslationKept, "memory-side+paging", &["Atomics.sys", "CoWR.gpu", "K-MP+reload"]),
     (BrokenPaging::LoadsNotAwaited, "memory-side+paging", &["K-MP+reload"]),

@@ -41,7 +41,7 @@ fn explore(test: &Test, count: usize, config: &Config) -> (Option<(Layout, Repor
     explored(test, |sharing| places(&test.program, sharing), count, config)
 }
 
-/// States of all shipped tests, at up to `count` layouts per sharing variant and up to `max_states` each.
+/// States in all shipped tests, at up to `count` layouts per sharing variant and up to `max_states` each.
 fn states(count: usize, max_states: usize) -> usize {
     let config = config(Publication::default(), max_states);
     states_of_all(|test| explore(test, count, &config))

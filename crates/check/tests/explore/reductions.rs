@@ -1,4 +1,4 @@
-//! The reductions lose no outcome and hide no broken rule, and any change in the number of states is detected.
+//! The reductions lose no outcome and hide no broken rule, and any change in the state count is detected.
 
 use crate::shapes::{
     STARTS, Test, across_kernels, atomics, cowr, cowr_after_load, explore, layouts_of, layouts_of_three, layouts_on,
@@ -25,7 +25,7 @@ const PROTOCOLS: [&str; 9] = [
 
 const WRITES: [WritePolicy; 2] = [WritePolicy::Through, WritePolicy::Back];
 
-/// A protocol name, with `+cached` if its L2s hold lines from other modules.
+/// A protocol name, with `+cached` for L2s with lines from other modules.
 fn config_of(protocol: &'static str) -> Config {
     let (name, remote) = match protocol.strip_suffix("+cached") {
         Some(name) => (name, Remote::Cached),
@@ -36,7 +36,7 @@ fn config_of(protocol: &'static str) -> Config {
     config
 }
 
-/// Number of random programs from which small programs with several locations are selected.
+/// Random programs searched for small programs with several locations.
 const FROM_SHARED: u64 = 250;
 
 /// Every protocol over a few layouts for a few small tests, from both starts, with both write policies.
@@ -165,8 +165,8 @@ fn reductions_lose_no_outcome_of_three_threads() {
     assert!(compared > 20, "{compared} cases are small enough");
 }
 
-/// A load beyond `.cta` that merges with an older miss of its SM, with the fill in flight, returns data older than the
-/// flag that its thread has seen: a fill that precedes every load hides this.
+/// A load beyond `.cta` that merges with an older miss in the SM, with the fill in flight, returns data older than the
+/// flag already seen by the thread: a fill that precedes every load hides this.
 #[test]
 fn reductions_lose_no_merged_load() {
     let text = "PTX Merge\n{}\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 | P2@cta 1,gpu 0 ;\n\
@@ -262,7 +262,7 @@ fn evicting_at_the_access_loses_no_outcome_of_shared_lines() {
 }
 
 /// Layouts omitted by [`layouts`](tombolo_check::explore::layouts): regions with homes on two modules of a GPU without
-/// threads behave as if they shared a module.
+/// threads behave like regions on a shared module.
 #[test]
 fn modules_without_threads_have_no_company() {
     let mut compared = 0;
@@ -299,7 +299,7 @@ fn reductions_hide_none_of_all_broken_rules() {
     assert!(caught > 100, "{caught} violations are near enough to the start");
 }
 
-/// Violations of `rules` near the start of an exploration without reductions; all must also appear with reductions.
+/// Violations of `rules` near the start, in an exploration without reductions; all must also appear with reductions.
 fn count_caught(rules: impl Iterator<Item = BrokenRule>) -> usize {
     let mut caught = 0;
     for rule in rules {

@@ -57,7 +57,7 @@ fn places(test: &Test, sharing: Sharing) -> Vec<Layout> {
     published(&test.program, sharing, |_, _, _| true)
 }
 
-/// States of all tests at the given number of layouts per sharing variant.
+/// States in all tests at the given number of layouts per sharing variant.
 fn states(by: By, count: usize, max_states: usize) -> usize {
     let config = by.config(None, max_states);
     states_of_all(|test| explored(test, |sharing| places(test, sharing), count, &config))
@@ -129,7 +129,7 @@ fn a_page_that_changes_at_once_reaches_what_its_steps_reach() {
     }
 }
 
-/// Broken rules, each with the cause of a page change and a test that expose it.
+/// Broken rules, each with an exposing cause of a page change and an exposing test.
 const SEEN: [(BrokenPaging, By, &str); 29] = [
     (BrokenPaging::SystemStorePublished, By::Collapse, "CoWR.sys"),
     (BrokenPaging::CollapsedToWriter, By::Collapse, "Atomics.sys"),
@@ -175,8 +175,8 @@ fn broken_rules_of_subscribers_that_change_are_caught_by_tests_that_ship() {
     }
 }
 
-/// A thread that polls a published page at `.sys` scope reads below its L1: its own copy, and the remaining copy after
-/// a collapse.
+/// A thread polling a published page at `.sys` scope reads below the L1: its own copy, and the remaining copy after a
+/// collapse.
 #[test]
 fn a_load_of_the_system_finds_a_published_page_behind_the_l1() {
     let polling: Test = shapes::polling("sys").into();

@@ -9,7 +9,7 @@ fn data() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
 }
 
-/// A reader of x and y, with a concurrent thread that stores to both.
+/// A reader of x and y, with a concurrent thread storing to both.
 fn text(initial: &str, loads: [&str; 2]) -> String {
     format!(
         "PTX test\n{{ x=0; {initial} }}\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n\

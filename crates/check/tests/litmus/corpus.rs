@@ -13,7 +13,7 @@ fn corpus() -> PathBuf {
 /// Tests with host threads, and the model's verdicts on their events.
 const HOST: &str = "../host/expected.csv";
 
-/// Rows of a CSV file without its header.
+/// Rows in a CSV file without the header.
 fn rows(file: &str) -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(corpus().join(file)).expect("the corpus is complete");
     text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()

@@ -1,4 +1,4 @@
-//! PTX spellings with the meaning of another spelling, and PTX constructs that are recognised but not supported.
+//! PTX spellings with the meaning of another spelling, and recognised but unsupported PTX constructs.
 
 use tombolo_check::axiomatic::{Limits, outcomes};
 use tombolo_check::litmus::{Litmus, LitmusError, parse};

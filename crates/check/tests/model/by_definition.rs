@@ -21,7 +21,7 @@ struct Event {
     kind: Kind,
     location: Option<usize>,
     order: Order,
-    /// Thread and index of its instruction; `None` for an initial write.
+    /// Thread and index of the instruction; `None` for an initial write.
     from: Option<(usize, usize)>,
 }
 
@@ -241,7 +241,7 @@ impl Model<'_> {
         }
     }
 
-    /// Executes a single thread as far as values are known, and records its written values.
+    /// Executes a single thread up to the known values, and records the written values.
     fn execute(&self, thread: usize, sources: &[(usize, usize)], written: &mut [Option<Value>]) -> Vec<Option<Value>> {
         let code = &self.program.threads[thread];
         let mut registers: Vec<Option<Value>> = code.registers.iter().map(|register| Some(register.initial)).collect();

@@ -1,5 +1,5 @@
-//! The core tests and the kernel boundary tests under every protocol, to their end; with lines written back, the
-//! variants and random programs, within a budget for every change. `tombolo check` explores these further.
+//! The core tests and the kernel boundary tests under every protocol, to the end; with lines written back, the variants
+//! and random programs, within a budget for every change. `tombolo check` explores these further.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use tombolo_protocol::catalogue::facts;
 use tombolo_protocol::vi::{BulkInvalidation, Options, StoreAllocation, Tracks, WritePolicy};
 use tombolo_types::Promise;
 
-/// Number of threads, for the smallest machine that runs this test.
+/// Thread count, suited to the smallest machine for test runs.
 const THREADS: usize = 2;
 
 fn design(protocol: &str, options: Options) -> Design {
@@ -29,7 +29,7 @@ fn within(states_of_test: u64) -> Budget {
     Budget { states_of_placement: 20_000, states_of_test, walks: 2, ..Budget::default() }
 }
 
-/// Asserts that no test fails and no test is skipped, and prints the number of explored states.
+/// Asserts that no test fails and no test is skipped, and prints the explored state count.
 fn assert_clean(reports: &[DesignReport]) {
     for design in reports {
         for test in &design.tests {
@@ -195,7 +195,7 @@ fn variants_keep_the_model_within_a_larger_budget() {
     verify_variants(1, 400);
 }
 
-/// Every variant at a multiple of `step`, within the given number of states.
+/// Every variant at a multiple of `step`, within the given state count.
 fn verify_variants(step: usize, states: u64) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/litmus/variants");
     let variants = read_tests(&folder).expect("they are well-formed");

@@ -1,4 +1,4 @@
-//! Small tests written for Tombolo, and the effects of PTX spellings, under every protocol that promises the model.
+//! Small tests written for Tombolo, and the effects of PTX spellings, under every promising protocol.
 
 use std::path::Path;
 use tombolo_check::explore::PROTOCOLS;
@@ -6,7 +6,7 @@ use tombolo_check::verify::{
     Budget, Case, Design, DesignReport, Event, Expected, TestReport, Verdict, read_tests, verify,
 };
 
-/// Number of threads, for the smallest machine that runs this test.
+/// Thread count, suited to the smallest machine for test runs.
 const THREADS: usize = 2;
 
 fn reports(cases: &[Case], budget: Budget) -> Vec<DesignReport> {
@@ -48,7 +48,7 @@ fn explore_synthetic(states: u64) {
     }
 }
 
-/// A message from P0 to P1: its data must arrive with it.
+/// A message from P0 to P1: the data must arrive together with the flag.
 fn message(placements: &str, store: &str, load: &str) -> Case {
     let text = format!(
         "PTX test\n{{x=0; y=0;}}\n {placements} ;\n st.weak x,1 | {load} ;\n {store} | ld.weak r1,x ;\n\

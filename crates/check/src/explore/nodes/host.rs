@@ -55,9 +55,9 @@ impl<P: Nodes> Effects<Of<P>, BlockValues> for Sink<'_, P> {
     }
 }
 
-/// Predicts the result of a step without executing it.
+/// Predicts a step's result without executing the step.
 struct Trial {
-    /// Set if the request waits for a transaction that it starts.
+    /// Set if the request starts a transaction and waits for it.
     parks: bool,
 }
 
@@ -114,8 +114,8 @@ impl<P: Nodes> NodeMachine<'_, P> {
         Some(Stepped { held, reply })
     }
 
-    /// A client executes a request from its own SMs, which may start a transaction and wait for it. Returns false, with
-    /// no change, if a transaction is already in flight.
+    /// A client executes a request from a local SM, and may start a transaction and wait for the end. Returns false,
+    /// with no change, if a transaction is already in flight.
     pub(super) fn run_asked(&self, state: &mut NodeState<P>, client: u8, asked: Asked) -> bool {
         let block = self.block(asked.line);
         let first = self.first_cell(asked.line);
@@ -237,7 +237,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
 /// A value that no test stores.
 const NOBODYS: Value = Value::MIN;
 
-/// Converts a request for a line that begins at cell `first` into a request for its block.
+/// Converts a request for a line with first cell `first` into a request for the block.
 fn of_block(request: Request<Values>, first: usize) -> nodes::Request<BlockValues> {
     let shifted = |mask: Mask| Mask((mask.0 & ((1 << CELLS) - 1)) << first);
     match request {

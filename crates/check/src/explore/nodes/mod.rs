@@ -1,14 +1,13 @@
-//! Machines with caches that answer each other: clients with blocks, and block homes next to the host's memory.
+//! Machines with caches that exchange data directly: clients with blocks, and block homes next to the host's memory.
 //!
 //! Hosts any [`Nodes`] protocol, by the duties listed in [`tombolo_protocol::nodes`]. Each GPU is a client, below the
-//! SMs of its threads. The host is another client; its core has at most a single access in flight and no L1.
+//! SMs with its threads. The host is another client; its core has at most a single access in flight and no L1.
 //!
 //! - `state` defines a state, `host` carries out protocol steps, `step` enumerates the possible successors. `turn`
-//!   executes
-//! a client's requests in order.
+//!   executes a client's requests in order.
 //! - `above` connects clients to the threads above them. `property` checks the invariants at every state.
 //!
-//! Modelled: any latency for every message within the order that its class declares; eviction of a block or an L2 line
+//! Modelled: any latency for every message within the order declared for its class; eviction of a block or an L2 line
 //! at any time; queues with unlimited length, or with a given number of slots. Not modelled: memory latency.
 
 mod above;
@@ -40,7 +39,7 @@ pub(super) struct NodeMachine<'a, P> {
     pub(super) config: &'a Config,
     /// Number of clients: a client per GPU, followed by the host.
     clients: u8,
-    /// Number of blocks that contain the program's lines.
+    /// Blocks occupied by the program's lines.
     blocks: usize,
     /// Plans for each kernel boundary, in order.
     boundaries: Vec<Vec<Plan>>,
@@ -107,12 +106,12 @@ impl<'a, P: Nodes> NodeMachine<'a, P> {
         state
     }
 
-    /// Index of the block that contains a line.
+    /// Index of the block for a given line.
     fn block(&self, line: u8) -> usize {
         self.scene.layout.region(line as usize)
     }
 
-    /// First cell of a line within its block.
+    /// First cell of a line within the block.
     fn first_cell(&self, line: u8) -> usize {
         let block = self.block(line);
         (0..line).filter(|earlier| self.block(*earlier) == block).count() * super::values::CELLS

@@ -78,8 +78,8 @@ impl<P: Nodes> NodeMachine<'_, P> {
         None
     }
 
-    /// Possible final memory contents if every client wrote back at the end of a run: the owner's bytes, followed by
-    /// the bytes of all further clients in any order.
+    /// Possible final memory contents if every client wrote back at run end: the owner's bytes, followed by the bytes
+    /// of all further clients in any order.
     pub(super) fn endings(&self, state: &NodeState<P>) -> Vec<FinalState> {
         let mut memories = vec![state.memory.clone()];
         for block in 0..self.blocks {
@@ -105,7 +105,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         memories.iter().map(|memory| self.ending(state, memory)).collect()
     }
 
-    /// A client's contents of a block, as a flush would send them.
+    /// A client's block contents, in the form sent by a flush.
     fn contents(&self, state: &NodeState<P>, client: ModuleId, block: usize) -> BlockValues {
         P::contents(&state.slots[self.index(Node::Client(client), block)])
     }

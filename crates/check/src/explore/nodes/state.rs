@@ -11,13 +11,13 @@ use tombolo_types::Mask;
 
 /// Maximum number of lines in a block.
 const LINES_OF_BLOCK: usize = 2;
-/// Number of locations that fit into a block.
+/// Maximum locations in a block.
 pub(super) const CELLS_OF_BLOCK: usize = LINES_OF_BLOCK * CELLS;
 
-/// The contents of a block.
+/// The block contents.
 pub(super) type BlockValues = Cells<CELLS_OF_BLOCK>;
 
-/// The line of a block that begins at cell `first`.
+/// The block's line with first cell `first`.
 pub(super) fn line_of(block: &BlockValues, first: usize) -> Values {
     let mut line = Values::default();
     line.0.copy_from_slice(&block.0[first..first + CELLS]);
@@ -44,7 +44,7 @@ pub(super) struct Asked {
     pub(super) watched: ThreadSet,
 }
 
-/// A message in flight.
+/// A in-flight message.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Body<M> {
     /// From an SM to its client.
@@ -61,7 +61,7 @@ pub(super) struct Merge {
     pub(super) thread: u8,
     pub(super) client: u8,
     pub(super) block: u8,
-    /// Set if data that no other client holds is written back, too.
+    /// Set if data absent from all other clients is written back, too.
     pub(super) all: bool,
 }
 
@@ -180,7 +180,7 @@ impl<M> Body<M> {
 }
 
 impl<P: Nodes> NodeState<P> {
-    /// Sorts unordered elements, so that equivalent states compare equal.
+    /// Sorts unordered elements, to let equivalent states compare equal.
     pub(super) fn canonicalise(&mut self) {
         self.messages.sort_by_key(|message| message.channel::<P>());
         self.merges.sort_unstable();

@@ -19,7 +19,7 @@ type Queue = (Node, Node, Class);
 /// A single step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in crate::explore) enum NodeStep {
-    /// A thread runs its current stage.
+    /// A thread runs the current stage.
     Thread {
         thread: u8,
         /// Set if the thread's L1 evicts the line first.
@@ -104,7 +104,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
             && !state.messages.iter().any(|message| matches!(message, Body::Asked(asked) if under_way(asked)))
     }
 
-    /// Indices of the messages that may arrive next.
+    /// Indices of the messages with a possible next arrival.
     fn first_messages(&self, state: &NodeState<P>) -> Vec<u16> {
         let channels: Vec<Channel> = state.messages.iter().map(|message| message.channel::<P>()).collect();
         let is_first = |at: usize| match channels[at] {
@@ -144,7 +144,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
     }
 
-    /// Finds a delivery that commutes with every step that can precede it; it is then executed immediately. If a home's
+    /// Finds a delivery that commutes with every possible earlier step; it is then executed immediately. If a home's
     /// messages to a client are unordered, a later message may be sent and overtake. With limited queue slots no
     /// delivery commutes, because it might have to wait. With limited client resources none does either: a freed
     /// resource goes to the requests that have arrived by then.
@@ -255,9 +255,9 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
     }
 
-    /// True if a request stays in its channel because its block is busy: delivery would only park it, and later
-    /// requests park behind it. With limited resources the request may lack one, and other requests from its SM pass
-    /// it.
+    /// True if a request stays in the channel because its block is busy: delivery would only park the request, and
+    /// later requests park behind the first. With limited resources the request may lack a resource, and later requests
+    /// from the SM pass it.
     fn stays_in_channel(&self, is_busy: bool) -> bool {
         is_busy && self.config.room.is_none()
     }
@@ -304,7 +304,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         state.messages.push(Body::Asked(Asked { sm: Some(sm), line, request, result: None, watched: 0 }));
     }
 
-    /// Delivers every message in flight, in some order.
+    /// Delivers every in-flight message, in some order.
     pub(super) fn run_down(&self, state: &mut NodeState<P>) {
         while !state.messages.is_empty() {
             state.canonicalise();

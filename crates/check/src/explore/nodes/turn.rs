@@ -1,4 +1,4 @@
-//! Ordered service of a client's requests, as a host for [`tombolo_protocol::host`].
+//! Ordered service for a client's requests, implemented by [`tombolo_protocol::host`].
 
 use super::NodeMachine;
 use super::state::{Asked, NodeState};
@@ -158,7 +158,7 @@ impl<P: Nodes> NodeMachine<'_, P> {
         }
     }
 
-    /// Ensures that a request finds a register, if it needs any, and a way.
+    /// Ensures that a request finds a register, if required, and a way.
     fn make_room(&self, state: &mut NodeState<P>, client: u8, asked: &Asked) -> Result<(), Lack> {
         let Some(room) = self.config.room else { return Ok(()) };
         let of_client = |bits: u64| bits >> self.client_index(client, 0) & ((1 << self.blocks) - 1);

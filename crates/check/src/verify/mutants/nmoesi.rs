@@ -1,4 +1,4 @@
-//! Broken rules for NMOESI, and the tests that expose them.
+//! Broken rules for NMOESI, and tests for exposing them.
 
 use super::Row;
 use tombolo_protocol::nmoesi::BrokenNmoesi;

@@ -8,7 +8,7 @@ use tombolo_check::litmus::{self, Litmus, Placement, Program};
 use tombolo_check::verify::shapes;
 use tombolo_types::GpuId;
 
-/// A program with all outcomes that the model allows.
+/// A program with all outcomes allowed by the model.
 pub(crate) struct Test {
     pub(crate) name: String,
     pub(crate) program: Program,
@@ -53,7 +53,7 @@ pub(crate) fn across_kernels(name: &str) -> Test {
     litmus::read(file.as_ref()).expect("it is well-formed").into()
 }
 
-/// The test with all its threads moved to the first GPU, regardless of its scopes.
+/// The test with all threads moved to the first GPU, ignoring the test's scopes.
 pub(crate) fn on_one_gpu(mut test: Test) -> Test {
     for thread in &mut test.program.threads {
         if let Placement::Cta { gpu, .. } = &mut thread.placement {
@@ -64,17 +64,17 @@ pub(crate) fn on_one_gpu(mut test: Test) -> Test {
     test
 }
 
-/// All layouts of a test on two GPUs with two modules each.
+/// All layouts for a test on two GPUs with two modules each.
 pub(crate) fn layouts_of(test: &Test, sharing: Sharing, gpu_homes: bool) -> Vec<Layout> {
     layouts_on(2, test, sharing, gpu_homes)
 }
 
-/// All layouts of a test on the given number of GPUs with two modules each.
+/// All layouts for a test on the given number of GPUs with two modules each.
 pub(crate) fn layouts_on(gpus: u8, test: &Test, sharing: Sharing, gpu_homes: bool) -> Vec<Layout> {
     layouts(&test.program, Shape { gpus, modules_per_gpu: 2, sharing, gpu_homes, shared_sms: true, host_memory: false })
 }
 
-/// All layouts of a test on GPUs with three modules, including a GPU without threads: a writer, the GPU home and a
+/// All layouts for a test on GPUs with three modules, including a GPU without threads: a writer, the GPU home and a
 /// reader may occupy three modules.
 pub(crate) fn layouts_of_three(test: &Test, sharing: Sharing) -> Vec<Layout> {
     let gpus = gpus_of(&test.program) + 1;

@@ -33,7 +33,7 @@ pub(crate) fn tests() -> &'static BTreeMap<String, Test> {
     })
 }
 
-/// Layouts with every allowed set of subscribers for each page, which is a region.
+/// Layouts with every allowed subscriber set for each page (a region).
 pub(crate) fn published(
     program: &Program,
     sharing: Sharing,
@@ -63,7 +63,7 @@ pub(crate) fn config(rules: Publication, max_states: usize) -> Config {
     config
 }
 
-/// Explores up to `count` layouts per sharing variant; returns the first violation, and the number of states.
+/// Explores up to `count` layouts per sharing variant; returns the first violation, and the state count.
 pub(crate) fn explored(
     test: &Test,
     places: impl Fn(Sharing) -> Vec<Layout>,
@@ -83,7 +83,7 @@ pub(crate) fn explored(
     (None, states)
 }
 
-/// Sums the states of all tests, and asserts that no test fails.
+/// Sums the states over all tests, and asserts success for each test.
 pub(crate) fn states_of_all(explored: impl Fn(&Test) -> (Option<(Layout, Report)>, usize)) -> usize {
     let mut all = 0;
     for test in tests().values() {
