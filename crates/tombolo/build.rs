@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Commit text for a build without a repository.
+/// Text in place of the commit for a build without a repository.
 const UNKNOWN: &str = "unknown";
 
 /// Repository files that change with the commit, or with the reference used to look up the commit.

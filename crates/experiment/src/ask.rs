@@ -1,4 +1,4 @@
-//! Builds an experiment from command-line arguments, and writes the equivalent experiment file.
+//! Builds an experiment from command-line arguments without a file, and writes the equivalent experiment file.
 
 use crate::reader::File;
 use crate::spec::Shape;
@@ -16,7 +16,7 @@ pub struct Ask {
     pub machine: String,
     /// Designs, by name or path.
     pub designs: Vec<String>,
-    /// Workloads, each spelled like a command-line argument.
+    /// Workloads with their parameters, each spelled like a command-line argument.
     pub workloads: Vec<String>,
     /// Fraction of the machine and input to run. If absent, the caller that runs the file decides.
     pub scale: Option<String>,

@@ -1,4 +1,4 @@
-//! Selects the run time that a metric compares.
+//! Selects the run time compared by a metric, among all times in a run's record.
 
 use crate::plan::Plan;
 use crate::spec::Metric;
@@ -7,19 +7,20 @@ use crate::spec::Metric;
 const TIME: &str = "time_s";
 
 impl Plan {
-    /// Returns the path of a counter in a run's record. In a normalised metric, `time_s` maps to the chosen time.
+    /// Returns the path of a metric's counter in a run's record. In a normalised metric, `time_s` maps to the path for
+    /// the chosen time.
     pub(crate) fn path<'a>(&self, metric: &Metric, path: &'a str) -> &'a str {
         if metric.relative.is_some() && path == TIME { self.time.path() } else { path }
     }
 
-    /// True if any metric in the plan compares the chosen time.
+    /// True if any metric in the plan, including metrics for left-out workloads, compares the chosen time.
     pub(crate) fn compares_times(&self) -> bool {
         let mut metrics = self.spec.metric.iter().chain(self.spec.left_out.iter().map(|one| &one.metric));
         metrics.any(is_of_time)
     }
 }
 
-/// True if a metric compares the chosen time.
+/// True if a metric is normalised and compares the chosen time.
 pub(crate) fn is_of_time(metric: &Metric) -> bool {
     let mut paths = metric.value.iter().chain(&metric.per).chain(&metric.to_value);
     metric.relative.is_some() && paths.any(|path| path.get() == TIME)

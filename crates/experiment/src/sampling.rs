@@ -11,15 +11,16 @@ use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::{Demands, RunRecord, TimeChoice, Told};
 
-/// Description of the ranges in a figure with sampled runs.
+/// Description of the ranges shown in a figure with sampled runs, for the figure's caption.
 pub const SAMPLES: &str = "the errors of samples, 95 % sure";
 
-/// Resource demands of a program's kernels per machine, each computed once.
+/// Resource demands by a program's kernels on each machine. Points with a common machine share the demands, which are
+/// computed once.
 #[derive(Default)]
 pub(crate) struct Asked(Vec<(Arc<MachineConfig>, Arc<Demands>)>);
 
 impl Asked {
-    /// Returns the demands for a sampled point of `source`, or `None` for an unsampled point.
+    /// Returns the demands for a sampled point recorded in `source`, or `None` for an unsampled point.
     pub(crate) fn of(&mut self, point: &Point, source: &Source) -> Result<Option<Arc<Demands>>, PointError> {
         if !point.is_sampled() {
             return Ok(None);
@@ -77,7 +78,7 @@ impl Plan {
         all.into_iter().map(|workload| Coordinate { workload, ..cell }).collect()
     }
 
-    /// Returns the range of a single run's number, relative to its value.
+    /// Returns the range for a single run's number, in the form of two factors relative to the number itself.
     fn spread(&self, at: Coordinate, numbers: &Numbers<'_>) -> Option<[f64; 2]> {
         let metric = self.metric(at.metric);
         let path = self.timed_path(metric)?;
@@ -90,7 +91,7 @@ impl Plan {
         };
         let base = self.record(self.base(at), numbers)?;
         if std::ptr::eq(run, base) {
-            // A run has speed-up 1 over itself, without error.
+            // A run over itself has speed-up 1, without any error.
             return None;
         }
         let (above, below) = match relative {

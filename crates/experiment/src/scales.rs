@@ -120,7 +120,7 @@ pub enum ScalesError {
         workload: String,
         /// The scale.
         scale: String,
-        /// Reason for the failure.
+        /// Reason for the run's failure.
         reason: String,
     },
 }

@@ -1,6 +1,6 @@
-//! Quotes command-line words, so that a shell passes them on unchanged.
+//! Quotes command-line words for a shell, to pass every word to a program unchanged.
 
-/// Returns a word quoted for a shell.
+/// Returns a word, in single quotes if necessary.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

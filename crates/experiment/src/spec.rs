@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Text with its position in the file.
+/// Text that knows its position in the experiment file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(transparent)]
 pub struct Text(toml::Spanned<String>);
@@ -57,7 +57,7 @@ pub struct Experiment {
     /// Labels of suite workloads to leave out. The caption says why.
     #[serde(default)]
     pub except: Vec<Text>,
-    /// Settings for every point, for example `l2.bytes=6MB`.
+    /// Settings applied to every point, for example `l2.bytes=6MB`.
     #[serde(default)]
     pub set: Vec<Text>,
     /// Workload parameters that replace a workload's own.
@@ -73,13 +73,13 @@ pub struct Experiment {
     /// or at larger scales. Its claims are shown until then.
     #[serde(default)]
     pub on_request: bool,
-    /// Differences at quick scale.
+    /// Differences between quick scale and larger scales.
     #[serde(default)]
     pub quick: Quick,
     /// Swept settings, each an axis with its own name: short form for an `axis` whose steps set a single path.
     #[serde(default)]
     pub vary: Vec<Vary>,
-    /// Swept values: every combination of one step per axis is run.
+    /// Swept values: every combination with a single step from each axis is run.
     #[serde(default)]
     pub axis: Vec<Axis>,
     /// Dimension along the figure's rows: `workload`, `design`, `machine`, `metric`, `axis:NAME`, or `step` for the
@@ -140,13 +140,13 @@ impl Experiment {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadInputs {
-    /// Label of the workload.
+    /// Label of the affected workload.
     pub workload: Text,
     /// Parameters, for example `iterations=20`, which replace parameters with equal names at every scale.
     pub parameters: Text,
 }
 
-/// Differences at quick scale.
+/// Differences between quick scale and larger scales.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -165,7 +165,7 @@ pub struct Quick {
     pub reason: String,
 }
 
-/// A list of workloads, each with a scale.
+/// A list of workloads, each with a scale and parameters.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -204,7 +204,7 @@ pub struct SuiteWorkload {
     /// Label in figures; defaults to its name.
     #[serde(default)]
     pub label: Option<String>,
-    /// Quick scale of the workload.
+    /// Fraction run at quick scale.
     pub scale: Text,
     /// Smallest scale, if different from the suite's.
     #[serde(default)]
@@ -228,9 +228,9 @@ pub struct SuiteWorkload {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Axis {
-    /// Name of the swept quantity.
+    /// Name of the swept quantity, used in labels.
     pub name: String,
-    /// Values, in order.
+    /// Values on the axis, in order.
     pub step: Vec<Step>,
 }
 
@@ -241,16 +241,16 @@ pub struct Axis {
 pub struct Vary {
     /// Path in a machine or a design, for example `l2.bytes`.
     pub set: Text,
-    /// Values, in order.
+    /// Values on the axis, in order.
     pub to: Vec<Text>,
 }
 
-/// A value on an axis.
+/// A value on an axis, with all settings for the value.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// Label in the figure.
+    /// Label of the value in the figure.
     pub label: String,
     /// Machine used in place of the figure's own machine.
     #[serde(default)]
@@ -284,10 +284,10 @@ pub(crate) enum Dimension {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Mean {
-    /// For ratios.
+    /// For ratios, for example speed-ups.
     #[serde(rename = "geometric")]
     Geometric,
-    /// For counts and shares.
+    /// For counts and shares, for example hit rates.
     #[serde(rename = "arithmetic")]
     Arithmetic,
 }
@@ -303,7 +303,7 @@ pub struct LeftOut {
     /// Point for the deciding number. Absent fields mean the figure's first machine or design, or no step.
     #[serde(default)]
     pub at: Baseline,
-    /// Metric of the deciding number.
+    /// Metric for the deciding number in each workload.
     pub metric: Metric,
     /// Lower bound: a workload is selected if its number is at least this value.
     pub at_least: f64,
@@ -314,7 +314,7 @@ pub struct LeftOut {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
-    /// Label in the figure.
+    /// Label of the value in the figure.
     pub name: String,
     /// Counter paths, summed: from a run's record (`time_s`, `coherence.stores_on_shared`), the sharing pass
     /// (`sharing.inter_gpu_loads`), the array pass (`arrays.written_bytes`) or the machine
@@ -383,7 +383,7 @@ pub struct Baseline {
     pub step: Option<Text>,
 }
 
-/// Drawing of a figure.
+/// Drawing of a figure: shape and axes.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -408,7 +408,7 @@ pub struct Chart {
     pub reference: Option<f64>,
 }
 
-/// Shapes of a figure.
+/// Possible shapes for the drawing of a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Shape {
@@ -447,7 +447,7 @@ pub struct Published {
     pub source: String,
 }
 
-/// Kinds of claims.
+/// Kinds of claims, from strict arithmetic to plain comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub enum Kind {
@@ -471,8 +471,8 @@ pub enum Kind {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Short name, unique in the paper. A claim under an alternative reading or clock is called `STATEMENT@READING`,
-    /// with the statement of the default claim if present.
+    /// Short name, unique among all claims in the paper. A claim under an alternative reading or clock is called
+    /// `STATEMENT@READING`, with the statement of the default claim if present.
     pub id: Text,
     /// Reading or clock for the measurement, if not the paper's default; several are joined by `+`. Such a claim is
     /// shown and never judged, because only the default decides a verdict.
@@ -565,10 +565,10 @@ pub struct Repeat {
     /// repetition.
     #[serde(default)]
     pub on_request: bool,
-    /// Alternative seeds.
+    /// Alternative seeds for generated inputs.
     #[serde(default)]
     pub seeds: Vec<u64>,
-    /// Alternative scales.
+    /// Alternative scales for machine and input.
     #[serde(default)]
     pub scales: Vec<Text>,
     /// Inputs from scale 1, if quick scale has smaller inputs: for machines that are never scaled.
@@ -604,7 +604,7 @@ pub struct Paper {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Readings {
-    /// Readings, in order.
+    /// All alternative readings, in order.
     pub reading: Vec<Reading>,
 }
 
@@ -632,14 +632,14 @@ pub struct Reading {
     pub inputs: Vec<ReadingInputs>,
 }
 
-/// A setting in a reading.
+/// A setting applied by a reading.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReadingSetting {
     /// Setting, for example `gpu_link.rate=200GB/s`.
     pub set: Text,
-    /// Supporting sentence or artifact.
+    /// Sentence or artifact in support of this choice.
     pub source: String,
 }
 
@@ -648,11 +648,11 @@ pub struct ReadingSetting {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReadingInputs {
-    /// Label of the workload.
+    /// Label of the affected workload.
     pub workload: Text,
     /// Parameters, which replace parameters with equal names.
     pub parameters: Text,
-    /// Supporting sentence or artifact.
+    /// Sentence or artifact in support of this choice.
     pub source: String,
 }
 

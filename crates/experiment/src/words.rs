@@ -3,7 +3,7 @@
 /// An item named in a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part<'a> {
-    /// Original spelling, including quotes.
+    /// Original spelling of the item, including any quotes.
     pub(crate) written: &'a str,
     /// Text without the quotes.
     pub(crate) text: String,

@@ -1,4 +1,4 @@
-//! Damaged files cause errors and never panics; a damaged result is never accepted.
+//! Damaged files cause errors and never panics; a damaged result is never accepted as a result.
 
 use proptest::prelude::*;
 use std::sync::Arc;

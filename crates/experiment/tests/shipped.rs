@@ -32,7 +32,7 @@ fn every_experiment_resolves_at_every_scale() {
     }
 }
 
-/// Statements without a default claim, although alternative readings have claims, with the reason.
+/// Statements without a default claim, although alternative readings have claims, each with the reason.
 const WITHOUT_DEFAULT: [(&str, &str); 18] = [
     ("faster-l3-gains-less", "it is of a value that the paper leaves open"),
     ("hmg-behind", "the paper has it of single programs"),

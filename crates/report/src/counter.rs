@@ -10,7 +10,7 @@ pub struct Counter {
     pub name: &'static str,
     /// Unit; empty for a plain count.
     pub unit: &'static str,
-    /// Meaning of the counter, in a single sentence.
+    /// Meaning of the counter, in a single sentence for tooltips.
     pub about: &'static str,
 }
 
@@ -40,7 +40,7 @@ const fn counter(path: &'static str, name: &'static str, unit: &'static str, abo
     Counter { path, name, unit, about }
 }
 
-/// Every number in a run record.
+/// Counters for every number in a run record.
 #[rustfmt::skip]
 pub const COUNTERS: &[Counter] = &[
     counter("time_s", "simulated time", "s", "Time from the start of the program to the end of its last kernel's release or last copy."),

@@ -116,7 +116,7 @@ pub struct Figure {
     pub left_out: String,
     /// Drawing of the figure.
     pub chart: Chart,
-    /// Column headers; the first describes the row labels (workload, or the swept value).
+    /// Column headers; the first header describes the row labels (workload, or the swept value).
     pub columns: Vec<String>,
     /// Rows, one per workload or swept value: a label, then a number for each further column; `None` if the point
     /// failed.
@@ -145,7 +145,7 @@ pub struct Row {
     pub at: Option<f64>,
 }
 
-/// Drawing of a figure.
+/// Drawing of a figure: shape and axes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Chart {
     /// Shape.
@@ -174,7 +174,7 @@ pub struct Chart {
     pub looks: Vec<usize>,
 }
 
-/// Shapes of a figure.
+/// Possible shapes for the drawing of a figure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChartKind {
     /// A group of bars per row, with one bar per column; points replace bars on a logarithmic axis.
@@ -256,7 +256,7 @@ pub const AND: &str = "+";
 /// Remark on a claim whose possible failure was announced.
 pub const FORETOLD: &str = "said before the first run: this may fail";
 
-/// Kinds of claims.
+/// Kinds of claims, from strict arithmetic to plain comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum ClaimKind {
     /// Arithmetic from the paper: must match exactly.

@@ -27,12 +27,12 @@ pub struct Cell {
     /// Index of the run in the document; `None` for a number that summarises several runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<usize>,
-    /// Least and greatest value over the number and its repetitions, in the figure's unit.
+    /// Least and greatest value over the number itself and all repetitions, in the figure's unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
 }
 
-/// A remark on a row.
+/// A remark on a figure's row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remark {
     /// Row index, from 0.
@@ -46,7 +46,7 @@ pub struct Remark {
 pub struct Runs {
     /// Paths of the counters shown for each run.
     pub counters: Vec<String>,
-    /// Rows, one per run, in the order used by the figures.
+    /// Rows with a run each, in the order used by the figures.
     pub rows: Vec<Run>,
 }
 

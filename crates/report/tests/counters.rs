@@ -25,7 +25,7 @@ fn numbers(path: &str, value: &Value, found: &mut BTreeSet<String>) {
     }
 }
 
-/// Returns the record of a small run with every observation enabled.
+/// Returns the record of a small run with every optional observation enabled, in JSON form.
 fn record(
     machine: &Description<MachineConfig>,
     share: u64,

@@ -93,7 +93,7 @@ fn means_have_their_numbers_and_bars_what_the_paper_states() {
     for mean in ["1.30", "1.42", "1.40", "1.54", "1.53"] {
         assert!(files.svg.contains(&format!(">{mean}</text>")), "{mean}");
     }
-    // A diamond in the legend, and four on bars.
+    // A diamond in the legend, and four more diamonds on bars.
     assert_eq!(files.svg.matches("stroke-width=\"1.2\"").count(), 5);
     assert!(files.svg.contains("stated by the paper") && files.svg.contains(">bfs †<"));
     assert_eq!(files.svg.matches("stroke-width=\"1\" fill=\"none\"").count(), 5, "a whisker on each mean");

@@ -6,7 +6,7 @@ use serde_json::Value;
 use tombolo_report::document::{ChartKind, Figure, Row};
 use tombolo_report::{Document, html, html_all, interactive};
 
-/// Maximum size of a paper's report, in bytes.
+/// Maximum size for a large report on a paper, in bytes.
 const MOST_BYTES: usize = 5_000_000;
 
 /// Start tag of the script's input data.
@@ -33,7 +33,7 @@ fn page_with(figure: Figure) -> String {
     live(&Document { figures: vec![figure], ..Document::default() })
 }
 
-/// Returns the JSON that the page script reads.
+/// Extracts the JSON data for the page's script.
 fn charts(page: &str) -> Value {
     let (_, rest) = page.split_once(DATA).expect("the data is there");
     let (json, _) = rest.split_once("</script>").expect("it ends");

@@ -15,7 +15,7 @@ use tombolo_system::{RunRecord, TimeChoice};
 /// Speed-ups that differ from 1 by less are shown as equal to the baseline. Source: the resolution of two decimals.
 const EQUAL: f64 = 0.005;
 
-/// Result of each run, by workload, then by design.
+/// Result of each run, or its error, by workload, then by design.
 pub(crate) type Results = Vec<Vec<Result<RunRecord, String>>>;
 
 /// A run without a result.
@@ -25,7 +25,7 @@ pub(crate) struct FailedRun {
     workload: String,
     /// Name of the design.
     design: String,
-    /// Reason for the failure.
+    /// Reason for the run's failure.
     error: String,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct Launches {
 pub(crate) struct Cost {
     /// Seconds of wall-clock time, recording included.
     pub(crate) wall_s: f64,
-    /// Threads used.
+    /// Number of threads used.
     pub(crate) threads: usize,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct Comparison {
     failures: Vec<FailedRun>,
     /// Distinct notes from the runs.
     notes: Vec<String>,
-    /// Cost on the host.
+    /// Cost of the command on the host.
     host: Cost,
 }
 

@@ -50,7 +50,7 @@ pub(crate) enum Failure {
     Estimate {
         /// Benchmark, size and machine.
         label: String,
-        /// Reason for the failure.
+        /// Reason for the run's failure.
         error: Box<EstimateError>,
     },
     /// A file or folder with unexpected contents.
@@ -68,7 +68,7 @@ pub(crate) enum Failure {
         path: PathBuf,
         /// Attempted action.
         action: &'static str,
-        /// Reason for the failure.
+        /// Reason for the run's failure.
         error: io::Error,
     },
     /// Standard output does not accept more data.

@@ -10,7 +10,7 @@
 //! - `template` and `schema`: files for a user's own machines, designs and workloads. `version` and `provenance`:
 //!   program and host behind a result.
 //!
-//! Running many points in parallel belongs to the crate `experiment`.
+//! Running many points in parallel is the task of the crate `experiment`, which `compare`, `sweep` and `reproduce` use.
 //!
 //! Exit status: 0 done; 1 the answer is "no"; 2 the input was wrong or a run gave no result, with a message; 130 a
 //! study was interrupted. With status 2 no file is written except three:

@@ -1,4 +1,4 @@
-//! Binary `tombolo`: runs the command line from the library with the same name, and selects the allocator.
+//! Binary `tombolo`: runs the command line from the library with an equal name, and selects the memory allocator.
 
 use std::process::ExitCode;
 

@@ -15,7 +15,7 @@ use tombolo_machine::Scale;
 use tombolo_report::Document;
 use tombolo_report::document::{Claim, ClaimKind, Verdict};
 
-/// Exit status for the answer "no".
+/// Exit status for the answer "no", for example a failed claim under `--strict`.
 const NO: u8 = 1;
 /// Exit status after an interrupt. Source: POSIX shells, 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
@@ -131,7 +131,7 @@ impl StudyArguments {
     }
 }
 
-/// Installs an interrupt handler that reports the safely stored results.
+/// Installs an interrupt handler that tells the user about the safely stored results.
 pub(crate) fn tell_when_interrupted(out: &Path) {
     let folder = out.display().to_string();
     // If the system refuses a handler, an interrupt ends the program silently, and still loses no finished result.
@@ -144,7 +144,7 @@ pub(crate) fn tell_when_interrupted(out: &Path) {
 /// Default terminal width in columns. Source: assumed, a width that fits most terminals.
 const COLUMNS: usize = 100;
 
-/// Formats claims and figures for people.
+/// Formats claims and figures for people, followed by the written files.
 fn text(document: &Document, study: &Study, out: &Path) -> String {
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).unwrap_or(COLUMNS);
     let (folder, page) = (out.display(), out.join(study.page()));

@@ -6,9 +6,9 @@ pub(crate) use tombolo_report::{bytes, count};
 /// Appearance of a cell on a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Default appearance.
+    /// Default appearance without colour.
     Plain,
-    /// A heading.
+    /// A heading or a key.
     Strong,
     /// Better than the baseline.
     Good,
@@ -37,7 +37,7 @@ impl Look {
     }
 }
 
-/// A cell.
+/// A table cell with text and appearance.
 #[derive(Clone, Debug)]
 pub(crate) struct Cell {
     text: String,
@@ -69,7 +69,7 @@ impl Table {
         Table { labels, rows: Vec::new() }
     }
 
-    /// Adds headings to the table.
+    /// Adds a row of headings at the top of the table.
     pub(crate) fn with_headings<'a>(mut self, headings: impl IntoIterator<Item = &'a str>) -> Table {
         self.rows.insert(0, headings.into_iter().map(|heading| Cell::new(heading, Look::Strong)).collect());
         self
@@ -134,7 +134,7 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    /// Selects the unit for `value`.
+    /// Selects the unit and the number of decimals for `value`.
     pub(crate) fn of(value: f64) -> Unit {
         const PREFIXES: [(f64, &str); 4] = [(1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n")];
         let (size, prefix) = PREFIXES.into_iter().find(|(size, _)| value >= *size).unwrap_or(PREFIXES[3]);

@@ -7,7 +7,7 @@ use tombolo_experiment::MODEL_VERSION;
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Commit of the build; `unknown` if the build has no repository.
 pub(crate) const COMMIT: &str = env!("TOMBOLO_COMMIT");
-/// Date of the commit, for example `2026-11-25`; `unknown` without a repository.
+/// Date of the commit in ISO format, for example `2026-11-25`; `unknown` without a repository.
 pub(crate) const COMMIT_DATE: &str = env!("TOMBOLO_COMMIT_DATE");
 
 /// Number of commit digits shown to people. Source: enough for repositories with billions of objects.

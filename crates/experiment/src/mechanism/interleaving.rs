@@ -1,10 +1,11 @@
-//! Lines interleaved over sockets: access destinations under single-GPU policies. Source: NUMA-GPU, section 3.
+//! Lines interleaved over sockets: access destinations under the policies of a single GPU, without any first-touch
+//! placement. Source: NUMA-GPU, section 3.
 
 use super::{Measured, simulate};
 use std::sync::Arc;
 use tombolo_system::directed::Cta;
 
-/// Lines read by a socket, each once.
+/// Number of lines read by each socket, every line once.
 const LINES: u64 = 256;
 
 /// Share of lines crossing if each socket reads its own lines: three in four are homed at remote sockets.

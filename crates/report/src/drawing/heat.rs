@@ -1,4 +1,4 @@
-//! Heat map: a cell per row and column, coloured by its number and labelled with the number.
+//! Heat map: a cell per row and column. The cell's number selects the colour, and is also printed inside the cell.
 
 use super::Picture;
 use super::canvas::{Anchor, Canvas, rectangle, width_of};
@@ -12,7 +12,8 @@ use super::sheet::Sheet;
 pub(crate) const SHADES: [[f64; 3]; 5] =
     [[0.0, 34.0, 78.0], [65.0, 77.0, 107.0], [124.0, 123.0, 120.0], [188.0, 175.0, 111.0], [254.0, 232.0, 56.0]];
 
-/// Lightness threshold: cells above have dark numbers. Source: assumed, equal distance to black and white.
+/// Lightness threshold: lighter cells have dark numbers, and darker cells have light numbers. Source: assumed, equal
+/// distance to black and white.
 const LIGHT: f64 = 120.0;
 
 /// Draws the figure.
@@ -59,7 +60,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     Picture { canvas, width, height: foot + 0.5 * font }
 }
 
-/// Numbers with the darkest and the lightest shade.
+/// Colour scale: the numbers with the darkest and the lightest shade.
 struct Scale {
     low: f64,
     high: f64,

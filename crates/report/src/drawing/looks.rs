@@ -1,4 +1,5 @@
-//! Looks distinguish series by colour, hatch, dash and symbol, and each feature alone suffices.
+//! Looks distinguish series by colour, hatch, dash and symbol. Each feature repeats the distinction, and readers need
+//! no particular feature.
 
 use super::canvas::{at, rectangle};
 use super::sheet::Surface;
@@ -7,10 +8,10 @@ use std::fmt::Write;
 /// Number of colours; equal to the number of hatches, dashes and symbols.
 pub(crate) const KINDS: usize = 8;
 
-/// Number of looks; a series beyond repeats an earlier look.
+/// Number of different looks; a series beyond this number repeats an earlier look.
 pub(crate) const LOOKS: usize = KINDS * KINDS;
 
-/// Returns the colour index of a look. The first looks have distinct colours.
+/// Returns the colour index of a look. The first looks all have distinct colours.
 pub(crate) fn hue(look: usize) -> usize {
     look % KINDS
 }
@@ -133,7 +134,7 @@ pub(super) fn symbol(look: usize, x: f64, y: f64, r: f64) -> String {
     }
 }
 
-/// Returns the paint attributes for a look's symbol: filled, or hollow.
+/// Returns the paint attributes for a look's symbol: filled, or hollow with a coloured outline.
 pub(super) fn paint(surface: Surface, look: usize) -> String {
     let colour = colour(surface, look);
     if mark(look) > 4 {

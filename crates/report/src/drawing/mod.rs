@@ -31,14 +31,14 @@ use sheet::Sheet;
 /// Minimum width of a bar, in CSS pixels. Source: assumed, wide enough to show a hatch on paper and on a screen.
 pub(crate) const LEAST_BAR: f64 = 8.0;
 
-/// A drawing, and its size in CSS pixels.
+/// A finished drawing, with width and height in CSS pixels.
 struct Picture {
     canvas: Canvas,
     width: f64,
     height: f64,
 }
 
-/// True if a chart is drawn for `figure`.
+/// True if `figure` has numbers and a chart kind with a drawing.
 pub(crate) fn is_drawn(figure: &Figure) -> bool {
     figure.chart.kind != ChartKind::Table && figure.has_numbers()
 }

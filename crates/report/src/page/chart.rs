@@ -1,4 +1,4 @@
-//! Input of the page script: the figures to draw, as JSON inside the page.
+//! Input for the page script: the figures to draw, embedded in the page in JSON form.
 
 use super::figure::column;
 use crate::document::{ChartKind, Document, Figure};
@@ -11,10 +11,10 @@ pub(super) fn is_live(figure: &Figure) -> bool {
     is_drawn(figure) && figure.chart.kind != ChartKind::Heat
 }
 
-/// A figure for the script. Figures without a drawing are included, because their tables can be downloaded.
+/// A figure for the script. Figures without a drawing are also included, because readers can download their tables.
 #[derive(Serialize)]
 struct Drawing<'a> {
-    /// Name of the downloaded table file, without extension.
+    /// Name of the file for a downloaded table, without extension.
     file: String,
     drawn: bool,
     kind: ChartKind,
@@ -22,12 +22,12 @@ struct Drawing<'a> {
     y: String,
     log: bool,
     reference: Option<f64>,
-    /// Column headers from the document, for the file.
+    /// Column headers from the document, for the downloaded file.
     columns: &'a [String],
     /// Headers of the numeric columns, for people.
     series: Vec<String>,
     labels: Vec<&'a str>,
-    /// Indices of the summary rows.
+    /// Row indices of the summary rows.
     summaries: Vec<usize>,
     /// Numbers by row, one per series.
     values: Vec<Vec<Option<f64>>>,
@@ -42,7 +42,7 @@ struct Stated<'a> {
     row: usize,
     series: usize,
     value: f64,
-    /// The value, formatted for people.
+    /// The value with unit, formatted for people.
     text: String,
     source: &'a str,
 }
@@ -65,7 +65,7 @@ fn drawing<'a>(document: &Document, figure: &'a Figure) -> Drawing<'a> {
         file: format!("{}-{}", super::anchor(&document.paper), super::anchor(&figure.id)),
         drawn: is_live(figure),
         kind: match figure.chart.kind {
-            // A line chart shows the numbers with a line per column.
+            // In place of a heat map, a line chart shows equal numbers with a line per column.
             ChartKind::Heat => ChartKind::Lines,
             kind => kind,
         },

@@ -30,14 +30,14 @@ pub(super) fn tally(claims: &[Claim]) -> Markup {
     }
 }
 
-/// Counts the claims under the default reading by verdict.
+/// Counts the claims under the default reading by verdict, without verdicts that do not occur.
 fn count(claims: &[&Claim]) -> Vec<(Verdict, usize)> {
     let default = || claims.iter().filter(|claim| claim.is_default());
     let of = |verdict| (verdict, default().filter(|claim| claim.verdict == verdict).count());
     Verdict::ALL.map(of).into_iter().filter(|(_, count)| *count > 0).collect()
 }
 
-/// Shows all claims, grouped by kind.
+/// Shows all claims in a table, grouped by kind.
 pub(super) fn table(claims: &[Claim]) -> Markup {
     html! {
         table.claims {

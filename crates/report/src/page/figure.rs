@@ -7,7 +7,7 @@ use crate::drawing::{self, Surface};
 use crate::number::{number, quantity};
 use maud::{Markup, PreEscaped, html};
 
-/// Shows a figure in a document.
+/// Shows a figure in a document: title, caption, chart, remarks and tables.
 pub(super) fn section(document: &Document, figure: &Figure, charts: Charts) -> Markup {
     let drawn = drawing::is_drawn(figure);
     let is_live = charts == Charts::Live && chart::is_live(figure);
@@ -49,7 +49,7 @@ fn still(document: &Document, figure: &Figure) -> Markup {
     html! { div.scroll.still tabindex="0" role="region" aria-label={ "Chart of " (figure.title) } { (PreEscaped(svg)) } }
 }
 
-/// Explains whiskers and daggers.
+/// Explains whiskers and daggers under the chart.
 fn remarks(figure: &Figure) -> Markup {
     let evidence = &figure.evidence;
     let label = |row: &usize| figure.rows.get(*row).map_or("", |row| row.label.as_str());

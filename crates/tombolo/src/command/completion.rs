@@ -36,8 +36,8 @@ impl Arguments {
     }
 }
 
-/// Adds the possible names to arguments. Paths are also valid there, and the names are therefore used for completion
-/// only.
+/// Adds the possible names to the arguments for machines, designs, workloads and papers. Paths are also valid there,
+/// and the names are therefore used for completion only.
 fn with_names(command: Command) -> Command {
     let kind = command.get_name().to_owned();
     command.mut_args(|argument| named(&kind, argument)).mut_subcommands(with_names)

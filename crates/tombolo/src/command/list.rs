@@ -12,7 +12,7 @@ use tombolo_workload::bench::{Workload, aliases, list, suite};
 /// Arguments for `list`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Kind of entries
+    /// Kind of entries to list
     #[arg(value_enum)]
     what: Kind,
     /// Prints a JSON document instead of text
@@ -32,21 +32,21 @@ enum Kind {
     Experiments,
 }
 
-/// An entry in a list.
+/// An entry in a printed list.
 #[derive(Serialize)]
 struct Listed {
     name: String,
     /// Workloads only: alternative names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     aliases: Vec<&'static str>,
-    /// Workloads only: the workload's suite.
+    /// Workloads only: the suite that contains the workload.
     #[serde(skip_serializing_if = "Option::is_none")]
     suite: Option<&'static str>,
     description: String,
     /// Workloads only: source of the shape.
     #[serde(skip_serializing_if = "Option::is_none")]
     source: Option<String>,
-    /// Workloads only: parameters allowed after the name.
+    /// Workloads only: parameters allowed after the workload's name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parameters: Vec<ListedParameter>,
 }
@@ -61,7 +61,7 @@ struct ListedParameter {
 }
 
 impl Arguments {
-    /// Prints the list.
+    /// Prints the list to standard output.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let preset = |listed: tombolo_machine::Listed| Listed {
             name: listed.name.to_owned(),

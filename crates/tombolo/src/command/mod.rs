@@ -1,5 +1,6 @@
-//! Subcommands, with a file each: arguments, and an `execute` with an exit status. A new subcommand needs a file, its
-//! line in the list of modules, and its variant and line below. `probes` belongs to `validate`.
+//! Subcommands, with a file each: arguments, and an `execute` with an exit status. A new subcommand needs a file, a
+//! line in the list of modules, and a variant with a line in `execute` below. The module `probes` is a part of
+//! `validate`.
 
 mod check;
 mod compare;
@@ -72,7 +73,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Runs the subcommand.
+    /// Runs the subcommand and returns the exit status.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         match self {
             Command::Run(arguments) => arguments.execute(),

@@ -1,4 +1,4 @@
-//! `new`: writes a starting file for a machine, a design or a workload.
+//! `new`: writes a starting file for a user's own machine, design or workload.
 
 use crate::failure::Failure;
 use crate::output::show;
@@ -53,7 +53,7 @@ impl Arguments {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Returns the plain name, without folder and extension.
+    /// Returns the plain name given by the user, without folder and extension.
     fn name(&self) -> Result<String, Failure> {
         let name = self.name.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let name = [".toml", ".rs"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(&name).to_owned();

@@ -77,7 +77,8 @@ fn figure_files(documents: &[Document], folder: &Path) -> Result<Vec<(PathBuf, S
     Ok(files)
 }
 
-/// Returns the document itself; for a folder, its own document, or otherwise the documents in its subfolders by name.
+/// Returns the path of the document itself. For a folder, returns the folder's own document, or otherwise the documents
+/// in all subfolders, sorted by name.
 fn documents(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     if folder.is_file() {
         return Ok(vec![folder.to_owned()]);

@@ -8,7 +8,7 @@ use tombolo_experiment::Study;
 use tombolo_experiment::preset::{papers, sets};
 use tombolo_experiment::readings::DEFAULT;
 
-/// Word for all papers.
+/// Word in place of a paper's name that selects all papers.
 const ALL: &str = "all";
 
 /// Arguments for `reproduce`.

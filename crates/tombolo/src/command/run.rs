@@ -73,7 +73,7 @@ struct Answer<'a> {
     set: &'a [String],
 }
 
-/// File contents for `--boundaries`.
+/// Contents of the file written for `--boundaries`.
 #[derive(serde::Serialize)]
 struct Boundaries<'a> {
     boundaries: &'a [BoundaryRecord],
@@ -118,7 +118,7 @@ impl Arguments {
         }
     }
 
-    /// Returns the arguments that may be input files.
+    /// Returns the arguments that may name input files, for the check against output files.
     fn inputs(&self, chosen: &WorkloadChoice) -> Vec<PathBuf> {
         let named = [self.machine.machine(), self.design.as_str()].map(PathBuf::from);
         chosen.files().into_iter().chain(named).collect()

@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     out: PathBuf,
 }
 
-/// Result of the command.
+/// Result of the command, printed in text or JSON.
 #[derive(Serialize)]
 struct Scales {
     tombolo: &'static str,
@@ -77,7 +77,7 @@ struct Scales {
     designs: Vec<String>,
     baseline: String,
     time: TimeChoice,
-    /// Relative difference, in fractions of 1.
+    /// Relative difference between agreeing speed-ups, in fractions of 1.
     within: f64,
     limit_s: f64,
     compare_limit_s: f64,

@@ -63,7 +63,7 @@ struct Recording {
 }
 
 impl Arguments {
-    /// Runs the requested action.
+    /// Runs the requested action on the trace.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         match &self.action {
             Action::Info { trace, json } => {
@@ -93,7 +93,7 @@ impl Recording {
     }
 }
 
-/// Calls `work` to write a temporary file, and moves the complete file to `out`.
+/// Calls `work` to write a temporary file, and moves the file to `out` after success.
 fn written(out: &Path, work: impl FnOnce(&Path) -> Result<(), TraceError>) -> Result<(), Failure> {
     let staged = Staged::beside(out)?;
     work(&staged.part())?;

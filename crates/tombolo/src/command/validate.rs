@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     out: Option<PathBuf>,
 }
 
-/// Result of the command.
+/// Result of the command, printed in text or JSON.
 #[derive(Serialize)]
 struct Answer {
     tombolo: &'static str,

@@ -1,4 +1,4 @@
-//! Error bounds on the speed-ups in a comparison with sampled runs.
+//! Error bounds on speed-ups and geometric means, for a comparison with sampled runs.
 
 use super::Comparison;
 use std::collections::BTreeMap;
@@ -6,11 +6,11 @@ use tombolo_experiment::SAMPLES;
 use tombolo_report::evidence::{Cell, Evidence};
 use tombolo_system::Told;
 
-/// Error bounds by design; `None` if unbounded.
+/// Error bounds by design name; `None` if the error is unbounded.
 pub(super) type Errors = BTreeMap<String, Option<f64>>;
 
 impl Comparison {
-    /// Computes the errors of speed-ups and means; none are added if no run was sampled.
+    /// Computes the error bounds on speed-ups and means; nothing is added if no run was sampled.
     pub(super) fn measure_errors(&mut self) {
         if !self.runs.iter().any(|run| run.sampling.is_some()) {
             return;
@@ -42,7 +42,7 @@ impl Comparison {
         Some(told(&self.baseline)?.over(told(design)?))
     }
 
-    /// Returns the ranges of speed-ups and means, for a figure.
+    /// Returns the ranges of speed-ups and means, in the form of evidence for a figure.
     pub(super) fn evidence(&self) -> Evidence {
         let rows =
             self.workloads.iter().map(|workload| (self.speedups.get(workload), self.speedup_errors.get(workload)));
@@ -62,7 +62,7 @@ impl Comparison {
     }
 }
 
-/// Returns the distance from a value to the more distant end of its range.
+/// Returns the distance from a value to the more distant of two range ends; `None` if infinite.
 fn furthest(value: f64, [low, high]: [f64; 2]) -> Option<f64> {
     let furthest = (value - low).max(high - value);
     furthest.is_finite().then_some(furthest)

@@ -27,7 +27,7 @@ pub(crate) struct Ranked {
     remote_stall_s: Option<f64>,
     /// Bytes by link and direction.
     link_bytes: BTreeMap<String, u64>,
-    /// Description for people.
+    /// Short description of the policy for people.
     #[serde(skip)]
     is: &'static str,
     /// Bytes sent from GPUs to remote GPUs.
@@ -60,7 +60,7 @@ pub(crate) struct Alone {
 pub(crate) struct Cost {
     /// Seconds of wall-clock time, recording included.
     pub(crate) wall_s: f64,
-    /// Threads used.
+    /// Number of threads used.
     pub(crate) threads: usize,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct Shared {
     pub(crate) on_host: Vec<HostRow>,
     /// Notes for the reader about this result.
     pub(crate) notes: Vec<String>,
-    /// Cost on the host.
+    /// Cost of the command on the host.
     pub(crate) host: Cost,
 }
 

@@ -1,5 +1,5 @@
-//! Runs of a sharing comparison: every policy on the machine, a run on one of its GPUs, and any two policies at a
-//! different link rate.
+//! Runs for a comparison of sharing policies: every policy on the given machine, a reference run on a single GPU, and
+//! any two policies at a different link rate.
 
 use super::host::{HOST_WAYS, HostWay};
 use super::ways::{PLAIN, Way, ways};
@@ -20,7 +20,7 @@ use tombolo_types::Rate;
 /// Setting that lets multi-GPU programs keep their own work division under every policy.
 const AS_CUT: &str = "design.scheduling=program";
 
-/// A policy with its design after user settings.
+/// A policy to compare, together with the checked design after user settings.
 #[derive(Clone)]
 pub(crate) struct Entrant {
     pub(crate) way: Way,
@@ -36,20 +36,20 @@ pub(crate) struct Field {
     /// Link rate before scaling, comparable with the setting `gpu_link.rate`.
     pub(crate) rate: Rate,
     pub(crate) entrants: Vec<Entrant>,
-    /// Host-memory policies, if the machine has a host.
+    /// Policies for host memory with their designs; empty for a machine without a host.
     pub(crate) hosted: Vec<(HostWay, Arc<DesignConfig>)>,
     /// Reasons for excluded policies, and notes about the design settings.
     pub(crate) notes: Vec<String>,
 }
 
-/// A finished run, together with the policy's entry.
+/// A finished run with its record, together with the policy's entry.
 pub(crate) struct Ran {
     pub(crate) way: Way,
     pub(crate) record: RunRecord,
 }
 
 impl Field {
-    /// Builds the requested machine, with all compatible policies.
+    /// Builds the machine requested on the command line, with all policies whose designs accept the settings.
     pub(crate) fn new(arguments: &MachineArguments) -> Result<Field, Failure> {
         let ways = ways();
         let names: Vec<String> = ways.iter().map(|way| way.design.to_owned()).collect();
@@ -94,7 +94,8 @@ impl Field {
         Ok(ran)
     }
 
-    /// Runs the host-memory policies. Policies that the machine cannot support are noted.
+    /// Runs the policies for host memory, and returns the time by phase for each. Policies not supported on the machine
+    /// are noted.
     pub(crate) fn run_hosted(
         &mut self,
         source: &Source,
@@ -112,7 +113,7 @@ impl Field {
         Ok(ran)
     }
 
-    /// Returns the machine reduced to a single GPU.
+    /// Returns the machine reduced to a single GPU, at an unchanged scale.
     pub(crate) fn single(&self) -> Result<Arc<MachineConfig>, Failure> {
         let mut described = self.described.clone();
         described.set("topology.gpus", "1")?;

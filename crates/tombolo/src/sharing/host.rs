@@ -10,11 +10,11 @@ use tombolo_system::host::PhasesRecord;
 pub(crate) struct HostWay {
     /// Design of the policy.
     pub(crate) design: &'static str,
-    /// Description for people.
+    /// Short description of the policy for people.
     pub(crate) is: &'static str,
 }
 
-/// All host-memory policies.
+/// All policies for host memory, in the order of their runs.
 pub(crate) const HOST_WAYS: [HostWay; 5] = [
     HostWay { design: "zero-copy", is: "lines of host memory, cached until a kernel ends" },
     HostWay { design: "memcpy-host", is: "copied in before kernels, and out behind them" },
@@ -23,21 +23,21 @@ pub(crate) const HOST_WAYS: [HostWay; 5] = [
     HostWay { design: "umh", is: "blocks of host memory cached in GPU memories" },
 ];
 
-/// Cost of a policy.
+/// Cost of a host-memory policy in a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct HostRow {
     /// Design of the policy.
     pub(crate) design: &'static str,
-    /// Time by phase.
+    /// Time of the run by phase, from host setup to results.
     pub(crate) phases: PhasesRecord,
     /// True for the policy with the least total time.
     pub(crate) least: bool,
-    /// Description for people.
+    /// Short description of the policy for people.
     #[serde(skip)]
     pub(crate) is: &'static str,
 }
 
-/// Builds the rows from runs, fastest first.
+/// Builds the table rows from finished runs, fastest first.
 pub(crate) fn host_rows(ran: Vec<(HostWay, PhasesRecord)>) -> Vec<HostRow> {
     let row = |(HostWay { design, is }, phases)| HostRow { design, phases, least: false, is };
     let mut rows: Vec<HostRow> = ran.into_iter().map(row).collect();
@@ -48,7 +48,7 @@ pub(crate) fn host_rows(ran: Vec<(HostWay, PhasesRecord)>) -> Vec<HostRow> {
     rows
 }
 
-/// Formats a table with a row per policy; empty without policies.
+/// Formats a table with a row per policy and a column per phase; empty without policies.
 pub(crate) fn host_text(rows: &[HostRow], colours: bool) -> String {
     if rows.is_empty() {
         return String::new();

@@ -1,9 +1,9 @@
 //! `share`: compares memory-sharing policies between GPUs.
 //!
 //! [`ways`] is the table of policies. [`field`] runs them, together with the reference run on one GPU. [`break_even`]
-//! finds the link rate at which the best two break even. [`advice`] gives advice for each array, [`exchange`] lists the
-//! required exchanges between GPUs, [`host`] computes the costs of host-memory policies, and [`answer`] is the printed
-//! result.
+//! finds the link rate at which the best two break even. [`advice`] gives advice for each array, with calls to paste.
+//! [`exchange`] lists the required exchanges between GPUs, and [`host`] computes the costs of host-memory policies.
+//! [`answer`] is the printed result.
 
 pub(crate) mod advice;
 pub(crate) mod answer;

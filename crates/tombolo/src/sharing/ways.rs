@@ -2,27 +2,27 @@
 
 use tombolo_design::list_designs;
 
-/// Programming model of a policy.
+/// Programming model of a policy: the programmer's own work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Family {
-    /// Managed memory: pages migrate.
+    /// Managed memory: pages migrate on faults or on hints.
     Managed,
     /// Loads and stores to remote GPU memory, uncached or kept coherent by hardware.
     Peer,
-    /// A copy on each GPU, updated between kernels.
+    /// A copy on each GPU, updated between kernels by explicit transfers.
     Copies,
     /// A replica on each GPU that uses a page; hardware sends remote stores to the replicas.
     Published,
 }
 
-/// A memory-sharing policy.
+/// A memory-sharing policy in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Way {
     /// Design of the policy.
     pub(crate) design: &'static str,
-    /// Description for people.
+    /// Short description of the policy for people.
     pub(crate) is: &'static str,
-    /// Programming model.
+    /// Programming model required for this policy.
     pub(crate) family: Family,
     /// True if the policy is a bound that cannot be realised.
     pub(crate) bound: bool,
@@ -35,10 +35,10 @@ const fn way(design: &'static str, is: &'static str, family: Family) -> Way {
 /// The plain design, also used for the reference run on one GPU.
 pub(crate) const PLAIN: &str = "numa-memory-side";
 
-/// The bound.
+/// The bound: copies without any transfer time.
 const BOUND: Way = Way { bound: true, ..way("infinite-bandwidth", "copies that take no time", Family::Copies) };
 
-/// All policies.
+/// All policies, before the check against shipped designs.
 const WAYS: [Way; 11] = [
     way("unified-memory", "pages move on faults", Family::Managed),
     way("unified-memory-hints", "pages move before kernels, others reach them", Family::Managed),

@@ -4,7 +4,7 @@ use crate::{json, outcome, stderr, stdout};
 use serde_json::Value;
 use std::fs;
 
-/// Stencils read halos from their neighbours: labels without halos are wrong.
+/// Stencils read halos from their neighbours: labels that leave out halos are therefore wrong.
 const HALOS: [&str; 4] = ["--machine", "chiplet-4", "--workload", "hotspot,columns=128,rows=128,pyramid=2,steps=4"];
 
 fn count(record: &Value, name: &str) -> u64 {

@@ -3,7 +3,7 @@
 use crate::{json, small_run};
 use std::process::{Child, Command, Stdio};
 
-/// Processes that keep cores busy, until dropped.
+/// Child processes that keep cores busy, until this value is dropped.
 struct Busy(Vec<Child>);
 
 impl Busy {
@@ -20,7 +20,7 @@ impl Busy {
 impl Drop for Busy {
     fn drop(&mut self) {
         for process in &mut self.0 {
-            // An already finished process needs no kill.
+            // Errors are ignored, because an already finished process needs no kill.
             let _ = process.kill();
             let _ = process.wait();
         }

@@ -4,7 +4,7 @@ use crate::{json, outcome, stderr, stdout};
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// A temporary folder with litmus tests, removed on drop.
+/// A temporary folder with litmus tests, which is removed on drop.
 struct Tests(tempfile::TempDir);
 
 impl Tests {

@@ -1,4 +1,4 @@
-//! `new`: starting files that the program accepts without changes.
+//! `new`: starting files, which the program must accept without any changes.
 
 use crate::{TINY, outcome, stderr, stdout, tombolo};
 use std::fs;

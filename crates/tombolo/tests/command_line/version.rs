@@ -23,7 +23,7 @@ fn the_version_names_the_commit_and_in_full_its_day_and_the_model() {
     };
     let (commit, date, model) = (of("commit"), of("date"), of("model"));
     assert_eq!(model.len(), 16);
-    // The program may come from an earlier commit than the tests, but the commit exists.
+    // The program may come from an earlier commit than the tests, but this commit must exist.
     let exists = git(&["cat-file", "-t", &commit]).is_some_and(|kind| kind == "commit");
     let own =
         git(&["rev-parse", "--show-toplevel"]).is_some_and(|root| Path::new(&root).join("crates/tombolo").is_dir());
@@ -35,7 +35,7 @@ fn every_shell_gets_a_script_that_knows_commands_and_names() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = stdout(&outcome(&["completion", shell]));
         for word in ["reproduce", "hmg-4x4", "software-flat", "pathfinder"] {
-            // The generators for two shells do not complete values.
+            // The script generators for two shells do not complete any values.
             let expected = !(word != "reproduce" && ["elvish", "powershell"].contains(&shell));
             assert!(script.contains(word) || !expected, "{word} is not in {shell}'s");
         }

@@ -1,9 +1,9 @@
-//! Shape of JSON documents: paths with their types.
+//! Shape of JSON documents: all paths, each with the value types seen.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maps with data as keys, by the path of the map without its document's head.
+/// Maps with data as keys, identified by the map's path below the document's head.
 const MAPS: [&str; 11] = [
     "benchmarks",
     "blocks.states",
@@ -26,7 +26,7 @@ const WORDS: [&str; 6] = ["event", "expected", "kind", "quantity", "start", "ver
 pub(crate) struct Shape(BTreeMap<String, BTreeSet<String>>);
 
 impl Shape {
-    /// Adds a document.
+    /// Adds the paths and types in a document.
     pub(crate) fn add(&mut self, value: &Value) {
         self.add_at(value, "");
     }

@@ -42,7 +42,7 @@ enum What {
 }
 
 impl Arguments {
-    /// Prints the requested details.
+    /// Prints the requested details to standard output.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         match &self.what {
             What::Machine(arguments) => arguments.execute::<MachineConfig>()?,
