@@ -1,4 +1,4 @@
-//! A document, and the edits that make it true.
+//! A document, and the edits that bring it up to date.
 
 use crate::markdown::{Output, Passage, PassageKind, passages, text_lines};
 use crate::marker::Mode;
@@ -11,20 +11,20 @@ use std::path::Path;
 
 /// A Markdown file as read.
 pub(crate) struct Document {
-    /// Its path from the root of the repository.
+    /// Path from the repository's root.
     pub(crate) name: String,
     lines: Vec<String>,
 }
 
-/// Lines that take the place of others.
+/// Lines that replace existing lines.
 struct Edit {
     lines: Range<usize>,
     text: Vec<String>,
-    /// Why the document is false without it.
+    /// Reason for the edit: the error in the current text.
     fault: String,
 }
 
-/// What came of a document.
+/// Result of checking a document.
 #[derive(Default)]
 struct Findings {
     edits: Vec<Edit>,
@@ -36,7 +36,7 @@ impl Document {
     ///
     /// # Errors
     ///
-    /// What the file system says.
+    /// The file system's error.
     pub(crate) fn read(root: &Path, name: &str) -> Result<Document, String> {
         let text = std::fs::read_to_string(root.join(name)).map_err(|error| format!("{name}: {error}"))?;
         Ok(Document { name: name.to_owned(), lines: text.lines().map(str::to_owned).collect() })
@@ -46,16 +46,16 @@ impl Document {
         Fault { place: format!("{}:{}", self.name, line + 1), text: text.to_owned() }
     }
 
-    /// Its live places.
+    /// The document's live passages.
     ///
     /// # Errors
     ///
-    /// The first marker that is malformed, or output that has none.
+    /// The first malformed marker, or output without a marker.
     pub(crate) fn passages(&self) -> Result<Vec<Passage>, Fault> {
         passages(&self.lines).map_err(|(line, text)| self.fault(line, &text))
     }
 
-    /// Compares it with what the program prints and with kept results, or rewrites it.
+    /// Compares the document with the program's output and with kept results, or rewrites it.
     pub(crate) fn hold(mut self, shell: &Shell, settings: &Settings) -> Vec<Fault> {
         let mut findings = Findings::default();
         match self.passages() {
@@ -75,7 +75,7 @@ impl Document {
         faults
     }
 
-    /// Tells of results that were never kept; a fault where no document says how to make them.
+    /// Reports results that were never kept; a fault if no document contains commands to make them.
     fn lack(&self, line: usize, name: &str, settings: &Settings, findings: &mut Findings) {
         if settings.keepable.iter().any(|known| known == name) {
             println!("{}", self.fault(line, &lacks(name)));
@@ -163,7 +163,7 @@ impl Document {
         if edits.is_empty() {
             return Ok(());
         }
-        // From the end: what is before keeps its lines.
+        // From the end, so that earlier lines keep their numbers.
         edits.sort_by_key(|edit| std::cmp::Reverse(edit.lines.start));
         for edit in edits {
             println!("{}:{}: rewritten", self.name, edit.lines.start + 1);

@@ -1,32 +1,33 @@
-//! Kept results: claims and figures of a report, from which tables and numbers of documents are made.
+//! Kept results: claims and figures from a report, the basis for tables and numbers in documents.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use tombolo_report::Document;
 use tombolo_report::document::{ClaimKind, Figure, Row, Verdict};
 
-/// Significant digits that are kept. More than any document shows, fewer than the last bits of a host's `exp`.
+/// Significant digits kept. More than any document shows, fewer than the platform-dependent last bits in a host's
+/// `exp`.
 const DIGITS: usize = 6;
 
-/// End of the names of figures that split times by what warps waited for.
+/// Suffix for figures that split times into warp stall classes.
 const STACKS: &str = "-stalls";
 
 /// A report without its runs, drawings and configurations.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Kept {
-    /// Commands that make it again.
+    /// Commands that rebuild the report.
     pub(crate) commands: Vec<String>,
     /// Version of the simulator.
     pub(crate) tombolo: String,
-    /// Commit that it was built from.
+    /// Commit from which the simulator was built.
     pub(crate) commit: String,
-    /// Short name of the paper, or of the study.
+    /// Short name for the paper or the study.
     pub(crate) paper: String,
     pub(crate) claims: Vec<KeptClaim>,
     pub(crate) figures: Vec<KeptFigure>,
 }
 
-/// A claim and what came out.
+/// A claim with its measured value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KeptClaim {
     pub(crate) id: String,
@@ -41,28 +42,28 @@ pub(crate) struct KeptClaim {
     pub(crate) text: String,
 }
 
-/// The numbers of a figure.
+/// The numbers in a figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KeptFigure {
     pub(crate) id: String,
-    /// Heads of the columns of numbers.
+    /// Headings of the number columns.
     pub(crate) columns: Vec<String>,
     pub(crate) rows: Vec<KeptRow>,
 }
 
-/// A row of a figure.
+/// A row in a figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct KeptRow {
     pub(crate) label: String,
-    /// Sums up the others.
+    /// True for a row that summarises the others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) summary: bool,
-    /// One for each column; `None` where the point failed.
+    /// A value for each column; `None` if the point failed.
     pub(crate) values: Vec<Option<f64>>,
 }
 
 impl Kept {
-    /// What is kept of a report that `commands` made.
+    /// Extracts the kept part from a report written by `commands`.
     pub(crate) fn of(document: &Document, commands: &str) -> Kept {
         let made = document.provenance.as_ref();
         Kept {
@@ -75,13 +76,13 @@ impl Kept {
         }
     }
 
-    /// The same results, whatever version made them.
+    /// True if both contain equal results, regardless of the simulator version.
     pub(crate) fn agrees(&self, other: &Kept) -> bool {
         let unversioned = |kept: &Kept| Kept { tombolo: String::new(), commit: String::new(), ..kept.clone() };
         unversioned(self) == unversioned(other)
     }
 
-    /// Results that differ from `old`, a line each.
+    /// Results that differ from `old`, one line each.
     pub(crate) fn differences(&self, old: &Kept) -> Vec<String> {
         let mut told = Vec::new();
         for claim in self.claims.iter().filter(|claim| !old.claims.contains(claim)) {
@@ -106,11 +107,11 @@ impl Kept {
         told
     }
 
-    /// The number of a figure's row and column; `None` where the point failed or the row is not there.
+    /// The number in a figure's row and column; `None` if the point failed or the row does not exist.
     ///
     /// # Errors
     ///
-    /// A figure or a column that is not kept, with those that are.
+    /// An unknown figure or column, with the list of kept names.
     pub(crate) fn cell(&self, figure: &str, row: &str, column: &str) -> Result<Option<f64>, String> {
         let figure = self.figure(figure)?;
         let index = figure.columns.iter().position(|known| known == column).ok_or_else(|| {
@@ -119,11 +120,11 @@ impl Kept {
         Ok(figure.rows.iter().find(|known| known.label == row).and_then(|row| row.values[index]))
     }
 
-    /// A figure by its name.
+    /// Finds a figure by its name.
     ///
     /// # Errors
     ///
-    /// The figures that are kept.
+    /// An unknown figure, with the list of kept figures.
     pub(crate) fn figure(&self, id: &str) -> Result<&KeptFigure, String> {
         self.figures.iter().find(|known| known.id == id).ok_or_else(|| {
             let known: Vec<&str> = self.figures.iter().map(|known| known.id.as_str()).collect();
@@ -131,7 +132,7 @@ impl Kept {
         })
     }
 
-    /// JSON with a line a claim and a row, so that differences read well.
+    /// JSON with one line per claim and per row, so that differences are easy to read.
     pub(crate) fn text(&self) -> String {
         let lines = |indent: &str, items: Vec<String>| {
             let inner: Vec<String> = items.iter().map(|item| format!("\n{indent}  {item}")).collect();
@@ -154,7 +155,7 @@ impl Kept {
     }
 }
 
-/// Figures with numbers, but not the cycles of warp slots, which are as large as all else together.
+/// True for figures with numbers, except for warp slot cycles, which take as much space as everything else together.
 fn is_kept(figure: &&Figure) -> bool {
     figure.has_numbers() && !figure.id.ends_with(STACKS)
 }
@@ -189,22 +190,22 @@ fn rounded(value: Option<f64>) -> Option<f64> {
     format!("{value:.*e}", DIGITS - 1).parse().ok()
 }
 
-/// Kept results in a folder, a file each.
+/// Kept results in a folder, one file each.
 pub(crate) struct Results {
     pub(crate) folder: PathBuf,
 }
 
 impl Results {
-    /// File of a kept result.
+    /// Path of a kept result.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.json"))
     }
 
-    /// A kept result; `None` where it was never made.
+    /// Reads a kept result; `None` if it was never made.
     ///
     /// # Errors
     ///
-    /// A file that cannot be read, or is no kept result.
+    /// A file that cannot be read, or that contains no kept result.
     pub(crate) fn get(&self, name: &str) -> Result<Option<Kept>, String> {
         let path = self.path(name);
         if !path.exists() {
@@ -219,7 +220,7 @@ impl Results {
     ///
     /// # Errors
     ///
-    /// What the file system says.
+    /// The file system's error.
     pub(crate) fn keep(&self, name: &str, kept: &Kept) -> Result<(), String> {
         let told = |error: std::io::Error| format!("{}: {error}", self.path(name).display());
         std::fs::create_dir_all(&self.folder).map_err(told)?;

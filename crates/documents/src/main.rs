@@ -1,28 +1,29 @@
-//! Holds documents to what the program prints, and makes their tables from kept results.
+//! Checks that documents agree with the program's output, and builds their tables from kept results.
 //!
-//! HTML comments of Markdown say what the block or the table below them shows.
+//! HTML comments in Markdown describe the block or the table below them.
 //!
-//! | comment | below it |
+//! | comment | content below it |
 //! | --- | --- |
-//! | `<!-- run -->` | commands, then what they print; where the text goes on with `(shortened)`, some lines of that |
-//! | `<!-- run: COMMAND -->` | what that command prints |
-//! | `<!-- run deep -->` | the same, run with `--deep` alone |
-//! | `<!-- run fails -->` | the same of commands that must fail: their error |
-//! | `<!-- file NAME -->` | a file that later commands of the document read |
+//! | `<!-- run -->` | commands, followed by their output; if the text continues with `(shortened)`, some lines from it |
+//! | `<!-- run: COMMAND -->` | output of this command |
+//! | `<!-- run deep -->` | like `run`, but run only with `--deep` |
+//! | `<!-- run fails -->` | like `run`, for commands that must fail: their error |
+//! | `<!-- file NAME -->` | a file that later commands in the document read |
 //! | `<!-- keep NAME from FILE -->` | commands that write the report FILE, kept as `docs/results/NAME.json` |
-//! | `<!-- table NAME DIGITS: FIGURE > COLUMN; … -->` | a table: a row for each of the first figure's, a column a source |
-//! | `<!-- columns NAME DIGITS: FIGURE > ROW; … -->` | the same with a row for each column of the first figure |
-//! | `<!-- claims NAME DIGITS: ID … -->` | a table: a claim, what came out, what the paper states |
-//! | `<!-- verdicts: NAME … -->` | a table: directions of each reproduction by verdict |
+//! | `<!-- table NAME DIGITS: FIGURE > COLUMN; … -->` | a table: a row for each row in the first figure, a column for each source |
+//! | `<!-- columns NAME DIGITS: FIGURE > ROW; … -->` | a table: a row for each column in the first figure, a column for each source |
+//! | `<!-- claims NAME DIGITS: ID … -->` | a table: a claim, the measured value, the paper's value |
+//! | `<!-- verdicts: NAME … -->` | a table: number of direction claims for each reproduction, by verdict |
 //!
-//! A source may be the ratio of two, `FIGURE > COLUMN / FIGURE > COLUMN`, or the greatest of several columns,
-//! `FIGURE > COLUMN | COLUMN`. A number of the text that links to kept results is held to them, also in per cent:
-//! `[1.05](results/NAME.json "FIGURE > ROW > COLUMN")`.
+//! A source may be the ratio between two sources, `FIGURE > COLUMN / FIGURE > COLUMN`, or the maximum over several
+//! columns, `FIGURE > COLUMN | COLUMN`. A number in the text that links to kept results is compared with them, also in
+//! per cent: `[1.05](results/NAME.json "FIGURE > ROW > COLUMN")`.
 //!
-//! Without arguments: tables, numbers, and commands of the README that are not deep. `--deep`: all commands, and kept
-//! results are made again and compared. `--bless` rewrites what differs. `NAME …`: of documents and kept results those alone.
+//! Without arguments: checks tables, numbers, and all README commands that are not deep. `--deep`: runs all commands,
+//! and rebuilds kept results to compare them. `--bless` rewrites any differing text. `NAME …`: restricts the check to
+//! these documents and kept results.
 //!
-//! Not held: numbers of the text without a link, and what depends on the host, such as seconds.
+//! Not checked: numbers in the text without a link, and output that depends on the host, for example seconds.
 
 mod document;
 mod kept;
@@ -40,12 +41,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The document whose commands run without `--deep`.
+/// The document with commands that run without `--deep`.
 const QUICK: &str = "README.md";
-/// Folder of all other documents, and of kept results.
+/// Folder for all other documents, and for kept results.
 const FOLDER: &str = "docs";
 
-/// A place of a document and what is false there.
+/// A position in a document, with the error found there.
 #[derive(Debug, PartialEq, Eq)]
 struct Fault {
     place: String,
@@ -58,16 +59,16 @@ impl fmt::Display for Fault {
     }
 }
 
-/// What is held, and how.
+/// Scope and mode of the check.
 struct Settings {
     /// Root of the repository.
     root: PathBuf,
     results: Results,
     is_deep: bool,
     blesses: bool,
-    /// Documents and kept results that are asked for; empty: all.
+    /// Documents and kept results named on the command line; empty: all.
     asked: Vec<String>,
-    /// Kept results that some document says how to make.
+    /// Kept results for which some document contains the commands.
     keepable: Vec<String>,
 }
 
@@ -91,12 +92,12 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Whether a document or a kept result is asked for.
+    /// True if a document or a kept result is selected.
     fn names(&self, name: &str) -> bool {
         self.asked.is_empty() || self.asked.iter().any(|asked| asked == name)
     }
 
-    /// Whether commands of a document run without `--deep`.
+    /// True if a document's commands run without `--deep`.
     fn is_quick(&self, document: &str) -> bool {
         document == QUICK || !self.asked.is_empty()
     }
@@ -120,7 +121,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// All faults of all documents, as `program` prints.
+/// Checks all documents against the output of `program`; returns all faults.
 fn hold(mut settings: Settings, program: &Path) -> Result<Vec<Fault>, String> {
     let shell = Shell::new(settings.root.join("target/documents"), program)?;
     let documents = documents(&settings.root)?;
@@ -155,7 +156,7 @@ fn documents(root: &Path) -> Result<Vec<Document>, String> {
     names.iter().map(|name| Document::read(root, name)).collect()
 }
 
-/// Names of the kept results that a document says how to make.
+/// Names of the kept results for which a document contains the commands.
 fn keepable(document: &Document) -> Vec<String> {
     let name = |passage: Passage| match passage.kind {
         PassageKind::Keep { name, .. } => Some(name),
@@ -164,8 +165,8 @@ fn keepable(document: &Document) -> Vec<String> {
     document.passages().unwrap_or_default().into_iter().filter_map(name).collect()
 }
 
-/// Makes the kept results that a document names, and compares or keeps them. Finished points stay, so that a run that is
-/// killed goes on.
+/// Rebuilds the kept results that a document names, and compares or stores them. Finished points are preserved, so that
+/// an interrupted run can continue.
 fn keep_all(document: &Document, shell: &Shell, settings: &Settings) -> Vec<Fault> {
     let mut faults = Vec::new();
     for Passage { line, kind } in document.passages().unwrap_or_default() {

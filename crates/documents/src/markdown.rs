@@ -1,44 +1,44 @@
-//! Markdown as far as documents need it: fenced blocks, the markers above them, and tables.
+//! The subset of Markdown that documents need: fenced blocks, the markers above them, and tables.
 
 use crate::marker::{Marker, Mode};
 use std::ops::Range;
 
-/// What stands between a table's head and its body: the row of dashes is the second line.
+/// Number of lines before a table's body: the heading row and the row of dashes.
 const HEAD_LINES: usize = 2;
 
-/// A place in a document that a marker makes live.
+/// A passage in a document that a marker makes live.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Passage {
-    /// Line of the marker, from 0.
+    /// Line number of the marker, from 0.
     pub(crate) line: usize,
     pub(crate) kind: PassageKind,
 }
 
-/// Kinds of live places. Ranges are of lines, from 0.
+/// Kinds of live passages. Ranges are line numbers, from 0.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum PassageKind {
-    /// Commands to run, and the output shown below them.
+    /// Commands to run, with the output shown below them.
     Run { mode: Mode, commands: String, output: Option<Output> },
-    /// A file that later commands of the document read.
+    /// A file that later commands in the document read.
     File { name: String, text: String },
-    /// Commands that leave a report as `from`, which is kept as `name`.
+    /// Commands that write a report to `from`, which is kept as `name`.
     Keep { name: String, from: String, commands: String },
-    /// Rows of a table that are made from kept results.
+    /// Table rows that are built from kept results.
     Table { marker: Marker, body: Range<usize> },
 }
 
 /// A block of shown output.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Output {
-    /// Its lines, without the fences.
+    /// Line numbers, without the fences.
     pub(crate) lines: Range<usize>,
-    /// Shows some lines of the output in place of all: the text below begins with `(shortened)`.
+    /// True if only some output lines are shown: the text below begins with `(shortened)`.
     pub(crate) is_shortened: bool,
 }
 
-/// A piece of Markdown that is not blank.
+/// A non-blank piece of Markdown.
 enum Item {
-    /// Text of a fenced block, and whether it names a language.
+    /// Contents of a fenced block; `has_language` is set if the fence names a language.
     Block {
         lines: Range<usize>,
         has_language: bool,
@@ -47,7 +47,7 @@ enum Item {
     Text,
 }
 
-/// Live places of a document in order, or the line (from 0) and the fault of the first that is malformed.
+/// Live passages in a document, in order, or the line (from 0) and the fault for the first malformed passage.
 pub(crate) fn passages(lines: &[String]) -> Result<Vec<Passage>, (usize, String)> {
     let items = items(lines)?;
     let mut found = Vec::new();
@@ -114,7 +114,7 @@ fn items(lines: &[String]) -> Result<Vec<(usize, Item)>, (usize, String)> {
     Ok(items)
 }
 
-/// Whether `items` begin with a block of commands and a block of their output.
+/// True if `items` begin with a block of commands and a block with their output.
 fn shows_output(items: &[(usize, Item)], lines: &[String]) -> bool {
     let [(_, Item::Block { lines: commands, has_language: false }), (_, Item::Block { has_language: false, .. }), ..] =
         items
@@ -161,7 +161,7 @@ fn output(shown: Range<usize>, below: &[(usize, Item)], lines: &[String]) -> Out
     Output { lines: shown, is_shortened }
 }
 
-/// Rows of the table that `below` begins with.
+/// Body rows of the table at the start of `below`.
 fn body(below: &[(usize, Item)], lines: &[String]) -> Option<Range<usize>> {
     let (first, Item::Text) = below.first()? else { return None };
     let rows = lines[*first..].iter().take_while(|line| line.starts_with('|')).count();

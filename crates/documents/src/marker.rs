@@ -1,35 +1,36 @@
-//! Markers: HTML comments that say what the block or the table below them shows.
+//! Markers: HTML comments that describe the block or the table below them.
 
-/// A marker, as read.
+/// A parsed marker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Marker {
-    /// `run`: commands stand in the block below, and their output in the next. `run: COMMAND`: the block below is output.
+    /// `run`: the block below contains commands, and the next block their output. `run: COMMAND`: the block below is
+    /// output.
     Run { mode: Mode, command: Option<String> },
     /// `file NAME`: the block below is a file that commands read.
     File { name: String },
     /// `keep NAME from FILE`: the commands below write the report FILE, which is kept.
     Keep { name: String, from: String },
-    /// `table NAME DIGITS: SOURCE; SOURCE`: a row for each of the first figure, a column for each source.
+    /// `table NAME DIGITS: SOURCE; SOURCE`: a row for each row in the first figure, a column for each source.
     Table { name: String, digits: usize, sources: Vec<String> },
-    /// `columns NAME DIGITS: SOURCE; SOURCE`: a row for each column of the first figure, a column for each source.
+    /// `columns NAME DIGITS: SOURCE; SOURCE`: a row for each column in the first figure, a column for each source.
     Columns { name: String, digits: usize, sources: Vec<String> },
-    /// `claims NAME DIGITS: ID ID`: a row a claim: its text, what came out, what the paper states.
+    /// `claims NAME DIGITS: ID ID`: a row for each claim: its text, the measured value, the paper's value.
     Claims { name: String, digits: usize, ids: Vec<String> },
-    /// `verdicts: NAME NAME`: a row for each kept reproduction: its directions by verdict.
+    /// `verdicts: NAME NAME`: a row for each kept reproduction: its direction claims by verdict.
     Verdicts { names: Vec<String> },
 }
 
-/// How commands are run.
+/// Mode in which commands run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mode {
-    /// In the deep run alone.
+    /// True if the commands run only with `--deep`.
     pub(crate) is_deep: bool,
-    /// They must fail, and what they print is their error.
+    /// True if the commands must fail; the document then shows their error.
     pub(crate) fails: bool,
 }
 
 impl Marker {
-    /// The marker in a comment, without its brackets; `None` of any other comment.
+    /// Parses the marker in a comment's text, without the comment brackets; `None` for any other comment.
     pub(crate) fn parse(text: &str) -> Option<Result<Marker, String>> {
         let (head, rest) = match text.split_once(": ") {
             Some((head, rest)) => (head, Some(rest.trim())),

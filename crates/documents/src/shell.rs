@@ -1,28 +1,28 @@
-//! Commands of documents, run in folders of their own.
+//! Runs the documents' commands, each document in its own folder.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Columns of the terminal that documents show. Source: the longest line that documents have.
+/// Terminal width in columns assumed by documents. Source: the longest line in the documents.
 const COLUMNS: &str = "120";
 
-/// Has a script find the program by its name.
+/// Shell function by which scripts find the program under its name.
 const PROGRAM: &str = "tombolo() { \"$TOMBOLO\" \"$@\"; }";
 
-/// Where commands run.
+/// Environment in which commands run.
 pub(crate) struct Shell {
-    /// Folder below which commands work; inside the repository, so that `cargo` finds it.
+    /// Folder below which commands work; inside the repository, which lets `cargo` find the workspace.
     pub(crate) scratch: PathBuf,
-    /// The program.
+    /// Path to the program.
     program: PathBuf,
 }
 
 impl Shell {
-    /// A shell in which `tombolo` is `program`.
+    /// A shell in which the command `tombolo` runs `program`.
     ///
     /// # Errors
     ///
-    /// A program that is not there.
+    /// A program that does not exist.
     pub(crate) fn new(scratch: PathBuf, program: &Path) -> Result<Shell, String> {
         let program = program.canonicalize().map_err(|error| {
             format!("TOMBOLO: {}: {error}: expected the program, such as target/debug/tombolo", program.display())
@@ -30,22 +30,23 @@ impl Shell {
         Ok(Shell { scratch, program })
     }
 
-    /// The folder of that name, without files of earlier runs.
+    /// Creates the folder with the given name, without files from earlier runs.
     ///
     /// # Errors
     ///
-    /// What the file system says.
+    /// The file system's error.
     pub(crate) fn empty(&self, name: &str) -> Result<PathBuf, String> {
         let folder = self.scratch.join(name);
         clear(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         Ok(folder)
     }
 
-    /// What `commands` print: on the output where they succeed, on both where they must fail.
+    /// Runs `commands` and returns their output: standard output if they should succeed, both streams if they must
+    /// fail.
     ///
     /// # Errors
     ///
-    /// Commands that fail or succeed against expectation, with what they print.
+    /// Commands that fail or succeed against expectation, with their output.
     pub(crate) fn run(&self, folder: &Path, commands: &str, fails: bool) -> Result<String, String> {
         let script = format!("set -euo pipefail\n{PROGRAM}\n{commands}");
         let mut shell = Command::new("bash");
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    /// A shell whose program repeats its arguments.
+    /// A shell with a program that repeats its arguments.
     fn shell(test: impl FnOnce(&Shell, &Path)) {
         let scratch = tempfile::tempdir().unwrap();
         let program = scratch.path().join("program");

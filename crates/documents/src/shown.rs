@@ -1,11 +1,11 @@
-//! Output as a document shows it, against output as printed.
+//! Compares output shown in a document with the printed output.
 
-/// What stands for lines left out of a shortened output.
+/// Placeholder for lines left out of a shortened output.
 const LEFT_OUT: &str = "…";
-/// Likeness of equal lines: above that of any two lines that differ.
+/// Likeness score for equal lines: above the score for any two different lines.
 const EQUAL: usize = 1000;
 
-/// Lines without what no reader sees: blanks at the ends of lines, blank lines around the text.
+/// Splits text into lines without invisible parts: trailing blanks, and blank lines around the text.
 pub(crate) fn lines(text: &str) -> Vec<String> {
     let lines: Vec<String> = text.lines().map(|line| line.trim_end().to_owned()).collect();
     let is_text = |line: &String| !line.is_empty();
@@ -14,7 +14,7 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
     lines[first..last].to_vec()
 }
 
-/// Whether `shown` is `printed`: all lines, or of a shortened output some in their order.
+/// Checks that `shown` equals `printed`: all lines, or for a shortened output some lines in order.
 ///
 /// # Errors
 ///
@@ -33,11 +33,11 @@ pub(crate) fn hold(shown: &[String], printed: &[String], is_shortened: bool) -> 
     }
 }
 
-/// What is to be shown in place of `shown`: all of `printed`, or the lines of it that are most like those shown.
+/// Text to show instead of `shown`: all lines in `printed`, or the printed lines most similar to the shown lines.
 ///
 /// # Errors
 ///
-/// A shown line that nothing printed resembles.
+/// A shown line without any similar printed line.
 pub(crate) fn bless(shown: &[String], printed: &[String], is_shortened: bool) -> Result<Vec<String>, String> {
     if !is_shortened {
         return Ok(printed.to_vec());
@@ -51,9 +51,9 @@ pub(crate) fn bless(shown: &[String], printed: &[String], is_shortened: bool) ->
     Ok(shown.iter().map(line).collect())
 }
 
-/// For each wanted line the line of `printed` that takes its place, so that all are in order and as alike as can be.
+/// For each wanted line, finds the line from `printed` that replaces it, preserving order and maximising similarity.
 fn align(wanted: &[&String], printed: &[String]) -> Result<Vec<String>, String> {
-    // best[i][j]: the greatest likeness of the first i wanted lines to lines among the first j printed.
+    // best[i][j]: the greatest likeness between the first i wanted lines and lines among the first j printed.
     let mut best: Vec<Vec<Option<usize>>> = vec![vec![Some(0); printed.len() + 1]];
     for line in wanted {
         let above = best.last().expect("never empty");
@@ -70,7 +70,7 @@ fn align(wanted: &[&String], printed: &[String]) -> Result<Vec<String>, String> 
     }
     let (mut at, mut found) = (printed.len(), Vec::new());
     for row in best[1..].iter().rev() {
-        // The first column that reaches the best: the line before it is the one that took part.
+        // The first column that reaches the best score: the preceding printed line is the chosen match.
         let reached = row[at];
         at = (0..=at).find(|column| row[*column] == reached).expect("the column itself reaches it") - 1;
         found.push(printed[at].clone());
@@ -79,7 +79,7 @@ fn align(wanted: &[&String], printed: &[String]) -> Result<Vec<String>, String> 
     Ok(found)
 }
 
-/// Words that two lines share, where numbers are alike; 0 where they share none.
+/// Similarity score: counts words common to both lines, treating all numbers as equal; 0 if the lines share none.
 fn likeness(one: &str, other: &str) -> usize {
     if one == other {
         return EQUAL;
@@ -90,14 +90,14 @@ fn likeness(one: &str, other: &str) -> usize {
     for word in one.split_whitespace().map(shape) {
         if let Some(index) = words.iter().position(|known| *known == word) {
             words.swap_remove(index);
-            // A number says little: any line may have it.
+            // A number carries little information: any line may contain one.
             shared += if word == "#" { 1 } else { 3 };
         }
     }
     if shared > 0 && first(one) == first(other) { shared + 3 } else { shared }
 }
 
-/// A word, or `#` where it has a digit.
+/// A word, or `#` if it contains a digit.
 fn shape(word: &str) -> String {
     if word.contains(|c: char| c.is_ascii_digit()) { "#".to_owned() } else { word.to_owned() }
 }

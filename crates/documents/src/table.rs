@@ -1,28 +1,28 @@
-//! Tables and numbers that are made from kept results.
+//! Tables and numbers that are built from kept results.
 
 use crate::kept::{Kept, KeptFigure, KeptRow, Results};
 use crate::marker::Marker;
 use regex::{Captures, Regex};
 use tombolo_report::document::{ClaimKind, Verdict};
 
-/// What stands where there is no number.
+/// Placeholder for a missing number.
 const MISSING: &str = "–";
-/// Between the parts of a source: figure, row, column.
+/// Separator between the parts of a source: figure, row, column.
 const PART: &str = " > ";
-/// Between columns the greatest of which is shown.
+/// Separator between columns for which the maximum is shown.
 const OR: &str = " | ";
-/// Between two sources whose ratio is shown.
+/// Separator between two sources for which the ratio is shown.
 const OVER: &str = " / ";
-/// A number of the text that links to the kept result it comes from: number, folder, name, source.
+/// A number in the text with a link to the kept result behind it: number, folder, name, source.
 const LINK: &str = r#"\[([^\[\]]*)\]\(([^()" ]*results/)([a-z0-9-]+)\.json "([^"]*)"\)"#;
 
-/// A result, or the kept results that it lacks.
+/// A result, or the name of the kept results that are missing.
 pub(crate) enum Made<T> {
     Whole(T),
     Lacks(String),
 }
 
-/// Rows of the table below a marker.
+/// Builds the rows for the table below a marker.
 ///
 /// # Errors
 ///
@@ -58,7 +58,7 @@ pub(crate) fn rows(marker: &Marker, results: &Results) -> Result<Made<Vec<String
     }))
 }
 
-/// The part of a source that the row of a table stands for.
+/// The part of a source that a table row supplies.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     /// Sources are `FIGURE > COLUMN`.
@@ -69,7 +69,7 @@ enum Place<'a> {
     Whole,
 }
 
-/// The figure of the first source.
+/// The figure named by the first source.
 fn first<'a>(kept: &'a Kept, sources: &[String]) -> Result<&'a KeptFigure, String> {
     kept.figure(sources.first().and_then(|source| source.split(PART).next()).unwrap_or_default())
 }
@@ -92,7 +92,7 @@ fn table(
     rows.into_iter().map(row).collect()
 }
 
-/// A row a claim: its text, what came out, what the paper states.
+/// A row for each claim: its text, the measured value, the paper's value.
 fn claims(kept: &Kept, digits: usize, ids: &[String]) -> Result<Vec<String>, String> {
     let row = |id: &String| {
         let claim = kept.claims.iter().find(|claim| claim.id == *id);
@@ -108,7 +108,7 @@ fn claims(kept: &Kept, digits: usize, ids: &[String]) -> Result<Vec<String>, Str
     ids.iter().map(row).collect()
 }
 
-/// Directions of a reproduction by verdict.
+/// Number of direction claims in a reproduction, by verdict.
 fn verdicts(kept: &Kept) -> String {
     let count = |verdict| {
         let directions = kept.claims.iter().filter(|claim| claim.kind == ClaimKind::Direction);
@@ -122,7 +122,7 @@ fn line(cells: &[String]) -> String {
     format!("| {} |", cells.join(" | "))
 }
 
-/// The value of a source: a cell, the greatest of several, or the ratio of two.
+/// The value of a source: a cell, the maximum over several cells, or the ratio between two.
 fn value(kept: &Kept, source: &str, place: Place<'_>) -> Result<Option<f64>, String> {
     let cell = |source: &str| {
         let parts: Vec<&str> = source.split(PART).map(str::trim).collect();
@@ -135,7 +135,7 @@ fn value(kept: &Kept, source: &str, place: Place<'_>) -> Result<Option<f64>, Str
             (_, Place::Whole) => return Err(format!("`{source}`: expected `FIGURE > ROW > COLUMN`")),
         };
         let values: Result<Vec<_>, String> = columns.split(OR).map(|column| kept.cell(figure, row, column)).collect();
-        // A point that failed may have been the greatest.
+        // A failed point may have been the maximum.
         let values: Option<Vec<f64>> = values?.into_iter().collect();
         Ok(values.and_then(|values| values.into_iter().reduce(f64::max)))
     };
@@ -145,11 +145,11 @@ fn value(kept: &Kept, source: &str, place: Place<'_>) -> Result<Option<f64>, Str
     }
 }
 
-/// A line of text with the numbers that its links to kept results stand for, and what it lacks.
+/// Updates all numbers in a text line that link to kept results, or reports the missing results.
 ///
 /// # Errors
 ///
-/// Sources that are not kept, and linked text that is no number.
+/// Sources that are not kept, and linked text that is not a number.
 pub(crate) fn numbers(text: &str, results: &Results) -> Result<Made<String>, String> {
     if !text.contains(".json \"") {
         return Ok(Made::Whole(text.to_owned()));
@@ -167,7 +167,7 @@ pub(crate) fn numbers(text: &str, results: &Results) -> Result<Made<String>, Str
     Ok(Made::Whole(made + &text[at..]))
 }
 
-/// A link with the number of its source, as many digits and the unit as written.
+/// A link with the number from its source, in the number of digits and the unit as written.
 fn number(link: &Captures<'_>, kept: &Kept) -> Result<String, String> {
     let (shown, source) = (&link[1], &link[4]);
     let (digits, factor, unit) = match shown.strip_suffix(" %") {

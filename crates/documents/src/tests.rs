@@ -1,9 +1,9 @@
-//! Documents of a small repository, held with a program of a few lines.
+//! Documents in a small repository, checked against a program with only a few lines.
 
 use super::*;
 use std::os::unix::fs::PermissionsExt;
 
-/// Prints a number, and writes a report with that number; both are in the file `number`.
+/// Prints a number, and writes a report with this number; both read it from the file `number`.
 const PROGRAM: &str = r#"#!/usr/bin/env bash
 number=$(<"$0.number")
 case $1 in
@@ -20,7 +20,7 @@ esac
 struct Repository(tempfile::TempDir);
 
 impl Repository {
-    /// A repository with a README and one more document.
+    /// A repository with a README and another document.
     fn new(readme: &str, other: &str) -> Repository {
         let repository = Repository(tempfile::tempdir().unwrap());
         std::fs::create_dir(repository.0.path().join("docs")).unwrap();
@@ -41,7 +41,7 @@ impl Repository {
         std::fs::read_to_string(self.0.path().join(name)).unwrap()
     }
 
-    /// Has the program print another number.
+    /// Makes the program print a different number.
     fn print(&self, number: &str) {
         self.write("tombolo.number", number);
     }

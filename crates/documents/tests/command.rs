@@ -1,4 +1,5 @@
-//! The command from outside. Tests of whole programs also make cargo build the program that `.ci/documents` runs.
+//! The command from outside. As an integration test, this file also makes cargo build the program that `.ci/documents`
+//! runs.
 
 use std::process::Command;
 

@@ -1,13 +1,13 @@
-//! How many times as fast as on one thread a run could be on several, from when its events were.
+//! Upper bound for the speedup of a run on several threads over one thread, derived from the times of the run's events.
 //!
-//! `cargo bench -p tombolo-system --bench bound [stream|gather|remote]` prints a table for each case. The rows are cuts of the
-//! machine into parts, of which each runs its events one after the other: today's partitions, and finer ones that a model
-//! without shared state in a module would allow.
+//! `cargo bench -p tombolo-system --bench bound [stream|gather|remote]` prints a table for each case. The rows are
+//! divisions of the machine into parts; each part runs its events sequentially. The rows contain the current
+//! partitions, and finer partitions that would require a model without shared state within a module.
 //!
-//! Time is cut in windows, no longer than the least latency between two parts. What parts do in one runs side by side, and a
-//! barrier ends it. On T threads a window takes max(events of its largest part, events / T) and a barrier, all in events;
-//! the bound is the number of all events over the sum of that. An event costs as much as any other here, and exchanging
-//! messages nothing: a run on threads stays below the bound.
+//! Time is divided into windows, no longer than the least latency between two parts. Within a window, parts run
+//! concurrently, and a barrier ends the window. On T threads a window takes max(events in its largest part, events / T)
+//! plus a barrier, all measured in events. The bound is the number of all events divided by the sum over windows. The
+//! bound assumes equal cost for every event, and free message exchange: an actual threaded run stays below it.
 
 mod programs;
 
@@ -22,26 +22,26 @@ use tombolo_protocol::Data;
 use tombolo_system::{Broken, run_watched};
 use tombolo_types::{GpuId, Mask, ModuleId, Ps};
 
-/// What a barrier takes, in events. Source: measured on two cores, some 2 us of 0.2 us an event.
+/// Cost of a barrier, in events. Source: measured on two cores, some 2 us at 0.2 us per event.
 const BARRIER: f64 = 10.0;
 
-/// Numbers of threads.
+/// Thread counts.
 const THREADS: [u32; 4] = [2, 8, 16, 64];
 
-/// What an event was for.
+/// Component that an event belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Component {
     Sm(ModuleId, u16),
     Slice(ModuleId, u16),
     /// A module's controller and copy engine.
     Controller(ModuleId),
-    /// A way of a GPU at the switch.
+    /// A GPU's port at the switch, in a single direction.
     Way(GpuId, Way),
-    /// What else is between GPUs; the command processor; the driver.
+    /// Further components between GPUs; the command processor; the driver.
     Beside,
 }
 
-/// Contents of lines that are nothing, in a run whose events are told to a [`Census`].
+/// Empty line contents, for a run with events reported to a [`Census`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Bare;
 
@@ -63,7 +63,7 @@ impl Contents for Bare {
     fn exchange(self, _: Mask) {}
 }
 
-/// Window and component of each event.
+/// Window and component for each event.
 #[derive(Clone)]
 struct Census {
     window: Ps,
@@ -93,7 +93,7 @@ impl Watch<Bare> for Census {
     }
 }
 
-/// A part of the machine that runs its events one after the other.
+/// A part of the machine that runs its events sequentially.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Part {
     Hub,
@@ -102,14 +102,14 @@ enum Part {
     One(Component),
 }
 
-/// How a machine may be cut.
+/// Possible divisions of a machine.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
-    /// GPUs with their ways, and what stands beside them.
+    /// GPUs with their ports, and the hub.
     Gpus,
-    /// Modules, ways, and what stands beside them: today's partitions.
+    /// Modules, ports, and the hub: the current partitions.
     Modules,
-    /// SMs, slices, controllers, ways.
+    /// SMs, slices, controllers, ports.
     Components,
 }
 
@@ -117,7 +117,7 @@ impl Cut {
     const ALL: [(Cut, &str); 3] =
         [(Cut::Gpus, "GPUs"), (Cut::Modules, "modules alone"), (Cut::Components, "SMs and slices")];
 
-    /// The part that has work from an event.
+    /// The part that handles a component's events.
     fn part(self, component: Component, modules_per_gpu: u8) -> Part {
         let module = match component {
             Component::Sm(module, _) | Component::Slice(module, _) | Component::Controller(module) => module,
@@ -133,7 +133,7 @@ impl Cut {
     }
 }
 
-/// The time of all events on one thread, over that of each number of threads.
+/// Speedup bound for each thread count: total events on one thread divided by the estimated time.
 fn bounds(events: &[(u32, Component)], cut: Cut, modules_per_gpu: u8) -> [f64; THREADS.len()] {
     let mut taken = [0.0; THREADS.len()];
     for window in events.chunk_by(|a, b| a.0 == b.0) {
@@ -150,7 +150,7 @@ fn bounds(events: &[(u32, Component)], cut: Cut, modules_per_gpu: u8) -> [f64; T
     taken.map(|taken| events.len() as f64 / taken)
 }
 
-/// No longer than the least latency between SMs and slices, and between modules.
+/// Window length: at most the least latency between SMs and slices, and between modules.
 fn window(machine: &MachineConfig) -> Ps {
     let crossbar = machine.crossbar.latency;
     if machine.topology.modules() > 1 { crossbar.min(machine.module_link.latency) } else { crossbar }

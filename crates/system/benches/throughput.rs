@@ -1,19 +1,19 @@
-//! How fast the simulator is: warp instructions and line transactions a second of replay.
+//! Simulation speed: warp instructions and line transactions per second during replay.
 //!
 //! `cargo bench -p tombolo-system --bench throughput [stream|gather|reuse|remote|threads|designs] [once]` prints one
-//! line a case: the median of five runs and the spread; with `once`, one run and its transactions. The programs are
-//! generated; replay alone is timed. Beside it, `purpose` says what its instructions are for.
+//! line per case: the median and the spread over five runs; with `once`, one run and its transactions. The programs are
+//! generated; only the replay is timed. The script `purpose` in this folder breaks the instructions down by purpose.
 
 mod programs;
 
 use programs::spec;
 use tombolo_system::{RunRecord, RunSpec, run};
 
-/// The program's own allocator.
+/// The program's memory allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Whether each case is to run once, as under a profiler.
+/// True if each case is to run once, for example under a profiler.
 fn once() -> bool {
     std::env::args().any(|arg| arg == "once")
 }
@@ -59,7 +59,7 @@ fn main() {
     }
 }
 
-/// Runs of one and of two threads in turns: how many times as fast two are, and how many times the processor time they take.
+/// Alternates runs on one thread and on two threads; reports the speedup and the ratio between processor times.
 fn compare_threads(case: &str) {
     let alone = spec("hmg", case);
     let timed = |threads| {
@@ -83,7 +83,7 @@ fn compare_threads(case: &str) {
     println!("{case}: two threads are {faster:.2} times as fast as one and take {more:.2} times the processor time");
 }
 
-/// Seconds of processor time that this process has taken, as Linux counts them in hundredths.
+/// Processor time used by this process in seconds, as counted by Linux in hundredths.
 fn processor_time() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux tells");
     let behind_name = stat.rsplit(')').next().expect("a name stands in brackets");

@@ -1,11 +1,12 @@
-//! Which kernel boundaries a table elides, by how kernels are labelled: programs are recorded and labelled, tables asked,
-//! nothing is simulated. Four modules, contiguous CTAs, pages of 4 KB by first touch, lines of 64 B.
+//! Surveys the kernel boundaries that a table elides, depending on the kind of kernel labels. Programs are recorded and
+//! labelled, and tables are queried, without simulation. Four modules, contiguous CTAs, 4 KB pages by first touch, 64 B
+//! lines.
 //!
 //! `cargo run --release --example elision_survey [WORKLOAD,KEY=VALUE…]…`
 //!
-//! Each cell: % of the boundaries between launches at which no L2 does anything, and operations of modules a boundary
-//! (of eight: four flushes and four invalidations). First among launches alone, then with what the host reads, writes and
-//! copies between them.
+//! Each cell shows two numbers: the percentage of boundaries between launches at which no L2 performs any operation,
+//! and module operations per boundary (out of eight: four flushes and four invalidations). The first pair counts
+//! launches only; the second includes host reads, writes and copies between them.
 
 use std::error::Error;
 use tombolo_design::scheduling::{CtaCut, Shape};
@@ -23,7 +24,7 @@ use tombolo_workload::record::{RecordOptions, Recording};
 use tombolo_workload::scale::Scale;
 
 const MODULES: u8 = 4;
-/// Lines of a page.
+/// Lines per page.
 const PAGE: u64 = 64;
 
 const WORKLOADS: [&str; 6] = [
@@ -38,10 +39,10 @@ const WORKLOADS: [&str; 6] = [
 /// CPElide's table.
 const TABLE: TableConfig =
     TableConfig { rows: 64, structures: 8, ranges: 1, operations: Operations::Cache, sharing: 1 };
-/// One in which everything has room: what labels and operations give by themselves.
+/// A table with unlimited room: the effect of labels and operations alone.
 const ROOMY: TableConfig = TableConfig { rows: u16::MAX, structures: u16::MAX, ranges: u16::MAX, ..TABLE };
 
-/// Who decides at boundaries.
+/// Decision policy at boundaries.
 #[derive(Clone, Copy)]
 enum Decides {
     Never,
@@ -88,7 +89,7 @@ fn recorded(chosen: &str) -> Result<Recording, Box<dyn Error>> {
     Ok(record(find(name)?, &request, &options, Mode::Auto)?)
 }
 
-/// The boundaries between launches, those at which nothing is done, and what is done at all.
+/// Boundaries between launches, boundaries without operations, and the number of operations.
 struct Found {
     boundaries: u64,
     quiet: u64,
@@ -97,7 +98,7 @@ struct Found {
 
 fn boundaries(program: &dyn Program, labels: &Labels, mut table: Box<dyn Elision>, with_host: bool) -> Found {
     let mut found = Found { boundaries: 0, quiet: 0, operations: 0 };
-    // `None` before the first launch; then what has been done since the latest.
+    // `None` before the first launch; afterwards, the operations since the latest launch.
     let mut done: Option<u64> = None;
     for (number, command) in (0..).zip(program.commands()) {
         let launches = matches!(command, Command::Launch { .. });
@@ -126,7 +127,7 @@ fn boundaries(program: &dyn Program, labels: &Labels, mut table: Box<dyn Elision
     found
 }
 
-/// Operations of modules at a launch, and at its end.
+/// Module operations at a launch, and at its end.
 fn asked(table: &mut dyn Elision, packet: &Packet<'_>) -> (u64, u64) {
     let [start, end] = [table.launch(packet, &mut |_| ()), table.finish(packet.kernel, &mut |_| ())];
     let count = |boundary: &Boundary| (boundary.invalidations() + boundary.flushes()) as u64;

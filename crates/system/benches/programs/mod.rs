@@ -1,14 +1,14 @@
-//! The generated programs of the benchmarks, each on its machine.
+//! The benchmarks' generated programs, each on its machine.
 
 use std::sync::Arc;
 use tombolo_system::{RunSpec, place};
 use tombolo_types::stream::{Access, Accesses, Command, ComputeClass, CtaStream, KernelInfo, Op, Program, StreamError};
 use tombolo_types::{Line, LineSize, Mask, Order};
 
-/// Warps of a CTA.
+/// Warps per CTA.
 const WARPS: u32 = 8;
 
-/// A program whose streams are computed from the CTA's number.
+/// A program with streams computed from the CTA's number.
 struct Generated {
     name: &'static str,
     kernels: Vec<KernelInfo>,
@@ -82,10 +82,10 @@ fn compute(stream: &mut CtaStream, count: u16) {
     stream.ops.push(Op::occupy(ComputeClass::Fp32, count));
 }
 
-/// Lines of one of the three arrays of 64 MB together.
+/// Lines in each of three arrays with 64 MB in total.
 const STREAM_LINES: u64 = (64 << 20) / 128 / 3;
 
-/// Two loads, a store and ten arithmetic instructions a warp, each line touched once.
+/// Two loads, a store and ten arithmetic instructions per warp; each line is touched once.
 fn stream(_: u32, warp: u64, out: &mut CtaStream) {
     compute(out, 4);
     load(out, [warp], Mask::ALL);
@@ -95,10 +95,10 @@ fn stream(_: u32, warp: u64, out: &mut CtaStream) {
     store(out, 2 * STREAM_LINES + warp);
 }
 
-/// Lines that a gather scatters over: 2 GB.
+/// Lines over which a gather scatters its accesses: 2 GB.
 const GATHER_LINES: u64 = 1 << 24;
 
-/// An index load, a gather of 32 lines, a store, ten arithmetic instructions: 2.6 transactions each.
+/// An index load, a gather over 32 lines, a store, ten arithmetic instructions: 2.6 transactions each.
 fn gather(_: u32, warp: u64, out: &mut CtaStream) {
     compute(out, 4);
     load(out, [2 * GATHER_LINES + warp], Mask::ALL);
@@ -112,11 +112,11 @@ fn gather(_: u32, warp: u64, out: &mut CtaStream) {
     store(out, 3 * GATHER_LINES + warp);
 }
 
-/// Warps of the remote program, and lines of each.
+/// Warps in the remote program, and lines per warp.
 const REMOTE_WARPS: u64 = 1 << 16;
 const REMOTE_LINES: u64 = 8;
 
-/// Kernel 0 touches a line of each page from its home; kernel 1 reads what lies a GPU further.
+/// Kernel 0 touches a line in each page from the page's home; kernel 1 reads the data located one GPU further.
 fn remote(kernel: u32, warp: u64, out: &mut CtaStream) {
     let shift = if kernel == 0 { 0 } else { REMOTE_WARPS / 4 };
     let first = (warp + shift) % REMOTE_WARPS * REMOTE_LINES;
@@ -132,17 +132,18 @@ fn remote(kernel: u32, warp: u64, out: &mut CtaStream) {
     compute(out, 4);
 }
 
-/// Warps of the reuse program, those of a module (of sixteen), the lines that they share (2 MB), and how many a warp reads.
+/// Warps in the reuse program, warps per module (among sixteen), lines shared by a module's warps (2 MB), and reads per
+/// warp.
 const REUSE_WARPS: u64 = 1 << 15;
 const REUSE_SHARERS: u64 = REUSE_WARPS / 16;
 const REUSE_LINES: u64 = 1 << 14;
 const REUSE_READS: u64 = 64;
 
-/// Each module's warps read the same lines in orders of their own, more than an L1 holds and less than an L2.
+/// Each module's warps read a common set of lines in different orders, more than an L1 holds and less than an L2.
 fn reuse(_: u32, warp: u64, out: &mut CtaStream) {
     let first = warp / REUSE_SHARERS * REUSE_LINES;
     for read in 0..REUSE_READS {
-        // The upper bits of a product with the 64-bit golden ratio spread the reads over all lines.
+        // The upper bits in a product with the 64-bit golden ratio spread the reads over all lines.
         let hash = (warp * REUSE_READS + read).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         load(out, [first + (hash >> (64 - REUSE_LINES.ilog2()))], Mask::ALL);
         compute(out, 2);
@@ -151,10 +152,11 @@ fn reuse(_: u32, warp: u64, out: &mut CtaStream) {
     compute(out, 4);
 }
 
-/// A benchmark's run on one thread: streaming or a gather on one V100, or reads of an L2 or of another GPU on `hmg-4x4`.
+/// A benchmark's run on one thread: streaming or a gather on one V100, or reads from an L2 or from another GPU on
+/// `hmg-4x4`.
 ///
 /// # Panics
-/// Where there is no such case or design.
+/// If the case or the design does not exist.
 pub(crate) fn spec(design: &str, case: &str) -> RunSpec {
     let ctas = |warps: u64| (warps / u64::from(WARPS)) as u32;
     let (machine, program) = match case {

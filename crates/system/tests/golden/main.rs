@@ -1,4 +1,5 @@
-//! Golden results: what every design makes of six short programs. A change of any of them is named in its commit.
+//! Golden results: the outcome for every design on six short programs. A commit that changes any result names the
+//! change.
 //!
 //! `./check --bless` rewrites `golden.toml`.
 
@@ -15,7 +16,7 @@ use tombolo_types::stream::{KernelClass, Program};
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden.toml");
 
-/// The machines, with settings that make them small, and the designs that run on them; none: every preset.
+/// The machines, with settings that make them small, and the designs to run on each; an empty list means every preset.
 const MACHINES: [(&str, &[&str], &[&str]); 4] = [
     ("hmg-4x4", SMALL, &[]),
     ("numa-4", SMALL, &[]),
@@ -23,10 +24,10 @@ const MACHINES: [(&str, &[&str], &[&str]); 4] = [
     ("mi300a", SMALL, &["mi300a"]),
 ];
 
-/// Few SMs, and caches and directories that these programs overflow.
+/// Few SMs, with caches and directories small enough to overflow in these programs.
 const SMALL: &[&str] = &["topology.sms_per_module=4", "l2.slices=4", "l2.bytes=128KB", "directory.entries=256"];
 
-/// Policies that no preset has.
+/// Policies that no preset uses.
 const VARIANTS: [(&str, &[&str]); 4] = [
     ("hmg", &["design.l2_write=back"]),
     ("hmg", &["design.downgrade=true"]),
@@ -34,7 +35,7 @@ const VARIANTS: [(&str, &[&str]); 4] = [
     ("nhcc", &["design.placement=interleaved-page"]),
 ];
 
-/// By machine and design, then by program: what is pinned.
+/// Pinned results, by machine and design, then by program.
 type Golden = BTreeMap<String, BTreeMap<String, String>>;
 
 fn machine(name: &str, settings: &[&str]) -> Arc<MachineConfig> {
@@ -51,7 +52,7 @@ fn design(name: &str, settings: &[&str]) -> DesignConfig {
     design.check().expect("a design that fits")
 }
 
-/// Name and design of each row of a machine.
+/// Name and design for each row on a machine.
 fn designs(only: &[&str]) -> Vec<(String, DesignConfig)> {
     if !only.is_empty() {
         return only.iter().map(|&name| (name.to_owned(), design(name, &[]))).collect();
@@ -62,7 +63,7 @@ fn designs(only: &[&str]) -> Vec<(String, DesignConfig)> {
     presets.chain(variants).collect()
 }
 
-/// One row: a machine, a design, a program.
+/// A row: a machine, a design, a program.
 struct Row {
     group: String,
     program: &'static str,
@@ -74,10 +75,10 @@ fn rows() -> Vec<Row> {
     for (name, settings, only) in MACHINES {
         let machine = machine(name, settings);
         let programs: Vec<(&str, Arc<dyn Program>)> = programs::programs(&machine);
-        // Designs that move pages ask for GPUs of one module.
+        // Designs that move pages require GPUs with a single module.
         let fits = |(_, design): &(String, DesignConfig)| design.build(&machine).is_ok();
         for (design_name, design) in designs(only).into_iter().filter(fits) {
-            // Nor can CTAs wait for each other where kernels' boundaries alone bring what others have written.
+            // CTAs cannot wait for each other if remote writes become visible only at kernel boundaries.
             let waits =
                 |program: &dyn Program| program.kernels().iter().any(|kernel| kernel.class == KernelClass::Cooperative);
             let runs = |(_, program): &&(&str, Arc<dyn Program>)| {
@@ -99,7 +100,7 @@ fn rows() -> Vec<Row> {
     rows
 }
 
-/// What a row comes to.
+/// Pinned text for a row's outcome.
 fn result(row: &Row) -> String {
     match run(&row.spec) {
         Ok(record) => {
@@ -111,7 +112,8 @@ fn result(row: &Row) -> String {
     }
 }
 
-/// Rows, on every core of the host, each on as many threads as `threads` says by its place, or left out.
+/// Runs all rows, in parallel on the host's cores. `threads` gives the thread count for a row index; `None` leaves the
+/// row out.
 fn measured(threads: impl Fn(usize) -> Option<usize>) -> Golden {
     let on = |(index, row): (usize, Row)| {
         threads(index).map(|threads| Row { spec: RunSpec { threads, ..row.spec.clone() }, ..row })
@@ -136,7 +138,7 @@ fn measured(threads: impl Fn(usize) -> Option<usize>) -> Golden {
     golden
 }
 
-/// The file's form: a table a machine and design, a line a program.
+/// File format: a table for each machine and design, a line for each program.
 fn text(golden: &Golden) -> String {
     let mut text = String::from("# Written by `./check --bless`. A commit that changes a row names it and says why.\n");
     for (group, rows) in golden {
@@ -157,7 +159,7 @@ fn no_number_of_threads_changes_any_row() {
     rows_on_threads(|row| Some([2, 3, 8][row % 3]));
 }
 
-/// Panics where a row is another on so many threads; `None`: a row is left out.
+/// Panics if a row differs at the given thread count; `None` leaves a row out.
 fn rows_on_threads(threads: impl Fn(usize) -> Option<usize>) {
     if std::env::var_os("TOMBOLO_BLESS").is_some() {
         return;
@@ -165,7 +167,7 @@ fn rows_on_threads(threads: impl Fn(usize) -> Option<usize>) {
     let now = text(&measured(threads));
     let before = std::fs::read_to_string(PATH).expect("the file is in the repository").replace('\r', "");
     let mut changed = changes(&before, &now);
-    // Rows that are left out are not in it.
+    // Rows left out appear only as removed lines.
     changed.retain(|row| row.starts_with('+'));
     assert!(changed.is_empty(), "{} rows differ on several threads:\n{}", changed.len(), changed.join("\n"));
 }
@@ -186,7 +188,7 @@ fn every_design_makes_of_every_program_what_it_made_before() {
     );
 }
 
-/// Every row that one text has and the other has not, with its table.
+/// Rows present in exactly one text, each with its table name.
 fn changes(before: &str, now: &str) -> Vec<String> {
     let rows = |text: &str| {
         let mut group = String::new();

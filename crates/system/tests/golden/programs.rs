@@ -1,4 +1,4 @@
-//! Six short programs whose results are pinned. None of them is ever changed: golden results would say nothing then.
+//! Six short programs with pinned results. The programs must never change: golden results would lose their meaning.
 
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
@@ -9,7 +9,7 @@ use tombolo_workload::bench::{Mode, Request, find, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
-/// Name and program, recorded for the lines and warps of `machine`.
+/// Names and programs, recorded for the line size and warp width of `machine`.
 pub(crate) fn programs(machine: &MachineConfig) -> Vec<(&'static str, Arc<dyn Program>)> {
     vec![
         ("scopes", scopes()),
@@ -55,7 +55,7 @@ fn scopes() -> Arc<dyn Program> {
     Directed::new((0..3).map(|_| (0..32).map(cta).collect()).collect())
 }
 
-/// Each CTA waits for the flag of the one before it, reads what all before it have written, and raises its own.
+/// Each CTA waits for the previous CTA's flag, reads the writes by all previous CTAs, and sets its own flag.
 fn relay() -> Arc<dyn Program> {
     let flag = |cta: u64| 5000 + cta * 4;
     let cta = |id: u64| {
@@ -78,7 +78,7 @@ fn gather() -> Arc<dyn Program> {
         (0..4).fold(Cta::new(), |cta, warp| {
             cta.warp(|w| {
                 for step in 0..24 {
-                    // Multiplier of a linear congruential generator (Knuth, MMIX): scattered and fixed.
+                    // Multiplier for a linear congruential generator (Knuth, MMIX): scattered and fixed.
                     let at = |n: u64| {
                         ((kernel + id * 97 + warp * 31 + step * 7 + n).wrapping_mul(6_364_136_223_846_793_005) >> 33)
                             % 8192

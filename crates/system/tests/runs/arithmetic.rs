@@ -1,5 +1,5 @@
-//! Dependent arithmetic in closed form, on one SM whose clock is 1 GHz, so that a cycle is a nanosecond. Single precision takes
-//! two cycles to issue and four to its result; four sub-cores share the warps.
+//! Dependent arithmetic in closed form, on a single SM with a 1 GHz clock: a cycle is a nanosecond. Single precision
+//! takes two cycles to issue and four until its result; four sub-cores share the warps.
 
 use crate::common::{self, design, simulate};
 use std::path::Path;
@@ -19,7 +19,7 @@ fn on_one_sm(settings: &[&str], ctas: Vec<Cta>) -> RunRecord {
     simulate(&machine(settings), design("hmg", &[]), Directed::new(vec![ctas]))
 }
 
-/// Cycles by which CTAs take longer than ones that end at once.
+/// Additional cycles for `ctas` compared with CTAs that end at once.
 fn cycles(ctas: impl Fn() -> Vec<Cta>) -> u64 {
     let lasts = |ctas| {
         let record: RunRecord = on_one_sm(&[], ctas);
@@ -123,7 +123,7 @@ fn a_trace_of_dependent_additions_takes_four_cycles_each() {
         let record = run(&spec).unwrap_or_else(|error| panic!("{error}"));
         (record.kernels[0].end_s - record.kernels[0].start_s) * 1e9
     };
-    // The other kernel ends at once: with the same last instruction.
+    // The other kernel ends at once, with the same last instruction.
     let added = lasts("alu100") - lasts("empty-kernel");
     assert!((added - 399.0).abs() < 1.1, "100 additions take {added} cycles");
 }

@@ -1,6 +1,8 @@
-//! Blocks of host memory in the memories of GPUs, by directed programs whose bytes and blocks are known in closed form.
+//! Blocks from host memory in GPU memories, tested with directed programs for which bytes and blocks are known in
+//! closed form.
 //!
-//! The machine has lines of 128 bytes and blocks of 4 KB, so of 32 lines. CTA `i` of as many as GPUs runs on GPU `i`.
+//! The machine has 128-byte lines and 4 KB blocks, that is 32 lines per block. A kernel has a CTA for each GPU; CTA `i`
+//! runs on GPU `i`.
 
 use crate::common;
 use common::hosted as machine;
@@ -17,14 +19,14 @@ use tombolo_workload::bench::{Mode, Request, find, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
-/// Lines of a block.
+/// Lines per block.
 const BLOCK: u64 = 32;
 
 fn umh(settings: &[&str]) -> DesignConfig {
     common::design("umh", settings)
 }
 
-/// A kernel of four CTAs of which those in `active` run one warp each.
+/// A kernel with four CTAs; each CTA in `active` runs one warp.
 fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Warp<'_>)) -> Vec<Cta> {
     let mut ctas = vec![Cta::new(); 4];
     for gpu in active {
@@ -33,12 +35,12 @@ fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Wa
     ctas
 }
 
-/// Reads each of these lines once.
+/// Reads each line in the range once.
 fn reads(gpu: usize, lines: std::ops::Range<u64>) -> Vec<Cta> {
     kernel([gpu], |_, warp| lines.clone().for_each(|line| _ = warp.read([line])))
 }
 
-/// Writes all of each of these lines.
+/// Writes each line in the range completely.
 fn writes(gpu: usize, lines: std::ops::Range<u64>) -> Vec<Cta> {
     kernel([gpu], |_, warp| lines.clone().for_each(|line| _ = warp.write([line])))
 }
@@ -47,7 +49,7 @@ fn program(kernels: Vec<Vec<Cta>>, host: &[(u32, HostLines)]) -> Arc<Directed> {
     Directed::of_arrays(LineSize::B128, kernels, &[("data", 0..64 * BLOCK)], host)
 }
 
-/// Runs a program, with values and without, on one thread and on two: all the same.
+/// Runs a program, with and without values, on one thread and on two, and checks that all results are equal.
 fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<Directed>) -> RunRecord {
     let [one, _] = common::held(machine, design, program);
     one
@@ -98,7 +100,7 @@ fn words_that_gpus_write_to_one_line_are_merged_without_loss() {
     let read = kernel(0..4, |_, warp| _ = warp.read([3]));
     let kernels = share.into_iter().chain([write, read]).collect();
     let record = simulate(&machine, &umh(&[]), &program(kernels, &[]));
-    // All merge at once: of those whom the home takes the block from meanwhile it comes as an answer too.
+    // All GPUs merge at once: if the home meanwhile recalls the block from a GPU, the data also arrives as a reply.
     assert_eq!(blocks(&record).written_back_bytes, (4 + 3) * 4, "a word of each, and of three once more");
 }
 
@@ -166,7 +168,7 @@ fn a_value_that_the_host_loads_brings_what_was_written_of_its_block_alone() {
     assert_eq!(read(4, 3..4).0, 4 * u64::from(line), "four lines of it were written");
     let (bytes, of_many) = read(16 * BLOCK, 3..4);
     assert_eq!(bytes, BLOCK * u64::from(line), "however much else was written");
-    // A row may be open, or another one.
+    // The row may be open or closed.
     assert!((of_many / one - 1.0).abs() < 0.01, "{of_many} s and {one} s");
 }
 
@@ -186,7 +188,7 @@ fn a_line_that_the_host_stores_takes_the_block_from_all() {
 fn rows_that_stay_open_are_faster() {
     let time = |policy: &str| {
         let machine = machine(&[&format!("stack.row_policy={policy}"), "l2.bytes=64KiB", "l2.ways=4", "l2.slices=4"]);
-        // Twice what the L2 holds, so that the second pass reads the stacks.
+        // Twice the L2's capacity, so that the second pass reads the stacks.
         let pass = || reads(0, 0..32 * BLOCK);
         simulate(&machine, &umh(&[]), &program(vec![pass(), pass()], &[])).kernels[1].clone()
     };
@@ -225,7 +227,7 @@ fn a_flag_of_a_kernel_is_not_one_of_the_kernel_before() {
 
 #[test]
 fn a_gpu_that_polls_a_block_does_not_keep_another_from_it_for_ever() {
-    // What a peer sends takes longer than its poller takes to ask the home for the block again.
+    // A peer's data takes longer than the polling GPU needs to request the block from the home again.
     let slow = ["gpu_link.latency=20us", "host_link.through=own", "host_link.latency=10ns", "host_link.rate=16GB/s"];
     let kernel = kernel([0, 1], |gpu, warp| match gpu {
         0 => _ = warp.wait_until(1, 0, Order::acquire(Scope::Sys)),
@@ -279,7 +281,7 @@ fn a_block_that_is_spread_over_slices_has_a_part_in_each() {
         assert_eq!((blocks(&one).fetched, link.data_bytes), (1, 4096 / parts), "{interleave}: a part of a block");
         let whole = record(vec![reads(0, 0..8 * BLOCK)], &[]);
         assert_eq!(blocks(&whole).fetched, 8 * parts, "{interleave}");
-        // Stacks of as many bytes hold as many parts as lie in them.
+        // Equal stack capacity in bytes holds proportionally many parts.
         assert_eq!(blocks(&whole).states["E"], 8 * parts, "{interleave}");
         let word = kernel(0..4, |gpu, warp| _ = warp.store([7, 70], Mask(2 << gpu), Order::WEAK));
         let kernels = vec![reads(3, 0..all), writes(0, 0..all), reads(1, 0..all), word, reads(2, 0..all)];
@@ -290,7 +292,8 @@ fn a_block_that_is_spread_over_slices_has_a_part_in_each() {
 
 #[test]
 fn a_gpu_that_fetches_what_the_host_wrote_gets_lines_of_its_cache_that_are_dirty() {
-    // The last-level cache holds 2 MiB, so the last half of 4 MiB. Blocks that it still has come from it, its dirty lines alone.
+    // The last-level cache holds 2 MiB, that is the last half of 4 MiB. Blocks still present are supplied by the cache,
+    // but only their dirty lines.
     let (blocks_written, cached) = (1024, 512);
     let machine = machine(&["llc.ways=16", "llc.directory_blocks=512"]);
     let writes = std::iter::once(0..blocks_written * 4096).collect();
@@ -303,20 +306,20 @@ fn a_gpu_that_fetches_what_the_host_wrote_gets_lines_of_its_cache_that_are_dirty
     let (of, memory) = (blocks(&record), record.host_memory.expect("the host takes part"));
     assert_eq!(of.fetched, blocks_written);
     assert!((1..=cached).contains(&of.from_peers), "{of:?}");
-    // Lines that left the cache were written to memory, and are read there: no others.
+    // Lines evicted from the cache were written to memory and are read from there; no others are.
     assert_eq!(memory.read_bytes, memory.write_bytes, "{of:?}, {memory:?}");
     assert!(memory.read_bytes >= (blocks_written - cached) * 4096, "{of:?}, {memory:?}");
     assert!(memory.read_bytes < blocks_written * 4096, "{of:?}, {memory:?}");
 }
 
-/// Bytes a second at which a GPU fetches blocks that the host has written, over links that outrun the host's memory.
+/// Bytes per second at which a GPU fetches blocks written by the host, over links faster than the host's memory.
 fn fetched_per_second(settings: &[&str]) -> f64 {
     let written = 256 * 4096;
     let fast = ["gpu_link.rate=400GB/s", "llc.ways=16", "llc.directory_blocks=512"];
     let machine = machine(&[&fast[..], settings].concat());
     let host = tombolo_types::HostPhase { reads: Vec::new(), writes: std::iter::once(0..written).collect() };
     let lines = 0..written / 4096 * BLOCK;
-    // A line of each block, 32 blocks an instruction: what waits for the host waits side by side.
+    // One line in each block, 32 blocks per instruction: requests to the host wait in parallel.
     let blocks_of = |warp: u64| (0..32).map(move |block| (32 * warp + block) * BLOCK);
     let read = (0..written / 4096 / 32).fold(Cta::new(), |cta, own| cta.warp(|warp| _ = warp.read(blocks_of(own))));
     let program = Directed::of_arrays(LineSize::B128, vec![vec![read]], &[("data", lines)], &[])
@@ -356,7 +359,7 @@ fn reduction_fetches_no_faster_than_host_memory_has_what_left_a_small_cache() {
 #[test]
 fn requests_of_a_block_keep_their_order_where_registers_and_places_are_few() {
     let machine = machine(&["l2.mshrs=3", "l2.slices=1", "l2.bytes=1MiB", "stack.bytes=16KiB"]);
-    // Every warp has a line of its own in every block.
+    // Every warp has a private line in every block.
     let strong = Order::relaxed(Scope::Gpu);
     let touches = |warp: &mut Warp<'_>, own: u64| {
         for turn in 0..64 {
@@ -385,7 +388,7 @@ fn a_host_that_waits_for_its_own_rate_is_called_once_for_each_access() {
 #[test]
 fn neighbouring_ctas_of_a_turn_share_blocks() {
     let machine = machine(&[]);
-    // Eight lines a CTA, so four CTAs a block.
+    // Eight lines per CTA, that is four CTAs per block.
     let ctas: Vec<Cta> =
         (0..64).map(|cta| Cta::sharing(8 * cta..8 * cta + 8, 1, |warp, line| _ = warp.write([line]))).collect();
     let fetched = |chunk: u32| {

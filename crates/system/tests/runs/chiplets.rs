@@ -1,4 +1,4 @@
-//! The machines of CPElide (MICRO 2024): the latencies of its Table I by pointer chases, and what boundaries cost.
+//! The machines from CPElide (MICRO 2024): latencies from its Table I measured by pointer chases, and boundary costs.
 
 use crate::common::design;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ fn machine(name: &str, settings: &[&str]) -> Arc<MachineConfig> {
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
-/// Four CTAs, one a chiplet of four; that of chiplet `active` chases `lines` as many times as told.
+/// Four CTAs, one per chiplet; the CTA on chiplet `active` chases through `lines`, `passes` times.
 fn chase(active: usize, lines: u64, passes: u64) -> Vec<Cta> {
     let mut ctas = vec![Cta::new(); 4];
     ctas[active] = Cta::new().warp(|warp| {
@@ -29,13 +29,14 @@ fn simulate(machine: &Arc<MachineConfig>, design_name: &str, kernels: Vec<Vec<Ct
     run(&spec).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Lines of a ring: sixteen times an L1.
+/// Lines in a ring: sixteen times an L1.
 const RING: u64 = 4096;
 
-/// An L2 that holds none of the ring.
+/// An L2 too small to hold any line from the ring until its next use.
 const SMALL_L2: &str = "l2.bytes=32KB";
 
-/// Cycles from load to load of a ring homed on chiplet 0, chased from `chiplet`: a third pass, beside two.
+/// Cycles per dependent load in a ring homed on chiplet 0, chased from `chiplet`: the cost of a third pass compared
+/// with two.
 fn cycles(name: &str, settings: &[&str], chiplet: usize) -> f64 {
     let machine = machine(name, settings);
     let [two, three] = [2, 3].map(|passes| {
@@ -71,7 +72,7 @@ fn a_load_from_the_l3_takes_330_cycles_and_from_a_remote_one_451() {
     near(cycles("chiplet-4", &[SMALL_L2], 1), 451.0);
 }
 
-/// Four CTAs, one a chiplet of four, of which the first is `first`.
+/// Four CTAs, one per chiplet; only the first, `first`, does any work.
 fn on_the_first(first: Cta) -> Vec<Vec<Cta>> {
     vec![std::iter::once(first).chain(std::iter::repeat_with(Cta::new)).take(4).collect()]
 }
@@ -88,7 +89,7 @@ fn flits(design: &str, kernels: Vec<Vec<Cta>>) -> (u64, u64, u64) {
 
 #[test]
 fn flits_are_counted_between_each_pair_of_levels() {
-    // A read of a line: a request of one flit, an answer of five (64 bytes and 8, in flits of 16).
+    // A line read: a request with one flit, a reply with five (64 bytes and 8, in 16-byte flits).
     assert_eq!(flits("numa-memory-side", vec![chase(0, 1, 1)]), (6, 6, 0));
     let both = vec![chase(0, 1, 1), chase(1, 1, 1)];
     assert_eq!(flits("numa-memory-side", both), (12, 6, 6), "the second read finds the line in its home's L2");
@@ -100,12 +101,12 @@ fn a_written_line_is_five_flits_to_the_l2_and_as_many_on_where_a_boundary_flushe
     assert_eq!(flits("viper", write()), (5, 5, 0), "the end of the kernel flushes it to the L3");
 }
 
-/// The energy of a program on the machine with `settings`.
+/// Energy for a program on the machine with `settings`.
 fn energy(settings: &[&str], design: &str, kernels: Vec<Vec<Cta>>) -> Energy {
     simulate(&machine("chiplet-4", settings), design, kernels).energy_pj
 }
 
-/// A line read from memory: 512 bits of it, and flits of 128 bits at 1.21 pJ a bit. One instruction is an eighth of a fetch.
+/// A line read from memory: 512 bits, and 128-bit flits at 1.21 pJ per bit. An instruction costs an eighth fetch.
 const READ: Energy = Energy {
     l1i: 10.0,
     l1: 80.0,
@@ -128,8 +129,8 @@ fn a_read_of_a_line_is_charged_one_access_of_each_level() {
 #[test]
 fn a_read_of_another_chiplets_l2_is_charged_its_crossing() {
     let both = energy(&[], "numa-memory-side", vec![chase(0, 1, 1), chase(1, 1, 1)]);
-    // Six flits to and from the other chiplet, at 0.54 pJ a bit, and six more between L1 and L2. The second read is looked up
-    // in its own L2 and in its home's.
+    // Six flits to and from the other chiplet, at 0.54 pJ per bit, and six more between L1 and L2. The second read is
+    // looked up in its own L2 and in its home's L2.
     let (l2, crossbar, module_links) = (2400.0, 18.0 * 154.88, 414.72);
     assert_eq!(both, Energy { l1i: 20.0, l1: 160.0, l2, crossbar, module_links, ..READ });
 }
@@ -165,7 +166,7 @@ fn the_scratchpad_is_charged_by_the_pass() {
     assert_eq!(energy, Energy { l1i: 10.0, scratchpad: 480.0, ..Energy::default() });
 }
 
-/// Seconds of a kernel that writes a line, under software coherence with an L2 that writes back.
+/// Seconds for a kernel that writes a line, under software coherence with a write-back L2.
 fn kernel_s(settings: &[&str]) -> f64 {
     let machine = machine("chiplet-4", settings);
     let design = design("software-flat", &["design.l2_write=back"]);
@@ -176,7 +177,7 @@ fn kernel_s(settings: &[&str]) -> f64 {
 
 #[test]
 fn a_walk_of_the_l2_delays_the_release_that_needs_it() {
-    // A slice has 512 KB: 8192 lines. At one a cycle, 4.5 us.
+    // A slice has 512 KB: 8192 lines. At one line per cycle, 4.5 us.
     let walk = 8192.0 / 1.801e9;
     let more = kernel_s(&["l2.walk_rate=64B/cycle"]) - kernel_s(&[]);
     assert!(more >= 0.9 * walk, "{more} s more, of which a walk takes {walk} s");
@@ -189,7 +190,8 @@ fn a_message_to_all_chiplets_takes_a_broadcast_and_one_to_the_processor_a_unicas
         kernel_s(&settings.each_ref().map(String::as_str))
     };
     let base = times("100ns", "200ns");
-    // The end of the kernel and the acknowledgment of its release come back; the phase of the release goes out.
+    // Messages towards the processor: the kernel's end and the release's acknowledgment. Message towards the chiplets:
+    // the release's phase.
     for (more, what) in [(times("150ns", "200ns") - base, "unicast"), (times("100ns", "250ns") - base, "broadcast")] {
         let trips = more / 50e-9;
         assert!(

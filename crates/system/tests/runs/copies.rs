@@ -9,7 +9,7 @@ use tombolo_system::paging::CopiesRecord;
 use tombolo_system::{RunRecord, RunSpec, run, run_checked};
 use tombolo_types::LineSize;
 
-/// Lines of a page, and of a GPU's part of the array.
+/// Lines per page, and per GPU's part of the array.
 const PAGE: u64 = 512;
 const GPUS: u64 = 4;
 
@@ -26,7 +26,7 @@ fn copies(record: &RunRecord) -> CopiesRecord {
     record.copies.expect("it copies")
 }
 
-/// The part of an array of whole pages that GPU `gpu` has.
+/// The part that GPU `gpu` has in an array divided by whole pages.
 fn part(gpu: u64) -> Range<u64> {
     gpu * PAGE..(gpu + 1) * PAGE
 }
@@ -47,7 +47,7 @@ fn reading(halo: u64) -> Vec<Cta> {
     (0..GPUS).map(cta).collect()
 }
 
-/// Bytes out of all GPUs, headers included.
+/// Bytes sent by all GPUs, headers included.
 fn sent(record: &RunRecord) -> u64 {
     let out = record.links.iter().filter(|link| link.name.starts_with("gpu") && link.name.ends_with("out"));
     out.map(|link| link.bytes).sum()
@@ -73,7 +73,7 @@ fn what_is_sent_behind_the_last_kernel_is_in_the_region() {
 
 #[test]
 fn who_has_ended_sends_while_others_run() {
-    // One GPU has four times the work of the others, whose copies are over before it is.
+    // One GPU has four times as much work as the others; their copies end before its kernel part does.
     let writing = |gpu: u64| {
         let rounds = if gpu == 0 { 4 } else { 1 };
         Cta::new().warp(|w| (0..rounds).for_each(|_| part(gpu).for_each(|line| _ = w.read([line]).write([line]))))
@@ -88,14 +88,14 @@ fn who_has_ended_sends_while_others_run() {
     };
     let (after, beside) = (exposed(&[]), exposed(&["placement.overlap=true"]));
     assert_eq!(after.0, beside.0, "the same bytes");
-    // The slow GPU's own port sends as before; what it gets from the others has come.
+    // The slow GPU's own port sends as before; data from the other GPUs has already arrived.
     assert!(beside.1 <= after.1 && beside.2 < after.2, "{after:?} {beside:?}");
 }
 
 #[test]
 fn what_nobody_reads_is_not_needed() {
     let halo = simulate("memcpy-needed", &over(vec![writing(), reading(3)]));
-    // Six borders' sides of three lines, one call each.
+    // Three borders have six sides, with three lines and one call each.
     assert_eq!((copies(&halo).calls, copies(&halo).bytes), (6, 6 * 3 * 128));
     let none = simulate("memcpy-needed", &over(vec![writing(), reading(0)]));
     assert_eq!((copies(&none).calls, sent(&none)), (0, 0));
@@ -138,7 +138,7 @@ fn a_page_used_from_afar_costs_no_fault_and_one_request_and_answer_a_line() {
 
 #[test]
 fn a_page_that_one_gpu_alone_uses_moves_there_before_the_kernel() {
-    // Every GPU writes its part; then the next GPU alone reads it.
+    // Every GPU writes its part; then only the next GPU reads it.
     let next = (0..GPUS).map(|gpu| Cta::sharing(part((gpu + 1) % GPUS), 8, |w, line| _ = w.read([line])));
     let record = simulate("unified-memory-hints", &over(vec![writing(), next.collect()]));
     let paging = record.paging.expect("pages move");
@@ -148,7 +148,7 @@ fn a_page_that_one_gpu_alone_uses_moves_there_before_the_kernel() {
 
 #[test]
 fn loads_find_the_latest_writer_and_cross_once_per_miss() {
-    // GPU 3 writes the first page, which GPU 0 has touched first; then all read it.
+    // GPU 3 writes the first page, which GPU 0 has touched first; then all GPUs read it.
     let first = (0..GPUS).map(|gpu| if gpu == 0 { Cta::new().warp(|w| _ = w.read([0])) } else { Cta::new() });
     let writer = |gpu| if gpu == 3 { Cta::sharing(part(0), 8, |w, line| _ = w.write([line])) } else { Cta::new() };
     let all = (0..GPUS).map(|_| Cta::sharing(part(0), 8, |w, line| _ = w.read([line]).read([line])));
@@ -174,7 +174,7 @@ fn every_way_is_the_same_at_every_thread_count() {
 
 #[test]
 fn what_moves_before_a_slow_launch_is_no_part_of_the_region() {
-    // The first page is one of its two writers', and moves to its only reader before the first kernel alone.
+    // The first page has two writers and belongs to one of them; it moves to its only reader before the first kernel.
     let load = || Cta::new().warp(|w| _ = w.read([0]));
     let reader = (0..GPUS).map(|gpu| if gpu == 0 { load() } else { Cta::new() });
     let writers = (0..GPUS).map(|gpu| match gpu {

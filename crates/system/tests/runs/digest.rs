@@ -1,4 +1,4 @@
-//! The result of a run is the same, bit for bit, at every thread count.
+//! The result of a run is equal, bit for bit, at every thread count.
 
 use crate::common::{DESIGNS, design, machine, simulate_on};
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Kernel boundaries on CPElide's machine in closed form: what is done, what is elided, what it costs. Four chiplets of one
-//! CU; a page of 64 lines is homed where it is first touched.
+//! Kernel boundaries on CPElide's machine in closed form: operations performed, operations elided, and costs. Four
+//! chiplets with one CU each; a page has 64 lines and is homed at its first touch.
 
 use crate::common::design;
 use std::ops::Range;
@@ -11,7 +11,7 @@ use tombolo_system::{RunRecord, RunSpec, run_checked, run_logged};
 use tombolo_types::Mask;
 
 const CHIPLETS: u64 = 4;
-/// Lines of a page.
+/// Lines per page.
 const PAGE: u64 = 64;
 const LINE: u64 = 64;
 
@@ -22,17 +22,17 @@ fn machine(settings: &[&str]) -> Arc<MachineConfig> {
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
-/// The page of a chiplet in an array that begins at line `array`.
+/// The page that belongs to a chiplet in an array beginning at line `array`.
 fn page(array: u64, chiplet: u64) -> Range<u64> {
     array + chiplet * PAGE..array + (chiplet + 1) * PAGE
 }
 
-/// Four CTAs, one a chiplet; each does what `each` writes for its chiplet.
+/// Four CTAs, one per chiplet, with the instructions that `each` adds for the chiplet.
 fn kernel(each: impl Fn(u64, &mut tombolo_system::directed::Warp<'_>)) -> Vec<Cta> {
     (0..CHIPLETS).map(|chiplet| Cta::new().warp(|warp| each(chiplet, warp))).collect()
 }
 
-/// A kernel in which one chiplet works.
+/// A kernel in which only chiplet `active` works.
 fn on(active: u64, each: impl Fn(&mut tombolo_system::directed::Warp<'_>)) -> Vec<Cta> {
     let cta = |chiplet| if chiplet == active { Cta::new().warp(&each) } else { Cta::new() };
     (0..CHIPLETS).map(cta).collect()
@@ -72,7 +72,7 @@ fn ran(design: &str, kernels: Vec<Vec<Cta>>, arrays: Arrays<'_>) -> (RunRecord, 
     (record, elision, boundaries)
 }
 
-/// The modules that flush and those that invalidate before launch number `launch`.
+/// The modules that flush and the modules that invalidate before launch number `launch`.
 fn before(boundaries: &[BoundaryRecord], launch: usize) -> (Vec<usize>, Vec<usize>) {
     let launches: Vec<&BoundaryRecord> = boundaries.iter().filter(|boundary| boundary.at == "launch").collect();
     operations(launches[launch])
@@ -114,7 +114,7 @@ fn a_producer_is_flushed_once_and_keeps_clean_copies() {
 
 #[test]
 fn an_invalidation_keeps_what_its_module_has_written_since() {
-    // Chiplet 0 writes b while chiplet 1 writes a, of which chiplet 0 has copies.
+    // Chiplet 0 writes b while chiplet 1 writes a; chiplet 0 has copies from a.
     let (a, b) = (0..PAGE, PAGE..PAGE + 10);
     let both = |chiplet: u64, warp: &mut tombolo_system::directed::Warp<'_>| match chiplet {
         0 => write(warp, b.clone()),
@@ -168,7 +168,8 @@ fn labels_of_modes_alone_elide_nothing_of_what_is_written() {
     assert_eq!(modes.coherence["memory_write_bytes"], baseline.coherence["memory_write_bytes"]);
 }
 
-/// Each chiplet writes its page of one array and reads its own of the other with a line of each neighbour's, in turn.
+/// Each chiplet writes its page in the target array and reads its page in the source array, plus a halo line from each
+/// neighbour; the arrays swap after each step.
 fn ping_pong(steps: u64) -> Vec<Vec<Cta>> {
     let all = 4 * PAGE;
     let step = |at: u64| {
@@ -179,7 +180,7 @@ fn ping_pong(steps: u64) -> Vec<Vec<Cta>> {
             write(warp, page(to, chiplet));
         })
     };
-    // Who writes first is home.
+    // The first writer becomes the home.
     let first = kernel(|chiplet, warp| _ = (write(warp, page(0, chiplet)), write(warp, page(all, chiplet))));
     std::iter::once(first).chain((0..steps).map(step)).collect()
 }
@@ -212,7 +213,7 @@ fn stores_reach_memory_each_time_under_nhcc_once_a_kernel_under_viper_and_once_i
     let step = || kernel(|chiplet, warp| write(warp, page(0, chiplet)));
     let written = |name: &str, settings: &[&str]| {
         let kernels = (0..kernels).map(|_| step()).collect();
-        // No store waits in memory for another of its line.
+        // No store waits in memory for another store to its line.
         let machine = machine(&["dram.write_queue=2"]);
         let program = Directed::of_arrays(machine.line, kernels, &[("a", 0..4 * PAGE)], &[]);
         let logged = run_logged(&spec(&machine, (name, settings), program));
@@ -233,13 +234,13 @@ fn remote_reads_cross_each_time_under_the_text_and_once_where_an_l2_caches_them(
     let remote = |name: &str, settings: &[&str]| {
         let first = on(0, |warp| read(warp, 0..PAGE));
         let all = std::iter::once(first).chain((0..kernels).map(|_| twice())).collect();
-        // An L1 of one line: no second read hits it.
+        // An L1 with a single line: no second read hits.
         let machine = machine(&["l1.bytes=64B", "l1.ways=1"]);
         let program = Directed::of_arrays(machine.line, all, &[("a", 0..PAGE)], &[]);
         let (record, _) = run_logged(&spec(&machine, (name, settings), program)).expect("it runs");
         record.traffic_flits.expect("there is an L3").remote
     };
-    // A request of one flit, an answer of five.
+    // A request with one flit, a reply with five.
     let crossing = 6 * PAGE;
     assert_eq!(remote("viper", &[]), 2 * kernels * crossing);
     assert_eq!(remote("cpelide", &[]), 2 * kernels * crossing);
@@ -256,20 +257,20 @@ fn a_launch_takes_what_the_command_processor_takes() {
     let near = |found: f64, right: f64, what: &str| {
         assert!((found - right).abs() < 2.0 * cycle, "{what}: {found}, not {right}")
     };
-    // Out to all and back from each, twice; the launch out to all, and its end back.
+    // Twice out to all chiplets and back from each; the launch out to all, and its end back.
     let baseline = times("viper", vec![empty(), empty()], &[]).kernels;
     near(baseline[0].start_s, 2e-6, "the packet of the first");
     near(baseline[1].start_s - baseline[0].end_s, 2e-6, "that of the second");
     near(baseline[1].end_s - baseline[1].start_s, 495.0 * cycle, "the kernel");
-    // Nothing before the launch; behind it only that what went through has arrived.
+    // No operation before the launch; after it, only the confirmation that write-through data has arrived.
     let elided = times("cpelide", vec![empty(), empty()], &[]).kernels;
     near(elided[0].start_s, 8e-6, "the packet of the first, and the table's work");
     near(elided[1].end_s - elided[1].start_s, 330.0 * cycle, "the kernel");
     near(elided[1].start_s - elided[0].end_s, 2e-6, "the packet of the second, which was queued");
-    // The host reads in between: nothing was queued.
+    // The host reads in between: no packet was queued.
     let waits = times("cpelide", vec![empty(), empty()], &[(1, HostLines::Read(0..1))]).kernels;
     near(waits[1].start_s - waits[0].end_s, 8e-6, "the work that nothing hides");
-    // One chiplet alone is told by itself, and answers.
+    // Only one chiplet is notified, and replies.
     let flush = |flushed: u64| {
         let kernels = vec![on(0, |warp| write(warp, 0..flushed)), on(1, |warp| write(warp, 0..flushed))];
         let program = logged(("cpelide", &[]), kernels, &[("a", 0..PAGE)], &[]);
@@ -360,7 +361,7 @@ fn a_directory_leaves_nothing_to_invalidate_and_a_wait_to_elide() {
         (elision.flushes, elision.invalidations, elision.needed_flushes, elision.flushed_lines)
     };
     assert_eq!(counts(&[]), (4 * CHIPLETS, 0, Some(0), 0), "a release behind each kernel");
-    // Before the third kernel, and at the end: what others read, and what nobody has waited for.
+    // Before the third kernel, and at the end: lines read by remote chiplets, and stores that no operation has awaited.
     assert_eq!(counts(&["elision=cpelide"]), (2 * CHIPLETS, 0, Some(0), 0));
 }
 

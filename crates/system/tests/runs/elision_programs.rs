@@ -1,5 +1,6 @@
-//! Programs that ship, on CPElide's machine, under every kind of label: with sound ones no load returns an old value and
-//! no table does less than is needed; wrong ones are seen where a program reads what another module wrote.
+//! Shipped programs on CPElide's machine, under every kind of label. With sound labels, no load returns an old value
+//! and no table performs fewer operations than needed. Wrong labels are detected if a program reads another module's
+//! writes.
 
 use crate::common::design;
 use std::sync::Arc;
@@ -11,9 +12,10 @@ use tombolo_workload::bench::{self, Request, find, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
-/// Programs small, and whether equal parts without halos, and a promise that no boundary matters, are seen to be wrong; of
-/// backprop and kmeans by what the host writes between kernels. Parts
-/// are of as many modules as run a kernel: of one that runs on one module the part is the whole array.
+/// Small program sizes, with two flags: true if equal parts without halos are detected as wrong, and true if the
+/// assertion that no boundary matters is detected as wrong. For backprop and kmeans, host writes between kernels expose
+/// the error. The number of parts equals the number of modules in a kernel's launch: on a single module the part is the
+/// whole array.
 const PROGRAMS: [(&str, &str, bool, bool); 16] = [
     ("triad", "elements=16384,iterations=3", false, false),
     ("hotspot", "columns=128,rows=128,pyramid=2,steps=6", true, true),
@@ -55,7 +57,7 @@ impl Outcome {
     }
 }
 
-/// Each program under a design with settings, all by as many threads as the machine has.
+/// Runs each program under a design with settings, in parallel on all host threads.
 fn outcomes(design_name: &str, settings: &[String]) -> Vec<Outcome> {
     let mut machine = tombolo_machine::machine("chiplet-4").expect("a preset");
     tombolo_design::apply(&["topology.sms_per_module=4"], &mut machine, &mut []).expect("a setting of machines");

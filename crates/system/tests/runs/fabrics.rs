@@ -1,5 +1,5 @@
-//! One medium for all GPUs, and a link from each to each: who shares what, told by the time and the links of directed
-//! programs. Eight GPUs of one module; CTA `i` of eight runs on GPU `i`.
+//! A shared medium for all GPUs, and a direct link for each pair: resource sharing is observed by times and link
+//! counters in directed programs. Eight GPUs with one module each; CTA `i` among eight runs on GPU `i`.
 
 use crate::common::design;
 use crate::common::eight::{FAR, LINES, machine, program, simulate, stores};
@@ -10,7 +10,7 @@ use tombolo_types::Order;
 
 const SHARED: &str = "fabric.shape=shared";
 const PAIRS: &str = "fabric.shape=pairs";
-/// Bytes of all stores from one GPU to another, headers included.
+/// Bytes in all stores from one GPU to another, headers included.
 fn sent() -> u64 {
     LINES * (128 + machine(&[]).messages.header_bytes.0)
 }

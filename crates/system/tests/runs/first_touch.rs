@@ -1,4 +1,4 @@
-//! First touch on programs that ship: who has what several modules read, and that nothing crosses but what two share.
+//! First touch on shipped programs: homes for pages read by several modules, and remote traffic only for shared data.
 
 use crate::common::design;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use tombolo_workload::bench::{self, Request, find, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
-/// Lines that a module touches and does not have.
+/// Lines that a module touches without being their home.
 struct RemoteLines<'a> {
     pages: &'a PageTable,
     lines: BTreeSet<Line>,
@@ -35,7 +35,7 @@ impl Reader for RemoteLines<'_> {
     }
 }
 
-/// Machine of four sockets with settings applied.
+/// Machine with four sockets, with settings applied.
 fn four_sockets(settings: &[&str]) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::machine("numa-4").expect("a preset");
     tombolo_design::apply(settings, &mut machine, &mut []).expect("settings a machine has");
@@ -50,7 +50,7 @@ fn recorded(machine: &MachineConfig, name: &str, parameters: &[(&str, &str)]) ->
     Arc::new(record(workload, &request, &options, bench::Mode::Auto).unwrap_or_else(|error| panic!("{error}")))
 }
 
-/// Lines that modules touch and do not have.
+/// Lines that modules touch without being their home.
 fn crossing(machine: &MachineConfig, settings: &[&str], program: &dyn Program) -> BTreeSet<Line> {
     let pages = place(machine, &design("numa-memory-side", settings), program).expect("a whole program");
     let mut found = RemoteLines { pages: &pages, lines: BTreeSet::new() };
@@ -61,7 +61,7 @@ fn crossing(machine: &MachineConfig, settings: &[&str], program: &dyn Program) -
 #[test]
 fn no_byte_of_a_triad_crosses() {
     let machine = four_sockets(&[]);
-    // A quarter of an array is whole pages, and more than a wave of CTAs.
+    // A quarter of an array consists of whole pages, and exceeds one wave of CTAs.
     let program = recorded(&machine, "triad", &[("elements", "4194304"), ("iterations", "2")]);
     for settings in [&[][..], &["placement.ties=first-socket"]] {
         let remote = crossing(&machine, settings, &*program);
@@ -78,7 +78,7 @@ fn only_halos_of_a_stencil_cross() {
         recorded(&machine, "stencil2d", &[("columns", &columns_text), ("rows", &rows_text), ("iterations", "4")]);
     let remote = crossing(&machine, &[], &*program);
     let row_lines = columns * 4 / machine.line.bytes();
-    // A row is a page, so that each of six halo rows of each plane is one module's and read by another.
+    // A row is a page, so that each of six halo rows in each plane belongs to one module and is read by another.
     assert_eq!(machine.page_bytes, columns * 4);
     let mut halos: Vec<(u64, u64)> = Vec::new();
     for line in &remote {
@@ -92,7 +92,7 @@ fn only_halos_of_a_stencil_cross() {
     assert!(!halos.is_empty() && halos.len() as u64 <= 2 * 6 * row_lines, "{} lines", halos.len());
 }
 
-/// Tables that all sockets read at random are spread over them.
+/// Tables that all sockets read at random are spread over all sockets.
 #[test]
 fn each_socket_sends_as_many_bytes_of_rsbench() {
     let machine = four_sockets(&[]);

@@ -1,4 +1,4 @@
-//! What hardware that a machine has costs, and that what it has not costs nothing: real traces on single GPUs.
+//! Costs of hardware present in a machine, and zero cost for absent hardware: real traces on single GPUs.
 
 use crate::common;
 use std::path::Path;
@@ -22,14 +22,14 @@ fn simulate(machine: &Arc<MachineConfig>, design: &str, program: Arc<dyn Program
     run(&spec).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A trace of `tests/data` on a machine.
+/// Runs a trace from `tests/data` on a machine.
 fn traced(name: &str, machine: &Arc<MachineConfig>, design: &str) -> RunRecord {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
     let program = trace::open(&path, machine.line, machine.sm.warp_width).expect("a trace");
     simulate(machine, design, program.into())
 }
 
-/// Values of links that join nothing: of a GPU alone, and of a module that is the whole GPU.
+/// Settings for links that connect nothing: a lone GPU's link, and a lone module's link.
 const NO_GPU_LINK: [&str; 3] = ["gpu_link.latency=100us", "gpu_link.rate=1GB/s", "gpu_link.lanes=2"];
 const NO_MODULE_LINK: [&str; 2] = ["module_link.latency=100us", "module_link.rate=1GB/s"];
 
@@ -54,7 +54,7 @@ fn links_that_a_machine_lacks_change_nothing() {
 
 #[test]
 fn an_empty_kernel_takes_what_the_command_processor_does() {
-    // The kernel goes out to one module, its end comes back, and one phase of the release goes out and back.
+    // The kernel goes out to one module, its end comes back, and one release phase goes out and back.
     let kernel = |latency: &str| {
         let machine = machine("v100", &[&format!("host.command_latency={latency}")]);
         traced("empty-kernel", &machine, "v100").kernels[0].clone()
@@ -90,7 +90,7 @@ fn a_stream_of_stores_runs_at_the_rate_at_which_memory_takes_what_is_evicted() {
     assert!((0.9..=1.0).contains(&share), "{share} of the rate of memory");
 }
 
-/// 1280 warps read 60 MB, each its own part, 32 lines at a time. Lines are spread over slices, and their channels, by a hash.
+/// 1280 warps read 60 MB, each its own part, 32 lines at a time. A hash spreads lines over slices and their channels.
 #[test]
 fn a_stream_of_loads_runs_at_the_rate_of_memory() {
     let machine = machine("v100", &[]);
@@ -114,7 +114,7 @@ fn an_atomic_that_misses_reads_its_sector() {
 
 #[test]
 fn a_cta_barrier_waits_for_the_loads_before_it() {
-    // The first warp's load takes 20 us of memory; nobody uses its result, and both warps meet at a barrier.
+    // The first warp's load takes 20 us in memory; no instruction uses its result, and both warps meet at a barrier.
     let time = |latency: &str| {
         let machine = machine("v100", &[&format!("dram.base_latency={latency}")]);
         let cta = Cta::new()
@@ -130,7 +130,8 @@ fn a_cta_barrier_waits_for_the_loads_before_it() {
 
 #[test]
 fn results_of_atomics_come_back_by_the_gpu_home() {
-    // A .sys atomic of module 4, on GPU 1, on a line homed at module 0: it climbs by the GPU home and so does its result.
+    // A `.sys` atomic from module 4, on GPU 1, to a line homed at module 0: the request passes through the GPU home,
+    // and so does its result.
     let run = |design: &str| {
         let alone = |module: usize, cta: Cta| {
             let mut ctas = vec![Cta::new(); 16];
@@ -157,14 +158,14 @@ fn results_of_atomics_come_back_by_the_gpu_home() {
     assert!(hierarchical.2 - flat.2 >= by_home * 2.0 * hop, "there and back: {} s", hierarchical.2 - flat.2);
 }
 
-/// Cycles of a kernel of these CTAs on a V100 beyond those of one warp that reads one sector.
+/// Cycles for a kernel with these CTAs on a V100, minus the cycles for a lone warp reading a single sector.
 fn beyond_one_sector(ctas: Vec<Cta>) -> u64 {
     let machine = machine("v100", &["sm.clock=1.132GHz"]);
     let cycles = |ctas| simulate(&machine, "v100", Directed::new(vec![ctas])).cycles;
     cycles(ctas) - cycles(vec![reading_sector(0)])
 }
 
-/// The grains of a sector of 32 bytes.
+/// The grains in a 32-byte sector.
 fn sector(index: u32) -> Mask {
     Mask(0xff << (8 * index))
 }

@@ -1,6 +1,7 @@
-//! Copies between a host and GPUs, by directed programs whose bytes and times are known in closed form.
+//! Copies between a host and GPUs, tested with directed programs for which bytes and times are known in closed form.
 //!
-//! The machine has lines of 128 bytes and pages of 64 KB, so of 512 lines. CTA `i` of as many as GPUs runs on GPU `i`.
+//! The machine has 128-byte lines and 64 KB pages, that is 512 lines per page. A kernel has a CTA for each GPU; CTA `i`
+//! runs on GPU `i`.
 
 use crate::common;
 use std::ops::Range;
@@ -18,16 +19,16 @@ use tombolo_workload::bench::{Mode, Request, find, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
-/// Links of 16 GB/s, which memories and the last-level cache outrun.
+/// Links at 16 GB/s, slower than the memories and the last-level cache.
 const FAST: [&str; 4] =
     ["gpu_link.rate=16GB/s", "llc.rate=400GB/s", "host_memory.rate=307.2GB/s", "host_memory.channels=16"];
 
 const LINE: u64 = 128;
-/// Lines of a page.
+/// Lines per page.
 const PAGE: u64 = 512;
 const PAGE_BYTES: u64 = PAGE * LINE;
 const GPUS: u64 = 4;
-/// Seconds of a call, and bytes a second of a link: 256 of every 272 are data.
+/// Seconds per call, and bytes per second on a link: 256 out of every 272 are data.
 const CALL: f64 = 10e-6;
 const RATE: f64 = 16e9 * 256.0 / 272.0;
 
@@ -44,7 +45,7 @@ fn cuda6() -> DesignConfig {
     common::design("unified-memory-cuda6", &[])
 }
 
-/// A kernel of one CTA a GPU, of which each reads lines and writes others.
+/// A kernel with a CTA per GPU; each CTA reads the lines in `reads` and writes the lines in `writes`.
 fn kernel(reads: impl Fn(u64) -> Range<u64>, writes: impl Fn(u64) -> Range<u64>) -> Vec<Cta> {
     let cta = |gpu: u64| {
         Cta::new().warp(|warp| {
@@ -55,7 +56,7 @@ fn kernel(reads: impl Fn(u64) -> Range<u64>, writes: impl Fn(u64) -> Range<u64>)
     (0..GPUS).map(cta).collect()
 }
 
-/// The page of an array that a GPU has where the array has one for each.
+/// The page that belongs to a GPU in an array with one page per GPU.
 fn own(gpu: u64) -> Range<u64> {
     gpu * PAGE..(gpu + 1) * PAGE
 }
@@ -68,7 +69,7 @@ fn bytes(lines: Range<u64>) -> Vec<Range<u64>> {
     if lines.is_empty() { Vec::new() } else { std::iter::once(lines.start * LINE..lines.end * LINE).collect() }
 }
 
-/// A program of these arrays, whose host sets some lines up before it and reads some in the end.
+/// A program with these arrays; the host sets up some lines before it and reads some lines at the end.
 fn program(
     kernels: Vec<Vec<Cta>>,
     arrays: &[(&str, Range<u64>)],
@@ -80,14 +81,15 @@ fn program(
     Directed::of_arrays(LineSize::B128, kernels, arrays, host).between(setup, results)
 }
 
-/// Runs a program, with values and without, on one thread and on two: all the same. The parts of its time add up.
+/// Runs a program, with and without values, on one thread and on two, and checks that all results are equal. The parts
+/// of the run time add up to the total.
 fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<Directed>) -> RunRecord {
     let [one, checked] = common::held(machine, design, program);
     assert_whole(&checked);
     one
 }
 
-/// Every load returned what it must, and the parts of the time add up.
+/// Checks that every load returned an allowed value, and that the parts of the time add up.
 fn assert_whole(record: &RunRecord) {
     let check = record.check.as_ref().expect("a checked run");
     assert_eq!(check.violations, 0, "{}: {:?}", record.design, check.first);
@@ -106,12 +108,12 @@ fn copies(record: &RunRecord) -> CopiesRecord {
     record.copies.expect("it copies")
 }
 
-/// Bytes of data that have gone over a link, without headers.
+/// Data bytes transferred over a link, without headers.
 fn data(record: &RunRecord, link: &str) -> u64 {
     record.links.iter().find(|one| one.name == link).unwrap_or_else(|| panic!("no link {link}")).data_bytes
 }
 
-/// Whether a time is that of a call and of so many bytes at the rate of a link, but for latencies of two percent.
+/// True if a time equals one call plus `bytes` at the link's rate, with a tolerance of two percent for latencies.
 fn takes_as_long_as(time: f64, bytes: u64) -> bool {
     (1.0..1.02).contains(&(time / (CALL + bytes as f64 / RATE)))
 }
@@ -186,7 +188,7 @@ fn pages_in_turn_are_where_ctas_in_turn_use_them_and_cost_no_more_calls() {
 
 #[test]
 fn replicated_inputs_go_whole_to_each_gpu_and_what_kernels_write_stays_divided() {
-    // GPUs read the part of the next one; they write their own. Lines of y share the last page of x, if any.
+    // Each GPU reads the next GPU's part and writes its own. Lines in y share the last page with x, if any.
     let reads = |gpu: u64| own((gpu + 1) % GPUS);
     for (y, shared) in [(GPUS * PAGE, 0), (GPUS * PAGE - 8, 1)] {
         let writes = move |gpu: u64| y + gpu * PAGE..y + (gpu + 1) * PAGE - 8;
@@ -196,7 +198,7 @@ fn replicated_inputs_go_whole_to_each_gpu_and_what_kernels_write_stays_divided()
         for ranges in ["contiguous", "interleaved"] {
             let settings = [format!("placement.ranges={ranges}"), "placement.inputs=replicated".to_owned()];
             let record = simulate(&machine(&[]), &memcpy(&settings.each_ref().map(|one| &**one)), &program);
-            // Of x the pages that it has alone, whole to each GPU, and of a shared page x's lines to its home.
+            // In x, unshared pages go whole to each GPU; on a shared page, x's lines go only to its home.
             let to_gpus = (GPUS * (GPUS - shared) * PAGE + shared * (PAGE - 8)) * LINE;
             let came: u64 = (0..GPUS).map(|gpu| data(&record, &format!("gpu{gpu}.in"))).sum();
             assert_eq!(data(&record, "host.out"), to_gpus, "{ranges}, {shared} shared");
@@ -211,7 +213,8 @@ fn replicated_inputs_go_whole_to_each_gpu_and_what_kernels_write_stays_divided()
 fn only_what_the_other_side_has_written_and_this_one_reads_is_copied() {
     let arrays = [("in", 0..4 * PAGE), ("out", 4 * PAGE..8 * PAGE), ("unread", 8 * PAGE..12 * PAGE)];
     let out = |gpu: u64| own(gpu + 4);
-    // The host sets up all of them; two launches read `in` and write `out`, of which the host reads two pages between.
+    // The host sets up all lines; two launches read `in` and write `out`; in between, the host reads two pages from
+    // `out`.
     let kernels = vec![kernel(own, out), kernel(own, out)];
     let host = [(1, HostLines::Read(4 * PAGE..6 * PAGE))];
     let program = program(kernels, &arrays, &host, (0..12 * PAGE, 4 * PAGE..8 * PAGE));
@@ -262,7 +265,7 @@ fn words_that_host_and_gpus_write_to_the_same_lines_are_all_there() {
 
 #[test]
 fn an_array_that_no_kernel_touches_costs_a_transfer_each_way_under_unified_memory_alone() {
-    // UMH, Figure 3: z has 160 pages of 4 KB.
+    // UMH, Figure 3: z has 160 pages, 4 KB each.
     let z = 640 * 1024;
     let lines = [("x", 0..PAGE), ("z", PAGE..PAGE + z / LINE)];
     let first = |gpu: u64| if gpu == 0 { 0..PAGE } else { 0..0 };
@@ -322,14 +325,14 @@ fn the_first_value_is_the_first_that_the_host_loads_behind_the_last_cta() {
         let phases = phases(&simulate(&machine(&[]), &memcpy(&[]), &program));
         (phases.first_value_s, phases.last_value_s)
     };
-    // Results that a phase of the host reads behind the last kernel, or the end of the program: the same.
+    // Results read by a host phase after the last kernel, or at the program's end: the times are equal.
     let [in_a_phase, at_the_end] = [times(&[(2, HostLines::Read(0..PAGE))], 0..0), times(&[], 0..PAGE)];
     let (Some(first), Some(last)) = in_a_phase else { panic!("values are read: {in_a_phase:?}") };
-    // The copy, and the ends of the kernel and of the phase before it.
+    // The copy, plus the ends of the kernel and of the phase before it.
     let copy = CALL + PAGE_BYTES as f64 / RATE;
     assert!((copy..copy + 2e-6).contains(&first) && last > first, "{first} {last}");
     assert_eq!(at_the_end, in_a_phase);
-    // What it reads between kernels is not behind the last.
+    // A read between kernels is not after the last kernel.
     assert_eq!(times(&[(1, HostLines::Read(0..PAGE))], 0..0), (None, None));
 }
 
@@ -341,7 +344,7 @@ fn arrays_that_gpu_memory_has_no_room_for_are_refused() {
         run(&RunSpec { machine: Arc::clone(&machine), design, program, pages: None, threads: 1 })
             .map_err(|error| error.to_string())
     };
-    // A memory holds four pages: all under unified memory, a fourth of all in even ranges.
+    // A memory holds four pages: all pages under unified memory, a fourth of all pages with even ranges.
     assert!(refusal(4, cuda6()).is_ok() && refusal(16, memcpy(&[])).is_ok());
     assert!(refusal(5, cuda6()).unwrap_err().contains("GPU 0"));
     assert!(refusal(17, memcpy(&[])).unwrap_err().contains("GPU 0"));
@@ -350,7 +353,7 @@ fn arrays_that_gpu_memory_has_no_room_for_are_refused() {
     assert!(refusal(5, replicated()).unwrap_err().contains("327680 bytes"));
 }
 
-/// A shipped workload, for the lines and warps of a machine.
+/// A shipped workload, recorded for a machine's line size and warp width.
 fn workload(machine: &MachineConfig, name: &str, given: &[(&str, &str)]) -> Arc<dyn Program> {
     let workload = find(name).expect("a workload that ships");
     let given: Vec<_> = given.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();

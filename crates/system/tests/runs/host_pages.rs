@@ -1,6 +1,8 @@
-//! Pages that go between a host and GPUs by faults, by directed programs whose faults are known in closed form.
+//! Pages that migrate between a host and GPUs by faults, tested with directed programs for which faults are known in
+//! closed form.
 //!
-//! The machine has lines of 128 bytes and pages of 64 KB, so of 512 lines. CTA `i` of as many as GPUs runs on GPU `i`.
+//! The machine has 128-byte lines and 64 KB pages, that is 512 lines per page. A kernel has a CTA for each GPU; CTA `i`
+//! runs on GPU `i`.
 
 use crate::common;
 use common::hosted as machine;
@@ -16,7 +18,7 @@ use tombolo_workload::bench::{Mode, Request, find, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
-/// Lines of a page, and bytes.
+/// Lines per page, and bytes per page.
 const PAGE: u64 = 512;
 const PAGE_BYTES: u64 = PAGE * 128;
 
@@ -25,7 +27,7 @@ fn managed(settings: &[&str]) -> DesignConfig {
     common::design("unified-memory-host", &all)
 }
 
-/// A kernel in which one GPU reads, or writes, these lines.
+/// A kernel in which one GPU reads, or writes, the given lines.
 fn kernel(gpu: usize, lines: Range<u64>, writes: bool) -> Vec<Cta> {
     let mut ctas = vec![Cta::new(); 4];
     ctas[gpu] = Cta::new().warp(|warp| {
@@ -40,7 +42,7 @@ fn kernel(gpu: usize, lines: Range<u64>, writes: bool) -> Vec<Cta> {
     ctas
 }
 
-/// A program of sixteen pages, whose host sets all of `setup` up and reads all of `results`.
+/// A program with sixteen pages; the host sets up all lines in `setup` and reads all lines in `results`.
 fn program(kernels: Vec<Vec<Cta>>, host: &[(u32, HostLines)], [setup, results]: [Range<u64>; 2]) -> Arc<Directed> {
     let bytes = |lines: Range<u64>| {
         std::iter::once(lines.start * 128..lines.end * 128).filter(|bytes| !bytes.is_empty()).collect()
@@ -118,13 +120,14 @@ fn a_page_that_thrashes_is_used_where_it_is() {
 
 #[test]
 fn a_memory_that_is_full_gives_pages_back_to_the_host() {
-    // Room for four pages a GPU.
+    // Room for four pages per GPU.
     let machine = machine(&["dram.bytes=256KiB"]);
     let all = || 0..8 * PAGE;
     let kernels = vec![kernel(1, all(), true), kernel(1, all(), false)];
     let record = simulate(&machine, &managed(&[]), &program(kernels, &[], [all(), all()]));
     let paging = paging(&record);
-    // All come twice, and all but the last four have gone when the next come. The host reads those from its own memory.
+    // All pages are fetched twice, and all except the last four have been evicted before the next fetch. The host reads
+    // evicted pages from its own memory.
     assert_eq!((paging.evictions, paging.migrations, paging.host_faults), (12, 16 + 4, 4));
 }
 
@@ -147,7 +150,7 @@ fn a_line_of_which_the_host_has_written_a_part_is_read_whole() {
     let kernels = vec![kernel(0, PAGE..PAGE + 1, false)];
     let program = program(kernels, &[], [0..0, 0..0]);
     let program = program.between(setup, results);
-    // What a load finds in the cache comes ahead of the sectors that memory adds.
+    // The part that a load finds in the cache arrives before the sectors that memory adds.
     let record = simulate(&machine(&["l1.sector_bytes=32"]), &managed(&[]), &program);
     assert_eq!(paging(&record).host_faults, 0, "the page has stayed on the host");
 }

@@ -1,4 +1,4 @@
-//! Labels hold what programs do: those of ranges and of exact lines cover every access, equal parts do not where there
+//! Labels match program behaviour: labels by ranges and by exact lines cover every access; equal parts do not if there
 //! are halos.
 
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
 const MODULES: u8 = 4;
-/// Lines of a page of 4 KB.
+/// Lines in a 4 KB page.
 const PAGE: u64 = 64;
 
-/// Workloads small, and whether equal parts cover them.
+/// Small workload sizes, with a flag: true if equal parts cover all accesses.
 const WORKLOADS: [(&str, &str, bool); 11] = [
     ("triad", "elements=16384,iterations=2", true),
     ("stencil2d", "columns=128,rows=64,iterations=2", false),
@@ -42,13 +42,13 @@ fn recorded(name: &str, parameters: &str) -> Arc<dyn Program> {
     Arc::new(record(workload, &request, &options, bench::Mode::Auto).expect("it runs"))
 }
 
-/// Lines of `set` that are not in `label`.
+/// Number of lines in `set` that are missing from `label`.
 fn missing(set: &LineSet, label: &LineSet) -> u64 {
     let count = |set: &LineSet| set.ranges().iter().map(|range| range.end.0 - range.first.0).sum::<u64>();
     count(set) - count(&set.intersection(label))
 }
 
-/// Lines that modules read or write and that the label of the kernel does not say they do.
+/// Number of lines that modules read or write outside the kernel's labels.
 fn uncovered(labels: &Labels, kernel: u32, used: &KernelUse) -> u64 {
     let said = labels.of(&Command::launch(kernel, 0));
     let said = said.arrays.as_ref().expect("a kernel that stays in its arrays has labels");
@@ -84,7 +84,7 @@ fn sound_labels_cover_every_access_and_equal_parts_leave_halos_out() {
     }
 }
 
-/// Every line that somebody touches has a home, and one only.
+/// Every touched line has exactly one home.
 #[test]
 fn the_homes_of_an_array_are_apart_and_hold_all_that_is_touched() {
     let program = recorded("hotspot", "columns=128,rows=128,pyramid=2,steps=4");
@@ -104,7 +104,7 @@ fn the_homes_of_an_array_are_apart_and_hold_all_that_is_touched() {
     }
 }
 
-/// What the host reads and copies is said to the byte, whatever kernels are labelled by.
+/// Host reads and copies are labelled to the byte, regardless of the kind of kernel labels.
 #[test]
 fn the_host_is_a_user_of_what_it_touches() {
     let program = recorded("bfs", "nodes=2000,degree=4,mapping=group");

@@ -1,5 +1,5 @@
-//! What loads take, leg by leg, by directed programs whose times are known in closed form. CTA `i` of sixteen runs on module
-//! `i`; the SM clock is 1 GHz, so that a cycle is a nanosecond.
+//! Load latencies, leg by leg, tested with directed programs for which times are known in closed form. CTA `i` among
+//! sixteen runs on module `i`; the SM clock is 1 GHz: a cycle is a nanosecond.
 
 use crate::common::{self, design, follow_on, machine, simulate};
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use tombolo_system::stalls::StallRecord;
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Order, Ps, Rate, Scope};
 
-/// The clock of closed forms, and translations that take no time.
+/// The clock for closed forms, with free translations.
 const PLAIN: [&str; 3] = ["sm.clock=1GHz", "tlb.walk_latency=0ns", "tlb.l2_latency=0ns"];
 
 fn plain(settings: &[&str]) -> Arc<MachineConfig> {
     machine(&[&PLAIN, settings].concat())
 }
 
-/// A kernel of sixteen CTAs of which that of `module` reads lines, one after the other.
+/// A kernel with sixteen CTAs; the CTA on `module` reads lines, one after another.
 fn reads(module: usize, lines: impl IntoIterator<Item = u64>) -> Vec<Cta> {
     let mut ctas = vec![Cta::new(); 16];
     ctas[module] = Cta::new().warp(|warp| lines.into_iter().for_each(|line| _ = warp.read([line])));
     ctas
 }
 
-/// Module 0 reads lines, and then another does.
+/// Module 0 reads lines, and then module `module` reads them.
 fn after_home(machine: &Arc<MachineConfig>, name: &str, module: usize, lines: u64) -> RunRecord {
     let program = Directed::new(vec![reads(0, 0..lines), reads(module, 0..lines)]);
     follow_on(1, machine, design(name, &[]), program)
@@ -39,7 +39,7 @@ fn span(rate: Rate, bytes: u64) -> f64 {
     bytes as f64 * 1e9 / rate.0 as f64
 }
 
-/// What parts of the machine take where nobody waits, in nanoseconds.
+/// Zero-load times for parts of the machine, in nanoseconds.
 struct Idle {
     machine: Arc<MachineConfig>,
 }
@@ -62,7 +62,7 @@ impl Idle {
         span(rate, self.machine.line.bytes())
     }
 
-    /// A slice that misses: a request of a cycle, a lookup, and the line as it comes.
+    /// A slice that misses: one cycle for the request, a lookup, and the incoming line.
     fn miss(&self) -> f64 {
         1.0 + ns(self.machine.l2.hit_latency) + self.line(self.machine.l2.rate)
     }
@@ -71,18 +71,19 @@ impl Idle {
         ns(self.machine.l2.hit_latency) + self.line(self.machine.l2.rate).max(1.0)
     }
 
-    /// A slice that passes a read on and never sees the answer.
+    /// A slice that forwards a read and never sees the reply.
     fn passes(&self) -> f64 {
         1.0 + ns(self.machine.l2.hit_latency)
     }
 
-    /// A request and a line between modules of a GPU: over the port out and the way in.
+    /// A request and a line between modules in a GPU: through the sender's output port and the receiver's input port.
     fn module_trip(&self) -> f64 {
         let link = &self.machine.module_link;
         2.0 * ns(link.latency) + 2.0 * self.packets(link.rate)
     }
 
-    /// The same between GPUs: also over the link out and the link in, and to the module behind them.
+    /// A request and a line between GPUs: additionally over the outgoing and incoming GPU links, and on to the module
+    /// behind them.
     fn gpu_trip(&self) -> f64 {
         let link = &self.machine.gpu_link;
         let behind = 2.0 * ns(self.machine.module_link.latency);
@@ -149,7 +150,7 @@ fn a_hit_of_the_l1_takes_its_latency() {
     adds_up(&record);
 }
 
-/// The home has the line, and so has nobody else.
+/// The home has the line, and no other cache does.
 #[test]
 fn a_load_of_another_module_takes_one_trip_and_two_slices() {
     let machine = plain(&[]);
@@ -166,7 +167,7 @@ fn a_load_of_another_module_takes_one_trip_and_two_slices() {
     adds_up(&record);
 }
 
-/// An L2 that keeps nothing of others passes a read on, and the answer goes past it.
+/// An L2 that caches no remote lines forwards a read, and the reply bypasses it.
 #[test]
 fn a_load_that_is_passed_on_has_its_links_found_at_the_sm() {
     let machine = plain(&[]);
@@ -178,7 +179,8 @@ fn a_load_that_is_passed_on_has_its_links_found_at_the_sm() {
     adds_up(&record);
 }
 
-/// One of the four modules of a GPU is the home of a line there; the others ask it first.
+/// Among the four modules in a GPU, one is the GPU home for a line; the remaining modules send requests to the GPU home
+/// first.
 #[test]
 fn a_load_over_two_hops_has_the_legs_of_both() {
     let machine = plain(&[]);
@@ -200,7 +202,7 @@ fn a_load_over_two_hops_has_the_legs_of_both() {
     assert_eq!(hops, [1, 2, 2, 2]);
 }
 
-/// Lines of one load, all over the same link: each waits for those before it.
+/// Lines from a single load, all over a single link: each waits for all earlier lines.
 #[test]
 fn a_saturated_link_has_its_queue_in_its_leg() {
     let lines = 32;
@@ -212,7 +214,7 @@ fn a_saturated_link_has_its_queue_in_its_leg() {
         let record = follow_on(1, &machine, design(name, &[]), Directed::new(vec![reads(0, 0..lines), ctas]));
         let ServedRecord { count, legs_ns, .. } = loads(&record).gpu;
         assert_eq!(count, lines);
-        // A line takes the link out of its GPU, one after the other.
+        // Lines pass the outgoing GPU link one after another.
         let queue = (lines - 1) as f64 / 2.0 * span(machine.gpu_link.rate, 128 + 16);
         let part = legs_ns.link_queue / queue;
         assert!((part - 1.0).abs() < 0.02, "{name}: {legs_ns:?}, a queue of {queue} expected");
@@ -222,7 +224,7 @@ fn a_saturated_link_has_its_queue_in_its_leg() {
     }
 }
 
-/// Lines of one bank, each of a row of its own.
+/// Lines in one bank, each in a different row.
 #[test]
 fn banks_that_turn_rows_have_their_queue_in_the_leg_of_memory() {
     let settings = ["dram.channels=1", "dram.banks=1", "dram.row_bytes=2KB", "l1.mshrs=64"];
@@ -237,7 +239,8 @@ fn banks_that_turn_rows_have_their_queue_in_the_leg_of_memory() {
     adds_up(&record);
 }
 
-/// Each of sixteen modules reads lines of others, with misses to join and too few registers; polls, atomics and stores between.
+/// Each of sixteen modules reads remote lines, with misses to join and too few miss registers; polls, atomics and
+/// stores in between.
 fn mixed() -> Arc<Directed> {
     let cta = |id: u64| {
         (0..8).fold(Cta::new(), |cta, warp| {
@@ -281,7 +284,7 @@ fn following_loads_changes_nothing_of_what_is_simulated() {
     }
 }
 
-/// Without anybody in the way, nobody waits: whatever joins the GPUs.
+/// Without competing traffic, a load meets no queue on any fabric.
 #[test]
 fn a_lone_load_meets_no_queue_on_any_fabric() {
     let fabrics: [&[&str]; 4] = [

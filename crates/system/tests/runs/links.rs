@@ -1,4 +1,4 @@
-//! Links whose lanes turn, on whole machines: directed programs whose steady state is known. CTA `i` of four runs on
+//! Links with turning lanes, on whole machines: directed programs with a known steady state. CTA `i` among four runs on
 //! GPU `i`; the first kernel places pages by touching them.
 
 use crate::common::design;
@@ -10,12 +10,12 @@ use tombolo_system::timeline::{Timeline, Trace};
 use tombolo_system::{RunError, RunRecord, RunSpec, run, run_timed};
 use tombolo_types::{Order, Ps, Scope};
 
-/// Lines that each sender writes: half a millisecond of the receiver's link in all, a hundred samples.
+/// Lines that each sender writes: together half a millisecond on the receiver's link, a hundred samples.
 const LINES: u64 = 9_600;
-/// Warps of a CTA.
+/// Warps per CTA.
 const WARPS: u64 = 32;
 
-/// Four sockets whose links are an eighth of NUMA-GPU's, one SM each.
+/// Four sockets with links at an eighth of NUMA-GPU's rate, one SM each.
 fn machine(settings: &[&str]) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::machine("numa-4").expect("a preset");
     let mut all = vec!["topology.sms_per_module=1", "gpu_link.rate=8GB/s", "sm.posted_stores=1024"];
@@ -28,7 +28,7 @@ fn spec(design_name: &str, settings: &[&str], program: Arc<Directed>) -> RunSpec
     RunSpec { machine: machine(&[]), design: design(design_name, settings), program, pages: None, threads: 1 }
 }
 
-/// The lines of the array that lives on `gpu`, as many as all senders together write.
+/// Lines in the array homed on `gpu`, enough for all senders together.
 fn array(gpu: u64) -> Range<u64> {
     gpu * 4 * LINES..(gpu * 4 + 3) * LINES
 }
@@ -38,7 +38,7 @@ fn touch() -> Vec<Cta> {
     (0..4).map(|gpu| Cta::sharing(array(gpu), WARPS, |warp, line| _ = warp.read([line]))).collect()
 }
 
-/// GPU `from` writes its part of the array of GPU `to`, for each pair.
+/// GPU `from` writes its part in GPU `to`'s array, for each pair.
 fn writes(pairs: &[(u64, u64)]) -> Vec<Cta> {
     let mut ctas = vec![Cta::new(); 4];
     for &(from, to) in pairs {
@@ -53,13 +53,13 @@ fn timed(design_name: &str, settings: &[&str], pairs: &[(u64, u64)]) -> (RunReco
     run_timed(&spec, Ps::from_ns(5000)).expect("a program that ends")
 }
 
-/// Seconds of the kernel that writes.
+/// Seconds for the kernel that writes.
 fn time(record: &RunRecord) -> f64 {
     let kernel = record.kernels.last().expect("two kernels ran");
     kernel.end_s - kernel.start_s
 }
 
-/// Lanes of a way when the run ended.
+/// Lanes in a link direction at the end of the run.
 fn lanes(timeline: &Timeline, name: &str) -> u32 {
     let track = timeline.tracks.iter().find(|track| track.name == name).expect("a way of a link");
     track.link.lanes().last().expect("a way has lanes").1
@@ -75,13 +75,13 @@ fn the_link_of_one_receiver_settles_at_fifteen_lanes_to_one() {
     let turned = |name: &str| turning.links.iter().find(|link| link.name == name).expect("a way").lanes_turned;
     assert_eq!(turned("gpu0.in"), 7);
     let speed_up = time(&fixed) / time(&turning);
-    // 15/8, less what the seven samples until then lose.
+    // 15/8, minus the loss during the first seven samples.
     assert!((1.7..=15.0 / 8.0).contains(&speed_up), "{speed_up}");
 }
 
 #[test]
 fn the_speed_up_ends_at_another_limit() {
-    // One sender: its own way out has eight lanes and gets seven more, and so has the receiver's way in.
+    // A single sender: its output has eight lanes and gains seven more, and so does the receiver's input.
     let (fixed, _) = timed("numa-turning-links", &["links=static"], &[(1, 0)]);
     let (turning, timeline) = timed("numa-turning-links", &[], &[(1, 0)]);
     assert_eq!(lanes(&timeline, "gpu1.out"), 15);

@@ -1,4 +1,4 @@
-//! Runs of directed programs and of benchmarks, whose counters, times and values are known.
+//! Runs of directed programs and benchmarks with known counters, times and values.
 
 mod arithmetic;
 mod blocks;

@@ -1,4 +1,5 @@
-//! Machines of more modules than a word has bits. Where a set of modules forgets some, pages go nowhere and runs end stuck.
+//! Machines with more modules than a word has bits. If a module set lost members, pages would move nowhere and runs
+//! would end in a deadlock.
 
 use crate::common::{apart, design, hosted};
 use std::sync::Arc;
@@ -13,18 +14,18 @@ use tombolo_workload::bench::{Mode, Request, find, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
-/// Lines of a page.
+/// Lines per page.
 const PAGE: u64 = 512;
 
-/// Settings of GPUs that are quickly built.
+/// Settings for GPUs that are quickly built.
 const SMALL: [&str; 4] = ["topology.sms_per_module=1", "l2.slices=1", "l2.bytes=64KiB", "l1.bytes=16KiB"];
 
-/// Every design that ships.
+/// Every shipped design.
 fn designs() -> impl Iterator<Item = DesignConfig> {
     tombolo_design::list_designs().into_iter().map(|listed| design(listed.name, &[]))
 }
 
-/// A machine of so many GPUs that a design runs on: with a host where that takes part.
+/// A machine with `gpus` GPUs on which a design runs; a host is included if the design needs it.
 fn machine(design: &DesignConfig, gpus: u64) -> Arc<MachineConfig> {
     let all = format!("topology.gpus={gpus}");
     if design.has_host() {
@@ -34,7 +35,8 @@ fn machine(design: &DesignConfig, gpus: u64) -> Arc<MachineConfig> {
     }
 }
 
-/// A page for each GPU, which it writes and its neighbour reads, and one of which each GPU writes a line and reads another's.
+/// A private page for each GPU, written by the GPU and read by its neighbour, plus a shared page in which each GPU
+/// writes one line and reads another GPU's line.
 fn program(gpus: u64) -> Arc<Directed> {
     let (own, shared) = (|gpu: u64| gpu * PAGE, gpus * PAGE);
     let each = |of: &dyn Fn(u64) -> Cta| (0..gpus).map(of).collect::<Vec<Cta>>();
@@ -48,11 +50,11 @@ fn program(gpus: u64) -> Arc<Directed> {
     let setup = HostPhase { reads: Vec::new(), writes: bytes(shared..shared + 4) };
     let results = HostPhase { reads: bytes(shared..shared + 8), writes: Vec::new() };
     let program = Directed::of_arrays(LineSize::B128, vec![writes, reads], &arrays, &[]);
-    // Launches repeat, so that subscribers that do not use a page are found and leave it.
+    // Launches repeat, so that subscribers without uses are found and leave the page.
     program.launched(&[0, 1, 0, 1, 0, 1]).between(setup, results)
 }
 
-/// Runs a program plainly and with every load checked: both are the same run.
+/// Runs a program with and without load checking, and compares the two runs.
 fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: Arc<dyn Program>) -> RunRecord {
     let spec = RunSpec { machine: Arc::clone(machine), design: design.clone(), program, pages: None, threads: 1 };
     let (name, modules) = (&design.name, machine.topology.modules());
@@ -65,7 +67,7 @@ fn simulate(machine: &Arc<MachineConfig>, design: &DesignConfig, program: Arc<dy
     plain
 }
 
-/// Whether pages move, are copied or are published, or GPUs hold blocks of the host's memory.
+/// True if pages move, are copied or are published, or if GPUs cache blocks from host memory.
 fn moves(design: &DesignConfig) -> bool {
     design.placement.sharing().movement != Movement::Placed || design.has_host()
 }
@@ -77,7 +79,7 @@ fn pages_move_and_are_published_among_more_gpus_than_a_word_has_bits() {
         for gpus in [33, 65] {
             let machine = machine(&design, gpus);
             if design.build(&machine).is_err() {
-                // A directory entry names 32 modules at most, which another test has it say.
+                // A directory entry names at most 32 modules; another test checks the error message.
                 assert!(design.has_host(), "{} and {gpus} GPUs", design.name);
                 continue;
             }
@@ -97,7 +99,7 @@ fn pages_move_and_are_published_among_more_gpus_than_a_word_has_bits() {
     assert!(ran > 20, "{ran} runs");
 }
 
-/// One sentence on one line.
+/// True if the text is a single sentence on a single line.
 fn is_sentence(text: &str) -> bool {
     !text.contains('\n') && !text.contains(". ")
 }
@@ -128,7 +130,7 @@ fn the_host_is_one_module_more_than_the_most_that_have_ids() {
     assert!(refused.contains("makes the host one module more, and machine host of 255 modules"), "{refused}");
 }
 
-/// Dgx-h100 of so many GPUs, small ones.
+/// A small dgx-h100 with the given number of GPUs.
 fn dgx(gpus: u64) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::machine("dgx-h100").expect("a preset");
     let all = format!("topology.gpus={gpus}");

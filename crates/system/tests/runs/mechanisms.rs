@@ -1,6 +1,6 @@
-//! Mechanisms of HMG and of the machine: micro-programs whose bytes, hits and invalidations are predicted in
-//! closed form, beside those that claims of the papers name (crate `experiment`, `mechanism`). CTA `i` of sixteen
-//! runs on module `i`; the first kernel places pages by touching them.
+//! Mechanisms in HMG and the machine: micro-programs for which bytes, hits and invalidations are predicted in closed
+//! form, in addition to the mechanisms named by the papers' claims (crate `experiment`, `mechanism`). CTA `i` among
+//! sixteen runs on module `i`; the first kernel places pages by touching them.
 
 use crate::common::{self, design, machine, simulate};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use tombolo_system::{RunError, RunRecord, RunSpec, run};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Line, Mask, Order, Scope};
 
-/// A kernel of sixteen CTAs of which those in `active` run one warp each.
+/// A kernel with sixteen CTAs; each CTA in `active` runs one warp.
 fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Warp<'_>)) -> Vec<Cta> {
     let mut ctas = vec![Cta::new(); 16];
     for module in active {
@@ -18,7 +18,7 @@ fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Wa
     ctas
 }
 
-/// Module `home` touches `lines`, so that their pages live there.
+/// Module `home` touches `lines`, which makes this module the pages' home.
 fn touch(home: usize, lines: std::ops::Range<u64>) -> Vec<Cta> {
     kernel([home], |_, warp| {
         lines.clone().for_each(|line| {
@@ -42,7 +42,7 @@ fn link<'a>(record: &'a RunRecord, name: &str) -> &'a tombolo_system::record::Li
 #[test]
 fn without_remote_caching_modules_of_one_gpu_still_cache_each_others_data() {
     let machine = machine(&[]);
-    // Two warps of one SM, one after the other in one kernel: the L1 is bypassed by scope.
+    // Two warps on one SM, one after the other in one kernel: their scope bypasses the L1.
     let twice = |module: usize| kernel([module], |_, warp| _ = warp.read([0]).read([1]).read([2]));
     let run = |module| {
         let program = Directed::new(vec![touch(0, 0..3), twice(module)]);
@@ -91,7 +91,8 @@ fn parked_requests_are_woken_and_never_retried() {
                 for step in 0..8 {
                     let base = (id * 16 + warp) * 64 + step * 8;
                     w.load(base..base + 8, Order::WEAK).write(8192 + base..8192 + base + 4);
-                    // Who waits for a register for the first of these may find that another has sent for it meanwhile.
+                    // A request that waits for a miss register for the first line may find that another request has
+                    // fetched it meanwhile.
                     w.load([step, 32_768 + base, 32_768 + base + 1], Order::WEAK).use_result(2);
                     w.atomic([16_384 + step], Order::relaxed(Scope::Sys), AtomicResult::Returned);
                 }
@@ -107,8 +108,9 @@ fn parked_requests_are_woken_and_never_retried() {
     }
 }
 
-/// Module 0 reads its own 1,024 lines, 256 regions, in two kernels. Four slices have 16 entries each, in one set. An entry that stands for the
-/// home's own lines is replaced by the seventeenth region and takes its lines with it; the L2 would hold all of them.
+/// Module 0 reads its own 1,024 lines, 256 regions, in two kernels. Four slices have 16 entries each, in one set. An
+/// entry that represents the home's own lines is evicted by the seventeenth region, and its lines are dropped; the L2
+/// alone could hold all lines.
 #[test]
 fn a_directory_that_tracks_all_replaces_entries_of_unshared_lines_and_drops_them() {
     let (lines, regions, entries) = (1024, 256, 64);
@@ -128,7 +130,7 @@ fn a_directory_that_tracks_all_replaces_entries_of_unshared_lines_and_drops_them
     }
 }
 
-/// The same of stores that stay dirty: what a replaced entry takes with it is written to memory, a line at a time.
+/// Like the previous test, with stores that stay dirty: an evicted entry writes its lines to memory, line by line.
 #[test]
 fn a_replaced_entry_writes_the_dirty_lines_of_its_home_to_memory() {
     let (lines, entries) = (1024, 64);
@@ -141,7 +143,7 @@ fn a_replaced_entry_writes_the_dirty_lines_of_its_home_to_memory() {
     assert_eq!(run("directory.tracks=all").coherence["writebacks"], lines - 4 * entries);
 }
 
-/// A producer that computes for long and then releases a flag; a consumer that waits for it.
+/// A producer that computes for a long time and then releases a flag; a consumer waiting for the flag.
 fn handover(arithmetic: u16, scope: Scope) -> Arc<Directed> {
     let mut ctas = vec![Cta::new(); 16];
     ctas[0] = Cta::new().warp(|warp| {
@@ -166,7 +168,7 @@ fn a_wait_ends_no_earlier_than_the_release_it_reads() {
     }
 }
 
-/// Module 4 writes lines of GPU 0, one of each region, and releases a flag of its own GPU after each.
+/// Module 4 writes lines on GPU 0, one in each region, and after each write releases a flag on its own GPU.
 fn releases(scope: Scope) -> Arc<Directed> {
     let release = kernel([4], |_, warp| {
         for region in 0..RELEASES {
@@ -176,9 +178,9 @@ fn releases(scope: Scope) -> Arc<Directed> {
     Directed::new(vec![touch(0, 0..4 * RELEASES), touch(5, REMOTE..REMOTE + 1), release])
 }
 
-/// Releases of one warp: enough that module 4 is the GPU home of some of the lines.
+/// Releases by one warp: enough that module 4 is the GPU home for some lines.
 const RELEASES: u64 = 16;
-/// A line on a page of its own.
+/// A line on a separate page.
 const REMOTE: u64 = 1 << 20;
 
 #[test]
@@ -275,7 +277,7 @@ fn write_back_leaves_stores_at_home_until_they_are_released() {
 
 #[test]
 fn a_downgrade_saves_the_invalidation_of_a_line_that_is_gone() {
-    // A direct-mapped L2 of one line a slice: the second region evicts the first.
+    // A direct-mapped L2 with one line per slice: the second region evicts the first.
     let machine = machine(&["l2.slices=1", "l2.bytes=2KB", "l2.ways=16"]);
     let run = |downgrade: bool| {
         let design = design("hmg", &[&format!("design.coherence.downgrade={downgrade}")]);
@@ -314,7 +316,7 @@ fn pages_that_all_modules_touch_alike_are_spread_over_them() {
             table.home(tombolo_types::ModuleId(0), Line(page * lines_per_page)).expect("it was touched").0,
         )] += 1;
     });
-    // Ten each if they were dealt out.
+    // Ten each if they were dealt out evenly.
     assert!(homes.iter().all(|pages| (5..=15).contains(pages)), "{homes:?}");
 }
 
@@ -322,7 +324,7 @@ fn pages_that_all_modules_touch_alike_are_spread_over_them() {
 fn a_page_goes_to_the_module_that_reaches_it_first() {
     let machine = machine(&[]);
     let lines_per_page = machine.page_bytes / machine.line.bytes();
-    // Every module begins with its own page and goes round the others.
+    // Every module begins with its own page and then visits all other pages in turn.
     let program = Directed::new(vec![kernel(0..16, |module, warp| {
         (0..16).for_each(|step| _ = warp.read([(module as u64 + step) % 16 * lines_per_page]));
     })]);
@@ -347,7 +349,7 @@ fn a_flag_that_a_poll_has_brought_to_a_gpu_home_is_seen_there_by_later_polls() {
     }
 }
 
-/// Seconds that `ctas` take on one SM.
+/// Seconds for `ctas` on one SM.
 fn on_one_sm(settings: &[&str], ctas: Vec<Cta>) -> f64 {
     let mut settings = settings.to_vec();
     settings.extend(["topology.gpus=1", "topology.modules_per_gpu=1"]);

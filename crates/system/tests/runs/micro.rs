@@ -1,5 +1,5 @@
-//! Small traces of one warp or a few on a V100, whose cycles are known of the hardware or of what its description says. Clock and
-//! settings are those of Accel-Sim's Quadro GV100: no copies, no translation, no links.
+//! Small traces with one or a few warps on a V100; their cycles are known from hardware or from its description. Clock
+//! and settings match Accel-Sim's Quadro GV100: no copies, no translation, no links.
 
 use crate::common::design;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn traced(name: &str, settings: &[&str]) -> RunRecord {
     run(&RunSpec { machine, design: design("v100", &[]), program, pages: None, threads: 1 }).expect("it runs")
 }
 
-/// Cycles of a kernel from the start of its first CTA to the end of its last: none of the command processor's.
+/// Cycles in a kernel from its first CTA's start to its last CTA's end, excluding the command processor.
 fn cycles(name: &str) -> f64 {
     traced(name, &[]).gpus[0].busy_s * HZ
 }
@@ -60,13 +60,14 @@ fn four_loads_of_a_warp_to_four_sectors_of_each_line_take_little_longer_than_one
 
 #[test]
 fn random_loads_that_hit_the_l1_look_up_four_lines_a_cycle() {
-    // Sixteen warps of 32 loads each, of 32 random words: 8 cycles of lookups, and banks with several words behind them.
+    // Sixteen warps with 32 loads each, 32 random words per load: 8 cycles for lookups, plus conflicts in banks with
+    // several words.
     within(cycles("rndL1_x16w") / 512.0, 8.0, 14.0);
 }
 
 #[test]
 fn an_empty_kernel_takes_what_the_command_processor_says() {
-    // To its one module, back, and a phase of the release; a cycle of dispatch.
+    // To the single module, back, and one release phase; one cycle for dispatch.
     for ns in [36.0, 500.0] {
         let took = |links: &[&str]| {
             let latency = format!("host.command_latency={ns}ns");

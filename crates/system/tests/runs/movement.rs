@@ -1,4 +1,4 @@
-//! What moves between four GPUs in programs that ship: copies, pages and homes, from their streams.
+//! Data movement between four GPUs in shipped programs: copies, pages and homes, derived from their streams.
 
 use std::sync::Arc;
 use tombolo_design::placement::Copied;
@@ -13,7 +13,7 @@ use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
 const GPUS: u8 = 4;
-/// Lines of a page of 4 KB.
+/// Lines in a 4 KB page.
 const PAGE: u64 = 32;
 
 fn recorded(name: &str, parameters: &str) -> Arc<dyn Program> {
@@ -25,7 +25,7 @@ fn recorded(name: &str, parameters: &str) -> Arc<dyn Program> {
     Arc::new(record(workload, &request, &options, bench::Mode::Auto).unwrap_or_else(|error| panic!("{name}: {error}")))
 }
 
-/// Calls and lines of all copies.
+/// Calls and lines over all copies.
 fn copied(schedule: &Schedule) -> (usize, u64) {
     let calls = || schedule.around.iter().flat_map(|around| &around.copies);
     let lines = calls().map(|&call| schedule.copies[call as usize].lines);
@@ -37,7 +37,7 @@ struct Found {
     needed: (usize, u64),
     moves: usize,
     remaps: usize,
-    /// By array: name, the kind of most of its pages.
+    /// By array: name, and the prevalent kind among the array's pages.
     kinds: Vec<(String, Option<PageKind>)>,
 }
 
@@ -72,7 +72,7 @@ fn found(name: &str, parameters: &str) -> Found {
 #[test]
 fn a_stencil_needs_halos_alone() {
     let found = found("stencil2d", "columns=256,rows=128,iterations=4");
-    // Behind all steps but the last: a row of 256 floats over each of three borders, up and down.
+    // After every step except the last: a row with 256 floats across each of three borders, in both directions.
     assert_eq!(found.needed, (3 * 6, 3 * 6 * 256 * 4 / 128));
     assert!(found.needed.1 * 8 < found.hull.1, "{:?} of {:?}", found.needed, found.hull);
     assert!(found.kinds.iter().all(|(_, kind)| *kind == Some(PageKind::Private)), "but for the borders");

@@ -1,5 +1,5 @@
-//! Programs written for several GPUs: what they exchange is what their structure says, and loads return what they must under
-//! every way to share memory that promises something.
+//! Programs written for several GPUs. Their exchanges match their structure, and loads return allowed values under
+//! every sharing policy that promises this.
 
 use crate::common::ways::{WAYS, Way, assert_right};
 use std::collections::BTreeMap;
@@ -12,17 +12,17 @@ use tombolo_workload::bench::{Mode, Request, find, list, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
-/// Bytes that GPUs must send each other in an iteration.
+/// Bytes exchanged between GPUs per iteration.
 enum Exchange {
-    /// By writer, reader and number of GPUs.
+    /// Bytes for a pair, given writer, reader and number of GPUs.
     Pair(fn(u64, u64, u64) -> u64),
-    /// By number of GPUs, those of all pairs together, and between which shares of that it is: random links leave lines out,
-    /// and blocks that do not end with a line share one.
+    /// Bytes for all pairs together, given the number of GPUs, with the range for the measured share: random links omit
+    /// lines, and blocks that do not end at a line boundary share a line.
     All(fn(u64) -> u64, [f64; 2]),
 }
 
-/// The other ways that `share` ranks, GPUs with peer access, and variants of publishing: what they do with a page does not depend on how many GPUs
-/// there are, so that one number will do.
+/// The remaining policies that `share` ranks, GPUs with peer access, and publishing variants. Their page handling does
+/// not depend on the GPU count; a test with a single count suffices.
 const PEERS: [Way; 8] = [
     ("numa-memory-side", AS_CUT),
     ("peer", AS_CUT),
@@ -34,36 +34,36 @@ const PEERS: [Way; 8] = [
     ("gps-on-read", &[]),
 ];
 
-/// As `share` runs them.
+/// Settings with which `share` runs the policies.
 const AS_CUT: &[&str] = &["scheduling=program"];
 
-/// Parameters as a user gives them.
+/// Parameters in command-line form.
 type Given = &'static [(&'static str, &'static str)];
 
-/// A program at sizes of tests.
+/// A program at test sizes.
 struct App {
     name: &'static str,
-    /// For runs.
+    /// Parameters for runs.
     small: Given,
-    /// For what is exchanged.
+    /// Parameters for the exchange analysis.
     given: Given,
-    /// The parameter that counts iterations, and a count from which on all are alike.
+    /// The parameter for the number of iterations, and a count from which on all iterations are alike.
     iterations: (&'static str, u64),
-    /// The only array that is looked at; none: all.
+    /// The only array to examine; `None` for all arrays.
     array: Option<&'static str>,
-    /// Numbers of GPUs on which parts of lines are nobody else's.
+    /// GPU counts for which lines are not shared across part boundaries.
     gpus: &'static [u8],
     exchange: Exchange,
 }
 
 impl App {
-    /// Everything of an iteration, on any number of GPUs.
+    /// Examines all arrays, on any number of GPUs.
     const fn new(name: &'static str, given: Given, iterations: &'static str, exchange: Exchange) -> App {
         App { name, small: given, given, iterations: (iterations, 2), array: None, gpus: &[2, 4, 16], exchange }
     }
 }
 
-/// Bytes of a line.
+/// Bytes per line.
 const LINE: u64 = 128;
 
 const APPS: [App; 8] = [
@@ -72,7 +72,7 @@ const APPS: [App; 8] = [
         &[("columns", "96"), ("rows", "66")],
         "iterations",
         Exchange::Pair(|writer, reader, gpus| {
-            // A row of 96 floats for each of the two borders on the ring at which the reader has the writer.
+            // A row with 96 floats for each of the two borders at which the reader adjoins the writer on the ring.
             let borders = [1, gpus - 1].into_iter().filter(|step| (writer + step) % gpus == reader).count();
             borders as u64 * 96 * 4
         }),
@@ -82,7 +82,7 @@ const APPS: [App; 8] = [
         &[("columns", "70"), ("rows", "13"), ("planes", "40")],
         "iterations",
         Exchange::Pair(|writer, reader, _| {
-            // Three times two planes of seven inner rows, of which cells from the second to the last but one are read.
+            // Three times two planes with seven inner rows; cells from the second to the second to last are read.
             let lines = (8 * (70 - 4) + 7) / LINE + 1;
             if writer.abs_diff(reader) == 1 { 3 * 2 * (13 - 6) * lines * LINE } else { 0 }
         }),
@@ -92,7 +92,7 @@ const APPS: [App; 8] = [
         &[("x", "60"), ("y", "12"), ("z", "34")],
         "iterations",
         Exchange::Pair(|writer, reader, gpus| {
-            // Six fields in two planes next to the cut. A frame of two cells is around the ground.
+            // Six fields in two planes next to the cut. The ground is surrounded by a frame two cells wide.
             let (wide, high) = (60 + 4, 12 + 4);
             let lines = |plane: u64| {
                 let at = |row: u64, cell: u64| 4 * (((plane + 2) * high + row) * wide + cell) / LINE;
@@ -107,21 +107,21 @@ const APPS: [App; 8] = [
         "pagerank-edges",
         &[("nodes", "1024")],
         "iterations",
-        // Ranks of 8 bytes, and a line of each GPU's part of their sum.
+        // Ranks with 8 bytes, and a line for each GPU's part in their sum.
         Exchange::All(|gpus| (gpus - 1) * (1024 * 8 + gpus * LINE), [0.98, 1.0]),
     ),
     App::new(
         "sssp-owners",
         &[("nodes", "1024")],
         "rounds",
-        // While every line of distances still changes.
+        // During iterations in which every line of distances still changes.
         Exchange::All(|gpus| (gpus - 1) * 1024 * 4, [0.98, 1.0]),
     ),
     App::new(
         "als",
         &[("items", "64"), ("users", "256"), ("ratings", "8192"), ("features", "20")],
         "iterations",
-        // Factors of both matrices, of 80 bytes.
+        // Factors for both matrices, 80 bytes each.
         Exchange::All(|gpus| (gpus - 1) * (64 + 256) * 80, [0.95, 1.2]),
     ),
     App {
@@ -132,7 +132,7 @@ const APPS: [App; 8] = [
             "hit",
             &[("side", "64"), ("depth", "16")],
             "steps",
-            // 27 transforms, of each the reader's rows of the writer's part, in complex floats.
+            // 27 transforms; in each, the reader's rows from the writer's part, in complex floats.
             Exchange::Pair(|_, _, gpus| 27 * (64 / gpus).pow(2) * (16 / 2 + 1) * 8),
         )
     },
@@ -144,7 +144,7 @@ const APPS: [App; 8] = [
             "mbir",
             &[("side", "48"), ("views", "64"), ("channels", "96"), ("radius", "4")],
             "iterations",
-            // Four colours of 16 supervoxels, of each the reader's views of a band of 24 channels.
+            // Four colours with 16 supervoxels; in each, the reader's views on a band with 24 channels.
             Exchange::Pair(|_, _, gpus| 4 * (16 / gpus) * (64 / gpus) * 24 * 4),
         )
     },
@@ -160,7 +160,7 @@ impl App {
         Arc::new(program.unwrap_or_else(|error| panic!("{} on {gpus} GPUs: {error}", self.name)))
     }
 
-    /// By writer and reader, the bytes that so many iterations exchange.
+    /// Bytes exchanged in the given number of iterations, by writer and reader.
     fn exchanged(&self, gpus: u8, iterations: u64) -> BTreeMap<(u8, u8), u64> {
         let program = self.record(self.given, gpus, iterations);
         let name = |array: u32| program.arrays()[array as usize].name.as_str();
@@ -213,7 +213,7 @@ fn exchanges(counts: impl Fn(u8) -> bool) {
     }
 }
 
-/// Runs every program on these numbers of GPUs under `ways`: no load returns what it must not.
+/// Runs every program on the given numbers of GPUs under `ways`, and checks that no load returns a forbidden value.
 fn assert_all_right(counts: &[u8], ways: &[Way]) {
     for (app, &gpus) in APPS.iter().flat_map(|app| counts.iter().map(move |gpus| (app, gpus))) {
         let program = app.record(app.small, gpus, app.iterations.1);

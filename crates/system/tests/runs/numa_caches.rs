@@ -1,7 +1,7 @@
-//! Caches of NUMA-GPU: write-back under software coherence, L2 caches beside memory, ways that are shared between
-//! local and remote lines. Micro-programs whose bytes and hits are predicted in closed form, beside those that claims of
-//! the papers name (crate `experiment`, `mechanism`). CTA `i` of four runs on socket `i`; the first kernel places pages
-//! by touching them.
+//! Caches in NUMA-GPU: write-back under software coherence, memory-side L2 caches, ways shared between local and remote
+//! lines. Micro-programs predict bytes and hits in closed form, in addition to the mechanisms named by the papers'
+//! claims (crate `experiment`, `mechanism`). CTA `i` among four runs on socket `i`; the first kernel places pages by
+//! touching them.
 
 use crate::common::{design, machine, simulate, simulate_on};
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_system::{RunRecord, RunSpec, run_checked};
 use tombolo_types::{Line, Mask, Order, Scope};
 
-/// Four GPUs of one module: sockets. `settings` as in [`machine`].
+/// Four GPUs with a single module each: sockets. `settings` as in [`machine`].
 fn sockets(settings: &[&str]) -> Arc<MachineConfig> {
     let mut all = vec!["topology.modules_per_gpu=1"];
     all.extend(settings);
     machine(&all)
 }
 
-/// A kernel of four CTAs of which those in `active` run one warp each.
+/// A kernel with four CTAs; each CTA in `active` runs one warp.
 fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Warp<'_>)) -> Vec<Cta> {
     let mut ctas = vec![Cta::new(); 4];
     for socket in active {
@@ -26,12 +26,12 @@ fn kernel(active: impl IntoIterator<Item = usize>, write: impl Fn(usize, &mut Wa
     ctas
 }
 
-/// Sockets `active` read `lines`, one after the other.
+/// Sockets in `active` read `lines`, one after another.
 fn reads(active: impl IntoIterator<Item = usize>, lines: std::ops::Range<u64>) -> Vec<Cta> {
     kernel(active, |_, warp| lines.clone().for_each(|line| _ = warp.read([line])))
 }
 
-/// Socket `socket` writes the bytes of `mask` of each of `lines`.
+/// Socket `socket` writes the bytes in `mask` in each line of `lines`.
 fn writes(socket: usize, lines: std::ops::Range<u64>, mask: Mask) -> Vec<Cta> {
     kernel([socket], |_, warp| lines.clone().for_each(|line| _ = warp.store([line], mask, Order::WEAK)))
 }
@@ -40,7 +40,7 @@ fn link<'a>(record: &'a RunRecord, name: &str) -> &'a tombolo_system::record::Li
     record.links.iter().find(|link| link.name == name).expect("a link of the machine")
 }
 
-/// Every design of these mechanisms.
+/// Every design with these mechanisms.
 const DESIGNS: [(&str, &[&str]); 10] = [
     ("numa-memory-side", &[]),
     ("numa-traditional", &[]),
@@ -54,7 +54,7 @@ const DESIGNS: [(&str, &[&str]); 10] = [
     ("hmg", &["design.l2_write=back", "design.capacity=numa-aware"]),
 ];
 
-/// The software designs with L2 caches that write back.
+/// The software designs with write-back L2 caches.
 const WRITING_BACK: [(&str, &[&str]); 3] = [
     ("software-flat", &["design.l2_write=back"]),
     ("software-hierarchical", &["design.l2_write=back"]),
@@ -64,7 +64,7 @@ const WRITING_BACK: [(&str, &[&str]); 3] = [
 #[test]
 fn dirty_remote_bytes_cross_once_at_the_boundary_with_their_masks() {
     let machine = sockets(&[]);
-    // Socket 1 writes the first quarter of 24 lines of socket 0 five times, and all of 8 more.
+    // Socket 1 writes the first quarter in 24 lines of socket 0 five times, and the whole of 8 more lines.
     let kernels = || {
         let store = |warp: &mut Warp<'_>| {
             for _ in 0..5 {
@@ -79,7 +79,7 @@ fn dirty_remote_bytes_cross_once_at_the_boundary_with_their_masks() {
         link(&simulate(&machine, design, Directed::new(kernels())), "gpu1.out").clone()
     };
     let (part, whole) = (32, 128);
-    // A header, the bytes, and a mask that says which they are.
+    // A header, the bytes, and a mask that marks the valid bytes.
     let sizes = &machine.messages;
     let message = (sizes.header_bytes.0 + part + sizes.mask_bytes.0).next_multiple_of(sizes.flit_bytes);
     for name in ["software-flat", "software-hierarchical"] {
@@ -108,7 +108,7 @@ fn a_boundary_writes_local_dirty_lines_to_memory_and_drops_them_unless_told_to_s
 
 #[test]
 fn the_time_to_write_back_at_a_boundary_is_that_of_the_link() {
-    // A slow link, so that nothing else counts: 1024 lines at 10 GB/s are 14.7 us.
+    // A slow link, so that no other delay matters: 1024 lines at 10 GB/s take 14.7 us.
     let machine = sockets(&["gpu_link.rate=10GB/s", "l2.mshrs=1024"]);
     let lines = 1024;
     let time = |mask: Mask, write: &str| {
@@ -121,7 +121,7 @@ fn the_time_to_write_back_at_a_boundary_is_that_of_the_link() {
     let expected = (lines * machine.line.bytes()) as f64 / 10e9;
     let (back, through) = (time(Mask::ALL, "back"), time(Mask::ALL, "through"));
     assert!(back > expected && back < 1.35 * expected, "{back} s, the link alone {expected} s");
-    // Written through, most of it crosses while the kernel still writes.
+    // With write-through, most data crosses while the kernel still writes.
     assert!(through > expected && through < 1.2 * back, "{through} s and {back} s");
 }
 
@@ -143,8 +143,8 @@ fn a_release_inside_a_kernel_writes_back_what_other_warps_wrote() {
     }
 }
 
-/// Sockets whose caches are one slice: an L2 of 32 sets of 16 ways, an L1 of one set that has 24 misses on
-/// their way at most; a link of 2.5 GB/s. A window of 5000 cycles lets 67 lines in.
+/// Sockets with single-slice caches: an L2 with 32 sets and 16 ways, an L1 with one set and at most 24 misses in
+/// flight; a 2.5 GB/s link. A window with 5000 cycles admits 67 lines.
 fn small(settings: &[&str]) -> Arc<MachineConfig> {
     let mut all = vec!["l2.slices=1", "l2.bytes=64KB", "l1.bytes=512B", "gpu_link.rate=2.5GB/s", "page_bytes=64KB"];
     all.push("l1.mshrs=24");
@@ -152,10 +152,10 @@ fn small(settings: &[&str]) -> Arc<MachineConfig> {
     sockets(&all)
 }
 
-/// A set of the L2's ways, in lines.
+/// Capacity per L2 way, in lines.
 const WAY: u64 = 32;
 
-/// Bytes that socket 0 sends, in lines, while socket 1 reads what socket 0 has.
+/// Bytes that socket 0 sends, counted in lines, while socket 1 reads lines homed on socket 0.
 fn crossing(name: &str, read: Vec<Cta>) -> u64 {
     let machine = small(&[]);
     let program = Directed::new(vec![reads([0], 0..18 * WAY), read]);
@@ -171,7 +171,7 @@ fn what_crosses_when_remote_data_is_read_again() {
     for (ways, memory_side, halves, coherent) in [
         (4, passes, 1, 1),
         (8, passes, 1, 1),
-        // One more than fits: the oldest goes just before it is read again.
+        // One more line than fits: the oldest is evicted just before it is read again.
         (9, passes, passes, 1),
         (16, passes, passes, 1),
         (17, passes, passes, passes),
@@ -193,7 +193,7 @@ fn what_crosses_when_remote_data_is_read_again() {
 fn reads_of_one_remote_line_share_a_crossing_only_where_the_l2_may_hold_it() {
     let machine = small(&["topology.sms_per_module=2"]);
     let lines = 64;
-    // CTAs 2 and 3 run side by side on socket 1.
+    // CTAs 2 and 3 run concurrently on socket 1.
     let mut ctas = vec![Cta::new(); 8];
     let all_at_once = || Cta::new().warp(|warp| _ = warp.load(0..lines, Order::WEAK));
     (ctas[2], ctas[3]) = (all_at_once(), all_at_once());
@@ -210,8 +210,9 @@ fn reads_of_one_remote_line_share_a_crossing_only_where_the_l2_may_hold_it() {
 
 #[test]
 fn ways_reckon_with_the_lanes_that_come_in() {
-    // Socket 1 writes to others as fast as lanes go out, and reads what a few lanes bring: little of a link whose
-    // lanes stay, all that comes in once they have turned to the writes.
+    // Socket 1 writes to remote sockets at the outgoing lanes' full rate, and reads data over a few incoming lanes.
+    // This is a small share on a link with fixed lanes; once lanes have turned towards the writes, it fills all
+    // incoming lanes.
     let machine = small(&["l2.posted_stores=48"]);
     let (readers, read, written) = (12, 600, 12_000);
     let touch = reads([0], 0..readers * read + written);
@@ -224,7 +225,7 @@ fn ways_reckon_with_the_lanes_that_come_in() {
         ctas[1] = cta.warp(|warp| lines.clone().for_each(|line| _ = warp.write([line])));
         ctas
     };
-    // Samples long enough that one read is far below a hundredth.
+    // Samples are long enough that a single read is far below a hundredth.
     let samples = ["design.capacity.sample_time=20000", "design.l2_write=through"];
     let to_remote = |links: &[&str]| {
         let settings = [&samples, links].concat();
@@ -298,8 +299,8 @@ fn lines_are_interleaved_one_by_one_where_no_directory_holds_them_together() {
 
 #[test]
 fn a_line_stays_where_it_is_when_its_way_changes_sides() {
-    // The set is full of local lines; then the link is saturated and ways go to remote lines, which take them one
-    // by one: a local line that no remote one has replaced is still a hit.
+    // The set is full of local lines; then the link saturates and ways move to remote lines, which fill them one by
+    // one. A local line not yet replaced by a remote line still hits.
     let machine = small(&[]);
     let remote = 12 * WAY;
     let page = machine.page_bytes / machine.line.bytes();
@@ -314,7 +315,7 @@ fn a_line_stays_where_it_is_when_its_way_changes_sides() {
         local.clone().for_each(|line| _ = warp.read([line]));
     });
     let record = simulate(&machine, design("numa-aware-cache", &[]), Directed::new(vec![touch, body]));
-    // Reads of memory: the touches, and local lines once in the second kernel.
+    // Memory reads: the touches, and the local lines once in the second kernel.
     assert_eq!(record.dram.read_bytes, (remote + 2 * 8 * WAY + WAY) * 128);
 }
 

@@ -1,4 +1,4 @@
-//! Pages that move by faults, in closed form: who waits, what moves, and how long each part takes.
+//! Pages that move by faults, in closed form: waiting requesters, moved pages, and the duration of each part.
 
 use crate::common::{apart, design};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tombolo_system::directed::{Cta, Directed};
 use tombolo_system::paging::PagingRecord;
 use tombolo_system::{RunRecord, RunSpec, run, run_checked};
 
-/// Lines of a page.
+/// Lines per page.
 const PAGE: u64 = 512;
 
 fn spec(machine: &Arc<MachineConfig>, settings: &[&str], program: Arc<Directed>) -> RunSpec {
@@ -24,7 +24,7 @@ fn paging(record: &RunRecord) -> PagingRecord {
     record.paging.expect("pages move")
 }
 
-/// Kernel after kernel, one GPU of two loads the first line of a page: each in turn.
+/// Kernel after kernel, one of two GPUs in turn loads a page's first line.
 fn alternating(kernels: u64) -> Arc<Directed> {
     let turn = |kernel: u64| {
         let load = || Cta::new().warp(|w| _ = w.read([0]));
@@ -33,7 +33,7 @@ fn alternating(kernels: u64) -> Arc<Directed> {
     Directed::new((0..kernels).map(turn).collect())
 }
 
-/// Picoseconds that a change of settings costs a program on two GPUs.
+/// Picoseconds that a change in settings costs for a program on two GPUs.
 fn cost(program: impl Fn() -> Arc<Directed>, with: &[&str], without: &[&str]) -> i64 {
     let ps = |settings| (simulate(&apart(2, settings), program()).time_s * 1e12).round() as i64;
     ps(with) - ps(without)
@@ -44,7 +44,7 @@ fn alternating_accesses_cost_a_migration_each() {
     const TURNS: u64 = 9;
     let record = simulate(&apart(2, &[]), alternating(TURNS));
     let PagingRecord { faults, batches, migrations, migrated_bytes, shootdowns, .. } = paging(&record);
-    // The first GPU has the page.
+    // The first GPU already has the page.
     assert_eq!([faults, batches, migrations, shootdowns], [TURNS - 1; 4]);
     assert_eq!(migrated_bytes, (TURNS - 1) * PAGE * 128);
     let sent: u64 = record
@@ -60,7 +60,7 @@ fn alternating_accesses_cost_a_migration_each() {
 fn each_migration_takes_the_fault_the_shootdown_and_the_page() {
     let turns = |turns: u64| move || alternating(turns);
     for moves in [2, 8] {
-        // What reads or writes a page's lines last begins at a slot of its channel's bus: of two nanoseconds.
+        // The last access to a page's lines begins at a slot on its channel's bus: slots are two nanoseconds long.
         let near = |found: i64, expected: i64| {
             assert!((found - expected).abs() < moves as i64 * 2_100, "{found} ps, not {expected}");
         };
@@ -97,7 +97,7 @@ fn faults_at_once_share_services() {
 fn one_page_more_than_a_gpu_holds_is_evicted_at_every_touch() {
     const ROOM: u64 = 4;
     const ROUNDS: u64 = 3;
-    // The second GPU reads pages in turn that the first has placed; it has room for one less.
+    // The second GPU reads, in turn, pages placed by the first GPU; it has room for one page less.
     let first = vec![Cta::new().warp(|w| _ = w.read((0..=ROOM).map(|page| page * PAGE))), Cta::new()];
     let touch = |page: u64| vec![Cta::new(), Cta::new().warp(|w| _ = w.read([page * PAGE]))];
     let touches = (0..ROUNDS).flat_map(|_| 0..=ROOM).map(touch);
@@ -105,11 +105,11 @@ fn one_page_more_than_a_gpu_holds_is_evicted_at_every_touch() {
     let record = simulate(&apart(2, &[&format!("dram.bytes={}KB", ROOM * 64)]), program);
     let found = paging(&record);
     let touches = ROUNDS * (ROOM + 1);
-    // The first GPU has no room for one page: it comes from the host, and another one goes there.
+    // The first GPU lacks room for one page: a page arrives from the host, and another is evicted to it.
     assert_eq!((found.migrations, found.evictions), (touches + 1, touches - ROOM + 1));
 }
 
-/// Two GPUs write parts of the same pages in turn, and read what the other has written.
+/// Two GPUs take turns in writing parts within shared pages, and read each other's writes.
 fn exchanging() -> Arc<Directed> {
     let kernel = |turn: u64| {
         let cta = |gpu: u64| {

@@ -1,4 +1,4 @@
-//! Ports of modules and of what lies inside them: what waits for what, told by the time of directed programs. CTA `i` of
+//! Ports of modules and their inner components: queueing is observed through times in directed programs. CTA `i` among
 //! sixteen runs on module `i`.
 
 use crate::common::{design, machine, simulate};
@@ -13,7 +13,7 @@ use tombolo_types::{Line, Mask, Order, Scope};
 /// A load that no L1 serves.
 const PAST_L1: Order = Order::relaxed(Scope::Gpu);
 
-/// Seconds from the launch of the last kernel to its end.
+/// Seconds from the last kernel's launch to its end.
 fn last_kernel(settings: &[&str], kernels: Vec<Vec<Cta>>) -> f64 {
     let record = simulate(&machine(settings), design("hmg", &[]), Directed::new(kernels));
     let kernel = record.kernels.last().expect("a kernel ran");
@@ -22,8 +22,8 @@ fn last_kernel(settings: &[&str], kernels: Vec<Vec<Cta>>) -> f64 {
 
 #[test]
 fn a_fill_does_not_wait_for_hits_that_are_still_looked_up() {
-    // One warp follows lines that only memory has, while another of its SM hits the same line over and over, so that at
-    // nearly every time a hit is under way for the SM that was reserved before a fill and leaves long after it.
+    // One warp follows lines that only memory has. Meanwhile, another warp on its SM hits one line repeatedly. At
+    // nearly every time a hit is in flight whose reservation precedes a fill and whose departure comes long after it.
     let time = |hits: usize| {
         let mut cta = Cta::new().warp(|warp| {
             for line in (64..128).step_by(8) {
@@ -35,15 +35,15 @@ fn a_fill_does_not_wait_for_hits_that_are_still_looked_up() {
         last_kernel(&["l2.hit_latency=1us"], vec![touch, vec![cta]])
     };
     let (alone, beside) = (time(0), time(6));
-    // Eight misses, each a lookup of a microsecond and more; six hits end before them.
+    // Eight misses, each a lookup lasting a microsecond or more; six hits end before them.
     assert!(alone > 8e-6 && beside < alone + 0.1e-6, "{alone} s alone, {beside} s beside hits");
 }
 
 #[test]
 fn what_has_yet_to_come_in_holds_up_nothing_that_is_there() {
-    // Three modules ask the fourth of their GPU for lines of its memory at once, faster than its port takes requests in,
-    // while its own SM follows lines of the same memory. Requests handled as they begin to come in would reserve the
-    // memory for when they are inside, ahead of those of the SM.
+    // Three modules request lines from the fourth module in their GPU, faster than its port receives requests. Its own
+    // SM follows lines in the same memory. If requests were handled when they begin to arrive, they would reserve the
+    // memory for their later arrival, ahead of the SM's requests.
     let time = |loads: u64| {
         let chain = Cta::new().warp(|warp| {
             for line in (4096..4096 + 4 * 256).step_by(4) {
@@ -65,9 +65,9 @@ fn what_has_yet_to_come_in_holds_up_nothing_that_is_there() {
 
 #[test]
 fn a_fetch_behind_a_busy_port_holds_up_no_other_slice() {
-    // One warp follows lines of one slice that only memory has, while another asks the other slice for lines that it
-    // has, more than its port passes at once, and for one of memory behind them. A fetch handled as it is asked for would
-    // reserve the memory for when the port lets it pass, ahead of those of the first slice.
+    // One warp follows lines in one slice that only memory has. Another warp requests present lines from the other
+    // slice, more than its port passes at once, followed by one line from memory. If a fetch were handled immediately,
+    // it would reserve the memory for its later departure from the port, ahead of the first slice's requests.
     let settings =
         ["topology.sms_per_module=2", "l2.slices=2", "l2.rate=1GB/s", "dram.channels=1", "dram.banks=1", "l1.mshrs=64"];
     let lines = |slice, from, count| lines_of_slice(&machine(&settings), slice, from, count);
@@ -86,7 +86,7 @@ fn a_fetch_behind_a_busy_port_holds_up_no_other_slice() {
         last_kernel(&settings, vec![vec![touch], kernel])
     };
     let (alone, beside) = (time(0), time(8));
-    // A flood keeps the port for 32 lines of 128 ns each.
+    // A flood occupies the port for 32 lines, 128 ns each.
     assert!(alone > 20e-6 && beside < alone + 1e-6, "{alone} s alone, {beside} s beside floods");
 }
 
@@ -99,7 +99,8 @@ fn the_result_of_an_atomic_of_another_gpu_crosses_the_crossbar_as_its_request_do
             (0..atomics).for_each(|_| _ = warp.atomic([0], PAST_L1, AtomicResult::Returned).use_result(1));
         });
         let touch = vec![Cta::new().warp(|warp| _ = warp.read([0]))];
-        // Further away than the crossbar is long, whose share of the way to a kernel and back is part of that latency.
+        // Command latency above the crossbar's, because the crossbar's share in the path to a kernel and back is part
+        // of that latency.
         last_kernel(&[latency, "host.command_latency=10us"], vec![touch, ctas])
     };
     let added = time("crossbar.latency=2us") - time("crossbar.latency=1us");
@@ -108,7 +109,7 @@ fn the_result_of_an_atomic_of_another_gpu_crosses_the_crossbar_as_its_request_do
 
 #[test]
 fn a_cta_that_ends_late_holds_up_no_dispatch_before() {
-    // Two SMs of one CTA each: one runs a long CTA, the other twenty short ones.
+    // Two SMs with one CTA each: one runs a long CTA, the other twenty short CTAs.
     let time = |short: usize| {
         let cta = |instructions: u16| Cta::new().warp(|warp| _ = warp.compute(instructions));
         let ctas = std::iter::once(cta(40_000)).chain((0..short).map(|_| cta(2000))).collect();
@@ -126,12 +127,12 @@ fn a_cta_takes_the_place_of_the_one_that_ends_first() {
         let settings = ["topology.gpus=1", "topology.modules_per_gpu=1", "sm.ctas=2"];
         last_kernel(&settings, vec![instructions.iter().map(cta).collect()])
     };
-    // Two fit at once: the second long one runs beside the first, wherever the short one stood.
+    // Two CTAs fit at once: the second long CTA runs beside the first, regardless of the short CTA's position.
     let (last, middle) = (time(&[10, 60_000, 60_000]), time(&[60_000, 10, 60_000]));
     assert!(last > 90e-6 && (last - middle).abs() < 1e-6, "{last} s and {middle} s");
 }
 
-/// `count` lines from `from` on, of different regions, that `slice` of a module of `machine` holds.
+/// `count` lines starting at `from`, in different regions, held by `slice` in a module of `machine`.
 fn lines_of_slice(machine: &MachineConfig, slice: u16, from: u64, count: usize) -> Vec<u64> {
     let pages =
         PageTable::interleaved_by_page(machine.topology.modules() as u8, machine.page_bytes / machine.line.bytes());
@@ -139,8 +140,8 @@ fn lines_of_slice(machine: &MachineConfig, slice: u16, from: u64, count: usize) 
     (from..).step_by(4).filter(|&line| map.slice(Line(line)) == slice).take(count).collect()
 }
 
-/// Slices and channels of a module, and channels of a group of slices: the module has as many groups as both can be divided
-/// into.
+/// Slices and channels in a module, and channels per slice group: the module has the largest number of groups that
+/// divides both counts.
 #[test]
 fn lines_of_a_slice_use_the_channels_of_its_group_and_no_others() {
     for (slices, channels, own) in [(4, 4, 1), (4, 16, 4), (16, 4, 1), (6, 4, 2), (4, 6, 3), (3, 5, 5)] {
@@ -166,7 +167,7 @@ fn every_slice_has_its_turn_of_store_credits() {
         "l2.slices=2",
         "l2.posted_stores=1",
     ];
-    // The second module's memory.
+    // Lines in the second module's memory.
     let far = 1 << 14;
     let time = |flooded: u16| {
         let lines = |slice, from, count| lines_of_slice(&machine(&settings), slice, from, count);
@@ -210,15 +211,17 @@ fn a_store_credit_that_comes_back_first_is_heard_of_first() {
         let touch = Cta::new().warp(|warp| _ = warp.read(held.iter().copied()));
         last_kernel(&settings, vec![vec![touch], vec![floods, follows]])
     };
-    // One store more goes to a slice whose port is busy for microseconds, with a credit more for it.
+    // One additional store goes to a slice with a port that is busy for microseconds, with one additional credit for
+    // it.
     let (alone, beside) = (time("sm.posted_stores=1", 0), time("sm.posted_stores=2", 1));
     assert!(alone > 15e-6 && beside < alone + 0.5e-6, "{alone} s, {beside} s with one store more");
 }
 
 #[test]
 fn stores_without_credit_leave_local_loads_of_other_lines_their_rate() {
-    // A warp stores to lines of another GPU over a link that carries next to nothing, and no store finds a credit before
-    // another has been taken. Beside it, warps of the same module load lines that its slices hold, at the slices' rate.
+    // A warp stores to lines on another GPU over a nearly blocked link, and each store obtains a credit only after
+    // another store has been accepted. Meanwhile, warps in the same module load lines from its slices at the slices'
+    // rate.
     let settings = [
         "topology.sms_per_module=2",
         "gpu_link.rate=200MB/s",
@@ -251,7 +254,8 @@ fn stores_without_credit_leave_local_loads_of_other_lines_their_rate() {
 
 #[test]
 fn answers_to_reads_that_share_a_miss_pass_the_slice_one_after_the_other() {
-    // Eight SMs of a module load the same lines: at 1 GB/s of the one slice each answer takes 128 ns, cold as warm.
+    // Eight SMs in a module load the same lines: at 1 GB/s, the single slice takes 128 ns for each reply, cold and warm
+    // alike.
     let machine = ["topology.sms_per_module=8", "l2.slices=1", "l2.rate=1GB/s", "sm.ctas=1"];
     let (sms, lines) = (8, 16_u64);
     let reading = || (0..16 * sms).map(|cta| if cta < sms { reads(lines) } else { Cta::new() }).collect::<Vec<_>>();
@@ -267,7 +271,8 @@ fn reads(lines: u64) -> Cta {
 
 #[test]
 fn loads_that_hit_take_their_lookups_or_their_banks_whichever_is_more() {
-    // Sixteen lines an instruction, of each the first word or all: four cycles of lookups, sixteen of the banks.
+    // Sixteen lines per instruction, with the first word or the whole line: four cycles for lookups, sixteen for the
+    // banks.
     let cycles = |settings: &[&str], mask: Mask| {
         let kernel = |times: usize| {
             vec![Cta::new().warp(|warp| {

@@ -1,4 +1,5 @@
-//! Pages published to their subscribers, in closed form. W: the bytes of a packet with a line, of a header of 16 and 128.
+//! Pages published to their subscribers, in closed form. W: bytes in a packet with a line, that is 16 for the header
+//! and 128 for the line.
 
 use crate::common::{apart, design};
 use std::ops::Range;
@@ -11,24 +12,24 @@ use tombolo_types::stream::AtomicResult;
 use tombolo_types::{LineSize, Mask, Order, Scope, Semantics};
 
 const GPUS: u64 = 4;
-/// Lines of a page.
+/// Lines per page.
 const PAGE: u64 = 512;
-/// Bytes of a packet with a line.
+/// Bytes in a packet with a line.
 const W: u64 = 16 + 128;
-/// Bytes of a packet without.
+/// Bytes in a packet without data.
 const CONTROL: u64 = 16;
-/// The order of plain accesses.
+/// The memory order for plain accesses.
 const RELAXED: Order = Order { semantics: Semantics::Relaxed, scope: Scope::Gpu };
 
-/// One slice, so that stores reach the queue in their order, and as many under way as there are.
+/// A single slice, so that stores reach the queue in order, with no limit on stores in flight.
 const QUEUE: [&str; 2] = ["l2.slices=1", "l2.posted_stores=16384"];
 
-/// Kernels that use pages from line 0 to `lines`, as one array.
+/// Kernels over pages from line 0 to `lines`, declared as a single array.
 fn over(lines: u64, kernels: Vec<Vec<Cta>>) -> Arc<Directed> {
     Directed::of_arrays(LineSize::B128, kernels, &[("x", 0..lines)], &[])
 }
 
-/// A CTA for each GPU, of which only GPU `gpu` does anything.
+/// A CTA per GPU; only the CTA on GPU `gpu` does any work.
 fn only(gpu: u64, cta: Cta) -> Vec<Cta> {
     let mut cta = Some(cta);
     (0..GPUS).map(|other| if other == gpu { cta.take().unwrap_or_default() } else { Cta::new() }).collect()
@@ -46,7 +47,7 @@ fn fence(scope: Scope) -> Order {
     Order { semantics: Semantics::AcquireRelease, scope }
 }
 
-/// Runs a program under a design, plain and with every load checked: both are the same run.
+/// Runs a program under a design, with and without load checking, and compares the two runs.
 fn simulate(machine: &Arc<MachineConfig>, name: &str, settings: &[&str], program: &Arc<Directed>) -> RunRecord {
     let (machine, design, program) = (Arc::clone(machine), design(name, settings), Arc::clone(program));
     let spec = RunSpec { machine, design, program, pages: None, threads: 1 };
@@ -83,7 +84,7 @@ fn lines_that_are_stored_whole_cross_once_to_each_other_subscriber() {
     for gpu in 1..GPUS {
         assert_eq!(link(&record, &format!("gpu{gpu}.in")), lines * W);
     }
-    // Nothing of it is in a subscriber's L2; that of GPU 0 holds what it has stored.
+    // No published line occupies a subscriber's L2; GPU 0's L2 holds its own stores.
     assert_eq!(record.dram.write_bytes, lines * (GPUS - 1) * 128);
     assert_eq!(published(&record).unwritten_bytes, 0);
 }
@@ -128,7 +129,7 @@ fn a_second_sweep_hits_where_the_first_one_fits_below_the_watermark() {
         (found.queue_hits, found.drains.watermark, found.republished_lines)
     };
     assert_eq!(hits(510), (510, 0, 0));
-    // The 511th line has the first one leave, which is the next to be stored.
+    // The 511th line drains the first line, which is the next line to be stored.
     assert_eq!(hits(511), (0, 512, 511 * (GPUS - 1)));
 }
 
@@ -217,7 +218,7 @@ fn subscribers_are_looked_up_once_a_page_as_long_as_the_tlb_holds_it() {
     assert_eq!(misses(9, &["publication.tlb_entries=8", "publication.tlb_ways=8"]), 18, "nine pages of a set of eight");
 }
 
-/// Two iterations in which each GPU writes its page and reads the first lines of the next one's.
+/// Two iterations in which each GPU writes its page and reads the first lines in the next GPU's page.
 fn ring(read: u64) -> Arc<Directed> {
     let write = || (0..GPUS).map(|gpu| writes(gpu * PAGE..(gpu + 1) * PAGE)).collect();
     let next = |gpu: u64| (gpu + 1) % GPUS * PAGE;
@@ -230,14 +231,14 @@ fn who_accesses_a_page_in_the_first_iteration_subscribes_to_it() {
     let record = simulate(&apart(GPUS, &[]), "gps", &[], &ring(PAGE));
     let found = published(&record);
     assert_eq!(found.subscribers.iter().map(|(count, pages)| (&**count, *pages)).collect::<Vec<_>>(), [("2", GPUS)]);
-    // To three others in the first iteration, to one in the second.
+    // To three subscribers in the first iteration, to one in the second.
     assert_eq!(found.published_lines, GPUS * PAGE * (GPUS - 1) + GPUS * PAGE);
     assert_eq!((found.remote_loads, record.paging.expect("pages change").shootdowns), (0, GPUS));
     assert!(record.notes.iter().any(|note| note.contains("first 2 of 4 launches")), "{:?}", record.notes);
     let twice =
         simulate(&apart(GPUS, &[]), "gps", &["placement.profiled=2"], &ring(PAGE).launched(&[0, 1, 0, 1, 0, 1]));
     assert_eq!(published(&twice).published_lines, 2 * GPUS * PAGE * (GPUS - 1) + GPUS * PAGE);
-    // Of the first iteration two of three copies are read by nobody.
+    // In the first iteration, no GPU reads two out of three copies.
     assert_eq!(found.useless_bytes, GPUS * PAGE * (GPUS - 2) * 128);
     let half = simulate(&apart(GPUS, &[]), "gps", &[], &ring(PAGE / 2));
     let unread = GPUS * PAGE * (GPUS - 2) + 2 * GPUS * PAGE / 2;
@@ -252,7 +253,7 @@ fn a_page_of_one_gpu_is_published_no_more() {
     assert_eq!(published(&record).subscribers.get("1"), Some(&GPUS));
 }
 
-/// Pages of four lines, of which each GPU writes the first line of a part of them, in two iterations.
+/// Pages with four lines; each GPU writes the first line in its part of the pages, in two iterations.
 fn spread(pages: u64) -> Arc<Directed> {
     let part = pages / GPUS;
     let write = |gpu: u64| Cta::new().warp(|w| (gpu * part..(gpu + 1) * part).for_each(|page| _ = w.write([page * 4])));
@@ -262,7 +263,7 @@ fn spread(pages: u64) -> Arc<Directed> {
 #[test]
 #[ignore = "deep: 40,000 pages, some fifteen seconds"]
 fn every_page_changes_at_the_end_of_tracking_by_few_messages() {
-    // Times the GPUs, more than an event queue has names for at one time.
+    // Multiplied by the number of GPUs, more events than an event queue can name at one time.
     let pages = 40_000;
     let machine = apart(GPUS, &["page_bytes=512B"]);
     let under = |name| {
@@ -288,7 +289,7 @@ fn all_gpus_get_what_two_subscribers_would() {
 
 #[test]
 fn who_has_no_replica_finds_its_own_stores_in_the_queue_and_the_rest_at_a_subscriber() {
-    // Pages of the first half are GPU 0's and GPU 1's; GPU 3 comes to them later.
+    // Pages in the first half belong to GPU 0 and GPU 1; GPU 3 accesses them later.
     let first = vec![writes(0..PAGE), reads(0..PAGE), Cta::new(), Cta::new()];
     let loads = only(3, reads(0..100));
     let own = only(3, Cta::new().warp(|w| (0..100).for_each(|line| _ = w.write([line]).read([line]).use_result(1))));
@@ -330,7 +331,7 @@ fn an_atomic_with_a_result_of_who_has_no_replica_is_answered_when_all_have_its_v
     let record = atomics(AtomicResult::Returned);
     assert_eq!(published(&record).atomics, 50, "at the home alone, which sends the values on");
     assert_eq!(published(&record).drains.atomic, 50);
-    // Three trips a line: the entry and its acknowledgment, the atomic, the value, and back.
+    // Three trips per line: the entry and its acknowledgment, the atomic, the value, and back.
     assert!(record.time_s > 50.0 * 3.0 * 2.0 * 128e-9, "{}", record.time_s);
 }
 
@@ -347,7 +348,8 @@ fn a_store_behind_an_unanswered_atomic_of_its_line_is_not_published_ahead_of_its
         let program = over(PAGE, vec![first.clone(), only(3, cta)]).launched(&[0, 0, 1]);
         simulate(&apart(GPUS, &[]), "gps", &[], &program).time_s
     };
-    // The kernel's end sends the store: three trips later, to the home with the atomic, to the others, and back.
+    // The kernel's end sends the store: three trips later, to the home with the atomic, to the remaining subscribers,
+    // and back.
     assert!(stores(true) - stores(false) > 3.0 * 128e-9, "{} and {} s", stores(true), stores(false));
 }
 
@@ -390,7 +392,8 @@ fn subscriptions_by_hand_are_those_of_the_pages_that_they_name() {
     };
     let record = published_to("x[65536..65540]: 0 2; x[131072..196608]: 1");
     let found = published(&record);
-    // The first page is GPU 0's, the second has a copy on GPU 2, the third is GPU 1's alone, who gets what is stored.
+    // The first page belongs to GPU 0, the second has a copy on GPU 2, the third belongs only to GPU 1, which receives
+    // all stores.
     assert_eq!(found.published_lines, PAGE);
     assert_eq!((link(&record, "gpu2.in"), link(&record, "gpu1.in")), (PAGE * W, PAGE * W));
     assert_eq!((found.subscribers.get("1"), found.subscribers.get("2")), (Some(&2), Some(&1)));

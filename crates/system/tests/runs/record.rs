@@ -1,4 +1,4 @@
-//! What a record tells of a run: times, memories, energies, by directed programs whose counters are known.
+//! Contents of a run's record: times, memories, energies, tested with directed programs for which counters are known.
 
 use crate::common::{NO_REFRESH, design, machine, simulate};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ fn run(settings: &[&str], program: Arc<Directed>) -> RunRecord {
     simulate(&machine(settings), design("hmg", &[]), program)
 }
 
-/// One CTA whose one warp reads `lines`, one after the other.
+/// A CTA with a single warp reading `lines` in sequence.
 fn reads(lines: impl IntoIterator<Item = u64>) -> Vec<Cta> {
     vec![Cta::new().warp(|warp| lines.into_iter().for_each(|line| _ = warp.read([line])))]
 }
@@ -28,7 +28,7 @@ fn the_time_of_a_run_counts_what_is_copied_after_the_last_kernel() {
 
 #[test]
 fn lookups_are_counted_by_kind_at_each_level() {
-    // Twice the same line to read, one to write, one to update: the second read hits in the L1.
+    // Two reads to one line, one write, one update: the second read hits in the L1.
     let warp = Cta::new().warp(|warp| {
         warp.read([0]).use_result(1).read([0]).write([1]).atomic(
             [2],
@@ -44,7 +44,7 @@ fn lookups_are_counted_by_kind_at_each_level() {
 #[test]
 fn dram_and_the_cache_in_front_of_it_count_what_each_of_them_served() {
     let lines = 1024;
-    // An L2 of a quarter of the lines, read round and round, holds none of them.
+    // An L2 with a quarter of the lines, read repeatedly in a cycle, holds none of them.
     let twice = |settings: &[&str]| {
         let settings = [&["l2.bytes=32KB"], settings].concat();
         run(&settings, Directed::new(vec![reads(0..lines), reads(0..lines)]))
@@ -61,7 +61,7 @@ fn dram_and_the_cache_in_front_of_it_count_what_each_of_them_served() {
     assert_eq!(with.energy_pj.dram * 2.0, without.energy_pj.dram);
 }
 
-/// One row of 2 KB after the other, of one bank: sixteen lines each.
+/// Consecutive 2 KB rows in a single bank: sixteen lines each.
 #[test]
 fn rows_and_channels_of_a_stream_are_counted() {
     let lines = 256;
@@ -86,7 +86,7 @@ fn rows_and_channels_of_a_stream_are_counted() {
     assert_eq!(busy.crossbar_from_sms, Shares::default(), "a read carries no bytes");
 }
 
-/// All lines of one slice: it alone is in use.
+/// All accesses go to one slice: only this slice is in use.
 #[test]
 fn the_busiest_slice_is_told_apart_from_the_mean() {
     let one = ["topology.gpus=1", "topology.modules_per_gpu=1"];
@@ -111,7 +111,7 @@ fn a_module_that_is_a_whole_gpu_pays_for_no_link_of_its_own() {
 
 #[test]
 fn sets_by_low_bits_are_those_of_the_low_bits() {
-    // Eight lines that differ above the bits of 256 sets, in four ways.
+    // Eight lines that differ only above the index bits for 256 sets, in four ways.
     let hits = |index: &str| run(&[index], Directed::new(vec![reads((0..16).map(|i| i % 8 * 256))])).l1.hits;
     assert_eq!(hits("l1.set_index=low-bits"), 0);
     assert!(hits("l1.set_index=hashed") > 4);

@@ -1,4 +1,4 @@
-//! Samples of launches of directed programs, beside the whole.
+//! Sampled launches in directed programs, compared with the whole program.
 
 use crate::common::{design, machine};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use tombolo_system::{RunRecord, RunSpec, refusal, run, run_sampled};
 use tombolo_types::On;
 use tombolo_types::stream::Command;
 
-/// Small L2 caches, so that a launch has forgotten what came long before, and copies that take time.
+/// Small L2 caches, which lose lines from much earlier launches, and copies with nonzero duration.
 fn small() -> Arc<MachineConfig> {
     machine(&["l2.bytes=64KB", "page_bytes=4KB", "host.copy_rate=15.75GB/s"])
 }
@@ -23,18 +23,18 @@ fn both(design_name: &str, program: &Arc<Directed>) -> (RunRecord, RunRecord) {
     (run(&spec).expect("it runs"), run_sampled(&spec, None, None).expect("it runs"))
 }
 
-/// A kernel of one CTA a module that reads `count` lines from `first` on, each module its own.
+/// A kernel with one CTA per module; each module reads its own `count` lines, starting from `first`.
 fn reading(first: u64, count: u64) -> Vec<Cta> {
     let lines = |module: u64| first + module * count..first + (module + 1) * count;
     (0..16).map(|module| Cta::sharing(lines(module), 4, |warp, line| _ = warp.read([line]))).collect()
 }
 
-/// `launches` of kernels that read other lines each.
+/// `launches` kernels that read different lines each.
 fn streaming(launches: u64, lines: impl Fn(u64) -> u64) -> Arc<Directed> {
     Directed::new((0..launches).map(|launch| reading(launch << 20, lines(launch))).collect())
 }
 
-/// The sample's time is within its error of the whole's, and less than all ran.
+/// Checks that the sample's time is within the error bound, and that not all launches ran.
 fn assert_true(whole: &RunRecord, sampled: &RunRecord) {
     let sampling = sampled.sampling.as_ref().expect("it was asked for");
     assert_eq!(sampling.whole, None);
@@ -58,14 +58,14 @@ fn alike_launches_are_told_by_a_few() {
 
 #[test]
 fn launches_that_grow_are_told_by_their_work() {
-    // Whole pages, each of one module.
+    // Whole pages, each homed on one module.
     let (whole, sampled) = both("hmg", &streaming(240, |launch| 32 * (1 + launch / 40)));
     assert_true(&whole, &sampled);
 }
 
 #[test]
 fn later_launches_that_are_slower_for_the_same_work_are_within_the_error_or_run_whole() {
-    // The first half reads lines of its own module, the second, from the first kernel's pages, those of another GPU.
+    // The first half reads local lines; the second half reads the first kernel's pages on another GPU.
     let first = reading(0, 4096);
     let own = |launch: u64| -> Vec<Cta> { part(launch, 0) };
     let afar = |launch: u64| -> Vec<Cta> { part(launch, 8) };
@@ -101,7 +101,7 @@ fn a_sample_is_the_same_on_one_thread_and_on_two() {
     assert_eq!(on(1), on(2));
 }
 
-/// It says why it ran whole, and is what the whole is.
+/// Checks that the record states the reason for running whole, and equals the whole run.
 fn assert_whole(design_name: &str, program: &Arc<Directed>, reason: &str) {
     let (whole, sampled) = both(design_name, program);
     let note = sampled.sampling_note().expect("it was asked for");
@@ -118,7 +118,7 @@ fn assert_whole(design_name: &str, program: &Arc<Directed>, reason: &str) {
 fn where_no_sample_applies_the_program_runs_whole() {
     assert_whole("hmg", &streaming(10, |_| 64), "10 launches");
     assert_whole("cpelide", &streaming(60, |_| 8), "kernel boundary");
-    // Each launch needs what the first left.
+    // Each launch needs cache contents from the first.
     let again = Directed::new(vec![reading(0, 4), reading(1 << 20, 4)]);
     let order: Vec<u32> = (0..60).map(|launch| u32::from(launch % 30 > 0)).collect();
     assert_whole("hmg", &again.launched(&order), "of its work");

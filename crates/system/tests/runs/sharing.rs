@@ -5,7 +5,7 @@ use tombolo_system::directed::{Cta, Directed};
 use tombolo_system::place;
 use tombolo_system::sharing::{SharingRecord, inter_gpu_sharing};
 
-/// One CTA a module; those in `active` read `lines`.
+/// A CTA per module; only the CTAs in `active` read `lines`.
 fn reads(active: std::ops::Range<usize>, lines: std::ops::Range<u64>) -> Vec<Cta> {
     let read = |warp: &mut tombolo_system::directed::Warp<'_>| lines.clone().for_each(|line| _ = warp.read([line]));
     (0..16).map(|module| if active.contains(&module) { Cta::new().warp(read) } else { Cta::new() }).collect()

@@ -1,5 +1,5 @@
-//! What warp slots spend their cycles on, by directed programs whose stacks are known in closed form. CTA `i` of sixteen
-//! runs on module `i`; the SM clock is 1 GHz, so that a cycle is a nanosecond.
+//! Warp slot cycles by class, tested with directed programs for which stall stacks are known in closed form. CTA `i`
+//! among sixteen runs on module `i`; the SM clock is 1 GHz: a cycle is a nanosecond.
 
 use crate::common::{self, design, follow_on, machine};
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use tombolo_system::stalls::{QueuedRecord, StallRecord};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope};
 
-/// Warp slots of the machine: one SM of each of sixteen modules.
+/// Warp slots in the machine: a single SM in each of sixteen modules.
 const SLOTS: u64 = 16 * 64;
 
 fn nanosecond_clock(settings: &[&str]) -> Arc<MachineConfig> {
     machine(&[&["sm.clock=1GHz"], settings].concat())
 }
 
-/// A kernel of sixteen CTAs of which that of `module` is `cta`.
+/// A kernel with sixteen CTAs; the CTA on `module` is `cta`.
 fn at(module: usize, cta: Cta) -> Vec<Cta> {
     let mut ctas = vec![Cta::new(); 16];
     ctas[module] = cta;
     ctas
 }
 
-/// Module 0 touches lines, so that their pages live there.
+/// Module 0 touches lines, which makes module 0 the pages' home.
 fn touch(lines: std::ops::Range<u64>) -> Vec<Cta> {
     at(0, Cta::new().warp(|warp| lines.for_each(|line| _ = warp.read([line]))))
 }
@@ -37,12 +37,12 @@ fn run(settings: &[&str], name: &str, kernels: Vec<Vec<Cta>>) -> RunRecord {
     follow_on(1, &nanosecond_clock(settings), design(name, &[]), Directed::new(kernels))
 }
 
-/// The stack of the last kernel of a run.
+/// The stall stack for the last kernel in a run.
 fn last(record: &RunRecord) -> StallRecord {
     record.kernels.last().expect("a kernel was launched").stalls
 }
 
-/// A little of everything.
+/// A mixture of all operations.
 fn mixed() -> Arc<Directed> {
     let cta = |id: u64| {
         (0..8).fold(Cta::new(), |cta, warp| {
@@ -63,7 +63,7 @@ fn adds_up(stalls: &StallRecord, what: &str) {
     assert_eq!(sum, stalls.warp_slot_cycles, "{what}: {stalls:?}");
     for (class, queues) in stalls.queued.expect("loads are followed").named() {
         let cycles = stalls.named().iter().find(|(name, _)| *name == class).map(|(_, cycles)| *cycles);
-        // Each class is rounded with those before it: a cycle more or less.
+        // Each class is rounded together with all earlier classes: the result may deviate by one cycle.
         assert!(queues.sum() <= cycles.expect("a class") + 1, "{what}, {class}: {stalls:?}");
     }
 }
@@ -89,7 +89,7 @@ fn classes_add_up_to_the_slots_of_the_machine_under_every_design_and_thread_coun
     }
 }
 
-/// Kernels come one after the other: outside of them all slots are idle.
+/// Kernels run one after another: between them, all slots are idle.
 #[test]
 fn the_stacks_of_kernels_are_those_of_the_run_but_for_what_lies_between() {
     let record = run(&[], "hmg", vec![touch(0..64); 3]);
@@ -109,7 +109,7 @@ fn arithmetic_counts_what_it_occupies_and_the_others_of_its_sub_core_wait_to_iss
     };
     let (one, eight) = (busy(1), busy(8));
     assert_eq!((one.arithmetic, one.issue), (2000, 0), "two cycles each");
-    // Of two warps of each of the four sub-cores one issues after the other.
+    // Each of the four sub-cores has two warps, which issue in turn.
     assert_eq!((eight.arithmetic, eight.issue), (16_000, 4 * 2000));
 }
 
@@ -120,8 +120,8 @@ fn a_barrier_counts_from_the_first_to_come_to_the_last() {
     assert_eq!((stalls.barrier, stalls.arithmetic, stalls.issue), (1000, 1000, 2));
 }
 
-/// The first warp waits for its data until the 119th cycle, having issued in one. The second is let in after a hundred,
-/// issues in one and waits for nineteen.
+/// The first warp issues for one cycle and waits for its data until the 119th cycle. The second is admitted after a
+/// hundred cycles, issues for one cycle and waits for nineteen.
 #[test]
 fn a_pass_of_the_scratchpad_delays_the_next() {
     let pair = Cta::new().warp(|warp| _ = warp.scratchpad(100)).warp(|warp| _ = warp.scratchpad(1));
@@ -129,7 +129,7 @@ fn a_pass_of_the_scratchpad_delays_the_next() {
     assert_eq!((stalls.scratchpad, stalls.issue), (118 + 100 + 19, 2));
 }
 
-/// Each first access to a page walks. The access would have left the L1 after its hit latency.
+/// Each first access to a page causes a walk. Without it, the access would have left the L1 after the hit latency.
 #[test]
 fn a_cold_tlb_costs_a_walk_a_page() {
     let pages = 12;
@@ -145,7 +145,7 @@ fn a_cold_tlb_costs_a_walk_a_page() {
     assert!(near(warm.kernels[1].stalls.own_l2, stalls[1].stalls.own_l2), "{stalls:?}");
 }
 
-/// The second warp joins the first one's miss, and waits for its walk as long.
+/// The second warp joins the first warp's miss, and waits equally long for the walk.
 #[test]
 fn a_load_that_joins_a_miss_shares_its_walk() {
     let pair = || Cta::new().warp(|warp| _ = warp.read([0])).warp(|warp| _ = warp.read([0]));
@@ -164,7 +164,7 @@ fn a_load_counts_where_it_was_answered() {
         ));
         [stalls.own_l2, stalls.module, stalls.gpu].map(|cycles| cycles / 32)
     };
-    // An L2 hit: to the slice and back, beside the L1's 28 cycles and the bytes on ports.
+    // An L2 hit: to the slice and back, in addition to the L1's 28 cycles and the transfer times on ports.
     let [own, module, gpu] = of(0);
     assert!((28 + 2 * 40 + 85..28 + 2 * 40 + 85 + 8).contains(&own) && module == 0 && gpu == 0, "{own}");
     let [own_of_module, module, gpu] = of(1);
@@ -173,7 +173,7 @@ fn a_load_counts_where_it_was_answered() {
     assert!(gpu >= own + 85 + 2 * 128, "{gpu}");
 }
 
-/// Every warp has a load outstanding: all wait for what the link brings, a line at a time.
+/// Every warp has a load outstanding: all warps wait for the link, which delivers line after line.
 #[test]
 fn a_saturated_link_is_what_its_readers_wait_for() {
     let (lines, warps) = (16_384, 64);
@@ -187,7 +187,7 @@ fn a_saturated_link_is_what_its_readers_wait_for() {
     assert!((share - 1.0).abs() < 0.02, "{} cycles, {expected} expected", stalls.gpu);
     let held = stalls.warp_slot_cycles - stalls.idle - stalls.kernel_boundary;
     assert!(stalls.gpu as f64 / held as f64 > 0.98, "{stalls:?}");
-    // All but the way of a load by itself is the link's queue.
+    // Everything except a lone load's latency is queueing at the link.
     let alone =
         run(&settings, "no-remote-caching", vec![touch(0..1), one_warp(4, |warp| _ = warp.read([0]).read([1]))]);
     let alone = alone.latency.expect("loads are followed").gpu;
@@ -198,7 +198,7 @@ fn a_saturated_link_is_what_its_readers_wait_for() {
     assert!(queues.slice + queues.dram < queues.link / 100, "{stalls:?}");
 }
 
-/// Nobody waits behind anybody.
+/// A lone reader never queues.
 #[test]
 fn a_lone_reader_meets_no_queue() {
     for (module, name) in [(0, "hmg"), (1, "hmg"), (4, "hmg"), (4, "numa-memory-side")] {
@@ -209,7 +209,7 @@ fn a_lone_reader_meets_no_queue() {
     }
 }
 
-/// A store waits for a credit as long as the link takes for it, once all credits are under way.
+/// A store waits for a credit as long as the link needs to transfer it, once all credits are in flight.
 #[test]
 fn a_full_store_queue_is_what_its_writers_wait_for() {
     let (lines, warps, credits) = (8192, 4, 32);
@@ -224,7 +224,8 @@ fn a_full_store_queue_is_what_its_writers_wait_for() {
     assert_eq!(stalls.issue, lines, "a slot each");
 }
 
-/// A release of the system waits for its stores to cross and for the answer: a longer link is twice in each.
+/// A release at system scope waits until its stores have crossed and been acknowledged: a longer link counts twice in
+/// each.
 #[test]
 fn a_drained_release_waits_for_what_was_posted_before_it() {
     let releases = 16;
@@ -241,7 +242,7 @@ fn a_drained_release_waits_for_what_was_posted_before_it() {
     assert_eq!((near.store_credit, near.gpu), (0, 0));
 }
 
-/// A consumer waits for a flag as long as its producer computes.
+/// A consumer waits for a flag throughout the producer's computation.
 #[test]
 fn a_wait_for_a_flag_counts_as_an_acquire() {
     let stalls = |arithmetic| {
@@ -259,13 +260,13 @@ fn a_wait_for_a_flag_counts_as_an_acquire() {
     assert!(more.abs_diff(38_000) < 400, "{more}");
 }
 
-/// A kernel without CTAs is boundary through and through.
+/// A kernel without CTAs counts entirely as boundary.
 #[test]
 fn a_kernel_that_runs_nothing_is_all_boundary() {
     let record = run(&[], "hmg", vec![vec![Cta::new(); 16]]);
     let stalls = last(&record);
     assert_eq!(stalls.kernel_boundary + stalls.idle, stalls.warp_slot_cycles);
     assert!(stalls.share(stalls.kernel_boundary) > 0.9, "{stalls:?}");
-    // Outside of it nothing is at a boundary.
+    // Outside the kernel, no slot is at a boundary.
     assert!(record.stalls.kernel_boundary.abs_diff(stalls.kernel_boundary) <= 4, "{stalls:?}");
 }

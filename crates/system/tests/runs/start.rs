@@ -1,4 +1,4 @@
-//! What TLBs and L2s hold as a program begins: `tlb.start`, `host.copies`.
+//! Contents of TLBs and L2s at a program's start: `tlb.start`, `host.copies`.
 
 use crate::common::{self, design, held};
 use std::sync::Arc;
@@ -20,16 +20,16 @@ fn simulate(machine: &Arc<MachineConfig>, name: &str, program: Arc<Directed>) ->
     common::simulate(machine, design(name, &[]), program)
 }
 
-/// Lines of a page of 2 MB.
+/// Lines in a 2 MB page.
 const PAGE: u64 = (2 << 20) / 128;
 
-/// Two arrays of a line, each on a page of its own, of which a kernel reads one.
+/// Two arrays with a single line each, on separate pages; a kernel reads line `line`.
 fn reading(line: u64) -> Arc<Directed> {
     let kernel = vec![Cta::new().warp(|warp| _ = warp.read([line]))];
     Directed::with_arrays(vec![kernel], &[("lower", PAGE..PAGE + 1), ("upper", 2 * PAGE..2 * PAGE + 1)])
 }
 
-/// Cycles that a kernel's translation costs it: with what its machine says of TLBs and without.
+/// Cycles that translation adds to a kernel: the difference between runs with and without the machine's TLB latencies.
 fn translation(line: u64, settings: &[&str]) -> f64 {
     let seconds = |more: &[&str]| {
         let all = [&["page_bytes=2MB"], settings, more].concat();
@@ -38,7 +38,7 @@ fn translation(line: u64, settings: &[&str]) -> f64 {
     (seconds(&[]) - seconds(&["tlb.l2_latency=0ns", "tlb.walk_latency=0ns"])) * 1.38e9
 }
 
-/// Cycles of V100's TLB and walk, and of the L1 lookup that they are beside.
+/// Cycles for V100's TLB and walk, and for the L1 lookup that overlaps with them.
 const L2_TLB: f64 = 80.0;
 const WALK: f64 = 574.0;
 const LOOKUP: f64 = 28.0;
@@ -52,7 +52,7 @@ fn a_warm_tlb_has_the_pages_of_arrays_and_a_cold_one_walks() {
         near(translation(line, &["tlb.start=cold"]), L2_TLB + WALK - LOOKUP);
         near(translation(line, &["tlb.start=warm"]), 0.0);
     }
-    // Of two pages a TLB with one entry has the latter.
+    // Given two pages, a TLB with one entry holds the latter.
     let small = ["tlb.start=warm", "tlb.l1_entries=1"];
     near(translation(upper, &small), 0.0);
     near(translation(lower, &small), L2_TLB - LOOKUP);
@@ -69,14 +69,14 @@ fn a_program_without_arrays_finds_the_pages_that_it_accesses() {
     assert_eq!(stalls("tlb.start=warm"), 0);
 }
 
-/// An L2 of 512 lines, one slice of 32 sets of 16 ways by the low bits of the line.
+/// An L2 with 512 lines: one slice with 32 sets and 16 ways, indexed by the line's low bits.
 const SMALL: [&str; 4] = ["l2.slices=1", "l2.bytes=64KB", "l2.ways=16", "l2.set_index=low-bits"];
 
 fn copy(first: u64, lines: u64) -> Command {
     Command::Copy { address: first * 128, bytes: lines * 128, to_device: true }
 }
 
-/// Bytes that memory reads for a kernel that reads lines behind copies.
+/// Bytes read from memory during a kernel that reads lines after copies.
 fn read_from_memory(settings: &[&str], copies: Vec<Command>, lines: std::ops::Range<u64>) -> u64 {
     let machine = v100(&[&SMALL, settings].concat());
     let kernel = vec![Cta::new().warp(|warp| lines.for_each(|line| _ = warp.read([line])))];
@@ -91,10 +91,10 @@ fn an_l2_holds_the_latest_copies_that_it_has_room_for() {
     assert_eq!(read_from_memory(&["host.copies=past"], vec![copy(0, 512)], 0..512), whole);
     let l2 = ["host.copies=l2"];
     assert_eq!(read_from_memory(&l2, vec![copy(0, 512)], 0..512), 0);
-    // Three times its room in one copy: the last third is there.
+    // Three times its capacity in one copy: the last third is present.
     assert_eq!(read_from_memory(&l2, vec![copy(0, 1536)], 1024..1536), 0);
     assert_eq!(read_from_memory(&l2, vec![copy(0, 1536)], 512..1024), whole);
-    // Of two copies the latter is there, whichever has the lower addresses.
+    // After two copies the latter is present, regardless of the address order.
     assert_eq!(read_from_memory(&l2, vec![copy(512, 512), copy(0, 512)], 0..512), 0);
     assert_eq!(read_from_memory(&l2, vec![copy(0, 512), copy(512, 512)], 0..512), whole);
     // Half a line: memory has the other half.
@@ -104,7 +104,7 @@ fn an_l2_holds_the_latest_copies_that_it_has_room_for() {
 
 #[test]
 fn copies_are_in_the_l2_of_their_home_where_the_protocol_leaves_them_there() {
-    // Module 5 is the first to touch the lines, and module 9 reads them behind it.
+    // Module 5 is the first to touch the lines, and module 9 reads them afterwards.
     let kernel = |module| {
         let ctas = (0..16).map(|cta| match cta {
             cta if cta == module => Cta::new().warp(|warp| (0..64).for_each(|line| _ = warp.read([line]))),

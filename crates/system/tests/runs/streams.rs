@@ -1,4 +1,5 @@
-//! Kernels of several streams side by side, by directed programs whose times and counters are known in closed form.
+//! Concurrent kernels from several streams, tested with directed programs for which times and counters are known in
+//! closed form.
 
 use crate::common::{DESIGNS, design, machine, simulate, simulate_on};
 use std::sync::Arc;
@@ -10,9 +11,9 @@ use tombolo_system::{RunRecord, RunSpec, run, run_checked};
 use tombolo_types::stream::Command;
 use tombolo_types::{GpuId, ModuleId, ModuleSet, On, Order, Scope};
 
-/// CTAs of a grid: one a module of the machine.
+/// CTAs in a grid: one per module in the machine.
 const CTAS: u64 = 16;
-/// Lines between what two kernels use: a page each CTA.
+/// Distance in lines between the data for two kernels: a page for each CTA.
 const APART: u64 = 1 << 20;
 
 fn launch(kernel: u32, stream: u32) -> Command {
@@ -27,12 +28,12 @@ fn gpu(index: u8) -> On {
     On::gpu(GpuId(index))
 }
 
-/// A kernel that only computes: one warp of one CTA a module.
+/// A kernel that only computes: a CTA per module, with a single warp.
 fn computing(instructions: u16) -> Vec<Cta> {
     (0..CTAS).map(|_| Cta::new().warp(|warp| _ = warp.compute(instructions))).collect()
 }
 
-/// A kernel that reads and writes lines of its own: `kernel` names them, and no two kernels or CTAs share a page.
+/// A kernel that reads and writes private lines: `kernel` selects them, and no two kernels or CTAs share a page.
 fn streaming(kernel: u64, lines: u64) -> Vec<Cta> {
     let cta = |cta: u64| {
         let first = kernel * APART + cta * (APART / CTAS);
@@ -59,7 +60,7 @@ fn two_streams_take_less_than_one_after_the_other_and_each_what_it_takes_alone()
     let alone = ran(kernels(), vec![launch(0, 0)]);
     let beside = ran(kernels(), vec![launch(0, 0), launch(1, 1)]);
     let behind = ran(kernels(), vec![launch(0, 0), launch(1, 0)]);
-    // The dispatcher starts the second one's CTA an interval later; each has a sub-core of its own.
+    // The dispatcher starts the second kernel's CTA one interval later; each CTA has its own sub-core.
     let (own, turn) = (took(&alone.kernels[0]), machine(&[]).host.dispatch_interval.seconds());
     let both: Vec<f64> = beside.kernels.iter().map(took).collect();
     assert!(own > 10e-6 && is_near(both[0], own) && is_near(both[1], own + turn), "{own} {both:?}");
@@ -140,7 +141,8 @@ fn overlapping_kernels_have_their_own_rows_and_time_counts_them_once() {
 
 #[test]
 fn ctas_of_the_kernel_launched_first_come_first() {
-    // 64 warp slots of an SM: the first kernel runs in two turns, and the second starts in what the second turn leaves.
+    // An SM has 64 warp slots: the first kernel runs in two turns, and the second starts in slots left free by the
+    // second turn.
     let waves = |turns: u64| {
         let ctas = 16 * 64 * turns;
         (0..ctas).map(|_| Cta::new().warp(|warp| _ = warp.compute(1000))).collect::<Vec<_>>()
@@ -174,7 +176,7 @@ fn a_stream_waits_for_its_own_and_a_barrier_for_all() {
     assert!(is_near(one(None), one(Some(Command::Barrier))), "a barrier takes no time of its own");
 }
 
-/// Two kernels of a flag each, which both number 0, on lines of their own.
+/// Two kernels with one flag each, both numbered 0, on private lines.
 fn waiting(kernel: u64, delay: u16) -> Vec<Cta> {
     let (flag, data) = (kernel * APART, kernel * APART + 8);
     let (release, acquire) = (Order::release(Scope::Sys), Order::acquire(Scope::Sys));
@@ -204,7 +206,7 @@ fn flags_of_kernels_side_by_side_are_told_apart() {
     assert!(took(&record.kernels[1]) < took(&record.kernels[0]) / 2.0, "{:?}", record.kernels);
 }
 
-/// Each stream writes its half of the lines in one kernel; behind a barrier both read the other's, and write it.
+/// Each stream writes half the lines in a first kernel; after a barrier, each stream reads and writes the other half.
 fn exchange(rounds: u32) -> Arc<Directed> {
     let lines = |half: u64, cta: u64| (0..8).map(move |line| half * APART + cta * 64 + line);
     let writes = |half: u64| (0..CTAS).map(|cta| Cta::new().warp(|w| _ = w.write(lines(half, cta)))).collect();
@@ -229,7 +231,8 @@ fn what_streams_share_through_a_barrier_is_current_under_every_design() {
     }
 }
 
-/// A kernel of stream `by` writes lines of other modules while another computes; behind a barrier their homes read them.
+/// A kernel in stream `by` writes lines homed on remote modules while another kernel computes; after a barrier the
+/// homes read them.
 fn handed_over(by: u32) -> Arc<Directed> {
     let lines = |cta: u64| (0..16).map(move |line| cta % CTAS * 64 + line);
     let reads = || (0..CTAS).map(|cta| Cta::new().warp(|w| _ = w.read(lines(cta)))).collect();
@@ -249,8 +252,8 @@ fn a_release_that_is_left_out_is_caught_in_either_stream() {
     }
 }
 
-/// On CPElide's machine: each stream writes an array of its own on its two chiplets, again and again; behind a barrier each
-/// reads what the other's chiplets wrote, and writes it.
+/// On CPElide's machine: each stream repeatedly writes a private array on its two chiplets; after a barrier each stream
+/// reads the array written by the other stream's chiplets, and writes to it.
 fn on_chiplets(settings: &[&str], name: &str) -> RunRecord {
     const LINES: u64 = 64 * 16;
     let machine = {
@@ -292,7 +295,7 @@ fn chiplets_that_share_through_a_barrier_are_current_under_every_elision() {
         let record = on_chiplets(settings, name);
         let found = record.check.expect("it is checked");
         assert_eq!((found.violations, found.loads), (0, 11 * 256), "{name} {settings:?}: {:?}", found.first);
-        // A table takes 6 us for each packet, one after the other: longer than these kernels.
+        // A table takes 6 us for each packet, one after another: longer than these kernels.
         let overlaps = record.kernels[1].start_s < record.kernels[0].end_s;
         assert_eq!(overlaps, record.elision.is_none(), "{name} {settings:?}");
     }

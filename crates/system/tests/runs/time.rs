@@ -1,4 +1,4 @@
-//! Where the time of a run goes, by directed programs whose copies and launches are known in closed form.
+//! Division of a run's time, tested with directed programs for which copies and launches are known in closed form.
 
 use crate::common::{self, DESIGNS, NO_REFRESH, design, machine};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::LineSize;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program, StreamError};
 
-/// A directed program whose kernels run in an order of its own, with copies between.
+/// A directed program with a custom launch order for its kernels, with copies in between.
 struct Ordered {
     directed: Arc<Directed>,
     commands: Vec<Command>,
@@ -47,7 +47,7 @@ fn copy(bytes: u64) -> Command {
     Command::Copy { address: 0, bytes, to_device: true }
 }
 
-/// Two kernels: each CTA of the first reads one line, each of the second four.
+/// Two kernels: each CTA in the first reads one line, each CTA in the second reads four.
 fn kernels() -> Arc<Directed> {
     let reads = |lines: u64| {
         let cta = |first: u64| Cta::new().warp(|warp| (first..first + lines).for_each(|line| _ = warp.read([line])));
@@ -56,7 +56,8 @@ fn kernels() -> Arc<Directed> {
     Directed::new(vec![reads(1), reads(4)])
 }
 
-/// A run of `commands` with launches of 4 us, then 1 us, and copies of 1 us and a nanosecond a byte.
+/// A run of `commands` with launches that take 4 us at first, then 1 us, and copies that take 1 us plus a nanosecond
+/// per byte.
 fn ran(name: &str, settings: &[&str], commands: Vec<Command>) -> RunRecord {
     let host = ["host.launch_latency=4us", "host.dependent_launch_latency=1us", "host.copy_latency=1us"];
     let machine = machine(&[&host[..], &["host.copy_rate=1GB/s"], &NO_REFRESH, settings].concat());
@@ -64,7 +65,7 @@ fn ran(name: &str, settings: &[&str], commands: Vec<Command>) -> RunRecord {
     run(&RunSpec { machine, design: design(name, &[]), program, pages: None, threads: 1 }).expect("it runs")
 }
 
-/// Microseconds to a hundred thousandth: between two commands lies a picosecond.
+/// Microseconds rounded to a hundred thousandth: a picosecond passes between two commands.
 fn us(seconds: f64) -> f64 {
     (seconds * 1e11).round() / 1e5
 }
@@ -81,7 +82,7 @@ fn launches_and_copies_take_what_the_machine_says_and_kernels_the_rest_under_eve
         let sum = time.kernels_s + time.copies_s + time.host_s + time.launches_s;
         assert!((sum - time.whole_s).abs() < 1e-15 && time.whole_s == time_s, "{name}: {time:?}");
         let between = time.region_s - (open + 1.5e-6 + 1e-6 + 1e-6);
-        // A picosecond lies between two commands.
+        // A picosecond passes between two commands.
         assert!(between.abs() < 1e-11, "the gaps and the copy between, {name}: {between}");
     }
 }
@@ -90,7 +91,7 @@ fn launches_and_copies_take_what_the_machine_says_and_kernels_the_rest_under_eve
 fn the_region_leaves_out_what_is_before_the_first_kernel_and_after_the_last() {
     let long = ran("hmg", &[], vec![copy(90_000), launch(0, 0), launch(1, 0), copy(90_000)]).time;
     let short = ran("hmg", &["host.launch_latency=2us"], vec![launch(0, 0), launch(1, 0)]).time;
-    // Where in a cycle a kernel begins is another matter.
+    // The kernel's start may shift within a cycle.
     let is_near = |one: f64, other: f64| (one - other).abs() < 2e-9;
     assert!(is_near(long.region_s, short.region_s) && is_near(long.kernels_s, short.kernels_s), "{long:?} {short:?}");
     assert!(is_near(long.whole_s - short.whole_s, 2.0 * 91e-6 + 2e-6), "{long:?} {short:?}");
@@ -98,7 +99,7 @@ fn the_region_leaves_out_what_is_before_the_first_kernel_and_after_the_last() {
 
 #[test]
 fn what_trips_take_beyond_the_launch_latency_is_the_kernel_s() {
-    // The acquire's trip there and back and that of the launch, under HMG the last alone: hidden, or far too long.
+    // The acquire's round trip and the launch's trip, under HMG only the last: hidden, or far too long to hide.
     for (name, trip, hidden) in [
         ("software-hierarchical", "gpu_link.latency=100ns", 0.0),
         ("hmg", "gpu_link.latency=100ns", 0.0),
@@ -115,7 +116,7 @@ fn what_trips_take_beyond_the_launch_latency_is_the_kernel_s() {
         };
         let (short, long) = (second("host.dependent_launch_latency=1us"), second("host.dependent_launch_latency=3us"));
         assert_eq!((short.0, long.0), (1.0, 3.0), "{name}");
-        // The longer latency hides more of the same trips.
+        // The longer latency hides a larger part of the same trips.
         assert!((short.1 - long.1 - hidden).abs() < 2e-3, "{name}, {trip}: {short:?} {long:?}");
     }
 }
@@ -140,7 +141,7 @@ fn each_launch_has_the_counters_of_its_own_ctas() {
 #[test]
 fn each_gpu_has_its_own_transactions_and_time() {
     let mut ctas = vec![Cta::new(); 16];
-    // Modules 4 to 7 are GPU 1's; one of them computes for long.
+    // Modules 4 to 7 belong to GPU 1; one of them computes for a long time.
     ctas[5] = Cta::new().warp(|warp| _ = warp.compute(20_000).read([0]));
     let program = Directed::new(vec![ctas]);
     let machine = machine(&[]);

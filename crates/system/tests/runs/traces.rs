@@ -1,4 +1,4 @@
-//! A native trace of the first version of the format replays with the digest of its recording.
+//! A native trace in the format's first version replays with the digest from its recording.
 
 use crate::common::{design, machine};
 use std::path::Path;
@@ -12,7 +12,7 @@ use tombolo_workload::trace;
 
 #[test]
 fn a_trace_that_names_no_arrays_runs_as_its_recording_does() {
-    // The file says nothing of chains of arithmetic.
+    // The file contains no information about arithmetic chains.
     let latencies = ["fp32", "int", "fp64", "special", "tensor"].map(|class| format!("sm.{class}_latency_cycles=1"));
     let machine = machine(&latencies.each_ref().map(String::as_str));
     let (file, given) = ("stencil2d-version-1.tombolo", [("columns", "128"), ("rows", "40"), ("iterations", "2")]);

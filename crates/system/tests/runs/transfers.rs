@@ -1,4 +1,4 @@
-//! The host as a reader and a writer between kernels: what its copies and its code do to lines that L2s hold.
+//! The host as a reader and a writer between kernels: effects of host copies and host code on lines held by L2s.
 
 use crate::common::{self, DESIGNS, apart, design, held, machine, simulate};
 use std::ops::Range;
@@ -13,10 +13,10 @@ use tombolo_types::stream::Command;
 use tombolo_types::{LineSize, Mask, ModuleId, On, Order};
 
 const LINE: u64 = 128;
-/// Lines of the one array.
+/// Lines in the only array.
 const LINES: Range<u64> = 0..8;
 
-/// A kernel of sixteen CTAs, one a module.
+/// A kernel with sixteen CTAs, one per module.
 fn kernel(each: impl Fn(u64, &mut Warp<'_>)) -> Vec<Cta> {
     (0..16).map(|module| Cta::new().warp(|warp| each(module, warp))).collect()
 }
@@ -26,7 +26,7 @@ fn reading() -> Vec<Cta> {
     kernel(|_, warp| LINES.for_each(|line| _ = warp.read([line])))
 }
 
-/// One module writes all lines.
+/// Module 5 alone writes all lines.
 fn writing() -> Vec<Cta> {
     kernel(|module, warp| LINES.filter(|_| module == 5).for_each(|line| _ = warp.write([line])))
 }
@@ -35,12 +35,12 @@ fn copy(bytes: Range<u64>, to_device: bool) -> Command {
     Command::Copy { address: bytes.start, bytes: bytes.end - bytes.start, to_device }
 }
 
-/// Bytes of all lines.
+/// Bytes in all lines.
 fn whole() -> Range<u64> {
     0..LINES.end * LINE
 }
 
-/// Kernels, with commands of the host between two of them.
+/// Kernels, with host commands between the first and the second.
 fn between(kernels: Vec<Vec<Cta>>, host: &[Command]) -> Arc<Directed> {
     let launches = (0..kernels.len() as u32).map(|kernel| Command::launch(kernel, 0));
     let mut commands: Vec<Command> = Vec::new();
@@ -68,7 +68,7 @@ fn checked(
     record.unwrap_or_else(|error| panic!("{error}")).check.expect("a checked run says what it found")
 }
 
-/// Lines that memory reads for two kernels that read all, with this between them.
+/// Lines that memory reads for two kernels that each read all lines, with the host commands in between.
 fn fetched(name: &str, host: &[Command]) -> u64 {
     let program = between(vec![reading(), reading()], host);
     let [record, _] = held(&machine(&[]), &design(name, &[]), &program);
@@ -102,7 +102,7 @@ fn hits_behind_a_copy_fall() {
 
 #[test]
 fn a_large_copy_drops_what_a_small_one_does() {
-    // Of more lines than are looked up one by one; the first of them are here.
+    // More lines than are looked up one by one; the first ones are present.
     for name in ["hmg", "ideal"] {
         assert_eq!(fetched(name, &[copy(0..4096 * LINE, true)]), 2 * LINES.end, "{name}");
     }
@@ -118,7 +118,7 @@ fn a_copy_before_the_first_kernel_drops_nothing_and_changes_no_value() {
     }
 }
 
-/// What code of the host writes between the kernels.
+/// Host code that writes between the kernels.
 fn by_code(lines: Range<u64>) -> Arc<Directed> {
     let arrays = [("a", LINES)];
     Directed::of_arrays(LineSize::B128, vec![reading(), reading()], &arrays, &[(1, HostLines::Written(lines))])
@@ -153,7 +153,8 @@ fn a_home_that_no_acquire_drops_gives_up_what_the_host_wrote() {
 
 #[test]
 fn a_home_beside_the_next_kernel_drops_what_others_would_read_there() {
-    // Module 0, alone in the first kernel, is home of the lines. It does not run the second and invalidates nothing for it.
+    // Module 0, which alone runs the first kernel, is home for the lines. It does not run the second kernel and
+    // performs no invalidation for it.
     let first = kernel(|module, warp| LINES.filter(|_| module == 0).for_each(|line| _ = warp.read([line])));
     let commands = vec![
         Command::launch(0, 0),
@@ -184,7 +185,7 @@ fn what_the_host_reads_is_the_newest_value() {
 
 #[test]
 fn a_copy_over_dirty_lines_leaves_the_bytes_beside_it() {
-    // Half of a line by the host, over what a kernel has left dirty; the host and a kernel read both halves.
+    // The host writes half a line that a kernel has left dirty; the host and a kernel then read both halves.
     let host = [copy(64..LINE, true), copy(whole(), false), copy(0..4, true), copy(0..LINE, false)];
     let program = between(vec![writing(), reading(), writing(), reading()], &host);
     for write in ["design.l2_write=back", "design.l2_write=through"] {
@@ -208,7 +209,7 @@ fn a_part_that_the_host_wrote_is_read_beside_a_part_that_a_kernel_wrote() {
     }
 }
 
-/// Kernels in which one of two GPUs touches lines of two pages.
+/// Kernels in which either GPU touches lines on two pages.
 fn in_turns() -> Vec<Vec<Cta>> {
     let on = |gpu: u64, write: bool| {
         let cta = |other: u64| {

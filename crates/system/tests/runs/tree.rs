@@ -1,5 +1,5 @@
-//! A tree of switches between GPUs: what shares an uplink, told by the time and the links of directed programs. Eight GPUs of
-//! one module, two of a leaf; CTA `i` of eight runs on GPU `i`.
+//! A tree of switches between GPUs: uplink sharing is observed through times and link counters in directed programs.
+//! Eight GPUs with one module each, two per leaf; CTA `i` among eight runs on GPU `i`.
 
 use crate::common::design;
 use crate::common::eight::{FAR, LINES, machine, program, simulate, stores};
@@ -8,7 +8,7 @@ use tombolo_system::directed::Cta;
 use tombolo_system::{RunRecord, RunSpec, run};
 use tombolo_types::Order;
 
-/// What makes a tree of the machine, whose uplinks carry what a GPU's link carries.
+/// Settings for a tree with uplinks at the rate of a GPU's link.
 const TREE: &[&str] = &["fabric.shape=tree", "fabric.gpus_per_leaf=2", "fabric.uplink_rate=10GB/s"];
 fn bytes(record: &RunRecord, names: Range<u8>, way: &str) -> Vec<u64> {
     let of = |leaf| record.links.iter().find(|link| link.name == format!("leaf{leaf}.{way}")).map(|link| link.bytes);
@@ -33,7 +33,7 @@ fn two_gpus_of_a_leaf_share_its_uplink_exactly() {
     assert_eq!(bytes(&record, 0..4, "down"), [0, 2 * LINES * line, 0, 0]);
     let more = LINES as f64 * line as f64 / 10e9;
     assert!(((both - alone) / more - 1.0).abs() < 0.01, "{both} s beside each other, {alone} s alone");
-    // Where leaves differ, or uplinks carry twice as much, they do not meet.
+    // On different leaves, or with uplinks twice as fast, the transfers do not interfere.
     let (apart, _) = stores(TREE, &[(0, 2), (4, 6)]);
     let wide = [TREE, &["fabric.uplink_rate=20GB/s"]].concat();
     let (wide, _) = stores(&wide, &[(0, 2), (1, 3)]);
@@ -46,7 +46,7 @@ fn record_header() -> u64 {
 
 #[test]
 fn uplinks_add_their_latency_twice_each_way() {
-    // A chain of loads of another GPU's memory: the request and its answer each take both uplinks.
+    // A chain of loads from another GPU's memory: the request and its reply each pass both uplinks.
     let time = |settings: &[&str]| {
         let chain = |gpu: u64| match gpu {
             0 => Cta::new().warp(|warp| {

@@ -1,11 +1,13 @@
-//! What warps wait for: which of their results, told by the time of directed programs; flags of other modules.
+//! Warps' waiting conditions: own load results, observed through times in directed programs; flags set by remote
+//! modules.
 
 use crate::common::{DESIGNS, design, machine, simulate};
 use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope};
 
-/// A run of two CTAs of `hmg-4x4`, of which one waits for the other, behind a kernel that places lines 0 and 1 at module 0.
+/// A run on `hmg-4x4` with a producer CTA and a waiting consumer CTA, after a kernel that places lines 0 and 1 at
+/// module 0.
 fn handed_over(name: &str, (from, leave): (usize, &dyn Fn(&mut Warp<'_>)), (to, line): (usize, u64)) {
     let alone = |module: usize, write: &dyn Fn(&mut Warp<'_>)| {
         let mut ctas = vec![Cta::new(); 16];
@@ -30,7 +32,7 @@ fn a_flag_is_seen_on_each_line_of_its_store() {
 
 #[test]
 fn the_flag_of_an_atomic_travels_on_with_what_it_wrote() {
-    // Performed at the home of its GPU, which is not the line's.
+    // Performed at its GPU home, which is not the line's system home.
     let atomic = Order::relaxed(Scope::Gpu);
     for name in ["software-hierarchical", "hmg", "ideal"] {
         let leave = |warp: &mut Warp<'_>| _ = warp.compute(5000).atomic([0], atomic, AtomicResult::Discarded).signal(0);
@@ -40,8 +42,8 @@ fn the_flag_of_an_atomic_travels_on_with_what_it_wrote() {
 
 #[test]
 fn polls_are_no_results_of_their_warp() {
-    // A load that memory answers after 20 us, a wait whose first polls fail, and 10,000 cycles of arithmetic that need the
-    // load's result, not a poll's: one after the other at 1.3 GHz. The flag's line is in the L2.
+    // A load served by memory after 20 us, a wait with failing first polls, and 10,000 cycles of arithmetic that need
+    // the load's result, not a poll's: one after another at 1.3 GHz. The flag's line is in the L2.
     let cta = Cta::new()
         .warp(|warp| {
             warp.load([64], Order::WEAK).wait_until(0, 0, Order::relaxed(Scope::Gpu)).use_result(1).compute(10_000);
@@ -58,7 +60,7 @@ fn polls_are_no_results_of_their_warp() {
 
 #[test]
 fn polls_of_one_line_for_two_flags_do_not_wait_for_each_other() {
-    // The second warp's polls would merge with those of the first, which waits for the second.
+    // The second warp's polls would merge with the first warp's polls, and the first warp waits for the second.
     let strong = Order::relaxed(Scope::Sys);
     let write = |warp: &mut Warp<'_>, flag| _ = warp.store([0], Mask::ALL, strong).signal(flag);
     for name in DESIGNS {
@@ -89,7 +91,7 @@ fn an_acquiring_poll_that_fails_drops_its_l1_where_the_design_says_so() {
     let (kept, _) = run("keep-l1", acquire);
     let (dropped, failed) = run("drop-l1", acquire);
     assert_eq!(dropped, kept + failed);
-    // A relaxed poll acquires nothing, seen or not.
+    // A relaxed poll acquires nothing, regardless of its outcome.
     let relaxed = Order::relaxed(Scope::Sys);
     assert_eq!(run("drop-l1", relaxed).0, run("keep-l1", relaxed).0);
 }

@@ -1,4 +1,4 @@
-//! Programs under every way to share memory that promises something: loads return what they must on one GPU, on four and on
+//! Programs under every sharing policy that makes a promise: loads return allowed values on one GPU, on four and on
 //! sixteen.
 
 use crate::common::ways::{WAYS, assert_right};
@@ -8,7 +8,8 @@ use tombolo_workload::bench::{Mode, Request, find, record};
 use tombolo_workload::record::RecordOptions;
 use tombolo_workload::scale::Scale;
 
-/// Programs of halos, of scattered reads, of a reduction, and of one that all write, at sizes of a second.
+/// Programs with halos, with scattered reads, with a reduction, and with one array that all modules write; each size
+/// runs in about a second.
 const PROGRAMS: [(&str, &[(&str, &str)]); 4] = [
     ("pathfinder", &[("columns", "2048"), ("rows", "9"), ("pyramid", "2")]),
     ("stencil2d", &[("rows", "64"), ("columns", "64"), ("iterations", "2")]),

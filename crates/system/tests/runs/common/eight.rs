@@ -1,4 +1,4 @@
-//! Eight GPUs of one module, and programs that store from one to another. CTA `i` of eight runs on GPU `i`.
+//! Eight GPUs with a single module each, and programs that store from GPU to GPU. CTA `i` among eight runs on GPU `i`.
 
 use super::design;
 use std::sync::Arc;
@@ -6,12 +6,12 @@ use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Directed};
 use tombolo_system::{RunError, RunRecord, RunSpec, run};
 
-/// Lines that a GPU stores to another; those of GPU `i` begin at `i` times [`FAR`].
+/// Lines that a GPU stores to another; lines owned by GPU `i` begin at `i` times [`FAR`].
 pub const LINES: u64 = 2000;
-/// Lines from what one GPU stores to what the next does.
+/// Distance in lines between the areas for two consecutive GPUs.
 pub const FAR: u64 = 1 << 20;
 
-/// The machine, with settings applied: links of 10 GB/s.
+/// The machine with settings applied and 10 GB/s links.
 pub fn machine(settings: &[&str]) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::machine("numa-8").expect("a preset");
     let mut all = vec!["topology.sms_per_module=1", "l1.sector_bytes=128", "gpu_link.rate=10GB/s", "gpu_link.lanes=1"];
@@ -20,19 +20,19 @@ pub fn machine(settings: &[&str]) -> Arc<MachineConfig> {
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
-/// A run under the plain design, with options of its links.
+/// A run under the plain design, with options for its links.
 pub fn simulate(settings: &[&str], links: &[&str], program: Arc<Directed>) -> Result<RunRecord, RunError> {
     let design = design("numa-memory-side", links);
     run(&RunSpec { machine: machine(settings), design, program, pages: None, threads: 1 })
 }
 
-/// A kernel in which each GPU touches lines of its own, then one of these CTAs by GPU.
+/// A kernel in which each GPU touches its own lines, followed by a kernel with one CTA per GPU from `of_gpu`.
 pub fn program(of_gpu: impl Fn(u64) -> Cta) -> Arc<Directed> {
     let touch = |gpu: u64| Cta::new().warp(|warp| (0..LINES).for_each(|line| _ = warp.write([gpu * FAR + line])));
     Directed::new(vec![(0..8).map(touch).collect(), (0..8).map(of_gpu).collect()])
 }
 
-/// Seconds that each of `pairs` takes to store from one GPU to another, all side by side, and the links.
+/// Seconds for each of `pairs` to store from one GPU to another, all concurrently, with the run's record.
 pub fn stores(settings: &[&str], pairs: &[(u64, u64)]) -> (f64, RunRecord) {
     let program = program(|gpu| match pairs.iter().find(|pair| pair.0 == gpu) {
         Some(&(_, to)) => Cta::sharing(to * FAR..to * FAR + LINES, 8, |warp, line| _ = warp.write([line])),

@@ -1,4 +1,4 @@
-//! Machines, designs and runs for tests of directed programs.
+//! Machines, designs and runs for tests with directed programs.
 #![allow(unreachable_pub, reason = "a fixture of the tests beside it")]
 
 pub mod eight;
@@ -10,7 +10,7 @@ use tombolo_machine::MachineConfig;
 use tombolo_system::directed::Directed;
 use tombolo_system::{RunRecord, RunSpec, run, run_checked, run_followed};
 
-/// A machine with settings applied: `hmg-4x4` with one SM a module unless said otherwise, whole-line sectors.
+/// A machine with settings applied: by default `hmg-4x4` with one SM per module and whole-line sectors.
 pub fn machine(settings: &[&str]) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::machine("hmg-4x4").expect("a preset");
     let mut all = vec!["topology.sms_per_module=1", "l1.sector_bytes=128"];
@@ -28,7 +28,7 @@ pub fn design(name: &str, settings: &[&str]) -> DesignConfig {
     design.check().expect("a design that fits")
 }
 
-/// Preset designs, one of each coherence at least.
+/// Preset designs, at least one for each coherence option.
 pub const DESIGNS: [&str; 8] = [
     "no-remote-caching",
     "software-flat",
@@ -56,10 +56,10 @@ pub fn simulate_on(
     run(&spec).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Memory that is not refreshed, where times are told in closed form.
+/// Memory without refresh, for tests with times in closed form.
 pub const NO_REFRESH: [&str; 2] = ["dram.refresh_interval=0ns", "dram.refresh=0ns"];
 
-/// Runs a program on `threads` threads, and counts what its loads take.
+/// Runs a program on `threads` threads, and tracks load latencies.
 pub fn follow_on(
     threads: usize,
     machine: &Arc<MachineConfig>,
@@ -70,7 +70,7 @@ pub fn follow_on(
     run_followed(&spec).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// So many V100s of two SMs whose links pass 16 GB/s, with pages of 64 KB and launches that take no time.
+/// `gpus` V100s with two SMs each and 16 GB/s links, with 64 KB pages and instantaneous launches.
 pub fn apart(gpus: u64, settings: &[&str]) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::machine("v100").expect("a preset");
     let gpus = format!("topology.gpus={gpus}");
@@ -82,7 +82,7 @@ pub fn apart(gpus: u64, settings: &[&str]) -> Arc<MachineConfig> {
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
-/// NUMA-GPU's four sockets of two SMs with a host, and directories of their memories.
+/// NUMA-GPU's four sockets with two SMs each and a host, and directories for their memories.
 const HOST: &str = r#"
 base = "numa-4"
 [topology]
@@ -125,8 +125,8 @@ pub fn hosted(settings: &[&str]) -> Arc<MachineConfig> {
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
-/// Runs a program on one thread and on two, and with values: all the same, and every load returns what it must. Returns the run
-/// without values and the one with them.
+/// Runs a program on one thread, on two threads, and with values. Checks that all results are equal and that every load
+/// returns an allowed value. Returns the run without values and the run with values.
 pub fn held(machine: &Arc<MachineConfig>, design: &DesignConfig, program: &Arc<Directed>) -> [RunRecord; 2] {
     let run = |threads| simulate_on(threads, machine, design.clone(), Arc::clone(program));
     let (one, two) = (run(1), run(2));

@@ -1,14 +1,14 @@
-//! Ways to share memory between GPUs, and runs under them that are held to the memory model.
+//! Sharing policies between GPUs, and runs under each policy that are checked against the memory model.
 
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::{RunSpec, run_checked};
 use tombolo_types::stream::Program;
 
-/// A design and what is set of it.
+/// A design with settings for it.
 pub type Way = (&'static str, &'static [&'static str]);
 
-/// Designs that promise the memory model, or what a kernel's boundary brings.
+/// Designs that promise the memory model, or at least visibility at kernel boundaries.
 pub const WAYS: [Way; 8] = [
     ("unified-memory", &[]),
     ("unified-memory", &["placement.read_mostly=true"]),
@@ -20,7 +20,7 @@ pub const WAYS: [Way; 8] = [
     ("gps", &[]),
 ];
 
-/// So many GPUs of two SMs each, with small pages.
+/// A machine with `gpus` GPUs, two SMs each, and small pages.
 pub fn machine(gpus: u32) -> Arc<MachineConfig> {
     let mut machine = tombolo_machine::machine("gps-4-pcie3").expect("a preset");
     let gpus = format!("topology.gpus={gpus}");
@@ -29,7 +29,7 @@ pub fn machine(gpus: u32) -> Arc<MachineConfig> {
     Arc::new(machine.check().expect("a machine that fits"))
 }
 
-/// Runs `program` on so many GPUs under a way: no load returns what it must not.
+/// Runs `program` on `gpus` GPUs under a sharing policy, and checks that no load returns a forbidden value.
 pub fn assert_right(name: &str, program: &Arc<dyn Program>, gpus: u8, (way, settings): Way) {
     let mut design = tombolo_design::design(way).expect("a preset");
     settings.iter().for_each(|setting| {

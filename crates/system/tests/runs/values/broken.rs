@@ -1,33 +1,34 @@
-//! Each rule that may be broken in a timing run, and a checked run that sees it.
+//! Each rule that can be broken in a timing run, with a checked run that detects the fault.
 //!
-//! Not here, for no run shows them:
-//! - `ReleaseDrainsOwnHomesOnly` is a rule of the explorer's host and changes no timing run.
-//! - `AtomicBelowHome` lets an atomic miss for ever at an L2 that keeps no such line: the run does not end. Nor does it with
-//!   `FillForgetsOthers`, whose loads wait for ever.
-//! - `StoreEndsAtGpuHome` and `InvalidationPassesFill`: what comes late must pass what comes in time, which takes delays that are
-//!   drawn (`tombolo check --timed`).
-//! - `LoadIgnoresScope` loses no order: a poll never sees its flag, and the run ends with a report.
-//! - `AcquireDropsGpuAtOnce`, `AcquireDropsOwnFirst`, `SystemReleaseDrainsOwnModuleOnly` and `ReplacementNotAwaited` break
-//!   an order that ports and links keep all the same: none of these programs overtakes there.
-//! - `FillSurvivesAcquire` and `LoadMergesAcrossAcquire` under a directory: a release waits for an invalidation, which
-//!   follows the fill on its channel.
+//! Not included, because no run shows the fault:
+//! - `ReleaseDrainsOwnHomesOnly` is a rule in the explorer's host and changes no timing run.
+//! - `AtomicBelowHome` lets an atomic miss forever at an L2 that never holds the line: the run does not end. With
+//!   `FillForgetsOthers`, loads wait forever, and the run does not end either.
+//! - `StoreEndsAtGpuHome` and `InvalidationPassesFill`: a late message must overtake an earlier one, which requires
+//!   random delays (`tombolo check --timed`).
+//! - `LoadIgnoresScope` loses no order: a poll never sees its flag, and the run ends with a deadlock report.
+//! - `AcquireDropsGpuAtOnce`, `AcquireDropsOwnFirst`, `SystemReleaseDrainsOwnModuleOnly` and `ReplacementNotAwaited`
+//!   break an order that ports and links preserve anyway: no message in these programs overtakes an earlier message
+//!   there.
+//! - `FillSurvivesAcquire` and `LoadMergesAcrossAcquire` under a directory: a release waits for an invalidation, and
+//!   the invalidation follows the fill on the same channel.
 
 use super::programs::{HandOver, additions, boundary, late_fill, late_load, overflow, sharing, turns};
 use super::*;
 use BrokenRule as Rule;
 
-/// Caches and directories so small that lines and entries are replaced.
+/// Caches and directories small enough that lines and entries are evicted.
 const TIGHT: &[&str] = &["l2.bytes=64KB", "directory.entries=16", "directory.ways=1"];
-/// Links so narrow that what is sent over them waits, while acknowledgments and launches do not.
+/// Narrow links: data queues for them, while acknowledgments and launches pass immediately.
 const NARROW: &[&str] = &["topology.sms_per_module=2", "gpu_link.rate=100MB/s", "module_link.rate=100MB/s"];
-/// Narrower still: an invalidation passes a link in more time than a launch takes.
+/// Narrower still: an invalidation takes longer to cross a link than a launch.
 const CREEPING: &[&str] = &["topology.sms_per_module=2", "gpu_link.rate=10MB/s", "module_link.rate=10MB/s"];
-/// A store of a module under way at a time.
+/// At most one store in flight per module.
 const UNCREDITED: &[&str] = &["topology.sms_per_module=2", "l2.posted_stores=1"];
-/// Walks of the page table that last longer than what other warps do meanwhile.
+/// Page walks longer than any activity by other warps in the meantime.
 const WALKS: &[&str] = &["topology.sms_per_module=2", "tlb.walk_latency=20us"];
 
-/// Small caches that miss by sectors, pages of few lines.
+/// Small caches that miss by sectors, and pages with few lines.
 const SMALL: &[&str] = &[
     "topology.sms_per_module=2",
     "page_bytes=4KB",
@@ -45,7 +46,7 @@ const HMG: &[&str] = &["hmg"];
 const ALL: &[&str] =
     &["no-remote-caching", "software-flat", "software-hierarchical", "nhcc", "hmg", "numa-memory-side"];
 
-/// Where a broken rule is seen: machine, program, designs.
+/// Conditions under which a broken rule is detected: machine, program, designs.
 type Seen = (Rule, &'static [&'static str], Arc<Directed>, &'static [&'static str]);
 
 #[rustfmt::skip]
@@ -86,13 +87,13 @@ fn table() -> Vec<Seen> {
     ]
 }
 
-/// Rules that say something of dirty bytes, and so of designs that write back.
+/// Rules about dirty bytes, which apply to designs with write-back.
 fn settings(rule: Rule) -> &'static [&'static str] {
     let dirty = [Rule::DirtyEvictionLost, Rule::DirtyInvalidationLost, Rule::ReleaseForgetsPending];
     if dirty.contains(&rule) { &["design.l2_write=back"] } else { &[] }
 }
 
-/// Rules that no run here shows: see above.
+/// Rules that no run in this file shows: see above.
 const UNSEEN: [Rule; 17] = [
     Rule::InvalidationPassesFill,
     Rule::ReleaseDrainsOwnHomesOnly,
@@ -104,15 +105,15 @@ const UNSEEN: [Rule; 17] = [
     Rule::ReplacementNotAwaited,
     Rule::AtomicBelowHome,
     Rule::FillForgetsOthers,
-    // Of protocols that meet at memory, for which this table has no program. Runs of litmus tests on the timing model see all
-    // but `FlushFillsLine` (crate `attack`, `tests/timed.rs`).
+    // Rules for protocols that meet at memory, for which this table has no program. Litmus tests on the timing model
+    // detect all of them except `FlushFillsLine` (crate `attack`, `tests/timed.rs`).
     Rule::AtomicKeepsL2,
     Rule::AtomicLosesDirty,
     Rule::AtomicPassesHomeCopy,
     Rule::WriteBackPassesHomeCopy,
     Rule::FlushFillsLine,
     Rule::ReleaseKeepsOwnDirty,
-    // Of clients of blocks: seen in `runs/blocks.rs`.
+    // Rules for block clients: detected in `runs/blocks.rs`.
     Rule::RequestPassesDeferred,
 ];
 
@@ -148,7 +149,7 @@ fn the_same_programs_are_clean_where_nothing_is_broken() {
     }
 }
 
-/// A store that has parked is ahead of all of its line that wait for a credit when it runs again.
+/// On retry, a parked store precedes all stores to its line that wait for a credit.
 #[test]
 fn stores_of_a_warp_to_a_line_keep_their_order_whoever_parks_or_lacks_a_credit() {
     (1..4).cycle().zip(ALL).for_each(|(posted, name)| keeps_order_of_stores(name, posted));

@@ -1,4 +1,4 @@
-//! Runs whose lines carry versions: what is right passes, what is broken is seen.
+//! Runs with versioned lines: correct designs pass, broken rules are detected.
 
 mod broken;
 mod programs;
@@ -34,12 +34,12 @@ fn programs() -> [Arc<Directed>; 3] {
     [sharing(), relay(Scope::Sys), barriers()]
 }
 
-/// A machine whose caches and directories are so small that lines and entries are replaced.
+/// A machine with caches and directories small enough that lines and entries are evicted.
 fn tight() -> Arc<MachineConfig> {
     machine(&["l2.bytes=64KB", "directory.entries=16", "directory.ways=1"])
 }
 
-/// Settings for each write policy a design may have.
+/// Settings for each write policy that a design may have.
 fn writes(design: &str) -> &'static [&'static [&'static str]] {
     if design == "ideal" { &[&[]] } else { &[&[], &["design.l2_write=back"]] }
 }
@@ -59,7 +59,7 @@ fn promising_designs_return_what_they_must() {
     }
 }
 
-/// Entries that stand for what is at home too are replaced all the time, and take its lines with them.
+/// Entries that also represent lines at home are evicted all the time, and their lines are dropped with them.
 #[test]
 fn promising_designs_return_what_they_must_where_directories_track_all() {
     for entries in ["directory.entries=16", "directory.entries=64"] {
@@ -76,7 +76,7 @@ fn promising_designs_return_what_they_must_where_directories_track_all() {
     }
 }
 
-/// A program that ships, on machines as they ship but for a directory that its lines overflow.
+/// A shipped program, on shipped machines except for a directory small enough to overflow.
 #[test]
 fn a_program_that_ships_reads_what_it_must_where_directories_track_all() {
     let workload = find("stencil2d").expect("it ships");
@@ -118,7 +118,7 @@ fn values_change_nothing_but_the_cost() {
     assert_eq!((record.digest, record.cycles), (plain.digest, plain.cycles));
 }
 
-/// Two warps of one SM wait for flags of one line, each with requests of its own.
+/// Two warps on an SM wait for flags in a common line, each with separate requests.
 #[test]
 fn polls_of_two_flags_of_one_line_both_end() {
     let wait = |token| move |warp: &mut Warp<'_>| _ = warp.wait_until(500, token, Order::acquire(Scope::Sys));
@@ -138,7 +138,8 @@ fn polls_of_two_flags_of_one_line_both_end() {
     assert_eq!(checked(&machine(&[]), design("hmg", &[]), program, None).first, []);
 }
 
-/// A poll is on its way when a mate of its SM sets the flag: it must not be seen before the store is.
+/// A poll is in flight when another warp on its SM sets the flag: the poll must not see the flag before the store is
+/// visible.
 #[test]
 fn a_poll_on_its_way_does_not_see_the_flag_that_its_own_sm_sets() {
     for seed in 0..2 {

@@ -1,19 +1,19 @@
-//! Programs whose modules read and write the same lines.
+//! Programs with modules that read and write common lines.
 
 use std::sync::Arc;
 use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope};
 
-/// A kernel of sixteen CTAs, one a module, of two warps each.
+/// A kernel with sixteen CTAs, one per module, with two warps each.
 pub(crate) fn kernel(write: impl Fn(u64, &mut Warp<'_>)) -> Vec<Cta> {
     (0..16).map(|module| (0..2).fold(Cta::new(), |cta, _| cta.warp(|warp| write(module, warp)))).collect()
 }
 
-/// Lines that every module reads and, in turn, writes: enough to overflow a directory of a few entries.
+/// Lines that every module reads and, in turn, writes: enough to overflow a directory with a few entries.
 const LINES: u64 = 96;
 
-/// Every module reads all lines; then each line is written by another module; then all are read again.
+/// Every module reads all lines; then each line is written by a different module; then all lines are read again.
 pub(crate) fn sharing() -> Arc<Directed> {
     let read = |_: u64, warp: &mut Warp<'_>| {
         for line in 0..LINES {
@@ -28,12 +28,12 @@ pub(crate) fn sharing() -> Arc<Directed> {
     Directed::new(vec![kernel(read), kernel(write), kernel(read), kernel(write), kernel(read)])
 }
 
-/// A token passes from module to module; each reads what all before it wrote, and writes its own line.
+/// A token passes from module to module; each module reads the writes by all previous modules, and writes its own line.
 pub(crate) fn relay(scope: Scope) -> Arc<Directed> {
     let flag = |module: u64| 1000 + 32 * module;
     let ctas = (0..16).map(|module| {
         Cta::new().warp(|warp| {
-            // Copies that the writers make old.
+            // Copies that become outdated by the writers.
             for line in 0..16 {
                 warp.read([line * 4]);
             }
@@ -58,7 +58,7 @@ pub(crate) fn relay(scope: Scope) -> Arc<Directed> {
     Directed::new(vec![touch, ctas.collect()])
 }
 
-/// Neighbours in a CTA hand lines over a barrier, all modules add to one counter.
+/// Neighbours in a CTA exchange lines through a barrier, all modules add to one counter.
 pub(crate) fn barriers() -> Arc<Directed> {
     let cta = |module: u64| {
         let mut cta = Cta::new();
@@ -76,10 +76,10 @@ pub(crate) fn barriers() -> Arc<Directed> {
     Directed::new((0..2).map(|_| (0..16).map(cta).collect()).collect())
 }
 
-/// Lines of a page of 2 MB: the first of each page places it at a module.
+/// Lines in a 2 MB page: touching the first line places the page at a module.
 const PAGE: u64 = 16384;
 
-/// Two CTAs a module, of which those listed do something, behind a kernel that places page `m` at module `m`.
+/// Two CTAs per module; only listed CTAs do any work. The preceding kernel places page `m` at module `m`.
 fn placed(busy: Vec<(usize, Cta)>) -> Arc<Directed> {
     let touch = kernel(|module, warp| {
         warp.read([module * PAGE]);
@@ -91,13 +91,13 @@ fn placed(busy: Vec<(usize, Cta)>) -> Arc<Directed> {
     Directed::new(vec![touch, ctas])
 }
 
-/// The CTA of a module on its first or second SM.
+/// The CTA index for a module's first or second SM.
 fn on(module: usize, sm: usize) -> usize {
     module * 2 + sm
 }
 
-/// Warp B acquires while warp A's load, which was read before another module's store, is still on its way to their SM,
-/// behind many fills that the line's home sends to another module.
+/// Warp B acquires while warp A's load is still in flight to their SM. The load was read before another module's store,
+/// and is queued behind many fills that the line's home sends to another module.
 pub(crate) fn late_fill() -> Arc<Directed> {
     let (line, flag) = (512, 2 * PAGE + 512);
     let readers = Cta::new()
@@ -115,7 +115,7 @@ pub(crate) fn late_fill() -> Arc<Directed> {
     placed(vec![(on(2, 0), readers), (on(3, 0), writer), (on(1, 0), flood)])
 }
 
-/// Every module reads the lines of all; then every second one writes its own; then all read them again.
+/// Every module reads all modules' lines; then every second module writes its own lines; then all modules read again.
 pub(crate) fn boundary() -> Arc<Directed> {
     let lines = |module: u64| (0..6).map(move |line| module % 16 * PAGE + line * 5);
     let touch = kernel(|module, warp| {
@@ -132,7 +132,7 @@ pub(crate) fn boundary() -> Arc<Directed> {
     Directed::new(vec![touch, read.clone(), write, read])
 }
 
-/// Four modules each write more lines of their own than a small L2 holds; then others read them.
+/// Four modules each write more private lines than a small L2 holds; then other modules read them.
 pub(crate) fn overflow() -> Arc<Directed> {
     let lines = |module: u64| module % 4 * PAGE..module % 4 * PAGE + 1024;
     let touch = kernel(|module, warp| {
@@ -154,7 +154,8 @@ pub(crate) fn overflow() -> Arc<Directed> {
     Directed::new(vec![touch, write, read])
 }
 
-/// A module adds to lines of another GPU that it has read, as a mate has, and reads them again; then the mate does.
+/// A module adds to lines on another GPU that it and a second warp have read, and reads them again; then the second
+/// warp does.
 pub(crate) fn additions() -> Arc<Directed> {
     let (flag, lines) = (PAGE + 512, || (0..16).map(|region| 4 * PAGE + 512 + region * 4));
     let adder = Cta::new().warp(|warp| {
@@ -173,10 +174,10 @@ pub(crate) fn additions() -> Arc<Directed> {
     placed(vec![(on(1, 0), adder), (on(2, 0), mate)])
 }
 
-/// How a warp tells another module that the loads before are over.
+/// Method by which a warp signals the completion of its earlier loads to another module.
 #[derive(Clone, Copy)]
 pub(crate) enum HandOver {
-    /// Its mate does, after a barrier.
+    /// Through another warp in its CTA, after a barrier.
     Barrier,
     /// By a store that releases.
     Store,
@@ -184,7 +185,7 @@ pub(crate) enum HandOver {
     Atomic,
 }
 
-/// A load whose page is not in the TLBs of its module, and another module's store to the same line, which comes after it.
+/// A load from a page missing in its module's TLBs, and another module's later store to the same line.
 pub(crate) fn late_load(how: HandOver) -> Arc<Directed> {
     let (line, flag, order) = (2 * PAGE + 512, PAGE + 512, Order::release(Scope::Sys));
     let loader = Cta::new().warp(|warp| {
@@ -205,11 +206,12 @@ pub(crate) fn late_load(how: HandOver) -> Arc<Directed> {
     placed(vec![(on(1, 0), loader), (on(2, 0), writer)])
 }
 
-/// Lines between the two stores of [`turns`]: some are of the slice of both.
+/// Lines between the two stores in [`turns`]: some share the slice with both stores.
 const OTHERS: u64 = 12;
 
-/// A module stores twice to each of its lines, and to others in between, while its mates keep loads of the same lines on their
-/// way. With few stores under way at a time, one of a pair parks on a load's miss while the other waits for a credit.
+/// A module stores twice to each line in a set, and to further lines in between, while other warps keep loads to the
+/// set in flight. With few stores in flight at a time, one store in a pair parks on a load's miss while the other waits
+/// for a credit.
 pub(crate) fn turns() -> Arc<Directed> {
     let lines = || (0..24).map(|line| 512 + 5 * line);
     let writer = Cta::new().warp(|warp| {

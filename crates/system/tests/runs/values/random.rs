@@ -1,19 +1,19 @@
-//! Random programs: warps of all modules load, store and add to few lines, and hand each other flags.
+//! Random programs: warps in all modules load, store and add to few lines, and exchange flags.
 
 use std::sync::Arc;
 use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope};
 
-/// CTAs of a kernel: two a module, in order.
+/// CTAs in a kernel: two per module, in order.
 const CTAS: usize = 32;
-/// Warps of a CTA.
+/// Warps per CTA.
 const WARPS: usize = 2;
-/// Lines of a page of 4 KB.
+/// Lines in a 4 KB page.
 const PAGE: u64 = 32;
-/// Pages that hold the lines, each of another module.
+/// Pages that hold the lines, each on a different module.
 const PAGES: u64 = 16;
-/// Steps of a kernel.
+/// Steps in a kernel.
 const STEPS: usize = 900;
 
 /// Pseudorandom numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
@@ -32,7 +32,7 @@ impl Random {
     }
 }
 
-/// What sets a flag.
+/// Instruction that sets a flag.
 #[derive(Clone, Copy)]
 enum By {
     Store,
@@ -40,7 +40,7 @@ enum By {
     Reduction,
 }
 
-/// A step of one warp.
+/// A step in one warp.
 #[derive(Clone, Copy)]
 enum Step {
     Load { line: u64, mask: Mask, order: Order },
@@ -86,12 +86,12 @@ struct Set {
     line: u64,
     token: u32,
     scope: Scope,
-    /// The line that the warp has loaded or stored to last.
+    /// The last line that the warp has loaded or stored.
     near: u64,
 }
 
-/// A kernel being written. Steps are drawn in an order in which they could run one after the other, so that every flag that
-/// is waited for comes to be set.
+/// A kernel under construction. Steps are drawn in a valid sequential order, so that every awaited flag is eventually
+/// set.
 struct Kernel {
     random: Random,
     steps: Vec<Vec<Step>>,
@@ -107,7 +107,7 @@ impl Kernel {
         kernel
     }
 
-    /// A line that many use: of some home, of one of two regions.
+    /// A line with many users: on a random home, in a random region.
     fn line(&mut self) -> u64 {
         self.random.of(&[0, 5, 6, 11]) * PAGE + self.random.below(6)
     }
@@ -158,7 +158,8 @@ impl Kernel {
         self.steps[warp].push(Step::Signal { line, token, scope, by });
     }
 
-    /// Waits for a flag that another warp has set lately, at a scope that holds both, and uses what that one has used.
+    /// Waits for a flag that another warp has set recently, at a scope that covers both, and uses the other warp's
+    /// line.
     fn wait(&mut self, warp: usize) {
         let cta = warp / WARPS;
         let within = |set: &&Set| set.cta / 8 == cta / 8 || set.scope == Scope::Sys;
@@ -186,7 +187,7 @@ impl Kernel {
     }
 }
 
-/// Three random kernels, behind one that places each page at a module of its own.
+/// Three random kernels, after a kernel that places each page at a different module.
 pub(crate) fn program(seed: u64) -> Arc<Directed> {
     let place = (0..CTAS as u64).map(|cta| {
         Cta::new().warp(|warp| {
