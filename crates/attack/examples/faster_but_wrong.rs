@@ -1,5 +1,6 @@
 //! A broken protocol that timing alone would prefer. Three steps: a workload timed under the sound protocol, the
-//! workload timed under a protocol with a broken rule, then the explorer on the shipped litmus tests.
+//! workload timed under a protocol with a broken rule, then the explorer on the shipped litmus tests. The comparison
+//! shows why speed alone is no proof of correctness.
 //!
 //! ```text
 //! cargo run --release -p tombolo-attack --example faster_but_wrong -- [RULE [WORKLOAD [DESIGN [MACHINE [SCALE]]]]]

@@ -88,7 +88,7 @@ impl Chart {
         self.by_warp(slot, thread, &what);
     }
 
-    /// A component handles a message.
+    /// A component handles a message. Only messages about the test's regions are recorded.
     pub(crate) fn handles(&mut self, now: Ps, module: ModuleId, unit: Unit, message: &Message<Values>) {
         self.now = now;
         let (own, sm) = (self.l2(module), self.at(module, unit));

@@ -13,7 +13,8 @@ const PURPOSE: u64 = 0x686f_7374;
 /// Bytes per line.
 const LINE: u64 = 128;
 
-/// Adds a host to a setup; `percent`: probability with which optional settings are drawn.
+/// Adds a host to a setup; `percent`: probability with which optional settings are drawn. All pages move to the host's
+/// module, and settings for stacks, the last-level cache and the host are drawn.
 pub(crate) fn add(setup: &mut Setup, percent: usize, seed: u64) {
     let mut dice = Dice::new(seed, PURPOSE);
     let host = ModuleId(setup.modules());

@@ -1,5 +1,5 @@
 //! Attacks the timing model with the litmus tests that protocols are verified with, and checks results against the PTX
-//! axioms.
+//! axioms. Each failing run can be repeated from its seed.
 //!
 //! A run is a litmus test on a machine under a design. All its parameters are drawn from a seed: latencies, sizes for
 //! queues and caches, placements of threads and pages, delays between instructions, additional traffic. Lines carry

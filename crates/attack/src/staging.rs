@@ -1,4 +1,5 @@
-//! The streams for a run, and the assignment of threads to warps.
+//! The streams for a run, and the assignment of threads to warps. Also generates the phases for host threads, and the
+//! final kernel for reading memory.
 
 use crate::script::Script;
 use crate::setup::{Manner, Noise, NoiseOp, Post, Setup, Spot};
@@ -46,7 +47,7 @@ pub(crate) struct Staging {
     commands: Vec<Command>,
     /// By kernel, then by CTA in the grid.
     ctas: Vec<Vec<CtaStream>>,
-    /// Each accessed line.
+    /// Each accessed line. This list describes the program's data to the timing model.
     arrays: Vec<ArrayInfo>,
     /// Bindings of test warps to threads.
     pub(crate) parts: FxHashMap<Seat, Part>,
@@ -63,7 +64,8 @@ struct Warp {
     accesses: Vec<Access>,
     tokens: Vec<Token>,
     part: Option<Part>,
-    /// Loads and returning atomics up to this point, by instruction. Polls do not count.
+    /// Loads and returning atomics up to this point, by instruction. Polls do not count. Their order determines the
+    /// distance operand in a use instruction.
     results: Vec<usize>,
 }
 

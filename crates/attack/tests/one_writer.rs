@@ -23,7 +23,7 @@ fn publishing() -> Vec<Target> {
     targets
 }
 
-/// Runs each program once, on a separate machine.
+/// Runs each program once, on a separate machine. Returns the result of `work` for the attack.
 fn each<T>(targets: &[Target], programs: u64, work: impl Fn(&Attack<'_>) -> T) -> T {
     let cases: Vec<Case> = (0..programs).map(|index| Case::one_writer(1, index, 1)).collect();
     work(&Attack { targets, cases: &cases, random: false, seed: 0, runs: programs, threads: 2 })

@@ -1,5 +1,5 @@
 //! Litmus reader, axiomatic PTX memory model, generator for random litmus programs, and an explorer for coherence
-//! protocols.
+//! protocols. All results are deterministic, for any number of threads.
 //!
 //! Three parts are independent from protocols:
 //! - [`litmus`] reads, checks and prints litmus tests. Both the model and the protocol explorer run its

@@ -93,7 +93,7 @@ fn write(rows: &Rows) -> String {
     text
 }
 
-/// The differing rows, each with expected and actual content.
+/// The differing rows, each with expected and actual content. Missing rows are shown explicitly.
 fn differences(golden: &Rows, found: &Rows) -> Vec<String> {
     let keys: BTreeSet<_> = golden.keys().chain(found.keys()).collect();
     let differ = keys.into_iter().filter(|key| golden.get(*key) != found.get(*key));

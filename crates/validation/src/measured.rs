@@ -158,7 +158,7 @@ fn cells(line: &str) -> Vec<&str> {
 }
 
 /// For each row in `rows`: its index among the measured rows with an equal size, and a flag for the presence of further
-/// rows with this size.
+/// rows with this size. Groups with few rows are matched against the shipped table.
 fn places_in_sizes(rows: &[Line<'_>], shipped: &[Line<'_>]) -> Vec<(usize, bool)> {
     let mut groups: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
     for (index, row) in rows.iter().enumerate() {

@@ -70,7 +70,8 @@ pub struct Probe {
     /// Reason for a large deviation of the simulated value, if any.
     pub why: Option<&'static str>,
     parameters: &'static [(&'static str, &'static str)],
-    /// The parameter for the length, and a single length, or two lengths for subtraction.
+    /// The parameter for the length, and a single length, or two lengths for subtraction. The difference between two
+    /// lengths removes launch and warm-up costs.
     length: (&'static str, &'static [&'static str]),
 }
 
@@ -88,6 +89,7 @@ pub struct Finding {
     /// Simulated.
     pub simulated: f64,
     /// Maximum that the machine description allows; `None` for a latency, or if the description specifies no rate.
+    /// Simulated cache and link bandwidths are clamped to this limit.
     pub limit: Option<f64>,
     /// Source of the published number.
     pub source: String,

@@ -34,7 +34,8 @@ pub struct HostCopy {
     pub to_device: bool,
 }
 
-/// Information in a size: the numbers, and the index among measured rows with an equal size.
+/// Information in a size: the numbers, and the index among measured rows with an equal size. The index distinguishes
+/// rows with equal sizes but different inputs.
 struct Size<'a> {
     numbers: &'a [u64],
     place: usize,

@@ -44,15 +44,19 @@ pub enum Evictions {
 /// Techniques to visit fewer states without hiding a forbidden outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reductions {
-    /// Forget copies that no remaining access can see.
+    /// Forget copies that no remaining access can see. The search then merges states that differ only in such copies.
     pub forget: bool,
-    /// Execute a step immediately if it commutes with every possible earlier step.
+    /// Execute a step immediately if it commutes with every possible earlier step. Other orders of these steps are not
+    /// explored.
     pub eager: bool,
-    /// Leave a request in the channel if delivery would only park it, and forward a read immediately.
+    /// Leave a request in the channel if delivery would only park it, and forward a read immediately. The request is
+    /// delivered after the obstacle is gone.
     pub postpone: bool,
-    /// Execute the steps in a region before steps in other regions if no interaction is possible.
+    /// Execute the steps in a region before steps in other regions if no interaction is possible. The remaining orders
+    /// are equivalent and need no visit.
     pub partial_order: bool,
-    /// Execute all steps in a page change at once, after its modules have released the page.
+    /// Execute all steps in a page change at once, after its modules have released the page. No state with a half
+    /// completed change is then visited.
     pub pages: bool,
 }
 
@@ -68,7 +72,8 @@ impl Reductions {
 /// Limited resources per block client. A request that lacks a resource waits at the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Room {
-    /// Maximum number of outstanding block requests from a client to homes.
+    /// Maximum number of outstanding block requests from a client to homes. A further request for a new block waits
+    /// until a reply arrives.
     pub registers: u8,
     /// Maximum number of blocks in a client; `None` means unlimited. The first idle block is evicted.
     pub ways: Option<u8>,

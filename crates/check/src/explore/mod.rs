@@ -149,7 +149,8 @@ pub fn is_hierarchical(config: &Config) -> Result<bool, UnknownProtocol> {
     choose(config.protocol, config.options, Asked)
 }
 
-/// Explores `program` laid out as `layout`; `forbidden` selects the final states that must not be reached.
+/// Explores `program` laid out as `layout`; `forbidden` selects the final states that must not be reached. The report
+/// contains all final states reached, and a chart if a violation was found.
 ///
 /// # Errors
 /// If the configuration names an unknown protocol.

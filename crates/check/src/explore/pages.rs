@@ -73,7 +73,7 @@ pub(super) fn pages(layout: &Layout, config: &Config) -> Vec<PageState> {
 }
 
 impl<P: Coherence> Machine<'_, P> {
-    /// The homes of `line` under module `at`'s current mapping.
+    /// The homes of `line` under module `at`'s current mapping. If pages are fixed, the layout's homes apply.
     pub(super) fn homes_now(&self, state: &State, at: ModuleId, line: u8) -> Homes {
         match self.sees(state, at, line) {
             None => self.homes_of(at, line),
@@ -104,7 +104,8 @@ impl<P: Coherence> Machine<'_, P> {
         }
     }
 
-    /// True if the mapping of the thread's module permits the current access.
+    /// True if the mapping of the thread's module permits the current access. Always true on machines with fixed,
+    /// unpublished pages.
     pub(super) fn may_access(&self, state: &State, thread: usize) -> bool {
         let (Some(rules), Some((page, wanted))) = (self.paging, self.wanted(state, thread)) else { return true };
         let at = self.module_of(thread);

@@ -175,7 +175,8 @@ impl<P: Coherence> Machine<'_, P> {
         self.send(state, at, line, Posted { request, result: None, passed: None, watched: 0, published: true });
     }
 
-    /// Discards the queue entry of `at` for a line in a page whose publication has ended.
+    /// Discards the queue entry of `at` for a line in a page whose publication has ended. Such an entry is a violation,
+    /// unless a page rule is broken.
     fn lose_entry(&self, state: &mut State, at: ModuleId, line: u8) {
         state.queues.retain(|queued| queued.module != at || queued.line != line);
         if self.paging.is_some_and(|rules| rules.broken.is_none()) {

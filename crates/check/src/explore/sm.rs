@@ -286,7 +286,8 @@ pub(super) trait OnSms: Below {
         true
     }
 
-    /// The update with operand values in place of registers.
+    /// The update with operand values in place of registers. Returns `None` if an operand register still awaits a
+    /// value.
     fn with_values(&self, state: &Self::State, thread: usize, update: Update) -> Option<Update> {
         let value = |operand| self.value(state, thread, operand).map(Operand::Value);
         Some(match update {

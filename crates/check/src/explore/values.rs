@@ -1,4 +1,5 @@
-//! Line contents during exploration: the values of one or two locations per line.
+//! Line contents during exploration: the values of one or two locations per line. Programs with more locations use more
+//! lines.
 
 use crate::litmus::{Update, Value};
 use tombolo_protocol::Data;

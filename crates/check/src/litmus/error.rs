@@ -43,7 +43,7 @@ pub enum LitmusError {
         /// The text found instead.
         found: String,
     },
-    /// The instruction is not PTX: NVIDIA's assembler rejects it.
+    /// The instruction is not PTX: NVIDIA's assembler rejects it. The message names the violated rule.
     #[error("{place}: `{name}` is not PTX: {reason}")]
     Illegal {
         /// Position.

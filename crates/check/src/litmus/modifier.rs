@@ -57,7 +57,7 @@ const SCOPES: Words<Reach> = &[
     ("sys", Reach::Fixed(Scope::Sys)),
 ];
 
-/// Keywords with their dots, for messages.
+/// Keywords with their dots, for messages. Used in lists of expected alternatives.
 pub(super) fn listed<T>(words: Words<T>) -> String {
     let dotted: Vec<String> = words.iter().map(|(word, _)| format!(".{word}")).collect();
     dotted.join(", ")

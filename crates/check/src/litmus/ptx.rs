@@ -11,7 +11,7 @@ const WARP: &str = "a thread of a test is alone in its warp";
 const COMPUTE: &str = "registers are computed by ld, add, sub, mul and div";
 const CONTROL: &str = "threads branch by beq and its kin, and by goto";
 
-/// Instructions.
+/// Instructions. Each row lists instruction names with a common reason.
 const INSTRUCTIONS: &[Row] = &[
     (PROXY, &["tld", "suld", "cold", "sust", "suatom", "sured", "suq", "tex", "tld4", "txq", "istypep", "ldu"]),
     (ASYNC, &["cp", "mbarrier", "tensormap", "wgmma", "tcgen05", "griddepcontrol", "multimem", "clusterlaunchcontrol"]),
@@ -28,7 +28,7 @@ const INSTRUCTIONS: &[Row] = &[
     ("the stack is not modelled", &["alloca", "stacksave", "stackrestore", "mapa", "getctarank"]),
 ];
 
-/// Dotted modifiers.
+/// Dotted modifiers. Each row lists modifier names with a common reason.
 const MODIFIERS: &[Row] = &[
     (PROXY, &["proxy", "nc", "mmio"]),
     (ASYNC, &["async", "bulk", "mbarrier_init", "op_restrict", "sync_restrict"]),

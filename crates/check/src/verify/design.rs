@@ -95,7 +95,8 @@ const FAULTS: Paging = Paging {
 };
 
 impl Design {
-    /// A design called `name` that runs `protocol`.
+    /// A design called `name` that runs `protocol`. Boundary policy, page rules and broken rules start with defaults,
+    /// and can be changed by the methods below.
     ///
     /// # Errors
     /// If no protocol has this name.

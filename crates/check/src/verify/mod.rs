@@ -53,7 +53,7 @@ impl Default for Budget {
     }
 }
 
-/// Observer of a verification's progress.
+/// Observer of a verification's progress. All methods may be called from several threads at a time.
 pub trait Watch: Sync {
     /// Called when `test` under `design` starts.
     fn begins(&self, test: &str, design: &str);
@@ -71,7 +71,8 @@ impl Watch for () {
 const AT_A_TIME: usize = 64;
 
 /// Explores every case under every design with `threads` threads. Reports follow the order of `designs`, tests within a
-/// report the order of `cases`. Designs with equal explored properties share their explorations.
+/// report the order of `cases`. Designs with equal explored properties share their explorations. The call returns after
+/// the last exploration.
 pub fn verify(
     designs: &[Design],
     cases: &[Case],

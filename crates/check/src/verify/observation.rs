@@ -193,7 +193,8 @@ pub struct LeftOut {
 }
 
 /// Compares `observed` with `answers`. Rows belong to the file `TEST@PLACEMENT.litmus`, or `TEST.litmus` if the
-/// placement is empty; in file names `_` replaces `:` and `/`.
+/// placement is empty; in file names `_` replaces `:` and `/`. Tests without an answer and answers without rows are
+/// listed separately.
 ///
 /// # Errors
 /// If a row names a register or location that its test lacks, or its names differ from the test's other rows.
@@ -249,7 +250,7 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Names to which every row assigns a value.
+    /// Names to which every row assigns a value. Reports an error for unknown names and for differing rows.
     fn names(&self, answer: &Answer) -> Result<Vec<&str>, ObservationError> {
         let names: Vec<&str> = self.rows[0].outcome.iter().map(|(name, _)| name.as_str()).collect();
         let known = answer.outcomes.first().map(|outcome| &outcome.values);

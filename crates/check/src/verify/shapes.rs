@@ -101,7 +101,8 @@ pub fn polling(scope: &str) -> Litmus {
     polling_test(&format!("Polling.{scope}"))
 }
 
-/// The six shapes at a given scope.
+/// The six shapes at a given scope. Two variants of message passing, store buffering, coherence, causality and
+/// independent reads.
 pub fn six(scope: &str) -> Vec<Litmus> {
     vec![mp(scope), mp_second_reader(scope), sb(scope), cowr(scope), wrc(scope), iriw(scope)]
 }

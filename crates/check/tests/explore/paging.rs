@@ -46,7 +46,7 @@ fn moving_pages_keep_the_model_within_a_larger_budget() {
 }
 
 /// Explores every shipped test under every design with moving pages; requires at least `ended` complete tests per
-/// design.
+/// design. Prints the number of completed tests and explored states per design.
 fn explore_moving_pages(budget: &Budget, ended: usize) {
     let designs = DESIGNS.map(|words| Design::configured(words).expect("it is listed"));
     let cases = [Case::core(), Case::shapes(), Case::kernels()].concat();

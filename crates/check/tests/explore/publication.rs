@@ -36,7 +36,8 @@ fn places(program: &Program, sharing: Sharing) -> Vec<Layout> {
     layouts.into_iter().filter(publishes).collect()
 }
 
-/// Explores up to `count` layouts per sharing variant.
+/// Explores up to `count` layouts per sharing variant. Returns the first violation with its layout, and the number of
+/// explored states.
 fn explore(test: &Test, count: usize, config: &Config) -> (Option<(Layout, Report)>, usize) {
     explored(test, |sharing| places(&test.program, sharing), count, config)
 }

@@ -39,7 +39,8 @@ fn config_of(protocol: &'static str) -> Config {
 /// Random programs searched for small programs with several locations.
 const FROM_SHARED: u64 = 250;
 
-/// Every protocol over a few layouts for a few small tests, from both starts, with both write policies.
+/// Every protocol over a few layouts for a few small tests, from both starts, with both write policies. Calls `case`
+/// with each combination.
 fn each_small_case(mut case: impl FnMut(&Test, &Layout, Config)) {
     for protocol in PROTOCOLS {
         for scope in ["gpu", "sys"] {
@@ -86,7 +87,8 @@ fn reductions_lose_no_outcome() {
     assert!(compared > 150, "{compared} cases are small enough");
 }
 
-/// A replaced entry drops lines at its home: the replacement may still be postponed to the next store.
+/// A replaced entry drops lines at its home: the replacement may still be postponed to the next store. The test
+/// compares outcomes with and without reductions.
 #[test]
 fn reductions_lose_no_outcome_where_directories_track_all() {
     let (mut compared, mut with, mut without) = (0, 0, 0);

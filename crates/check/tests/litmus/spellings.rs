@@ -23,7 +23,8 @@ fn refusal(instruction: &str) -> LitmusError {
     parse("file", &text(PLACEMENTS, &format!("| {instruction} ;"))).expect_err(instruction)
 }
 
-/// True if the model allows a message to pass from P0 to P1 without its data.
+/// True if the model allows a message to pass from P0 to P1 without its data. Uses message passing with the given store
+/// and load.
 fn loses_its_message(placements: &str, store: &str, load: &str) -> bool {
     loses(placements, &format!("st.weak x,1 | {load} r0,y ;\n {store} y,1 | ld.weak r1,x ;"))
 }

@@ -45,7 +45,8 @@ pub(super) struct NodeMachine<'a, P> {
     boundaries: Vec<Vec<Plan>>,
 }
 
-/// Explores `program` on clients and homes.
+/// Explores `program` on clients and homes. Used for protocols with block clients, in place of the explorer for line
+/// L2s.
 pub(super) fn explore<P: Nodes>(
     protocol: P,
     program: &Program,

@@ -144,7 +144,7 @@ impl<P: Nodes> Resuming for Idle<'_, '_, P> {
 }
 
 impl<P: Nodes> NodeMachine<'_, P> {
-    /// A request from the client's own SMs arrives.
+    /// A request from the client's own SMs arrives. Requests without a register wait in the client's backlog.
     pub(super) fn offer(&self, state: &mut NodeState<P>, client: u8, asked: Asked) {
         host::offer(&mut AtClient { machine: self, state, client }, asked);
     }
@@ -211,7 +211,8 @@ impl<P: Nodes> NodeMachine<'_, P> {
         self.resume(state, client, crowded);
     }
 
-    /// Retries the parked requests of several blocks, block by block.
+    /// Retries the parked requests of several blocks, block by block. Requests that still lack a register return to the
+    /// backlog.
     fn resume(&self, state: &mut NodeState<P>, client: u8, blocks: impl IntoIterator<Item = u8>) {
         let mut queue = VecDeque::new();
         for block in blocks {
