@@ -31,10 +31,10 @@ use tombolo_model::watch::Contents;
 use tombolo_types::stream::StreamError;
 use tombolo_types::{Bytes, GpuId, Ps};
 
-/// Maximum number of lines in a deadlock report.
+/// Maximum number of lines in a deadlock report; a final line counts the omitted lines.
 const REPORT_LINES: usize = 40;
 
-/// A run that has ended, by completion or by deadlock.
+/// A run that has ended, by completion or by deadlock, with the engine's statistics.
 pub(crate) struct Ended<'a> {
     pub(crate) spec: &'a RunSpec,
     pub(crate) machine: &'a MachineConfig,

@@ -18,12 +18,12 @@ const USUAL: u64 = 1 << 20;
 /// Path under which Linux describes the first core's caches.
 const CACHES: &str = "/sys/devices/system/cpu/cpu0/cache";
 
-/// True if the machine's simulated state exceeds the caches of one host core.
+/// True if the machine's simulated state exceeds the caches of a host core: only then do hints save time.
 pub(crate) fn help(machine: &MachineConfig) -> bool {
     kept(machine) > core_cache(Path::new(CACHES)).unwrap_or(USUAL)
 }
 
-/// Approximate host bytes for a machine's simulated arrays.
+/// Approximate host bytes for a machine's simulated arrays: L1s, L2 slices, directories and memory-side caches.
 fn kept(machine: &MachineConfig) -> u64 {
     let of_set = |sets: u32, ways: u32| u64::from(sets) * u64::from(ways);
     let (l1, l2, directory) = (convert::l1(machine), convert::l2_slice(machine), convert::directory_slice(machine));

@@ -80,7 +80,8 @@ pub struct BlocksRecord {
     pub states: BTreeMap<String, u64>,
 }
 
-/// Spans with running CTAs for each launch, and spans with synchronisation at the launch's boundaries.
+/// Spans with running CTAs for each launch, and spans with synchronisation at the launch's boundaries: from the
+/// launch's start to the first CTA, and from the last CTA to the launch's end.
 fn kernels(processor: &CommandProcessor, modules: &[&dyn ModuleCounters]) -> (Vec<Span>, Vec<Span>) {
     let (mut running, mut boundaries) = (Vec::new(), Vec::new());
     for (launch, time) in processor.kernels().iter().enumerate() {

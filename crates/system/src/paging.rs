@@ -64,7 +64,7 @@ pub struct CopiesRecord {
 }
 
 impl CopiesRecord {
-    /// Sums the copy engines' counters, with the program's waiting time.
+    /// Sums the copy engines' counters; the exposed time is the sum over all waits around commands.
     pub(crate) fn new<'a>(engines: impl Iterator<Item = &'a CopyStats>, waits: &[Wait]) -> CopiesRecord {
         let exposed = waits.iter().fold(Ps::ZERO, |sum, Wait { time, .. }| sum + (time.end - time.start));
         let zero = CopiesRecord { exposed_s: exposed.seconds(), ..CopiesRecord::default() };

@@ -23,15 +23,17 @@ pub struct Launch {
 }
 
 impl Launch {
-    /// Key that determines each module's work: launches with equal keys do equal work.
+    /// Key that determines each module's work: launches with equal keys do equal work, so that a reader may skip
+    /// repeated launches.
     pub fn kind(&self) -> (u32, On) {
         (self.kernel, self.on)
     }
 }
 
-/// A consumer of program streams.
+/// A consumer of program streams, fed by [`survey`] together with further readers.
 pub trait Reader {
-    /// Starts a launch. Returns true if the reader needs the launch's CTAs: many kernels are launched repeatedly.
+    /// Starts a launch, before any of its CTAs is visited. Returns true if the reader needs the launch's CTAs: many
+    /// kernels are launched repeatedly.
     fn launch(&mut self, launch: Launch) -> bool;
 
     /// Visits CTA number `rank` among the launch's CTAs on `module`.
@@ -84,7 +86,7 @@ pub enum Touch {
     Atomic,
 }
 
-/// Each line transaction in a CTA, warp by warp.
+/// Each line transaction in a CTA, warp by warp, with its access type.
 pub fn touches(stream: &CtaStream) -> impl Iterator<Item = (Touch, Line)> + '_ {
     accesses(stream).map(|(touch, access)| (touch, access.line))
 }
@@ -97,7 +99,7 @@ pub fn accesses(stream: &CtaStream) -> impl Iterator<Item = (Touch, Access)> + '
     stream.ops.iter().filter_map(touch).flat_map(each)
 }
 
-/// Line transactions for an instruction that accesses memory.
+/// Access type and line transactions for an instruction that accesses memory; `None` for all remaining instructions.
 pub fn touch(op: &Op) -> Option<(Touch, Accesses)> {
     match *op {
         Op::Load { accesses, .. } => Some((Touch::Load, accesses)),

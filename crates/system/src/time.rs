@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use tombolo_types::Ps;
 
-/// An interval of activity.
+/// An interval in which an activity was in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
     /// Start of the interval.
@@ -15,7 +15,7 @@ pub struct Span {
     pub end: Ps,
 }
 
-/// A run's time, in parts.
+/// A run's time, in parts that never overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Split {
     /// Time while a kernel was open.
@@ -31,7 +31,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// Splits a run with length `whole`.
+    /// Splits a run with length `whole`, given the spans for each activity.
     pub fn of(kernels: &[Span], copies: &[Span], host: &[Span], whole: Ps) -> Split {
         let mut spans = Vec::new();
         let mut covered = Ps::ZERO;
@@ -46,7 +46,7 @@ impl Split {
     }
 }
 
-/// Time covered by at least one span. Sorts the spans.
+/// Time covered by at least one span; overlapping spans count once. Sorts the spans by start.
 pub(crate) fn union(spans: &mut [Span]) -> Ps {
     spans.sort_by_key(|span| span.start);
     let (mut covered, mut until) = (Ps::ZERO, Ps::ZERO);
@@ -76,7 +76,7 @@ pub struct TimeRecord {
 }
 
 impl TimeRecord {
-    /// Converts the parts for a run that took `whole`.
+    /// Converts the parts into seconds, for a run that took `whole`.
     pub(crate) fn new(split: &Split, whole: Ps) -> TimeRecord {
         TimeRecord {
             kernels_s: split.kernels.seconds(),
@@ -109,7 +109,7 @@ impl TimeRecord {
     }
 }
 
-/// The time by which runs are compared.
+/// The time by which tables and figures compare runs, chosen by the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TimeChoice {
     /// From the first kernel's start to the last kernel's end.
@@ -125,7 +125,7 @@ pub enum TimeChoice {
 }
 
 impl TimeChoice {
-    /// Every choice.
+    /// Every choice, in the order of the enum.
     pub const ALL: [TimeChoice; 3] = [TimeChoice::Region, TimeChoice::Kernels, TimeChoice::Whole];
 
     /// The choice's keyword.

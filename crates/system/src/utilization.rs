@@ -8,7 +8,7 @@ use tombolo_types::Ps;
 /// Utilisation for one kind of resource, each share relative to the run's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
-    /// Mean over all resources, 0 to 1.
+    /// Mean share over all resources of this kind, 0 to 1.
     pub mean: f64,
     /// Share for the busiest resource. Writes still draining from memory when the run ended may push it above 1.
     pub highest: f64,
@@ -40,7 +40,7 @@ pub struct UtilizationRecord {
 }
 
 impl UtilizationRecord {
-    /// Shares over the modules in a run that ended at `end`.
+    /// Shares over the resources in all modules, for a run that ended at `end`.
     pub(crate) fn new(modules: &[Busy], end: Ps) -> UtilizationRecord {
         let shares = |of: fn(&Busy) -> &Vec<Ps>| Shares::new(modules.iter().flat_map(of).copied(), end);
         UtilizationRecord {
@@ -52,7 +52,7 @@ impl UtilizationRecord {
     }
 }
 
-/// Busy times for a module's resources.
+/// Busy times for a module's resources, indexed by resource.
 pub(crate) struct Busy {
     module: String,
     channels: Vec<Ps>,

@@ -1,4 +1,5 @@
-//! Page homes: directed by hints, or at the latest writer.
+//! Page homes: directed by hints, or at the latest writer. Both policies are evaluated before the run, from the
+//! recorded streams; changes take effect at launches.
 //!
 //! | policy | home of a page |
 //! | --- | --- |
@@ -68,7 +69,7 @@ impl Movement {
         (0..self.kernels.len() as u32).map(|kernel| made(&self.page_uses(kernel))).collect()
     }
 
-    /// Actions around each launch, given the number of its kernel.
+    /// Builds a schedule with the actions around each launch; `around` receives the number of the launch's kernel.
     fn schedule(&self, program: &dyn Program, mut around: impl FnMut(u32) -> Around) -> Schedule {
         let around = program.commands().iter().map(|command| match *command {
             Command::Launch { kernel, on, .. } => around(self.number(kernel, on)),

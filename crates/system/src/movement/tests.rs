@@ -15,7 +15,7 @@ fn find(program: &Directed, modules: u8) -> Movement {
     Movement::find(program, CtaCut::Contiguous, TouchOrder::new(modules, PAGE)).expect("it decodes")
 }
 
-/// A CTA with one warp that reads lines and writes lines.
+/// A CTA with a single warp that first reads a range of lines and then writes a range of lines.
 fn cta(reads: Range<u64>, writes: Range<u64>) -> Cta {
     Cta::new().warp(|w| _ = w.read(reads).write(writes))
 }

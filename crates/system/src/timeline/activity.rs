@@ -20,7 +20,7 @@ impl ModuleTrack {
     }
 }
 
-/// Sum of two samples, with the first sample's time.
+/// Sum of two samples, field by field, with the first sample's time.
 fn and(sum: Sample, other: Sample) -> Sample {
     Sample {
         at: sum.at,
@@ -45,7 +45,7 @@ fn between(before: Sample, after: Sample) -> Sample {
 }
 
 impl Timeline {
-    /// Activity of a GPU's modules while a kernel was open.
+    /// Activity of a GPU's modules while a kernel was open, summed over the modules.
     pub(super) fn moved(&self, gpu: GpuId, kernel: &KernelRecord) -> Sample {
         let at = |seconds: f64| Ps((seconds * 1e12).round() as u64);
         let (start, end) = (at(kernel.start_s), at(kernel.end_s));

@@ -1,5 +1,5 @@
-//! Small traces with one or a few warps on a V100; their cycles are known from hardware or from its description. Clock
-//! and settings match Accel-Sim's Quadro GV100: no copies, no translation, no links.
+//! Small traces with one warp or a few warps on a V100 description; their cycles are known from hardware or from its
+//! description. Clock and settings match Accel-Sim's Quadro GV100: no copies, no translation, no links.
 
 use crate::common::design;
 use std::path::Path;
@@ -67,7 +67,7 @@ fn random_loads_that_hit_the_l1_look_up_four_lines_a_cycle() {
 
 #[test]
 fn an_empty_kernel_takes_what_the_command_processor_says() {
-    // To the single module, back, and one release phase; one cycle for dispatch.
+    // To the single module, back, and one release phase; an additional cycle for dispatch.
     for ns in [36.0, 500.0] {
         let took = |links: &[&str]| {
             let latency = format!("host.command_latency={ns}ns");

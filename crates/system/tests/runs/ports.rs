@@ -10,7 +10,7 @@ use tombolo_system::directed::{Cta, Directed};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Line, Mask, Order, Scope};
 
-/// A load that no L1 serves.
+/// The memory order for a load that no L1 serves.
 const PAST_L1: Order = Order::relaxed(Scope::Gpu);
 
 /// Seconds from the last kernel's launch to its end.
@@ -264,7 +264,7 @@ fn answers_to_reads_that_share_a_miss_pass_the_slice_one_after_the_other() {
     assert!((1.0..1.2).contains(&(cold / answers)), "{cold} s, the answers alone {answers} s");
 }
 
-/// A CTA that loads the first lines.
+/// A CTA that loads the first `lines` lines.
 fn reads(lines: u64) -> Cta {
     Cta::new().warp(|warp| (0..lines).for_each(|line| _ = warp.load([line], PAST_L1)))
 }

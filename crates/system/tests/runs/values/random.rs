@@ -5,7 +5,7 @@ use tombolo_system::directed::{Cta, Directed, Warp};
 use tombolo_types::stream::AtomicResult;
 use tombolo_types::{Mask, Order, Scope};
 
-/// CTAs in a kernel: two per module, in order.
+/// CTAs in a kernel: two per module, in module order.
 const CTAS: usize = 32;
 /// Warps per CTA.
 const WARPS: usize = 2;
@@ -13,7 +13,7 @@ const WARPS: usize = 2;
 const PAGE: u64 = 32;
 /// Pages that hold the lines, each on a different module.
 const PAGES: u64 = 16;
-/// Steps in a kernel.
+/// Steps in a kernel, over all its warps together.
 const STEPS: usize = 900;
 
 /// Pseudorandom numbers: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
@@ -40,7 +40,7 @@ enum By {
     Reduction,
 }
 
-/// A step in one warp.
+/// A step in a warp: an instruction or a wait.
 #[derive(Clone, Copy)]
 enum Step {
     Load { line: u64, mask: Mask, order: Order },
@@ -79,7 +79,7 @@ impl Step {
     }
 }
 
-/// A flag that a warp sets.
+/// A flag that a warp sets, with the data needed to wait for it.
 #[derive(Clone, Copy)]
 struct Set {
     cta: usize,
