@@ -2,8 +2,8 @@
 //! trace`.
 //!
 //! The inputs are the two real traces, with their thread blocks repeated until the text is large. Times are this
-//! thread's processor time, so that other work on the machine does not count; if the system does not report processor
-//! time, wall-clock time is used.
+//! thread's processor time, and other work on the machine does not count; if the system does not report processor time,
+//! wall-clock time is used.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tombolo_types::LineSize;
 use tombolo_types::stream::{CtaStream, Program};
 use tombolo_workload::trace;
 
-/// Minimum size of the text in bytes.
+/// Minimum text size in bytes.
 const TEXT: usize = 64 << 20;
 
 type Failure = Box<dyn std::error::Error>;
@@ -30,7 +30,7 @@ fn on_core() -> Option<Duration> {
     Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))
 }
 
-/// Runs `work`; returns its time in seconds and its result.
+/// Runs `work`; returns the elapsed seconds and the result.
 fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
     let (clock, core) = (Instant::now(), on_core());
     let result = work();
@@ -64,7 +64,7 @@ fn measure(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens a trace, then decodes the whole trace; returns its number of warp instructions.
+/// Opens a trace, then decodes the whole trace; returns the warp instruction count.
 fn time_open(form: &str, path: &Path, text: usize) -> Result<u64, Failure> {
     let (opened, program) = timed(|| trace::open(path, LineSize::B128, 32));
     let program = program?;

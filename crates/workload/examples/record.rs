@@ -1,11 +1,11 @@
-//! Records workloads and prints the cost of recording: time, compressed size, memory, and decoding time.
+//! Records workloads and prints the recording cost: time, compressed size, memory, and decoding time.
 //!
 //! ```text
 //! cargo run --release -p tombolo-workload --example record -- SCALE [THREADS [WORKLOAD[,key=value…]…]]
 //! ```
 //!
-//! `M instr` counts each kernel once, `M run` counts each launch; `CTAs` is the number of CTAs per launch, weighted by
-//! its instructions.
+//! `M instr` counts each kernel once, `M run` counts each launch; `CTAs` is the mean CTA count per launch, weighted by
+//! the launch's instructions.
 //!
 //! To measure peak memory, run a single workload at a time: the operating system reports the peak of the process.
 
@@ -85,8 +85,8 @@ fn measure(workload: &dyn Workload, request: &Request, threads: u32) -> Result<(
     Ok(())
 }
 
-/// Seconds since `start`: this thread's processor time if the system reports it and no other thread worked, so that a
-/// busy machine does not distort the result.
+/// Seconds since `start`: this thread's processor time if the system reports this time and the recording used a single
+/// thread, because a busy machine would distort wall-clock time.
 fn elapsed(start: Instant, started: Option<f64>, threads: u32) -> f64 {
     match (started, cpu_seconds()) {
         (Some(before), Some(after)) if threads == 1 => after - before,
@@ -100,7 +100,7 @@ fn cpu_seconds() -> Option<f64> {
     Some(text.split(' ').next()?.parse::<f64>().ok()? * 1e-9)
 }
 
-/// Peak resident memory of this process in megabytes; 0 if the system does not report it.
+/// Peak resident memory of this process in megabytes; 0 if the system does not report a value.
 fn peak_megabytes() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,12 +1,12 @@
-//! Chains of dependent arithmetic in a warp, tracked while its instructions are recorded.
+//! Chains of dependent arithmetic in a warp, tracked during recording.
 //!
-//! A stretch is arithmetic without any other instruction in between. The path of a stretch is its longest chain of
-//! dependent instructions. Each recorded run states by how much it lengthens the path, so parallel chains do not add
-//! up.
+//! A stretch is arithmetic without any other instruction in between. A stretch's path is the longest chain of dependent
+//! instructions within the stretch. Each recorded run states by how much it lengthens the path, and parallel chains do
+//! not add up.
 
 use tombolo_types::stream::{ComputeClass, Links, Op};
 
-/// Position of a value in its warp's arithmetic: the stretch that computed the value, and the length of the value's
+/// Position of a value in the warp's arithmetic: the stretch that computed the value, and the length of the value's
 /// chain within the stretch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Depth {
@@ -15,11 +15,11 @@ pub(crate) struct Depth {
 }
 
 impl Depth {
-    /// Depth of a value that no arithmetic computed.
+    /// Depth for a value computed by no arithmetic.
     pub(crate) const NONE: Depth = Depth { stretch: 0, steps: 0 };
 }
 
-/// A run of arithmetic instructions with the same class, about to be recorded.
+/// A run of arithmetic instructions in a single class, about to be recorded.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arithmetic {
     /// Pipeline that executes the run.
@@ -30,22 +30,23 @@ pub(crate) struct Arithmetic {
     pub(crate) chain: u16,
 }
 
-/// State of the arithmetic recorded so far for a warp.
+/// Arithmetic state for a warp during recording.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Chains {
-    /// Number of the latest stretch, counted from 1.
+    /// The latest stretch, counted from 1.
     stretch: u32,
-    /// Path length of the latest stretch.
+    /// Path length in the latest stretch.
     steps: u32,
     /// Latest stretch whose results the warp has already waited for.
     settled: u32,
-    /// Set when the latest result is held by no value, so any next instruction may depend on it.
+    /// Set when the latest result is held by no value; the next instruction outside arithmetic then depends on this
+    /// result.
     loose: bool,
 }
 
 impl Chains {
     /// Appends `run` to `ops`, the warp's instructions so far. A run is merged into the run before if both have the
-    /// same class. `operand` is the deepest operand that the run reads. Returns the depth of the run's result.
+    /// same class. `operand` is the run's deepest operand. Returns the result's depth.
     #[inline]
     pub(crate) fn push(&mut self, run: Arithmetic, operand: Depth, ops: &mut Vec<Op>, first: usize) -> Depth {
         let Arithmetic { class, count, chain } = run;
@@ -78,7 +79,7 @@ impl Chains {
         result
     }
 
-    /// Notes that no value holds the latest result: the next instruction that is not arithmetic needs this result.
+    /// Marks the latest result as held by no value: the next instruction that is not arithmetic needs this result.
     pub(crate) fn note_loose(&mut self) {
         self.loose = true;
     }

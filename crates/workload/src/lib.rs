@@ -1,4 +1,4 @@
-//! The SIMT kernel language, its benchmarks, and readers of recorded traces.
+//! The SIMT kernel language, benchmarks, and readers for recorded traces.
 //!
 //! A workload is a host program that launches kernels over arrays. A kernel is Rust that reads like CUDA and really
 //! computes. Running a workload once gives a [`tombolo_types::stream::Program`]: the warp instructions of each CTA,

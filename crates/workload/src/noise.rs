@@ -1,6 +1,6 @@
-//! Reproducible random numbers for inputs: a hash of a seed and a position, and a sequence derived from it.
+//! Reproducible random numbers for inputs: a hash of seed and position, and a sequence derived from this hash.
 
-/// The increment of the SplitMix64 sequence. Source: Steele, Lea and Flood, OOPSLA 2014.
+/// Increment for the SplitMix64 sequence. Source: Steele, Lea and Flood, OOPSLA 2014.
 const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Returns 64 random bits for `position` under `seed` (SplitMix64, jumped to the position).
@@ -16,7 +16,7 @@ pub(crate) fn below(seed: u64, position: u64, bound: u64) -> u64 {
     ((u128::from(noise(seed, position)) * u128::from(bound)) >> 64) as u64
 }
 
-/// A number from -1 to 1, a multiple of 2^-11, so that short sums of products in single precision stay accurate.
+/// A number from -1 to 1, a multiple of 2^-11, to keep short sums of products accurate in single precision.
 pub(crate) fn unit(seed: u64, position: u64) -> f32 {
     (below(seed, position, 4097) as f32 - 2048.0) / 2048.0
 }

@@ -4,7 +4,7 @@ use crate::scale::Scale;
 use std::fmt;
 use thiserror::Error;
 
-/// The set of values that a parameter accepts.
+/// The values accepted by a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A whole number from `low` to `high`, both included.
@@ -37,13 +37,13 @@ impl fmt::Display for Kind {
 /// A parameter of a workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter {
-    /// Key under which the user sets the parameter.
+    /// Key for setting the parameter.
     pub name: &'static str,
     /// Allowed values.
     pub kind: Kind,
     /// Value used if the user gives none.
     pub default: &'static str,
-    /// Description for the user, with its unit.
+    /// Description for the user, including the unit.
     pub about: &'static str,
     /// Source of the default value.
     pub source: &'static str,
@@ -87,7 +87,7 @@ pub enum ParameterError {
     },
 }
 
-/// A parameter that a workload sets to a value different from the requested value.
+/// A parameter set by the workload to a value different from the requested value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Adjusted {
     /// Name of the parameter.
@@ -119,7 +119,7 @@ impl fmt::Display for Adjusted {
 #[derive(Clone, Debug)]
 pub struct Values {
     values: Vec<(&'static str, String)>,
-    /// Names of the parameters that the user set.
+    /// Names of all parameters set by the user.
     given: Vec<&'static str>,
 }
 
@@ -179,7 +179,7 @@ impl Values {
     }
 }
 
-/// Canonical spelling under which a value is stored: each value has exactly one.
+/// Canonical spelling for storing a value: each value has exactly one.
 fn spelled(kind: Kind, value: &str) -> String {
     match (kind, value) {
         (Kind::Flag, "true") => "yes".to_owned(),
@@ -194,7 +194,7 @@ fn unknown(workload: &str, parameters: &[Parameter], key: &str) -> ParameterErro
     ParameterError::Unknown { workload: workload.to_owned(), key: key.to_owned(), allowed }
 }
 
-/// Checks a value against its kind; `Err` describes the allowed values.
+/// Checks a value against a kind; `Err` describes the allowed values.
 fn check_value(kind: Kind, value: &str) -> Result<(), String> {
     let fits = match kind {
         Kind::Count { low, high } => value.parse::<u64>().is_ok_and(|count| (low..=high).contains(&count)),

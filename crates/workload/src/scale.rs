@@ -1,4 +1,4 @@
-//! The scale of a run: an exact fraction, so that sizes do not depend on floating-point rounding.
+//! The scale of a run: an exact fraction, which keeps sizes independent of floating-point rounding.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ pub struct Scale {
     denominator: u64,
 }
 
-/// Numerator and denominator stay below this limit, and F below [`LARGEST`], so that sizes fit in 64 bits.
+/// Numerator and denominator stay below this limit, and F below [`LARGEST`], which keeps sizes within 64 bits.
 const LIMIT: u64 = 1 << 20;
 /// Largest F. Source: assumed; inputs 64 times larger than a paper's no longer fit in a host.
 const LARGEST: u64 = 64;
@@ -38,8 +38,7 @@ impl Scale {
         ((scaled / u128::from(self.denominator)) as u64).max(1)
     }
 
-    /// `size × √F`, rounded to the nearest integer, at least 1: the side length of an array that scales in two
-    /// dimensions.
+    /// `size × √F`, rounded to the nearest integer, at least 1: the side length for arrays scaled in two dimensions.
     pub fn side_of(self, size: u64) -> u64 {
         let square = u128::from(size) * u128::from(size) * u128::from(self.numerator) / u128::from(self.denominator);
         let root = square.isqrt();

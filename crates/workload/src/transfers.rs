@@ -13,14 +13,14 @@ pub(crate) fn copied_in(commands: &[Command], phases: &[HostPhase]) -> Vec<Range
     moved(&commands[..first], phases, true)
 }
 
-/// Ranges that the host copies from the device after the last launch, except for ranges that host phases after it read.
+/// Ranges that the host copies from the device after the last launch, except for ranges read by later host phases.
 pub(crate) fn copied_back(commands: &[Command], phases: &[HostPhase]) -> Vec<Range<u64>> {
     let behind = commands.iter().rposition(|command| command.kernel().is_some()).map_or(0, |last| last + 1);
     moved(&commands[behind..], phases, false)
 }
 
-/// Ranges that `commands` copy in a direction (`in_there`: to the device), minus the ranges that their host phases
-/// access in the same direction.
+/// Ranges that `commands` copy in a direction (`in_there`: to the device), minus the ranges accessed by host phases in
+/// the matching direction.
 fn moved(commands: &[Command], phases: &[HostPhase], in_there: bool) -> Vec<Range<u64>> {
     let (mut copied, mut touched) = (Vec::new(), Vec::new());
     for command in commands {

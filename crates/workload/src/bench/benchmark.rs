@@ -1,10 +1,10 @@
-//! A workload assembled from its parts, for benchmarks that are little more than a kernel and its arrays.
+//! A workload assembled from parts, for benchmarks with little more than a kernel and some arrays.
 
 use super::workload::{Instance, Request, Workload, WorkloadError};
 use crate::parameter::Parameter;
 use crate::simt::{Lanes, Memory, Warp};
 
-/// Origin of the kernels that were measured on an MI300A.
+/// Origin of all kernels measured on an MI300A.
 pub(crate) const MEASURED: &str = "MGPUSim (sarchlab/mgpusim), gpu_perf_scripts: the kernels timed on an AMD MI300A";
 
 /// Instructions for forming a 64-bit address from a 32-bit index. Source: LLVM AMDGPU, `global_load` with a vector
@@ -17,7 +17,7 @@ pub(crate) const DIVISION: u16 = 20;
 /// Lays out the arrays of the workload with the given name.
 type LayOut = fn(&'static str, &mut Request, &mut Memory) -> Result<Box<dyn Instance>, WorkloadError>;
 
-/// A workload given by its parts.
+/// A workload assembled from parts.
 pub(crate) struct Benchmark {
     pub(crate) name: &'static str,
     pub(crate) about: &'static str,

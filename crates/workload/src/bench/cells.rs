@@ -1,8 +1,8 @@
-//! A box of cells and its memory order, shared by the benchmarks on structured grids.
+//! A cell box with a memory order, shared by the benchmarks on structured grids.
 
 use crate::simt::{ComputeClass, Lanes, Warp};
 
-/// A box of cells, with x varying fastest.
+/// A cell box, with x varying fastest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cells {
     /// Number of cells along x.
@@ -19,24 +19,24 @@ impl Cells {
         self.x * self.y * self.z
     }
 
-    /// Index of the cell at the given coordinates.
+    /// Cell index for the given coordinates.
     pub(crate) fn index(self, [x, y, z]: [i32; 3]) -> i32 {
         (z * self.y + y) * self.x + x
     }
 
-    /// Coordinates of the cell with the given index.
+    /// Cell coordinates for the given index.
     pub(crate) fn place(self, index: i32) -> [i32; 3] {
         [index % self.x, index / self.x % self.y, index / self.x / self.y]
     }
 
-    /// Coordinates of the cell in each lane: two divisions by launch constants.
+    /// Cell coordinates in each lane: two divisions by launch constants.
     pub(crate) fn places(self, warp: &mut Warp<'_>, index: Lanes<i32>) -> [Lanes<i32>; 3] {
         let row = index / self.x;
         let place = [index - row * self.x, row % self.y, row / self.y];
         warp.compute(ComputeClass::Int, 8, place)
     }
 
-    /// Index of the cell in each lane.
+    /// Cell index in each lane.
     pub(crate) fn indices(self, warp: &mut Warp<'_>, [x, y, z]: [Lanes<i32>; 3]) -> Lanes<i32> {
         warp.compute(ComputeClass::Int, 2, (z * self.y + y) * self.x + x)
     }

@@ -6,7 +6,7 @@ use tombolo_types::{Order, Scope};
 /// Flags of a grid barrier: each CTA sets its flag, and CTA 0 sees all flags and sets every CTA's second flag. Source:
 /// Xiao and Feng, IPDPS 2010, lock-free synchronization.
 pub(crate) struct GridBarrier {
-    /// Number of barriers that each CTA has reached, and (`released`) from which it was released.
+    /// Number of barriers reached by each CTA, and (`released`) number of completed barriers.
     arrived: Array<u32>,
     released: Array<u32>,
     scope: Scope,

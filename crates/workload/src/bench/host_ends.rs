@@ -11,7 +11,7 @@ fn recorded(workload: &dyn Workload) -> Recording {
     record(workload, &small(workload), &RecordOptions::default(), Mode::Auto).unwrap()
 }
 
-/// Names of the arrays that contain the ranges, plus the byte count of a range that does not cover its whole array.
+/// Array names for the ranges, plus the byte count if a range does not cover the whole array.
 fn told(recording: &Recording, ranges: &[Range<u64>]) -> Vec<String> {
     let array = |range: &Range<u64>| {
         let array = recording.arrays().iter().find(|array| array.addresses().contains(&range.start)).unwrap();
@@ -53,7 +53,7 @@ fn a_host_sets_inputs_and_reads_what_it_copies_back() {
     assert_eq!(of("comd").0.len(), 8, "it reads how many atoms a cell has");
 }
 
-/// True if a phase after the last launch reads the data copied back: the program's results then omit it.
+/// True if a phase after the last launch reads the data copied back: the program's results then omit this data.
 fn reads_behind(recording: &Recording) -> bool {
     let behind = recording.commands().rsplit(|command| command.kernel().is_some()).next().unwrap();
     behind.iter().any(|command| match command {

@@ -10,7 +10,7 @@ type Given = &'static [(&'static str, &'static str)];
 /// Workload name and parameters, number of launches, CTAs in the largest launch, footprint in KiB.
 type Row = (&'static str, Given, usize, u32, u64);
 
-/// Programs whose launches are known without running. Source of launches: CPElide, IV-D names 510 as the maximum; all
+/// Programs whose launches are known without running. Source of launches: CPElide, IV-D names a maximum of 510; all
 /// other numbers follow from inputs and the sources named by the programs.
 const PLANNED: [Row; 11] = [
     ("babelstream", &[], 4, 2048, 6 << 10),
@@ -128,7 +128,7 @@ fn programs_of_cpelide_launch_as_often_as_their_sources() {
     assert_eq!(found, PLANNED);
 }
 
-/// Kernels that a program launches, in order: planned if addresses do not depend on data, else recorded.
+/// Kernels launched by a program, in order: planned if addresses do not depend on data, else recorded.
 fn launched(name: &str, given: &[(&str, &str)], run: (&str, u64)) -> Vec<KernelInfo> {
     let (workload, request) = (find(name).unwrap(), request(name, given, run));
     if workload.address_only() {
@@ -142,7 +142,7 @@ fn launched(name: &str, given: &[(&str, &str)], run: (&str, u64)) -> Vec<KernelI
     recording.commands().iter().filter_map(kernel).collect()
 }
 
-/// Distinct grids, each with its number of launches.
+/// Distinct grids, each with a launch count.
 fn told(launches: &[KernelInfo]) -> Vec<String> {
     let one = |kernel: &KernelInfo| format!("{}, {} x {}", kernel.name, kernel.ctas, kernel.threads_per_cta);
     let mut counts: Vec<(String, usize)> = Vec::new();

@@ -1,14 +1,14 @@
-//! Numbering of a mesh's elements and nodes, which decides the location of their data.
+//! Numbering for a mesh's elements and nodes, which decides the data's location.
 
 use super::cells::Cells;
 use crate::noise;
 
-/// Side length of a bin in cells. Source: assumed: Corrigan et al., AIAA 2009-4001, number Rodinia's meshes by bins and
-/// do not state their size.
+/// Bin side length in cells. Source: assumed: Corrigan et al., AIAA 2009-4001, number Rodinia's meshes by bins and do
+/// not state their size.
 const BIN: i32 = 4;
 
-/// Numbers for the items in a box of cells. An item's place is its cell index times the number of items per cell, plus
-/// its own index in the cell.
+/// Numbers for the items in a box of cells. An item's place is the cell index times the number of items per cell, plus
+/// the item's index within the cell.
 pub(crate) enum Numbering {
     /// Each place equals its number.
     Regular,
@@ -22,7 +22,7 @@ pub(crate) enum Numbering {
 }
 
 impl Numbering {
-    /// Numbers the `each` items of every cell bin by bin, in random order within a bin, as done by generators of
+    /// Numbers the `each` items of every cell bin by bin, in random order within a bin, like a generator for
     /// unstructured meshes.
     pub(crate) fn binned(cells: Cells, each: i32, seed: u64) -> Numbering {
         let [x, y, z] = [cells.x, cells.y, cells.z].map(|side| (side + BIN - 1) / BIN);

@@ -1,4 +1,4 @@
-//! Digests for the recordings of small instances: a change in a program's behaviour becomes visible, and is either
+//! Digests for recordings from small instances: a change in a program's behaviour becomes visible, and is either
 //! intended or an error.
 
 use super::*;
@@ -6,7 +6,7 @@ use crate::record::Recording;
 use std::hash::{Hash, Hasher};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program};
 
-/// A line per instance: its name, the given parameters, its digest.
+/// A line per instance: the workload's name, the given parameters, and the digest.
 const PINNED: &str = include_str!("pinned.txt");
 
 /// FNV-1a, over eight bytes at a time if available.
@@ -48,7 +48,7 @@ fn digest(recording: &Recording) -> u64 {
     digest.finish()
 }
 
-/// Panics if the recording of a small instance has a digest different from the pinned digest.
+/// Panics if the digest of a small instance's recording differs from the pinned digest in the file.
 pub(super) fn assert_pinned(name: &str, given: &str, recording: &Recording) {
     let found = format!("{name}{given} {:016x}", digest(recording));
     assert!(PINNED.lines().any(|pinned| pinned == found), "not pinned: {found}");

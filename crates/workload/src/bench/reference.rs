@@ -9,7 +9,7 @@ use std::ops::Add;
 /// some thousand operations (2^-53 each) and far below any wrong term.
 const TOLERANCE: f64 = 1e-10;
 
-/// Compares two arrays within [`TOLERANCE`]; `Err` names the first differing element of `what`.
+/// Compares two arrays within [`TOLERANCE`]; `Err` names the first differing element in `what`.
 pub(crate) fn agree(what: &str, found: &[f64], expected: &[f64]) -> Result<(), String> {
     if found.len() != expected.len() {
         return Err(format!("{} elements of {what}, expected {}", found.len(), expected.len()));
@@ -24,7 +24,7 @@ pub(crate) fn agree(what: &str, found: &[f64], expected: &[f64]) -> Result<(), S
     }
 }
 
-/// Compares a single-precision sum with its reference, relative to the sum of its terms' magnitudes.
+/// Compares a single-precision sum with a reference, relative to the sum of all term magnitudes.
 pub(crate) fn compare(what: &str, found: f32, expected: f64, magnitude: f64) -> Result<(), String> {
     let tolerance = 1e-5 * magnitude.max(1.0);
     if (f64::from(found) - expected).abs() <= tolerance {
@@ -33,7 +33,7 @@ pub(crate) fn compare(what: &str, found: f32, expected: f64, magnitude: f64) -> 
     Err(format!("{what} is {found}, expected {expected} within {tolerance}"))
 }
 
-/// Levels of a breadth-first search from `source`: number of arcs on the shortest path to each node, `far` for an
+/// Levels in a breadth-first search from `source`: number of arcs on the shortest path to each node, `far` for an
 /// unreachable node.
 pub(crate) fn levels<T: Copy + PartialEq + Add<Output = T>>(
     graph: &Graph,
@@ -54,7 +54,7 @@ pub(crate) fn levels<T: Copy + PartialEq + Add<Output = T>>(
     levels
 }
 
-/// Pass `k` of Floyd and Warshall over a matrix of `nodes` by `nodes` distances: stores `mark` if the path through `k`
+/// Floyd and Warshall's pass `k` over a matrix with `nodes` by `nodes` distances: stores `mark` if the path through `k`
 /// is shorter.
 pub(crate) fn shorten<T: Copy + PartialOrd + Add<Output = T>, M: Copy>(
     (distance, through): (&mut [T], &mut [M]),
@@ -73,7 +73,7 @@ pub(crate) fn shorten<T: Copy + PartialOrd + Add<Output = T>, M: Copy>(
     }
 }
 
-/// Compares two arrays exactly; `Err` names the first differing element of `what`.
+/// Compares two arrays exactly; `Err` names the first differing element in `what`.
 pub(crate) fn equal<T: PartialEq + std::fmt::Display>(what: &str, found: &[T], expected: &[T]) -> Result<(), String> {
     match expected.iter().zip(found).position(|(expected, found)| expected != found) {
         Some(at) => Err(format!("{what} {at} is {}, expected {}", found[at], expected[at])),

@@ -1,4 +1,4 @@
-//! Tests that every parameter adjustment is reported.
+//! Tests for complete reporting: every adjusted parameter must appear in the recording's notes.
 
 use super::*;
 use crate::parameter::Kind;
@@ -6,7 +6,7 @@ use crate::record::RecordOptions;
 use crate::simt::{Backing, Memory};
 use std::collections::HashSet;
 
-/// Notes in a workload's recording about parameters that were adjusted.
+/// Notes about adjusted parameters in the recording of a workload with the given parameters and scale.
 fn adjusted(name: &str, scale: &str, given: &[(&str, &str)]) -> Vec<String> {
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     let workload = find(name).unwrap();
@@ -55,9 +55,8 @@ fn a_parameter_that_is_rounded_says_so() {
     assert!(small.iter().all(|(name, given)| adjusted(name, "1", given).is_empty()), "what fits is no note");
 }
 
-/// Workloads that use counts exactly as given although several counts lead to equally large arrays: counts of comd are
-/// cells, arrays of euler3d end with a whole CTA, and im2col has equally many places in larger filters at fewer
-/// positions.
+/// Workloads with exact counts, although several counts lead to equally large arrays: counts of comd are cells, arrays
+/// of euler3d end with a whole CTA, and im2col has equally many places in larger filters at fewer positions.
 const EXACT: [&str; 3] = ["comd", "euler3d", "im2col"];
 
 /// Every count that a workload adjusts must be reported: the arrays equal the arrays for the reported value.

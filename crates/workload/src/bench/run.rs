@@ -1,4 +1,4 @@
-//! Operations on a workload at a given size: its footprint, its launches, its recording.
+//! Operations on a workload at a given size: footprint, launch plan and recording.
 
 use super::workload::{Instance, Request, Workload, WorkloadError};
 use crate::record::{Host, RecordOptions, Recording, Room};
@@ -18,7 +18,7 @@ pub enum Mode {
     AddressOnly,
 }
 
-/// Lays out a workload. A size error mentions the scale, which may be its cause.
+/// Lays out a workload. A size error mentions the scale, a possible cause.
 fn lay_out(
     workload: &dyn Workload,
     request: &mut Request,
@@ -60,7 +60,7 @@ pub fn plan(workload: &dyn Workload, request: &Request) -> Result<Vec<KernelInfo
     Ok(host.into_plan())
 }
 
-/// Runs a workload once and records it.
+/// Runs a workload once and records all launches.
 pub fn record(
     workload: &dyn Workload,
     request: &Request,

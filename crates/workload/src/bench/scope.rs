@@ -1,4 +1,4 @@
-//! The scope at which a benchmark synchronises.
+//! The synchronisation scope of a benchmark, chosen by a parameter.
 
 use crate::parameter::{Kind, Parameter, Values};
 use tombolo_types::Scope;

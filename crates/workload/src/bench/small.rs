@@ -1,4 +1,4 @@
-//! A small instance of every workload, for tests.
+//! Small instances, for tests: a parameter set for every workload.
 
 use super::{Request, Workload};
 use crate::scale::Scale;
@@ -6,7 +6,7 @@ use crate::scale::Scale;
 /// Number of GPUs for small instances whose grids are divided among GPUs.
 const SMALL_GPUS: u8 = 4;
 
-/// A small instance of the given workload.
+/// A small instance for the given workload.
 pub(super) fn small(workload: &dyn Workload) -> Request {
     request(workload, small_of(workload))
 }
@@ -25,7 +25,7 @@ pub(super) fn request(workload: &dyn Workload, given: &[(&str, &str)]) -> Reques
     Request::new(workload, Scale::FULL, &given, 7).unwrap().with_gpus(gpus)
 }
 
-/// Parameters of the workload's small instance.
+/// Parameters for the workload's small instance.
 fn small_of(workload: &dyn Workload) -> &'static [(&'static str, &'static str)] {
     let given: &[(&str, &str)] = match workload.name() {
         "triad" => &[("elements", "10000"), ("iterations", "3")],

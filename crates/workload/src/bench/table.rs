@@ -3,7 +3,7 @@
 use super::workload::{Workload, WorkloadError};
 use super::{amdapp, hip, hpc, lonestar, mgpusim, micro, multigpu, networks, other, pannotia, rodinia};
 
-/// The name of a suite, derived from its folder.
+/// Name of a suite, derived from the name of the suite's folder.
 macro_rules! suite {
     (amdapp) => {
         "amdapp"
@@ -40,13 +40,13 @@ macro_rules! suite {
     };
 }
 
-/// Declares the table, and the suite of each workload: the folder in its line.
+/// Declares the table, and each workload's suite: the folder in the table's line.
 macro_rules! workloads {
     ($(&$suite:ident::$module:ident::$NAME:ident),+ $(,)?) => {
-        /// Every workload that ships, in listing order.
+        /// Every shipped workload, in listing order.
         static WORKLOADS: &[&dyn Workload] = &[$(&$suite::$module::$NAME),+];
 
-        /// The suite of each workload, in the same order.
+        /// Suite names of all workloads, in the same order as the workloads.
         static SUITES: &[&str] = &[$(suite!($suite)),+];
     };
 }
@@ -157,18 +157,18 @@ workloads![
 static ALIASES: &[(&str, &str)] =
     &[("bfs", "lonestar-bfs"), ("mst", "lonestar-mst"), ("sssp", "lonestar-sssp"), ("pagerank", "mgpusim-pagerank")];
 
-/// Every workload that ships.
+/// Every workload shipped with the program.
 pub fn list() -> &'static [&'static dyn Workload] {
     WORKLOADS
 }
 
-/// The suite of a workload: the name of its folder.
+/// A workload's suite: the name of the folder with the workload's source.
 pub fn suite(workload: &dyn Workload) -> &'static str {
     let place = list().iter().position(|known| known.name() == workload.name());
     SUITES[place.expect("every workload is in the table")]
 }
 
-/// The other names of a workload.
+/// Aliases for a workload: additional names accepted on the command line.
 pub fn aliases(workload: &dyn Workload) -> impl Iterator<Item = &'static str> {
     let name = workload.name();
     ALIASES.iter().filter(move |(_, of)| *of == name).map(|(alias, _)| *alias)

@@ -1,8 +1,8 @@
 //! Template: a line about the computed result.
 //!
-//! To add it: save this file as `crates/workload/src/bench/SUITE/template.rs`; add a line `pub(super) mod template;` to
-//! the `mod.rs` in the same folder, a line `&SUITE::template::TEMPLATE,` to `crates/workload/src/bench/table.rs`, and a
-//! line with a small size to `small_of` in `crates/workload/src/bench/small.rs`. Tests then compare it with its
+//! To add it: save this file as `crates/workload/src/bench/SUITE/template.rs`. Add a line `pub(super) mod template;` to
+//! the folder's `mod.rs`, a line `&SUITE::template::TEMPLATE,` to `crates/workload/src/bench/table.rs`, and a line with
+//! a small size to `small_of` in `crates/workload/src/bench/small.rs`. Tests then compare the result with the
 //! reference. The suites are amdapp, hip, hpc, lonestar, mgpusim, micro, networks, pannotia, rodinia and other.
 //! Examples to read: `micro/triad.rs`, `rodinia/pathfinder.rs`, and with waits between CTAs `lonestar/mst.rs`.
 
@@ -15,7 +15,7 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 /// Threads per CTA. Source: say which.
 const THREADS: u32 = 256;
 
-/// Parameters on the command line: each with its allowed values, its unit and the source of its default.
+/// Parameters on the command line: each with allowed values, unit and the default's source.
 static PARAMETERS: [Parameter; 2] = [
     Parameter {
         name: "elements",
@@ -52,7 +52,7 @@ struct Arrays {
     iterations: u64,
 }
 
-/// Adds the arrays; an array that follows the scale of a run is marked.
+/// Adds the arrays; arrays that follow a run's scale are marked.
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let elements = request.scale.of(request.values.count("elements"));
     let mut array = |name| memory.array(name, elements, Scaling::Scales);

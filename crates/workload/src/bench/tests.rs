@@ -1,4 +1,4 @@
-//! Tests for properties of every workload that ships.
+//! Tests for properties required from every shipped workload.
 
 use super::small::{request, small};
 use super::*;
@@ -21,7 +21,7 @@ fn recorded(workload: &dyn Workload, options: &RecordOptions, mode: Mode) -> Rec
     record(workload, &small(workload), options, mode).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Streams of all CTAs in all kernels.
+/// Streams for all CTAs in all kernels.
 fn streams(recording: &dyn Program) -> Vec<CtaStream> {
     let mut all = Vec::new();
     for (kernel, info) in (0..).zip(recording.kernels()) {
@@ -130,7 +130,7 @@ fn survives_writing(recording: &Recording) {
     assert!(streams(&*read) == streams(recording), "{}: streams differ once written", recording.name());
 }
 
-/// Describes the commands of a program: a kernel, a copy with its bytes, or the arrays that the host reads and writes.
+/// Describes a program's commands: a kernel, a copy with a byte count, or the arrays read and written by the host.
 fn told(recording: &Recording) -> Vec<String> {
     let name = |range: &Range<u64>| {
         let array = recording.arrays().iter().find(|array| array.addresses().contains(&range.start)).unwrap();
@@ -299,7 +299,7 @@ fn a_program_whose_launches_decide_each_others_addresses_is_not_sampled() {
     assert!(why.starts_with("mcb: the program cannot be sampled: addresses of kernel track may depend"), "{why}");
 }
 
-/// The error message of a workload for parameters that do not fit.
+/// A workload's error message for parameters that do not fit.
 fn refusal(name: &str, scale: &str, given: &[(&str, &str)]) -> String {
     let given: Vec<_> = given.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
     let workload = find(name).unwrap();
@@ -396,7 +396,7 @@ fn a_sample_of_a_large_grid_fills_the_machine_a_few_times() {
     assert_eq!((ctas, recording.launches(), recording.is_sampled()), (vec![400], 1, true));
 }
 
-/// The address space of a workload with its default parameters.
+/// A workload's address space with default parameters.
 fn laid_out(workload: &dyn Workload, scale: &str) -> Memory {
     let mut request = Request::new(workload, scale.parse().unwrap(), &[], 7).unwrap();
     let mut memory = Memory::new(Backing::AddressOnly);
@@ -435,7 +435,7 @@ fn footprints_follow_the_scale_within_two() {
     }
 }
 
-/// Entries of HMG's Table III: name in the paper, workload name, footprint in MiB.
+/// Entries in HMG's Table III: name in the paper, workload name, footprint in MiB.
 const TABLE_III: [(&str, &str, u64); 20] = [
     ("cuSolver", "cusolver", 1638),
     ("HPC_CoMD-xyz49", "comd", 313),
@@ -482,7 +482,7 @@ fn what_does_not_scale_is_small_beside_a_scaled_cache() {
     }
 }
 
-/// Number of line transactions for the loads of a kernel's first CTA.
+/// Line transactions for all loads in a kernel's first CTA.
 fn loaded(recording: &Recording, name: &str) -> u32 {
     let kernel = recording.kernels().iter().position(|kernel| kernel.name == name).unwrap();
     let mut stream = CtaStream::default();

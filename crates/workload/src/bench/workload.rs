@@ -7,26 +7,26 @@ use crate::scale::Scale;
 use crate::simt::Memory;
 use thiserror::Error;
 
-/// A benchmark: its description, and its layout at a given size.
+/// A benchmark: description, and layout at a given size.
 pub trait Workload: Sync {
     /// Name on the command line.
     fn name(&self) -> &'static str;
     /// Description for a list, in a single line.
     fn about(&self) -> &'static str;
-    /// Source of the workload's shape.
+    /// Source for the workload's shape.
     fn source(&self) -> &'static str;
     /// Parameters of the workload.
     fn parameters(&self) -> &'static [Parameter];
-    /// True if work does not follow footprint, so that a scaled run answers a different question.
+    /// True if work does not follow footprint, and a scaled run answers a different question.
     fn nonlinear(&self) -> bool {
         false
     }
-    /// True if no address and no branch depends on data, so that address-only recording gives identical streams.
+    /// True if no address and no branch depends on data, and address-only recording gives identical streams.
     fn address_only(&self) -> bool {
         false
     }
-    /// True if the workload is written for several GPUs: it divides its grids by the number of GPUs
-    /// ([`Request::gpus`]), so that its streams are specific to this number.
+    /// True if the workload is written for several GPUs: grids are divided by the GPU count ([`Request::gpus`]), and
+    /// streams are specific to this count.
     fn cut_by_gpus(&self) -> bool {
         false
     }
@@ -52,7 +52,7 @@ pub struct Request {
     pub values: Values,
     /// Seed of generated inputs.
     pub seed: u64,
-    /// Number of GPUs in the machine, at least 1: the result of `cudaGetDeviceCount`.
+    /// GPU count of the machine, at least 1: the value returned by `cudaGetDeviceCount`.
     gpus: u8,
     adjusted: Vec<Adjusted>,
     notes: Vec<String>,
@@ -80,7 +80,7 @@ impl Request {
         Request { gpus, ..self }
     }
 
-    /// Number of GPUs in the machine, by which multi-GPU programs divide their work.
+    /// GPU count of the machine, used by multi-GPU programs for dividing work.
     pub fn gpus(&self) -> u8 {
         self.gpus
     }
@@ -186,7 +186,7 @@ pub enum WorkloadError {
     /// A user's graph could not be read.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// The program broke a rule of the language, or its streams could not be stored.
+    /// The program broke a rule of the language, or the streams could not be stored.
     #[error("{workload}: {error}")]
     Record {
         /// Name of the workload.

@@ -13,7 +13,7 @@ fn unzigzag(value: u64) -> u64 {
 /// Decodes the stream at the head of `bytes` into `into`, which is cleared first. Returns the number of bytes consumed.
 ///
 /// Any input is safe: damage gives an error with its position, and memory stays within a small multiple of
-/// `bytes.len()`. After an error, `into` holds the content decoded before the damage.
+/// `bytes.len()`. After an error, `into` holds the content decoded so far.
 pub fn decode(bytes: &[u8], into: &mut CtaStream) -> Result<usize, StreamError> {
     into.clear();
     let mut decoder =
@@ -24,7 +24,7 @@ pub fn decode(bytes: &[u8], into: &mut CtaStream) -> Result<usize, StreamError> 
     }
 }
 
-/// Marker for bytes that [`encode`] never writes; the decoder keeps the reason. The type is empty, so that decoded
+/// Marker for bytes never written by [`encode`]; the decoder keeps the reason. The type is empty, which lets decoded
 /// values return in registers.
 #[derive(Clone, Copy, Debug)]
 struct Damaged;
@@ -37,7 +37,7 @@ struct Decoder<'a> {
     before: Vec<u64>,
     /// First lines of this warp, in the same form.
     lines: Vec<u64>,
-    /// Index of the next line in `before` that serves as a guess.
+    /// Index in `before` for the next guess.
     next: usize,
     /// The most recent line of this warp.
     last: u64,
@@ -98,7 +98,7 @@ impl Decoder<'_> {
         Err(self.error(format_args!("a number longer than 64 bits")))
     }
 
-    /// Reads a number of items with at least one byte each: the remaining bytes bound it.
+    /// Reads an item count, for items with at least one byte each: the remaining bytes bound it.
     fn count(&mut self, what: &str) -> Result<usize, Damaged> {
         let count = self.number()?;
         let left = self.bytes.len() - self.at;

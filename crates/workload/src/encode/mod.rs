@@ -4,7 +4,7 @@
 //! little-endian base-128 varints. The first line of a memory instruction is written as a difference to the first line
 //! of the corresponding memory instruction in the previous warp. If the previous warp has none, the difference is to
 //! the preceding instruction's line. Each further line is the difference to the successor of the line before. Warps
-//! that do the same on neighbouring data thereby become equal bytes, which a general compressor then folds.
+//! with the same work on neighbouring data thereby become equal bytes, and a general compressor folds repeated bytes.
 //!
 //! ```text
 //! stream := warps tokens token* warp*            token := varint
@@ -14,8 +14,8 @@
 //! arithmetic := lead count links?                links := varint, chain × 4 + awaited × 2 + joins
 //! ```
 //!
-//! The argument of arithmetic is its class. Bit 8 of the argument says that `links` follow; without links, nothing
-//! waits for the instructions.
+//! For arithmetic, the argument is the class. Bit 8 of the argument announces `links`; without links, nothing waits for
+//! the instructions.
 
 mod decoder;
 
@@ -25,17 +25,17 @@ use tombolo_types::{Mask, Order};
 
 /// Largest distance, in results, at which a warp can wait. Source: the definition of [`Op::Use`].
 const MAX_DISTANCE: u8 = 64;
-/// Argument for a count that does not fit: the count follows as a separate number.
+/// Argument for a large count: the count follows in a separate number.
 const ESCAPE: u8 = 7;
-/// Argument bit: every access covers its whole line, so no masks follow.
+/// Argument bit: every access covers a whole line, and no masks follow.
 const FULL: u8 = 8;
 /// Argument bit for arithmetic: chain and links follow.
 const LINKED: u8 = 8;
-/// Bits of the links number: the chain length occupies the bits above them.
+/// Bits of the links number: the chain length occupies all higher bits.
 const JOINS: u32 = 1;
 const AWAITED: u32 = 2;
 const CHAIN_SHIFT: u32 = 2;
-/// Largest argument of instructions that use all four bits; 0 means that the number follows.
+/// Largest argument for instructions with a four-bit argument; 0 means that the number follows.
 const MAX_ARGUMENT: u16 = 15;
 
 const MASK_ALL: u8 = 32;
@@ -59,9 +59,9 @@ mod kind {
     pub(super) const SIGNAL: u8 = 12;
 }
 
-/// Appends the byte form of `stream` to `out`.
+/// Appends the stream's byte form to `out`.
 ///
-/// The stream's warps must cover its instructions in order. Decoding gives the canonical form of the stream: each
+/// The stream's warps must cover its instructions in order. Decoding gives the stream's canonical form: each
 /// instruction's accesses follow the accesses of the preceding instruction.
 pub fn encode(stream: &CtaStream, out: &mut Vec<u8>) {
     put(out, stream.warps.len() as u64);

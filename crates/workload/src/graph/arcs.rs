@@ -1,4 +1,4 @@
-//! A graph in compressed sparse row form, and the undirected edges of a graph in which every arc has a reverse arc.
+//! A graph in compressed sparse row form, and the undirected edges for graphs with a reverse arc for every arc.
 
 use super::weight;
 use crate::noise;
@@ -32,7 +32,7 @@ pub struct Edge {
     pub weight: u32,
 }
 
-/// The undirected edges of a graph in which every arc has a reverse arc.
+/// Undirected edges, from a graph with a reverse arc for every arc.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edges {
     /// Edges sorted by their ends, then by weight.
@@ -49,7 +49,8 @@ pub struct Graph {
     weight: Vec<u32>,
 }
 
-/// An arc as a direction of an edge: the edge, true if the arc leads to the smaller node number, and the arc's index.
+/// An arc, seen from an edge's direction: the edge, true if the arc leads to the smaller node number, and the arc's
+/// index.
 type Direction = (Edge, bool, u32);
 
 impl Graph {
@@ -108,7 +109,7 @@ impl Graph {
         self.first.len() as u32 - 1
     }
 
-    /// Index of each node's first arc, followed by the total number of arcs: `nodes + 1` entries.
+    /// Index of each node's first arc, followed by the total arc count: `nodes + 1` entries.
     pub fn first(&self) -> &[u32] {
         &self.first
     }
@@ -160,7 +161,7 @@ impl Graph {
     }
 
     /// Returns the graph with a reverse arc added for every arc, even if a reverse arc already exists. A node's arcs
-    /// are ordered like the arcs from which they derive.
+    /// keep the original order.
     pub fn both_ways(&self) -> Graph {
         let arcs: Vec<Arc> = self.arcs().flat_map(|arc| [arc, arc.reversed()]).collect();
         Graph::new(self.nodes(), &arcs)
@@ -172,7 +173,7 @@ impl Graph {
     }
 
     /// The graph's undirected edges: an arc and a reverse arc with equal weight form an edge, and a loop alone is an
-    /// edge. `None` if an arc lacks its reverse arc.
+    /// edge. `None` if an arc lacks a reverse arc.
     pub fn edges(&self) -> Option<Edges> {
         let mut edges = Edges { list: Vec::new(), of_arc: vec![0; self.target.len()] };
         for same in self.directions().chunk_by(|a, b| a.0 == b.0) {

@@ -7,16 +7,16 @@ use super::road::{columns, grid_edges};
 use super::{Edge, Graph};
 use crate::noise;
 
-/// Number of nodes in AK.
+/// Node count in AK.
 const NODES: u64 = 69_082;
-/// Number of edges in AK, with two arcs each.
+/// Edge count in AK, with two arcs each.
 const EDGES: u64 = 78_100;
-/// Number of nodes in AK's largest piece.
+/// Node count in AK's largest piece.
 const MAINLAND: u64 = 48_560;
 /// Size constant for islands: AK's k-th largest piece has about 1/k times this many nodes. Values are between 3,500 and
 /// 4,700 from the second to the hundredth piece.
 const ISLANDS: u64 = 3_900;
-/// Number of nodes in node 0's piece.
+/// Node count in node 0's piece.
 const FIRST: u64 = 68;
 
 /// A piece of the network.
@@ -28,9 +28,8 @@ struct Piece {
 }
 
 /// A road network like Alaska's with `nodes` nodes (at least 1). At every size, node 0 is in the middle of an island
-/// with 68 nodes, so that a search from node 0 takes equally long. All other pieces scale with the size. An island's
-/// nodes are numbered consecutively, and islands lie between runs of mainland nodes, just as counties follow each other
-/// in AK.
+/// with 68 nodes, and a search from node 0 takes equally long. All remaining pieces scale with the size. An island's
+/// nodes are numbered consecutively, and islands lie between runs of mainland nodes, like AK's consecutive counties.
 pub fn islands_graph(nodes: u32, seed: u64) -> Graph {
     let mut edges = Vec::new();
     for (index, piece) in (0..).zip(pieces(nodes, seed)) {
@@ -83,7 +82,7 @@ fn pieces(nodes: u32, seed: u64) -> Vec<Piece> {
 mod tests {
     use super::*;
 
-    /// Number of nodes reachable from `node`, and number of steps to the farthest.
+    /// Nodes reachable from `node`, and steps to the farthest.
     fn reached(graph: &Graph, node: u32) -> (usize, usize) {
         let (mut seen, mut front, mut steps, mut count) = (vec![false; graph.nodes() as usize], vec![node], 0, 1);
         seen[node as usize] = true;

@@ -4,9 +4,9 @@ use super::{Arc, FREE_NODES, Graph, GraphError, LIMIT, NODES_PER_EDGE};
 use std::io::{BufRead, Read};
 use std::str::FromStr;
 
-/// Length limit of a line that is not a comment. Source: assumed; MatrixMarket allows 1024 characters.
+/// Length limit for a line outside comments. Source: assumed; MatrixMarket allows 1024 characters.
 const LONGEST: u64 = 4096;
-/// Byte order mark that some editors write at the start of UTF-8 files.
+/// Byte order mark, written by some editors at the start of UTF-8 files.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Line-by-line reader that keeps the latest line.
@@ -16,7 +16,7 @@ pub(super) struct Lines<R> {
     /// First character of a comment line.
     comment: char,
     bytes: Vec<u8>,
-    /// The latest line, decoded as UTF-8, or else as Latin-1.
+    /// The latest line, decoded from UTF-8, or else from Latin-1.
     text: String,
     number: u64,
 }
@@ -36,7 +36,7 @@ impl<R: BufRead> Lines<R> {
         &self.file
     }
 
-    /// Line number of the latest line, from 1.
+    /// Line number for the latest line, from 1.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
@@ -94,7 +94,7 @@ impl<R: BufRead> Lines<R> {
         self.text.is_empty() || self.text.starts_with(self.comment)
     }
 
-    /// Splits the latest line into exactly `N` fields; otherwise returns an error that shows `expected`.
+    /// Splits the latest line into exactly `N` fields; otherwise returns an error with `expected`.
     pub(super) fn fields<const N: usize>(&self, expected: &str) -> Result<[&str; N], GraphError> {
         let mut words = self.text.split_ascii_whitespace();
         let mut fields = [""; N];
@@ -104,12 +104,12 @@ impl<R: BufRead> Lines<R> {
         if words.next().is_some() { Err(self.unexpected(expected)) } else { Ok(fields) }
     }
 
-    /// Parses a field as an integer.
+    /// Parses an integer field.
     pub(super) fn integer<T: FromStr>(&self, field: &str, expected: &str) -> Result<T, GraphError> {
         field.parse().map_err(|_| self.unexpected(expected))
     }
 
-    /// Parses a field as a real number.
+    /// Parses a real-number field.
     pub(super) fn real(&self, field: &str, expected: &str) -> Result<f64, GraphError> {
         real(field).ok_or_else(|| self.unexpected(expected))
     }
@@ -147,7 +147,7 @@ impl<R: BufRead> Lines<R> {
         Ok((nodes, arcs))
     }
 
-    /// Builds the graph from a whole file, after checking the number of arcs against its header.
+    /// Builds the graph from a whole file, after checking the arc count against the header.
     pub(super) fn graph(&self, nodes: u64, arcs: u64, found: &[Arc]) -> Result<Graph, GraphError> {
         if found.len() as u64 != arcs {
             return Err(self.error(format!("the file has {} entries, its header says {arcs}", found.len())));
@@ -156,7 +156,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Parses a real number as written by C or Fortran: `1.5`, `1e3`, `1.0D+00`, `1.0-100`.
+/// Parses a real number in C or Fortran notation: `1.5`, `1e3`, `1.0D+00`, `1.0-100`.
 fn real(field: &str) -> Option<f64> {
     let field = field.replace(['d', 'D'], "e");
     // Fortran omits the letter before an exponent with three digits.

@@ -21,7 +21,7 @@ const BANNER: &str = "`%%MatrixMarket matrix coordinate real|integer|complex|pat
                       general|symmetric|skew-symmetric|hermitian`";
 const SIZES: &str = "`ROWS COLUMNS ENTRIES`";
 
-/// Kind of values after the coordinates of an entry.
+/// Kind of values after an entry's coordinates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Values {
     Pattern,

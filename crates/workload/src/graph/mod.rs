@@ -36,15 +36,15 @@ use thiserror::Error;
 /// Maximum number of nodes per edge in a file, beyond [`FREE_NODES`]: a file with a few bytes must not claim gigabytes.
 /// Source: assumed, far above any connected graph.
 const NODES_PER_EDGE: u64 = 16;
-/// Number of nodes that any file may claim.
+/// Node count allowed for any file.
 const FREE_NODES: u64 = 1 << 16;
 /// Maximum number of nodes and arcs in a graph: kernels index both with 32-bit signed integers.
 const LIMIT: u64 = i32::MAX as u64;
 
-/// First bytes of a file packed by gzip. Source: RFC 1952.
+/// First bytes in a file packed by gzip. Source: RFC 1952.
 const GZIP: &[u8] = b"\x1f\x8b";
 
-/// Largest weight of a generated edge. Source: assumed; travel distances in the DIMACS road graphs are mostly in the
+/// Largest weight for a generated edge. Source: assumed; travel distances in the DIMACS road graphs are mostly in the
 /// thousands.
 const HEAVIEST: u64 = 8191;
 
@@ -59,7 +59,7 @@ fn weight(random: u64) -> u32 {
 pub struct GraphError {
     /// Name of the file.
     pub file: String,
-    /// Line number, from 1; 0 for the file as a whole.
+    /// Line number, from 1; 0 for the whole file.
     pub line: u64,
     /// Description of the defect, and the expected content.
     pub message: String,

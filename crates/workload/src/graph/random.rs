@@ -1,12 +1,12 @@
-//! Random graphs: a random spanning tree, so that every node is reachable, plus edges between random nodes.
+//! Random graphs: a random spanning tree, which makes every node reachable, plus edges between random nodes.
 
 use super::{Edge, Graph};
 
-/// Distance of the farther earlier term that the generator adds. Source: glibc, `random_r.c`, TYPE_3.
+/// Distance to the farther earlier term added by the generator. Source: glibc, `random_r.c`, TYPE_3.
 const LONG: usize = 31;
-/// Distance of the nearer earlier term that the generator adds.
+/// Distance to the nearer earlier term added by the generator.
 const SHORT: usize = 3;
-/// Number of values discarded after seeding: ten per term.
+/// Values discarded after seeding: ten per term.
 const WARM_UP: usize = 10 * LONG;
 
 /// The generator behind `rand()` in glibc, from which published graphs are drawn: each number is the sum of the numbers
@@ -72,7 +72,7 @@ mod tests {
         assert_eq!([rand.number(), rand.number()], [1_804_289_383, 846_930_886]);
     }
 
-    /// Number of nodes at each distance from node 0.
+    /// Node count at each distance from node 0.
     fn levels(graph: &Graph) -> Vec<usize> {
         let mut reached = vec![false; graph.nodes() as usize];
         let mut front = vec![0];

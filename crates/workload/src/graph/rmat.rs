@@ -79,7 +79,7 @@ impl Rmat {
     }
 }
 
-/// Builds the graph; a node's arcs keep the order in which they are drawn.
+/// Builds the graph; a node's arcs keep the drawing order.
 pub fn rmat_graph(rmat: Rmat) -> Graph {
     Graph::collect(rmat.nodes(), || rmat.list())
 }

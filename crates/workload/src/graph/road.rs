@@ -3,8 +3,8 @@
 use super::{Edge, Graph, weight};
 use crate::noise;
 
-/// Edges per node, as a fraction. Source: the 9th DIMACS challenge, USA-road-d.FLA: 1,070,376 nodes, 2,712,798 arcs,
-/// two arcs per edge.
+/// Edges per node: numerator and denominator. Source: the 9th DIMACS challenge, USA-road-d.FLA: 1,070,376 nodes,
+/// 2,712,798 arcs, two arcs per edge.
 const EDGES: (u64, u64) = (1_356_399, 1_070_376);
 
 /// A road-like graph with `nodes` nodes (at least 1): a square grid numbered row by row. The graph keeps a random
@@ -44,7 +44,7 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// Puts every node into a set of its own.
+    /// Puts every node into a separate set.
     pub(crate) fn new(nodes: u32) -> Groups {
         Groups { parent: (0..nodes).collect() }
     }
@@ -58,7 +58,7 @@ impl Groups {
         node
     }
 
-    /// Joins the sets of two nodes; returns false if both are already in the same set.
+    /// Joins the sets of two nodes; returns false if both already share a set.
     pub(crate) fn join(&mut self, a: u32, b: u32) -> bool {
         let (a, b) = (self.find(a), self.find(b));
         self.parent[a.max(b) as usize] = a.min(b);

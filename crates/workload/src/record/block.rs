@@ -89,7 +89,7 @@ impl<'a> Packer<'a> {
         Ok(())
     }
 
-    /// Closes the last block and returns all blocks, with the number of warp instructions in them.
+    /// Closes the last block and returns all blocks, with the total warp instruction count.
     pub(crate) fn finish(mut self) -> Result<(Vec<Block>, u64), RecordError> {
         self.close()?;
         Ok((self.blocks, self.instructions))
@@ -189,7 +189,7 @@ impl Store {
     }
 }
 
-/// A digest of a kernel's blocks: equal blocks give equal digests.
+/// Digest over a kernel's blocks: equal blocks give equal digests.
 pub(crate) fn digest(blocks: &[Block]) -> u64 {
     let mut hasher = FxHasher::default();
     for block in blocks {

@@ -15,7 +15,7 @@ pub enum RecordError {
         kernel: String,
         /// Index of the CTA in the grid.
         cta: u32,
-        /// The broken rule and its location.
+        /// The broken rule and the location.
         message: String,
     },
     /// No CTA of a cooperative kernel can make progress.
@@ -23,9 +23,9 @@ pub enum RecordError {
     Deadlock {
         /// Name of the kernel.
         kernel: String,
-        /// Index of the first blocked CTA.
+        /// The first blocked CTA's index.
         cta: u32,
-        /// The event for which this CTA waits.
+        /// The event awaited by this CTA.
         waits: String,
     },
     /// The streams of a cooperative kernel, held until all its CTAs have ended, outgrow the host's memory.
@@ -36,7 +36,7 @@ pub enum RecordError {
     Memory {
         /// Name of the kernel.
         kernel: String,
-        /// Bytes used by the streams so far.
+        /// Bytes already used by the streams.
         needs: u64,
         /// Bytes available.
         has: u64,

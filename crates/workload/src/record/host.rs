@@ -22,29 +22,29 @@ use tombolo_types::stream::{Command, CtaStream, KernelInfo};
 use tombolo_types::{HostPhase, LineSize, On};
 
 /// Compressed streams kept in memory before the rest goes to a temporary file. Source: assumed, a quarter of the
-/// gigabyte that a run may use besides its arrays.
+/// gigabyte allowed for a run besides arrays.
 const HELD_BYTES: u64 = 256 << 20;
-/// Maximum number of CTAs in a share, the unit of work of a recording thread. Blocks never cross a share's bounds, so
-/// blocks do not depend on the number of threads.
+/// Maximum CTA count in a share, the work unit of a recording thread. Blocks never cross a share's bounds and do not
+/// depend on the thread count.
 const SHARE: u32 = 256;
-/// Minimum number of shares in a grid, if the grid has at least this many CTAs.
+/// Minimum share count in a grid, if the grid has at least this many CTAs.
 const SHARES: u32 = 16;
 
-/// Recording options: properties of the target machine, and limits of the recording itself.
+/// Recording options: properties of the target machine, and limits for the recording itself.
 #[derive(Clone, Debug)]
 pub struct RecordOptions {
     /// Lanes per warp: a power of two up to 64; 32 on NVIDIA GPUs, 64 on AMD GPUs.
     pub warp_width: u32,
-    /// Line size to which accesses are coalesced.
+    /// Line size for coalescing accesses.
     pub line: LineSize,
     /// Threads that record independent kernels; the result does not depend on their number.
     pub threads: u32,
-    /// Checks that independent kernels really are independent. Slow.
+    /// Verifies the independence of independent kernels. Slow.
     pub check_independence: bool,
     /// Bytes of compressed streams held in memory.
     pub held_bytes: u64,
-    /// Limit in bytes of host memory for arrays, or for the streams of a cooperative kernel. Without a limit, recording
-    /// may use all memory that the host has available.
+    /// Host memory limit in bytes for arrays, or for a cooperative kernel's streams. Without a limit, recording may use
+    /// all memory available on the host.
     pub memory: Option<u64>,
     /// Sampling plan, if only part of the program is recorded. The results computed by a sampled program differ from
     /// the whole program's results.
@@ -72,7 +72,7 @@ pub struct Host<'a> {
     store: Store,
     kernels: Vec<KernelInfo>,
     blocks: Vec<Vec<Block>>,
-    /// Kernels by the digest of their blocks.
+    /// Kernels by block digest.
     known: FxHashMap<u64, Vec<u32>>,
     commands: Vec<Command>,
     /// Host accesses to arrays before the first command.
@@ -81,18 +81,18 @@ pub struct Host<'a> {
     phases: Vec<HostPhase>,
     /// Index into `phases` for each distinct phase.
     known_phases: FxHashMap<HostPhase, u32>,
-    /// Weights of the recorded launches, by launch.
+    /// Weights for the recorded launches, by launch.
     parts: Vec<Part>,
     /// The last launch by kernel and place: its index in `parts`, and true if this launch is the first with this kernel
     /// and place.
     latest: FxHashMap<(u32, Place), (usize, bool)>,
     /// The current launch of the series in progress; outside a series, a launch that represents only itself.
     turn: Turn,
-    /// Number of recorded launches in the current series; 1 outside a series.
+    /// Recorded launches in the current series; 1 outside a series.
     of_series: u64,
     /// Number of series so far.
     series: u32,
-    /// Number of launches that were recorded, completely or in part.
+    /// Launches recorded so far, completely or in part.
     recorded: u32,
     launches: f64,
     instructions: u64,
@@ -104,7 +104,7 @@ pub struct Host<'a> {
     place: Place,
 }
 
-/// Stream and devices on which a launch runs.
+/// Stream and devices for a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Place {
     stream: u32,
@@ -147,7 +147,7 @@ impl<'a> Host<'a> {
         Host { planned: Some(Vec::new()), ..Host::new(memory, options) }
     }
 
-    /// The launches of a planning host, in order.
+    /// Launches listed by a planning host, in order.
     pub(crate) fn into_plan(self) -> Vec<KernelInfo> {
         self.planned.unwrap_or_default()
     }
@@ -178,7 +178,7 @@ impl<'a> Host<'a> {
         self.torn = false;
     }
 
-    /// True if a part of the program represents the whole, so results must not be read.
+    /// True if a part of the program represents the whole, and results must not be read.
     pub fn samples(&self) -> bool {
         self.options.sample.is_some()
     }
@@ -221,7 +221,7 @@ impl<'a> Host<'a> {
         self.options.sample.as_ref().map_or(count, |sample| sample.kept(count))
     }
 
-    /// Copies an array from host to device. Its contents are already there: this call only records the transfer.
+    /// Copies an array from host to device. The contents are already present: this call only records the transfer.
     pub fn copy_to_device<T: Element>(&mut self, array: Array<T>) {
         self.copy(array, true);
     }
@@ -231,12 +231,12 @@ impl<'a> Host<'a> {
         self.copy(array, false);
     }
 
-    /// Like [`Host::copy_to_device`], for the first `elements` elements of an array. Panics beyond its end.
+    /// Like [`Host::copy_to_device`], for the first `elements` elements in an array. Panics beyond the array's end.
     pub fn copy_first_to_device<T: Element>(&mut self, array: Array<T>, elements: u64) {
         self.copy_first(array, elements, true);
     }
 
-    /// Like [`Host::copy_to_host`], for the first `elements` elements of an array. Panics beyond its end.
+    /// Like [`Host::copy_to_host`], for the first `elements` elements in an array. Panics beyond the array's end.
     pub fn copy_first_to_host<T: Element>(&mut self, array: Array<T>, elements: u64) {
         self.copy_first(array, elements, false);
     }
@@ -279,7 +279,7 @@ impl<'a> Host<'a> {
         self.commands.push(Command::Host { phase: index });
     }
 
-    /// Sends the next launch to stream `stream` instead of stream 0. Launches in the same stream run in order; launches
+    /// Sends the next launch to stream `stream` instead of stream 0. Launches in a single stream run in order; launches
     /// in different streams run concurrently. A barrier or the host must order accesses to shared data. In samples, all
     /// launches run in order.
     pub fn stream(&mut self, stream: u32) -> &mut Host<'a> {
@@ -315,8 +315,8 @@ impl<'a> Host<'a> {
         self.record(grid, Discipline::Independent, shadow.as_ref(), run)
     }
 
-    /// Launches a kernel whose CTAs race for memory without waiting for each other. CTAs are recorded in order of CTA
-    /// id: hardware could see another order, but every design replays this order.
+    /// Launches a kernel whose CTAs race for memory without waiting for each other. CTAs are recorded in CTA id order:
+    /// hardware could see another order, but every design replays this order.
     pub fn launch_ordered<K>(&mut self, grid: Grid, kernel: K) -> Result<(), RecordError>
     where
         K: Fn(&mut Cta<'_>),
@@ -326,7 +326,7 @@ impl<'a> Host<'a> {
         self.record(grid, Discipline::Ordered, None, run)
     }
 
-    /// Launches a kernel whose CTAs wait for each other, so all CTAs must be resident at once.
+    /// Launches a kernel whose CTAs wait for each other; all CTAs must be resident at once.
     #[expect(clippy::needless_pass_by_value, reason = "takes a closure, like the other launches")]
     pub fn launch_cooperative<K>(&mut self, grid: Grid, kernel: K) -> Result<(), RecordError>
     where
@@ -394,7 +394,7 @@ impl<'a> Host<'a> {
         Ok(())
     }
 
-    /// True if launches compute values, on which addresses of later launches may depend.
+    /// True if launches compute values; addresses in later launches may depend on these values.
     fn computes(&self) -> bool {
         self.memory.backing() == Backing::Real
     }
@@ -441,8 +441,8 @@ impl<'a> Host<'a> {
         Ok(Work::of(&stream))
     }
 
-    /// Adds a launch. In a sample, a launch that repeats two earlier launches adds its weight to the second: both began
-    /// with the caches as the same launch left them.
+    /// Adds a launch. In a sample, a launch repeating two earlier launches adds weight to the second: both began with
+    /// the cache contents left by a preceding launch of the same kernel.
     fn push(&mut self, kernel: u32, piece: &Piece, place: Place) {
         let Turn { stands_for, apart, .. } = self.turn;
         let counts = piece.counts * stands_for;
@@ -516,8 +516,7 @@ impl<'a> Host<'a> {
     }
 }
 
-/// Number of recording threads; with the shadow checker a single thread, so that the same conflict is reported every
-/// time.
+/// Number of recording threads; a single thread with the shadow checker, to report an identical conflict every time.
 fn recording_threads(options: &RecordOptions, checked: bool) -> u32 {
     if checked { 1 } else { options.threads.max(1) }
 }

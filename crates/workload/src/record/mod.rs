@@ -1,6 +1,6 @@
-//! Recording: a host program launches its kernels once, and the streams are kept compressed.
+//! Recording: a host program launches every kernel once, and the resulting instruction streams are kept compressed.
 //!
-//! Read [`Host`] first, then [`Recording`], which replays. `block` batches, compresses and spills CTAs to disk, `room`
+//! Read [`Host`] first, then [`Recording`] for replay. `block` batches, compresses and spills CTAs to disk, `room`
 //! limits host memory, and `sample` selects parts of a program that represent the whole.
 
 mod block;

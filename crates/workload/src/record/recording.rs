@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Program, StreamError};
 use tombolo_types::{ArrayInfo, HostPhase, LineSize};
 
-/// Shards of the cache for unpacked blocks, so that threads seldom contend for a lock.
+/// Shard count for the cache of unpacked blocks, to avoid lock contention between threads.
 const SHARDS: usize = 64;
-/// Unpacked blocks per shard. Source: 64 shards with 8 blocks of 64 KiB are 32 MiB and serve 512 modules, each with its
-/// own sequence of CTAs.
+/// Unpacked blocks per shard. Source: 64 shards with 8 blocks of 64 KiB are 32 MiB and serve 512 modules, each with a
+/// separate CTA sequence.
 const BLOCKS_PER_SHARD: usize = 8;
 /// Largest capacity at which a block's storage is kept for reuse, in bytes: enough for most blocks with several CTAs.
 const SPARE_BYTES: usize = 2 * BLOCK_BYTES;
@@ -28,9 +28,9 @@ pub struct Recording {
     pub(super) setup: HostPhase,
     pub(super) phases: Vec<HostPhase>,
     pub(super) results: HostPhase,
-    /// Weight and origin of each launch.
+    /// Weight and origin for each launch.
     pub(super) parts: Vec<Part>,
-    /// Number of launches in the whole program.
+    /// Launch count for the whole program.
     pub(super) launches: f64,
     pub(super) arrays: Vec<ArrayInfo>,
     /// True if the size of some array follows the scale of a run.
@@ -69,7 +69,7 @@ impl Recording {
         &self.parts
     }
 
-    /// Number of launches in the whole program, recorded or not.
+    /// Launch count for the whole program, recorded or not.
     pub fn launches(&self) -> u64 {
         self.launches.round() as u64
     }
@@ -79,17 +79,17 @@ impl Recording {
         self.parts.iter().any(|part| part.counts != Counts { total: 1.0, second_half: 0.0 })
     }
 
-    /// Bytes of compressed streams, in memory and on disk.
+    /// Compressed stream bytes, in memory and on disk.
     pub fn packed_bytes(&self) -> u64 {
         self.blocks.iter().flatten().map(Block::packed_bytes).sum()
     }
 
-    /// Bytes of compressed streams on disk.
+    /// Compressed stream bytes on disk.
     pub fn spilled_bytes(&self) -> u64 {
         self.store.spilled()
     }
 
-    /// Warp instructions of all kernels; each kernel counts once, regardless of its number of launches.
+    /// Warp instructions of all kernels; each kernel counts once, regardless of the launch count.
     pub fn instructions(&self) -> u64 {
         self.instructions
     }

@@ -3,18 +3,18 @@
 
 use super::RecordOptions;
 
-/// Bytes by which streams grow between two checks of the host's available memory.
+/// Stream growth in bytes between two checks of the host's available memory.
 const STEP: u64 = 64 << 20;
-/// Bytes that streams must leave for the rest of the process. Source: assumed; compressed streams take 256 MiB, and an
-/// allocator needs somewhat more than it hands out.
+/// Bytes reserved for the rest of the process. Source: assumed; compressed streams take 256 MiB, and an allocator needs
+/// somewhat more than it hands out.
 const RESERVE: u64 = 512 << 20;
 
-/// Host memory budget of a recording.
+/// Host memory budget for a recording.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     /// Configured limit in bytes; without a limit, the host's available memory is queried.
     given: Option<u64>,
-    /// Bytes of uncompressed streams held so far, and (`next`) the amount at which the host is queried again.
+    /// Bytes of uncompressed streams held so far, and (`next`) the amount for the next query to the host.
     held: u64,
     next: u64,
 }

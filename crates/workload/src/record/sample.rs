@@ -1,22 +1,22 @@
-//! Sampling: recording part of a program in place of the whole program.
+//! Sampling: recording a part in place of the whole program.
 //!
 //! - *Grids.* Once the machine is full, a CTA starts when another ends, at a constant pace. A large grid is therefore
 //!   recorded only for a few fillings of the machine, and the pace at which their second half started is extrapolated
 //!   to the end of the grid. Before this pace counts, caches that hold back stores must be full. If each module runs a
-//!   block of neighbouring CTAs, every module's sample comes from its own block, so the module meets the same data as
-//!   in a full run.
+//!   block of neighbouring CTAs, every module's sample comes from the module's own block, and meets the same data as in
+//!   a full run.
 //! - *Loops.* A kernel with a long outer loop is recorded with the CTAs that fill the machine and a few trips: some
-//!   trips that only warm up state outside the loop, then the same number, then twice this number. The line through the
-//!   last two times is extrapolated to all trips; further CTAs follow like further trips.
-//! - *Series.* If launches differ only in an index, a few launches are recorded, spread evenly. Each is preceded by its
-//!   predecessor, which prepares the caches and does not count. A launch with the same streams as two earlier launches
-//!   is not recorded again: the first started from other cache contents, and the second represents all repetitions.
-//!   Launches of a program use parts from different places of their grids, so that no part hits in a cache on data that
+//!   trips for warming up state outside the loop, then equally many, then twice this number. The line through the last
+//!   two times is extrapolated to all trips; further CTAs follow like further trips.
+//! - *Series.* If launches differ only in an index, a few launches are recorded, spread evenly. Each is preceded by the
+//!   launch before, which prepares the caches and does not count. If two earlier launches have identical streams, a
+//!   launch is not recorded again: the first started from other cache contents, and the second represents all
+//!   repetitions. Launches in a program use parts from different places in the grids, to avoid cache hits on data that
 //!   would have been evicted long before.
 //!
 //! The projection is a weighted sum of times: [`Part`]. Measurements in two halves also give an error bound for the
-//! sum: half the difference between both halves ([`Projection::error_s`]). The halves are the pace of the third and
-//! fourth quarter of a grid, the shorter and the longer recording of a loop, or alternate launches of a series.
+//! sum: half the difference between both halves ([`Projection::error_s`]). The halves are the pace in a grid's third
+//! and fourth quarter, the shorter and the longer recording of a loop, or alternate launches in a series.
 
 use super::work::Work;
 use std::collections::BTreeMap;
@@ -25,23 +25,22 @@ use std::ops::{Add, AddAssign, Mul, Range};
 use std::sync::Arc;
 use tombolo_types::stream::KernelInfo;
 
-/// Number of CTAs of a kernel that are resident on a machine at once.
+/// Number of CTAs that are resident on a machine at once, for a given kernel.
 pub type AtOnce = Arc<dyn Fn(&KernelInfo) -> u64 + Send + Sync>;
 
-/// Sampling plan: the amount of a program to record.
+/// Sampling plan: the amount to record from a program.
 #[derive(Clone)]
 pub struct Sample {
-    /// Number of CTAs that fill the machine, per kernel.
+    /// CTA count for a full machine, per kernel.
     pub at_once: AtOnce,
-    /// Number of blocks of neighbouring CTAs in a grid, equal to the number of modules; 1 if neighbours run on
-    /// different modules.
+    /// Blocks of neighbouring CTAs per grid, equal to the module count; 1 if neighbours run on different modules.
     pub blocks: u64,
-    /// Approximate budget of instructions and line transactions for all recordings of a launch. The minimum needed for
-    /// the pace or the line is recorded even above the budget; a smaller launch is recorded completely.
+    /// Approximate budget for a launch's recordings, in instructions plus line transactions. The minimum needed for the
+    /// pace or the line is recorded even above the budget; a smaller launch is recorded completely.
     pub work: u64,
     /// Recorded launches per series.
     pub launches: u64,
-    /// Number of lines in which caches hold back stores: while some lines are free, stores cost less than later.
+    /// Cache lines available for holding back stores: while some lines are free, stores cost less than later.
     pub held_back: u64,
 }
 
@@ -51,13 +50,13 @@ impl fmt::Debug for Sample {
     }
 }
 
-/// Minimum and maximum number of times that the recorded CTAs of a grid fill the machine. Source: assumed: with fewer
-/// than four, CTAs that started together still load and compute together; beyond sixteen the pace has long settled.
+/// Minimum and maximum number of machine fillings by a grid's recorded CTAs. Source: assumed: with fewer than four,
+/// CTAs that started together still load and compute together; beyond sixteen the pace has long settled.
 const FILLS: (u64, u64) = (4, 16);
-/// Minimum number of instructions and line transactions of a CTA in the shorter recording of its loop. Source: assumed:
+/// Minimum work per CTA in the shorter recording of a loop, in instructions plus line transactions. Source: assumed:
 /// the start and end of a CTA, a few dozen instructions, are then negligible.
 const LEAST_WORK: u64 = 400;
-/// Budget of instructions and line transactions per launch. Source: assumed: some seconds of simulation.
+/// Budget per launch, in instructions plus line transactions. Source: assumed: some seconds of simulation.
 const WORK: u64 = 1_200_000;
 /// Recorded launches per series. Source: assumed: enough to follow a slow change.
 const LAUNCHES: u64 = 6;
@@ -67,12 +66,12 @@ const LAUNCHES: u64 = 6;
 pub struct Trips {
     /// Number of trips.
     pub count: u64,
-    /// Number of trips after which accesses reach new lines: samples are multiples of this unit.
+    /// Trips before accesses reach new lines: samples are multiples of this unit.
     pub unit: u64,
 }
 
 impl Trips {
-    /// A loop that is never sampled.
+    /// A loop without sampling.
     pub(crate) const NONE: Trips = Trips { count: 1, unit: 1 };
 }
 
@@ -87,13 +86,12 @@ pub struct Spent {
     pub quarters_s: [f64; 2],
 }
 
-/// Weights of a recorded launch: for its total time, and additionally for the time in which the second half of its CTAs
-/// started.
+/// Weights of a recorded launch: for the total time, and additionally for the start time of the second half of CTAs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// Weight of the total time. Negative for the shorter of two recordings.
+    /// Weight for the total time. Negative for the shorter recording in a pair.
     pub total: f64,
-    /// Weight of the second half's start time.
+    /// Weight for the second half's start time.
     pub second_half: f64,
 }
 
@@ -119,23 +117,23 @@ impl Mul<f64> for Counts {
     }
 }
 
-/// Weight of a recorded launch in the projection of its program.
+/// Weight of a recorded launch in the projection of the program's time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// Weights in the program's time.
+    /// Weights of this launch's times in the program's time.
     pub counts: Counts,
-    /// Index of the program's launch to which this piece belongs.
+    /// Index of this piece's launch in the program.
     pub launch: u32,
-    /// Weight of the total time in half the difference between the two recordings of a loop.
+    /// Weight for the total time in half the difference between a loop's two recordings.
     pub apart: f64,
-    /// Index of the launch's series, which groups the `turns` that estimate an error together.
+    /// Index of the launch's series; the `turns` in a series together give an error estimate.
     pub series: u32,
     /// Weights in half the difference between alternate launches of the series; see [`Part::series`].
     pub turns: Counts,
 }
 
 impl AddAssign for Part {
-    /// Adds the weights of a launch that repeats this launch.
+    /// Adds the weights from a repetition of this launch.
     fn add_assign(&mut self, other: Part) {
         self.counts = self.counts + other.counts;
         self.apart += other.apart;
@@ -143,18 +141,18 @@ impl AddAssign for Part {
     }
 }
 
-/// Projected time of a whole program, computed from its parts.
+/// Projected time for a whole program, computed from all parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Projection {
     /// Seconds in the program's launches.
     pub time_s: f64,
-    /// Error bound of the time: half the difference between two halves of each sample, summed as if all errors had the
+    /// Error bound of the time: half the difference between each sample's two halves, summed as if all errors had the
     /// same sign. 0 if nothing was sampled. The bound does not cover a bias common to all parts of a sample.
     pub error_s: f64,
 }
 
 impl Projection {
-    /// The projection from the measured times of `parts`; both slices have the same order.
+    /// The projection from the measured times for `parts`; both slices have the same order.
     pub fn of(parts: &[Part], spent: &[Spent]) -> Projection {
         assert_eq!(parts.len(), spent.len(), "a run has the launches that were recorded");
         let (mut launches, mut series) = (BTreeMap::<u32, f64>::new(), BTreeMap::<u32, f64>::new());
@@ -190,13 +188,13 @@ pub(crate) struct Picked {
 }
 
 impl Picked {
-    /// A single run of neighbouring CTAs.
+    /// A selection with a single run of neighbouring CTAs.
     pub(crate) fn run(ctas: Range<u64>) -> Picked {
         Picked { count: ctas.end - ctas.start, runs: vec![Run { index: 0, cta: ctas.start }] }
     }
 
-    /// Picks `count` CTAs from a grid of `ctas`, the same share from each of its `blocks`, at a position within each
-    /// block that depends on the launch number. The grid has at least `count + blocks` CTAs.
+    /// Picks `count` CTAs from a grid with `ctas` CTAs, an equal share from each of `blocks` blocks. The position
+    /// within each block depends on the launch number. The grid has at least `count + blocks` CTAs.
     fn part(ctas: u64, count: u64, blocks: u64, launch: u32) -> Picked {
         assert!(count + blocks <= ctas, "{count} CTAs of {ctas} in {blocks} blocks");
         let cut = |of: u64, block: u64| of * block / blocks;
@@ -213,7 +211,7 @@ impl Picked {
         self.count
     }
 
-    /// Number of picked CTAs before CTA `cta` of the grid.
+    /// Picked CTAs before the grid's CTA `cta`.
     pub(crate) fn before(&self, cta: u64) -> u64 {
         let Some(last) = self.runs.partition_point(|run| run.cta < cta).checked_sub(1) else { return 0 };
         let end = self.runs.get(last + 1).map_or(self.count, |run| run.index);
@@ -227,8 +225,8 @@ impl Picked {
     }
 }
 
-/// A recording of a kernel: its CTAs, its trips, and its weights in the projected time and in half the difference
-/// between the two recordings of a loop (`apart`).
+/// A kernel recording: its CTAs, its trips, and its weights in the projected time and in half the difference between a
+/// loop's two recordings (`apart`).
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Piece {
     pub(crate) ctas: Picked,
@@ -245,8 +243,8 @@ impl Piece {
     }
 }
 
-/// A recorded launch of a series: its index, the number of launches that it represents, and the factor for its time in
-/// half the difference between alternate launches of the series (`apart`).
+/// A recorded launch in a series: its index, the number of represented launches, and the factor for the launch's time
+/// in half the difference between alternate launches (`apart`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Turn {
     pub(crate) index: u64,
@@ -258,17 +256,17 @@ impl Turn {
     /// A launch outside any series.
     pub(crate) const ALONE: Turn = Turn { index: 0, stands_for: 1.0, apart: 0.0 };
 
-    /// True if the launch counts; false if it only prepares the caches for the next launch.
+    /// True if the launch counts; false if the launch only prepares the caches for the next launch.
     pub(crate) fn counts(&self) -> bool {
         self.stands_for != 0.0
     }
 }
 
-/// Total length of a loop's recordings, in units of the shorter recording.
+/// Total length for a loop's recordings, in units of the shorter recording.
 const RECORDED: u64 = 4;
 
 impl Sample {
-    /// A sample for a machine that holds `at_once` CTAs of a kernel and divides its grid into `blocks`, at least 1.
+    /// A sample for a machine with room for `at_once` CTAs per kernel and a grid division into `blocks`, at least 1.
     pub fn new(at_once: AtOnce, blocks: u64) -> Sample {
         Sample { at_once, blocks: blocks.max(1), work: WORK, launches: LAUNCHES, held_back: 0 }
     }
@@ -278,8 +276,8 @@ impl Sample {
         Sample { held_back: lines, ..self }
     }
 
-    /// The pieces to record of `kernel` in launch number `launch` of a program. The launch's series has `of` recorded
-    /// launches, and a CTA costs `work` for all trips of its outer loop.
+    /// Pieces to record from `kernel` in launch number `launch`. The launch's series has `of` recorded launches, and a
+    /// CTA costs `work` for all trips through the outer loop.
     pub(crate) fn pieces(&self, kernel: &KernelInfo, trips: Trips, work: Work, of: u64, launch: u32) -> Vec<Piece> {
         let (ctas, full) = (u64::from(kernel.ctas), (self.at_once)(kernel).max(1));
         let (budget, lines, work) = (self.work / of.max(1), work.lines.max(1), work.all.max(1));
@@ -304,7 +302,7 @@ impl Sample {
         vec![Piece { ctas: picked, trips: 0..trips.count, counts, apart: 0.0 }]
     }
 
-    /// The recordings of a loop on `grid` of the `ctas` CTAs at a time.
+    /// Recordings for a loop with `grid` CTAs at a time, out of `ctas`.
     fn loops(&self, ctas: u64, grid: u64, trips: Trips, short: u64, launch: u32) -> Vec<Piece> {
         let whole = grid + self.blocks > ctas;
         let picked = if whole { Picked::run(0..grid) } else { Picked::part(ctas, grid, self.blocks, launch) };
@@ -321,13 +319,13 @@ impl Sample {
         vec![piece(0, 1, 0.0, 0.0), piece(1, 2, -beyond, -0.5 * beyond), piece(2, 4, 1.0 + beyond, 0.25 * beyond)]
     }
 
-    /// Number of recorded launches in a series with `count` launches.
+    /// Recorded launch count for a series with `count` launches.
     pub(crate) fn kept(&self, count: u64) -> u64 {
         count.min(self.launches.max(1))
     }
 
-    /// The launches to record from a series; `stands_for` has the weight of each launch. Each recorded launch is
-    /// preceded by its predecessor in the series, unless the predecessor is recorded anyway.
+    /// The launches to record from a series; `stands_for` has each launch's weight. Each recorded launch is preceded by
+    /// its predecessor in the series, unless the predecessor is recorded anyway.
     pub(crate) fn series(sample: Option<&Sample>, stands_for: &[u64]) -> Vec<Turn> {
         let count = stands_for.len();
         let kept = sample.map_or(count, |sample| sample.kept(count as u64) as usize);
@@ -355,9 +353,9 @@ impl Sample {
     }
 }
 
-/// Start position of the parts of launch number `launch`, out of `places`, rounded down to a multiple of `unit`.
-/// Positions follow steps of the golden ratio, so they stay apart for any number of launches. All lie in the first
-/// half, because caches initially hold the end of the data that a program accesses.
+/// Start position for the parts in launch number `launch`, out of `places`, rounded down to a multiple of `unit`.
+/// Positions follow golden ratio steps and stay apart for any number of launches. All lie in the first half, because
+/// caches initially hold the end of the program's data.
 fn offset(launch: u32, places: u64, unit: u64) -> u64 {
     let fraction = 0x9E37_79B9_7F4A_7C15_u64.wrapping_mul(u64::from(launch)) >> 33;
     let place = ((u128::from(places) * u128::from(fraction)) >> 32) as u64;
@@ -373,7 +371,7 @@ mod tests {
         Sample { at_once: Arc::new(|_| 10), blocks: 1, work: 10_000, launches: 4, held_back: 0 }
     }
 
-    /// Work with half its cost in line transactions.
+    /// Work with half the cost in line transactions.
     fn work(all: u64) -> Work {
         Work { all, lines: all / 2 }
     }
@@ -390,8 +388,8 @@ mod tests {
         }
     }
 
-    /// Times of a launch that needs `fixed` seconds, and `each` seconds per CTA and trip once its second quarter has
-    /// started.
+    /// Times for a launch with `fixed` seconds, plus `each` seconds per CTA and trip after the start of the second
+    /// quarter.
     fn spent(piece: &Piece, fixed: f64, each: f64) -> Spent {
         let trips = piece.trips.end - piece.trips.start;
         let running = each * piece.ctas.count() as f64 * trips as f64;

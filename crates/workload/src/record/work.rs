@@ -2,7 +2,7 @@
 
 use tombolo_types::stream::CtaStream;
 
-/// Simulation cost of a CTA, or of several.
+/// Simulation cost for a CTA, or for several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Work {
     /// Instructions plus line transactions.

@@ -42,7 +42,7 @@ pub(crate) struct FlagBook {
     marks: RefCell<Vec<Vec<Mark>>>,
     /// Description of the flag for which each suspended CTA waits.
     waits: RefCell<Vec<String>>,
-    /// Number of waits satisfied so far.
+    /// Count of satisfied waits.
     progress: Cell<u64>,
     /// Memory budget for the streams of all CTAs; `overflow` has the bytes needed and available once the budget is
     /// exceeded.

@@ -1,4 +1,4 @@
-//! A CTA: its warps in order, its barrier, its scratchpad.
+//! A CTA: ordered warps, a barrier and a scratchpad.
 
 use super::cooperative::{FlagBook, Mark};
 use super::fault::Fault;
@@ -17,7 +17,7 @@ pub(crate) struct CtaRecord {
     told: u64,
 }
 
-/// A CTA while its kernel runs.
+/// A CTA during the run of a kernel.
 pub struct Cta<'a> {
     pub(super) launch: &'a Launch<'a>,
     pub(super) record: &'a mut CtaRecord,
@@ -44,12 +44,12 @@ impl<'a> Cta<'a> {
         self.index
     }
 
-    /// Number of CTAs in the grid: `gridDim.x`.
+    /// CTA count in the grid: `gridDim.x`.
     pub fn grid(&self) -> u32 {
         self.launch.grid
     }
 
-    /// Range of outer loop trips to run: see [`Grid::trips`](super::Grid::trips).
+    /// Outer loop trips to run: see [`Grid::trips`](super::Grid::trips).
     pub fn trips(&self) -> std::ops::Range<u64> {
         self.launch.trips.clone()
     }
@@ -98,21 +98,21 @@ impl<'a> Cta<'a> {
         Fault::raise(self.index, message.to_owned())
     }
 
-    /// The record of warp `index`, which must exist.
+    /// The record for warp `index`; the warp must exist.
     pub(super) fn record_of(&mut self, index: u32) -> &mut WarpRecord {
         &mut self.record.warps[index as usize]
     }
 }
 
 impl CtaRecord {
-    /// Number of bytes by which instructions and accesses have grown since the last call.
+    /// Growth in bytes of instructions and accesses since the last call.
     pub(super) fn grown(&mut self) -> u64 {
         let of = |warp: &WarpRecord| size_of_val(&*warp.ops) + size_of_val(&*warp.accesses);
         let bytes = self.warps.iter().map(of).sum::<usize>() as u64;
         bytes - std::mem::replace(&mut self.told, bytes)
     }
 
-    /// Writes the finished CTA to `into`. `marks` are the instructions for which other CTAs wait, in order.
+    /// Writes the finished CTA to `into`. `marks` lists the instructions awaited by other CTAs, in order.
     pub(crate) fn finish(&mut self, marks: &[Mark], into: &mut CtaStream) {
         into.clear();
         into.tokens.append(&mut self.tokens);
@@ -132,7 +132,7 @@ impl CtaRecord {
     }
 }
 
-/// Returns `op` with its access indices moved by `base`.
+/// Returns `op` with all access indices moved by `base`.
 fn moved(mut op: Op, base: u32) -> Op {
     match &mut op {
         Op::Load { accesses, .. } | Op::Store { accesses, .. } | Op::Atomic { accesses, .. } => {

@@ -1,9 +1,9 @@
-//! Errors inside a kernel: an error leaves the kernel's Rust code by unwinding and becomes a [`Fault`] again at its
-//! launch.
+//! Errors inside a kernel: an error leaves the kernel's Rust code by unwinding and becomes a [`Fault`] again at the
+//! kernel's launch.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// A violation of the language's rules by a CTA.
+/// A CTA's violation of a language rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) cta: u32,
@@ -11,13 +11,13 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// Leaves the kernel. Unlike a panic, a fault prints nothing: the recording reports it as an error.
+    /// Leaves the kernel. Unlike a panic, a fault prints nothing: the recording reports an error.
     pub(crate) fn raise(cta: u32, message: String) -> ! {
         resume_unwind(Box::new(Fault { cta, message }))
     }
 }
 
-/// Runs a piece of a kernel and returns its fault, if any. Other panics pass through.
+/// Runs a piece of a kernel and returns the fault, if any. Other panics pass through.
 pub(crate) fn guarded<R>(run: impl FnOnce() -> R) -> Result<R, Fault> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|payload| match payload.downcast::<Fault>() {
         Ok(fault) => *fault,

@@ -33,13 +33,13 @@ impl Grid {
         }
     }
 
-    /// Sets the scratchpad bytes per CTA, which limit the number of resident CTAs per SM.
+    /// Sets the scratchpad bytes per CTA, a limit on resident CTAs per SM.
     pub fn shared_bytes(self, shared_bytes: u32) -> Grid {
         Grid { shared_bytes, ..self }
     }
 
-    /// Sets the registers per thread, which limit the number of resident CTAs per SM. A kernel without this value is
-    /// assumed to need at most 32, which leaves room for every thread on NVIDIA's SMs.
+    /// Sets the registers per thread, a limit on resident CTAs per SM. A kernel without this value is assumed to need
+    /// at most 32, enough room for every thread on NVIDIA's SMs.
     pub fn registers(self, registers: u32) -> Grid {
         Grid { registers, ..self }
     }
@@ -50,19 +50,19 @@ impl Grid {
         Grid { trips, ..self }
     }
 
-    /// Sets the first CTA for each GPU, ascending from 0: the program's own division of the grid, for designs that
-    /// schedule by it. Such designs refuse the grid on a machine with a different number of GPUs.
+    /// Sets the first CTA for each GPU, ascending from 0: the program's own division of the grid, for designs with
+    /// program-controlled scheduling. These designs refuse the grid on a machine with a different GPU count.
     pub fn parts(self, parts: Vec<u32>) -> Grid {
         Grid { parts, ..self }
     }
 
-    /// The part of the grid formed by the CTAs in `ctas`; each CTA stays with its GPU.
+    /// The part of the grid formed by the CTAs in `ctas`; each CTA stays on the original GPU.
     pub(crate) fn of(&self, ctas: &Picked) -> Grid {
         let parts = self.parts.iter().map(|first| ctas.before(u64::from(*first)) as u32).collect();
         Grid { ctas: ctas.count(), parts, ..self.clone() }
     }
 
-    /// Describes a defect of the grid, if any.
+    /// Describes a defect in the grid, if any.
     pub(crate) fn defect(&self) -> Option<String> {
         let threads = self.ctas.saturating_mul(u64::from(self.threads));
         if self.ctas == 0 || self.threads == 0 {
@@ -92,7 +92,7 @@ impl Grid {
     }
 }
 
-/// Degree to which a kernel's CTAs may see each other's writes during recording.
+/// Visibility of writes between a kernel's CTAs during recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Discipline {
     /// No visibility: any order, any thread.
@@ -107,17 +107,17 @@ pub(crate) enum Discipline {
 pub(crate) struct Launch<'a> {
     pub(crate) memory: &'a Memory,
     pub(crate) info: &'a KernelInfo,
-    /// Number of CTAs in the whole grid, including CTAs that are not recorded.
+    /// CTA count in the whole grid, including unrecorded CTAs.
     pub(crate) grid: u32,
     /// The recorded CTAs.
     pub(crate) picked: &'a Picked,
-    /// Recorded trips of the outer loop.
+    /// Recorded trips through the outer loop.
     pub(crate) trips: Range<u64>,
     pub(crate) discipline: Discipline,
     /// Lanes per warp.
     pub(crate) width: u32,
     pub(crate) line: LineSize,
-    /// Checker that verifies the independence of an independent kernel.
+    /// Checker for the independence of a kernel declared independent.
     pub(crate) shadow: Option<&'a Shadow>,
 }
 

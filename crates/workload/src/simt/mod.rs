@@ -15,17 +15,17 @@
 //! ```
 //!
 //! A load does not block: its value carries a token, and arithmetic unites tokens. The framework records the wait at
-//! the first use of the value: as an index, as a stored value, as a condition, or by [`Warp::compute`], which also
-//! states the number of arithmetic instructions. By default these instructions form a chain in which each depends on
-//! its predecessor; [`Warp::compute_wide`] sets other widths. Chains for different values run concurrently.
+//! the first use of the value: an index, a stored value, a condition, or an operand of [`Warp::compute`], which also
+//! states the arithmetic instruction count. By default the instructions form a chain, each dependent on the preceding
+//! instruction; [`Warp::compute_wide`] sets other widths. Chains for different values run concurrently.
 //!
 //! Elements have 1, 4 or 8 bytes. A stream describes bytes by a [`Mask`](tombolo_types::Mask) with 32 grains per line;
-//! a grain in a 128-byte line has four bytes. A store that completely fills its grains is recorded as a store. A store
-//! to part of a grain is performed at the grain's system home, like an atomic with a discarded result, so that
-//! concurrent stores to neighbouring bytes are not lost.
+//! a grain in a 128-byte line has four bytes. A store that completely fills all touched grains is recorded without
+//! change. A store to part of a grain is performed at the grain's system home, like an atomic with a discarded result,
+//! and concurrent stores to neighbouring bytes are not lost.
 //!
 //! Not modelled: instruction fetch, registers, divergence beyond the mask of active lanes (both sides of a branch run
-//! in sequence and reconverge at its end).
+//! in sequence and reconverge at the end).
 //!
 //! Read [`memory`](Memory) first, then [`Lanes`], [`Warp`] and [`Cta`].
 

@@ -1,4 +1,4 @@
-//! Checker for kernels declared independent: tracks the CTAs and kinds of access for each element.
+//! Checker for kernels declared independent: tracks the accessing CTAs and access kinds for each element.
 
 use super::atomic::Reduction;
 use super::fault::Fault;
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// The CTAs that performed a kind of access to an element.
+/// The CTAs behind an access kind on an element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Who {
     #[default]
@@ -41,14 +41,14 @@ struct Touched {
     reduction: Option<Reduction>,
 }
 
-/// All accesses by the CTAs of a kernel. Slow: for tests and small inputs.
+/// All accesses by a kernel's CTAs. Slow: for tests and small inputs.
 #[derive(Default)]
 pub(crate) struct Shadow {
     touched: Mutex<FxHashMap<(u32, u64), Touched>>,
 }
 
 impl Shadow {
-    /// Notes that CTA `cta` loads an element: no other CTA may write the element.
+    /// Notes a load by CTA `cta`: no further CTA may write the element.
     pub(super) fn load<T>(&self, launch: &Launch<'_>, array: Array<T>, element: u64, cta: u32) {
         self.touch(launch, array, element, cta, &"loads", |touched| {
             touched.loaded = touched.loaded.and(cta);
@@ -56,7 +56,7 @@ impl Shadow {
         });
     }
 
-    /// Notes that CTA `cta` stores to an element: no other CTA may access the element.
+    /// Notes a store by CTA `cta`: no further CTA may access the element.
     pub(super) fn store<T>(&self, launch: &Launch<'_>, array: Array<T>, element: u64, cta: u32) {
         self.touch(launch, array, element, cta, &"stores to", |touched| {
             touched.stored = touched.stored.and(cta);
@@ -64,7 +64,7 @@ impl Shadow {
         });
     }
 
-    /// Notes that CTA `cta` reduces into an element: other CTAs may only perform the same reduction.
+    /// Notes a reduction by CTA `cta`: further CTAs may only perform the same reduction on the element.
     pub(super) fn reduce<T>(&self, launch: &Launch<'_>, array: Array<T>, element: u64, cta: u32, reduction: Reduction) {
         self.touch(launch, array, element, cta, &"reduces into", |touched| {
             touched.reduced = touched.reduced.and(cta);

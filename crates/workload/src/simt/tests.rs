@@ -1,4 +1,4 @@
-//! Tests for the language as a whole: recorded instructions, and rejected kernels.
+//! Tests for the whole language: recorded instructions, and rejected kernels.
 
 use super::*;
 use crate::record::{Host, RecordError, RecordOptions, Recording};
@@ -58,7 +58,7 @@ fn stream(recording: &Recording, cta: u32) -> CtaStream {
     stream
 }
 
-/// A letter per instruction; a digit is the distance of a wait.
+/// A letter per instruction; a digit is a wait's distance.
 fn letters(ops: &[Op]) -> String {
     let letter = |op: &Op| match op {
         Op::Compute { .. } => 'c',
@@ -455,7 +455,7 @@ fn lanes_sum_over_groups_where_those_that_are_off_count_as_zero() {
     assert_eq!([0, 7, 8, 9, 10].map(|at| device.memory.read(device.b, at)), [28, 28, 17, 17, 0]);
 }
 
-/// Instructions recorded by a single warp with stores to `marks`, an array of 70 one-byte elements.
+/// Instructions recorded by a single warp with stores to `marks`, an array with 70 one-byte elements.
 fn byte_stores(kernel: impl Fn(&mut Warp<'_>, Array<bool>) + Sync) -> (String, Vec<u32>, Vec<bool>) {
     let mut device = Device::new();
     let marks: Array<bool> = device.memory.array("marks", 70, Scaling::Fixed);

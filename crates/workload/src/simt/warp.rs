@@ -1,4 +1,4 @@
-//! A warp: its identity, active lanes, arithmetic, branches and fences.
+//! A warp: identity, active lanes, arithmetic, branches and fences.
 
 use super::access::lanes;
 use super::cooperative::FlagBook;
@@ -50,7 +50,7 @@ impl WarpRecord {
         }
     }
 
-    /// Records arithmetic that reads `operand`; returns the depth of its result.
+    /// Records arithmetic with operand depth `operand`; returns the result's depth.
     pub(crate) fn compute(&mut self, run: Arithmetic, operand: Depth) -> Depth {
         self.chains.push(run, operand, &mut self.ops, 0)
     }

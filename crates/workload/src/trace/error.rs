@@ -12,12 +12,12 @@ pub enum TraceError {
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The attempted action, as a verb with its object.
+        /// The attempted action: a verb with an object.
         action: &'static str,
         /// The reason.
         source: io::Error,
     },
-    /// The text of a trace violates its format.
+    /// A trace's text violates the format.
     #[error("{}:{line}: expected {expected}, found {found}", path.display())]
     Text {
         /// The file.
@@ -50,11 +50,11 @@ pub enum TraceError {
     MissingBlocks {
         /// The file.
         path: PathBuf,
-        /// Number of thread blocks in the file.
+        /// Thread block count in the file.
         found: u64,
-        /// Number of thread blocks in the grid.
+        /// Thread block count in the grid.
         expected: u64,
-        /// Number of thread blocks that may be absent.
+        /// Allowed number of absent thread blocks.
         most: u64,
         /// The first few missing thread blocks, as `x,y,z`.
         missing: String,
@@ -72,9 +72,9 @@ pub enum TraceError {
     Foreign {
         /// The file or folder.
         path: PathBuf,
-        /// Description of the file or folder.
+        /// Description for the file or folder.
         what: &'static str,
-        /// Instruction for converting it into a trace.
+        /// Instruction for conversion into a trace.
         remedy: &'static str,
     },
     /// A folder has several lists of kernels, and none with the usual name.
@@ -112,9 +112,9 @@ pub enum TraceError {
     WarpWidth {
         /// The file.
         path: PathBuf,
-        /// Lanes per warp of the machine.
+        /// Lanes per warp on the machine.
         wanted: u32,
-        /// Lanes per warp of the trace.
+        /// Lanes per warp in the trace.
         recorded: u32,
     },
     /// A CTA could not be decoded while its program was being written.
@@ -137,7 +137,7 @@ impl TraceError {
     }
 }
 
-/// A piece of text that does not match its expected form. The reader adds file and line.
+/// A piece of text in an unexpected form. The reader adds file and line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mismatch {
     pub(super) expected: String,
@@ -151,7 +151,7 @@ impl Mismatch {
         Mismatch { expected: expected.into(), found: quoted(found) }
     }
 
-    /// A mismatch for text that ends too early.
+    /// Creates a mismatch for text with a premature end.
     #[cold]
     pub(super) fn end(expected: impl Into<String>) -> Mismatch {
         Mismatch { expected: expected.into(), found: "the end of the line".to_owned() }

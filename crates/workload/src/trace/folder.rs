@@ -1,4 +1,4 @@
-//! A folder as a trace: selection of the file that lists its kernels.
+//! Traces given by a folder: finds the file with the kernel list.
 
 use super::container::SUFFIXES;
 use super::error::TraceError;
@@ -25,7 +25,7 @@ pub(super) fn list(folder: &Path) -> Result<PathBuf, TraceError> {
     }
 }
 
-/// Sorted names of the folder's files. Names that are not valid UTF-8 are ignored.
+/// Sorted file names in the folder. Names without valid UTF-8 are ignored.
 fn names(folder: &Path) -> Result<Vec<String>, TraceError> {
     let entries = std::fs::read_dir(folder).map_err(TraceError::io(folder, "list"))?;
     let files = entries.filter_map(|entry| entry.ok().filter(|entry| entry.path().is_file()));

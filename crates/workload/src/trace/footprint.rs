@@ -1,4 +1,4 @@
-//! The set of lines that a program accesses, stored as a bit map per run of lines; empty runs are not stored.
+//! The set of lines accessed by a program, stored in a bit map per run of consecutive lines; empty runs are not stored.
 
 use rustc_hash::FxHashMap;
 use tombolo_types::Line;
@@ -24,7 +24,7 @@ impl Footprint {
         *word |= bit;
     }
 
-    /// Number of lines in the set.
+    /// Line count of the set.
     pub(super) fn lines(&self) -> u64 {
         self.lines
     }

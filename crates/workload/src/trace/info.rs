@@ -1,4 +1,4 @@
-//! Summary of a trace in numbers, for a user who wants to inspect a trace before simulating it.
+//! Trace summary in numbers, for inspection before simulation.
 
 use super::error::TraceError;
 use super::footprint::Footprint;
@@ -23,11 +23,11 @@ pub struct Spaces {
     pub texture: u64,
 }
 
-/// An opcode with its execution count.
+/// An opcode with an execution count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OpcodeCount {
-    /// Name of the operation, up to its first dot.
+    /// Name of the operation, up to the first dot.
     pub name: String,
     /// Warp instructions.
     pub count: u64,
@@ -55,7 +55,7 @@ pub(super) struct Origin {
     pub(super) notes: Vec<String>,
 }
 
-/// Summary of a kernel in a trace. Counts are per launch.
+/// Summary for a kernel in a trace. Counts are per launch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct KernelSummary {
     /// Kernel name, mangled if the trace gives a mangled name.
@@ -70,7 +70,7 @@ pub struct KernelSummary {
     pub block: [u32; 3],
     /// Number of CTAs.
     pub ctas: u64,
-    /// Number of warps in all CTAs.
+    /// Warps in all CTAs.
     pub warps: u64,
     /// Scratchpad bytes per CTA.
     pub shared_bytes: u32,
@@ -84,7 +84,7 @@ pub struct KernelSummary {
     pub transactions: u64,
 }
 
-/// Copies between host and device in one direction.
+/// Copies between host and device in a given direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CopySummary {
     /// Number of copies.
@@ -114,15 +114,15 @@ impl HostSummary {
 pub struct TraceInfo {
     /// Name of the program.
     pub name: String,
-    /// `NVBit`, or `native` for a recording of a workload. An imported trace keeps its original format.
+    /// `NVBit`, or `native` for a recording of a workload. An imported trace keeps the original format name.
     pub format: String,
-    /// Version of the tracer that recorded the trace.
+    /// Version of the recording tracer.
     pub tracer_version: Option<u32>,
     /// Line size for which transactions and footprint are counted, in bytes.
     pub line_bytes: u64,
     /// Lanes per warp.
     pub warp_width: u32,
-    /// Kernels in order of their first launch.
+    /// Kernels, ordered by first launch.
     pub kernels: Vec<KernelSummary>,
     /// Copies from host to device.
     pub copies_to_device: CopySummary,
@@ -136,9 +136,9 @@ pub struct TraceInfo {
     pub warp_instructions: u64,
     /// Line transactions of all launches.
     pub transactions: u64,
-    /// Number of distinct lines that kernels access.
+    /// Distinct lines accessed by kernels.
     pub footprint_lines: u64,
-    /// Size of the accessed lines in bytes.
+    /// Total size of all accessed lines in bytes.
     pub footprint_bytes: u64,
     /// Opcodes unknown to the reader: each takes only an issue slot. Sorted by name.
     pub unknown_opcodes: Vec<OpcodeCount>,

@@ -2,7 +2,7 @@
 //!
 //! Two formats are read: NVBit traces as written by Accel-Sim's tracer (`nvbit`), and Tombolo's own format (`native`),
 //! into which any [`Program`] can be written. Both open as a [`Program`]. File contents are never trusted: a defect is
-//! returned as a [`TraceError`] with its location.
+//! returned in a [`TraceError`] with the location.
 //!
 //! Read next: `nvbit/mod.rs`, `native/mod.rs`. Both share `container` (text, compressed or not), `folder`, `foreign`
 //! (known files in unsupported formats), `info` and `error`.
@@ -29,7 +29,7 @@ use tombolo_types::stream::Program;
 /// Opens the trace at `path`: a native trace, a folder with a `kernelslist.g`, a list, or a single kernel's trace. The
 /// content decides, not the name.
 ///
-/// Addresses are coalesced into lines of `line_size`. A trace keeps its recorded warps ([`Program::warp_width`]). A
+/// Addresses are coalesced into lines of `line_size`. A trace keeps the recorded warps ([`Program::warp_width`]). A
 /// machine with wider warps of `warp_width` lanes runs them with idle lanes; a machine with narrower warps is refused.
 pub fn open(path: &Path, line_size: LineSize, warp_width: u32) -> Result<Box<dyn Program>, TraceError> {
     open_with_notes(path, line_size, warp_width).map(|(program, _)| program)
@@ -58,7 +58,7 @@ pub fn open_with_notes(
     })
 }
 
-/// Files that will be read when the trace at `path` is opened, as far as its list names them.
+/// Files to be read when the trace at `path` is opened, as far as the trace's list names files.
 pub fn files(path: &Path) -> Vec<PathBuf> {
     let list = if path.is_dir() { folder::list(path).ok() } else { Some(path.to_owned()) };
     let Some(list) = list else { return Vec::new() };
@@ -77,7 +77,7 @@ pub fn info(path: &Path) -> Result<TraceInfo, TraceError> {
 }
 
 /// Converts the trace at `path` to the native format at `out`, completely or not at all. NVBit traces are coalesced
-/// into lines of 128 bytes; [`open`] adapts them to a machine with a different line size.
+/// into 128-byte lines; [`open`] adapts the result to a machine with a different line size.
 pub fn import(path: &Path, out: &Path) -> Result<(), TraceError> {
     let opened = Opened::at_own_line_size(path)?;
     native::write(opened.program(), opened.origin().as_ref(), out)

@@ -1,4 +1,4 @@
-//! Forms of traces: packed traces are read, and other formats are named together with a remedy.
+//! Forms of traces: packed traces are read, and foreign formats are refused with the format's name and a remedy.
 
 use super::kit::{block, folder, folder_with_list, gzip, header, open, streams, xz, zstd};
 use std::path::Path;
@@ -11,7 +11,7 @@ fn kernel() -> String {
     header(5, "1,1,1", 32) + &block("0,0,0", &[&[LINE]])
 }
 
-/// The error message for a trace folder with the given files.
+/// The error message for opening a trace folder with the given files.
 fn refusal(files: &[(&str, &[u8])]) -> String {
     let trace = tempfile::tempdir().unwrap();
     files.iter().for_each(|(name, bytes)| std::fs::write(trace.path().join(name), bytes).unwrap());

@@ -20,7 +20,7 @@ const INSTRUCTIONS: &[&str] = &[
     "0060 ffffffff 0 BAR.SYNC 0 0 0",
     "0070 00000000 0 EXIT 0 0 0",
 ];
-/// Text pieces that carry meaning somewhere in a trace.
+/// Text pieces with a meaning somewhere in a trace.
 const PIECES: &[&str] = &[
     "#BEGIN_TB\n",
     "#END_TB\n",
@@ -55,7 +55,7 @@ const PIECES: &[&str] = &[
     " # ",
     "\u{1f}\u{8b}\u{8}",
 ];
-/// Valid lines of a list, with the number of kernels that each launches.
+/// Valid list lines, with the launch count for each line.
 const FINE: &[(&str, usize)] = &[
     ("", 0),
     ("# kernel-1.traceg", 0),
@@ -68,7 +68,7 @@ const FINE: &[(&str, usize)] = &[
     ("./kernel-1.traceg \r", 1),
     ("kernel-1.traceg.gz # again", 1),
 ];
-/// Invalid lines of a list.
+/// Invalid list lines.
 const OTHER: &[&str] =
     &["hello world", "kernal-1.traceg", "./kernel-2.traceg", "memcpyHtoD,0x10,64", "MemcpyHtoD", "-x", "1"];
 
@@ -77,7 +77,7 @@ fn text() -> String {
     header(5, "2,1,1", 64) + &block("0,0,0", &warps) + &block("1,0,0", &warps)
 }
 
-/// A change to a sequence of bytes.
+/// A change to a byte sequence.
 #[derive(Clone, Debug)]
 enum Change {
     Set(Index, u8),
@@ -123,7 +123,7 @@ fn apply(bytes: &mut Vec<u8>, changes: &[Change]) {
     }
 }
 
-/// Opens the kernel file and decodes it completely; a successful result must be complete.
+/// Opens and completely decodes the kernel file; a successful result must be complete.
 fn try_kernel(bytes: &[u8]) -> Result<(), TestCaseError> {
     let trace = folder(&[("kernel-1.traceg", bytes)]);
     let program = match open(trace.path()) {
@@ -159,7 +159,7 @@ fn natives() -> &'static [Vec<u8>; 3] {
     })
 }
 
-/// A method of packing a file.
+/// A packing method for a file.
 fn packer() -> impl Strategy<Value = fn(&[u8]) -> Vec<u8>> {
     prop::sample::select(vec![xz as fn(&[u8]) -> Vec<u8>, gzip, zstd])
 }

@@ -9,7 +9,7 @@ use tombolo_workload::trace;
 
 /// Lanes per warp.
 pub(crate) const WARP: u32 = 32;
-/// Bases of scratchpad and local memory in traces created by these helpers.
+/// Base addresses for scratchpad and local memory in traces created by the helpers.
 pub(crate) const BASES: &str = "-shmem base_addr = 0x00007f1300000000\n-local mem base_addr = 0x00007f1200000000\n";
 
 /// A header for blocks with `threads` threads.
@@ -31,7 +31,7 @@ pub(crate) fn block(name: &str, warps: &[&[&str]]) -> String {
     text + "\n#END_TB\n"
 }
 
-/// A folder with a trace that has the given kernel files.
+/// A folder with a trace from the given kernel files.
 pub(crate) fn folder(kernels: &[(&str, &[u8])]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut list = String::new();
@@ -48,7 +48,7 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn Program>, trace::TraceError> {
     trace::open(path, LineSize::B128, WARP)
 }
 
-/// Notes about a trace for readers of results.
+/// Notes for readers of results from a trace.
 pub(crate) fn notes(path: &Path) -> Vec<String> {
     let (_, notes) = trace::open_with_notes(path, LineSize::B128, WARP).unwrap_or_else(|error| panic!("{error}"));
     let listed = trace::info(path).unwrap().notes;
@@ -104,7 +104,7 @@ pub(crate) fn stream(version: u32, lines: &[&str]) -> CtaStream {
     stream
 }
 
-/// The operations of a warp without arithmetic.
+/// A warp's operations, without arithmetic.
 pub(crate) fn memory(version: u32, lines: &[&str]) -> Vec<Op> {
     let mut ops = stream(version, lines).ops;
     ops.retain(|op| !matches!(op, Op::Compute { .. }));

@@ -1,4 +1,4 @@
-//! Lists of kernels in real-world forms: a line is understood or refused, never skipped.
+//! Kernel lists in real-world forms: each line in a list is understood or refused, never skipped.
 
 use super::kit::{block, folder_with_list, header, notes, open, xz};
 use tombolo_types::stream::Command;

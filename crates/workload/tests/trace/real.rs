@@ -1,4 +1,4 @@
-//! The two traces of real GPUs: their contents, and equal streams from every form of each trace.
+//! Two traces from real GPUs: contents, and equal streams from every form of each trace.
 
 use super::kit::{WARP, gzip, streams, zstd};
 use std::io::Read;
@@ -30,7 +30,7 @@ fn texts(name: &str) -> Vec<(String, String)> {
     files.iter().map(text).collect()
 }
 
-/// Total number of announced warp instructions in all kernels, counted independently of the reader.
+/// Announced warp instructions in all kernels, counted without the reader.
 fn announced(name: &str) -> u64 {
     let count = |text: &str| -> u64 {
         text.lines().filter_map(|line| line.strip_prefix("insts = ")).map(|n| n.parse::<u64>().unwrap()).sum()

@@ -1,7 +1,7 @@
 //! BlackScholes from the AMD APP SDK: prices of European options, four per thread, in groups of 16 x 16 threads.
 //!
 //! A thread draws a number for each option and derives stock price, strike price, time, interest and volatility from
-//! it.
+//! this number.
 
 use super::square::{Square, fit_square};
 use super::work::Work;
@@ -12,7 +12,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 
-/// Threads along a side of a group: the sample doubles both sides in turn up to 256 threads.
+/// Threads along a group's side: the sample doubles both sides in turn up to 256 threads.
 const SIDE: i32 = 16;
 /// Options per thread (`float4`).
 const VECTOR: u64 = 4;
@@ -35,7 +35,7 @@ const VOLATILITY: [f64; 2] = [0.01, 0.10];
 /// Weights for the powers of t = 1 / (1 + [`SLOPE`] |x|), from the first power, in the normal distribution's tail
 /// beyond x. Source: Abramowitz and Stegun, 26.2.17.
 const WEIGHTS: [f64; 5] = [0.319_381_53, -0.356_563_782, 1.781_477_937, -1.821_255_978, 1.330_274_429];
-/// Slope in the definition of t. Source: Abramowitz and Stegun, 26.2.17.
+/// Slope in the formula for t. Source: Abramowitz and Stegun, 26.2.17.
 const SLOPE: f64 = 0.231_641_9;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {

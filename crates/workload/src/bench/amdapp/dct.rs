@@ -15,14 +15,14 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 use std::f64::consts::PI;
 
-/// Side length of a block, and of a group.
+/// Side length for a block, and for a group.
 const SIDE: i32 = 8;
 /// Elements per block.
 const BLOCK: usize = (SIDE * SIDE) as usize;
 
 /// Work before the first product.
 const START: Work = Work { fp32: 4, int: 10, other: 0, special: 0 };
-/// Work per term in either product, except for its loads and its multiplication.
+/// Work per term in either product, except for the term's loads and multiplication.
 const TERM: Work = Work { fp32: 1, int: 5, other: 1, special: 0 };
 /// Work between the first product and its store to the scratchpad, and between the second product and its store.
 const STORE: Work = Work { fp32: 1, int: 4, other: 0, special: 0 };

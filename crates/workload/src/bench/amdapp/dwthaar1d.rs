@@ -1,12 +1,12 @@
 //! DwtHaar1D from the AMD APP SDK: Haar wavelets of a signal, with nine levels per launch, all in each group's
 //! scratchpad.
 //!
-//! A group halves its part of the signal level by level. Each level's details are stored among the coefficients; the
+//! A group halves a part of the signal level by level. Each level's details are stored among the coefficients; the
 //! group's average is stored in a list. The host turns the averages into the signal for the next launch, until a single
 //! average is left.
 //!
-//! A level has no barrier between its loads and its stores, so wavefronts race. If wavefronts run in index order, as in
-//! this recording, they compute the same result as the sample's reference.
+//! A level has no barrier between loads and stores, therefore wavefronts race. If wavefronts run in index order, as in
+//! this recording, the result equals the sample's reference.
 
 use super::work::Work;
 use crate::bench::benchmark::{Benchmark, compare};
@@ -17,9 +17,9 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 use std::f32::consts::SQRT_2;
 
-/// Maximum number of levels per launch: the binary logarithm of a group's 256 threads, plus one.
+/// Maximum level count per launch: the binary logarithm of a group's 256 threads, plus one.
 const LEVELS: u32 = 9;
-/// Longest signal that the sample accepts.
+/// Longest signal accepted by the sample.
 const LONGEST: u64 = 1 << 23;
 
 /// Work before the loads.
@@ -45,7 +45,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: "UMH, Table I: 2097152",
 }];
 
-/// The workload's entry in the table. The number of launches grows with the logarithm of the footprint.
+/// The workload's entry in the table. The launch count grows with the footprint's logarithm.
 pub(crate) static DWTHAAR1D: Benchmark = Benchmark {
     name: "dwthaar1d",
     about: "Haar wavelets of a signal, nine levels a launch; the host copies averages between launches",
@@ -59,7 +59,7 @@ pub(crate) static DWTHAAR1D: Benchmark = Benchmark {
 #[derive(Clone, Copy)]
 struct Wavelets {
     input: Array<f32>,
-    /// An array as long as the signal: an average, then details of all levels from the last to the first.
+    /// An array with the signal's length: an average, then details of all levels from the last to the first.
     coefficients: Array<f32>,
     /// An average per group; the array has the signal's length, as in the sample.
     averages: Array<f32>,
@@ -154,7 +154,7 @@ impl Instance for Wavelets {
         memory.fill(self.input, |index| self.start(index));
     }
 
-    /// The host keeps the input, and its own copy of each launch's coefficients, which it assembles at the end.
+    /// The host keeps the input, and a separate copy of each launch's coefficients, assembled at the end.
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         let (memory, Wavelets { input, coefficients, averages, .. }) = (host.memory(), *self);
         let signal = memory.to_vec(input);

@@ -2,9 +2,9 @@
 //! row.
 //!
 //! Source: FloydWarshall_Kernels.cl and FloydWarshall.cpp. A thread that finds a shorter path stores it, and every
-//! thread stores the smaller length once more. The compiler cannot prove that the two matrices are distinct, so the
-//! kernel reloads values that the store may have changed. Arithmetic and loads are counted from the Southern Islands
-//! binary shipped with the sample.
+//! thread stores the smaller length once more. The compiler cannot prove the two matrices distinct, and the kernel
+//! reloads values after each store. Arithmetic and loads are counted from the Southern Islands binary shipped with the
+//! sample.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::{equal, shorten};
@@ -27,7 +27,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: "UMH, Table I (FW); powers of two: FloydWarshall.cpp, setup",
 }];
 
-/// The workload's entry in the table. The number of launches grows with the square root of the footprint.
+/// The workload's entry in the table. The launch count grows with the footprint's square root.
 pub(crate) static FLOYDWARSHALL: Benchmark = Benchmark {
     name: "amdapp-floydwarshall",
     about: "all shortest paths: a launch a node, a CTA a row, every distance stored by every launch",

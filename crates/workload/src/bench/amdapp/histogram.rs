@@ -1,7 +1,7 @@
 //! Histogram from the AMD APP SDK: 256 bins, counted separately by each of 128 threads in scratchpad bytes.
 //!
 //! A group processes 32768 values, with neighbouring threads on neighbouring values, adds its threads' bins, and stores
-//! the sums. The host adds the sums of all groups.
+//! the sums. The host adds all groups' sums.
 
 use super::work::Work;
 use crate::bench::benchmark::Benchmark;
@@ -21,8 +21,8 @@ const THREADS: u32 = 128;
 const PACKED: i32 = 4;
 /// Values per group.
 const VALUES: u64 = BINS as u64 * THREADS as u64;
-/// Number of values that a thread loads before it counts the first. Source: the sample's binary for Southern Islands,
-/// see [`Work`].
+/// Values loaded by a thread before counting the first value. Source: the sample's binary for Southern Islands, see
+/// [`Work`].
 const AHEAD: usize = 13;
 
 /// Work before the first store to the scratchpad.

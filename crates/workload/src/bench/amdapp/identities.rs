@@ -10,18 +10,18 @@ use tombolo_types::stream::{Command, CtaStream, Op, Program};
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Expected values for a sample at its defaults. Source: UMH, Table I, and the sample's host program.
+/// Expected values for a sample with default parameters. Source: UMH, Table I, and the sample's host program.
 struct Row {
     name: &'static str,
-    /// Bytes of lines loaded from arrays that no kernel stores to.
+    /// Bytes in all lines loaded from arrays without any store.
     read: u64,
-    /// Bytes of all stored lines.
+    /// Bytes in all stored lines.
     written: u64,
     /// Total bytes of all arrays.
     allocated: u64,
     /// Number of groups and threads per group, launch by launch.
     grids: &'static [(u32, u32)],
-    /// Bytes that the host reads and writes in each phase, after its setup and before its results.
+    /// Bytes read and written by the host in each phase, after setup and before results.
     host: &'static [[u64; 2]],
 }
 
@@ -79,7 +79,7 @@ const ROWS: [Row; 6] = [
     },
 ];
 
-/// Bytes of loaded lines in arrays without stores, and bytes of stored lines.
+/// Bytes in loaded lines of arrays without stores, and bytes in stored lines.
 fn touched(recording: &Recording) -> [u64; 2] {
     let (mut loaded, mut stored, mut stream) = (FxHashSet::default(), FxHashSet::default(), CtaStream::default());
     for (kernel, info) in (0..).zip(recording.kernels()) {
@@ -112,7 +112,7 @@ fn grids(recording: &Recording) -> Vec<(u32, u32)> {
     kernels.map(|kernel| &recording.kernels()[kernel as usize]).map(|info| (info.ctas, info.threads_per_cta)).collect()
 }
 
-/// Bytes that the host reads and writes between commands, phase by phase.
+/// Bytes read and written by the host between commands, phase by phase.
 fn host(recording: &Recording) -> Vec<[u64; 2]> {
     let phases = recording.commands().iter().filter_map(|command| match *command {
         Command::Host { phase } => Some(&recording.host_phases()[phase as usize]),

@@ -1,4 +1,4 @@
-//! Tests for reads, writes and launches of the programs at the sizes of UMH's Table I, derived by arithmetic from their
+//! Tests for reads, writes and launches in the programs at the sizes in UMH's Table I, derived by arithmetic from the
 //! sources.
 
 use crate::bench::small::small;
@@ -10,14 +10,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use tombolo_types::stream::{Command, CtaStream, KernelInfo, Op, Program};
 
-/// Expected values for a program: bytes in arrays that its kernels only read, bytes in arrays that they write, and its
-/// launches in order, each as `times x kernel, CTAs x threads`.
+/// Expected values for a program: bytes in read-only arrays, bytes in written arrays, and all launches in order, each
+/// as `times x kernel, CTAs x threads`.
 type Row = (&'static str, u64, u64, &'static [&'static str]);
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// Expected values for all programs. Source: host programs and kernels of AMD APP SDK 2.5 at the sizes of UMH, Table I.
+/// Expected values for all programs. Source: host programs and kernels in AMD APP SDK 2.5 at the sizes in UMH, Table I.
 const ROWS: [Row; 7] = [
     ("amdapp-floydwarshall", 0, 512 * KIB, &["256 x floyd-row, 256 x 256"]),
     ("amdapp-matrixmultiplication", 8 * MIB, 4 * MIB, &["1 x product-staged, 1024 x 64"]),
@@ -58,8 +58,8 @@ fn at_table_one(workload: &dyn Workload) -> Request {
     Request::new(workload, Scale::FULL, &[], 7).unwrap()
 }
 
-/// Bytes in arrays that the kernels only read, and bytes in arrays that they write, at Table I's size. Kernels of a
-/// small instance access the same arrays.
+/// Bytes in arrays that the kernels only read, and bytes in written arrays, at Table I's size. A small instance's
+/// kernels access the corresponding arrays.
 fn bytes(workload: &dyn Workload) -> (u64, u64) {
     let recording = record(workload, &small(workload), &RecordOptions::default(), Mode::Auto).unwrap();
     let (mut loaded, mut stored) = (BTreeSet::new(), BTreeSet::new());
@@ -100,7 +100,7 @@ fn launches(workload: &dyn Workload) -> Vec<String> {
     plan.chunk_by(|one, next| one == next).map(told).collect()
 }
 
-/// Arrays that the host reads and writes in each phase, always completely.
+/// Arrays read and written by the host in each phase, always completely.
 fn phases(name: &str) -> Vec<String> {
     let workload = find(name).unwrap();
     let recording = record(workload, &small(workload), &RecordOptions::default(), Mode::Auto).unwrap();

@@ -17,9 +17,9 @@ use std::array::from_fn;
 
 /// Side length of a CTA. Source: MatrixMultiplication.hpp (`blockSize`).
 const SIDE: i32 = 8;
-/// Elements per vector, and per side of a thread's block of results. Source: MatrixMultiplication_Kernels.cl.
+/// Elements per vector, and per side of a thread's result block. Source: MatrixMultiplication_Kernels.cl.
 const VECTOR: usize = 4;
-/// Side length of a tile, in elements.
+/// Tile side length, in elements.
 const TILE: i32 = SIDE * VECTOR as i32;
 /// Registers per thread with and without the scratchpad. Source: the sample's Southern Islands binary.
 const REGISTERS: [u32; 2] = [79, 69];
@@ -41,7 +41,7 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The workload's entry in the table. Work grows faster than the footprint.
+/// The workload's entry in the table. The work grows faster than the footprint.
 pub(crate) static MATRIXMULTIPLICATION: Benchmark = Benchmark {
     name: "amdapp-matrixmultiplication",
     about: "matrix product: tiles of one factor in the scratchpad, columns of the other from memory",
@@ -135,8 +135,8 @@ impl Matrices {
         }
     }
 
-    /// Computes four terms of each sum: vector `j` from four rows of the tile, with four rows of B starting at `first +
-    /// 4 j`.
+    /// Computes four terms for each sum: vector `j` from four rows of the tile, with four rows of B starting at `first
+    /// + 4 j`.
     fn step(&self, warp: &mut Warp<'_>, block: &Shared<f32>, sums: &mut Square, (left, first, j): (i32, i32, i32)) {
         let (x, y) = place(warp);
         let column = warp.compute(ComputeClass::Int, 4, x * VECTOR as i32 + left);

@@ -1,5 +1,5 @@
-//! MatrixTranspose from the AMD APP SDK: tiles of 16 x 16 pass through the scratchpad, in which each thread reads its
-//! own element.
+//! MatrixTranspose from the AMD APP SDK: tiles of 16 x 16 pass through the scratchpad, and each thread reads back only
+//! the element written by itself.
 //!
 //! The scratchpad therefore transposes nothing: threads load along rows and store along columns.
 
@@ -12,7 +12,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Cta, Grid, Memory, Scaling, Shared};
 
-/// Side length of a tile, and of a group (`blockSize`).
+/// Side length for a tile, and for a group (`blockSize`).
 const SIDE: i32 = 16;
 /// Elements per tile.
 const TILE: usize = (SIDE * SIDE) as usize;

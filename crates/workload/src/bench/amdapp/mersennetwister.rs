@@ -1,5 +1,5 @@
-//! MersenneTwister from the AMD APP SDK: Gaussian numbers from seeds, in groups of 16 x 16 threads, with a vector of
-//! seeds per thread.
+//! MersenneTwister from the AMD APP SDK: Gaussian numbers from seeds, in groups of 16 x 16 threads, with a seed vector
+//! per thread.
 //!
 //! A thread computes four further vectors of state from its seeds, draws `factor` vectors, and turns two neighbours at
 //! a time into Gaussian numbers (Box and Muller). As in the sample, pairs overlap: the last vectors drawn are not used.
@@ -14,18 +14,18 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 use std::array::from_fn;
 
-/// Threads along a side of a group: the sample doubles both sides in turn up to 256 threads.
+/// Threads along a group's side: the sample doubles both sides in turn up to 256 threads.
 const SIDE: i32 = 16;
 /// Words per vector (`uint4`, `float4`).
 const VECTOR: usize = 4;
 /// Number of state vectors.
 const STATES: usize = 5;
-/// Maximum number of vectors that a thread draws.
+/// Maximum number of vectors drawn per thread.
 const MOST: usize = 8;
 
-/// State multiplier. Source: Matsumoto and Nishimura, initialization of MT19937.
+/// State multiplier. Source: Matsumoto and Nishimura, MT19937 initialization.
 const MULTIPLIER: u32 = 1_812_433_253;
-/// Masks for the words of a vector. Source: the sample; Saito and Matsumoto's SFMT has different masks for each period.
+/// Masks for a vector's words. Source: the sample; Saito and Matsumoto's SFMT has different masks for each period.
 const MASKS: [u32; VECTOR] = [0xfdff_37ff, 0xef7f_3f7d, 0xff77_7b7d, 0x7ff7_fb2f];
 /// Shift distances in bits: for a whole vector, for its words to the right, and for its words to the left. Source: the
 /// sample.
@@ -35,7 +35,7 @@ const SHIFTS: [u32; 3] = [24, 13, 15];
 const ADDRESS: Work = Work { fp32: 3, int: 10, other: 0, special: 0 };
 /// Work for computing the states.
 const SEEDING: Work = Work { fp32: 16, int: 64, other: 0, special: 0 };
-/// Work per drawn vector; its moves select two states by index.
+/// Work per drawn vector; moves select two states by index.
 const ROUND: Work = Work { fp32: 41, int: 51, other: 4, special: 0 };
 /// Work before the pairs.
 const PAIRS: Work = Work { fp32: 4, int: 4, other: 0, special: 0 };
@@ -108,7 +108,7 @@ fn right(words: Words, by: u32) -> Words {
     from_fn(|at| (words[at] >> by) | words.get(at + 1).map_or(0, |above| above << (32 - by)))
 }
 
-/// The vectors that a thread draws from its seeds.
+/// The vectors drawn by a thread from a vector of seeds.
 fn drawn(seeds: Words) -> [u32; MOST * VECTOR] {
     let [whole, down, up] = SHIFTS;
     let mut history = vec![seeds];
@@ -143,7 +143,8 @@ fn joined(word: impl Fn(usize) -> u32) -> u128 {
     (0..VECTOR).map(|at| u128::from(word(at)) << (32 * at)).sum()
 }
 
-/// Computes the result of [`drawn`], with each vector as a single number: all rounds are written out, as in the sample.
+/// Computes like [`drawn`], with each vector represented by a single number: all rounds are written out, as in the
+/// sample.
 fn plain(first: u128) -> [u128; MOST] {
     let next = |state, step| {
         joined(|at| (word(state, at) ^ (word(state, at) >> 30)).wrapping_mul(MULTIPLIER).wrapping_add(step))

@@ -21,13 +21,13 @@ use std::collections::VecDeque;
 const THREADS: i32 = 64;
 /// Bits per digit. Source: RadixSort.hpp (`RADIX`).
 const BITS: u32 = 8;
-/// Number of digit values, and elements per thread. Source: RadixSort.hpp (`RADICES`).
+/// Digit value count, and elements per thread. Source: RadixSort.hpp (`RADICES`).
 const RADICES: i32 = 1 << BITS;
 /// Elements per CTA.
 const SHARE: u64 = THREADS as u64 * RADICES as u64;
-/// Number of loads in flight in the histogram. Source: the sample's Southern Islands binary.
+/// Loads in flight in the histogram. Source: the sample's Southern Islands binary.
 const AHEAD_ELEMENTS: i32 = 13;
-/// Number of loads in flight in the copy of counters. Source: the sample's Southern Islands binary.
+/// Loads in flight while counters are copied. Source: the sample's Southern Islands binary.
 const AHEAD_COUNTERS: i32 = 16;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -51,7 +51,7 @@ pub(crate) static RADIXSORT: Benchmark = Benchmark {
 
 struct Sort {
     unsorted: Array<u32>,
-    /// `[thread][digit]`: number of occurrences of each digit per thread.
+    /// `[thread][digit]`: occurrence count for each digit per thread.
     buckets: Array<u32>,
     /// `[thread][digit]`: destination of the digit's first element.
     scanned: Array<u32>,
@@ -162,7 +162,7 @@ impl Sort {
         }
     }
 
-    /// Stores element `index` of each thread at its sorted position.
+    /// Stores each thread's element `index` at the sorted position.
     fn put(&self, warp: &mut Warp<'_>, places: &mut Shared<u32>, index: i32, shift: u32) {
         let element = warp.load(self.unsorted, warp.global_thread() * RADICES + index);
         let element = warp.compute(ComputeClass::Int, 4, element);

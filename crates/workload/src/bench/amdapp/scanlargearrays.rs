@@ -11,7 +11,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
-/// Elements per block; its scan has half this number of threads. Source: ScanLargeArrays.hpp (`GROUP_SIZE`).
+/// Elements per block; the block's scan has half this number of threads. Source: ScanLargeArrays.hpp (`GROUP_SIZE`).
 const BLOCK: u64 = 256;
 /// Minimum number of elements: two blocks, because a single block has no sums to scan.
 const LEAST: u64 = 2 * BLOCK;
@@ -26,7 +26,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: "UMH, Table I (SLA); powers of two: ScanLargeArrays.cpp, setup",
 }];
 
-/// The workload's entry in the table. The number of launches grows with the logarithm of the footprint.
+/// The workload's entry in the table. The launch count grows with the footprint's logarithm.
 pub(crate) static SCANLARGEARRAYS: Benchmark = Benchmark {
     name: "scanlargearrays",
     about: "prefix sums of a large array: blocks, their sums, and the sums added to the blocks",
@@ -88,7 +88,7 @@ fn sum_up(cta: &mut Cta<'_>, block: &mut Shared<f32>, length: i32) {
     }
 }
 
-/// Replaces every element by the sum of all preceding elements, down the tree from its zero root.
+/// Replaces every element by the sum of all preceding elements, down the tree from a zero root.
 fn spread_down(cta: &mut Cta<'_>, block: &mut Shared<f32>, length: i32) {
     for (step, nodes) in (0..length.ilog2()).rev().map(|step| (1 << step, length >> (step + 1))) {
         cta.barrier();
@@ -132,7 +132,7 @@ fn store_pairs(cta: &mut Cta<'_>, block: &Shared<f32>, to: Array<f32>, instructi
     });
 }
 
-/// Scans each block, and stores its sum.
+/// Scans each block, and stores the block's sum.
 fn scan_block(cta: &mut Cta<'_>, level: &Level) {
     let mut block = cta.shared::<f32>(BLOCK as usize);
     load_pairs(cta, level.from, &mut block, [10, 6]);

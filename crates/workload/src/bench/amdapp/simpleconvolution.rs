@@ -1,9 +1,9 @@
 //! SimpleConvolution from the AMD APP SDK 2.5: an image convolved with a mask, a pixel per thread, without padding.
 //!
 //! Source: SimpleConvolution_Kernels.cl and SimpleConvolution.cpp. A window is clipped at the image's edges, so lanes
-//! at the edges run shorter loops. A mask of even width has a window narrower by one: 16 gives 15 x 15 pixels. The
-//! sample's host adds one to an even width: for a request of 16, it runs `mask=17`. Arithmetic is counted from the
-//! Southern Islands binary shipped with the sample.
+//! at the edges run shorter loops. A mask with even width has a window narrower by one: 16 gives 15 x 15 pixels. The
+//! sample's host adds one to an even width: a request for 16 runs `mask=17`. Arithmetic is counted from the Southern
+//! Islands binary shipped with the sample.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
@@ -15,7 +15,7 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
 /// Threads per CTA. Source: SimpleConvolution.cpp, runCLKernels.
 const THREADS: u64 = 256;
-/// Exclusive upper bound of pixel values. Source: SimpleConvolution.cpp, setupSimpleConvolution: 0 to 255.
+/// Exclusive upper bound for pixel values. Source: SimpleConvolution.cpp, setupSimpleConvolution: 0 to 255.
 const BOUND: u64 = 256;
 
 static PARAMETERS: [Parameter; 2] = [
@@ -85,7 +85,7 @@ fn window(at: Lanes<i32>, reach: i32, length: i32) -> (Lanes<i32>, Lanes<u32>) {
 }
 
 impl Image {
-    /// Number of window pixels to each side of its centre.
+    /// Window pixels to each side of the centre.
     fn reach(&self) -> i32 {
         (self.side - 1) / 2
     }
@@ -113,7 +113,7 @@ impl Image {
         });
     }
 
-    /// Loads a pixel and multiplies it by its weight.
+    /// Loads a pixel and multiplies the value by a weight.
     fn product(&self, warp: &mut Warp<'_>, pixel: Lanes<i32>, place: Lanes<i32>) -> Lanes<f32> {
         let value = warp.load(self.input, pixel).cast::<f32>();
         let product = warp.load(self.mask, place) * value;

@@ -1,5 +1,5 @@
-//! SobelFilter from the AMD APP SDK 2.5: gradients of an image with four bytes per pixel, launched repeatedly over the
-//! same image.
+//! SobelFilter from the AMD APP SDK 2.5: gradients of an image with four bytes per pixel, launched repeatedly without
+//! changing the image.
 //!
 //! Source: SobelFilter_Kernels.cl and SobelFilter.cpp. A pixel is a single 4-byte word. The window's centre has weight
 //! zero. Arithmetic and the eight loads are counted from the Southern Islands binary shipped with the sample.

@@ -9,14 +9,14 @@ const ROUNDING: u64 = 256;
 /// A grid of work-groups with `side` × `side` threads.
 #[derive(Clone, Copy)]
 pub(super) struct Square {
-    /// Threads per grid row.
+    /// Threads along a row of the grid.
     pub(super) width: i32,
-    /// Threads per group row.
+    /// Threads along a row of a group.
     pub(super) side: i32,
 }
 
 impl Square {
-    /// Groups per grid row.
+    /// Groups along a row of the grid.
     fn across(self) -> i32 {
         self.width / self.side
     }
@@ -45,8 +45,8 @@ impl Square {
     }
 }
 
-/// Side of the square that a sample derives from a count: a quarter of the count, then the square root, each rounded
-/// down to a multiple of 256 but at least 256.
+/// Side of the square derived from a count by a sample: a quarter of the count, then the square root, each rounded down
+/// to a multiple of 256 but at least 256.
 fn side_of(count: u64) -> u64 {
     let down = |count: u64| (count / ROUNDING).max(1) * ROUNDING;
     down(down(count / 4).isqrt())

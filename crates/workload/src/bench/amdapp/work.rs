@@ -1,8 +1,9 @@
-//! Arithmetic in stretches of a kernel, counted from its binary for Southern Islands.
+//! Arithmetic in the stretches of a kernel, counted from the kernel's binary for Southern Islands.
 
 use crate::simt::{ComputeClass, Value, Warp};
 
-/// Vector instructions in a stretch, by class. Scalar instructions run in a separate unit and do not count.
+/// Vector instructions in a stretch of a kernel, counted by instruction class. Scalar instructions run in a separate
+/// unit and do not count.
 ///
 /// Source of all: AMD APP SDK 2.5 (Multi2Sim/m2s-bench-amdsdk-2.5-src), the file `*_Kernels.bin` of each sample,
 /// decoded with AMD's Southern Islands instruction set manual. Moves and conversions are in class `Fp32`, comparisons

@@ -1,8 +1,8 @@
 //! BabelStream: copy, scale, add and triad over three arrays, with a launch each.
 //!
 //! An iteration launches `copy` (c = a), `mul` (b = s c), `add` (c = a + b) and `triad` (a = b + s c), with a thread
-//! per element. The launch that fills the arrays and the final sum (`dot`) are left out, as in
-//! babelstream/BabelStream_lk.cpp of hal-uw/gem5-bmks-micro24: the host copies the arrays to the device.
+//! per element. The fill launch and the final sum (`dot`) are left out, as in babelstream/BabelStream_lk.cpp of
+//! hal-uw/gem5-bmks-micro24: the host copies the arrays to the device.
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -68,7 +68,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 trait Real: Number + Sync {
     /// Pipeline for arithmetic on this type.
     const CLASS: ComputeClass;
-    /// Largest relative error of an operation.
+    /// Largest relative error per operation.
     const ROUNDING: f64;
 
     /// The nearest representable value.
@@ -119,8 +119,8 @@ impl<T: Real> Arrays<T> {
         Arrays { a: array("a"), b: array("b"), c: array("c"), iterations, threads }
     }
 
-    /// Stores the result of `formula` for each element of `inputs`; `operations` is its number of arithmetic
-    /// instructions.
+    /// Applies `formula` to each element of `inputs` and stores the result; `operations` is the formula's arithmetic
+    /// instruction count.
     fn each<const N: usize>(
         &self,
         cta: &mut Cta<'_>,

@@ -13,7 +13,7 @@ use tombolo_types::{GpuId, ModuleId, On};
 
 /// Side length of a block, in threads and elements. Source: gem5-resources, hip-samples/stream (`THREADS_PER_BLOCK_X`).
 const BLOCK: i32 = 4;
-/// Maximum number of streams, limited by the size of a device set.
+/// Maximum number of streams, limited by a device set's size.
 const MOST_STREAMS: u64 = 64;
 
 const SAMPLE: &str = "gem5/gem5-resources, src/gpu/hip-samples/src/stream.cpp";
@@ -60,7 +60,7 @@ pub(crate) static STREAMS: Benchmark = Benchmark {
     lay_out,
 };
 
-/// Devices on which each stream runs.
+/// Devices on which each stream's kernels run.
 #[derive(Clone, Copy)]
 enum Devices {
     All,
@@ -69,7 +69,7 @@ enum Devices {
 }
 
 struct Matrices {
-    /// Per stream, the pair of matrices between which its launches alternate.
+    /// The pair of matrices per stream; each launch reads from the first or the second and writes to the other.
     pairs: Vec<[Array<f32>; 2]>,
     side: i32,
     launches: u64,

@@ -18,7 +18,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: MEASURED,
 }];
 
-/// The workload's entry in the table. The number of passes grows with the square of the footprint's logarithm.
+/// The workload's entry in the table. The pass count grows with the square of the footprint's logarithm.
 pub(crate) static BITONICSORT: Benchmark = Benchmark {
     name: "bitonicsort",
     about: "bitonic sort: hundreds of dependent launches of small CTAs",

@@ -10,7 +10,7 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared
 
 /// Number of output channels. Source: [`MEASURED`].
 const CHANNELS: i32 = 3;
-/// Side length of a tile, and of a CTA. Source: [`MEASURED`].
+/// Side length for a tile, and for a CTA. Source: [`MEASURED`].
 const TILE: i32 = 16;
 
 static PARAMETERS: [Parameter; 2] = [SIDE, FILTER];

@@ -53,7 +53,7 @@ pub(crate) static FFT: Benchmark = Benchmark {
 /// Real and imaginary part.
 type Complex = [Lanes<f32>; 2];
 
-/// The points of a warp's threads.
+/// The points held by a warp's threads.
 type Points = [Complex; RADIX];
 
 struct Transforms {

@@ -1,7 +1,7 @@
 //! All shortest paths: a launch for each intermediate node of paths, each over the whole matrix.
 //!
-//! No address depends on data, but a thread stores only if it finds a shorter path. In a sample, the few recorded
-//! passes lack the results of earlier passes; distances are then drawn so that the expected number of threads store.
+//! No address depends on data, but a thread stores only after finding a shorter path. In a sample, the few recorded
+//! passes lack the results of earlier passes; distances are then drawn for the expected share of storing threads.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED};
 use crate::bench::reference::{equal, shorten};
@@ -27,7 +27,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: MEASURED,
 }];
 
-/// The workload's entry in the table. The number of launches grows with the square root of the footprint.
+/// The workload's entry in the table. The launch count grows with the footprint's square root.
 pub(crate) static FLOYDWARSHALL: Benchmark = Benchmark {
     name: "floydwarshall",
     about: "all shortest paths: a launch a node, CTAs of one warp on tiles of 8 x 8",
@@ -75,7 +75,7 @@ impl Paths {
         if on_diagonal { 0 } else { noise::below(self.seed, index, LONGEST) as u32 + 1 }
     }
 
-    /// Draws distances so that pass k improves as many as it would after all preceding passes.
+    /// Draws distances for pass k, with the number of improvements expected after all preceding passes.
     fn draw(&self, memory: &Memory, k: u64) {
         let (offset, share) = STORES;
         let one_in = ((k + offset) as f64 / share) as u64;

@@ -10,7 +10,7 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Memory, Scaling};
 /// Threads per CTA. Source: [`MEASURED`].
 pub(super) const THREADS: u32 = 256;
 
-/// Instructions for a division with its remainder: a product and a difference in addition. Source: LLVM, DivRemPairs.
+/// Instructions for a division with remainder: a product and a difference in addition. Source: LLVM, DivRemPairs.
 const DIVIDED: u16 = DIVISION + 2;
 
 /// Side length of the image.
@@ -51,7 +51,7 @@ pub(super) struct Unfolding {
     pub(super) columns: Array<f32>,
     pub(super) side: i32,
     pub(super) filter: i32,
-    /// Number of filter positions along a side.
+    /// Filter positions along a side.
     pub(super) field: i32,
     seed: u64,
 }

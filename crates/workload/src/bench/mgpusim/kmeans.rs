@@ -130,7 +130,7 @@ impl Assignment {
 }
 
 impl Assignment {
-    /// Number of CTAs for a thread per point. Source: Rodinia 3.1 kmeans launches a square of CTAs.
+    /// CTA count for a thread per point. Source: Rodinia 3.1 kmeans launches a square CTA count.
     fn ctas(&self) -> u64 {
         let least = self.membership.len().div_ceil(u64::from(THREADS));
         if self.points.is_none() {
@@ -140,7 +140,7 @@ impl Assignment {
         side * side
     }
 
-    /// Transposes the features: each thread copies the features of its point.
+    /// Transposes the features: each thread copies a point's features.
     fn turn(&self, cta: &mut Cta<'_>, points: Array<f32>) {
         cta.each_warp(|warp| {
             let p = warp.compute(ComputeClass::Int, 1, warp.global_thread());

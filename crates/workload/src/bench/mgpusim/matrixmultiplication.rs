@@ -1,8 +1,8 @@
 //! A matrix product in tiles of 32 x 32, with 64 threads per tile, and with the tile of A staged in global memory.
 //!
-//! The program equals the measured program, including its faults. Every CTA stages its tiles of A in the same few
-//! kilobytes, and reads these tiles from the first 32 rows of A, so that each row of result tiles equals the first. All
-//! CTAs stage the same values, so their race affects only timing; the recording runs the CTAs in sequence.
+//! The program equals the measured program, faults included. Every CTA stages tiles of A in a shared buffer of few
+//! kilobytes. All tiles come from A's first 32 rows, and every row of result tiles therefore equals the first. All CTAs
+//! stage equal values, and the race affects only timing; the recording runs the CTAs in sequence.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -11,13 +11,13 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError, Trips};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
-/// Side length of a tile, in elements. Source: [`MEASURED`].
+/// Tile side length, in elements. Source: [`MEASURED`].
 const TILE: i32 = 32;
-/// Side length of a CTA; vectors per tile row. Source: [`MEASURED`].
+/// CTA side length; vectors per tile row. Source: [`MEASURED`].
 const SIDE: i32 = 8;
-/// Elements per vector, and per side of a thread's block of results.
+/// Elements per vector, and per side of a thread's result block.
 const VECTOR: usize = 4;
-/// Registers per thread. Source: counted: 16 sums, 4 vectors of A and 4 of B in flight twice over, addresses.
+/// Registers per thread. Source: counted: 16 sums, 4 vectors from A and 4 from B in flight twice over, addresses.
 const REGISTERS: u32 = 96;
 
 static PARAMETERS: [Parameter; 1] = [Parameter {
@@ -97,7 +97,7 @@ impl Matrices {
         }
     }
 
-    /// Computes four terms of each sum: four columns of the staged tile starting at vector `j`, with four rows of B
+    /// Computes four terms for each sum: four columns of the staged tile starting at vector `j`, with four rows of B
     /// starting at `row` in tile column `bx`.
     fn multiply(&self, warp: &mut Warp<'_>, sums: &mut Sums, (row, bx): (i32, i32), j: i32) {
         let (x, y) = place(warp);

@@ -1,4 +1,4 @@
-//! Transposes a square matrix through the scratchpad, in tiles of 64 x 64 that CTAs process along diagonals.
+//! Transposes a square matrix through the scratchpad, in 64 x 64 tiles, processed by CTAs along diagonals.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, DIVISION, MEASURED, compare};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -7,9 +7,9 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared};
 
-/// Side length of a tile, in elements. Source: [`MEASURED`].
+/// Tile side length, in elements. Source: [`MEASURED`].
 const TILE: i32 = 64;
-/// Elements per vector, and side length of the block that a thread transposes in registers. Source: [`MEASURED`].
+/// Elements per vector, and side length of a thread's block, transposed in registers. Source: [`MEASURED`].
 const VECTOR: i32 = 4;
 /// Vectors per tile row, and threads along each side of a CTA.
 const SIDE: i32 = TILE / VECTOR;

@@ -1,6 +1,6 @@
-//! Common part of atax and bicg: a square matrix times a vector, by rows and by columns, with a thread per result
-//! element. The result stays in memory and is stored after every term, because the compiler must assume that it may be
-//! read.
+//! Common part for atax and bicg: a square matrix times a vector, by rows and by columns, with a thread per result
+//! element. The result stays in memory and is stored after every term, because the compiler must assume concurrent
+//! reads.
 
 use crate::bench::benchmark::{ADDRESS, compare, demand};
 use crate::bench::workload::{Request, WorkloadError};
@@ -11,7 +11,7 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
 /// Threads per CTA. Source: [`MEASURED`](crate::bench::benchmark::MEASURED).
 const THREADS: u32 = 256;
-/// Columns per line of 128 bytes, after which rows reach new lines.
+/// Columns per 128-byte line; rows reach new lines after this many columns.
 const LINE: u64 = 32;
 
 pub(super) static PARAMETERS: [Parameter; 2] = [
@@ -119,13 +119,13 @@ impl Matrix {
         });
     }
 
-    /// Checks that `found` is the matrix times `by`.
+    /// Compares `found` with the matrix times `by`.
     pub(super) fn check_rows(&self, by: &[f32], found: &[f32], what: &str) -> Result<(), String> {
         let product = |i: usize| self.sum((0..self.columns as usize).map(|j| (i * self.columns as usize + j, by[j])));
         compare(what, found.iter().copied(), (0..self.rows as usize).map(product), 1e-4)
     }
 
-    /// Checks that `found` is the transposed matrix times `by`.
+    /// Compares `found` with the transposed matrix times `by`.
     pub(super) fn check_columns(&self, by: &[f32], found: &[f32], what: &str) -> Result<(), String> {
         let product = |j: usize| self.sum((0..self.rows as usize).map(|i| (i * self.columns as usize + j, by[i])));
         compare(what, found.iter().copied(), (0..self.columns as usize).map(product), 1e-4)

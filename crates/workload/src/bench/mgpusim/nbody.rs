@@ -1,8 +1,8 @@
 //! All pairs of bodies: each thread processes a body, and the other bodies are staged in tiles of 256 in global memory.
 //!
-//! The program equals the measured program, including its faults. Every CTA stages its tiles in the same 4 KB, so CTAs
-//! race. All CTAs stage the same values in the same order, so the recording, in which CTAs run in sequence, computes
-//! the right forces.
+//! The program equals the measured program, faults included. Every CTA stages tiles in a common buffer with 4 KB, and
+//! CTAs race. All CTAs stage identical values in identical order. The recording, with CTAs in sequence, therefore
+//! computes the right forces.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -13,9 +13,9 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling};
 
 /// Threads per CTA, and bodies per tile. Source: [`MEASURED`].
 const THREADS: u32 = 256;
-/// Softening of the distance, squared. Source: assumed; no address depends on it.
+/// Softening of the distance, squared. Source: assumed; no address depends on this value.
 const SOFTENING: f32 = 0.25;
-/// Length of a time step. Source: assumed; no address depends on it.
+/// Length of a time step. Source: assumed; no address depends on this value.
 const STEP: f32 = 0.005;
 /// Instructions per interaction: 20 for the force, about 14 for an IEEE square root and 11 for an IEEE division,
 /// including two transcendental instructions, and the loop. Source: LLVM AMDGPU, expansions of `fsqrt` and `fdiv` in
@@ -31,7 +31,7 @@ static PARAMETERS: [Parameter; 1] = [Parameter {
     source: MEASURED,
 }];
 
-/// The workload's entry in the table. Work grows with the square of the footprint.
+/// The workload's entry in the table. The work grows with the footprint's square.
 pub(crate) static NBODY: Benchmark = Benchmark {
     name: "nbody",
     about: "all pairs of bodies: arithmetic, loads that all lanes share",

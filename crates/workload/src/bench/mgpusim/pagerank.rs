@@ -1,10 +1,10 @@
 //! PageRank as sparse products, with 64 threads per row: gathers that follow the row, then a reduction in the
 //! scratchpad.
 //!
-//! Each matrix entry exists with a probability of one half. The number of entries per row is drawn accordingly, and
-//! determines the start of the next row: rows of equal length would all begin on the same module and channel. A row's
-//! columns ascend, with a column drawn from each of equally long stretches, a stretch per entry. Columns are thus known
-//! without reading the array that holds them.
+//! Each matrix entry exists with probability 1/2. The number of entries per row is drawn accordingly, and determines
+//! the start of the next row: equally long rows would all begin on a single module and channel. A row's columns ascend,
+//! with a column drawn from each of equally long stretches, a stretch per entry. Columns are thus known without reading
+//! the column array.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare, where_on};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -51,7 +51,7 @@ struct Ranks {
     values: Array<f32>,
     vectors: [Array<f32>; 2],
     nodes: u64,
-    /// Start of each row among the entries, followed by the end of the last row.
+    /// Start of each row among the entries, followed by the last row's end.
     starts: Vec<u64>,
     seed: u64,
 }
@@ -101,8 +101,8 @@ impl Ranks {
         self.starts[row as usize]..self.starts[row as usize + 1]
     }
 
-    /// Column of an entry in a row: the columns are divided into equal stretches, a stretch per entry, and the column
-    /// is drawn from the entry's own stretch.
+    /// An entry's column in a row: the columns are divided into equal stretches, a stretch per entry, and the column is
+    /// drawn from the entry's own stretch.
     fn column(&self, row: &Range<u64>, entry: u64) -> u32 {
         let (place, count) = (entry - row.start, row.end - row.start);
         let (from, to) = (place * self.nodes / count, (place + 1) * self.nodes / count);
@@ -159,8 +159,8 @@ impl Ranks {
         warp.update(sum, added)
     }
 
-    /// Sums up in the scratchpad. If a CTA is a single warp, the source has no barriers; this program omits them too if
-    /// they would change nothing.
+    /// Sums up in the scratchpad. If a CTA is a single warp, the source has no barriers; this program also omits
+    /// barriers without effect.
     fn reduce(&self, cta: &mut Cta<'_>, sums: &mut Shared<f32>) {
         let several = cta.warps() > 1;
         for half in [32, 16, 8, 4, 2, 1] {

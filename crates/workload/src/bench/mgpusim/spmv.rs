@@ -1,7 +1,7 @@
 //! A sparse matrix in row form (CSR) times a vector, with a row per thread.
 //!
-//! The matrix is a band: entry j in row r is at column (r + j) modulo the number of rows, so that the array contents
-//! are known without reading them.
+//! The matrix is a band: entry j in row r is at column (r + j) modulo the number of rows, which makes the array
+//! contents known in advance.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, MEASURED, compare, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError};

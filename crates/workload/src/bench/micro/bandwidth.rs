@@ -1,6 +1,6 @@
 //! Streams through an array with a CTA per part of the array: read, write or copy, pass after pass. The time per pass
-//! shows the bandwidth of the memory level that holds the array. Each CTA either stays on its part, which its own L1
-//! may hold, or moves on to another CTA's part, absent from its L1.
+//! shows the bandwidth of the memory level that holds the array. Each CTA either stays on a single part, which may fit
+//! in the L1, or moves on to another CTA's part, absent from the L1.
 
 use crate::bench::benchmark::{ADDRESS, Benchmark, compare, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -13,10 +13,10 @@ use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 const THREADS: u32 = 1024;
 /// Elements per thread and instruction: 16 bytes, the widest access available.
 const VECTOR: usize = 4;
-/// Elements per CTA and step through its part.
+/// Elements that a CTA processes in each step through a part.
 const STEP: u64 = THREADS as u64 * VECTOR as u64;
-/// Number of parts by which a CTA advances with each pass. Source: assumed, a prime, so that CTAs on an SM do not
-/// follow each other.
+/// Distance in parts by which a CTA advances with each pass. Source: assumed, a prime, to prevent CTAs on an SM from
+/// following each other.
 const ONWARD: u64 = 37;
 
 static PARAMETERS: [Parameter; 5] = [
@@ -113,7 +113,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Parts {
-    /// First element of the part that a CTA processes in a pass.
+    /// First element of a CTA's part in a pass.
     fn first(&self, cta: u64, pass: u64) -> u64 {
         let part = if self.stays { cta } else { (cta + ONWARD * pass) % self.ctas };
         part * self.part
@@ -139,8 +139,8 @@ impl Parts {
         });
     }
 
-    /// Executes a single instruction on the elements starting at `at`. The sum waits for its loads only at the end of a
-    /// pass, as in compiled loops with sufficient unrolling.
+    /// Executes a single instruction on the elements starting at `at`. The sum waits for loads only at the pass end, as
+    /// in compiled loops with sufficient unrolling.
     fn step(&self, warp: &mut Warp<'_>, at: Lanes<i64>, sum: Lanes<f32>) -> Lanes<f32> {
         match self.operation {
             Operation::Read => {

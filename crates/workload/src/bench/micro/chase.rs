@@ -1,5 +1,5 @@
 //! A pointer chase: a single thread follows a ring of lines in an irregular order, one load at a time. The time per
-//! step shows the latency of the memory level that holds the ring.
+//! step shows the latency of the ring's memory level.
 
 use crate::bench::benchmark::{Benchmark, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -8,9 +8,9 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Cta, Grid, Lanes, Memory, Scaling};
 
-/// Threads in the single CTA, of which only the first chases. Source: assumed, a warp on NVIDIA's GPUs.
+/// Threads in the single CTA; only the first thread chases. Source: assumed, a warp on NVIDIA's GPUs.
 const THREADS: u32 = 32;
-/// Distance in bytes between consecutive ring words in memory: a line, so that no line is visited twice per lap.
+/// Distance in bytes between consecutive ring words in memory: a line, so no line is visited twice per lap.
 const STRIDE: u64 = 128;
 /// The distance [`STRIDE`] in elements.
 const STEP: u64 = STRIDE / 4;
@@ -32,7 +32,7 @@ static PARAMETERS: [Parameter; 2] = [
     },
 ];
 
-/// The workload's entry in the table. Its work is its number of steps, regardless of its footprint.
+/// The workload's entry in the table. The work is the number of steps, regardless of the footprint.
 pub(crate) static CHASE: Benchmark = Benchmark {
     name: "chase",
     about: "pointer chase by one thread: the latency of a level of the hierarchy",

@@ -1,4 +1,4 @@
-//! Kernels that show a single property of a memory system: a file per kernel.
+//! Micro-benchmarks: kernels that expose a single property of the memory system, with a file per kernel.
 
 pub(super) mod bandwidth;
 pub(super) mod chase;

@@ -11,7 +11,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Shared, Warp};
 
-/// Columns in a CTA's tile. Source: SHOC Stencil2D runs tiles as wide as a warp; rows assumed for 256 threads.
+/// Columns in a CTA's tile. Source: SHOC Stencil2D runs warp-wide tiles; rows assumed for 256 threads.
 const TILE_COLUMNS: i32 = 32;
 /// Rows in a CTA's tile.
 const TILE_ROWS: i32 = 8;

@@ -26,7 +26,7 @@ const WINDOW: u32 = 3;
 const STRIDE: u32 = 2;
 /// Threads per CTA in kernels with an element per thread. Source: assumed, the usual choice.
 const THREADS: u32 = 256;
-/// Channels and outputs are multiples of this number, so that vectors of four are complete.
+/// Channels and outputs are multiples of this number, for complete vectors of four.
 const VECTOR: u64 = 4;
 
 const fn count(
@@ -101,7 +101,7 @@ struct Network {
     seed: u64,
 }
 
-/// Number of rows and columns of maxima for images with the given side length.
+/// Rows and columns in the array of maxima for images with the given side length.
 fn pooled_side(side: u32) -> u32 {
     (side - WINDOW) / STRIDE + 1
 }
@@ -145,7 +145,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Network {
-    /// Elements per image that the last layer reads.
+    /// Elements per image read by the last layer.
     fn features(&self) -> u32 {
         self.convolution.shape.outputs * pooled_side(self.convolution.shape.side).pow(2)
     }
@@ -166,7 +166,7 @@ impl Network {
         })
     }
 
-    /// Computes the maximum of a window.
+    /// Computes the maximum in a window.
     fn pool(&self, warp: &mut Warp<'_>, element: Lanes<i32>) {
         let (side, pooled) = (self.convolution.shape.side as i32, pooled_side(self.convolution.shape.side) as i32);
         let (map, within) = (element / (pooled * pooled), element % (pooled * pooled));
@@ -183,7 +183,7 @@ impl Network {
         warp.store(self.pooled, element, largest);
     }
 
-    /// The product that computes the sums over each part of the terms.
+    /// The product with sums over each part of the terms.
     fn product(&self) -> Product {
         let features = self.features();
         Product {
@@ -200,7 +200,7 @@ impl Network {
         }
     }
 
-    /// Adds up the partial sums of an output.
+    /// Adds up an output's partial sums.
     fn sum(&self, warp: &mut Warp<'_>, element: Lanes<i32>) {
         let mut sum = Lanes::all(0.0);
         for part in 0..self.splits as i32 {

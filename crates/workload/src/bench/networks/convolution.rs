@@ -1,8 +1,8 @@
 //! A convolution as an implicit matrix product: weights × patches of the input.
 //!
 //! Rows in the product are output channels, columns are output pixels of all images, and terms are the weights for an
-//! output channel. At a scale, channels and images each shrink by its square root, so that weights keep their ratio to
-//! caches and directories just like images; arithmetic then falls faster than bytes. Patches are gathered from the
+//! output channel. At a scale, channels and images each shrink by the scale's square root, and weights keep their ratio
+//! to caches and directories just like images; arithmetic then falls faster than bytes. Patches are gathered from the
 //! input on demand. Weights are read in storage order, channel by channel: 32 bytes per channel and slab. Source: the
 //! `nn`, neither factor transposed, in the names of cuDNN's kernels (`volta_scudnn_128x128_relu_interior_nn_v1`).
 
@@ -20,11 +20,11 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) batch: u32,
-    /// Number of channel groups that are independent of each other.
+    /// Number of mutually independent channel groups.
     pub(super) groups: u32,
-    /// Number of input channels, a multiple of the groups.
+    /// Input channels, a multiple of the groups.
     pub(super) inputs: u32,
-    /// Number of output channels, a multiple of the groups.
+    /// Output channels, a multiple of the groups.
     pub(super) outputs: u32,
     /// Number of rows and columns in an input image.
     pub(super) side: u32,
@@ -33,14 +33,14 @@ pub(super) struct Shape {
     pub(super) tile: Option<Tile>,
 }
 
-/// Movement of a filter over an image.
+/// Filter movement over an image.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Filter {
     /// Number of rows and columns.
     pub(super) side: u32,
     /// Distance between consecutive positions, in pixels.
     pub(super) stride: u32,
-    /// Width of the border of zeros around the image.
+    /// Width of the zero border around the image.
     pub(super) padding: u32,
 }
 
@@ -50,31 +50,31 @@ impl Shape {
         (self.side + 2 * self.filter.padding - self.filter.side) / self.filter.stride + 1
     }
 
-    /// Number of pixels in an output image.
+    /// Pixels per output image.
     fn out_area(&self) -> u32 {
         self.out_side() * self.out_side()
     }
 
-    /// Number of weights per output channel.
+    /// Weights per output channel.
     fn terms(&self) -> u32 {
         self.inputs / self.groups * self.filter.side * self.filter.side
     }
 
-    /// Number of output channels per group.
+    /// Output channels per group.
     fn group_outputs(&self) -> u32 {
         self.outputs / self.groups
     }
 
-    /// Number of elements in input, weights and output.
+    /// Element counts for input, weights and output.
     pub(super) fn elements(&self) -> [u64; 3] {
         let input = u64::from(self.batch) * u64::from(self.inputs) * u64::from(self.side * self.side);
         let output = u64::from(self.batch) * u64::from(self.outputs) * u64::from(self.out_area());
         [input, u64::from(self.outputs) * u64::from(self.terms()), output]
     }
 
-    /// The shape at `scale`: images and channels shrink by its square root, with channels in whole groups. Inputs,
-    /// weights and outputs are each products of two such numbers, so all three follow the scale. Side lengths and
-    /// patches stay.
+    /// The shape at `scale`: images and channels shrink by the scale's square root, with channels in whole groups.
+    /// Inputs, weights and outputs are each products with two scaled factors, and all three follow the scale. Side
+    /// lengths and patches stay.
     pub(super) fn scaled(&self, scale: Scale) -> Shape {
         let of_group = |channels: u32| scale.side_of(u64::from(channels / self.groups)) as u32;
         Shape {
@@ -94,7 +94,7 @@ impl Shape {
         }
     }
 
-    /// Checks conditions that must hold at any scale.
+    /// Checks conditions required at any scale.
     fn check_parts(&self) -> Result<(), String> {
         let Shape { groups, inputs, outputs, .. } = *self;
         if !inputs.is_multiple_of(groups) || !outputs.is_multiple_of(groups) {

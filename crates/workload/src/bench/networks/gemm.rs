@@ -1,9 +1,9 @@
 //! The tiled matrix product shared by dense layers: slabs of both factors pass through the scratchpad.
 //!
-//! A CTA computes a tile of the product, `rows × columns`. For each slab of `depth` terms it fetches its parts of both
-//! factors into registers, stores the parts to one of two buffers in the scratchpad, and multiplies. The next slab is
+//! A CTA computes a tile of the product, `rows × columns`. For each slab of `depth` terms the CTA fetches parts of both
+//! factors into registers, stores the parts to either buffer in the scratchpad, and multiplies. The next slab is
 //! fetched before the current slab is multiplied, as in real kernels, to hide the latency. In the scratchpad, a slab is
-//! stored term by term, regardless of its layout in memory.
+//! stored term by term, regardless of the layout in memory.
 
 use crate::simt::{ComputeClass, Cta, Grid, Lanes, Shared, Warp};
 
@@ -18,8 +18,7 @@ pub(super) struct Tile {
     pub(super) depth: u32,
     /// Threads per CTA.
     pub(super) threads: u32,
-    /// Number of thread groups that each multiply their share of the slab's terms for the whole tile; their sums are
-    /// added at the end.
+    /// Thread groups, each multiplying a share of the slab's terms for the whole tile; their sums are added at the end.
     pub(super) slices: u32,
     /// Rows and columns of the results held by a thread, multiples of 4.
     pub(super) thread: (u32, u32),
@@ -29,7 +28,7 @@ pub(super) struct Tile {
 
 /// The large tile. Source: 128 × 128 × 8 with 8 × 8 results per thread, as in cuBLAS and cuDNN for single precision on
 /// NVIDIA's GPUs from Maxwell to Volta (Lavin, maxDNN, 2015; CUTLASS's default for SIMT). A thread may have 128
-/// registers, so that two CTAs share an SM.
+/// registers, and two CTAs share an SM.
 pub(super) const TILE_128X128: Tile =
     Tile { rows: 128, columns: 128, depth: 8, threads: 256, slices: 1, thread: (8, 8), registers: 128 };
 /// Half the columns, half the threads. Source: cuBLAS `sgemm_128x64`, used when the large tile leaves SMs idle.
@@ -41,21 +40,21 @@ pub(super) const TILE_64X128: Tile = Tile { rows: 64, threads: 128, ..TILE_128X1
 /// assumed, half the large tile's.
 pub(super) const TILE_64X64: Tile =
     Tile { rows: 64, columns: 64, threads: 128, thread: (8, 4), registers: 86, ..TILE_128X128 };
-/// Four threads of twelve rows each. Source: assumed after cuda-convnet2 (`filterActs_YxX_sparse2`), whose CTAs have
+/// Four threads with twelve rows each. Source: assumed after cuda-convnet2 (`filterActs_YxX_sparse2`), whose CTAs have
 /// four rows of threads, each with up to 12 or 16 filters.
 pub(super) const TILE_48X64: Tile =
     Tile { rows: 48, columns: 64, depth: 16, threads: 64, thread: (12, 4), registers: 128, ..TILE_128X128 };
 /// The small tile: four warps multiply a quarter of the terms each. Source: cuBLAS `sgemm_32x32_sliced1x4`, used for
-/// products too small to fill the GPU otherwise: 128 threads with 86 registers, as printed by the profiler. The depth
-/// is assumed: each slice multiplies eight terms per slab.
+/// products too small to fill the GPU otherwise: 128 threads with 86 registers, according to the profiler. The depth is
+/// assumed: each slice multiplies eight terms per slab.
 pub(super) const TILE_32X32: Tile =
     Tile { rows: 32, columns: 32, depth: 32, threads: 128, slices: 4, thread: (8, 4), registers: 86 };
 
-/// Padding words per term of a slab in the scratchpad, in addition to its lines: keeps vectors aligned and spreads the
+/// Padding words per term of a slab in the scratchpad, in addition to the lines: keeps vectors aligned and spreads the
 /// stores of a transposed slab over banks. Source: assumed, like CUTLASS's padding for transposed data.
 const PADDING: u32 = 4;
 
-/// The factor to which an element belongs. A *line* is a row in the left factor and a column in the right factor.
+/// The factor that contains an element. A *line* is a row in the left factor and a column in the right factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     /// `rows × terms`.
@@ -90,7 +89,7 @@ struct Slab {
 }
 
 impl Tile {
-    /// Number of lines in a factor's slab.
+    /// Lines in a factor's slab.
     pub(super) fn lines(&self, side: Side) -> u32 {
         match side {
             Side::Left => self.rows,
@@ -110,12 +109,12 @@ impl Tile {
         4 * buffers.max(sums)
     }
 
-    /// Number of results held by a thread.
+    /// Results held by a thread.
     fn results(&self) -> u32 {
         self.thread.0 * self.thread.1
     }
 
-    /// Number of words that a thread fetches for both slabs: an upper bound for its pieces.
+    /// Words fetched by a thread for both slabs: an upper bound on pieces per thread.
     pub(super) fn words(&self) -> usize {
         ((self.rows + self.columns) * self.depth / self.threads) as usize
     }
@@ -125,8 +124,8 @@ impl Tile {
         rows * self.columns / self.threads
     }
 
-    /// The row of a warp in such a round: a warp never spans two rows, because its width is a power of two and the tile
-    /// has more columns.
+    /// A warp's row in a round: a warp never spans two rows, because its width is a power of two and the tile has more
+    /// columns.
     pub(super) fn row_of(&self, warp: &Warp<'_>, round: u32) -> u32 {
         (round * self.threads + warp.index() * warp.width()) / self.columns
     }

@@ -4,9 +4,9 @@
 //! `y[t] = (1 - u) tanh(c + σ(r + r') c') + u y[t-1]` with `u = σ(z + z')`. The reset gate acts on a finished sum, as
 //! in cuDNN and MIOpen (in Cho et al., 2014, it acts on the state).
 //!
-//! The sums over the state are therefore kept separately: a step's product overwrites all of them, and the next kernel
-//! reads them. MIOpen launches separate kernels for gates and element products; this program has a single kernel per
-//! step, as in `lstm-layer2`.
+//! The sums over the state are therefore kept separately: a step's product overwrites all sums, and the next kernel
+//! reads the new values. MIOpen launches separate kernels for gates and element products; this program has a single
+//! kernel per step, as in `lstm-layer2`.
 //!
 //! Both weight matrices for 256 units have 3 × 256² elements, 1.5 MiB together; for 512 units they have 6 MiB.
 

@@ -1,6 +1,6 @@
 //! Forward pass of an LSTM layer for training: the activated gates and cells are kept.
 //!
-//! With `i`, `f`, `g`, `o` as the four sums of a unit: `c[t] = σ(f) c[t-1] + σ(i) tanh(g)`, `y[t] = σ(o) tanh(c[t])`
+//! With a unit's four sums `i`, `f`, `g`, `o`: `c[t] = σ(f) c[t-1] + σ(i) tanh(g)`, `y[t] = σ(o) tanh(c[t])`
 //! (Hochreiter and Schmidhuber, 1997, with forget gates, without peepholes, as in cuDNN).
 //!
 //! Both weight matrices have 4 × 4096² elements, 537 MB in single precision together. A step with 64 samples has 4096 ×
@@ -48,7 +48,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 impl Layer {
-    /// Computes an element in a step: activates its gates in place, then its cell and its output.
+    /// Computes an element in a step: activates the gates in place, then the cell and the output.
     fn cell(&self, warp: &mut Warp<'_>, element: Lanes<i32>, step: u32) {
         let Sizes { hidden, .. } = self.forward.sizes;
         let step_elements = self.forward.sizes.step() as i32;

@@ -2,7 +2,7 @@
 //!
 //! An image has (256 + 512) × 15² numbers, 691,200 bytes in single precision: 528 images and the weights are 352.6 MiB.
 //! A mini-batch of 256 images, about half, needs the 1800 CTAs of NUMA-GPU's Table 2 in tiles of 128 × 128; two
-//! mini-batches of 264 reach its footprint within a tenth.
+//! mini-batches of 264 reach the table's footprint within a tenth.
 
 use super::convolution::{Filter, Layer, parameters};
 use crate::parameter::Parameter;

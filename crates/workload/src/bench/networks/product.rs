@@ -8,7 +8,7 @@ use crate::simt::{Array, ComputeClass, Cta, Warp};
 #[derive(Clone, Copy)]
 pub(super) struct Factor {
     array: Array<f32>,
-    /// Index of its first element.
+    /// Index of the first element.
     first: u32,
     /// Elements between consecutive lines or terms.
     pitch: u32,
@@ -39,20 +39,20 @@ impl Factor {
 /// A product `left × right`, stored column by column without gaps.
 #[derive(Clone, Copy)]
 pub(super) struct Product {
-    /// Number of rows, a multiple of 4.
+    /// Row count, a multiple of 4.
     pub(super) rows: u32,
     pub(super) columns: u32,
-    /// Terms per sum, a multiple of 4 if they are contiguous in memory.
+    /// Terms per sum, a multiple of 4 if contiguous in memory.
     pub(super) terms: u32,
     pub(super) left: Factor,
     pub(super) right: Factor,
     pub(super) output: Array<f32>,
     /// First output element, for the first part of the terms.
     pub(super) first: u32,
-    /// True if the product is added to the output instead of replacing it.
+    /// True if the product is added to the output; false if the product replaces the output.
     pub(super) adds: bool,
-    /// Number of parts into which the terms are divided, at most the number of slabs. Each part has separate CTAs and a
-    /// separate output after the preceding part's output.
+    /// Division of the terms into parts, at most the slab count. Each part has separate CTAs and a separate output
+    /// after the preceding part's output.
     pub(super) splits: u32,
     pub(super) tile: Tile,
 }

@@ -1,8 +1,8 @@
-//! Common parts of the recurrent layers: sizes, the products in a forward pass, element-wise kernels.
+//! Common parts for the recurrent layers: sizes, the products in a forward pass, element-wise kernels.
 //!
 //! The kernel order is cuDNN's (Appleyard et al., Optimizing Performance of Recurrent Neural Networks on GPUs, 2016): a
 //! product for the inputs of all time steps; then for each step a product with the previous step, added to the first,
-//! and a fused element-wise kernel. Weights are stored transposed, so that outputs are contiguous. A step's values are
+//! and a fused element-wise kernel. Weights are stored transposed, which makes outputs contiguous. A step's values are
 //! stored sample by sample, with contiguous units.
 
 use super::gemm::{TILE_32X32, TILE_128X64};
@@ -15,13 +15,12 @@ use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Scaling, Warp};
 
 /// Threads per CTA in an element-wise kernel. Source: assumed, the usual choice for an element per thread.
 const THREADS: u32 = 256;
-/// Weights are multiples of this fraction of the hidden size's inverse square root, so that states stay below
-/// saturation.
+/// Weights are multiples of this fraction of the hidden size's inverse square root, to keep states below saturation.
 const GAIN: f32 = 2.0;
-/// Hidden units are a multiple of this number at every scale: whole lines, as in the benchmarked sizes.
+/// Hidden units are a multiple of this number at every scale: whole lines, like the benchmarked sizes.
 const UNITS: u64 = 32;
 
-/// The parameters of a recurrent layer.
+/// Parameters for a recurrent layer.
 pub(super) const fn parameters(hidden: Given, batch: Given, steps: Given) -> [Parameter; 3] {
     [
         Parameter {
@@ -59,7 +58,7 @@ pub(super) static VANILLA: [Parameter; 3] = parameters(
 /// Sizes of a recurrent layer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
-    /// Number of hidden units, and of inputs.
+    /// Hidden units, and equally many inputs.
     pub(super) hidden: u32,
     /// Number of samples.
     pub(super) batch: u32,
@@ -80,7 +79,7 @@ impl Sizes {
         Ok(Sizes { hidden: hidden as u32, batch: batch as u32, steps: steps as u32 })
     }
 
-    /// Number of elements per time step.
+    /// Elements per time step.
     pub(super) fn step(&self) -> u32 {
         self.hidden * self.batch
     }
@@ -174,7 +173,7 @@ impl Forward {
         memory.fill(self.inputs, |index| noise::unit(self.seed ^ 3, index));
     }
 
-    /// Launches the kernels; `activate(host, step)` launches the kernel that turns a step's sums into its outputs.
+    /// Launches the kernels; `activate(host, step)` launches the kernel from a step's sums to the step's outputs.
     pub(super) fn run(
         &self,
         host: &mut Host<'_>,

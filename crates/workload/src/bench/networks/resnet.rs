@@ -1,5 +1,5 @@
-//! A bottleneck block from ResNet-50's conv2_x: 1 × 1, 3 × 3 and 1 × 1 convolutions, each a kernel that reads the
-//! output of its predecessor, and a shortcut added by the last convolution.
+//! A bottleneck block from ResNet-50's conv2_x: 1 × 1, 3 × 3 and 1 × 1 convolutions, each a kernel reading the
+//! preceding kernel's output, and a shortcut added by the last convolution.
 //!
 //! An image has 256 × 56² inputs, 64 × 56² elements after each of the first two convolutions and 256 × 56² outputs,
 //! 8,028,160 bytes in single precision: 428 images and the weights make the 3.20 GB of HMG's Table III. Batch

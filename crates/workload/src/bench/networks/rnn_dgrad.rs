@@ -2,8 +2,8 @@
 //! gradient of the sums before the activation.
 //!
 //! Each time step has two dependent kernels, as in the forward pass. The gradient of the layer's inputs, `Wᵀ s`, is
-//! left out: HMG's 29 MB leave no room for it. Its array of weights, sequences of `y`, `dy` and `s` and six steps of
-//! 1760 × 128 are 27.3 MiB.
+//! left out: HMG's 29 MB leave no room for this gradient. The array of weights, sequences of `y`, `dy` and `s` and six
+//! steps of 1760 × 128 are 27.3 MiB.
 
 use super::gemm::TILE_32X32;
 use super::product::{Factor, Product};

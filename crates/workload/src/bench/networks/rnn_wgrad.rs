@@ -1,8 +1,8 @@
 //! Weight gradients of a vanilla recurrent layer: `dW = Σ s[t] x[t]ᵀ` and `dU = Σ s[t] y[t-1]ᵀ` over all steps and
 //! samples, with `s` as the gradient of the sums before the activation.
 //!
-//! The layer has two products, each over all time steps at once (Appleyard et al., 2016): bulk-synchronous. Two arrays
-//! of weights, sequences of `x`, `y` and `s` and six steps of 1760 × 128 are 39.1 MiB, compared to 38 MB in HMG's Table
+//! The layer has two products, each over all time steps at once (Appleyard et al., 2016): bulk-synchronous. Two weight
+//! arrays, sequences of `x`, `y` and `s` and six steps of 1760 × 128 are 39.1 MiB, compared to 38 MB in HMG's Table
 //! III.
 
 use super::gemm::TILE_128X64;

@@ -1,12 +1,12 @@
-//! The checksum of the native format.
+//! Checksum function for the native format.
 
-/// Multiplier; odd, so that multiplying by it loses no information. Source: the 64-bit prime of FNV-1a.
+/// Multiplier; odd, because multiplication by an odd number loses no information. Source: the 64-bit FNV-1a prime.
 const PRIME: u64 = 0x0000_0100_0000_01b3;
-/// Initial state. Source: the 64-bit offset basis of FNV-1a.
+/// Initial state. Source: the 64-bit FNV-1a offset basis.
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a over little-endian words with eight bytes, plus a rotation so that high bits reach low bits. Each step is a
-/// bijection in both state and word, so damage within a single word is always detected.
+/// FNV-1a over little-endian words with eight bytes, plus a rotation from high bits to low bits. Each step is a
+/// bijection in both state and word, and damage within a single word is always detected.
 pub(super) fn checksum(bytes: &[u8]) -> u64 {
     let step = |state: u64, word: u64| (state ^ word).wrapping_mul(PRIME).rotate_left(29);
     let mut words = bytes.chunks_exact(8);

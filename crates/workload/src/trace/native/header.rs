@@ -1,4 +1,4 @@
-//! The header of a native trace.
+//! Header for native traces.
 
 use crate::trace::info::Origin;
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,10 @@ use std::ops::Range;
 use tombolo_types::stream::{Command, KernelClass, KernelInfo, Program};
 use tombolo_types::{ArrayInfo, DeviceId, DeviceSet, HostPhase, LineSize, On};
 
-/// Largest warp width in a recording, in lanes: twice the width of any GPU.
+/// Largest warp width in a recording, in lanes: twice any GPU's width.
 const WIDEST_WARP: u32 = 128;
 
-/// Names of all features that a version 2 file may use.
+/// Names of all features allowed in a version 2 file.
 const FEATURES: [&str; 7] = [ARRAYS, HOST, DEVICES, DEVICE_LISTS, BARRIERS, ENDS, CHAINS];
 /// Arrays have names.
 const ARRAYS: &str = "arrays";
@@ -26,14 +26,14 @@ const ENDS: &str = "ends";
 /// Arithmetic records its dependent chains. In files without this feature nothing waits for arithmetic.
 const CHAINS: &str = "chains";
 
-/// Features that a reader must support. All other fields are left to [`Header`].
+/// Features required from a reader. All remaining fields are left to [`Header`].
 #[derive(Debug, Deserialize)]
 pub(super) struct Needs {
     features: Option<Vec<String>>,
 }
 
 impl Needs {
-    /// Checks that a file of `version` uses only supported features.
+    /// Checks for unsupported features in a file of `version`.
     pub(super) fn check(&self, version: u32) -> Result<(), String> {
         let features = match (version, &self.features) {
             (1, None) => return Ok(()),
@@ -48,7 +48,7 @@ impl Needs {
     }
 }
 
-/// All properties of a program except its streams.
+/// All program properties except the streams.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Header {
@@ -79,7 +79,7 @@ struct KernelEntry {
     shared_bytes: u32,
     registers: u32,
     cooperative: bool,
-    /// Index of the first CTA per device.
+    /// First CTA index per device.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     parts: Vec<u32>,
 }
@@ -111,7 +111,7 @@ enum OnEntry {
     Modules(SetEntry),
 }
 
-/// Set of devices on which a launch runs.
+/// Device set for a launch.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(untagged)]
 enum SetEntry {
@@ -186,7 +186,7 @@ pub(super) struct Checked {
 }
 
 impl Checked {
-    /// Checks that no two arrays share a line of `size`, for streams given in lines of this size.
+    /// Checks for arrays with a common line, for streams in lines of `size`.
     pub(super) fn arrays_apart(&self, size: LineSize) -> Result<(), String> {
         let pairs = self.arrays.iter().zip(self.arrays.iter().skip(1));
         match pairs.clone().find(|(before, after)| before.lines(size).end > after.lines(size).start) {
@@ -247,7 +247,7 @@ impl Header {
         }
     }
 
-    /// Checks that all parts are consistent; an error describes the first inconsistency.
+    /// Checks all parts for consistency; an error describes the first inconsistency.
     pub(super) fn check(self) -> Result<Checked, String> {
         let Some(line_size) = LineSize::new(self.line_bytes) else {
             return Err(format!("line_bytes is {}, but must be 32, 64, 128 or 256", self.line_bytes));

@@ -1,4 +1,4 @@
-//! The index of a native trace: locations of each kernel's CTAs in the file.
+//! Index for native traces: locations of each kernel's CTAs in the file.
 
 use super::LARGEST_BLOCK;
 
@@ -8,7 +8,7 @@ const ENTRY: usize = 8 + 4 + 4 + 4 + 8;
 /// A compressed run of CTAs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// Offset of the first byte in the file.
+    /// Byte offset in the file.
     pub(super) offset: u64,
     /// Length in the file, in bytes.
     pub(super) length: u32,
@@ -24,24 +24,24 @@ pub(super) struct Block {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct KernelIndex {
     pub(super) blocks: Vec<Block>,
-    /// Index of each block's first CTA.
+    /// First CTA index for each block.
     first: Vec<u32>,
 }
 
 impl KernelIndex {
-    /// Appends a block with the CTAs that follow.
+    /// Appends a block with the next CTAs.
     pub(super) fn push(&mut self, block: Block) {
         let next = self.ctas();
         self.first.push(next);
         self.blocks.push(block);
     }
 
-    /// Number of CTAs in all blocks.
+    /// CTA count over all blocks.
     fn ctas(&self) -> u32 {
         self.first.last().copied().unwrap_or(0) + self.blocks.last().map_or(0, |block| block.ctas)
     }
 
-    /// Finds `cta`: returns the number of its block and its position within the block.
+    /// Finds `cta`: returns the block number and the CTA's position within the block.
     pub(super) fn find(&self, cta: u32) -> Option<(usize, u32)> {
         let number = self.first.partition_point(|first| *first <= cta).checked_sub(1)?;
         let place = cta - self.first[number];
@@ -49,7 +49,7 @@ impl KernelIndex {
     }
 }
 
-/// Appends the index of all kernels to `out`.
+/// Appends all kernels' indices to `out`.
 pub(super) fn write(kernels: &[KernelIndex], out: &mut Vec<u8>) {
     for kernel in kernels {
         out.extend((kernel.blocks.len() as u32).to_le_bytes());
@@ -64,7 +64,7 @@ pub(super) fn write(kernels: &[KernelIndex], out: &mut Vec<u8>) {
 }
 
 /// Reads the index for kernels with `ctas` CTAs each. Their blocks must fill the file from `start` to `end` without a
-/// gap. An error includes its position in `bytes`.
+/// gap. An error includes the position in `bytes`.
 pub(super) fn read(
     bytes: &[u8],
     ctas: impl Iterator<Item = u32>,

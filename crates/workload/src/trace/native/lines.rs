@@ -1,15 +1,15 @@
 //! Conversion of streams recorded for a given line size to a machine with a different line size.
 //!
-//! A mask grain never crosses a line boundary for any line size, so conversion gives the same lines as recording for
-//! the other size. Masks have the coarser granularity of both sizes.
+//! A mask grain never crosses a line boundary for any line size, and conversion gives the same lines as a new
+//! recording. The coarser size decides the granularity of masks.
 
 use tombolo_types::stream::{Access, Accesses, CtaStream, Op, StreamError};
 use tombolo_types::{Line, LineSize, Mask};
 
-/// Number of bits in a mask.
+/// Bits per mask.
 const GRAINS: u32 = 32;
 
-/// Converts the accesses in `stream` from lines of size `from` to lines of size `to`.
+/// Converts all accesses in `stream` from line size `from` to line size `to`.
 pub(super) fn adapt(stream: &mut CtaStream, from: LineSize, to: LineSize) -> Result<(), StreamError> {
     if from == to {
         return Ok(());

@@ -9,11 +9,11 @@ use crate::trace::error::{Mismatch, TraceError, quoted};
 const VERSIONS: std::ops::RangeInclusive<u64> = 3..=6;
 /// Grid size limits in x, y, z. Source: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 const LARGEST_GRID: [u64; 3] = [(1 << 31) - 1, 65535, 65535];
-/// Maximum number of threads per block. Source: as above.
+/// Thread limit per block. Source: as above.
 const MOST_THREADS: u64 = 1024;
-/// Maximum number of registers per thread. Source: as above, 255; some tools round up.
+/// Register limit per thread. Source: as above, 255; some tools round up.
 const MOST_REGISTERS: u64 = 256;
-/// Maximum number of registers per block. Source: as above.
+/// Register limit per block. Source: as above.
 const MOST_BLOCK_REGISTERS: u64 = 64 << 10;
 /// Maximum scratchpad bytes per block. Source: as above, 227 KB plus 1 KB reserved by the system.
 const MOST_SHARED: u64 = 228 << 10;
@@ -23,7 +23,7 @@ const MOST_SHARED: u64 = 228 << 10;
 pub(super) enum StreamKey {
     /// A handle, or a small number.
     Handle(u64),
-    /// Any other text, equally good as an identity.
+    /// Any further text, equally good for identification.
     Name(String),
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Doubt {
 pub(super) struct Header {
     /// Mangled name, or empty.
     pub(super) name: String,
-    /// Number of thread blocks in x, y, z.
+    /// Thread blocks in x, y, z.
     pub(super) grid: [u32; 3],
     /// Threads per block in x, y, z.
     pub(super) block: [u32; 3],
@@ -49,7 +49,7 @@ pub(super) struct Header {
     pub(super) shared_bytes: u32,
     /// Registers per thread, 0 if unknown.
     pub(super) registers: u32,
-    /// The CUDA stream of the launch.
+    /// CUDA stream for the launch.
     pub(super) stream: StreamKey,
     /// Base of the scratchpad's generic addresses, 0 if unknown.
     pub(super) shared_base: u64,
@@ -59,12 +59,12 @@ pub(super) struct Header {
     pub(super) version: u32,
     /// True if instruction lines begin with a line number.
     pub(super) lineinfo: bool,
-    /// Fields whose values were not used as given.
+    /// Fields with values not used in the given form.
     pub(super) doubts: Vec<Doubt>,
 }
 
 impl Default for Header {
-    /// The header of a trace without any fields.
+    /// The header for a trace without any fields.
     fn default() -> Header {
         Header {
             name: String::new(),
@@ -83,7 +83,7 @@ impl Default for Header {
 }
 
 impl Header {
-    /// Reads the header, including the line that ends it.
+    /// Reads the header, including the final line.
     pub(super) fn read(lines: &mut Lines) -> Result<Header, TraceError> {
         let mut header = Header::default();
         let mut seen = Seen::default();
@@ -119,8 +119,8 @@ impl Header {
         Ok(header)
     }
 
-    /// Discards a register count that is impossible for the kernel's block size; such a count belongs to a different
-    /// kernel.
+    /// Discards a register count that is impossible for the kernel's block size; an impossible count belongs to a
+    /// different kernel.
     fn doubt_registers(&mut self) {
         let block = u64::from(self.registers) * u64::from(self.threads().next_multiple_of(LANES));
         if block > MOST_BLOCK_REGISTERS {
@@ -134,7 +134,7 @@ impl Header {
         self.doubts.push(Doubt { key, text: format!("{} is {what}", quoted(value)) });
     }
 
-    /// Parses `value` as a number up to `most`. An invalid value is noted as a doubt and replaced by 0, for unknown.
+    /// Parses a number up to `most` from `value`. An invalid value is noted as a doubt and replaced by 0, for unknown.
     fn number_or_unknown(&mut self, key: &'static str, value: &[u8], most: u64) -> u32 {
         let number = decimal(value).filter(|number| *number <= most).and_then(|number| u32::try_from(number).ok());
         number.unwrap_or_else(|| {
@@ -143,7 +143,7 @@ impl Header {
         })
     }
 
-    /// Parses `value` as an address; an invalid value is noted as a doubt and replaced by 0, for unknown.
+    /// Parses an address from `value`; an invalid value is noted as a doubt and replaced by 0, for unknown.
     fn base_or_unknown(&mut self, key: &'static str, value: &[u8]) -> u64 {
         hex(value, 16).unwrap_or_else(|| {
             self.doubt(key, value, "no hexadecimal address, and is taken as unknown");
@@ -151,7 +151,7 @@ impl Header {
         })
     }
 
-    /// Parses `value` as the kernel's name, which affects nothing else.
+    /// Parses the kernel's name from `value`; the name affects nothing else.
     fn label(&mut self, value: &[u8]) -> String {
         if std::str::from_utf8(value).is_err() {
             self.doubt("-kernel name", value, "not UTF-8, and is shown as far as it is");
@@ -159,7 +159,7 @@ impl Header {
         String::from_utf8_lossy(value).into_owned()
     }
 
-    /// Parses `value` as a stream: old tracers print the low half of a handle with its sign.
+    /// Parses a stream from `value`: old tracers print the low half of a handle with a sign.
     fn stream_key(&mut self, value: &[u8]) -> StreamKey {
         if let Some(handle) = decimal(value) {
             return StreamKey::Handle(handle);
@@ -208,7 +208,7 @@ impl Header {
         Ok(())
     }
 
-    /// Number of thread blocks in the grid.
+    /// Thread block count in the grid.
     pub(super) fn blocks(&self) -> u32 {
         grid_size(self.grid).expect("checked when the grid was read")
     }

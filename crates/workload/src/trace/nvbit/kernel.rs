@@ -18,10 +18,10 @@ use tombolo_types::stream::CtaStream;
 const LARGEST_BLOCK: usize = 1 << 25;
 /// Maximum number of thread blocks absent from a trace: each still becomes a CTA in the program.
 const MOST_ABSENT: u64 = 1 << 24;
-/// Number of tokens in the shortest line of a raw trace: a block, a warp, program counter, mask, counts and an opcode.
+/// Token count in a raw trace's shortest line: a block, a warp, program counter, mask, counts and an opcode.
 const RAW_TOKENS: usize = 9;
 
-/// Location of an encoded CTA in the spill.
+/// Spill location for an encoded CTA.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) offset: u64,
@@ -43,8 +43,7 @@ pub(super) struct Kernel {
 }
 
 impl Kernel {
-    /// Number of thread blocks in the grid that are absent from the file. Absent blocks ran without any traced
-    /// instruction.
+    /// Thread blocks in the grid but absent from the file. Absent blocks ran without any traced instruction.
     pub(super) fn absent(&self) -> u64 {
         u64::from(self.header.blocks()) - self.places.len() as u64
     }
@@ -121,7 +120,7 @@ struct Found {
     place: Place,
 }
 
-/// Reading state of the trace body.
+/// State while reading the trace body.
 struct Body {
     header: Header,
     /// Warps per thread block.
@@ -271,7 +270,7 @@ impl Body {
         self.stream.warps.extend(ranges.into_iter().map(|(_, range)| range));
     }
 
-    /// Checks that no thread block in the grid occurs twice, and that enough blocks are present.
+    /// Checks for repeated thread blocks and for missing blocks beyond the limit.
     fn finish(mut self, lines: &Lines) -> Result<Kernel, TraceError> {
         self.found.sort_by_key(|found| found.cta);
         if let Some(pair) = self.found.windows(2).find(|pair| pair[0].cta == pair[1].cta) {

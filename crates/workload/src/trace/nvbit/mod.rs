@@ -1,11 +1,12 @@
 //! Traces of NVIDIA GPUs recorded with NVBit by Accel-Sim's tracer, versions 3 to 6.
 //!
-//! Each kernel file is read once, when the trace is opened. Its CTAs are kept encoded and decoded when the machine
-//! requests them. Reading order: [`kernelslist`] with [`command`], [`header`], [`kernel`], [`instruction`], [`opcode`],
-//! [`warp`] with [`scoreboard`] and [`coalescer`]; [`notes`] for remarks that results should state about a trace.
+//! Each kernel file is read once, when the trace is opened. The file's CTAs are kept encoded and decoded upon request
+//! by the machine. Reading order: [`kernelslist`] with [`command`], [`header`], [`kernel`], [`instruction`],
+//! [`opcode`], [`warp`] with [`scoreboard`] and [`coalescer`]; [`notes`] for remarks that results should state about a
+//! trace.
 //!
-//! Not present in these traces: waits between CTAs (a spinning load is repeated exactly as often as on the traced
-//! machine), addresses of texture fetches and bulk copies, and the identity of the named barrier at which a warp waits.
+//! Not present in these traces: waits between CTAs, addresses for texture fetches and bulk copies, and the identity of
+//! a warp's named barrier. A spinning load is therefore repeated exactly as often as on the traced machine.
 
 mod coalescer;
 mod command;
@@ -54,7 +55,7 @@ pub(super) struct NvbitProgram {
     kernels: Vec<Kernel>,
     paths: Vec<PathBuf>,
     encoded: Spilled,
-    /// Notes about commands that the list leaves out of simulation.
+    /// Notes about list commands without simulation.
     list_notes: Vec<String>,
 }
 
@@ -106,7 +107,7 @@ struct Reading {
     streams: Vec<StreamKey>,
 }
 
-/// A path that is equal for equal files, as far as the text of a path can show.
+/// A path that is equal for equal files, as far as a path's text can show.
 fn identity(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -4,24 +4,24 @@ use crate::chains::Depth;
 use std::ops::Range;
 use tombolo_types::stream::Op;
 
-/// Maximum number of outstanding results per warp. Source: the definition of [`Op::Use`].
+/// Limit on outstanding results per warp. Source: the definition of [`Op::Use`].
 const OUTSTANDING: u32 = 64;
-/// Number of registers for the widest result: 256 bits.
+/// Registers for the widest result: 256 bits.
 const WIDEST: u16 = 8;
-/// The register that reads as zero and discards writes. Source: CUDA Binary Utilities, "RZ".
+/// The zero register, which discards writes. Source: CUDA Binary Utilities, "RZ".
 pub(super) const ZERO_REGISTER: u8 = 255;
 
-/// The pending results of a warp.
+/// Pending results in a warp.
 pub(super) struct Scoreboard {
-    /// Number, from 1, of the load for which each register waits; 0 for none.
+    /// Pending load per register, numbered from 1; 0 for none.
     pending: [u32; 256],
-    /// Depth of the arithmetic that computed each register.
+    /// Arithmetic depth for each register's value.
     depths: [Depth; 256],
-    /// Number of loads and returning atomics issued so far: also the number of the latest.
+    /// Count of issued loads and returning atomics: equals the latest load's number.
     issued: u32,
     /// Copies to the scratchpad without a completed wait: number and group, oldest first.
     copies: Vec<(u32, u32)>,
-    /// Number of copy groups closed so far.
+    /// Count of closed copy groups.
     groups: u32,
 }
 
@@ -40,14 +40,14 @@ impl Scoreboard {
         self.groups = 0;
     }
 
-    /// Depth of the arithmetic for which `count` registers from `first` wait: the deepest of all registers.
+    /// Arithmetic depth for `count` registers from `first`: the maximum over all registers.
     #[inline]
     pub(super) fn depth(&self, first: u8, count: u8) -> Depth {
         self.depths[registers(first, count)].iter().copied().max().unwrap_or(Depth::NONE)
     }
 
-    /// Records that arithmetic of depth `depth` writes `count` registers from `first`; [`Depth::NONE`] for any other
-    /// producer.
+    /// Records a write to `count` registers from `first` by arithmetic at `depth`; [`Depth::NONE`] for a producer
+    /// outside arithmetic.
     #[inline]
     pub(super) fn compute(&mut self, first: u8, count: u8, depth: Depth) {
         self.depths[registers(first, count)].fill(depth);
@@ -94,7 +94,7 @@ impl Scoreboard {
         self.compute(first, count, Depth::NONE);
     }
 
-    /// Issues a copy to the scratchpad, as part of the open group.
+    /// Issues a copy to the scratchpad, within the open group.
     pub(super) fn issue_copy(&mut self) {
         self.issued += 1;
         let oldest = self.issued.saturating_sub(OUTSTANDING - 1);
@@ -102,7 +102,7 @@ impl Scoreboard {
         self.copies.push((self.issued, self.groups));
     }
 
-    /// Closes the open group of copies.
+    /// Closes the open copy group.
     pub(super) fn commit_copies(&mut self) {
         self.groups += 1;
     }

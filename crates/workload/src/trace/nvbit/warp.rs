@@ -14,10 +14,10 @@ use tombolo_types::{LineSize, Order, Scope, Semantics};
 
 /// Maximum number of distinct unknown operations counted by name.
 const MOST_NAMES: usize = 256;
-/// First byte of the local memory laid out by [`LocalMemory`]: above every process address, which all lie below 2^47.
-/// Each stream has a region of this size, so that concurrent kernels do not share local memory.
+/// First byte of the local memory laid out by [`LocalMemory`]: above every process address, because addresses lie below
+/// 2^47. Each stream has a region of this size, and concurrent kernels never share local memory.
 const LOCAL_REGION: u64 = 1 << 48;
-/// Number of streams with a separate region.
+/// Streams with a separate region.
 const LOCAL_REGIONS: u64 = 1 << 12;
 
 /// Statistics about a kernel's instructions beyond its streams.
@@ -31,7 +31,7 @@ pub(super) struct Census {
     pub(super) addressless: u64,
     /// Generic accesses treated as global because the header lacks base addresses.
     pub(super) unresolved: u64,
-    /// Waits for copies to the scratchpad without a number of groups that may remain outstanding.
+    /// Waits for copies to the scratchpad without a stated limit for outstanding groups.
     pub(super) blind_waits: u64,
     /// Unknown operations by name.
     pub(super) unknown: BTreeMap<String, u64>,
@@ -39,15 +39,15 @@ pub(super) struct Census {
     pub(super) unnamed: u64,
 }
 
-/// Translates the warps of a kernel in sequence.
+/// Translates a kernel's warps in sequence.
 pub(super) struct Translator {
     line_size: LineSize,
     shared_base: u64,
     local_base: u64,
     local: LocalMemory,
-    /// Index of the warp in the grid.
+    /// Warp index in the grid.
     warp: u64,
-    /// Index of the warp's first operation.
+    /// First operation index for the warp.
     first: usize,
     board: Scoreboard,
     chains: Chains,
@@ -78,7 +78,7 @@ impl Translator {
         }
     }
 
-    /// Begins warp `warp` of the grid, at the end of `stream`.
+    /// Begins the grid's warp `warp`, at the end of `stream`.
     pub(super) fn begin(&mut self, warp: u64, stream: &CtaStream) {
         self.warp = warp;
         self.first = stream.ops.len();
@@ -130,7 +130,7 @@ impl Translator {
     }
 
     /// Waits for all registers that the instruction reads or overwrites. An instruction that is predicated off waits
-    /// too: the scoreboard stalls it at issue.
+    /// too: the scoreboard stalls the instruction at issue.
     #[inline]
     fn wait(&mut self, instruction: &Instruction<'_>, ops: &mut Vec<Op>) {
         let code = instruction.code;
@@ -281,7 +281,7 @@ impl Translator {
         }
     }
 
-    /// Memory space of a generic access, decided by its first active lane.
+    /// Memory space for a generic access, decided by the first active lane.
     fn resolve(&mut self, space: Space, instruction: &Instruction<'_>) -> Space {
         if space != Space::Generic {
             return space;
@@ -336,7 +336,7 @@ impl Translator {
         }
     }
 
-    /// Appends an arithmetic instruction: its registers determine the chain to lengthen.
+    /// Appends an arithmetic instruction: the registers determine the chain to lengthen.
     #[inline]
     fn compute(&mut self, class: ComputeClass, instruction: &Instruction<'_>, ops: &mut Vec<Op>) {
         let run = Arithmetic { class, count: 1, chain: 1 };
@@ -348,7 +348,7 @@ impl Translator {
     }
 }
 
-/// Source registers of an instruction: the first register of each operand, and the number of registers.
+/// Source registers of an instruction: the first register and the register count for each operand.
 #[inline]
 fn sources<'a>(instruction: &Instruction<'a>) -> impl Iterator<Item = (u8, u8)> + use<'a> {
     let code = instruction.code;

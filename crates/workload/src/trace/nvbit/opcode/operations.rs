@@ -125,7 +125,7 @@ pub(super) const INT: &[&str] = &[
     "XMAD",
 ];
 pub(super) const FP64: &[&str] = &["DADD", "DFMA", "DMNMX", "DMUL", "DSET", "DSETP"];
-/// Transcendentals, and conversions in the same pipe.
+/// Transcendental functions, and the conversions that run in the same pipe.
 pub(super) const SPECIAL: &[&str] =
     &["F2F", "F2I", "FRND", "I2F", "I2I", "MUFU", "RRO", "UF2F", "UF2I", "UFRND", "UI2F", "UI2I"];
 pub(super) const TENSOR: &[&str] = &[
