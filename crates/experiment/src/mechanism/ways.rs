@@ -2,7 +2,7 @@
 //! that access only local memory. Source: NUMA-GPU, section 5.
 //!
 //! The machine is NUMA-GPU's with four sockets, one SM each and caches with one slice: an L2 with 32 sets and 16 ways,
-//! an L1 with a single set and four ways, and a link saturated by the requests that an SM may have in flight.
+//! and an L1 with a single set and four ways. The requests in flight from an SM saturate the link.
 
 use super::{Measured, received, simulate};
 use std::sync::Arc;
