@@ -3,8 +3,9 @@
 //! One byte leads each instruction: its kind in the low four bits, a small argument in the high four. Numbers are
 //! little-endian base-128 varints. The first line of a memory instruction is written as a difference to the first line
 //! of the corresponding memory instruction in the previous warp. If the previous warp has none, the difference is to
-//! the preceding instruction's line. Each further line is the difference to the successor of the line before. Warps
-//! with the same work on neighbouring data thereby become equal bytes, and a general compressor folds repeated bytes.
+//! the last line of the preceding instruction. Each further line is the difference to the successor of the line before.
+//! Warps with the same work on neighbouring data thereby become equal bytes, and a general compressor folds repeated
+//! bytes.
 //!
 //! ```text
 //! stream := warps tokens token* warp*            token := varint
