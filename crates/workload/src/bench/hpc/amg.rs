@@ -20,7 +20,7 @@ use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Backing, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
-use hierarchy::{Hierarchy, Level};
+use hierarchy::{AmgLevel, Hierarchy};
 use operator::Operator;
 use setup::{Reference, Values, setup};
 
@@ -136,7 +136,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-type Done = Result<(), RecordError>;
+type RecordResult = Result<(), RecordError>;
 
 impl Solver {
     /// Runs `body` with one thread for each row in a level.
@@ -144,9 +144,9 @@ impl Solver {
         &self,
         host: &mut Host<'_>,
         name: &str,
-        level: &Level,
+        level: &AmgLevel,
         body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync,
-    ) -> Done {
+    ) -> RecordResult {
         let (rows, first) = (level.matrix.rows(), level.matrix.first_row());
         let ctas = (rows as u64).div_ceil(u64::from(THREADS));
         host.launch(Grid::new(name, ctas, THREADS), |cta: &mut Cta<'_>| {
@@ -166,7 +166,7 @@ impl Solver {
         (csr, operator): (Csr, &Operator),
         (vector, from): (Array<f64>, i32),
         body: impl Fn(&mut Warp<'_>, Lanes<i32>, Lanes<f64>) + Sync,
-    ) -> Done {
+    ) -> RecordResult {
         let rows = operator.rows();
         let ctas = (rows as u64 * GROUP as u64).div_ceil(u64::from(THREADS));
         host.launch(Grid::new(name, ctas, THREADS), |cta: &mut Cta<'_>| {
@@ -210,7 +210,7 @@ impl Solver {
         warp.sum_lanes(ComputeClass::Fp64, sum, GROUP as u32)
     }
 
-    fn find_residual(&self, host: &mut Host<'_>, level: &Level) -> Done {
+    fn find_residual(&self, host: &mut Host<'_>, level: &AmgLevel) -> RecordResult {
         let first = level.matrix.first_row();
         self.multiply(host, "residual", (self.matrix, &level.matrix), (self.x, first), |warp, row, sum| {
             let residual = warp.load(self.right, row + first) - sum;
@@ -220,7 +220,7 @@ impl Solver {
     }
 
     /// Runs one smoothing sweep; `fresh` is set while the solution is still zero.
-    fn smooth(&self, host: &mut Host<'_>, level: &Level, fresh: bool) -> Done {
+    fn smooth(&self, host: &mut Host<'_>, level: &AmgLevel, fresh: bool) -> RecordResult {
         if fresh {
             return self.each(host, "smooth-first", level, |warp, at| {
                 let step = warp.load(self.right, at) / warp.load(self.norms, at);
@@ -236,7 +236,7 @@ impl Solver {
         })
     }
 
-    fn cycle(&self, host: &mut Host<'_>, depth: usize, fresh: bool) -> Done {
+    fn cycle(&self, host: &mut Host<'_>, depth: usize, fresh: bool) -> RecordResult {
         let level = &self.hierarchy.levels[depth];
         self.smooth(host, level, fresh)?;
         let Some(transfer) = &level.transfer else {

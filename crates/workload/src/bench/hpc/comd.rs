@@ -6,10 +6,10 @@
 //! Each thread handles one cell slot, 64 per cell; threads beyond a cell's atom count exit at once. A parameter selects
 //! an atom list instead, with a thread or a warp per atom.
 
+mod atom_list;
 mod force;
-mod listed;
 
-use self::listed::Listed;
+use self::atom_list::AtomList;
 use crate::bench::benchmark::Benchmark;
 use crate::bench::cells::Cells;
 use crate::bench::reference::agree;
@@ -140,7 +140,7 @@ struct Simulation {
     energy: Array<f64>,
     /// Mass per species.
     mass: Array<f64>,
-    listed: Option<Listed>,
+    listed: Option<AtomList>,
     /// Threads per CTA for a kernel over slots.
     threads: u32,
     /// Box dimensions in unit cells.
@@ -158,7 +158,7 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     Ok(Box::new(Simulation::new(request, memory)?))
 }
 
-type Done = Result<(), RecordError>;
+type RecordResult = Result<(), RecordError>;
 
 /// Force divided by distance, and energy, for a pair whose squared distance `square` lies below the cutoff.
 fn lennard_jones(square: f64) -> (f64, f64) {
@@ -191,7 +191,7 @@ impl Simulation {
             force: [array("fx"), array("fy"), array("fz")],
             energy: array("energy"),
             mass: memory.array("mass", 1, Scaling::Fixed),
-            listed: Listed::lay_out(&request.values, memory, 4 * lattice.count() as u64),
+            listed: AtomList::lay_out(&request.values, memory, 4 * lattice.count() as u64),
             threads: if request.values.text("mapping") == "slot" { count("threads") as u32 } else { THREADS },
             lattice,
             inner,
@@ -317,7 +317,7 @@ impl Simulation {
 
     /// Fills the halo's cells on both sides along `axis` with atoms from the opposite side, shifted by the box length.
     /// Along earlier axes, the halo is already full.
-    fn exchange(&self, host: &mut Host<'_>, axis: usize) -> Done {
+    fn exchange(&self, host: &mut Host<'_>, axis: usize) -> RecordResult {
         let mut size = Self::sides(self.outer);
         let mut corner = [0; 3];
         for later in axis..3 {

@@ -21,7 +21,7 @@ use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 use std::array::from_fn;
 use tombolo_types::{Order, Scope};
-use tree::{Entry, Particle, Tree};
+use tree::{ForceSource, Particle, Tree};
 
 /// Columns and rows per tile. Source: HACC, RCBForceTree.cxx, `TILEX`, `TILEY`.
 const TILE: u32 = 4;
@@ -118,7 +118,7 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
 }
 
 /// Component triple per lane: the row's position, or the force accumulated on it.
-type Row = [Lanes<f32>; 3];
+type LaneVector = [Lanes<f32>; 3];
 
 impl Gravity {
     fn lay_out(request: &Request, memory: &mut Memory) -> Gravity {
@@ -198,7 +198,7 @@ impl Gravity {
     }
 
     /// Sums the forces over the lanes that share a row, and adds the sums to the leaf's velocities.
-    fn apply(&self, warp: &mut Warp<'_>, first: Lanes<i32>, forces: &[Row]) {
+    fn apply(&self, warp: &mut Warp<'_>, first: Lanes<i32>, forces: &[LaneVector]) {
         let group = warp.width().min(BLOCK[0]);
         let leads = (warp.thread() % group as i32).eq(0);
         for (row, force) in (0..).zip(forces) {
@@ -213,14 +213,14 @@ impl Gravity {
     }
 
     /// Gathers a leaf and its interaction list on the host, and copies both to the device.
-    fn gather(&self, host: &mut Host<'_>, tree: &Tree, leaf: usize, list: &[Entry]) {
+    fn gather(&self, host: &mut Host<'_>, tree: &Tree, leaf: usize, list: &[ForceSource]) {
         let memory = host.memory();
-        let own: Vec<Entry> = tree.own(leaf).collect();
+        let own: Vec<ForceSource> = tree.own(leaf).collect();
         for (to, entries) in [(self.list, list), (self.leaf, &own[..])] {
             for (at, entry) in (0..).zip(entries) {
                 let found = match *entry {
-                    Entry::Particle(index) => self.read(memory, index as u64),
-                    Entry::Pseudo(..) => tree.particle(*entry),
+                    ForceSource::Particle(index) => self.read(memory, index as u64),
+                    ForceSource::Pseudo(..) => tree.particle(*entry),
                 };
                 to.at.iter().zip(found.at).for_each(|(axis, value)| memory.write(*axis, at, value));
                 memory.write(to.mass, at, found.mass);
@@ -263,7 +263,7 @@ impl Gravity {
     }
 
     /// Force on a particle from the entries on its leaf's list, and the sum over the terms' magnitudes.
-    fn plain(tree: &Tree, index: usize, list: &[Entry]) -> ([f64; 3], f64) {
+    fn plain(tree: &Tree, index: usize, list: &[ForceSource]) -> ([f64; 3], f64) {
         let own = tree.particles[index].at.map(f64::from);
         let (mut force, mut magnitude) = ([0.0; 3], 0.0);
         for other in list.iter().map(|entry| tree.particle(*entry)) {
@@ -301,7 +301,12 @@ fn strided(
 }
 
 /// Adds the pull that a column exerts on a row.
-fn attract(warp: &mut Warp<'_>, [x, y, z]: Row, [to_x, to_y, to_z, mass]: [Lanes<f32>; 4], force: &mut Row) {
+fn attract(
+    warp: &mut Warp<'_>,
+    [x, y, z]: LaneVector,
+    [to_x, to_y, to_z, mass]: [Lanes<f32>; 4],
+    force: &mut LaneVector,
+) {
     let [fx, fy, fz] = *force;
     let operands = [x, y, z, to_x, to_y, to_z, mass, fx, fy, fz];
     let pulled = warp.calculate(ComputeClass::Fp32, PAIR, operands, |[x, y, z, to_x, to_y, to_z, mass, fx, fy, fz]| {
@@ -368,7 +373,7 @@ mod tests {
         let request = Request::new(find("hacc").unwrap(), Scale::FULL, &given, 3).unwrap();
         let gravity = Gravity::lay_out(&request, &mut Memory::new(Backing::AddressOnly));
         let tree = &gravity.trees[0];
-        let all: Vec<Entry> = (0..tree.particles.len()).map(Entry::Particle).collect();
+        let all: Vec<ForceSource> = (0..tree.particles.len()).map(ForceSource::Particle).collect();
         let (mut worst, mut largest) = (0.0_f64, 0.0_f64);
         for leaf in tree.leaves() {
             let list = tree.interactions(leaf, gravity.tangent, REACH);

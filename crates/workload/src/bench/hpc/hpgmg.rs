@@ -8,9 +8,9 @@
 //! Not modelled: the kernels that set up coefficients on coarse levels; the lists from which CTAs read their tiles, and
 //! the colour table, because both follow from indices; the bottom solver's iterations.
 
+mod host_solver;
 mod kernels;
 mod level;
-mod plain;
 
 use crate::bench::benchmark::{Benchmark, demand};
 use crate::bench::reference::agree;
@@ -19,9 +19,9 @@ use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Memory, Scaling};
+use host_solver::{HostSolver, coefficient, inverse};
 use kernels::Ghosts;
-use level::{Level, Reach};
-use plain::{Plain, coefficient, inverse};
+use level::{GridLevel, Reach};
 
 /// Divisor for all box sides, in cells, so that at least two levels exist.
 const MULTIPLE: u64 = 4;
@@ -130,7 +130,7 @@ struct Multigrid {
     inverse: Array<f64>,
     /// Largest magnitude, in the bit pattern for a double.
     norm: Array<u64>,
-    levels: Vec<Level>,
+    levels: Vec<GridLevel>,
     /// Ghost-cell lists per level, indexed by reach.
     ghosts: Vec<[Ghosts; 2]>,
     smooths: u64,
@@ -169,7 +169,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let padded = [sides[0].next_multiple_of(align) + align, sides[1] + 2, sides[2] + 3];
     check_indices(name, padded.iter().product::<u64>() * boxes.pow(3) * 2, "elements of a vector")?;
     let threshold = request.scale.of(count("host"));
-    let levels = Level::all(sides.map(|side| side as i32), boxes as i32, align as i32, threshold as i32);
+    let levels = GridLevel::all(sides.map(|side| side as i32), boxes as i32, align as i32, threshold as i32);
     demand(name, levels.len() > 1, || "a level of boxes that cannot be halved".to_owned())?;
     let elements = levels.last().map_or(0, |level| level.end() as u64);
     let mut vector = |name| memory.array(name, elements, Scaling::Scales);
@@ -193,7 +193,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     Ok(Box::new(grids))
 }
 
-type Done = Result<(), RecordError>;
+type RecordResult = Result<(), RecordError>;
 
 impl Multigrid {
     /// Index for the level computed by the host.
@@ -201,7 +201,7 @@ impl Multigrid {
         self.levels.len() - 1
     }
 
-    fn smooth(&self, host: &mut Host<'_>, depth: usize) -> Done {
+    fn smooth(&self, host: &mut Host<'_>, depth: usize) -> RecordResult {
         let [u, temporary] = self.u;
         (0..2 * self.smooths as i32).try_for_each(|half| {
             let [from, to] = if half % 2 == 0 { [u, temporary] } else { [temporary, u] };
@@ -210,13 +210,13 @@ impl Multigrid {
         })
     }
 
-    fn residual(&self, host: &mut Host<'_>, depth: usize, rhs: Array<f64>) -> Done {
+    fn residual(&self, host: &mut Host<'_>, depth: usize, rhs: Array<f64>) -> RecordResult {
         self.fill_ghosts(host, depth, Reach::Faces, self.u[0])?;
         self.find_residual(host, depth, rhs)
     }
 
     /// Adds the coarser level's correction to a level. `kept` scales the old solution; with 0 the level starts anew.
-    fn correct(&self, host: &mut Host<'_>, depth: usize, kept: f64) -> Done {
+    fn correct(&self, host: &mut Host<'_>, depth: usize, kept: f64) -> RecordResult {
         if depth + 1 < self.last() {
             self.fill_ghosts(host, depth + 1, Reach::Box, self.u[0])?;
         }
@@ -224,7 +224,7 @@ impl Multigrid {
     }
 
     /// Runs a V-cycle from level `depth` down.
-    fn cycle(&self, host: &mut Host<'_>, depth: usize) -> Done {
+    fn cycle(&self, host: &mut Host<'_>, depth: usize) -> RecordResult {
         if depth == self.last() {
             self.solve_on_host(host, |plain| plain.cycle(0));
             return Ok(());
@@ -240,13 +240,13 @@ impl Multigrid {
         self.smooth(host, depth)
     }
 
-    fn solve(&self, host: &mut Host<'_>) -> Done {
+    fn solve(&self, host: &mut Host<'_>) -> RecordResult {
         self.clear(host, 0, self.u[0])?;
         self.find_norm(host, self.rhs)?;
         self.take_rhs(host)?;
         if self.full {
             (0..self.last()).try_for_each(|depth| self.restrict(host, depth, self.remainder))?;
-            self.solve_on_host(host, Plain::full);
+            self.solve_on_host(host, HostSolver::full);
             for depth in (0..self.last()).rev() {
                 self.correct(host, depth, 0.0)?;
                 self.cycle(host, depth)?;
@@ -259,9 +259,9 @@ impl Multigrid {
     }
 
     /// Solves the last level on the host: reads the right-hand side, and leaves the solution with its ghost cells.
-    fn solve_on_host(&self, host: &mut Host<'_>, solve: impl Fn(&mut Plain)) {
+    fn solve_on_host(&self, host: &mut Host<'_>, solve: impl Fn(&mut HostSolver)) {
         let (level, memory) = (self.levels[self.last()], host.memory());
-        let mut plain = Plain::new(level.cells(), level.scale, self.smooths);
+        let mut plain = HostSolver::new(level.cells(), level.scale, self.smooths);
         let elements = level.elements();
         let rhs: Vec<f64> = elements.clone().map(|index| memory.read(self.remainder, index)).collect();
         plain.set_rhs(|place| {
@@ -280,7 +280,7 @@ impl Multigrid {
     }
 
     /// Sets a vector on every level to `value(level, place in the level, true for a box's own cell)`.
-    fn fill_levels(&self, memory: &Memory, vector: Array<f64>, value: impl Fn(&Level, [i32; 3], bool) -> f64) {
+    fn fill_levels(&self, memory: &Memory, vector: Array<f64>, value: impl Fn(&GridLevel, [i32; 3], bool) -> f64) {
         for level in &self.levels {
             memory.fill_part(vector, level.elements(), |index| {
                 let cell = level.cell(index as i32);
@@ -335,7 +335,7 @@ impl Instance for Multigrid {
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let finest = self.levels[0];
-        let mut plain = Plain::new(finest.cells(), finest.scale, self.smooths);
+        let mut plain = HostSolver::new(finest.cells(), finest.scale, self.smooths);
         plain.set_rhs(|place| self.start(place));
         if self.full {
             plain.full()

@@ -28,7 +28,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Memory, Scaling};
 use fused::Fused;
-use mesh::{CORNERS, FACES, Mesh, Order};
+use mesh::{CORNERS, FACES, HexMesh, NumberingScheme};
 use separate::Separate;
 
 /// Box side along z. Source: LULESH 2.0 (`BuildMesh`).
@@ -89,7 +89,7 @@ pub(crate) static LULESH: Benchmark = Benchmark {
     address_only: true,
     lay_out: |name, request, memory| {
         let regions = request.values.count("regions") as i32;
-        Ok(Box::new(Domain::lay_out(name, request, memory, Order::Rows, Some(regions))?))
+        Ok(Box::new(Domain::lay_out(name, request, memory, NumberingScheme::Rows, Some(regions))?))
     },
 };
 
@@ -104,7 +104,7 @@ pub(crate) static LULESH_UNSTRUCTURED: Benchmark = Benchmark {
     address_only: true,
     lay_out: |name, request, memory| {
         let regions = request.values.count("regions") as i32;
-        Ok(Box::new(Domain::lay_out(name, request, memory, Order::Shells, Some(regions))?))
+        Ok(Box::new(Domain::lay_out(name, request, memory, NumberingScheme::Shells, Some(regions))?))
     },
 };
 
@@ -116,11 +116,11 @@ pub(crate) static LULESH_HIP: Benchmark = Benchmark {
     parameters: &HIP,
     nonlinear: false,
     address_only: true,
-    lay_out: |name, request, memory| Ok(Box::new(Domain::lay_out(name, request, memory, Order::Rows, None)?)),
+    lay_out: |name, request, memory| Ok(Box::new(Domain::lay_out(name, request, memory, NumberingScheme::Rows, None)?)),
 };
 
 type Field = Array<f64>;
-type Done = Result<(), RecordError>;
+type RecordResult = Result<(), RecordError>;
 
 /// A program's kernels, with the arrays that no other version has.
 enum Version {
@@ -131,7 +131,7 @@ enum Version {
 }
 
 struct Domain {
-    mesh: Mesh,
+    mesh: HexMesh,
     /// Node index for each corner: `[corner][element]`
     nodes_of: Array<i32>,
     /// Neighbouring element beyond each face: `[face][element]`
@@ -189,13 +189,13 @@ impl Domain {
         name: &'static str,
         request: &mut Request,
         memory: &mut Memory,
-        order: Order,
+        order: NumberingScheme,
         regions: Option<i32>,
     ) -> Result<Domain, WorkloadError> {
         let side = request.values.count("side");
         let along = request.fit_least("side", request.scale.side_of(side), 2);
         check_indices(name, (along + 1) * (along + 1) * (side + 1) * CORNERS as u64, "corners")?;
-        let mesh = Mesh::new([along as i32, along as i32, side as i32], order);
+        let mesh = HexMesh::new([along as i32, along as i32, side as i32], order);
         let (elements, nodes) = (mesh.elements() as u64, mesh.nodes() as u64);
         let all_corners = CORNERS as u64 * elements;
         let held = [0, 1, 2].map(|axis| mesh.held(axis));

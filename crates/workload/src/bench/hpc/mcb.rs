@@ -135,7 +135,7 @@ struct Particle {
 
 /// Event that ends a segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum End {
+enum SegmentEnd {
     #[default]
     Census,
     Absorbed,
@@ -147,7 +147,7 @@ enum End {
 /// A segment in a particle's history: the contribution to the cell that contains it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Segment {
-    end: End,
+    end: SegmentEnd,
     length: f64,
 }
 
@@ -225,7 +225,7 @@ impl Particle {
         self.path += length;
         self.segments += 1;
         let end = if length == census {
-            End::Census
+            SegmentEnd::Census
         } else if length == collision {
             self.collide()
         } else {
@@ -234,19 +234,19 @@ impl Particle {
         Segment { end, length }
     }
 
-    fn collide(&mut self) -> End {
+    fn collide(&mut self) -> SegmentEnd {
         self.collisions += 1;
         if self.draw() <= ABSORBED {
             self.state = GONE;
-            return End::Absorbed;
+            return SegmentEnd::Absorbed;
         }
         self.turn();
         self.optical = minus_log(self.draw());
-        End::Scattered
+        SegmentEnd::Scattered
     }
 
     /// Moves to the next cell; the low sides of the mesh are mirrors, the high sides are open.
-    fn cross(&mut self, axis: usize, side: i32) -> End {
+    fn cross(&mut self, axis: usize, side: i32) -> SegmentEnd {
         let next = self.cell[axis] + if self.direction[axis] > 0.0 { 1 } else { -1 };
         self.place[axis] = f64::from(self.cell[axis].max(next));
         if next < 0 {
@@ -255,20 +255,20 @@ impl Particle {
             self.cell[axis] = next;
         } else {
             self.state = GONE;
-            return End::Escaped;
+            return SegmentEnd::Escaped;
         }
-        End::Crossed
+        SegmentEnd::Crossed
     }
 
     /// Contributions from a segment to its cell's tallies.
     fn shares(&self, segment: Segment) -> [u64; TALLIES as usize] {
         let parts = |share: f64| (share * PARTS) as u64;
-        let of = |ends: &[End]| ends.contains(&segment.end);
+        let of = |ends: &[SegmentEnd]| ends.contains(&segment.end);
         [
-            if of(&[End::Absorbed]) { parts(self.weight * self.energy) } else { 0 },
+            if of(&[SegmentEnd::Absorbed]) { parts(self.weight * self.energy) } else { 0 },
             parts(self.weight * segment.length),
-            u64::from(of(&[End::Absorbed, End::Scattered])),
-            if of(&[End::Census]) { parts(self.weight) } else { 0 },
+            u64::from(of(&[SegmentEnd::Absorbed, SegmentEnd::Scattered])),
+            if of(&[SegmentEnd::Census]) { parts(self.weight) } else { 0 },
         ]
     }
 }
@@ -320,7 +320,7 @@ impl Transport {
                 let (after, segment) = (moved.map(|(particle, _)| particle), moved.map(|(_, segment)| segment));
                 self.tally(warp, cell, after, segment);
                 *particle = warp.update(*particle, after);
-                let ended = segment.map(|segment| !matches!(segment.end, End::Scattered | End::Crossed));
+                let ended = segment.map(|segment| !matches!(segment.end, SegmentEnd::Scattered | SegmentEnd::Crossed));
                 under_way = warp.update(under_way, !ended);
             });
         }
@@ -335,7 +335,7 @@ impl Transport {
                 warp.reduce(Reduction::Add, self.tally, cell * TALLIES + tally, share, SUMS);
             });
         }
-        warp.when(segment.map(|segment| segment.end == End::Escaped), |warp| {
+        warp.when(segment.map(|segment| segment.end == SegmentEnd::Escaped), |warp| {
             let weight = particle.map(|particle| (particle.weight * PARTS) as u64);
             warp.reduce(Reduction::Add, self.escaped, Lanes::all(0), weight, SUMS);
         });
@@ -442,10 +442,10 @@ impl Instance for Transport {
                     for (tally, share) in tally[(cell * TALLIES) as usize..].iter_mut().zip(particle.shares(segment)) {
                         *tally += share;
                     }
-                    if segment.end == End::Escaped {
+                    if segment.end == SegmentEnd::Escaped {
                         escaped += (particle.weight * PARTS) as u64;
                     }
-                    if segment.end == End::Census {
+                    if segment.end == SegmentEnd::Census {
                         break;
                     }
                 }
@@ -494,13 +494,15 @@ mod tests {
                 let Segment { end, length } = particle.advance(0.6, 5);
                 assert!(length >= 0.0);
                 ends.push(end);
-                if !matches!(end, End::Scattered | End::Crossed) {
+                if !matches!(end, SegmentEnd::Scattered | SegmentEnd::Crossed) {
                     break;
                 }
             }
         }
         let count = |which| ends.iter().filter(|end| **end == which).count();
-        assert!([End::Census, End::Absorbed, End::Escaped].into_iter().all(|end| count(end) > 100));
-        assert!(count(End::Scattered) > 100 && count(End::Crossed) > 2000);
+        assert!(
+            [SegmentEnd::Census, SegmentEnd::Absorbed, SegmentEnd::Escaped].into_iter().all(|end| count(end) > 100)
+        );
+        assert!(count(SegmentEnd::Scattered) > 100 && count(SegmentEnd::Crossed) > 2000);
     }
 }

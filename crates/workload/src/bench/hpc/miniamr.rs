@@ -10,8 +10,8 @@ mod face;
 mod octree;
 mod reference;
 
-use self::face::{BORDER, COARSER, FINER, Ghost, KIND, PART, slot_of, words};
-use self::octree::{Change, Octree, Place};
+use self::face::{BORDER, COARSER, FINER, GhostCells, KIND, PART, slot_of, words};
+use self::octree::{BlockPosition, MeshChange, Octree};
 use self::reference::Reference;
 use crate::bench::benchmark::Benchmark;
 use crate::bench::cells::Cells;
@@ -161,7 +161,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-type Done = Result<(), RecordError>;
+type RecordResult = Result<(), RecordError>;
 
 impl Blocks {
     /// Cells per variable in a block, with ghosts.
@@ -200,7 +200,7 @@ impl Blocks {
                 let [high, u, v] = warp.compute(ComputeClass::Int, 6, [high, at % self.side, at / self.side]);
                 let row = slot.cast::<i32>() * 6 + high + 2 * axis as i32;
                 let words = warp.load_vector(self.neighbours, row * 4);
-                let ghost = Ghost { axis, variable, slot, low: high.eq(0), at: [u, v], words };
+                let ghost = GhostCells { axis, variable, slot, low: high.eq(0), at: [u, v], words };
                 let beyond = ghost.low.select(Lanes::all(0), Lanes::all(self.side + 1));
                 let to = self.cell(warp, slot, variable, ghost.place(beyond, ghost.at));
                 let kind = warp.compute(ComputeClass::Int, 1, words[0].map(|word| word >> KIND));
@@ -219,12 +219,12 @@ impl Blocks {
     }
 
     /// Layer in the neighbour's cells that touches the face.
-    fn facing(&self, ghost: &Ghost) -> Lanes<i32> {
+    fn facing(&self, ghost: &GhostCells) -> Lanes<i32> {
         ghost.low.select(Lanes::all(self.side), Lanes::all(1))
     }
 
     /// Copies a ghost cell's value from the neighbour's cell around it, or at the border from the block's own cell.
-    fn copy_ghost(&self, warp: &mut Warp<'_>, ghost: &Ghost, kind: Lanes<u32>, to: Lanes<i32>) {
+    fn copy_ghost(&self, warp: &mut Warp<'_>, ghost: &GhostCells, kind: Lanes<u32>, to: Lanes<i32>) {
         let border = kind.eq(BORDER);
         let own = ghost.low.select(Lanes::all(1), Lanes::all(self.side));
         let half = |which: usize| {
@@ -240,7 +240,7 @@ impl Blocks {
     }
 
     /// Sets a ghost cell to the mean over four cells in a finer neighbour.
-    fn mean_ghost(&self, warp: &mut Warp<'_>, ghost: &Ghost, to: Lanes<i32>) {
+    fn mean_ghost(&self, warp: &mut Warp<'_>, ghost: &GhostCells, to: Lanes<i32>) {
         let half = self.side / 2;
         let [u, v] = ghost.at;
         let which = warp.compute(ComputeClass::Int, 5, u / half + (v / half) * 2);
@@ -344,7 +344,13 @@ impl Blocks {
     }
 
     /// Runs a kernel with a CTA for each variable in each of the list's `count` entries.
-    fn launch(&self, host: &mut Host<'_>, name: &str, count: usize, kernel: impl Fn(&mut Cta<'_>) + Sync) -> Done {
+    fn launch(
+        &self,
+        host: &mut Host<'_>,
+        name: &str,
+        count: usize,
+        kernel: impl Fn(&mut Cta<'_>) + Sync,
+    ) -> RecordResult {
         if count == 0 {
             return Ok(());
         }
@@ -352,7 +358,7 @@ impl Blocks {
     }
 
     /// Writes the change list, and copies it to the device.
-    fn announce(&self, host: &mut Host<'_>, changes: &[Change]) {
+    fn announce(&self, host: &mut Host<'_>, changes: &[MeshChange]) {
         for (entry, change) in (0..).zip(changes) {
             for (word, slot) in (0..).zip([change.whole].into_iter().chain(change.parts)) {
                 host.memory().write(self.changes, entry * CHANGE as u64 + word, slot);
@@ -362,7 +368,7 @@ impl Blocks {
     }
 
     /// Adapts the mesh to the object's position after `step`.
-    fn adapt(&self, host: &mut Host<'_>, mesh: &mut Octree, step: u64) -> Done {
+    fn adapt(&self, host: &mut Host<'_>, mesh: &mut Octree, step: u64) -> RecordResult {
         let [merges, splits] = mesh.adapt(|place| self.wanted(place, step));
         self.announce(host, &merges);
         self.launch(host, "merge", merges.len(), |cta| self.merge(cta))?;
@@ -398,7 +404,7 @@ impl Blocks {
 
     /// True if a block's middle lies in the object after `step` steps. The object is a cylinder along z that moves
     /// around in the mesh.
-    fn wanted(&self, place: Place, step: u64) -> bool {
+    fn wanted(&self, place: BlockPosition, step: u64) -> bool {
         let sides = [self.roots.x, self.roots.y].map(f64::from);
         let apart = [0, 1].map(|axis| {
             let middle = (f64::from(place.along(axis)) + 0.5) / f64::from(1 << place.level);

@@ -140,7 +140,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-type Done = Result<(), RecordError>;
+type RecordResult = Result<(), RecordError>;
 
 /// Memory order for sums to which CTAs on all GPUs add.
 const SUMS: Order = Order::relaxed(Scope::Sys);
@@ -158,7 +158,7 @@ impl Surfaces {
         name: &str,
         count: i32,
         body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync,
-    ) -> Done {
+    ) -> RecordResult {
         let ctas = (count as u64).div_ceil(u64::from(self.threads));
         host.launch(Grid::new(name, ctas, self.threads), |cta| each_thread(cta, count, &body))
     }
@@ -243,7 +243,7 @@ impl Surfaces {
     }
 
     /// Prefix sums over the bins' counts: within each block, over the blocks, and both together.
-    fn find_firsts(&self, host: &mut Host<'_>) -> Done {
+    fn find_firsts(&self, host: &mut Host<'_>) -> RecordResult {
         let (bins, blocks, threads) = (self.bins.count(), self.blocks.len() as i32, THREADS as i32);
         let shared_bytes = 2 * 4 * THREADS;
         let grid = |name, ctas| Grid::new(name, ctas, THREADS).shared_bytes(shared_bytes);
@@ -269,7 +269,7 @@ impl Surfaces {
     }
 
     /// Puts each facet at the next free index in its bin; the order within a bin does not affect results.
-    fn fill_bins(&self, host: &mut Host<'_>) -> Done {
+    fn fill_bins(&self, host: &mut Host<'_>) -> RecordResult {
         let facets = self.facets.count();
         let ctas = (facets as u64).div_ceil(u64::from(self.threads));
         host.launch_ordered(Grid::new("fill-bins", ctas, self.threads), |cta| {

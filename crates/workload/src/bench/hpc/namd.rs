@@ -39,7 +39,7 @@ const REACH: f32 = 13.5;
 /// Period, in steps, for the slow part of the electrostatics. Source: NAMD's apoa1, `fullElectFrequency`.
 const SLOW_EVERY: u64 = 4;
 /// Warp arithmetic instructions per atom in the other patch: distance, test, Lennard-Jones, electrostatics, sums.
-/// Source: assumed, counted from the formula in [`Pair::new`].
+/// Source: assumed, counted from the formula in [`PairForce::new`].
 const PAIR_INSTRUCTIONS: u16 = 24;
 /// Maximum motion of an atom along an axis per step, in quanta. Source: assumed; a slow drift, far below the 1.5 Å
 /// margin in tile pairing.
@@ -143,18 +143,18 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 /// Interaction between two atoms.
-struct Pair<T> {
+struct PairForce<T> {
     /// Fast force over the distance, energy, slow force over the distance.
     values: [T; 3],
 }
 
 macro_rules! pair {
     ($real:ty) => {
-        impl Pair<$real> {
+        impl PairForce<$real> {
             /// Computes the interaction between two atoms `square` Å² apart. `radius` is the sum over their radii,
             /// `depth` the product of their depth roots, `charge` the product of their charges. The formula is
             /// Lennard-Jones, plus electrostatics split by a linear switch.
-            fn new(square: $real, radius: $real, depth: $real, charge: $real) -> Pair<$real> {
+            fn new(square: $real, radius: $real, depth: $real, charge: $real) -> PairForce<$real> {
                 let cutoff = <$real>::from(CUTOFF * CUTOFF);
                 let inverse = 1.0 / square;
                 let near = radius * radius * inverse;
@@ -163,7 +163,7 @@ macro_rules! pair {
                 let slow = square / cutoff;
                 let fast = depth * 12.0 * (sixth * sixth - sixth) + electric * (1.0 - slow);
                 let energy = depth * (sixth * sixth - 2.0 * sixth) + electric;
-                Pair { values: [fast * inverse, energy, electric * slow * inverse] }
+                PairForce { values: [fast * inverse, energy, electric * slow * inverse] }
             }
         }
     };
@@ -173,11 +173,11 @@ pair!(f32);
 pair!(f64);
 
 /// Atom data for a tile, an atom per lane: position, charge, radius, root of the depth.
-type Tile = [Lanes<f32>; 6];
+type AtomTile = [Lanes<f32>; 6];
 
 /// The two patches handled by a CTA.
 #[derive(Clone, Copy)]
-struct Block {
+struct PatchPair {
     patch: i32,
     neighbour: i32,
     /// Offset from the patch to the neighbour in Å.
@@ -201,7 +201,7 @@ impl Patches {
     fn kernel(&self, cta: &mut Cta<'_>, slow: bool) {
         let (patch, which) = (cta.index() as i32 / NEAR, cta.index() as i32 % NEAR);
         let (neighbour, shift) = self.neighbour(patch, which);
-        let block = Block { patch, neighbour, shift };
+        let block = PatchPair { patch, neighbour, shift };
         cta.each_warp(|warp| {
             warp.compute(ComputeClass::Int, 8, ());
             for start in (0..self.atoms_per_patch).step_by(THREADS as usize) {
@@ -220,7 +220,7 @@ impl Patches {
     }
 
     /// Forces from the neighbour on the warp's tile.
-    fn forces(&self, warp: &mut Warp<'_>, block: Block, start: i32) -> [Lanes<f32>; 7] {
+    fn forces(&self, warp: &mut Warp<'_>, block: PatchPair, start: i32) -> [Lanes<f32>; 7] {
         let lane = warp.thread() + start;
         let own = self.load_atoms(warp, lane + block.patch * self.atoms_per_patch);
         let near = self.near_tiles(warp, block, lane);
@@ -241,14 +241,14 @@ impl Patches {
         sums.map(|sum| Lanes::by_lane(|lane| sum[lane as usize]))
     }
 
-    fn load_atoms(&self, warp: &mut Warp<'_>, atom: Lanes<i32>) -> Tile {
+    fn load_atoms(&self, warp: &mut Warp<'_>, atom: Lanes<i32>) -> AtomTile {
         let [x, y, z, charge] = warp.load_vector(self.atoms, atom * 4);
         let [radius, depth, _, _] = warp.load_vector(self.parameters, atom * 4);
         [x, y, z, charge, radius, depth]
     }
 
     /// Per lane: true if the neighbour's tile with the lane's number is in reach of the warp's own tiles.
-    fn near_tiles(&self, warp: &mut Warp<'_>, block: Block, atom: Lanes<i32>) -> Lanes<bool> {
+    fn near_tiles(&self, warp: &mut Warp<'_>, block: PatchPair, atom: Lanes<i32>) -> Lanes<bool> {
         let own = atom / TILE + block.patch * self.tiles();
         let own = self.load_bounds(warp, own);
         let tile = warp.lane().map(|lane| lane.min(self.tiles() - 1));
@@ -363,7 +363,7 @@ fn quantised(at: f32) -> f32 {
 }
 
 /// Adds the forces from a tile's atoms, shifted by `shift`, on one lane's atom.
-fn add_tile(own: &Tile, lane: u32, other: &Tile, shift: [f32; 3], sums: &mut [[f32; MAX_LANES]; 7]) {
+fn add_tile(own: &AtomTile, lane: u32, other: &AtomTile, shift: [f32; 3], sums: &mut [[f32; MAX_LANES]; 7]) {
     let [x, y, z, charge, radius, depth] = own.each_ref().map(|values| values.lane(lane));
     for at in 0..TILE as u32 {
         let there = other.each_ref().map(|values| values.lane(at));
@@ -371,7 +371,7 @@ fn add_tile(own: &Tile, lane: u32, other: &Tile, shift: [f32; 3], sums: &mut [[f
         let square = apart[0] * apart[0] + apart[1] * apart[1] + apart[2] * apart[2];
         if square < CUTOFF * CUTOFF && square > 0.0 {
             let [fast, energy, slow] =
-                Pair::<f32>::new(square, radius + there[4], depth * there[5], charge * there[3]).values;
+                PairForce::<f32>::new(square, radius + there[4], depth * there[5], charge * there[3]).values;
             let added = [fast * apart[0], fast * apart[1], fast * apart[2], energy];
             let slowly = apart.map(|along| slow * along);
             for (sum, value) in sums.iter_mut().zip(added.into_iter().chain(slowly)) {
@@ -437,8 +437,12 @@ impl Instance for Patches {
                         continue;
                     }
                     let [other_radius, other_depth, other_charge] = self.kind(other).map(f64::from);
-                    let pair =
-                        Pair::<f64>::new(square, radius + other_radius, depth * other_depth, charge * other_charge);
+                    let pair = PairForce::<f64>::new(
+                        square,
+                        radius + other_radius,
+                        depth * other_depth,
+                        charge * other_charge,
+                    );
                     let [fast, energy, slow] = pair.values;
                     let terms = apart.map(|along| fast * along).into_iter().chain([energy]);
                     for (at, term) in terms.chain(apart.map(|along| slow * along)).enumerate() {

@@ -7,7 +7,7 @@
 
 mod mesh;
 
-use self::mesh::Mesh;
+use self::mesh::SpectralMesh;
 use crate::bench::benchmark::Benchmark;
 use crate::bench::cells::Cells;
 use crate::bench::reference::agree;
@@ -97,7 +97,7 @@ struct Solver {
     /// Partial dot product per CTA, and the total.
     partial: Array<f64>,
     total: Array<f64>,
-    mesh: Mesh,
+    mesh: SpectralMesh,
     iterations: u64,
     seed: u64,
 }
@@ -107,7 +107,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let (side, x, y) = (count("points"), request.scale.side_of(count("x")), request.scale.side_of(count("y")));
     let points = side.pow(3) * x * y * count("z");
     check_indices(name, points * FACTORS, "factors of points")?;
-    let mesh = Mesh::new(Cells { x: x as i32, y: y as i32, z: count("z") as i32 }, side as i32);
+    let mesh = SpectralMesh::new(Cells { x: x as i32, y: y as i32, z: count("z") as i32 }, side as i32);
     let copies = mesh.shared.iter().map(Vec::len).sum::<usize>() as u64;
     let mut array = |name, len| memory.array(name, len, Scaling::Scales);
     Ok(Box::new(Solver {
@@ -132,20 +132,20 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 /// Scratchpad arrays for one element.
-struct Tile {
+struct ElementScratch {
     derivative: Shared<f64>,
     value: Shared<f64>,
     slopes: [Shared<f64>; 3],
 }
 
 /// Position of a thread's point in its element, and strides along the axes.
-struct Point {
+struct ElementPoint {
     along: [Lanes<i32>; 3],
     strides: [i32; 3],
     thread: Lanes<i32>,
 }
 
-impl Point {
+impl ElementPoint {
     /// Index for the point at `step` along `axis` on this point's line.
     fn on_line(&self, axis: usize, step: i32) -> Lanes<i32> {
         self.thread + self.along[axis].map(|at| step - at) * self.strides[axis]
@@ -153,18 +153,18 @@ impl Point {
 }
 
 impl Solver {
-    fn point(&self, warp: &mut Warp<'_>) -> Point {
+    fn point(&self, warp: &mut Warp<'_>) -> ElementPoint {
         let side = self.mesh.side;
         let thread = warp.thread();
         let along = Cells { x: side, y: side, z: side }.places(warp, thread);
-        Point { along, strides: [1, side, side * side], thread }
+        ElementPoint { along, strides: [1, side, side * side], thread }
     }
 
     /// Computes `w = D' G D p` for one element.
     fn operator(&self, cta: &mut Cta<'_>) {
         let (side, points) = (self.mesh.side, self.mesh.element_points());
         let first = cta.index() as i32 * points;
-        let mut tile = Tile {
+        let mut tile = ElementScratch {
             derivative: cta.shared((side * side) as usize),
             value: cta.shared(points as usize),
             slopes: [cta.shared(points as usize), cta.shared(points as usize), cta.shared(points as usize)],
@@ -205,7 +205,7 @@ impl Solver {
     fn along(
         &self,
         warp: &mut Warp<'_>,
-        point: &Point,
+        point: &ElementPoint,
         axis: usize,
         derivative: &Shared<f64>,
         values: &Shared<f64>,
@@ -252,7 +252,14 @@ impl Solver {
     }
 
     /// Computes `to = factor × to + from`, one point per thread.
-    fn combine(&self, host: &mut Host<'_>, name: &str, to: Array<f64>, factor: f64, from: Change) -> Done {
+    fn combine(
+        &self,
+        host: &mut Host<'_>,
+        name: &str,
+        to: Array<f64>,
+        factor: f64,
+        from: ScaledVector,
+    ) -> RecordResult {
         self.each_point(host, name, |warp, at| {
             let sum = warp.load(to, at) * factor + warp.load(from.array, at) * from.factor;
             let sum = warp.compute(ComputeClass::Fp64, 1, sum);
@@ -260,7 +267,7 @@ impl Solver {
         })
     }
 
-    fn copy(&self, host: &mut Host<'_>, to: Array<f64>, from: Array<f64>) -> Done {
+    fn copy(&self, host: &mut Host<'_>, to: Array<f64>, from: Array<f64>) -> RecordResult {
         self.each_point(host, "copy", |warp, at| {
             let value = warp.load(from, at);
             warp.store(to, at, value);
@@ -268,7 +275,7 @@ impl Solver {
     }
 
     /// Zeros `array` on the border.
-    fn apply_mask(&self, host: &mut Host<'_>, array: Array<f64>) -> Done {
+    fn apply_mask(&self, host: &mut Host<'_>, array: Array<f64>) -> RecordResult {
         self.each_point(host, "mask", |warp, at| {
             let masked = warp.load(array, at) * warp.load(self.mask, at);
             let masked = warp.compute(ComputeClass::Fp64, 1, masked);
@@ -276,7 +283,12 @@ impl Solver {
         })
     }
 
-    fn each_point(&self, host: &mut Host<'_>, name: &str, body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync) -> Done {
+    fn each_point(
+        &self,
+        host: &mut Host<'_>,
+        name: &str,
+        body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync,
+    ) -> RecordResult {
         let points = self.mesh.points();
         let ctas = (points as u64).div_ceil(u64::from(THREADS));
         host.launch(Grid::new(name, ctas, THREADS), |cta| {
@@ -313,11 +325,11 @@ impl Solver {
     }
 }
 
-type Done = Result<(), RecordError>;
+type RecordResult = Result<(), RecordError>;
 
 /// Vector, with its factor, added by [`Solver::combine`].
 #[derive(Clone, Copy)]
-struct Change {
+struct ScaledVector {
     array: Array<f64>,
     factor: f64,
 }
@@ -448,7 +460,7 @@ impl Instance for Solver {
             let now = self.dot(host, self.r, self.z)?;
             let beta = if iteration == 0 { 0.0 } else { now / before };
             before = now;
-            self.combine(host, "add2s1", self.p, beta, Change { array: self.z, factor: 1.0 })?;
+            self.combine(host, "add2s1", self.p, beta, ScaledVector { array: self.z, factor: 1.0 })?;
             let (elements, points) = (self.mesh.elements.count() as u64, self.mesh.element_points() as u32);
             let shared_bytes = 8 * (4 * points + (self.mesh.side * self.mesh.side) as u32);
             host.launch(Grid::new("ax", elements, points).shared_bytes(shared_bytes), |cta| self.operator(cta))?;
@@ -458,8 +470,8 @@ impl Instance for Solver {
             }
             self.apply_mask(host, self.w)?;
             let alpha = now / self.dot(host, self.w, self.p)?;
-            self.combine(host, "add2s2", self.x, 1.0, Change { array: self.p, factor: alpha })?;
-            self.combine(host, "add2s2", self.r, 1.0, Change { array: self.w, factor: -alpha })?;
+            self.combine(host, "add2s2", self.x, 1.0, ScaledVector { array: self.p, factor: alpha })?;
+            self.combine(host, "add2s2", self.r, 1.0, ScaledVector { array: self.w, factor: -alpha })?;
             self.dot(host, self.r, self.r)?;
         }
         host.copy_to_host(self.x);

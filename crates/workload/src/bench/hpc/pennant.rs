@@ -15,7 +15,7 @@
 mod kernels;
 mod mesh;
 mod physics;
-mod plain;
+mod reference;
 
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::agree;
@@ -23,9 +23,9 @@ use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, Grid, Memory, Scaling};
-use kernels::Measured;
-use mesh::{Mesh, Point};
-use plain::Plain;
+use kernels::MeshArrays;
+use mesh::{PieMesh, Point};
+use reference::Reference;
 
 /// Threads per CTA, and maximum number of sides per chunk. Source: PENNANT, HydroGPU.cxx, `CHUNK_SIZE`.
 const CHUNK: u32 = 64;
@@ -63,7 +63,7 @@ pub(crate) static PENNANT: Benchmark = Benchmark {
 };
 
 /// Point arrays; vector arrays have two elements per point.
-struct Points {
+struct PointArrays {
     place: Array<f64>,
     place_before: Array<f64>,
     half: Array<f64>,
@@ -75,7 +75,7 @@ struct Points {
 }
 
 /// Zone arrays.
-struct Zones {
+struct ZoneArrays {
     mass: Array<f64>,
     density: Array<f64>,
     density_half: Array<f64>,
@@ -96,7 +96,7 @@ struct Zones {
 }
 
 /// Side and corner arrays; forces, the surface and each of two tensions have two elements per side.
-struct Sides {
+struct SideArrays {
     surface: Array<f64>,
     fraction: Array<f64>,
     corner_area: Array<f64>,
@@ -115,7 +115,7 @@ struct Sides {
 }
 
 /// Connectivity between points, sides and zones.
-struct Maps {
+struct Connectivity {
     chunk_first: Array<i32>,
     chunk_end: Array<i32>,
     first: Array<i32>,
@@ -132,14 +132,14 @@ struct Maps {
 }
 
 struct Hydro {
-    mesh: Mesh,
-    points: Points,
-    zones: Zones,
-    sides: Sides,
-    maps: Maps,
+    mesh: PieMesh,
+    points: PointArrays,
+    zones: ZoneArrays,
+    sides: SideArrays,
+    maps: Connectivity,
     /// Mesh measurements in the middle of a step and at its end.
-    half: Measured,
-    full: Measured,
+    half: MeshArrays,
+    full: MeshArrays,
     /// Length of the current step.
     step: Array<f64>,
     /// Bit pattern of the next step's length.
@@ -153,15 +153,15 @@ struct Hydro {
 
 fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let side = |name| request.scale.side_of(request.values.count(name)) as u32;
-    let mesh = Mesh::pie(side("rays"), side("rings"), CHUNK);
+    let mesh = PieMesh::pie(side("rays"), side("rings"), CHUNK);
     Ok(Box::new(Hydro::lay_out(mesh, request.values.count("cycles"), memory)))
 }
 
-impl Maps {
-    fn lay_out(mesh: &Mesh, memory: &mut Memory) -> Maps {
+impl Connectivity {
+    fn lay_out(mesh: &PieMesh, memory: &mut Memory) -> Connectivity {
         let mut map = |name, len: usize| memory.array::<i32>(name, len as u64, Scaling::Scales);
         let (sides, chunks) = (mesh.first.len(), mesh.chunks.len() - 1);
-        Maps {
+        Connectivity {
             chunk_first: map("chunk_first", chunks),
             chunk_end: map("chunk_end", chunks),
             first: map("side_first_point", sides),
@@ -177,10 +177,10 @@ impl Maps {
     }
 }
 
-impl Points {
-    fn lay_out(points: u64, memory: &mut Memory) -> Points {
+impl PointArrays {
+    fn lay_out(points: u64, memory: &mut Memory) -> PointArrays {
         let mut array = |name, each| memory.array(name, each * points, Scaling::Scales);
-        Points {
+        PointArrays {
             place: array("place", 2),
             half: array("place_half", 2),
             place_before: array("place_before", 2),
@@ -193,10 +193,10 @@ impl Points {
     }
 }
 
-impl Zones {
-    fn lay_out(zones: u64, memory: &mut Memory) -> Zones {
+impl ZoneArrays {
+    fn lay_out(zones: u64, memory: &mut Memory) -> ZoneArrays {
         let mut array = |name, each| memory.array(name, each * zones, Scaling::Scales);
-        Zones {
+        ZoneArrays {
             mass: array("mass", 1),
             density: array("density", 1),
             density_half: array("density_half", 1),
@@ -215,10 +215,10 @@ impl Zones {
     }
 }
 
-impl Sides {
-    fn lay_out(sides: u64, memory: &mut Memory) -> Sides {
+impl SideArrays {
+    fn lay_out(sides: u64, memory: &mut Memory) -> SideArrays {
         let mut array = |name, each| memory.array(name, each * sides, Scaling::Scales);
-        Sides {
+        SideArrays {
             surface: array("surface", 2),
             fraction: array("fraction", 1),
             corner_area: array("corner_area", 1),
@@ -238,15 +238,15 @@ impl Sides {
 }
 
 impl Hydro {
-    fn lay_out(mesh: Mesh, cycles: u64, memory: &mut Memory) -> Hydro {
+    fn lay_out(mesh: PieMesh, cycles: u64, memory: &mut Memory) -> Hydro {
         let [of_points, of_zones, of_sides] =
             [mesh.points.len(), mesh.zone_points.len(), mesh.first.len()].map(|len| len as u64);
-        let maps = Maps::lay_out(&mesh, memory);
-        let points = Points::lay_out(of_points, memory);
-        let zones = Zones::lay_out(of_zones, memory);
-        let sides = Sides::lay_out(of_sides, memory);
+        let maps = Connectivity::lay_out(&mesh, memory);
+        let points = PointArrays::lay_out(of_points, memory);
+        let zones = ZoneArrays::lay_out(of_zones, memory);
+        let sides = SideArrays::lay_out(of_sides, memory);
         let mut array = |name: String, len| memory.array(&name, len, Scaling::Scales);
-        let mut measured = |at: &str, places, volumes: Option<Array<f64>>| Measured {
+        let mut measured = |at: &str, places, volumes: Option<Array<f64>>| MeshArrays {
             places,
             centres: array(format!("centre{at}"), 2 * of_zones),
             side_areas: array(format!("side_area{at}"), of_sides),
@@ -307,12 +307,21 @@ impl Hydro {
     }
 
     fn copy_inputs(&self, host: &mut Host<'_>) {
-        let Maps {
-            chunk_first, chunk_end, first, second, zone, next, zone_points, sorted_points, sorted_sides, ..
+        let Connectivity {
+            chunk_first,
+            chunk_end,
+            first,
+            second,
+            zone,
+            next,
+            zone_points,
+            sorted_points,
+            sorted_sides,
+            ..
         } = self.maps;
         let maps = [chunk_first, chunk_end, first, second, zone, next, zone_points, sorted_points, sorted_sides];
         maps.into_iter().for_each(|map| host.copy_to_device(map));
-        let Zones { mass, density, volume, energy, total, work_rate, .. } = self.zones;
+        let ZoneArrays { mass, density, volume, energy, total, work_rate, .. } = self.zones;
         let values =
             [mass, self.sides.fraction, self.points.place, self.points.velocity, density, volume, energy, total];
         values.into_iter().chain([work_rate]).for_each(|array| host.copy_to_device(array));
@@ -347,7 +356,7 @@ impl Instance for Hydro {
     fn fill(&self, memory: &Memory) {
         let (mesh, maps) = (&self.mesh, &self.maps);
         let sorted = mesh.by_point();
-        let start = Plain::new(mesh);
+        let start = Reference::new(mesh);
         let set = |array, values: &[i32]| memory.fill(array, |index| values[index as usize]);
         set(maps.chunk_first, &mesh.chunks[..mesh.chunks.len() - 1]);
         set(maps.chunk_end, &mesh.chunks[1..]);
@@ -373,13 +382,13 @@ impl Instance for Hydro {
         host.memory().write(self.bad, 0, 0);
         host.copy_to_device(self.bad);
         run_steps(self.cycles, |step| self.cycle(host, step))?;
-        let Zones { density, energy, pressure, .. } = self.zones;
+        let ZoneArrays { density, energy, pressure, .. } = self.zones;
         [self.points.place, density, energy, pressure].into_iter().for_each(|array| host.copy_to_host(array));
         Ok(())
     }
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let mut plain = Plain::new(&self.mesh);
+        let mut plain = Reference::new(&self.mesh);
         run_steps(self.cycles, |step| {
             plain.step(step);
             Ok::<_, String>(Some(plain.longest))
@@ -407,10 +416,10 @@ mod tests {
     #[test]
     fn rings_stay_rings_and_energy_stays() {
         let (rays, rings) = (6, 30);
-        let mesh = Mesh::pie(rays, rings, CHUNK);
-        let mut plain = Plain::new(&mesh);
-        let kinetic = |plain: &Plain<'_>| -> f64 {
-            let half = plain::geometry(&mesh, &plain.places);
+        let mesh = PieMesh::pie(rays, rings, CHUNK);
+        let mut plain = Reference::new(&mesh);
+        let kinetic = |plain: &Reference<'_>| -> f64 {
+            let half = reference::geometry(&mesh, &plain.places);
             let mut sum = 0.0;
             for (side, zone) in mesh.zone.iter().enumerate() {
                 let [u, v] = plain.velocities[mesh.first[side] as usize];
@@ -420,7 +429,7 @@ mod tests {
             assert!(half.volumes.iter().all(|volume| *volume > 0.0));
             sum
         };
-        let energy = |plain: &Plain<'_>| kinetic(plain) + plain.totals.iter().sum::<f64>();
+        let energy = |plain: &Reference<'_>| kinetic(plain) + plain.totals.iter().sum::<f64>();
         let (before, first) = (energy(&plain), kinetic(&plain));
         let mut time = 0.0;
         run_steps(20_000, |step| {

@@ -111,7 +111,7 @@ type Matrix = [[f32; 4]; 3];
 
 /// Position on the detector: upper left pixel, and fractional distance right and down.
 #[derive(Clone, Copy, Debug, Default)]
-struct Shadow {
+struct Projection {
     column: i32,
     row: i32,
     right: f32,
@@ -120,13 +120,13 @@ struct Shadow {
 }
 
 /// Projects a voxel onto the detector.
-fn project(matrix: &Matrix, voxel: [i32; 3]) -> Shadow {
+fn project(matrix: &Matrix, voxel: [i32; 3]) -> Projection {
     let [x, y, z] = voxel.map(|at| at as f32);
     let [across, along, weight] = matrix.map(|row| row[0] * x + row[1] * y + row[2] * z + row[3]);
     let inverse = 1.0 / weight;
     let (across, along) = (across * inverse, along * inverse);
     let (column, row) = (across.floor(), along.floor());
-    Shadow {
+    Projection {
         column: column as i32,
         row: row as i32,
         right: across - column,
@@ -136,7 +136,7 @@ fn project(matrix: &Matrix, voxel: [i32; 3]) -> Shadow {
 }
 
 /// Value interpolated between four pixels.
-fn between(shadow: Shadow, [a, b, c, d]: [f32; 4]) -> f32 {
+fn between(shadow: Projection, [a, b, c, d]: [f32; 4]) -> f32 {
     let upper = (1.0 - shadow.right) * a + shadow.right * b;
     let lower = (1.0 - shadow.right) * c + shadow.right * d;
     shadow.weight * ((1.0 - shadow.down) * upper + shadow.down * lower)
@@ -174,7 +174,7 @@ impl Reconstruction {
     }
 
     /// Index of a pixel in the image, or `None` if outside.
-    fn pixel(&self, shadow: Shadow, (right, down): (i32, i32)) -> Option<i32> {
+    fn pixel(&self, shadow: Projection, (right, down): (i32, i32)) -> Option<i32> {
         let (column, row) = (shadow.column.saturating_add(right), shadow.row.saturating_add(down));
         let inside = (0..self.columns).contains(&column) && (0..self.rows).contains(&row);
         inside.then(|| row * self.columns + column)
@@ -199,7 +199,7 @@ impl Reconstruction {
         });
     }
 
-    fn fetch(&self, warp: &mut Warp<'_>, shadow: Lanes<Shadow>, step: (i32, i32)) -> Lanes<f32> {
+    fn fetch(&self, warp: &mut Warp<'_>, shadow: Lanes<Projection>, step: (i32, i32)) -> Lanes<f32> {
         let inside = shadow.map(|shadow| self.pixel(shadow, step).is_some());
         let index = shadow.map(|shadow| self.pixel(shadow, step).unwrap_or_default());
         let index = warp.compute(ComputeClass::Int, 4, index);

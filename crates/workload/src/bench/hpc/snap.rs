@@ -130,7 +130,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 /// A diagonal plane in an octant's sweep.
-struct Plane<'a> {
+struct DiagonalPlane<'a> {
     transport: &'a Transport,
     octant: i32,
     /// Cells in the plane.
@@ -138,7 +138,7 @@ struct Plane<'a> {
 }
 
 /// Angle, cell and group handled by each lane in a warp.
-struct Point {
+struct SweepPoint {
     angle: Lanes<i32>,
     /// Cell index, including the group's offset.
     cell: Lanes<i32>,
@@ -174,7 +174,7 @@ impl Transport {
     }
 
     /// Index for the lane's angle on the edge across `axis`.
-    fn edge(&self, point: &Point, axis: usize) -> Lanes<i32> {
+    fn edge(&self, point: &SweepPoint, axis: usize) -> Lanes<i32> {
         let [x, y, z] = point.place;
         let (fast, slow) = [(y, z), (x, z), (x, y)][axis];
         ((slow + point.group * self.cells.x) * self.cells.x + fast) * self.angles + point.angle
@@ -197,7 +197,7 @@ impl Transport {
     }
 }
 
-impl Plane<'_> {
+impl DiagonalPlane<'_> {
     /// Number of CTAs per group.
     fn chunks(&self) -> u64 {
         (self.members.len() as u64).div_ceil(self.transport.per_cta())
@@ -217,13 +217,13 @@ impl Plane<'_> {
                 let cell = member.pick(self.members);
                 let place = transport.cells.places(warp, cell);
                 let angle = thread % transport.angles;
-                self.cell(warp, &Point { angle, cell: cell + group * transport.cells.count(), place, group });
+                self.cell(warp, &SweepPoint { angle, cell: cell + group * transport.cells.count(), place, group });
             });
         });
     }
 
     /// Computes the diamond-difference balance for one cell, one angle per lane.
-    fn cell(&self, warp: &mut Warp<'_>, point: &Point) {
+    fn cell(&self, warp: &mut Warp<'_>, point: &SweepPoint) {
         let transport = self.transport;
         let cosine = [0, 1, 2].map(|axis| warp.load(transport.angle, point.angle + axis * transport.angles));
         let at = warp.compute(ComputeClass::Int, 6, point.cell * transport.angles + point.angle);
@@ -246,7 +246,7 @@ impl Plane<'_> {
     }
 
     /// Loads the flux that enters along `axis`: zero at the mesh border.
-    fn incoming(&self, warp: &mut Warp<'_>, point: &Point, axis: usize) -> Lanes<f64> {
+    fn incoming(&self, warp: &mut Warp<'_>, point: &SweepPoint, axis: usize) -> Lanes<f64> {
         let transport = self.transport;
         let inside = point.place[axis].ne(transport.inflow(self.octant, axis));
         let place = warp.compute(ComputeClass::Int, 3, transport.edge(point, axis));
@@ -259,7 +259,7 @@ impl Plane<'_> {
     }
 
     /// Sums over the angles in each cell; the cell's first lane adds the sum.
-    fn add_scalar(&self, warp: &mut Warp<'_>, point: &Point, flux: Lanes<f64>) {
+    fn add_scalar(&self, warp: &mut Warp<'_>, point: &SweepPoint, flux: Lanes<f64>) {
         let transport = self.transport;
         let weight = warp.load(transport.angle, point.angle + 3 * transport.angles);
         let weighted = warp.compute(ComputeClass::Fp64, 1, flux * weight);
@@ -289,7 +289,7 @@ impl Instance for Transport {
             for octant in 0..self.octants {
                 for distance in 0..=3 * (self.cells.x - 1) {
                     let members = self.plane(octant, distance);
-                    let plane = Plane { transport: self, octant, members: &members };
+                    let plane = DiagonalPlane { transport: self, octant, members: &members };
                     let ctas = plane.chunks() * self.groups as u64;
                     host.launch(Grid::new("snap-sweep", ctas, self.threads), |cta| plane.kernel(cta))?;
                 }

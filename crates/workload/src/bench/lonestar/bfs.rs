@@ -10,7 +10,7 @@
 //!
 //! With `mapping=group` the program is MGPUSim's, which visits only the arcs in the current level.
 
-use super::network::{GRAPH, NODES, Network, SYMMETRIC, Uses, file, random_network};
+use super::network::{GRAPH, GraphContent, NODES, Network, SYMMETRIC, file, random_network};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::levels;
 use crate::bench::workload::{Instance, Request, WorkloadError};
@@ -102,7 +102,7 @@ fn seed_of_graph(run: u64) -> u32 {
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
     let degree = request.values.count("degree");
     let network = if degree == 0 || file(name, request)?.is_some() {
-        Network::lay_out(name, request, Uses::Arcs, memory)?
+        Network::lay_out(name, request, GraphContent::Arcs, memory)?
     } else {
         let nodes = request.scale.of(request.values.count("nodes"));
         let graph = random_network(name, nodes, degree, seed_of_graph(request.seed))?;

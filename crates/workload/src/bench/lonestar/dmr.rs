@@ -14,9 +14,9 @@ mod cavity;
 mod geometry;
 mod mesh;
 
-use self::cavity::{Arrays, Cavities, Cavity};
+use self::cavity::{Cavities, Cavity, MeshArrays};
 use self::geometry::{Point, is_bad};
-use self::mesh::{Mesh, NONE};
+use self::mesh::{NONE, Triangulation};
 use crate::bench::benchmark::{Benchmark, where_on};
 use crate::bench::grid_barrier::GridBarrier;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -84,7 +84,7 @@ const BAD: u32 = 1;
 const HOPELESS: u32 = 2;
 
 struct Refinement {
-    arrays: Arrays,
+    arrays: MeshArrays,
     /// State per triangle: [`BAD`] for a bad triangle, [`HOPELESS`] if it cannot be repaired.
     bad: Array<u32>,
     /// Lowest mark per triangle: the pass number (a later pass is lower) × 2^32 + the thread's number.
@@ -108,7 +108,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     // A new point adds two triangles, or one triangle at the border.
     let points = points + (room - triangles) / 2 + side;
     Ok(Box::new(Refinement {
-        arrays: Arrays {
+        arrays: MeshArrays {
             point: memory.array("point", 2 * points, Scaling::Scales),
             corner: memory.array("corner", 4 * room, Scaling::Scales),
             neighbour: memory.array("neighbour", 4 * room, Scaling::Scales),
@@ -339,11 +339,11 @@ impl Refinement {
     }
 
     /// Reads the mesh from memory.
-    fn mesh(&self, memory: &Memory) -> Mesh {
+    fn mesh(&self, memory: &Memory) -> Triangulation {
         let triple = |array: Array<u32>, at: u64| [0, 1, 2].map(|part| memory.read(array, 4 * at + part));
         let point = |at: u64| [0, 1].map(|axis| memory.read(self.arrays.point, 2 * at + axis) as i64);
         let triangles = u64::from(self.count(memory, TRIANGLES));
-        Mesh {
+        Triangulation {
             points: (0..u64::from(self.count(memory, POINTS))).map(point).collect(),
             corners: (0..triangles).map(|at| triple(self.arrays.corner, at)).collect(),
             neighbours: (0..triangles).map(|at| triple(self.arrays.neighbour, at)).collect(),
@@ -353,7 +353,7 @@ impl Refinement {
 
 impl Instance for Refinement {
     fn fill(&self, memory: &Memory) {
-        let mesh = Mesh::random(self.side, self.seed);
+        let mesh = Triangulation::random(self.side, self.seed);
         for (at, [x, y]) in (0..).zip(&mesh.points) {
             memory.write(self.arrays.point, 2 * at, *x as f64);
             memory.write(self.arrays.point, 2 * at + 1, *y as f64);
@@ -400,7 +400,7 @@ impl Instance for Refinement {
     /// triangles are marked, and that no bad triangle is left if the worklist is empty.
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         self.refuse_overflow(memory)?;
-        let (mesh, before) = (self.mesh(memory), Mesh::random(self.side, self.seed));
+        let (mesh, before) = (self.mesh(memory), Triangulation::random(self.side, self.seed));
         mesh.check()?;
         if mesh.points.len() <= before.points.len() || !mesh.points.starts_with(&before.points) {
             return Err(format!("{} points, of {} at the start", mesh.points.len(), before.points.len()));

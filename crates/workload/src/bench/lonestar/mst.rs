@@ -15,7 +15,7 @@
 
 mod components;
 
-use super::network::{DEGREE, GRAPH, NETWORK, NODES, Network, SYMMETRIC, Uses};
+use super::network::{DEGREE, GRAPH, GraphContent, NETWORK, NODES, Network, SYMMETRIC};
 use crate::bench::benchmark::{Benchmark, demand};
 use crate::bench::grid_barrier::GridBarrier;
 use crate::bench::scope::scope;
@@ -116,7 +116,7 @@ fn turns(nodes: u32, ctas: u32) -> u32 {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let network = Network::lay_out_kind(name, request, Uses::Edges, memory)?;
+    let network = Network::lay_out_kind(name, request, GraphContent::Edges, memory)?;
     let ctas = request.scale.of(request.values.count("ctas"));
     let waits = (ctas - 1) * u64::from(2 * turns(network.nodes(), ctas as u32));
     demand(name, waits <= MOST_WAITS, || {

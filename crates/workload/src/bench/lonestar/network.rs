@@ -61,7 +61,7 @@ pub(super) const SYMMETRIC: Parameter = Parameter {
 
 /// Parts of a graph that a program uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Uses {
+pub(super) enum GraphContent {
     /// Arcs.
     Arcs,
     /// Arcs and their weights.
@@ -72,10 +72,10 @@ pub(super) enum Uses {
     Edges,
 }
 
-impl Uses {
+impl GraphContent {
     /// Converts a generated graph to the form expected by the program.
     fn generated(self, graph: Graph) -> Graph {
-        if self == Uses::Edges { graph.both_ways() } else { graph }
+        if self == GraphContent::Edges { graph.both_ways() } else { graph }
     }
 }
 
@@ -132,12 +132,16 @@ pub(in crate::bench) fn file<'a>(
 }
 
 /// Graph from the user's file, if given; notes about it are left in the request.
-fn graph_of_file(workload: &'static str, request: &mut Request, uses: Uses) -> Result<Option<Graph>, WorkloadError> {
+fn graph_of_file(
+    workload: &'static str,
+    request: &mut Request,
+    uses: GraphContent,
+) -> Result<Option<Graph>, WorkloadError> {
     let Some(path) = file(workload, request)?.map(Path::to_owned) else { return Ok(None) };
-    let reading = Reading { symmetric: request.values.flag(SYMMETRIC.name), weighted: uses != Uses::Arcs };
+    let reading = Reading { symmetric: request.values.flag(SYMMETRIC.name), weighted: uses != GraphContent::Arcs };
     let read = read_graph(&path, reading)?;
     read.notes.into_iter().for_each(|note| request.note(note));
-    if uses != Uses::Edges || read.graph.edges().is_some() {
+    if uses != GraphContent::Edges || read.graph.edges().is_some() {
         return Ok(Some(read.graph));
     }
     request.note(format!(
@@ -153,7 +157,7 @@ impl Network {
     pub(super) fn lay_out(
         workload: &'static str,
         request: &mut Request,
-        uses: Uses,
+        uses: GraphContent,
         memory: &mut Memory,
     ) -> Result<Network, WorkloadError> {
         if let Some(graph) = graph_of_file(workload, request, uses)? {
@@ -168,7 +172,7 @@ impl Network {
     pub(super) fn lay_out_kind(
         workload: &'static str,
         request: &mut Request,
-        uses: Uses,
+        uses: GraphContent,
         memory: &mut Memory,
     ) -> Result<Network, WorkloadError> {
         let values = &request.values;

@@ -6,9 +6,9 @@
 //!
 //! Source: Braunstein, Mézard and Zecchina, Random Structures and Algorithms, 2005.
 
-mod plain;
+mod reference;
 
-use self::plain::Plain;
+use self::reference::Reference;
 use crate::bench::benchmark::{Benchmark, demand};
 use crate::bench::reference::agree;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -145,7 +145,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 /// Products over the complements of surveys, for positive and for negated occurrences. Zero factors are left out and
 /// counted separately.
 #[derive(Clone, Copy, Debug)]
-struct Open {
+struct SurveyProducts {
     products: [Lanes<f64>; 2],
     zeros: [Lanes<u32>; 2],
 }
@@ -170,7 +170,7 @@ fn tendency(positive: f64, negated: f64) -> f64 {
     if sum > 0.0 { (up - down) / sum } else { 0.0 }
 }
 
-type Done = Result<(), RecordError>;
+type RecordResult = Result<(), RecordError>;
 
 impl Formula {
     fn variables(&self) -> u64 {
@@ -188,7 +188,7 @@ impl Formula {
         name: &str,
         count: u64,
         body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync,
-    ) -> Done {
+    ) -> RecordResult {
         let ctas = count.div_ceil(u64::from(self.threads));
         host.launch(Grid::new(name, ctas, self.threads), |cta: &mut Cta<'_>| {
             cta.each_warp(|warp| {
@@ -217,8 +217,8 @@ impl Formula {
     }
 
     /// Computes the products over a variable's surveys.
-    fn fold(&self, warp: &mut Warp<'_>, variable: Lanes<i32>) -> Open {
-        let mut open = Open { products: [Lanes::all(1.0); 2], zeros: [Lanes::all(0); 2] };
+    fn fold(&self, warp: &mut Warp<'_>, variable: Lanes<i32>) -> SurveyProducts {
+        let mut open = SurveyProducts { products: [Lanes::all(1.0); 2], zeros: [Lanes::all(0); 2] };
         self.each_edge(warp, variable, |warp, _, negated, survey| {
             let factor = warp.compute(ComputeClass::Fp64, 1, survey.map(|survey| 1.0 - survey));
             let (negated, zero) = warp.compute(ComputeClass::Fp64, 4, (negated, factor.lt(ZERO)));
@@ -288,7 +288,7 @@ impl Formula {
     fn find_bias(&self, warp: &mut Warp<'_>, variable: Lanes<i32>) {
         let state = warp.load(self.state, variable);
         warp.when(state.eq(FREE), |warp| {
-            let Open { products, zeros } = self.fold(warp, variable);
+            let SurveyProducts { products, zeros } = self.fold(warp, variable);
             let [positive, negated] = [0, 1].map(|sign: usize| products[sign].zip(zeros[sign], whole));
             let bias = warp.compute(ComputeClass::Fp64, 20, positive.zip(negated, tendency));
             warp.store(self.bias, variable, bias);
@@ -407,7 +407,7 @@ impl Instance for Formula {
     }
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let mut plain = Plain::new(self);
+        let mut plain = Reference::new(self);
         for _ in 0..self.phases {
             (0..self.sweeps).for_each(|_| plain.sweep());
             if !plain.fix() {

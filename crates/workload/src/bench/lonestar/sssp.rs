@@ -7,7 +7,7 @@
 //!
 //! CTAs race (several may reach a node simultaneously), so kernels are recorded in CTA order.
 
-use super::network::{DEGREE, GRAPH, NETWORK, NODES, Network, SYMMETRIC, Uses};
+use super::network::{DEGREE, GRAPH, GraphContent, NETWORK, NODES, Network, SYMMETRIC};
 use crate::bench::benchmark::{Benchmark, each_active};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::parameter::{Kind, Parameter};
@@ -76,7 +76,7 @@ enum Variant {
     EdgeWorklist,
 }
 
-struct Paths {
+struct ShortestPaths {
     network: Network,
     /// Weight per arc.
     weight: Array<u32>,
@@ -136,7 +136,7 @@ fn check_distances(network: &Network, source: u32) -> Result<(), String> {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let network = Network::lay_out_kind(name, request, Uses::Weights, memory)?;
+    let network = Network::lay_out_kind(name, request, GraphContent::Weights, memory)?;
     let source = request.values.count("source");
     if source >= u64::from(network.nodes()) {
         let message = format!("source {source} is no node of the graph's {}", network.nodes());
@@ -149,7 +149,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         "wlc" => Variant::EdgeWorklist,
         _ => Variant::Topology,
     };
-    Ok(Box::new(Paths {
+    Ok(Box::new(ShortestPaths {
         weight: memory.array("weight", network.target.len(), scaling),
         distance: memory.array("distance", nodes, scaling),
         changed: memory.array("changed", 1, Scaling::Fixed),
@@ -166,7 +166,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 /// Parameters for a launch over a worklist.
-struct Turn {
+struct WorklistLaunch {
     lists: Worklists,
     /// Index of the worklist to read.
     from: usize,
@@ -178,13 +178,13 @@ struct Turn {
 
 /// Edges at a thread's node, to be shared by the CTA's threads.
 #[derive(Clone, Copy, Debug, Default)]
-struct Range {
+struct ArcRange {
     first: u32,
     degree: u32,
     distance: u32,
 }
 
-impl Paths {
+impl ShortestPaths {
     /// Relaxes the edges at every reached node.
     fn relax_all(&self, cta: &mut Cta<'_>) {
         let network = &self.network;
@@ -223,7 +223,7 @@ impl Paths {
     }
 
     /// Relaxes the edges at a worklist node in each thread.
-    fn relax_listed(&self, cta: &mut Cta<'_>, turn: &Turn) {
+    fn relax_listed(&self, cta: &mut Cta<'_>, turn: &WorklistLaunch) {
         cta.each_warp(|warp| {
             self.with_item(warp, turn, |warp, range| {
                 let [first, degree, distance] = range;
@@ -242,7 +242,7 @@ impl Paths {
     }
 
     /// Runs `body` with first arc, arc count and distance for each thread's worklist node.
-    fn with_item(&self, warp: &mut Warp<'_>, turn: &Turn, body: impl FnOnce(&mut Warp<'_>, [Lanes<u32>; 3])) {
+    fn with_item(&self, warp: &mut Warp<'_>, turn: &WorklistLaunch, body: impl FnOnce(&mut Warp<'_>, [Lanes<u32>; 3])) {
         let item = warp.compute(ComputeClass::Int, 2, warp.global_thread());
         warp.when(item.lt(turn.items as i32), |warp| {
             let node = warp.load(turn.lists.nodes[turn.from], item).cast::<i32>();
@@ -253,16 +253,16 @@ impl Paths {
     }
 
     /// Gathers the edges at the CTA's nodes; each thread relaxes an edge at a time.
-    fn relax_shared_out(&self, cta: &mut Cta<'_>, turn: &Turn) {
+    fn relax_shared_out(&self, cta: &mut Cta<'_>, turn: &WorklistLaunch) {
         let (threads, steps) = (cta.threads() as usize, cta.threads().ilog2() as u16);
-        let mut ranges = vec![Range::default(); threads];
+        let mut ranges = vec![ArcRange::default(); threads];
         cta.each_warp(|warp| {
             let base = (warp.index() * warp.width()) as usize;
             self.with_item(warp, turn, |warp, parts| {
                 let [first, degree, distance] = warp.compute(ComputeClass::Int, 0, parts);
                 each_active(warp, |lane| {
                     ranges[base + lane as usize] =
-                        Range { first: first.lane(lane), degree: degree.lane(lane), distance: distance.lane(lane) };
+                        ArcRange { first: first.lane(lane), degree: degree.lane(lane), distance: distance.lane(lane) };
                 });
             });
         });
@@ -278,7 +278,7 @@ impl Paths {
 
     /// Relaxes an arc per thread. `share` holds at most one arc per thread, with the arc's index and the distance at
     /// its start.
-    fn relax_share(&self, cta: &mut Cta<'_>, turn: &Turn, share: &[(u32, u32)], steps: u16) {
+    fn relax_share(&self, cta: &mut Cta<'_>, turn: &WorklistLaunch, share: &[(u32, u32)], steps: u16) {
         let (mut found, mut slots) = (Vec::new(), Vec::new());
         // Threads write their nodes' arcs that fall into this share, and each thread reads an arc back.
         cta.each_warp(|warp| warp.shared(2));
@@ -338,7 +338,7 @@ impl Paths {
         let mut items = 1;
         host.memory().write(lists.nodes[0], 0, self.source);
         for number in (1..=self.launches).take_while(|&number| number < u64::from(u32::MAX)) {
-            let turn = Turn { lists, from: (number % 2) as usize ^ 1, items, number: number as u32 };
+            let turn = WorklistLaunch { lists, from: (number % 2) as usize ^ 1, items, number: number as u32 };
             host.memory().write(self.changed, 0, 0);
             host.copy_to_device(self.changed);
             let grid = Grid::new("relax", u64::from(items.div_ceil(self.threads)), self.threads);
@@ -389,7 +389,7 @@ fn scan(cta: &mut Cta<'_>, steps: u16) {
     cta.barrier();
 }
 
-impl Instance for Paths {
+impl Instance for ShortestPaths {
     fn fill(&self, memory: &Memory) {
         self.network.fill(memory);
         memory.fill(self.weight, |arc| self.network.graph.weight()[arc as usize]);

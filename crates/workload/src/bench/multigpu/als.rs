@@ -40,7 +40,7 @@ mod reference;
 mod solve;
 
 use super::MultiGpu;
-use super::cut::{Cut, Tiles};
+use super::partition::{Partition, PartitionGrid};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::reference::equal;
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -49,7 +49,7 @@ use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Memory, Scaling};
 use hermitian::BATCH;
-use ratings::{Ratings, Rows, Sizes};
+use ratings::{RatingMatrix, Ratings, Sizes};
 use solve::GROUP;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -137,12 +137,12 @@ struct Solver {
     seed: u64,
     /// Ratings, drawn when first needed: array sizes are known without them.
     ratings: OnceLock<Ratings>,
-    x: Half,
-    theta: Half,
+    x: HalfIteration,
+    theta: HalfIteration,
 }
 
 /// The half of an iteration that solves for one matrix.
-struct Half {
+struct HalfIteration {
     /// Kernel names.
     kernels: [&'static str; 3],
     count: u64,
@@ -160,24 +160,24 @@ struct Half {
     from: Array<f32>,
     to: Array<f32>,
     /// Grid over all rows.
-    rows: Tiles,
+    rows: PartitionGrid,
     /// Grid over a batch's rows.
-    slots: Tiles,
+    slots: PartitionGrid,
 }
 
 /// Names for a half's kernels and arrays.
-struct Names {
+struct HalfNames {
     kernels: [&'static str; 3],
     batches: &'static str,
     arrays: [&'static str; 5],
 }
 
-const X: Names = Names {
+const X: HalfNames = HalfNames {
     kernels: ["x-right", "x-hermitian", "x-solve"],
     batches: "x_batches",
     arrays: ["item_first", "item_users", "item_values", "y_theta", "tt"],
 };
-const THETA: Names = Names {
+const THETA: HalfNames = HalfNames {
     kernels: ["theta-right", "theta-hermitian", "theta-solve"],
     batches: "theta_batches",
     arrays: ["user_first", "user_items", "user_values", "y_x", "xx"],
@@ -193,26 +193,27 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     check_indices(name, items.max(users) * features, "factors")?;
     let x = memory.array("x", items * features, Scaling::Scales);
     let theta = memory.array("theta", users * features, Scaling::Scales);
-    let mut half = |names: &Names, count: u64, [from, to]: [Array<f32>; 2]| -> Result<Half, WorkloadError> {
-        let batches = request.values.count(names.batches);
-        let slots = count.div_ceil(batches);
-        check_indices(name, slots * features * features, "elements of left-hand sides")?;
-        let [first, other, value, right, hermitian] = names.arrays;
-        Ok(Half {
-            kernels: names.kernels,
-            count,
-            batches,
-            first: memory.array(first, count + 1, Scaling::Scales),
-            other: memory.array(other, sizes.ratings, Scaling::Scales),
-            value: memory.array(value, sizes.ratings, Scaling::Scales),
-            right: memory.array(right, count * features, Scaling::Scales),
-            hermitian: memory.array(hermitian, slots * features * features, Scaling::Scales),
-            from,
-            to,
-            rows: Cut::groups(count, batches, request.gpus()).tiles(1, 1),
-            slots: Cut::even(slots, request.gpus()).tiles(1, 1),
-        })
-    };
+    let mut half =
+        |names: &HalfNames, count: u64, [from, to]: [Array<f32>; 2]| -> Result<HalfIteration, WorkloadError> {
+            let batches = request.values.count(names.batches);
+            let slots = count.div_ceil(batches);
+            check_indices(name, slots * features * features, "elements of left-hand sides")?;
+            let [first, other, value, right, hermitian] = names.arrays;
+            Ok(HalfIteration {
+                kernels: names.kernels,
+                count,
+                batches,
+                first: memory.array(first, count + 1, Scaling::Scales),
+                other: memory.array(other, sizes.ratings, Scaling::Scales),
+                value: memory.array(value, sizes.ratings, Scaling::Scales),
+                right: memory.array(right, count * features, Scaling::Scales),
+                hermitian: memory.array(hermitian, slots * features * features, Scaling::Scales),
+                from,
+                to,
+                rows: Partition::groups(count, batches, request.gpus()).tiles(1, 1),
+                slots: Partition::even(slots, request.gpus()).tiles(1, 1),
+            })
+        };
     Ok(Box::new(Solver {
         x: half(&X, items, [theta, x])?,
         theta: half(&THETA, users, [x, theta])?,
@@ -224,7 +225,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     }))
 }
 
-impl Half {
+impl HalfIteration {
     /// Row for a slot in a batch: `None` if the last slot is empty.
     fn row(&self, slot: u64, batch: u64) -> Option<i32> {
         let row = slot * self.batches + batch;
@@ -242,7 +243,7 @@ impl Half {
         bounds
     }
 
-    fn fill(&self, memory: &Memory, rows: &Rows) {
+    fn fill(&self, memory: &Memory, rows: &RatingMatrix) {
         memory.fill(self.first, |row| rows.first[row as usize]);
         memory.fill(self.other, |rating| rows.other[rating as usize]);
         memory.fill(self.value, |rating| rows.value[rating as usize]);
@@ -259,7 +260,7 @@ impl Solver {
         LARGEST * (noise::below(self.seed ^ 3, index, LEVELS) as f32 / LEVELS as f32)
     }
 
-    fn update(&self, host: &mut Host<'_>, half: &Half) -> Result<(), RecordError> {
+    fn update(&self, host: &mut Host<'_>, half: &HalfIteration) -> Result<(), RecordError> {
         let (features, [right, hermitian, solve]) = (self.features as u32, half.kernels);
         let grid = half.rows.grid(right, features.next_multiple_of(GROUP));
         host.launch(grid, |cta| self.multiply(cta, half))?;
@@ -322,7 +323,7 @@ mod tests {
     fn a_row_stays_with_its_gpu_in_every_kernel() {
         for (count, batches, gpus) in [(60_u64, 3, 4), (61, 3, 7), (10, 1, 16), (100, 7, 2)] {
             let slots = count.div_ceil(batches);
-            let (rows, of_batch) = (Cut::groups(count, batches, gpus), Cut::even(slots, gpus));
+            let (rows, of_batch) = (Partition::groups(count, batches, gpus), Partition::even(slots, gpus));
             for gpu in 0..usize::from(gpus) {
                 let of_slots =
                     of_batch.block(gpu).flat_map(|slot| (0..batches).map(move |batch| slot * batches + batch));

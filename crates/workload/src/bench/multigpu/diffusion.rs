@@ -11,7 +11,7 @@
 //! task for the design. The source divides by 12 twice and uses the conductivity along x for all axes; here each axis
 //! has a separate conductivity, divided only once.
 
-use super::cut::{Cut, Tile, Tiles};
+use super::partition::{CtaTile, Partition, PartitionGrid};
 use super::{DIVISION, MultiGpu};
 use crate::bench::benchmark::{ADDRESS, Benchmark, demand};
 use crate::bench::reference::agree;
@@ -96,9 +96,9 @@ struct Heat {
     pitch: i32,
     iterations: u64,
     /// Grid over the inner planes, in marching columns.
-    marches: Tiles,
+    marches: PartitionGrid,
     /// Grid over the inner planes, in cubes.
-    cubes: Tiles,
+    cubes: PartitionGrid,
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
@@ -111,7 +111,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let gpus = request.gpus();
     demand(name, inside >= u64::from(gpus), || format!("{inside} planes leave some of {gpus} GPUs without any"))?;
     let mut field = |name| memory.array(name, pitch * rows * planes, Scaling::Scales);
-    let cut = Cut::even(inside, gpus);
+    let cut = Partition::even(inside, gpus);
     let parts = |cells: u64, each: i32| cells.div_ceil(each as u64);
     Ok(Box::new(Heat {
         heat: field("u"),
@@ -156,7 +156,7 @@ impl Heat {
 
     /// Runs `body(warp, index of its first cell, planes)` for each column in a CTA that lies `margin` cells inside.
     fn each_column(&self, cta: &mut Cta<'_>, margin: i32, body: impl Fn(&mut Warp<'_>, Lanes<i32>, i32)) {
-        let Tile { items, across, .. } = self.marches.tile(cta.index());
+        let CtaTile { items, across, .. } = self.marches.tile(cta.index());
         let wide = (self.columns as u64).div_ceil(WIDE as u64);
         let [left, top] = [(across % wide) as i32 * WIDE, (across / wide) as i32 * HIGH];
         let (first, count) = (items.start as i32 + BORDER, (items.end - items.start) as i32);
@@ -217,7 +217,7 @@ impl Heat {
 
     /// Runs stage 0, 1 or 2 in the Runge-Kutta method with strong stability preservation.
     fn update(&self, cta: &mut Cta<'_>, stage: usize) {
-        let Tile { items, across, .. } = self.cubes.tile(cta.index());
+        let CtaTile { items, across, .. } = self.cubes.tile(cta.index());
         let wide = (self.columns as u64).div_ceil(CUBE as u64);
         let [left, top] = [(across % wide) as i32 * CUBE, (across / wide) as i32 * CUBE];
         let [front, end] = [items.start, items.end].map(|plane| plane as i32 + BORDER);

@@ -17,7 +17,7 @@ mod reference;
 mod stress;
 mod velocity;
 
-use super::cut::{Cut, Tile, Tiles};
+use super::partition::{CtaTile, Partition, PartitionGrid};
 use super::{DIVISION, MultiGpu};
 use crate::bench::benchmark::{ADDRESS, Benchmark, compare, demand};
 use crate::bench::cells::Cells;
@@ -109,7 +109,7 @@ struct Ground {
     cells: Cells,
     iterations: u64,
     /// Grid over the inner planes; all planes on a GPU form one tile.
-    tiles: Tiles,
+    tiles: PartitionGrid,
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
@@ -131,12 +131,12 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         force: memory.array("f_init", 3 * wide * deep, Scaling::Scales),
         cells: Cells { x: wide as i32, y: high as i32, z: deep as i32 },
         iterations: request.values.count("iterations"),
-        tiles: Cut::even(z, gpus).tiles(z, ctas[0] * ctas[1]),
+        tiles: Partition::even(z, gpus).tiles(z, ctas[0] * ctas[1]),
     }))
 }
 
 /// A thread's cells, and its position in tiles.
-struct Column {
+struct ThreadColumn {
     x: Lanes<i32>,
     y: Lanes<i32>,
     /// Index for the thread's cell in plane 0.
@@ -156,8 +156,8 @@ impl Ground {
     }
 
     /// Threads in a CTA by warp, and the planes over which they march.
-    fn columns(&self, cta: &mut Cta<'_>) -> (Vec<Column>, Range<i32>) {
-        let Tile { items, across, .. } = self.tiles.tile(cta.index());
+    fn columns(&self, cta: &mut Cta<'_>) -> (Vec<ThreadColumn>, Range<i32>) {
+        let CtaTile { items, across, .. } = self.tiles.tile(cta.index());
         let wide = (self.cells.x as u64).div_ceil(SIDE as u64);
         let corner = [across % wide, across / wide].map(|tile| tile as i32 * SIDE);
         let mut columns = Vec::new();
@@ -165,7 +165,7 @@ impl Ground {
         (columns, items.start as i32 + REACH..items.end as i32 + REACH)
     }
 
-    fn column(&self, warp: &mut Warp<'_>, [left, top]: [i32; 2]) -> Column {
+    fn column(&self, warp: &mut Warp<'_>, [left, top]: [i32; 2]) -> ThreadColumn {
         let sides = [self.cells.x, self.cells.y];
         let local = [warp.thread() % SIDE, warp.thread() / SIDE];
         let place @ [x, y] = [local[0] + left, local[1] + top];
@@ -178,7 +178,7 @@ impl Ground {
             let behind = local[axis].ge(SIDE - REACH) & place[axis].lt(sides[axis] - REACH);
             [before & rows, behind & rows]
         };
-        Column {
+        ThreadColumn {
             x,
             y,
             cell,
@@ -193,7 +193,7 @@ impl Ground {
     fn fill_borders(
         &self,
         warp: &mut Warp<'_>,
-        column: &Column,
+        column: &ThreadColumn,
         at: Lanes<i32>,
         axis: usize,
         fields: &mut [(Array<f32>, &mut Shared<f32>)],

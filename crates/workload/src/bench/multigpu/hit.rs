@@ -26,7 +26,7 @@ mod reference;
 mod transpose;
 
 use super::MultiGpu;
-use super::cut::{Cut, Tiles};
+use super::partition::{Partition, PartitionGrid};
 use crate::bench::benchmark::{Benchmark, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::parameter::{Kind, Parameter};
@@ -94,16 +94,16 @@ pub(in crate::bench) static HIT: MultiGpu = MultiGpu(Benchmark {
 /// Three components of a field.
 type Field = [Array<f32>; 3];
 
-type Done = Result<(), RecordError>;
+type RecordResult = Result<(), RecordError>;
 
 /// Grid points in the box, and wave numbers.
 #[derive(Clone, Copy)]
-struct Mesh {
+struct SpectralGrid {
     side: i32,
     depth: i32,
 }
 
-impl Mesh {
+impl SpectralGrid {
     /// Complex values per row along z.
     fn half(self) -> i32 {
         self.depth / 2 + 1
@@ -131,7 +131,7 @@ impl Mesh {
 
     /// Wave numbers at a position in a spectrum.
     fn waves(self, [x, y, z]: [i32; 3]) -> [f32; 3] {
-        [Mesh::wave(x, self.side), Mesh::wave(y, self.side), z as f32 * self.stretch()]
+        [SpectralGrid::wave(x, self.side), SpectralGrid::wave(y, self.side), z as f32 * self.stretch()]
     }
 
     /// True if wave numbers are set to zero: the mean, and wave numbers beyond the sphere whose aliases the shift does
@@ -153,7 +153,7 @@ impl Mesh {
 }
 
 struct Turbulence {
-    mesh: Mesh,
+    mesh: SpectralGrid,
     /// Velocity; between substeps, the substep's velocity in space.
     u: Field,
     /// Velocity in a substep.
@@ -165,15 +165,15 @@ struct Turbulence {
     maxima: Vec<Array<u32>>,
     steps: u64,
     /// Grid over complex values.
-    elements: Tiles,
+    elements: PartitionGrid,
     /// Grid over complex values with a GPU's block in one tile, shared by the CTAs that find maxima.
-    blocks: Tiles,
+    blocks: PartitionGrid,
     /// Grid over planes.
-    planes: Tiles,
+    planes: PartitionGrid,
     /// Grid over lines along y in a spectrum, or along x in a field in space.
-    lines: Tiles,
+    lines: PartitionGrid,
     /// Grid over rows along z.
-    rows: Tiles,
+    rows: PartitionGrid,
     along_side: Transform,
     along_depth: Transform,
     roots: Roots,
@@ -195,10 +195,10 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let aux = field("aux");
     let (along_side, along_depth) = (Transform::of(side as usize), Transform::of(depth as usize / 2));
     let rows = side / along_depth.threads() as u64;
-    let elements = Cut::groups(side * side * half, side * half, gpus);
+    let elements = Partition::groups(side * side * half, side * half, gpus);
     let across = side / TILE as u64 * half.div_ceil(TILE as u64);
     Ok(Box::new(Turbulence {
-        mesh: Mesh { side: side as i32, depth: depth as i32 },
+        mesh: SpectralGrid { side: side as i32, depth: depth as i32 },
         u,
         w,
         r,
@@ -207,9 +207,9 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         steps,
         elements: elements.tiles(u64::from(THREADS), 1),
         blocks: elements.tiles(side * side * half, 3 * u64::from(pointwise::MAXIMA_CTAS)),
-        planes: Cut::even(side, gpus).tiles(1, across),
-        lines: Cut::groups(side * half, half, gpus).tiles(LINES, 1),
-        rows: Cut::groups(side * side, side, gpus).tiles(rows, 1),
+        planes: Partition::even(side, gpus).tiles(1, across),
+        lines: Partition::groups(side * half, half, gpus).tiles(LINES, 1),
+        rows: Partition::groups(side * side, side, gpus).tiles(rows, 1),
         along_side,
         along_depth,
         roots: Roots::of(side.max(depth) as usize),
@@ -226,7 +226,7 @@ fn fit_power(request: &mut Request, parameter: &'static str, wanted: u64) -> u64
 
 impl Turbulence {
     /// Transforms a spectrum to space, without division by the number of points.
-    fn to_space(&self, host: &mut Host<'_>, field: Array<f32>) -> Done {
+    fn to_space(&self, host: &mut Host<'_>, field: Array<f32>) -> RecordResult {
         self.zyx_to_yzx(host, field, self.aux)?;
         self.along_y(host, self.aux, field, true)?;
         self.yzx_to_zyx(host, field, self.aux)?;
@@ -236,7 +236,7 @@ impl Turbulence {
     }
 
     /// Transforms a field in space to its spectrum.
-    fn to_spectrum(&self, host: &mut Host<'_>, field: Array<f32>) -> Done {
+    fn to_spectrum(&self, host: &mut Host<'_>, field: Array<f32>) -> RecordResult {
         self.z_from_real(host, field)?;
         self.along_x(host, field, false)?;
         self.zyx_to_zxy(host, field, self.aux)?;
@@ -246,7 +246,7 @@ impl Turbulence {
     }
 
     /// Computes the cross product between a velocity and its curl, and leaves it in `r`; the velocity is left in space.
-    fn right_side(&self, host: &mut Host<'_>, velocity: Field, phase: f32) -> Done {
+    fn right_side(&self, host: &mut Host<'_>, velocity: Field, phase: f32) -> RecordResult {
         self.curl(host, velocity)?;
         for field in [velocity, self.r] {
             self.shift(host, field, phase)?;
@@ -259,7 +259,7 @@ impl Turbulence {
         self.shift(host, self.r, -phase)
     }
 
-    fn step(&self, host: &mut Host<'_>, step: u64) -> Done {
+    fn step(&self, host: &mut Host<'_>, step: u64) -> RecordResult {
         self.dealias(host, self.u)?;
         self.copy(host)?;
         self.right_side(host, self.w, PHASES[0])?;
@@ -290,7 +290,7 @@ impl Instance for Turbulence {
         }
     }
 
-    fn run(&self, host: &mut Host<'_>) -> Done {
+    fn run(&self, host: &mut Host<'_>) -> RecordResult {
         self.u.iter().for_each(|field| host.copy_to_device(*field));
         (0..self.steps).try_for_each(|step| self.step(host, step))?;
         self.u.iter().for_each(|field| host.copy_to_host(*field));

@@ -6,7 +6,7 @@
 //! source copies each norm back.
 
 use super::MultiGpu;
-use super::cut::{Cut, Tile, Tiles};
+use super::partition::{CtaTile, Partition, PartitionGrid};
 use super::sum::add_up;
 use crate::bench::benchmark::{Benchmark, compare, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
@@ -72,7 +72,7 @@ struct Planes {
     iterations: u64,
     check: u64,
     /// Grid over the inner rows.
-    tiles: Tiles,
+    tiles: PartitionGrid,
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
@@ -90,13 +90,13 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         rows: rows as i32,
         iterations,
         check: request.values.count("check"),
-        tiles: Cut::even(rows - 2, gpus).tiles(SIDE as u64, columns.div_ceil(SIDE as u64)),
+        tiles: Partition::even(rows - 2, gpus).tiles(SIDE as u64, columns.div_ceil(SIDE as u64)),
     }))
 }
 
 impl Planes {
     fn kernel(&self, cta: &mut Cta<'_>, [from, to]: [Array<f32>; 2], sums: Option<u64>) {
-        let Tile { gpu, items, across } = self.tiles.tile(cta.index());
+        let CtaTile { gpu, items, across } = self.tiles.tile(cta.index());
         let (columns, rows) = (self.columns, self.rows);
         let (top, bottom) = (items.start as i32 + 1, items.end as i32 + 1);
         let mut changes: Vec<Lanes<u64>> = Vec::new();

@@ -32,7 +32,7 @@ mod reference;
 mod scan;
 
 use super::MultiGpu;
-use super::cut::{Cut, Tiles};
+use super::partition::{Partition, PartitionGrid};
 use crate::bench::benchmark::{Benchmark, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError, check_indices};
 use crate::noise;
@@ -125,11 +125,11 @@ struct Reconstruction {
 struct Colour {
     supervoxels: Vec<i32>,
     /// Grid with a CTA per supervoxel.
-    whole: Tiles,
+    whole: PartitionGrid,
     /// Grid with a CTA per piece in each supervoxel.
-    pieces: Tiles,
+    pieces: PartitionGrid,
     /// Grid with a CTA per view.
-    views: Tiles,
+    views: PartitionGrid,
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
@@ -170,11 +170,11 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 
 impl Colour {
     fn cut(supervoxels: Vec<i32>, scan: &Scan, gpus: u8) -> Colour {
-        let cut = Cut::even(supervoxels.len() as u64, gpus);
+        let cut = Partition::even(supervoxels.len() as u64, gpus);
         Colour {
             whole: cut.tiles(1, 1),
             pieces: cut.tiles(1, scan.pieces() as u64),
-            views: Cut::even(scan.views as u64, gpus).tiles(1, 1),
+            views: Partition::even(scan.views as u64, gpus).tiles(1, 1),
             supervoxels,
         }
     }

@@ -23,8 +23,8 @@
 //! - Each GPU holds its partial sum over its ranks, and all GPUs read all partial sums. The source has `MPI_Allreduce`.
 
 use super::MultiGpu;
-use super::cut::{Cut, Tile, Tiles};
-use super::links::{DEGREE, NODES, rows, shape};
+use super::partition::{CtaTile, Partition, PartitionGrid};
+use super::rmat::{DEGREE, NODES, rows, shape};
 use super::sum::{ATOMIC, add_up};
 use crate::bench::benchmark::{ADDRESS, Benchmark};
 use crate::bench::reference::equal;
@@ -74,7 +74,7 @@ struct Ranks {
     rmat: Rmat,
     gpus: u8,
     /// Links, drawn on first use: array sizes are known without them.
-    links: OnceLock<Links>,
+    links: OnceLock<PartitionedGraph>,
     /// By arc, ordered by the end node: both ends, and the arc's share in the start's rank. The arrays have room for
     /// all arcs drawn.
     source: Array<u32>,
@@ -89,17 +89,17 @@ struct Ranks {
 }
 
 /// The graph in the program's form, and its partition among GPUs.
-struct Links {
+struct PartitionedGraph {
     /// Incoming arcs: each row lists the start nodes, with the number of merged parallel arcs as weight.
     arcs: Graph,
     /// Number of outgoing arcs per node, with parallel arcs counted separately.
     leaving: Vec<u32>,
     /// Node grid for the sum kernel.
-    summed: Tiles,
+    summed: PartitionGrid,
     /// Arc grid.
-    followed: Tiles,
+    followed: PartitionGrid,
     /// Node grid for the rank kernel.
-    ranked: Tiles,
+    ranked: PartitionGrid,
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
@@ -136,15 +136,15 @@ fn arcs_in(rmat: Rmat) -> Graph {
     Graph::new(drawn.nodes(), &arcs)
 }
 
-impl Links {
-    fn new(rmat: Rmat, gpus: u8) -> Links {
+impl PartitionedGraph {
+    fn new(rmat: Rmat, gpus: u8) -> PartitionedGraph {
         let arcs = arcs_in(rmat);
         let mut leaving = vec![0; arcs.nodes() as usize];
         for (start, count) in arcs.target().iter().zip(arcs.weight()) {
             leaving[*start as usize] += count;
         }
-        let nodes = Cut::weighed(arcs.first(), LINE, gpus);
-        Links {
+        let nodes = Partition::weighed(arcs.first(), LINE, gpus);
+        PartitionedGraph {
             leaving,
             summed: nodes.tiles(THREADS * RANKS as u64, 1),
             followed: nodes.contents(arcs.first()).aligned(THREADS),
@@ -165,8 +165,8 @@ fn units(rank: f64) -> u64 {
 }
 
 impl Ranks {
-    fn links(&self) -> &Links {
-        self.links.get_or_init(|| Links::new(self.rmat, self.gpus))
+    fn links(&self) -> &PartitionedGraph {
+        self.links.get_or_init(|| PartitionedGraph::new(self.rmat, self.gpus))
     }
 
     fn nodes(&self) -> u64 {
@@ -187,7 +187,7 @@ impl Ranks {
     }
 
     fn sum(&self, cta: &mut Cta<'_>, iteration: u64) {
-        let Tile { gpu, items, .. } = self.links().summed.tile(cta.index());
+        let CtaTile { gpu, items, .. } = self.links().summed.tile(cta.index());
         let mut sums = Vec::new();
         cta.each_warp(|warp| {
             let first = warp.compute(ComputeClass::Int, 2 + ADDRESS, warp.thread() + items.start as i32);
@@ -204,7 +204,7 @@ impl Ranks {
     }
 
     fn follow(&self, cta: &mut Cta<'_>) {
-        let Tile { items, .. } = self.links().followed.tile(cta.index());
+        let CtaTile { items, .. } = self.links().followed.tile(cta.index());
         let first = (items.start / THREADS * THREADS) as i32;
         cta.each_warp(|warp| {
             let arc = warp.compute(ComputeClass::Int, 3, warp.thread() + first);
@@ -224,7 +224,7 @@ impl Ranks {
     }
 
     fn rank(&self, cta: &mut Cta<'_>, iteration: u64) {
-        let Tile { items, .. } = self.links().ranked.tile(cta.index());
+        let CtaTile { items, .. } = self.links().ranked.tile(cta.index());
         cta.each_warp(|warp| {
             let node = warp.compute(ComputeClass::Int, 2, warp.thread() + items.start as i32);
             warp.when(node.lt(items.end as i32), |warp| {
@@ -258,7 +258,7 @@ impl Instance for Ranks {
     }
 
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
-        let Links { summed, followed, ranked, .. } = self.links();
+        let PartitionedGraph { summed, followed, ranked, .. } = self.links();
         host.copy_to_device(self.source);
         host.copy_to_device(self.target);
         host.copy_to_device(self.value);
@@ -275,7 +275,7 @@ impl Instance for Ranks {
     }
 
     fn verify(&self, memory: &Memory) -> Result<(), String> {
-        let Links { arcs, .. } = self.links();
+        let PartitionedGraph { arcs, .. } = self.links();
         let (mut ranks, mut totals) = (self.start(), Vec::new());
         for _ in 0..self.iterations {
             let total = ranks.iter().map(|rank| units(*rank)).sum();

@@ -17,8 +17,8 @@
 //! - GPS's table says "between every pair of vertices". Programs with this name have only a single start node.
 
 use super::MultiGpu;
-use super::cut::{Cut, Tile, Tiles};
-use super::links::{DEGREE, NODES, rows, shape};
+use super::partition::{CtaTile, Partition, PartitionGrid};
+use super::rmat::{DEGREE, NODES, rows, shape};
 use super::sum::{ATOMIC, add_up};
 use crate::bench::benchmark::{ADDRESS, Benchmark};
 use crate::bench::reference::equal;
@@ -62,11 +62,11 @@ pub(in crate::bench) static SSSP: MultiGpu = MultiGpu(Benchmark {
     lay_out,
 });
 
-struct Paths {
+struct ShortestPaths {
     rmat: Rmat,
     gpus: u8,
     /// Links, drawn on first use: array sizes are known without them.
-    links: OnceLock<Links>,
+    links: OnceLock<PartitionedGraph>,
     /// By arc, ordered by the end node: both ends and the weight.
     source: Array<u32>,
     target: Array<u32>,
@@ -78,17 +78,17 @@ struct Paths {
     /// Number of nodes changed in each round, by GPU.
     changed: Vec<Array<u64>>,
     /// Node grid.
-    updated: Tiles,
+    updated: PartitionGrid,
     rounds: u64,
 }
 
 /// The graph, and its arcs' partition among GPUs.
-struct Links {
+struct PartitionedGraph {
     /// Incoming arcs: each row lists the start nodes.
     arcs: Graph,
     /// Start node for the search.
     start: u32,
-    relaxed: Tiles,
+    relaxed: PartitionGrid,
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
@@ -96,7 +96,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let rmat = Rmat { log_nodes, degree, heaviest: HEAVIEST, flips: false, seed: request.seed };
     let (nodes, rounds) = (u64::from(rmat.nodes()), request.values.count("rounds"));
     let gpus = request.gpus();
-    Ok(Box::new(Paths {
+    Ok(Box::new(ShortestPaths {
         rmat,
         gpus,
         links: OnceLock::new(),
@@ -112,29 +112,29 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 /// Node block for each GPU.
-fn blocks(nodes: u64, gpus: u8) -> Cut {
-    Cut::groups(nodes, LINE, gpus)
+fn blocks(nodes: u64, gpus: u8) -> Partition {
+    Partition::groups(nodes, LINE, gpus)
 }
 
-impl Links {
-    fn new(rmat: Rmat, gpus: u8) -> Links {
+impl PartitionedGraph {
+    fn new(rmat: Rmat, gpus: u8) -> PartitionedGraph {
         let drawn = rmat_graph(rmat);
         let leaving = |node: &u32| drawn.row(*node).len();
         // In reverse order, the last maximum has the lowest label.
         let start = (0..drawn.nodes()).rev().max_by_key(leaving).unwrap_or(0);
         let arcs = drawn.reversed();
         let relaxed = blocks(u64::from(arcs.nodes()), gpus).contents(arcs.first()).aligned(THREADS);
-        Links { start, relaxed, arcs }
+        PartitionedGraph { start, relaxed, arcs }
     }
 }
 
-impl Paths {
-    fn links(&self) -> &Links {
-        self.links.get_or_init(|| Links::new(self.rmat, self.gpus))
+impl ShortestPaths {
+    fn links(&self) -> &PartitionedGraph {
+        self.links.get_or_init(|| PartitionedGraph::new(self.rmat, self.gpus))
     }
 
     fn relax(&self, cta: &mut Cta<'_>) {
-        let Tile { items, .. } = self.links().relaxed.tile(cta.index());
+        let CtaTile { items, .. } = self.links().relaxed.tile(cta.index());
         let first = (items.start / THREADS * THREADS) as i32;
         cta.each_warp(|warp| {
             let arc = warp.compute(ComputeClass::Int, 3, warp.thread() + first);
@@ -155,7 +155,7 @@ impl Paths {
     }
 
     fn update(&self, cta: &mut Cta<'_>, round: u64) {
-        let Tile { gpu, items, .. } = self.updated.tile(cta.index());
+        let CtaTile { gpu, items, .. } = self.updated.tile(cta.index());
         let mut counts = Vec::new();
         cta.each_warp(|warp| {
             let mut changes = Lanes::all(0_u64);
@@ -179,9 +179,9 @@ impl Paths {
     }
 }
 
-impl Instance for Paths {
+impl Instance for ShortestPaths {
     fn fill(&self, memory: &Memory) {
-        let Links { arcs, .. } = self.links();
+        let PartitionedGraph { arcs, .. } = self.links();
         let mut targets = rows(arcs);
         memory.fill(self.source, |arc| arcs.target()[arc as usize]);
         memory.fill(self.target, |_| targets.next().unwrap_or_default());
@@ -277,7 +277,7 @@ mod tests {
         let place = memory.arrays().iter().position(|array| array.name == "distance").unwrap();
         let found: Vec<u32> = memory.bits(place).into_iter().map(|bits| bits as u32).collect();
         let graph = rmat_graph(SMALL);
-        assert_eq!(found, nearest(&graph, Links::new(SMALL, 1).start));
+        assert_eq!(found, nearest(&graph, PartitionedGraph::new(SMALL, 1).start));
         let reached = found.iter().filter(|distance| **distance != FAR).count();
         assert!(reached > 500, "{reached} of 1024 nodes are reached");
     }

@@ -173,7 +173,7 @@ fn enter(ray: &Ray, [low, high]: [Vector; 2], limit: f32) -> Option<f32> {
 
 /// State for a pixel while its rays are followed.
 #[derive(Clone, Copy, Debug, Default)]
-struct Path {
+struct PixelPath {
     ray: Ray,
     light: f32,
     share: f32,
@@ -202,15 +202,15 @@ impl Surface {
     }
 }
 
-impl Path {
-    fn missed(mut self) -> Path {
+impl PixelPath {
+    fn missed(mut self) -> PixelPath {
         self.light += self.share * SKY;
         self.share = 0.0;
         self
     }
 
     /// Adds the light from a surface towards the eye, and continues with the mirrored ray.
-    fn bounce(mut self, surface: &Surface, colour: f32, hidden: bool) -> Path {
+    fn bounce(mut self, surface: &Surface, colour: f32, hidden: bool) -> PixelPath {
         let lit = if hidden { 0.0 } else { surface.lit };
         self.light += self.share * (1.0 - MIRROR) * colour * (AMBIENT + (1.0 - AMBIENT) * lit);
         self.share *= MIRROR;
@@ -222,12 +222,12 @@ impl Path {
 
 impl Picture {
     /// Primary ray through a pixel.
-    fn primary(&self, pixel: i32) -> Path {
+    fn primary(&self, pixel: i32) -> PixelPath {
         let (column, row) = (pixel % self.columns, pixel / self.columns);
         let across = (column as f32 + 0.5) / self.columns as f32 - 0.5;
         let up = 0.5 - (row as f32 + 0.5) / self.rows as f32;
         let to = unit([across * 1.2, -0.35 + up * 0.9, 1.0]);
-        Path { ray: Ray { from: EYE, to, far: f32::INFINITY }, light: 0.0, share: 1.0 }
+        PixelPath { ray: Ray { from: EYE, to, far: f32::INFINITY }, light: 0.0, share: 1.0 }
     }
 
     fn kernel(&self, cta: &mut Cta<'_>) {
@@ -250,9 +250,9 @@ impl Picture {
     }
 
     /// Follows each lane's path to the next surface.
-    fn follow(&self, warp: &mut Warp<'_>, path: Lanes<Path>) -> Lanes<Path> {
+    fn follow(&self, warp: &mut Warp<'_>, path: Lanes<PixelPath>) -> Lanes<PixelPath> {
         let hit = self.trace(warp, path.map(|path| path.ray), false);
-        let mut next = warp.compute(ComputeClass::Fp32, 2, path.map(Path::missed));
+        let mut next = warp.compute(ComputeClass::Fp32, 2, path.map(PixelPath::missed));
         warp.when(hit.map(|hit| hit.triangle != NONE), |warp| {
             let triangle = self.load_triangle(warp, hit.map(|hit| hit.triangle));
             let colour = warp.load(self.colour, hit.map(|hit| hit.triangle));

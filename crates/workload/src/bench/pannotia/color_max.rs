@@ -7,7 +7,7 @@
 //! Values are a random permutation, so that no two neighbours have equal values: Pannotia draws numbers that seldom
 //! coincide. Pannotia skips rows with a single entry; if arcs count both ways, its default, a graph has no such row.
 
-use super::rows::{DIRECTED, FILE, NODES, Rows};
+use super::rows::{DIRECTED, FILE, GraphRows, NODES};
 use crate::bench::benchmark::Benchmark;
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::noise;
@@ -46,7 +46,7 @@ pub(crate) static COLOR_MAX: Benchmark = Benchmark {
 };
 
 struct Colouring {
-    rows: Rows,
+    rows: GraphRows,
     /// Value per node.
     value: Array<i32>,
     /// Colour per node, from 1.
@@ -60,7 +60,7 @@ struct Colouring {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    let rows = Rows::lay_out(name, request, false, memory)?;
+    let rows = GraphRows::lay_out(name, request, false, memory)?;
     let mut of_nodes = |name| memory.array(name, u64::from(rows.nodes()), rows.scaling);
     Ok(Box::new(Colouring {
         value: of_nodes("value"),

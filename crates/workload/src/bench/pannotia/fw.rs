@@ -62,7 +62,7 @@ pub(crate) static FW: Benchmark = Benchmark {
     lay_out,
 };
 
-struct Paths {
+struct AllPairs {
     /// Distance matrix, `nodes × nodes`: from the row's node to the column's.
     distance: Array<i32>,
     /// Last intermediate node inserted in the path, `nodes × nodes`.
@@ -77,7 +77,7 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     let nodes = request.fit_multiple("nodes", request.scale.side_of(request.values.count("nodes")), SIDE as u64);
     let passes = request.fit_most("passes", request.values.count("passes"), nodes - 1);
     let mut matrix = |name| memory.array(name, nodes * nodes, Scaling::Scales);
-    Ok(Box::new(Paths {
+    Ok(Box::new(AllPairs {
         distance: matrix("distance"),
         through: matrix("through"),
         nodes: nodes as i32,
@@ -87,7 +87,7 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     }))
 }
 
-impl Paths {
+impl AllPairs {
     /// Processes a node pair per thread: x counts rows.
     fn kernel(&self, cta: &mut Cta<'_>, k: i32) {
         let (nodes, across) = (self.nodes, self.nodes / SIDE);
@@ -119,7 +119,7 @@ impl Paths {
     }
 }
 
-impl Instance for Paths {
+impl Instance for AllPairs {
     fn fill(&self, memory: &Memory) {
         let direct = self.direct();
         memory.fill(self.distance, |index| direct[index as usize]);

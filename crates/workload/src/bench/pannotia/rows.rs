@@ -31,7 +31,7 @@ pub(super) const DIRECTED: Parameter = Parameter {
 };
 
 /// A graph and its rows.
-pub(super) struct Rows {
+pub(super) struct GraphRows {
     pub(super) graph: Graph,
     /// Scaling of the arrays; fixed for a user's graph.
     pub(super) scaling: Scaling,
@@ -41,14 +41,14 @@ pub(super) struct Rows {
     pub(super) column: Array<i32>,
 }
 
-impl Rows {
+impl GraphRows {
     /// Lays out a network like Alaska's roads, or the graph from a file.
     pub(super) fn lay_out(
         workload: &'static str,
         request: &mut Request,
         weighted: bool,
         memory: &mut Memory,
-    ) -> Result<Rows, WorkloadError> {
+    ) -> Result<GraphRows, WorkloadError> {
         let (graph, scaling) = match file(workload, request)?.map(Path::to_owned) {
             Some(path) => {
                 let read = read_graph(&path, Reading { symmetric: false, weighted })?;
@@ -69,7 +69,7 @@ impl Rows {
         };
         demand(workload, graph.nodes() > 0, || "the graph has no node".to_owned())?;
         let (nodes, arcs) = (u64::from(graph.nodes()), graph.target().len() as u64);
-        Ok(Rows {
+        Ok(GraphRows {
             row: memory.array("row", nodes + 1, scaling),
             column: memory.array("column", arcs, scaling),
             graph,

@@ -4,7 +4,7 @@
 //! A round has three kernels: distances are copied, multiplied and compared. The host then reads a flag set if any
 //! distance changed. A node's row holds its arcs, so that distances run along arcs to the source.
 
-use super::rows::{DIRECTED, FILE, NODES, Rows};
+use super::rows::{DIRECTED, FILE, GraphRows, NODES};
 use crate::bench::benchmark::{Benchmark, demand};
 use crate::bench::workload::{Instance, Request, WorkloadError};
 use crate::parameter::{Kind, Parameter};
@@ -48,8 +48,8 @@ pub(crate) static SSSP: Benchmark = Benchmark {
     lay_out,
 };
 
-struct Paths {
-    rows: Rows,
+struct ShortestPaths {
+    rows: GraphRows,
     /// Weight per entry.
     weight: Array<i32>,
     /// Distances before and after a round.
@@ -61,12 +61,12 @@ struct Paths {
 }
 
 fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Box<dyn Instance>, WorkloadError> {
-    Ok(Box::new(Paths::lay_out(name, request, memory)?))
+    Ok(Box::new(ShortestPaths::lay_out(name, request, memory)?))
 }
 
-impl Paths {
-    fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<Paths, WorkloadError> {
-        let rows = Rows::lay_out(name, request, true, memory)?;
+impl ShortestPaths {
+    fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Result<ShortestPaths, WorkloadError> {
+        let rows = GraphRows::lay_out(name, request, true, memory)?;
         let source = request.values.count("source");
         demand(name, source < u64::from(rows.nodes()), || {
             format!("source {source} is no node of the graph's {}", rows.nodes())
@@ -74,7 +74,7 @@ impl Paths {
         let heaviest = rows.graph.weight().iter().copied().max().unwrap_or(0);
         let room = (i32::MAX - FAR) as u32;
         demand(name, heaviest <= room, || format!("an arc of weight {heaviest}: at most {room} are allowed"))?;
-        Ok(Paths {
+        Ok(ShortestPaths {
             weight: memory.array("weight", rows.column.len(), rows.scaling),
             distance: ["before", "after"].map(|name| memory.array(name, u64::from(rows.nodes()), rows.scaling)),
             stop: memory.array("stop", 1, Scaling::Fixed),
@@ -143,7 +143,7 @@ impl Paths {
     }
 }
 
-impl Instance for Paths {
+impl Instance for ShortestPaths {
     fn fill(&self, memory: &Memory) {
         self.rows.fill(memory);
         memory.fill(self.weight, |entry| self.rows.graph.weight()[entry as usize] as i32);
@@ -200,7 +200,7 @@ mod tests {
             let mut request = Request::new(workload, Scale::FULL, &given, 7).unwrap();
             record(workload, &request, &RecordOptions::default(), Mode::Verify).unwrap();
             let mut memory = Memory::new(Backing::AddressOnly);
-            let paths = Paths::lay_out("pannotia-sssp", &mut request, &mut memory).unwrap();
+            let paths = ShortestPaths::lay_out("pannotia-sssp", &mut request, &mut memory).unwrap();
             assert_eq!(paths.plain(), expected, "directed={directed}");
         }
     }

@@ -90,11 +90,11 @@ impl Descent {
 /// Word offsets in a node: its number, children or records, keys, a leaf flag, and the key count, each 4 bytes. Source:
 /// Rodinia 3.1 b+tree (`knode`).
 #[derive(Clone, Copy)]
-struct Layout {
+struct NodeLayout {
     order: i32,
 }
 
-impl Layout {
+impl NodeLayout {
     const CHILDREN: i32 = 1;
 
     fn keys(self) -> i32 {
@@ -115,7 +115,7 @@ impl Layout {
 }
 
 /// A node on the host: the numbers of its children or records, and the keys between them.
-struct Node {
+struct HostNode {
     leaf: bool,
     /// Numbers of the node's children or records.
     items: Vec<i32>,
@@ -138,7 +138,7 @@ fn groups(count: usize, most: usize, kept: usize) -> Vec<usize> {
 
 /// Nodes in the tree with keys 0 to `keys - 1`, level by level from the root, and the number of levels above the
 /// leaves.
-fn tree(keys: usize, order: usize) -> (Vec<Node>, u32) {
+fn tree(keys: usize, order: usize) -> (Vec<HostNode>, u32) {
     let leaves = groups(keys, order - 1, (order - 1).div_ceil(2));
     // By level from below: each node's item count, and the least key below each node.
     let mut levels = vec![leaves];
@@ -154,7 +154,7 @@ fn tree(keys: usize, order: usize) -> (Vec<Node>, u32) {
         for size in sizes {
             let items: Vec<i32> = (first as i32..(first + size) as i32).collect();
             let keys = least[first + usize::from(level > 0)..first + size].to_vec();
-            nodes.push(Node { leaf: level == 0, items, keys });
+            nodes.push(HostNode { leaf: level == 0, items, keys });
             least_of_nodes.push(least[first]);
             first += size;
         }
@@ -172,7 +172,7 @@ fn tree(keys: usize, order: usize) -> (Vec<Node>, u32) {
 }
 
 struct Lookups {
-    /// Node words, `[node][word]`, with the offsets from [`Layout`].
+    /// Node words, `[node][word]`, with the offsets from [`NodeLayout`].
     nodes: Array<i32>,
     records: Array<i32>,
     single: Descent,
@@ -181,10 +181,10 @@ struct Lookups {
     range: [Descent; 2],
     first_records: Array<i32>,
     lengths: Array<i32>,
-    tree: Vec<Node>,
+    tree: Vec<HostNode>,
     /// Levels above the leaves.
     height: u32,
-    layout: Layout,
+    layout: NodeLayout,
     span: u64,
     seed: u64,
 }
@@ -195,7 +195,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let span = if request.values.count("span") == 0 { 0 } else { span };
     demand(name, span < keys, || format!("a range of {span} keys beyond its first does not fit in {keys} keys"))?;
     check_indices(name, keys, "keys")?;
-    let layout = Layout { order: request.values.count("order") as i32 };
+    let layout = NodeLayout { order: request.values.count("order") as i32 };
     let (tree, height) = tree(keys as usize, layout.order as usize);
     let words = tree.len() as u64 * layout.words() as u64;
     check_indices(name, words, "words of nodes")?;
@@ -235,7 +235,7 @@ impl Lookups {
             let high = warp.load(self.nodes, at + 1);
             warp.when(high.gt(key), |warp| {
                 let node = warp.load(descent.next, query);
-                let at = self.word(warp, node, thread + Layout::CHILDREN);
+                let at = self.word(warp, node, thread + NodeLayout::CHILDREN);
                 let child = warp.load(self.nodes, at);
                 // Rodinia has this condition so that a damaged tree cannot lead outside.
                 warp.when(child.lt(self.tree.len() as i32), |warp| {
@@ -273,7 +273,7 @@ impl Lookups {
             let at = self.word(warp, node, thread + self.layout.keys());
             let key = warp.load(self.nodes, at);
             warp.when(key.eq(wanted), |warp| {
-                let at = self.word(warp, node, thread + Layout::CHILDREN);
+                let at = self.word(warp, node, thread + NodeLayout::CHILDREN);
                 let record = warp.load(self.nodes, at);
                 body(warp, query, record);
             });
@@ -333,7 +333,9 @@ impl Instance for Lookups {
             write(layout.keys(), i32::MIN);
             (1..=layout.order).for_each(|word| write(layout.keys() + word, i32::MAX));
             (1..).zip(&node.keys).for_each(|(word, key)| write(layout.keys() + word, *key));
-            (i32::from(node.leaf)..).zip(&node.items).for_each(|(word, item)| write(Layout::CHILDREN + word, *item));
+            (i32::from(node.leaf)..)
+                .zip(&node.items)
+                .for_each(|(word, item)| write(NodeLayout::CHILDREN + word, *item));
         }
         memory.fill(self.records, |key| self.value(key));
         memory.fill(self.answers, |_| NONE);

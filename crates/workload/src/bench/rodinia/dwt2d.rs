@@ -82,7 +82,7 @@ struct Image {
     samples: [Array<i32>; COLOURS],
     /// Bands per colour in sequence, with the last level's bands first.
     bands: [Array<i32>; COLOURS],
-    size: Size,
+    size: LevelSize,
     levels: u32,
     seed: u64,
 }
@@ -100,7 +100,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
         samples: ["red", "green", "blue"].map(&mut plane),
         bands: ["red-bands", "green-bands", "blue-bands"].map(&mut plane),
         source: memory.array("source", words, Scaling::Scales),
-        size: Size { columns: columns as i32, rows: rows as i32 },
+        size: LevelSize { columns: columns as i32, rows: rows as i32 },
         levels,
         seed: request.seed,
     }))
@@ -131,15 +131,15 @@ fn mirrored(place: i32, size: i32) -> i32 {
 
 /// Size of a level in samples.
 #[derive(Clone, Copy)]
-struct Size {
+struct LevelSize {
     columns: i32,
     rows: i32,
 }
 
-impl Size {
+impl LevelSize {
     /// Size of the low-low band.
-    fn half(self) -> Size {
-        Size { columns: (self.columns + 1) / 2, rows: (self.rows + 1) / 2 }
+    fn half(self) -> LevelSize {
+        LevelSize { columns: (self.columns + 1) / 2, rows: (self.rows + 1) / 2 }
     }
 
     fn samples(self) -> u64 {
@@ -158,10 +158,10 @@ impl Size {
 }
 
 /// Parameters for one launch.
-struct Level {
+struct LevelLaunch {
     from: Array<i32>,
     to: Array<i32>,
-    size: Size,
+    size: LevelSize,
     /// Columns per window, and threads per CTA.
     wide: i32,
     /// Number of windows per CTA, from top to bottom.
@@ -170,7 +170,7 @@ struct Level {
 
 /// State for an image column, held in its thread.
 #[derive(Clone, Copy)]
-struct Column {
+struct ImageColumn {
     /// Column index in the image, mirrored at the border.
     x: Lanes<i32>,
     /// Column's offset in the scratchpad.
@@ -179,8 +179,8 @@ struct Column {
     last: [Lanes<i32>; 3],
 }
 
-impl Level {
-    fn new(from: Array<i32>, to: Array<i32>, size: Size) -> Level {
+impl LevelLaunch {
+    fn new(from: Array<i32>, to: Array<i32>, size: LevelSize) -> LevelLaunch {
         // Source: Rodinia 3.1 dwt2d, fdwt53.cu (`fdwt53`).
         let wide = match size.columns {
             960.. => 192,
@@ -188,7 +188,7 @@ impl Level {
             _ => 64,
         };
         let steps = (size.rows as u64).div_ceil(BANDS * HIGH as u64) as i32;
-        Level { from, to, size, wide, steps }
+        LevelLaunch { from, to, size, wide, steps }
     }
 
     fn grid(&self) -> Grid {
@@ -227,11 +227,11 @@ impl Level {
     }
 
     /// Loads a column for the window whose first row is `top`.
-    fn column(&self, warp: &mut Warp<'_>, left: i32, top: i32, column: Lanes<i32>) -> Column {
+    fn column(&self, warp: &mut Warp<'_>, left: i32, top: i32, column: Lanes<i32>) -> ImageColumn {
         let x = (column + left).map(|x| mirrored(x, self.size.columns));
         let x = warp.compute(ComputeClass::Int, 6 + ADDRESS, x);
         let last = [-2, -1, 0].map(|row| self.sample(warp, x, top + row));
-        Column { x, offset: self.offset(warp, column), last }
+        ImageColumn { x, offset: self.offset(warp, column), last }
     }
 
     fn transform(&self, cta: &mut Cta<'_>) {
@@ -271,7 +271,7 @@ impl Level {
     }
 
     /// Transforms a column in the window from `top` on in registers, and stores it in the scratchpad.
-    fn down(&self, warp: &mut Warp<'_>, top: i32, column: &mut Column, held: &mut Shared<i32>) {
+    fn down(&self, warp: &mut Warp<'_>, top: i32, column: &mut ImageColumn, held: &mut Shared<i32>) {
         let mut samples = [Lanes::all(0); HELD as usize];
         samples[..3].copy_from_slice(&column.last);
         for row in 0..HIGH {
@@ -436,7 +436,7 @@ impl Instance for Image {
                 if level > 0 {
                     host.memory().copy(bands, samples, size.samples());
                 }
-                let launch = Level::new(samples, bands, size);
+                let launch = LevelLaunch::new(samples, bands, size);
                 host.launch(launch.grid(), |cta| launch.transform(cta))?;
                 size = size.half();
             }
@@ -464,7 +464,7 @@ mod tests {
     fn the_last_window_of_a_level_reaches_its_end() {
         let memory = &mut Memory::new(crate::simt::Backing::AddressOnly);
         let array = memory.array("samples", 1 << 24, Scaling::Scales);
-        let grid = |side| Level::new(array, array, Size { columns: side, rows: side }).grid();
+        let grid = |side| LevelLaunch::new(array, array, LevelSize { columns: side, rows: side }).grid();
         // 22 windows with 192 columns side by side, 15 bands with 35 windows, each 8 rows high, from top to bottom.
         let ctas = [4096, 2048, 1024].map(|side| grid(side).ctas);
         assert_eq!(ctas, [22 * 15, 11 * 15, 6 * 15]);

@@ -12,7 +12,7 @@ use crate::noise;
 use crate::parameter::{Kind, Parameter};
 use crate::record::{Host, RecordError};
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
-use mesh::{FACES, FAR, Mesh, WING};
+use mesh::{FACES, FAR, TetMesh, WING};
 
 /// Threads per CTA, with one element each. Source: Rodinia 3.1 cfd (`block_length`).
 const THREADS: u32 = 192;
@@ -70,7 +70,7 @@ pub(crate) static EULER3D: Benchmark = Benchmark {
 };
 
 struct Flow {
-    mesh: Mesh,
+    mesh: TetMesh,
     /// Volume per element.
     areas: Array<f32>,
     /// Element beyond each face, `[face][element]`, or [`WING`] or [`FAR`].
@@ -93,7 +93,7 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     let (x, y) = (request.scale.side_of(count("x")), request.scale.side_of(count("y")));
     let cubes = x * y * count("z");
     check_indices("euler3d", cubes * 6 * 12, "normals")?;
-    let mesh = Mesh::new([x, y, count("z")].map(|side| side as i32), request.seed);
+    let mesh = TetMesh::new([x, y, count("z")].map(|side| side as i32), request.seed);
     let elements = (cubes * 6).next_multiple_of(u64::from(THREADS));
     let (faces, variables) = (FACES as u64, VARIABLES as u64);
     Ok(Box::new(Flow {
@@ -111,13 +111,13 @@ fn lay_out(_: &'static str, request: &mut Request, memory: &mut Memory) -> Resul
     }))
 }
 
-type State = [f32; VARIABLES];
+type FlowState = [f32; VARIABLES];
 
 /// A state in each lane.
-type States = [Lanes<f32>; VARIABLES];
+type FlowStates = [Lanes<f32>; VARIABLES];
 
 /// Velocity, speed, pressure and the speed of sound for a state.
-fn derived([density, momentum @ .., energy]: State) -> ([f32; 3], f32, f32, f32) {
+fn derived([density, momentum @ .., energy]: FlowState) -> ([f32; 3], f32, f32, f32) {
     let velocity = momentum.map(|part| part / density);
     let square: f32 = velocity.iter().map(|part| part * part).sum();
     let pressure = (GAMMA - 1.0) * (energy - 0.5 * density * square);
@@ -125,7 +125,7 @@ fn derived([density, momentum @ .., energy]: State) -> ([f32; 3], f32, f32, f32)
 }
 
 /// Flux carried by a state along each axis: `[axis][variable]`.
-fn carried(state: State) -> [State; 3] {
+fn carried(state: FlowState) -> [FlowState; 3] {
     let ([_, momentum @ .., energy], (velocity, _, pressure, _)) = (state, derived(state));
     std::array::from_fn(|axis| {
         let push = |along: usize| if along == axis { pressure } else { 0.0 };
@@ -135,7 +135,7 @@ fn carried(state: State) -> [State; 3] {
 }
 
 /// Flux from `other` into `own` through a face with the inward normal `normal`.
-fn through(own: State, other: State, normal: [f32; 3], smoothing: f32) -> State {
+fn through(own: FlowState, other: FlowState, normal: [f32; 3], smoothing: f32) -> FlowState {
     let (from, to) = (carried(other), carried(own));
     let size = normal.iter().map(|part| part * part).sum::<f32>().sqrt();
     let ((_, speed, _, sound), (_, other_speed, _, other_sound)) = (derived(own), derived(other));
@@ -147,19 +147,19 @@ fn through(own: State, other: State, normal: [f32; 3], smoothing: f32) -> State 
 }
 
 /// Flux into `own` through a wall: its pressure.
-fn against_wall(own: State, normal: [f32; 3]) -> State {
+fn against_wall(own: FlowState, normal: [f32; 3]) -> FlowState {
     let (_, _, pressure, _) = derived(own);
     [0.0, normal[0] * pressure, normal[1] * pressure, normal[2] * pressure, 0.0]
 }
 
 /// Time step for a state over its volume, with Courant number 1/2.
-fn time_step(state: State, area: f32) -> f32 {
+fn time_step(state: FlowState, area: f32) -> f32 {
     let (_, speed, _, sound) = derived(state);
     0.5 / (area.sqrt() * (speed + sound))
 }
 
 /// State of the free flow, along x.
-fn free() -> State {
+fn free() -> FlowState {
     let (density, pressure) = (1.4, 1.0_f32);
     let speed = MACH * (GAMMA * pressure / density).sqrt();
     [density, density * speed, 0.0, 0.0, pressure / (GAMMA - 1.0) + 0.5 * density * speed * speed]
@@ -183,7 +183,7 @@ impl Flow {
     }
 
     /// Loads an element's variables from `array`.
-    fn state(&self, warp: &mut Warp<'_>, array: Array<f32>, element: Lanes<i32>) -> States {
+    fn state(&self, warp: &mut Warp<'_>, array: Array<f32>, element: Lanes<i32>) -> FlowStates {
         std::array::from_fn(|variable| warp.load(array, element + variable as i32 * self.elements))
     }
 
@@ -230,10 +230,10 @@ impl Flow {
     fn add(
         &self,
         warp: &mut Warp<'_>,
-        sums: &mut States,
-        (own, other, normal): (States, States, [Lanes<f32>; 3]),
+        sums: &mut FlowStates,
+        (own, other, normal): (FlowStates, FlowStates, [Lanes<f32>; 3]),
         count: u16,
-        flux: impl Fn(State, State, [f32; 3]) -> State,
+        flux: impl Fn(FlowState, FlowState, [f32; 3]) -> FlowState,
     ) {
         let ([a, b, c, d, e], [f, g, h, i, j], [k, l, m], [n, o, p, q, r]) = (own, other, normal, *sums);
         let operands = [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r];
@@ -270,9 +270,9 @@ impl Flow {
     }
 
     /// Runs one step in the plain reference.
-    fn step(&self, states: &mut [State]) {
+    fn step(&self, states: &mut [FlowState]) {
         let kept = states.to_vec();
-        let steps: Vec<f32> = states.iter().map(|state| time_step(*state, Mesh::VOLUME)).collect();
+        let steps: Vec<f32> = states.iter().map(|state| time_step(*state, TetMesh::VOLUME)).collect();
         for stage in 0..STAGES {
             let flux = |element: usize| {
                 let mut sum = [0.0; VARIABLES];
@@ -287,7 +287,7 @@ impl Flow {
                 }
                 sum
             };
-            let fluxes: Vec<State> = (0..states.len()).map(flux).collect();
+            let fluxes: Vec<FlowState> = (0..states.len()).map(flux).collect();
             for (element, state) in states.iter_mut().enumerate() {
                 let step = steps[element] * (1.0 / (STAGES - stage) as f32);
                 *state = std::array::from_fn(|part| kept[element][part] + step * fluxes[element][part]);
@@ -300,7 +300,7 @@ impl Instance for Flow {
     fn fill(&self, memory: &Memory) {
         let elements = self.elements as u64;
         let place = |index: u64| (self.source((index % elements) as i32), (index / elements) as usize);
-        memory.fill(self.areas, |_| Mesh::VOLUME);
+        memory.fill(self.areas, |_| TetMesh::VOLUME);
         memory.fill(self.neighbours, |index| {
             let (element, face) = place(index);
             self.mesh.neighbour(element, face)
@@ -337,7 +337,7 @@ impl Instance for Flow {
     fn verify(&self, memory: &Memory) -> Result<(), String> {
         let pitch = self.elements as u64;
         let start = |element: i32| std::array::from_fn(|part| self.start(part as u64 * pitch + element as u64));
-        let mut states: Vec<State> = (0..self.mesh.elements()).map(start).collect();
+        let mut states: Vec<FlowState> = (0..self.mesh.elements()).map(start).collect();
         (0..self.iterations).for_each(|_| self.step(&mut states));
         let found = memory.to_vec(self.variables);
         for (part, name) in ["density", "momentum x", "momentum y", "momentum z", "energy"].into_iter().enumerate() {

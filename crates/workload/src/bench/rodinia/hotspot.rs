@@ -132,7 +132,7 @@ impl Physics {
 }
 
 /// Parameters for one launch.
-struct Burst<'a> {
+struct StepLaunch<'a> {
     chip: &'a Chip,
     from: Array<f32>,
     to: Array<f32>,
@@ -140,7 +140,7 @@ struct Burst<'a> {
     physics: Physics,
 }
 
-impl Burst<'_> {
+impl StepLaunch<'_> {
     /// Number of rows and columns written by a CTA.
     fn owned(&self) -> i32 {
         SIDE - 2 * self.steps
@@ -262,7 +262,7 @@ impl Instance for Chip {
         let physics = Physics::new(self.rows);
         for start in (0..self.steps).step_by(self.pyramid as usize) {
             let steps = self.pyramid.min(self.steps - start);
-            let burst = Burst { chip: self, from, to, steps, physics };
+            let burst = StepLaunch { chip: self, from, to, steps, physics };
             let tiles = |cells: i32| (cells as u64).div_ceil(burst.owned() as u64);
             let threads = (SIDE * SIDE) as u32;
             let grid = Grid::new("hotspot", tiles(self.columns) * tiles(self.rows), threads).shared_bytes(12 * threads);

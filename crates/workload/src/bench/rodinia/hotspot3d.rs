@@ -106,7 +106,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 
 /// Stencil weights: factors for the neighbours' temperatures, and for the cell's own.
 #[derive(Clone, Copy)]
-struct Shares {
+struct StencilWeights {
     /// Step over capacity, K/W.
     heating: f32,
     beside: f32,
@@ -115,9 +115,9 @@ struct Shares {
     own: f32,
 }
 
-impl Shares {
+impl StencilWeights {
     /// Computes the weights for square cells, `rows` along the stack.
-    fn new(rows: i32, layers: i32) -> Shares {
+    fn new(rows: i32, layers: i32) -> StencilWeights {
         let (side, height) = (CHIP / rows as f32, THICKNESS / layers as f32);
         let capacity = FACTOR * HEAT * THICKNESS * side * side;
         let step = PRECISION / (POWER_DENSITY / (FACTOR * THICKNESS * HEAT));
@@ -125,7 +125,7 @@ impl Shares {
         let sideways = heating * 2.0 * CONDUCTIVITY * THICKNESS;
         let upright = heating * CONDUCTIVITY * side * side / height;
         let own = 1.0 - (4.0 * sideways + 3.0 * upright);
-        Shares { heating, beside: sideways, along: sideways, upright, own }
+        StencilWeights { heating, beside: sideways, along: sideways, upright, own }
     }
 
     /// Next temperature. The array holds own temperature, power, then west, east, south, north, below and above.
@@ -144,7 +144,7 @@ impl Shares {
 
 impl Stack {
     /// Runs one step.
-    fn step(&self, cta: &mut Cta<'_>, shares: Shares, from: Array<f32>, to: Array<f32>) {
+    fn step(&self, cta: &mut Cta<'_>, shares: StencilWeights, from: Array<f32>, to: Array<f32>) {
         let across = (self.columns as u32).div_ceil(WIDE as u32);
         let [left, top] = [(cta.index() % across) as i32 * WIDE, (cta.index() / across) as i32 * HIGH];
         cta.each_warp(|warp| {
@@ -156,7 +156,14 @@ impl Stack {
     }
 
     /// Processes a thread's cell column.
-    fn column(&self, warp: &mut Warp<'_>, [x, y]: [Lanes<i32>; 2], shares: Shares, from: Array<f32>, to: Array<f32>) {
+    fn column(
+        &self,
+        warp: &mut Warp<'_>,
+        [x, y]: [Lanes<i32>; 2],
+        shares: StencilWeights,
+        from: Array<f32>,
+        to: Array<f32>,
+    ) {
         let layer = self.columns * self.rows;
         // Beyond the border, a cell is its own neighbour.
         let [west, east] = [(x - 1).max(Lanes::all(0)), (x + 1).min(Lanes::all(self.columns - 1))];
@@ -234,7 +241,7 @@ impl Instance for Stack {
     fn run(&self, host: &mut Host<'_>) -> Result<(), RecordError> {
         host.copy_to_device(self.temperatures[0]);
         host.copy_to_device(self.power);
-        let shares = Shares::new(self.rows, self.layers);
+        let shares = StencilWeights::new(self.rows, self.layers);
         let parts = |cells: i32, each: i32| (cells as u64).div_ceil(each as u64);
         let ctas = parts(self.columns, WIDE) * parts(self.rows, HIGH);
         let [mut from, mut to] = self.temperatures;

@@ -79,7 +79,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 /// A tile in the scratchpad: `tile + 1` squared scores, `tile` squared similarities.
-struct Tile {
+struct ScratchTile {
     scores: Shared<i32>,
     similar: Shared<i32>,
 }
@@ -89,7 +89,7 @@ impl Alignment {
     fn kernel(&self, cta: &mut Cta<'_>, row: i32, column: i32) {
         let (side, pitch) = (self.tile, self.length + 1);
         let corner = pitch * row + column;
-        let mut tile = Tile {
+        let mut tile = ScratchTile {
             scores: cta.shared(((side + 1) * (side + 1)) as usize),
             similar: cta.shared((side * side) as usize),
         };
@@ -113,7 +113,7 @@ impl Alignment {
     }
 
     /// Loads similarities, and the borders left by earlier tiles, from memory into the scratchpad.
-    fn load(&self, cta: &mut Cta<'_>, corner: i32, tile: &mut Tile) {
+    fn load(&self, cta: &mut Cta<'_>, corner: i32, tile: &mut ScratchTile) {
         let (side, pitch) = (self.tile, self.length + 1);
         cta.each_warp(|warp| {
             let x = warp.compute(ComputeClass::Int, 8, warp.thread());
@@ -143,7 +143,7 @@ impl Alignment {
     }
 
     /// Computes the cells on one anti-diagonal: threads 0 to `diagonal`, `shift` columns in.
-    fn step(&self, warp: &mut Warp<'_>, tile: &mut Tile, diagonal: i32, shift: Lanes<i32>) {
+    fn step(&self, warp: &mut Warp<'_>, tile: &mut ScratchTile, diagonal: i32, shift: Lanes<i32>) {
         let pitch = self.tile + 1;
         let thread = warp.thread();
         warp.when(thread.le(diagonal), |warp| {

@@ -48,7 +48,7 @@ pub(crate) static PATHFINDER: Benchmark = Benchmark {
     lay_out,
 };
 
-struct Paths {
+struct CostGrid {
     wall: Array<i32>,
     results: [Array<i32>; 2],
     columns: i32,
@@ -61,7 +61,7 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
     let columns = request.scale.of(request.values.count("columns"));
     let rows = request.values.count("rows");
     check_indices(name, columns * rows, "cells")?;
-    Ok(Box::new(Paths {
+    Ok(Box::new(CostGrid {
         wall: memory.array("wall", columns * (rows - 1), Scaling::Scales),
         results: [memory.array("result0", columns, Scaling::Scales), memory.array("result1", columns, Scaling::Scales)],
         columns: columns as i32,
@@ -72,15 +72,15 @@ fn lay_out(name: &'static str, request: &mut Request, memory: &mut Memory) -> Re
 }
 
 /// Parameters for one launch: rows `start` to `start + steps - 1` in the wall.
-struct Stretch<'a> {
-    paths: &'a Paths,
+struct RowsLaunch<'a> {
+    paths: &'a CostGrid,
     from: Array<i32>,
     to: Array<i32>,
     start: i32,
     steps: i32,
 }
 
-impl Stretch<'_> {
+impl RowsLaunch<'_> {
     fn kernel(&self, cta: &mut Cta<'_>) {
         let columns = self.paths.columns;
         let left = (THREADS - 2 * self.steps) * cta.index() as i32 - self.steps;
@@ -161,13 +161,13 @@ impl Stretch<'_> {
     }
 }
 
-impl Paths {
+impl CostGrid {
     fn cost(&self, row: i32, column: i32) -> i32 {
         noise::below(self.seed, row as u64 * self.columns as u64 + column as u64, 10) as i32
     }
 }
 
-impl Instance for Paths {
+impl Instance for CostGrid {
     fn fill(&self, memory: &Memory) {
         let columns = self.columns as u64;
         memory.fill(self.results[0], |index| self.cost(0, index as i32));
@@ -182,7 +182,7 @@ impl Instance for Paths {
             let steps = self.pyramid.min(self.rows - 1 - start);
             let ctas = (self.columns as u64).div_ceil((THREADS - 2 * steps) as u64);
             let grid = Grid::new("pathfinder", ctas, THREADS as u32).shared_bytes(8 * THREADS as u32);
-            let stretch = Stretch { paths: self, from, to, start, steps };
+            let stretch = RowsLaunch { paths: self, from, to, start, steps };
             host.launch(grid, |cta| stretch.kernel(cta))?;
             std::mem::swap(&mut from, &mut to);
         }

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use tombolo_types::stream::{CtaStream, Program};
 
 /// Parameters in the form given by a user.
-type Given = &'static [(&'static str, &'static str)];
+type GivenParameters = &'static [(&'static str, &'static str)];
 
 /// Workload name and parameters, time-weighted average number of CTAs, footprint in MiB.
-type Row = (&'static str, Given, u64, u64);
+type TableRow = (&'static str, GivenParameters, u64, u64);
 
 /// Source: NUMA-GPU, Table 2.
-const RODINIA_AND_MESHES: [Row; 8] = [
+const RODINIA_AND_MESHES: [TableRow; 8] = [
     ("amg", &[], 241_549, 3744),
     ("backprop", &[], 4096, 160),
     ("bitcoin", &[], 60, 5898),
@@ -28,7 +28,7 @@ const RODINIA_AND_MESHES: [Row; 8] = [
 ];
 
 /// Builds a request for a row's workload at a scale, with some parameters replaced.
-fn request((name, given, ..): Row, replaced: Given, scale: &str) -> Request {
+fn request((name, given, ..): TableRow, replaced: GivenParameters, scale: &str) -> Request {
     let kept = given.iter().filter(|(key, _)| replaced.iter().all(|(other, _)| other != key));
     let given: Vec<_> = kept.chain(replaced).map(|(key, value)| (key.to_string(), value.to_string())).collect();
     Request::new(find(name).unwrap(), scale.parse().unwrap(), &given, 7).unwrap()
@@ -49,13 +49,13 @@ fn footprints_at_scale_one_are_those_of_table_2() {
 }
 
 /// Returns a message if a CTA count deviates from the table.
-fn apart(row: Row, found: f64) -> Option<String> {
+fn apart(row: TableRow, found: f64) -> Option<String> {
     let near = (found / row.2 as f64 - 1.0).abs() < 0.05;
     (!near).then(|| format!("{} {:?}: {found:.1} CTAs of {}", row.0, row.1, row.2))
 }
 
 /// Mean number of warp instructions per CTA, by kernel.
-fn instructions(row: Row) -> BTreeMap<String, f64> {
+fn instructions(row: TableRow) -> BTreeMap<String, f64> {
     let recording =
         record(find(row.0).unwrap(), &request(row, &[], "1/64"), &RecordOptions::default(), Mode::Auto).unwrap();
     let mut sums = BTreeMap::<String, (u64, u64)>::new();

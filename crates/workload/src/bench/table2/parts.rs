@@ -2,17 +2,17 @@
 //!
 //! CTA counts are averages over launches, weighted by warp instructions.
 
-use super::{Given, Row, apart, request};
+use super::{GivenParameters, TableRow, apart, request};
 use crate::bench::{Mode, find, plan, record};
 use crate::record::{RecordOptions, Recording};
 use std::collections::BTreeMap;
 use tombolo_types::stream::{Command, CtaStream, Program};
 
 /// Measurement for a row: the parameters for a smaller run, its scale, and the number of such parts in the whole.
-type Part = (Given, &'static str, u64);
+type PartialRun = (GivenParameters, &'static str, u64);
 
 /// Workloads whose grids follow the scale or a parameter. Source: NUMA-GPU, Table 2.
-const SCALED: [(Row, Part); 23] = [
+const SCALED: [(TableRow, PartialRun); 23] = [
     (("comd", &[("threads", "480")], 3588, 319), (&[("z", "5"), ("steps", "1")], "1", 10)),
     (
         ("comd", &[("mapping", "thread"), ("x", "56"), ("y", "56"), ("z", "54")], 5724, 393),
@@ -54,13 +54,13 @@ const SCALED: [(Row, Part); 23] = [
 ];
 
 /// Elements with eight points per side.
-const NEKBONE_LARGE: Given = &[("points", "8"), ("x", "16"), ("y", "16"), ("z", "20")];
+const NEKBONE_LARGE: GivenParameters = &[("points", "8"), ("x", "16"), ("y", "16"), ("z", "20")];
 
 /// Parameters for 2^27 elements.
-const STREAM: Given = &[("elements", "134217728"), ("threads", "192"), ("iterations", "2")];
+const STREAM: GivenParameters = &[("elements", "134217728"), ("threads", "192"), ("iterations", "2")];
 
 /// Workloads with one kernel, whose launches are listed without a run. Source: NUMA-GPU, Table 2.
-const ONE_KERNEL: [Row; 5] = [
+const ONE_KERNEL: [TableRow; 5] = [
     ("alexnet-conv2", &[("batch", "864"), ("launches", "8")], 1250, 832),
     ("alexnet-conv2", ALEXNET_CONVNET2, 6075, 97),
     ("alexnet-conv4", &[("tile", "64x64")], 1014, 32),
@@ -69,28 +69,28 @@ const ONE_KERNEL: [Row; 5] = [
 ];
 
 /// Parameters for AlexNet's second layer in one column. Source: Krizhevsky, arXiv:1404.5997, 2014.
-const ALEXNET_CONVNET2: Given =
+const ALEXNET_CONVNET2: GivenParameters =
     &[("groups", "1"), ("inputs", "64"), ("outputs", "192"), ("batch", "128"), ("tile", "48x64")];
 
 /// Workloads whose worklists do not follow the scale; a test in their module checks the CTA counts. Source: NUMA-GPU,
 /// Table 2.
-const WORKLISTS: [Row; 2] = [
+const WORKLISTS: [TableRow; 2] = [
     ("sssp", &[("variant", "wln"), ("nodes", "435666"), ("threads", "352")], 60, 21),
     ("sssp", &[("variant", "wlc"), ("nodes", "435666"), ("threads", "128")], 163, 21),
 ];
 
 /// A warp per atom: at this footprint the run has 20,000 CTAs, half as many again as in the paper. With the paper's
 /// CTAs, atoms would take 262 MB. Source: NUMA-GPU, Table 2.
-const FOOTPRINT_ALONE: [Row; 1] =
+const FOOTPRINT_ALONE: [TableRow; 1] =
     [("comd", &[("mapping", "warp"), ("threads", "1024"), ("x", "56"), ("y", "56"), ("z", "54")], 13691, 393)];
 
 /// Eight boxes with 128³ cells in tiles with 32 × 4 × 8 cells; no parameter changes the grids. Source: NUMA-GPU, Table
 /// 2.
-const MULTIGRID: [Row; 2] =
+const MULTIGRID: [TableRow; 2] =
     [("hpgmg", &[("vectors", "10")], 10506, 1571), ("hpgmg", &[("vectors", "10"), ("align", "32")], 10436, 1975)];
 
 /// All rows.
-pub(super) fn rows() -> Vec<Row> {
+pub(super) fn rows() -> Vec<TableRow> {
     let scaled = SCALED.iter().map(|(row, _)| *row);
     scaled.chain(ONE_KERNEL).chain(WORKLISTS).chain(FOOTPRINT_ALONE).chain(MULTIGRID).collect()
 }

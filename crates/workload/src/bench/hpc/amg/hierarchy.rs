@@ -21,7 +21,7 @@ pub(super) struct Transfer {
 }
 
 /// A multigrid level.
-pub(super) struct Level {
+pub(super) struct AmgLevel {
     pub(super) matrix: Operator,
     /// Transfer to the coarser level; `None` on the coarsest.
     pub(super) transfer: Option<Transfer>,
@@ -29,17 +29,17 @@ pub(super) struct Level {
 
 /// All multigrid levels, finest first.
 pub(super) struct Hierarchy {
-    pub(super) levels: Vec<Level>,
+    pub(super) levels: Vec<AmgLevel>,
 }
 
 /// Total rows and entries over all operators laid out until now.
 #[derive(Default)]
-struct Laid {
+struct ArrayExtent {
     rows: i32,
     entries: i32,
 }
 
-impl Laid {
+impl ArrayExtent {
     fn place(&mut self, operator: Operator) -> Operator {
         let (rows, entries) = (self.rows, self.entries);
         // Each operator's list with first entries has one element more than it has rows.
@@ -52,14 +52,14 @@ impl Laid {
 impl Hierarchy {
     /// Builds the levels by coarsening a box with unknowns.
     pub(super) fn new(finest: Cells) -> Hierarchy {
-        let [mut matrices, mut prolongations, mut restrictions] = [(); 3].map(|()| Laid::default());
+        let [mut matrices, mut prolongations, mut restrictions] = [(); 3].map(|()| ArrayExtent::default());
         let (mut levels, mut cells) = (Vec::new(), finest);
         loop {
             let matrix = matrices.place(Operator::neighbours(cells));
             let factor = if levels.is_empty() { AGGRESSIVE } else { STANDARD };
             let coarse = coarsened(cells, factor);
             if cells.count() <= COARSEST || coarse == cells {
-                levels.push(Level { matrix, transfer: None });
+                levels.push(AmgLevel { matrix, transfer: None });
                 return Hierarchy { levels };
             }
             let transfer = Transfer {
@@ -67,7 +67,7 @@ impl Hierarchy {
                 restriction: restrictions.place(Operator::restriction(cells, factor)),
                 factor,
             };
-            levels.push(Level { matrix, transfer: Some(transfer) });
+            levels.push(AmgLevel { matrix, transfer: Some(transfer) });
             cells = coarse;
         }
     }

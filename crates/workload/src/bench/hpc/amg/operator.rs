@@ -45,14 +45,14 @@ pub(super) struct Operator {
 
 /// Entry range and column box for one row.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
+pub(super) struct OperatorRow {
     /// Index in the global entry list for the row's first entry.
     pub(super) first: i32,
     low: [i32; 3],
     counts: [i32; 3],
 }
 
-impl Row {
+impl OperatorRow {
     /// Number of entries.
     pub(super) fn count(&self) -> i32 {
         self.counts.iter().product()
@@ -116,18 +116,18 @@ impl Operator {
     }
 
     /// Returns a row; an index beyond the end gives the last row.
-    pub(super) fn row(&self, row: i32) -> Row {
+    pub(super) fn row(&self, row: i32) -> OperatorRow {
         let place = self.rows.place(row.clamp(0, self.rows() - 1));
         let counts: [i32; 3] = std::array::from_fn(|axis| self.axes[axis].count(place[axis]));
         let before: [i32; 3] = std::array::from_fn(|axis| self.axes[axis].before[place[axis] as usize]);
         let line = before[1] * self.axes[0].all() + counts[1] * before[0];
         let first = before[2] * self.axes[1].all() * self.axes[0].all() + counts[2] * line;
         let low = std::array::from_fn(|axis| self.axes[axis].first[place[axis] as usize]);
-        Row { first: self.first_entry + first, low, counts }
+        OperatorRow { first: self.first_entry + first, low, counts }
     }
 
     /// Column for a given entry in a row; an index beyond the row's end gives the last column.
-    pub(super) fn column(&self, row: &Row, entry: i32) -> i32 {
+    pub(super) fn column(&self, row: &OperatorRow, entry: i32) -> i32 {
         let entry = entry.clamp(0, row.count() - 1);
         let [x, y, _] = row.counts;
         self.columns.index([row.low[0] + entry % x, row.low[1] + entry / x % y, row.low[2] + entry / x / y])

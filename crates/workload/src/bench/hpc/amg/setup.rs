@@ -1,6 +1,6 @@
 //! The setup phase on the host: values for every operator, by Galerkin's product from level to level.
 
-use super::hierarchy::{Hierarchy, Level};
+use super::hierarchy::{AmgLevel, Hierarchy};
 use super::operator::Operator;
 
 /// Diagonal and neighbour values in the finest operator. Source: AMG (CORAL), problem 1: a Laplacian with 27 points.
@@ -39,7 +39,7 @@ fn row_of<'a>(operator: &'a Operator, values: &'a [f64], index: i32) -> impl Ite
 }
 
 /// Coarse-level operator: restriction times matrix times prolongation.
-fn product(fine: &Level, values: &Values, coarse: &Operator) -> Vec<f64> {
+fn product(fine: &AmgLevel, values: &Values, coarse: &Operator) -> Vec<f64> {
     let Some(transfer) = &fine.transfer else { return Vec::new() };
     let mut result = Vec::with_capacity(coarse.entries() as usize);
     for index in 0..coarse.rows() {

@@ -24,7 +24,7 @@ pub(super) struct Particle {
 
 /// A node in the tree.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(super) struct TreeNode {
     /// Index for the node's first particle.
     pub(super) first: usize,
     /// Number of particles in the node.
@@ -36,7 +36,7 @@ pub(super) struct Node {
     children: Option<[usize; 2]>,
 }
 
-impl Node {
+impl TreeNode {
     /// Index range for the node's particles.
     pub(super) fn particles(&self) -> Range<usize> {
         self.first..self.first + self.count
@@ -46,12 +46,12 @@ impl Node {
 /// The tree, with the particles in leaf order.
 pub(super) struct Tree {
     pub(super) particles: Vec<Particle>,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<TreeNode>,
 }
 
 /// An entry on a leaf's interaction list.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Entry {
+pub(super) enum ForceSource {
     /// A particle, by its index.
     Particle(usize),
     /// A pseudo-particle, by node and number.
@@ -136,7 +136,7 @@ impl Tree {
         let (bounds, centre) = measure(&self.particles[first..first + count]);
         let index = self.nodes.len();
         let pseudo = sphere(bounds, centre);
-        self.nodes.push(Node { first, count, bounds, centre, pseudo, children: None });
+        self.nodes.push(TreeNode { first, count, bounds, centre, pseudo, children: None });
         let left = if count > leaf { self.divide(first, count, bounds, centre) } else { 0 };
         let mut pseudo = pseudo;
         if left == 0 || left == count {
@@ -170,24 +170,24 @@ impl Tree {
     }
 
     /// Entries that represent a node: its particles if few, otherwise its pseudo-particles.
-    fn stand_ins(&self, node: usize) -> impl Iterator<Item = Entry> {
-        let Node { first, count, .. } = self.nodes[node];
+    fn stand_ins(&self, node: usize) -> impl Iterator<Item = ForceSource> {
+        let TreeNode { first, count, .. } = self.nodes[node];
         let few = count <= PSEUDO;
         (0..if few { count } else { PSEUDO })
-            .map(move |at| if few { Entry::Particle(first + at) } else { Entry::Pseudo(node, at) })
+            .map(move |at| if few { ForceSource::Particle(first + at) } else { ForceSource::Pseudo(node, at) })
     }
 
     /// Position and mass for an entry.
-    pub(super) fn particle(&self, entry: Entry) -> Particle {
+    pub(super) fn particle(&self, entry: ForceSource) -> Particle {
         match entry {
-            Entry::Particle(index) => self.particles[index],
-            Entry::Pseudo(node, at) => self.nodes[node].pseudo[at],
+            ForceSource::Particle(index) => self.particles[index],
+            ForceSource::Pseudo(node, at) => self.nodes[node].pseudo[at],
         }
     }
 
     /// Entries for a node's particles.
-    pub(super) fn own(&self, node: usize) -> impl Iterator<Item = Entry> {
-        self.nodes[node].particles().map(Entry::Particle)
+    pub(super) fn own(&self, node: usize) -> impl Iterator<Item = ForceSource> {
+        self.nodes[node].particles().map(ForceSource::Particle)
     }
 
     /// Leaves, with each node's last child first.
@@ -204,7 +204,7 @@ impl Tree {
 
     /// Interaction list for a leaf: nodes that look small from it, particles in other leaves, and its own particles.
     /// `tangent` belongs to the largest angle under which a node looks small; nodes beyond `reach` are left out.
-    pub(super) fn interactions(&self, leaf: usize, tangent: f32, reach: f32) -> Vec<Entry> {
+    pub(super) fn interactions(&self, leaf: usize, tangent: f32, reach: f32) -> Vec<ForceSource> {
         let (mut open, mut found) = (vec![0], Vec::new());
         while let Some(node) = open.pop() {
             if node == leaf {

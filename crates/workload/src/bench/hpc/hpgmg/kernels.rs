@@ -1,8 +1,8 @@
 //! Device kernels for one level.
 
-use super::level::{Border, Exchange, Level, Reach, Tile};
-use super::plain::{BORDER, SLOPE};
-use super::{Done, Multigrid};
+use super::host_solver::{BORDER, SLOPE};
+use super::level::{Border, BoxTile, Exchange, GridLevel, Reach};
+use super::{Multigrid, RecordResult};
 use crate::bench::benchmark::DIVISION;
 use crate::record::Host;
 use crate::simt::{Array, ComputeClass, Cta, Grid, Lanes, Reduction, Warp};
@@ -28,13 +28,13 @@ pub(super) struct Ghosts {
 }
 
 impl Ghosts {
-    pub(super) fn new(level: &Level, reach: Reach) -> Ghosts {
+    pub(super) fn new(level: &GridLevel, reach: Reach) -> Ghosts {
         Ghosts { exchanges: level.exchanges(reach), borders: level.borders(reach) }
     }
 }
 
 /// A thread's column with cells, walked along z.
-struct Column {
+struct CellColumn {
     /// Index for the column's first cell.
     at: Lanes<i32>,
     /// Coordinates in the level for the column's first cell.
@@ -45,7 +45,13 @@ struct Column {
 impl Multigrid {
     /// Fills the ghost cells in `vector` that a stencil with this reach reads: from neighbouring boxes, and then by the
     /// boundary condition.
-    pub(super) fn fill_ghosts(&self, host: &mut Host<'_>, depth: usize, reach: Reach, vector: Array<f64>) -> Done {
+    pub(super) fn fill_ghosts(
+        &self,
+        host: &mut Host<'_>,
+        depth: usize,
+        reach: Reach,
+        vector: Array<f64>,
+    ) -> RecordResult {
         let level = self.levels[depth];
         let ghosts = &self.ghosts[depth][usize::from(reach == Reach::Box)];
         if !ghosts.exchanges.is_empty() {
@@ -76,9 +82,9 @@ impl Multigrid {
     fn each_column(
         host: &mut Host<'_>,
         name: &str,
-        level: Level,
-        body: impl Fn(&mut Warp<'_>, &Column) + Sync,
-    ) -> Done {
+        level: GridLevel,
+        body: impl Fn(&mut Warp<'_>, &CellColumn) + Sync,
+    ) -> RecordResult {
         let [across, rows] = level.threads();
         host.launch(Grid::new(name, level.tiles(), (across * rows) as u32), |cta: &mut Cta<'_>| {
             let tile = level.tile(cta.index());
@@ -100,10 +106,10 @@ impl Multigrid {
         &self,
         host: &mut Host<'_>,
         name: &str,
-        level: Level,
+        level: GridLevel,
         u: Array<f64>,
         body: impl Fn(&mut Warp<'_>, Lanes<i32>, Lanes<i32>, Lanes<f64>, Lanes<f64>) + Sync,
-    ) -> Done {
+    ) -> RecordResult {
         let [_, row, plane] = level.strides;
         Self::each_column(host, name, level, |warp, column| {
             let mut below = warp.load(u, column.at - plane);
@@ -128,7 +134,13 @@ impl Multigrid {
     }
 
     /// Half a red-black sweep from `from` to `to`: cells with one colour are updated, the rest are copied.
-    pub(super) fn half_sweep(&self, host: &mut Host<'_>, depth: usize, half: i32, [from, to]: [Array<f64>; 2]) -> Done {
+    pub(super) fn half_sweep(
+        &self,
+        host: &mut Host<'_>,
+        depth: usize,
+        half: i32,
+        [from, to]: [Array<f64>; 2],
+    ) -> RecordResult {
         self.each_stencil(host, "smooth", self.levels[depth], from, |warp, at, colour, centre, applied| {
             let inverse = warp.load(self.inverse, at);
             let rhs = warp.load(self.remainder, at);
@@ -140,7 +152,7 @@ impl Multigrid {
     }
 
     /// Subtracts the operator applied to the solution from `rhs`; the result goes to the second solution vector.
-    pub(super) fn find_residual(&self, host: &mut Host<'_>, depth: usize, rhs: Array<f64>) -> Done {
+    pub(super) fn find_residual(&self, host: &mut Host<'_>, depth: usize, rhs: Array<f64>) -> RecordResult {
         let [u, residual] = self.u;
         self.each_stencil(host, "residual", self.levels[depth], u, |warp, at, _, _, applied| {
             let rhs = warp.load(rhs, at);
@@ -150,7 +162,7 @@ impl Multigrid {
     }
 
     /// Averages eight cells in `from` for each cell on the coarser level, as its right-hand side.
-    pub(super) fn restrict(&self, host: &mut Host<'_>, depth: usize, from: Array<f64>) -> Done {
+    pub(super) fn restrict(&self, host: &mut Host<'_>, depth: usize, from: Array<f64>) -> RecordResult {
         let (fine, coarse) = (self.levels[depth], self.levels[depth + 1]);
         let [across, rows] = coarse.threads();
         let [_, row, plane] = fine.strides;
@@ -180,7 +192,7 @@ impl Multigrid {
 
     /// Adds the coarser level's solution, interpolated over 27 cells, to `kept` times the finer level's solution. A
     /// thread sets two rows in two planes at a time; CTAs beyond the end on a coarse tile exit at once.
-    pub(super) fn interpolate(&self, host: &mut Host<'_>, depth: usize, kept: f64) -> Done {
+    pub(super) fn interpolate(&self, host: &mut Host<'_>, depth: usize, kept: f64) -> RecordResult {
         let (fine, coarse) = (self.levels[depth], self.levels[depth + 1]);
         let [across, rows] = fine.threads();
         let along = (fine.sides[0] as u32).div_ceil(across as u32);
@@ -205,8 +217,8 @@ impl Multigrid {
     fn interpolate_four(
         &self,
         warp: &mut Warp<'_>,
-        [fine, coarse]: [&Level; 2],
-        tile: &Tile,
+        [fine, coarse]: [&GridLevel; 2],
+        tile: &BoxTile,
         [x, y]: [Lanes<i32>; 2],
         z: i32,
         kept: f64,
@@ -239,7 +251,7 @@ impl Multigrid {
     }
 
     /// Zeros a vector, including its ghost cells.
-    pub(super) fn clear(&self, host: &mut Host<'_>, depth: usize, vector: Array<f64>) -> Done {
+    pub(super) fn clear(&self, host: &mut Host<'_>, depth: usize, vector: Array<f64>) -> RecordResult {
         let level = self.levels[depth];
         host.launch(Grid::new("clear", level.tiles(), VECTOR_THREADS), |cta| {
             let mut tile = level.tile(cta.index());
@@ -254,7 +266,7 @@ impl Multigrid {
     }
 
     /// Copies the right-hand side to the vector that cycles use as their right-hand side.
-    pub(super) fn take_rhs(&self, host: &mut Host<'_>) -> Done {
+    pub(super) fn take_rhs(&self, host: &mut Host<'_>) -> RecordResult {
         let level = self.levels[0];
         host.launch(Grid::new("copy", level.tiles(), VECTOR_THREADS), |cta| {
             let tile = level.tile(cta.index());
@@ -269,7 +281,7 @@ impl Multigrid {
     }
 
     /// Largest magnitude in a vector on the finest level, read by the host. Magnitudes compare like their bit patterns.
-    pub(super) fn find_norm(&self, host: &mut Host<'_>, vector: Array<f64>) -> Done {
+    pub(super) fn find_norm(&self, host: &mut Host<'_>, vector: Array<f64>) -> RecordResult {
         let level = self.levels[0];
         host.memory().clear(self.norm);
         let grid = Grid::new("norm", level.tiles(), VECTOR_THREADS).shared_bytes(8 * VECTOR_THREADS / 32);
@@ -304,20 +316,20 @@ impl Multigrid {
 }
 
 /// Index for the first cell in a tile.
-fn first(level: &Level, tile: &Tile) -> i32 {
+fn first(level: &GridLevel, tile: &BoxTile) -> i32 {
     level.index(tile.block, tile.low)
 }
 
-fn column(warp: &mut Warp<'_>, level: &Level, tile: &Tile, [x, y]: [Lanes<i32>; 2]) -> Column {
+fn column(warp: &mut Warp<'_>, level: &GridLevel, tile: &BoxTile, [x, y]: [Lanes<i32>; 2]) -> CellColumn {
     let low = level.low(tile.block);
     let [left, front, bottom] = [0, 1, 2].map(|axis| low[axis] + tile.low[axis]);
     let at = x + y * level.strides[1] + first(level, tile);
     let at = warp.compute(ComputeClass::Int, PROLOGUE, at);
-    Column { at, place: [x + left, y + front, Lanes::all(bottom)], cells: tile.cells[2] }
+    CellColumn { at, place: [x + left, y + front, Lanes::all(bottom)], cells: tile.cells[2] }
 }
 
 /// Runs `body(warp, index)` for each cell in a tile: threads run over its rows, and each walks along z.
-fn each_cell(warp: &mut Warp<'_>, level: &Level, tile: &Tile, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
+fn each_cell(warp: &mut Warp<'_>, level: &GridLevel, tile: &BoxTile, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>)) {
     let [across, rows, planes] = tile.cells;
     let step = VECTOR_THREADS as i32 / across;
     let thread = warp.compute(ComputeClass::Int, PROLOGUE + 2 * DIVISION, warp.thread());
@@ -338,7 +350,7 @@ fn each_cell(warp: &mut Warp<'_>, level: &Level, tile: &Tile, mut body: impl FnM
 }
 
 /// Copies ghost cells, a cell per thread at a time.
-fn copy_ghosts(warp: &mut Warp<'_>, level: &Level, exchange: &Exchange, vector: Array<f64>) {
+fn copy_ghosts(warp: &mut Warp<'_>, level: &GridLevel, exchange: &Exchange, vector: Array<f64>) {
     let [across, rows, planes] = exchange.cells;
     let cells = across * rows * planes;
     warp.compute(ComputeClass::Int, PROLOGUE, ());

@@ -26,7 +26,7 @@ pub(super) enum Reach {
 
 /// A level's box shape, layout and cell size.
 #[derive(Clone, Copy)]
-pub(super) struct Level {
+pub(super) struct GridLevel {
     /// Cells per box along each axis, without ghost cells.
     pub(super) sides: [i32; 3],
     /// Boxes along each axis.
@@ -43,7 +43,7 @@ pub(super) struct Level {
 
 /// A tile: part of a box, the work for one CTA.
 #[derive(Clone, Copy)]
-pub(super) struct Tile {
+pub(super) struct BoxTile {
     pub(super) block: i32,
     /// First cell's coordinates in the box.
     pub(super) low: [i32; 3],
@@ -68,26 +68,26 @@ pub(super) struct Border {
     pub(super) inwards: Vec<i32>,
 }
 
-impl Level {
+impl GridLevel {
     /// Builds a level that starts behind `first` elements. A box row's length is a multiple of `align` doubles.
-    fn new(sides: [i32; 3], boxes: i32, align: i32, first: i32, scale: f64) -> Level {
+    fn new(sides: [i32; 3], boxes: i32, align: i32, first: i32, scale: f64) -> GridLevel {
         let [x, y, z] = sides.map(|side| side + 2 * GHOSTS);
         let row = (x as u32).next_multiple_of(align as u32);
         let plane = (row * y as u32).next_multiple_of(ALIGNMENT as u32);
         let volume = (plane * z as u32).next_multiple_of(ALIGNMENT as u32) as i32;
-        Level { sides, boxes, strides: [1, row as i32, plane as i32], volume, first, scale }
+        GridLevel { sides, boxes, strides: [1, row as i32, plane as i32], volume, first, scale }
     }
 
     /// Builds all levels: halves boxes until a level has at most `threshold` cells, or its boxes cannot be halved
     /// again. This level is the last.
-    pub(super) fn all(sides: [i32; 3], boxes: i32, align: i32, threshold: i32) -> Vec<Level> {
-        let mut levels = vec![Level::new(sides, boxes, align, 0, 1.0)];
+    pub(super) fn all(sides: [i32; 3], boxes: i32, align: i32, threshold: i32) -> Vec<GridLevel> {
+        let mut levels = vec![GridLevel::new(sides, boxes, align, 0, 1.0)];
         while let Some(level) = levels.last()
             && (levels.len() == 1 || level.cells().count() > threshold)
             && level.sides.iter().all(|side| side % 2 == 0 && *side > 2)
         {
             let halves = level.sides.map(|side| side / 2);
-            levels.push(Level::new(halves, boxes, align, level.end(), level.scale / 4.0));
+            levels.push(GridLevel::new(halves, boxes, align, level.end(), level.scale / 4.0));
         }
         levels
     }
@@ -161,13 +161,13 @@ impl Level {
     }
 
     /// Tile for an index: box by box, x fastest.
-    pub(super) fn tile(&self, index: u32) -> Tile {
+    pub(super) fn tile(&self, index: u32) -> BoxTile {
         let [x, y, z] = self.tiles_along();
         let tiles = Cells { x, y, z };
         let (block, within) = (index as i32 / tiles.count(), tiles.place(index as i32 % tiles.count()));
         let low = [0, 1, 2].map(|axis| within[axis] * TILE[axis]);
         let cells = [0, 1, 2].map(|axis| (self.sides[axis] - low[axis]).min(TILE[axis]));
-        Tile { block, low, cells }
+        BoxTile { block, low, cells }
     }
 
     /// Threads per CTA along x and y in the kernels that walk along z.
@@ -265,8 +265,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    fn level() -> Level {
-        Level::new([8, 6, 4], 2, 4, 64, 1.0)
+    fn level() -> GridLevel {
+        GridLevel::new([8, 6, 4], 2, 4, 64, 1.0)
     }
 
     #[test]
@@ -310,7 +310,7 @@ mod tests {
 
     #[test]
     fn tiles_and_copies_of_the_default_size_are_those_of_the_cuda_version() {
-        let level = Level::new([128; 3], 2, 4, 0, 1.0);
+        let level = GridLevel::new([128; 3], 2, 4, 0, 1.0);
         // A box has 4 × 32 × 16 tiles, and each face shared with another box yields 512, 64 or 128 copies.
         assert_eq!((level.tiles(), level.exchanges(Reach::Faces).len()), (8 * 2048, 8 * (512 + 64 + 128)));
         assert_eq!(level.borders(Reach::Faces).len(), 8 * (64 + 16 + 16));
@@ -320,9 +320,9 @@ mod tests {
 
     #[test]
     fn levels_end_below_the_threshold() {
-        let sides = |levels: Vec<Level>| levels.iter().map(|level| level.sides[0]).collect::<Vec<_>>();
-        assert_eq!(sides(Level::all([128; 3], 2, 4, 10_000)), [128, 64, 32, 16, 8]);
-        assert_eq!(sides(Level::all([12; 3], 1, 4, 10_000)), [12, 6]);
-        assert_eq!(sides(Level::all([12; 3], 1, 4, 1)), [12, 6, 3]);
+        let sides = |levels: Vec<GridLevel>| levels.iter().map(|level| level.sides[0]).collect::<Vec<_>>();
+        assert_eq!(sides(GridLevel::all([128; 3], 2, 4, 10_000)), [128, 64, 32, 16, 8]);
+        assert_eq!(sides(GridLevel::all([12; 3], 1, 4, 10_000)), [12, 6]);
+        assert_eq!(sides(GridLevel::all([12; 3], 1, 4, 1)), [12, 6, 3]);
     }
 }

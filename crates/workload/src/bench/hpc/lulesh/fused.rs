@@ -1,10 +1,10 @@
 //! Kernels from LULESH 2.0's CUDA port: few and long. Two kernels walk the elements region by region.
 
 use super::kernels::{GRADIENTS, HOURGLASS, KINEMATICS, SOUND, STRESS, corners_of, find_least, joined, store_least};
-use super::mesh::{CORNERS, Mesh};
+use super::mesh::{CORNERS, HexMesh};
 use super::physics::{self, bounded, gradients, hourglass_forces, strain, stress_forces, volume};
 use super::regions::Regions;
-use super::{ADDRESS, Domain, Done, Field};
+use super::{ADDRESS, Domain, Field, RecordResult};
 use crate::bench::benchmark::where_on;
 use crate::record::{Host, RecordError};
 use crate::scale::Scale;
@@ -46,7 +46,7 @@ pub(super) struct Fused {
 
 impl Fused {
     /// Adds the arrays for a mesh with `regions` regions.
-    pub(super) fn lay_out(memory: &mut Memory, mesh: &Mesh, regions: i32) -> Fused {
+    pub(super) fn lay_out(memory: &mut Memory, mesh: &HexMesh, regions: i32) -> Fused {
         let (elements, nodes) = (mesh.elements() as u64, mesh.nodes() as u64);
         let mut first = 0;
         let first_corner = (0..mesh.nodes()).map(|node| {
@@ -225,7 +225,7 @@ impl Domain {
     }
 
     /// Finds the longest steps allowed by the elements in each CTA; a thread may process several elements.
-    fn find_time_constraints(&self, host: &mut Host<'_>, fused: &Fused) -> Done {
+    fn find_time_constraints(&self, host: &mut Host<'_>, fused: &Fused) -> RecordResult {
         let (count, ctas) = (self.mesh.elements(), self.limits[0].len());
         let stride = ctas as i32 * WIDE as i32;
         host.launch(Grid::new("time-constraints", ctas, WIDE).shared_bytes(2 * 8 * WIDE), |cta: &mut Cta<'_>| {
@@ -252,7 +252,7 @@ impl Domain {
     }
 
     /// Finds the minimum over all CTAs' limits, with a CTA for each limit array.
-    fn find_shortest(&self, host: &mut Host<'_>, fused: &Fused) -> Done {
+    fn find_shortest(&self, host: &mut Host<'_>, fused: &Fused) -> RecordResult {
         let count = self.limits[0].len() as i32;
         let grid = Grid::new("shortest", 2, MOST_CTAS).shared_bytes(8 * MOST_CTAS);
         host.launch(grid, |cta: &mut Cta<'_>| {

@@ -2,7 +2,7 @@
 
 use super::mesh::{CORNERS, FACES};
 use super::physics::{Corners, limits, smoothness, viscosity};
-use super::{ADDRESS, Domain, Done, Field};
+use super::{ADDRESS, Domain, Field, RecordResult};
 use crate::bench::benchmark::where_on;
 use crate::record::Host;
 use crate::simt::{ComputeClass, Cta, Grid, Lanes, Shared, Warp};
@@ -74,7 +74,7 @@ impl Domain {
         (name, threads): (&str, u32),
         count: i32,
         body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync,
-    ) -> Done {
+    ) -> RecordResult {
         let ctas = (count as u64).div_ceil(u64::from(threads));
         host.launch(Grid::new(name, ctas, threads), |cta: &mut Cta<'_>| {
             cta.each_warp(|warp| {

@@ -13,7 +13,7 @@ const CORNER_AT: [usize; CORNERS] = [0, 1, 3, 2, 4, 5, 7, 6];
 
 /// Numbering scheme for elements and nodes in the mesh.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum NumberingScheme {
     /// Row by row, plane by plane. Source: LULESH 2.0 (`BuildMesh`).
     Rows,
     /// Shell by shell around the blast. Source: `sedov21oct.lmesh` in LULESH 2.0's CUDA port, for the shells within its
@@ -22,23 +22,23 @@ pub(super) enum Order {
 }
 
 /// Elements, nodes and their connectivity.
-pub(super) struct Mesh {
+pub(super) struct HexMesh {
     elements: Cells,
     nodes: Cells,
     element_numbers: Numbering,
     node_numbers: Numbering,
 }
 
-impl Mesh {
+impl HexMesh {
     /// Builds a box with `[x, y, z]` elements.
-    pub(super) fn new([x, y, z]: [i32; 3], order: Order) -> Mesh {
+    pub(super) fn new([x, y, z]: [i32; 3], order: NumberingScheme) -> HexMesh {
         let elements = Cells { x, y, z };
         let nodes = Cells { x: x + 1, y: y + 1, z: z + 1 };
         let number = |cells| match order {
-            Order::Rows => Numbering::Regular,
-            Order::Shells => Numbering::shells(cells),
+            NumberingScheme::Rows => Numbering::Regular,
+            NumberingScheme::Shells => Numbering::shells(cells),
         };
-        Mesh { elements, nodes, element_numbers: number(elements), node_numbers: number(nodes) }
+        HexMesh { elements, nodes, element_numbers: number(elements), node_numbers: number(nodes) }
     }
 
     /// Number of elements in the mesh.
@@ -121,8 +121,8 @@ mod tests {
 
     #[test]
     fn corners_lead_back_to_their_node() {
-        for order in [Order::Rows, Order::Shells] {
-            let mesh = Mesh::new([3, 5, 6], order);
+        for order in [NumberingScheme::Rows, NumberingScheme::Shells] {
+            let mesh = HexMesh::new([3, 5, 6], order);
             for node in 0..mesh.nodes() {
                 let corners: Vec<i32> = mesh.corners(node).collect();
                 assert_eq!(corners.len() as i32, mesh.degree(node));
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn neighbours_see_each_other_through_opposite_faces() {
-        let mesh = Mesh::new([3, 5, 6], Order::Shells);
+        let mesh = HexMesh::new([3, 5, 6], NumberingScheme::Shells);
         for element in 0..mesh.elements() {
             for face in 0..FACES {
                 let border = mesh.borders(element) >> face & 1 == 1;
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn planes_of_symmetry_are_faces_of_the_box() {
-        let mesh = Mesh::new([3, 5, 6], Order::Shells);
+        let mesh = HexMesh::new([3, 5, 6], NumberingScheme::Shells);
         assert_eq!([0, 1, 2].map(|axis| mesh.held(axis).len()), [6 * 7, 4 * 7, 4 * 6]);
         assert!(mesh.held(1).iter().all(|node| mesh.place(*node)[1] == 0));
         assert_eq!(mesh.origin(), 0);
@@ -158,7 +158,7 @@ mod tests {
     /// Source: the first four element lines in `sedov21oct.lmesh`.
     #[test]
     fn the_first_shells_are_those_of_the_public_mesh() {
-        let mesh = Mesh::new([4, 4, 4], Order::Shells);
+        let mesh = HexMesh::new([4, 4, 4], NumberingScheme::Shells);
         let nodes = |element| (0..CORNERS).map(|corner| mesh.node(element, corner)).collect::<Vec<_>>();
         assert_eq!(nodes(0), [0, 5, 6, 7, 1, 2, 3, 4]);
         assert_eq!(nodes(1), [1, 2, 3, 4, 8, 9, 10, 11]);

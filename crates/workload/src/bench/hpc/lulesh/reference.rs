@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::bench::Request;
     use crate::bench::hpc::lulesh;
-    use crate::bench::hpc::lulesh::mesh::Order;
+    use crate::bench::hpc::lulesh::mesh::NumberingScheme;
     use crate::scale::Scale;
     use crate::simt::{Backing, Memory};
 
@@ -150,7 +150,8 @@ mod tests {
     fn domain(side: &str) -> Domain {
         let given = [("side".to_owned(), side.to_owned())];
         let mut request = Request::new(&lulesh::LULESH, Scale::FULL, &given, 7).unwrap();
-        Domain::lay_out("lulesh", &mut request, &mut Memory::new(Backing::AddressOnly), Order::Rows, None).unwrap()
+        Domain::lay_out("lulesh", &mut request, &mut Memory::new(Backing::AddressOnly), NumberingScheme::Rows, None)
+            .unwrap()
     }
 
     /// Number of steps to time 0.01, and the final energy at the origin.

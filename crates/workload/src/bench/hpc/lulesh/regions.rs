@@ -7,21 +7,21 @@ const COST: u32 = 1;
 
 /// Number generator equal to C's `rand` in glibc (`TYPE_3`), with seed 0 treated as 1: r(i) = r(i - 3) + r(i - 31),
 /// without its lowest bit. LULESH calls `srand(0)`.
-struct Random {
+struct GlibcRandom {
     /// The last 31 sums.
     sums: [u32; 31],
     next: usize,
 }
 
-impl Random {
-    fn new() -> Random {
+impl GlibcRandom {
+    fn new() -> GlibcRandom {
         let mut seed: u64 = 1;
         let sums = std::array::from_fn(|_| {
             let sum = seed as u32;
             seed = seed * 16_807 % 0x7fff_ffff;
             sum
         });
-        let mut random = Random { sums, next: 3 };
+        let mut random = GlibcRandom { sums, next: 3 };
         for _ in 0..310 {
             random.draw();
         }
@@ -98,7 +98,7 @@ fn deal(elements: i32, count: i32) -> Vec<i32> {
     if count == 1 {
         return vec![0; elements as usize];
     }
-    let mut random = Random::new();
+    let mut random = GlibcRandom::new();
     let mut edge = 0;
     let edges: Vec<u32> = (1..=count as u32)
         .map(|number| {
@@ -143,7 +143,7 @@ mod tests {
     /// Source: the first numbers that glibc gives after `srand(1)`.
     #[test]
     fn random_numbers_are_those_of_the_c_library() {
-        let mut random = Random::new();
+        let mut random = GlibcRandom::new();
         assert_eq!([(); 3].map(|()| random.draw()), [1_804_289_383, 846_930_886, 1_681_692_777]);
     }
 

@@ -3,7 +3,7 @@
 use super::kernels::{GRADIENTS, HOURGLASS, KINEMATICS, SOUND, STRESS, corners_of, find_least, joined, store_least};
 use super::mesh::CORNERS;
 use super::physics::{self, bounded, gradients, hourglass_forces, strain, stress_forces, volume};
-use super::{ADDRESS, Domain, Done, Field};
+use super::{ADDRESS, Domain, Field, RecordResult};
 use crate::record::{Host, RecordError};
 use crate::simt::{ComputeClass, Cta, Grid, Lanes, Memory, Scaling, Warp};
 
@@ -96,7 +96,7 @@ impl Domain {
         from: [Field; N],
         to: [Field; M],
         function: impl Fn([f64; N]) -> [f64; M] + Sync,
-    ) -> Done {
+    ) -> RecordResult {
         self.each(host, (name, THREADS), from[0].len() as i32, |warp, index| {
             let operands = from.map(|field| warp.load(field, index));
             let results = warp.calculate(ComputeClass::Fp64, count, operands, &function);
@@ -104,7 +104,7 @@ impl Domain {
         })
     }
 
-    fn move_nodes(&self, host: &mut Host<'_>, separate: &Separate, step: f64) -> Done {
+    fn move_nodes(&self, host: &mut Host<'_>, separate: &Separate, step: f64) -> RecordResult {
         let (stress, determinant) = (separate.stress, separate.determinant);
         self.map(host, ("init-stress", 2), [self.pressure, self.viscosity], stress, |[p, q]| [-(p + q); 3])?;
         let (elements, nodes) = (self.mesh.elements(), self.mesh.nodes());
@@ -163,7 +163,7 @@ impl Domain {
         self.store_forces(warp, element, &results);
     }
 
-    fn update_elements(&self, host: &mut Host<'_>, material: &Material, step: f64) -> Done {
+    fn update_elements(&self, host: &mut Host<'_>, material: &Material, step: f64) -> RecordResult {
         let elements = self.mesh.elements();
         self.each(host, ("kinematics", THREADS), elements, |warp, element| self.deform(warp, element, step))?;
         let [x, y, z] = self.rates;
@@ -211,7 +211,7 @@ impl Domain {
     }
 
     /// Computes energy, pressure, viscosity and the speed of sound by the equation of state.
-    fn apply_material(&self, host: &mut Host<'_>, m: &Material) -> Done {
+    fn apply_material(&self, host: &mut Host<'_>, m: &Material) -> RecordResult {
         let from = [self.new_volume, self.energy, self.change, self.pressure, self.viscosity];
         let to = [m.volume, m.energy_old, m.change, m.pressure_old, m.viscosity_old, m.compression, m.middle];
         self.map(host, ("compress", 22), from, to, |[volume, energy, change, pressure, viscosity]| {
@@ -240,7 +240,7 @@ impl Domain {
     }
 
     /// Computes the pressure for the present energy, at the midpoint compression (`half`) or at the final compression.
-    fn find_pressure(&self, host: &mut Host<'_>, m: &Material, half: bool) -> Done {
+    fn find_pressure(&self, host: &mut Host<'_>, m: &Material, half: bool) -> RecordResult {
         let (compression, pressure) = if half { (m.middle, m.pressure_half) } else { (m.compression, m.pressure) };
         let from = [m.energy, compression, m.volume];
         self.map(host, ("pressure", 6), from, [m.coefficient, m.slope, pressure], |[energy, compression, volume]| {
@@ -249,7 +249,7 @@ impl Domain {
         })
     }
 
-    fn correct_energy(&self, host: &mut Host<'_>, m: &Material) -> Done {
+    fn correct_energy(&self, host: &mut Host<'_>, m: &Material) -> RecordResult {
         let from = [
             m.energy,
             m.volume,
@@ -272,7 +272,7 @@ impl Domain {
         })
     }
 
-    fn finish_material(&self, host: &mut Host<'_>, m: &Material) -> Done {
+    fn finish_material(&self, host: &mut Host<'_>, m: &Material) -> RecordResult {
         let from = [m.energy, m.volume, m.change, m.coefficient, m.slope, m.pressure, self.linear, self.quadratic];
         self.map(host, ("viscosity-new", SOUND + 5), from, [m.viscosity], |values| {
             let [energy, volume, change, coefficient, slope, pressure, linear, quadratic] = values;
@@ -287,7 +287,7 @@ impl Domain {
     }
 
     /// Finds the longest steps allowed by the elements in each CTA.
-    fn find_limits(&self, host: &mut Host<'_>) -> Done {
+    fn find_limits(&self, host: &mut Host<'_>) -> RecordResult {
         let (count, ctas) = (self.mesh.elements(), self.limits[0].len());
         host.launch(Grid::new("limits", ctas, THREADS).shared_bytes(2 * 8 * THREADS), |cta: &mut Cta<'_>| {
             let mut tables = [(); 2].map(|()| cta.shared::<f64>(THREADS as usize));

@@ -1,6 +1,6 @@
 //! A block's face: its entry in the neighbour list, and its ghost cells.
 
-use super::octree::{Neighbour, Place, others};
+use super::octree::{BlockPosition, Neighbour, others};
 use crate::simt::Lanes;
 
 /// Neighbour kinds, stored in the top bits of a face's first word. The bits below hold the part of the coarser block.
@@ -12,7 +12,7 @@ pub(super) const KIND: u32 = 30;
 pub(super) const PART: u32 = 28;
 
 /// A ghost cell in each lane.
-pub(super) struct Ghost {
+pub(super) struct GhostCells {
     /// Axis across the ghost cell's face.
     pub(super) axis: usize,
     /// Variable that contains the ghost cell.
@@ -27,7 +27,7 @@ pub(super) struct Ghost {
     pub(super) words: [Lanes<u32>; 4],
 }
 
-impl Ghost {
+impl GhostCells {
     /// Padded coordinates for a cell at `along` on the ghost's axis and `[u, v]` on the other axes.
     pub(super) fn place(&self, along: Lanes<i32>, [u, v]: [Lanes<i32>; 2]) -> [Lanes<i32>; 3] {
         let [first, second] = others(self.axis);
@@ -43,7 +43,7 @@ pub(super) fn slot_of(word: Lanes<u32>) -> Lanes<u32> {
 }
 
 /// Encodes a face's entry in the neighbour list.
-pub(super) fn words(place: Place, face: usize, neighbour: Neighbour) -> [u32; 4] {
+pub(super) fn words(place: BlockPosition, face: usize, neighbour: Neighbour) -> [u32; 4] {
     match neighbour {
         Neighbour::Border => [BORDER << KIND, 0, 0, 0],
         Neighbour::Same(slot) => [SAME << KIND | slot, 0, 0, 0],

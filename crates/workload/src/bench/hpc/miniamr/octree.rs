@@ -5,34 +5,34 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Position of a block: its level, and its coordinates among the blocks on that level, z first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct BlockPosition {
     /// Refinement level, 0 for the coarsest.
     pub(super) level: u32,
     /// Coordinates along z, y and x.
     zyx: [i32; 3],
 }
 
-impl Place {
+impl BlockPosition {
     /// Coordinate along x (0), y (1) or z (2) among the level's blocks.
     pub(super) fn along(self, axis: usize) -> i32 {
         self.zyx[2 - axis]
     }
 
-    fn parent(self) -> Place {
-        Place { level: self.level - 1, zyx: self.zyx.map(|at| at.div_euclid(2)) }
+    fn parent(self) -> BlockPosition {
+        BlockPosition { level: self.level - 1, zyx: self.zyx.map(|at| at.div_euclid(2)) }
     }
 
     /// Position for a part: bit 0 of `octant` along x, bit 1 along y, bit 2 along z.
-    fn child(self, octant: usize) -> Place {
+    fn child(self, octant: usize) -> BlockPosition {
         let along = |axis: usize| self.along(axis) * 2 + (octant >> axis & 1) as i32;
-        Place { level: self.level + 1, zyx: [along(2), along(1), along(0)] }
+        BlockPosition { level: self.level + 1, zyx: [along(2), along(1), along(0)] }
     }
 
     /// Position at equal level across a face: 0 and 1 are the low and high faces along x, and so on.
-    fn across(self, face: usize) -> Place {
+    fn across(self, face: usize) -> BlockPosition {
         let mut zyx = self.zyx;
         zyx[2 - face / 2] += if face.is_multiple_of(2) { -1 } else { 1 };
-        Place { zyx, ..self }
+        BlockPosition { zyx, ..self }
     }
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Neighbour {
 
 /// A block that splits into eight, or eight blocks merged into one; the eight in octant order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct MeshChange {
     /// Slot for the large block.
     pub(super) whole: u32,
     /// Slots for the small blocks.
@@ -63,7 +63,7 @@ pub(super) struct Change {
 pub(super) struct Octree {
     roots: Cells,
     levels: u32,
-    slots: BTreeMap<Place, u32>,
+    slots: BTreeMap<BlockPosition, u32>,
     free: BTreeSet<u32>,
 }
 
@@ -72,14 +72,14 @@ impl Octree {
     pub(super) fn new(roots: Cells, levels: u32, capacity: u32) -> Octree {
         let place = |index| {
             let [x, y, z] = roots.place(index);
-            Place { level: 0, zyx: [z, y, x] }
+            BlockPosition { level: 0, zyx: [z, y, x] }
         };
         let slots: BTreeMap<_, _> = (0..roots.count()).map(|index| (place(index), index as u32)).collect();
         Octree { roots, levels, slots, free: (roots.count() as u32..capacity).collect() }
     }
 
     /// Blocks and their slots.
-    pub(super) fn blocks(&self) -> impl Iterator<Item = (Place, u32)> {
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (BlockPosition, u32)> {
         self.slots.iter().map(|(place, slot)| (*place, *slot))
     }
 
@@ -89,13 +89,13 @@ impl Octree {
     }
 
     /// True if a position lies inside the mesh.
-    fn inside(&self, place: Place) -> bool {
+    fn inside(&self, place: BlockPosition) -> bool {
         let sides = [self.roots.x, self.roots.y, self.roots.z];
         (0..3).all(|axis| (0..sides[axis] << place.level).contains(&place.along(axis)))
     }
 
     /// Neighbour across a block's face.
-    pub(super) fn neighbour(&self, place: Place, face: usize) -> Neighbour {
+    pub(super) fn neighbour(&self, place: BlockPosition, face: usize) -> Neighbour {
         let there = place.across(face);
         if !self.inside(there) {
             return Neighbour::Border;
@@ -113,12 +113,12 @@ impl Octree {
 
     /// Merges and splits blocks, once each, to bring blocks for which `wanted` holds to the finest level. Returns the
     /// merges, which happen first, and the splits. Full storage refuses splits, like in miniAMR.
-    pub(super) fn adapt(&mut self, wanted: impl Fn(Place) -> bool) -> [Vec<Change>; 2] {
-        let before: Vec<Place> = self.slots.keys().copied().collect();
-        let parents: BTreeSet<Place> =
+    pub(super) fn adapt(&mut self, wanted: impl Fn(BlockPosition) -> bool) -> [Vec<MeshChange>; 2] {
+        let before: Vec<BlockPosition> = self.slots.keys().copied().collect();
+        let parents: BTreeSet<BlockPosition> =
             before.iter().filter(|place| place.level > 0).map(|place| place.parent()).collect();
         let merges = parents.into_iter().filter(|&parent| !wanted(parent)).filter_map(|parent| self.merge(parent));
-        let merges: Vec<Change> = merges.collect();
+        let merges: Vec<MeshChange> = merges.collect();
         self.free.extend(merges.iter().flat_map(|change| change.parts));
         let mut left = Vec::new();
         let mut splits = Vec::new();
@@ -135,9 +135,9 @@ impl Octree {
 
     /// Merges the eight parts of `parent`, if all eight exist and no neighbour would be two levels finer. Their slots
     /// stay in use, because they are read until the parent is filled.
-    fn merge(&mut self, parent: Place) -> Option<Change> {
-        let parts: Vec<Place> = (0..8).map(|octant| parent.child(octant)).collect();
-        let fine = |&place: &Place, face| matches!(self.neighbour(place, face), Neighbour::Finer(_));
+    fn merge(&mut self, parent: BlockPosition) -> Option<MeshChange> {
+        let parts: Vec<BlockPosition> = (0..8).map(|octant| parent.child(octant)).collect();
+        let fine = |&place: &BlockPosition, face| matches!(self.neighbour(place, face), Neighbour::Finer(_));
         let whole = parts.iter().all(|place| self.slots.contains_key(place));
         if !whole || parts.iter().any(|place| (0..6).any(|face| fine(place, face))) {
             return None;
@@ -148,11 +148,11 @@ impl Octree {
             *part = self.slots.remove(&place).expect("all eight parts are there");
         }
         self.slots.insert(parent, slot);
-        Some(Change { whole: slot, parts: slots })
+        Some(MeshChange { whole: slot, parts: slots })
     }
 
     /// Splits a block, if it still exists, no neighbour is coarser, and level and storage allow it.
-    fn split(&mut self, place: Place) -> Option<Change> {
+    fn split(&mut self, place: BlockPosition) -> Option<MeshChange> {
         let coarse = |face| matches!(self.neighbour(place, face), Neighbour::Coarser(_));
         let allowed = place.level < self.levels && self.free.len() >= 8;
         if !allowed || !self.slots.contains_key(&place) || (0..6).any(coarse) {
@@ -164,7 +164,7 @@ impl Octree {
             *part = self.free.pop_first().expect("eight slots are free");
             self.slots.insert(place.child(octant), *part);
         }
-        Some(Change { whole, parts })
+        Some(MeshChange { whole, parts })
     }
 }
 
@@ -188,7 +188,7 @@ mod tests {
         Octree::new(Cells { x: 3, y: 2, z: 2 }, 2, 100)
     }
 
-    fn corner(place: Place) -> bool {
+    fn corner(place: BlockPosition) -> bool {
         (0..3).all(|axis| place.along(axis) == 0)
     }
 

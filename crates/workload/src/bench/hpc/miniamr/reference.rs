@@ -1,7 +1,7 @@
 //! Plain reference solver for miniAMR's kernels: no ghost cells, neighbours by geometry.
 
 use super::Blocks;
-use super::octree::{Neighbour, Octree, Place, others};
+use super::octree::{BlockPosition, Neighbour, Octree, others};
 use std::collections::BTreeMap;
 
 /// Values for one variable in all blocks, without ghosts, by slot.
@@ -13,7 +13,7 @@ pub(super) struct Reference<'a> {
 
 impl Reference<'_> {
     /// Value beyond a block's face, next to the cell at `at`, which touches the face.
-    fn beyond(&self, place: Place, face: usize, at: [i32; 3]) -> f64 {
+    fn beyond(&self, place: BlockPosition, face: usize, at: [i32; 3]) -> f64 {
         let (axis, side) = (face / 2, self.blocks.side);
         let inner = self.blocks.inner();
         let facing = if face.is_multiple_of(2) { side - 1 } else { 0 };
@@ -49,7 +49,7 @@ impl Reference<'_> {
     /// Runs one stage: each cell becomes the mean over itself and its neighbours.
     pub(super) fn stage(&mut self) {
         let (inner, side) = (self.blocks.inner(), self.blocks.side);
-        let mean = |place: Place, values: &[f64], cell: i32| {
+        let mean = |place: BlockPosition, values: &[f64], cell: i32| {
             let at = inner.place(cell);
             let neighbour = |face: usize| {
                 let mut there = at;
@@ -59,7 +59,7 @@ impl Reference<'_> {
             };
             (values[cell as usize] + (0..6).map(neighbour).sum::<f64>()) / 7.0
         };
-        let block = |(place, slot): (Place, u32)| {
+        let block = |(place, slot): (BlockPosition, u32)| {
             let values = &self.values[&slot];
             (slot, (0..inner.count()).map(|cell| mean(place, values, cell)).collect())
         };

@@ -3,7 +3,7 @@
 use crate::bench::cells::Cells;
 
 /// Elements and their shared points.
-pub(super) struct Mesh {
+pub(super) struct SpectralMesh {
     pub(super) elements: Cells,
     /// Points along each side of an element.
     pub(super) side: i32,
@@ -11,10 +11,10 @@ pub(super) struct Mesh {
     pub(super) shared: Vec<Vec<u32>>,
 }
 
-impl Mesh {
+impl SpectralMesh {
     /// Builds a mesh with `elements` elements, each with `side` points along its sides.
-    pub(super) fn new(elements: Cells, side: i32) -> Mesh {
-        let mut mesh = Mesh { elements, side, shared: Vec::new() };
+    pub(super) fn new(elements: Cells, side: i32) -> SpectralMesh {
+        let mut mesh = SpectralMesh { elements, side, shared: Vec::new() };
         let mut copies = vec![Vec::new(); mesh.global().count() as usize];
         for local in 0..mesh.points() {
             copies[mesh.global_point(local) as usize].push(local as u32);

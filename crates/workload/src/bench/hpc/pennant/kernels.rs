@@ -3,9 +3,9 @@
 mod chunk;
 mod sides;
 
-pub(super) use sides::Measured;
+pub(super) use sides::MeshArrays;
 
-use super::physics::{self, Limits};
+use super::physics::{self, StepLimits};
 use super::{CHUNK, Hydro};
 use crate::bench::benchmark::ADDRESS;
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Reduction, Shared, Warp};
@@ -38,7 +38,7 @@ mod cost {
 }
 
 /// Point or vector in each lane.
-type Pair = [Lanes<f64>; 2];
+type LaneVector = [Lanes<f64>; 2];
 
 fn zero() -> Lanes<f64> {
     Lanes::all(0.0)
@@ -54,12 +54,12 @@ fn store(warp: &mut Warp<'_>, array: Array<f64>, index: Lanes<i32>, value: Lanes
     warp.store(array, index, value);
 }
 
-fn pair(warp: &mut Warp<'_>, array: Array<f64>, index: Lanes<i32>) -> Pair {
+fn pair(warp: &mut Warp<'_>, array: Array<f64>, index: Lanes<i32>) -> LaneVector {
     let index = warp.compute(ComputeClass::Int, ADDRESS, index * 2);
     warp.load_vector(array, index)
 }
 
-fn store_pair(warp: &mut Warp<'_>, array: Array<f64>, index: Lanes<i32>, value: Pair) {
+fn store_pair(warp: &mut Warp<'_>, array: Array<f64>, index: Lanes<i32>, value: LaneVector) {
     let index = warp.compute(ComputeClass::Int, ADDRESS, index * 2);
     warp.store_vector(array, index, value);
 }
@@ -106,7 +106,7 @@ impl Hydro {
             let (place, velocity) = (pair(warp, points.place, point), pair(warp, points.velocity, point));
             store_pair(warp, points.place_before, point, place);
             store_pair(warp, points.velocity_before, point, velocity);
-            let half: Pair = from_fn(|axis| place[axis] + velocity[axis] * step * 0.5);
+            let half: LaneVector = from_fn(|axis| place[axis] + velocity[axis] * step * 0.5);
             let half = warp.compute(ComputeClass::Fp64, cost::ADVANCE, half);
             store_pair(warp, points.half, point, half);
         });
@@ -202,7 +202,7 @@ impl Hydro {
                 let of = [signal, sound, length, before, after, step];
                 let [next, by_volume] =
                     warp.calculate(ComputeClass::Fp64, cost::LIMITS, of, |[signal, sound, length, a, b, step]| {
-                        physics::longest(Limits { signal, sound, length, volumes: [a, b], step })
+                        physics::longest(StepLimits { signal, sound, length, volumes: [a, b], step })
                     });
                 warp.store_shared(&mut least, own, next);
                 warp.store_shared(&mut which, own, zone * 2 + by_volume.cast());

@@ -5,7 +5,7 @@ pub(super) type Point = [f64; 2];
 
 /// A quarter disc with radius 1, in rays and rings. A zone touches the centre with a corner or lies between two rings.
 /// A side is a zone edge, with the triangle between the edge and the zone's centre.
-pub(super) struct Mesh {
+pub(super) struct PieMesh {
     /// Position per point: the centre, then ring by ring.
     pub(super) points: Vec<Point>,
     /// Number of points per zone, equal to its number of sides.
@@ -22,12 +22,12 @@ pub(super) struct Mesh {
     pub(super) chunks: Vec<i32>,
 }
 
-impl Mesh {
+impl PieMesh {
     /// Builds a mesh with `rays × rings` zones, in chunks with at most `chunk` sides.
-    pub(super) fn pie(rays: u32, rings: u32, chunk: u32) -> Mesh {
+    pub(super) fn pie(rays: u32, rings: u32, chunk: u32) -> PieMesh {
         let (rays, rings) = (rays as i32, rings as i32);
         let across = rays + 1;
-        let mut mesh = Mesh {
+        let mut mesh = PieMesh {
             points: vec![[0.0; 2]],
             zone_points: Vec::new(),
             first: Vec::new(),
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn chunks_hold_whole_zones() {
-        let mesh = Mesh::pie(30, 100, 64);
+        let mesh = PieMesh::pie(30, 100, 64);
         assert_eq!((mesh.points.len(), mesh.zone_points.len(), mesh.first.len()), (3_101, 3_000, 11_970));
         assert!(mesh.chunks.windows(2).all(|pair| (1..=64).contains(&(pair[1] - pair[0]))));
         let starts = |side: i32| side == 0 || mesh.zone[side as usize] != mesh.zone[side as usize - 1];
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn every_side_ends_where_the_next_begins() {
         for (rays, rings) in [(1, 1), (1, 3), (4, 5)] {
-            let mesh = Mesh::pie(rays, rings, 64);
+            let mesh = PieMesh::pie(rays, rings, 64);
             for (second, next) in mesh.second.iter().zip(&mesh.next) {
                 assert_eq!(*second, mesh.first[*next as usize]);
             }

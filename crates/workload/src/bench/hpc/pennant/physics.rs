@@ -68,7 +68,7 @@ pub(super) fn surface([a, b, centre]: [Point; 3]) -> Point {
 
 /// Inputs for a zone's state.
 #[derive(Clone, Copy)]
-pub(super) struct State {
+pub(super) struct StateInputs {
     pub(super) density: f64,
     pub(super) energy: f64,
     pub(super) work_rate: f64,
@@ -79,8 +79,8 @@ pub(super) struct State {
 }
 
 /// Pressure and speed of sound in the middle of a step.
-pub(super) fn state(of: State) -> [f64; 2] {
-    let State { density, energy, work_rate, mass, volumes, step } = of;
+pub(super) fn state(of: StateInputs) -> [f64; 2] {
+    let StateInputs { density, energy, work_rate, mass, volumes, step } = of;
     let energy = energy.max(0.0);
     let by_energy = (GAMMA - 1.0) * density;
     let pressure = by_energy * energy;
@@ -205,7 +205,7 @@ pub(super) fn work(force: Point, before: [Point; 2], after: [Point; 2], places: 
 
 /// Inputs for the limit on a zone's next step.
 #[derive(Clone, Copy)]
-pub(super) struct Limits {
+pub(super) struct StepLimits {
     pub(super) signal: f64,
     pub(super) sound: f64,
     pub(super) length: f64,
@@ -215,7 +215,7 @@ pub(super) struct Limits {
 }
 
 /// Longest next step allowed by a zone. The second value is 1 if the volume decides, and 0 if sound decides.
-pub(super) fn longest(of: Limits) -> [f64; 2] {
+pub(super) fn longest(of: StepLimits) -> [f64; 2] {
     let by_sound = of.length * COURANT[0] / of.signal.max(of.sound.max(FUZZ));
     let change = ((of.volumes[1] - of.volumes[0]) / of.volumes[0]).abs();
     let by_volume = of.step * COURANT[1] / change;

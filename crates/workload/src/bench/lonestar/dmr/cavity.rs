@@ -8,7 +8,7 @@ use crate::simt::{Array, ComputeClass, Lanes, MAX_LANES, Warp};
 use std::array::from_fn;
 
 /// The mesh in device memory.
-pub(super) struct Arrays {
+pub(super) struct MeshArrays {
     /// Two integer coordinates per point.
     pub(super) point: Array<f64>,
     /// Three corners per triangle, plus a spare word.
@@ -19,14 +19,14 @@ pub(super) struct Arrays {
 
 /// A triangle's corners and coordinates in the form loaded by its lane.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Loaded {
+pub(super) struct TriangleData {
     pub(super) corners: [u32; 3],
     pub(super) points: [Point; 3],
 }
 
 /// A ring side, counterclockwise when seen from the cavity.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Side {
+pub(super) struct RingSide {
     pub(super) ends: [u32; 2],
     pub(super) points: [Point; 2],
     /// Triangle beyond the side, or [`NONE`], and this side's index in the outer triangle.
@@ -41,7 +41,7 @@ pub(super) struct Cavity {
     pub(super) centre: Point,
     /// Triangle that contains the new point, followed by all triangles whose circles contain it.
     pub(super) triangles: Vec<u32>,
-    pub(super) ring: Vec<Side>,
+    pub(super) ring: Vec<RingSide>,
     /// Ends of the border side that the new point splits.
     split: Option<[u32; 2]>,
     /// Set if there is no room for a point: the bad triangle then remains unchanged.
@@ -71,15 +71,15 @@ impl Cavity {
 /// Cavities for a warp's lanes.
 pub(super) type Cavities = [Cavity; MAX_LANES];
 
-impl Arrays {
+impl MeshArrays {
     /// Loads corners and coordinates for a triangle.
-    pub(super) fn load(&self, warp: &mut Warp<'_>, triangle: Lanes<u32>) -> Lanes<Loaded> {
+    pub(super) fn load(&self, warp: &mut Warp<'_>, triangle: Lanes<u32>) -> Lanes<TriangleData> {
         let triangle = warp.compute(ComputeClass::Int, 3, triangle);
         let [a, b, c, _] = warp.load_vector(self.corner, triangle * 4);
         let corners = warp.compute(ComputeClass::Int, 3, [a, b, c]);
         let points = corners.map(|corner| warp.load_vector::<f64, u32, 2>(self.point, corner * 2));
         let points = warp.compute(ComputeClass::Fp64, 0, points);
-        where_on(warp, |lane| Loaded {
+        where_on(warp, |lane| TriangleData {
             corners: corners.map(|corner| corner.lane(lane)),
             points: points.map(|point| point.map(|along| along.lane(lane) as i64)),
         })
@@ -118,7 +118,7 @@ impl Arrays {
                 warp.compute(ComputeClass::Fp64, 21, ());
                 let on = where_on(warp, |lane| {
                     let cavity = &mut cavities[lane as usize];
-                    let Loaded { corners, points } = loaded.lane(lane);
+                    let TriangleData { corners, points } = loaded.lane(lane);
                     let ends = |side: usize| [points[side], points[(side + 1) % 3]];
                     let beyond = |side: &usize| area([ends(*side)[0], ends(*side)[1], cavity.centre]) < 0;
                     let Some(side) = (0..3).find(beyond) else {
@@ -169,11 +169,11 @@ impl Arrays {
         cavities: &mut Cavities,
         at: Lanes<u32>,
         side: usize,
-        loaded: Lanes<Loaded>,
+        loaded: Lanes<TriangleData>,
         neighbours: Lanes<[u32; 3]>,
     ) {
         let other = neighbours.map(|neighbours| neighbours[side]);
-        let own = loaded.map(|Loaded { corners, points }| {
+        let own = loaded.map(|TriangleData { corners, points }| {
             let next = (side + 1) % 3;
             ([corners[side], corners[next]], [points[side], points[next]])
         });
@@ -185,7 +185,7 @@ impl Arrays {
                 if cavity.split.is_none() && encroaches(cavity.centre, points) {
                     cavity.split(at.lane(lane), ends, points);
                 } else if cavity.split != Some(ends) {
-                    cavity.ring.push(Side { ends, points, outer: NONE, outer_side: 0 });
+                    cavity.ring.push(RingSide { ends, points, outer: NONE, outer_side: 0 });
                 }
             });
         });
@@ -201,7 +201,7 @@ impl Arrays {
                 } else {
                     let outer_side = (0..3).find(|&back| theirs.corners[back] == ends[1]).unwrap_or_default();
                     let outer = other.lane(lane);
-                    cavity.ring.push(Side { ends, points, outer, outer_side: outer_side as u32 });
+                    cavity.ring.push(RingSide { ends, points, outer, outer_side: outer_side as u32 });
                 }
             });
         });

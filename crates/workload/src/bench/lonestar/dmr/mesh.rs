@@ -10,21 +10,21 @@ pub(super) const NONE: u32 = u32::MAX;
 
 /// Triangles by their corners, counterclockwise; neighbour `k` lies across the side from corner `k` to the next.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Mesh {
+pub(super) struct Triangulation {
     pub(super) points: Vec<Point>,
     pub(super) corners: Vec<[u32; 3]>,
     pub(super) neighbours: Vec<[u32; 3]>,
 }
 
-/// Numbers of points and triangles in [`Mesh::random`].
+/// Numbers of points and triangles in [`Triangulation::random`].
 pub(super) fn size(side: u64) -> (u64, u64) {
     (side * side + 4, 2 * side * side + 2)
 }
 
-impl Mesh {
+impl Triangulation {
     /// Builds a mesh from the square's corners, and a random point in each field on a `side × side` board.
-    pub(super) fn random(side: u64, seed: u64) -> Mesh {
-        let mut mesh = Mesh {
+    pub(super) fn random(side: u64, seed: u64) -> Triangulation {
+        let mut mesh = Triangulation {
             points: vec![[0, 0], [SIDE, 0], [SIDE, SIDE], [0, SIDE]],
             corners: vec![[0, 1, 2], [0, 2, 3]],
             neighbours: vec![[NONE, NONE, 1], [0, NONE, NONE]],
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn a_random_mesh_is_a_delaunay_triangulation() {
         for side in [1, 2, 9, 40] {
-            let mesh = Mesh::random(side, side);
+            let mesh = Triangulation::random(side, side);
             assert_eq!(mesh.check(), Ok(()));
             assert_eq!((mesh.points.len() as u64, mesh.corners.len() as u64), size(side));
         }
@@ -164,10 +164,10 @@ mod tests {
 
     #[test]
     fn a_broken_mesh_is_seen() {
-        let mut mesh = Mesh::random(9, 1);
+        let mut mesh = Triangulation::random(9, 1);
         mesh.neighbours[7][1] = 3;
         assert!(mesh.check().is_err());
-        let mut mesh = Mesh::random(9, 1);
+        let mut mesh = Triangulation::random(9, 1);
         mesh.points[20] = [mesh.points[20][0] + SIDE / 5, mesh.points[20][1]];
         assert!(mesh.check().is_err());
     }

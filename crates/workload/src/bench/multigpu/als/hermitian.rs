@@ -1,6 +1,6 @@
 //! Left-hand sides: for each row, the sum over the outer products of its ratings' factors.
 
-use super::{Half, Solver, TILE, UNROLLED};
+use super::{HalfIteration, Solver, TILE, UNROLLED};
 use crate::bench::benchmark::ADDRESS;
 use crate::simt::{ComputeClass, Cta, Lanes, Shared, Warp};
 
@@ -32,7 +32,7 @@ impl Solver {
     }
 
     /// Sums up the left-hand side for the CTA's row, and stores it.
-    pub(super) fn sum_products(&self, cta: &mut Cta<'_>, half: &Half, batch: u64) {
+    pub(super) fn sum_products(&self, cta: &mut Cta<'_>, half: &HalfIteration, batch: u64) {
         let slot = half.slots.tile(cta.index()).items.start;
         let Some(row) = half.row(slot, batch) else { return };
         let ratings = half.bounds(cta, row);
@@ -72,7 +72,7 @@ impl Solver {
     fn stage(
         &self,
         warp: &mut Warp<'_>,
-        half: &Half,
+        half: &HalfIteration,
         (first, count): (i32, usize),
         pair: Lanes<i32>,
         staged: &mut Shared<f32>,
@@ -92,7 +92,7 @@ impl Solver {
     }
 
     /// Stores each thread's tile, and its mirror image unless it is on the diagonal, two values at once.
-    fn store(&self, warp: &mut Warp<'_>, half: &Half, slot: i32, sums: &[f32]) {
+    fn store(&self, warp: &mut Warp<'_>, half: &HalfIteration, slot: i32, sums: &[f32]) {
         let features = self.features;
         let corners = warp.compute(ComputeClass::Int, 8, warp.thread().map(|thread| self.tile(thread)));
         let (top, left) = (corners.map(|corner| corner.0), corners.map(|corner| corner.1));

@@ -19,7 +19,7 @@ const STEPS: u64 = 1 << 20;
 
 /// A sparse matrix by rows.
 #[derive(Debug, PartialEq)]
-pub(super) struct Rows {
+pub(super) struct RatingMatrix {
     /// First rating per row, followed by the total rating count.
     pub(super) first: Vec<i32>,
     /// Column per rating.
@@ -30,8 +30,8 @@ pub(super) struct Rows {
 
 /// Ratings in both orders.
 pub(super) struct Ratings {
-    pub(super) by_item: Rows,
-    pub(super) by_user: Rows,
+    pub(super) by_item: RatingMatrix,
+    pub(super) by_user: RatingMatrix,
 }
 
 /// Numbers of items, users and ratings.
@@ -50,14 +50,14 @@ impl Ratings {
     }
 }
 
-impl Rows {
+impl RatingMatrix {
     /// Rating range for a row.
     pub(super) fn row(&self, row: usize) -> std::ops::Range<usize> {
         self.first[row] as usize..self.first[row + 1] as usize
     }
 
     /// Transposes the matrix to `columns` rows; within each, the old rows ascend.
-    fn transposed(&self, columns: u64) -> Rows {
+    fn transposed(&self, columns: u64) -> RatingMatrix {
         let mut first = vec![0; columns as usize + 1];
         self.other.iter().for_each(|column| first[*column as usize + 1] += 1);
         (0..columns as usize).for_each(|column| first[column + 1] += first[column]);
@@ -71,7 +71,7 @@ impl Rows {
                 (other[at], value[at]) = (row as i32, self.value[rating]);
             }
         }
-        Rows { first, other, value }
+        RatingMatrix { first, other, value }
     }
 }
 
@@ -104,7 +104,7 @@ fn apportion(weights: &[f64], total: u64, most: u64) -> Vec<u64> {
 }
 
 /// Draws the ratings by user.
-fn draw(Sizes { items, users, ratings }: Sizes, seed: u64) -> Rows {
+fn draw(Sizes { items, users, ratings }: Sizes, seed: u64) -> RatingMatrix {
     let activity: Vec<f64> = (0..users).map(|user| weight(seed, user, ACTIVITY)).collect();
     let mut popular = 0.0;
     let reach = (0..items).map(|item| {
@@ -126,14 +126,14 @@ fn draw(Sizes { items, users, ratings }: Sizes, seed: u64) -> Rows {
         first.push(other.len() as i32);
     }
     let value = (0..ratings).map(|rating| (1 + noise::below(seed ^ 2, rating, STARS)) as f32);
-    Rows { first, other, value: value.collect() }
+    RatingMatrix { first, other, value: value.collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn lengths(rows: &Rows) -> Vec<usize> {
+    fn lengths(rows: &RatingMatrix) -> Vec<usize> {
         (0..rows.first.len() - 1).map(|row| rows.row(row).len()).collect()
     }
 

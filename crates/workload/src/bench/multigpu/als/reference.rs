@@ -1,11 +1,11 @@
 //! Reference update in plain loops, with sums in the kernels' order: single precision then gives equal bits.
 
 use super::hermitian::LAMBDA;
-use super::ratings::Rows;
+use super::ratings::RatingMatrix;
 use super::solve::{GROUP, SMALL, STEPS};
 
 /// Solves for all factors `to` in the rows, from the factors referenced by their ratings.
-pub(super) fn update(rows: &Rows, features: usize, from: &[f32], to: &mut [f32]) {
+pub(super) fn update(rows: &RatingMatrix, features: usize, from: &[f32], to: &mut [f32]) {
     for (row, own) in to.chunks_mut(features).enumerate() {
         let mut right = vec![0.0; features];
         let mut left = vec![vec![0.0; features]; features];
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn updates_bring_products_of_factors_near_the_ratings() {
         // Four rows and three columns; each rating is a product of two single factors, 2 or 4 by 1 or 2.
-        let full = |rows: usize, columns: usize, value: &dyn Fn(usize, usize) -> f32| Rows {
+        let full = |rows: usize, columns: usize, value: &dyn Fn(usize, usize) -> f32| RatingMatrix {
             first: (0..=rows).map(|row| (row * columns) as i32).collect(),
             other: (0..rows).flat_map(|_| 0..columns as i32).collect(),
             value: (0..rows).flat_map(|row| (0..columns).map(move |column| value(row, column))).collect(),

@@ -1,6 +1,6 @@
 //! Right-hand sides, and the solution by conjugate gradients: a CTA per row, a thread per factor.
 
-use super::{Half, Solver, UNROLLED};
+use super::{HalfIteration, Solver, UNROLLED};
 use crate::bench::benchmark::ADDRESS;
 use crate::simt::{ComputeClass, Cta, Lanes, Shared};
 
@@ -25,7 +25,7 @@ struct Vectors {
 impl Solver {
     /// Computes the right-hand side for the CTA's row: its ratings times their factors. A warp loads 32 ratings at once
     /// and broadcasts them by shuffles.
-    pub(super) fn multiply(&self, cta: &mut Cta<'_>, half: &Half) {
+    pub(super) fn multiply(&self, cta: &mut Cta<'_>, half: &HalfIteration) {
         let row = half.rows.tile(cta.index()).items.start as i32;
         let ratings = half.bounds(cta, row);
         cta.each_warp(|warp| {
@@ -62,7 +62,7 @@ impl Solver {
     }
 
     /// Solves for the factors in the CTA's row, starting from its present factors.
-    pub(super) fn solve(&self, cta: &mut Cta<'_>, half: &Half, batch: u64) {
+    pub(super) fn solve(&self, cta: &mut Cta<'_>, half: &HalfIteration, batch: u64) {
         let slot = half.slots.tile(cta.index()).items.start;
         let Some(row) = half.row(slot, batch) else { return };
         let (first, left) = (row * self.features, slot as i32 * self.features * self.features);
@@ -99,7 +99,13 @@ impl Solver {
     }
 
     /// Computes the first residual, which is also the first direction; returns its square.
-    fn first_residual(&self, cta: &mut Cta<'_>, half: &Half, (first, left): (i32, i32), vectors: &mut Vectors) -> f32 {
+    fn first_residual(
+        &self,
+        cta: &mut Cta<'_>,
+        half: &HalfIteration,
+        (first, left): (i32, i32),
+        vectors: &mut Vectors,
+    ) -> f32 {
         let products = self.times(cta, half, left, &vectors.x);
         let mut squares = Vec::new();
         cta.each_warp(|warp| {
@@ -114,7 +120,7 @@ impl Solver {
     }
 
     /// Takes a step along the direction; returns the new residual's square.
-    fn step(&self, cta: &mut Cta<'_>, half: &Half, left: i32, squared: f32, vectors: &mut Vectors) -> f32 {
+    fn step(&self, cta: &mut Cta<'_>, half: &HalfIteration, left: i32, squared: f32, vectors: &mut Vectors) -> f32 {
         let products = self.times(cta, half, left, &vectors.p);
         let mut curved = Vec::new();
         cta.each_warp(|warp| {
@@ -148,7 +154,7 @@ impl Solver {
 
     /// Multiplies the left-hand side, which starts at element `left`, by a vector. The matrix is symmetric: each vector
     /// value is multiplied by a row, which is also a column.
-    fn times(&self, cta: &mut Cta<'_>, half: &Half, left: i32, vector: &Shared<f32>) -> Vec<Lanes<f32>> {
+    fn times(&self, cta: &mut Cta<'_>, half: &HalfIteration, left: i32, vector: &Shared<f32>) -> Vec<Lanes<f32>> {
         let mut products = Vec::new();
         cta.each_warp(|warp| {
             let mut sum = Lanes::all(0.0_f32);

@@ -1,19 +1,19 @@
 //! The kernel that updates all six stresses from velocity slopes.
 
-use super::{ACROSS, Column, Ground, LAME, PAIRS, REACH, STEP, TILE, add_product, doubles, slope, slope_in};
+use super::{ACROSS, Ground, LAME, PAIRS, REACH, STEP, TILE, ThreadColumn, add_product, doubles, slope, slope_in};
 use crate::bench::benchmark::ADDRESS;
 use crate::simt::{ComputeClass, Cta, Lanes, Shared, Warp};
 use std::array::from_fn;
 
 /// Velocity tiles in five planes: the middle tile has borders.
-type Planes = [Shared<f32>; 5];
+type VelocityPlanes = [Shared<f32>; 5];
 /// Index for the plane whose stresses are updated.
 const MIDDLE: usize = 2;
 
 impl Ground {
     pub(super) fn strain(&self, cta: &mut Cta<'_>) {
         let (columns, planes) = self.columns(cta);
-        let mut tiles: [Planes; 3] = from_fn(|_| from_fn(|_| cta.shared(TILE)));
+        let mut tiles: [VelocityPlanes; 3] = from_fn(|_| from_fn(|_| cta.shared(TILE)));
         cta.each_warp(|warp| {
             let column = &columns[warp.index() as usize];
             warp.when(column.stored, |warp| {
@@ -41,7 +41,7 @@ impl Ground {
     }
 
     /// Shifts every plane in the tiles back by one, and loads the plane in front and the borders.
-    fn advance(&self, warp: &mut Warp<'_>, column: &Column, plane: i32, tiles: &mut [Planes; 3]) {
+    fn advance(&self, warp: &mut Warp<'_>, column: &ThreadColumn, plane: i32, tiles: &mut [VelocityPlanes; 3]) {
         let at = warp.compute(ComputeClass::Int, 2 + 3 * ADDRESS, column.cell + plane * self.plane());
         let front = self.velocity.map(|field| warp.load(field, at + REACH * self.plane()));
         for (tiles, value) in tiles.iter_mut().zip(front) {
@@ -58,7 +58,7 @@ impl Ground {
         }
     }
 
-    fn strain_plane(&self, warp: &mut Warp<'_>, column: &Column, plane: i32, tiles: &[Planes; 3]) {
+    fn strain_plane(&self, warp: &mut Warp<'_>, column: &ThreadColumn, plane: i32, tiles: &[VelocityPlanes; 3]) {
         let at = warp.compute(ComputeClass::Int, 6 * ADDRESS, column.cell + plane * self.plane());
         let old = self.stress.map(|field| warp.load(field, at));
         // Velocity slopes, `[velocity][axis]`

@@ -1,6 +1,6 @@
 //! The kernels that each update a velocity.
 
-use super::{ACROSS, Column, Ground, LIGHTNESS, PAIRS, REACH, STEP, TILE, add_product, slope, slope_in};
+use super::{ACROSS, Ground, LIGHTNESS, PAIRS, REACH, STEP, TILE, ThreadColumn, add_product, slope, slope_in};
 use crate::bench::benchmark::ADDRESS;
 use crate::simt::{ComputeClass, Cta, Lanes, Shared, Warp};
 use std::array::from_fn;
@@ -8,14 +8,14 @@ use std::array::from_fn;
 /// Axis whose displacement is recorded.
 const KEPT: usize = 1;
 /// Stresses in five planes, held in registers.
-type Line = [Lanes<f32>; 5];
+type StressLine = [Lanes<f32>; 5];
 
 impl Ground {
     /// Updates the velocity along an axis. Stresses along x and y are in tiles, stresses along z are in registers.
     pub(super) fn push(&self, cta: &mut Cta<'_>, axis: usize, forced: bool) {
         let (columns, planes) = self.columns(cta);
         let mut tiles: [Shared<f32>; 2] = from_fn(|_| cta.shared(TILE));
-        let mut lines: Vec<Line> = Vec::new();
+        let mut lines: Vec<StressLine> = Vec::new();
         cta.each_warp(|warp| {
             let column = &columns[warp.index() as usize];
             let mut line = [Lanes::all(0.0); 5];
@@ -47,9 +47,9 @@ impl Ground {
     fn load_plane(
         &self,
         warp: &mut Warp<'_>,
-        column: &Column,
+        column: &ThreadColumn,
         (plane, axis): (i32, usize),
-        line: &mut Line,
+        line: &mut StressLine,
         tiles: &mut [Shared<f32>; 2],
     ) {
         let [along_x, along_y, along_z] = PAIRS[axis].map(|pair| self.stress[pair]);
@@ -68,9 +68,9 @@ impl Ground {
     fn push_plane(
         &self,
         warp: &mut Warp<'_>,
-        column: &Column,
+        column: &ThreadColumn,
         (plane, axis): (i32, usize),
-        (line, tiles): (Line, &[Shared<f32>; 2]),
+        (line, tiles): (StressLine, &[Shared<f32>; 2]),
         forced: bool,
     ) {
         let at = warp.compute(ComputeClass::Int, ADDRESS, column.cell + plane * self.plane());

@@ -4,7 +4,7 @@
 //! With `t` threads per line, thread `j` holds points j, j + t, j + 2t and so on, at the beginning and the end of each
 //! pass. A row along z has real points: it is transformed as half as many complex points, then untangled.
 
-use super::{Done, LINES, Turbulence};
+use super::{LINES, RecordResult, Turbulence};
 use crate::record::Host;
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Shared, Warp};
 use std::f64::consts::TAU;
@@ -33,7 +33,7 @@ const ADDRESS: u16 = 8;
 pub(super) type Complex = [f32; 2];
 
 /// Points held by a warp's threads: real and imaginary part for each point per thread.
-type Points = Vec<[Lanes<f32>; 2]>;
+type WarpPoints = Vec<[Lanes<f32>; 2]>;
 
 /// Table with roots of unity.
 pub(super) struct Roots(Vec<Complex>);
@@ -74,7 +74,7 @@ pub(super) struct Transform {
 
 /// Distribution of a CTA's lines over its threads.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lay {
+enum ThreadLayout {
     /// Neighbouring threads have neighbouring points in a line.
     Along,
     /// Neighbouring threads have neighbouring lines.
@@ -108,20 +108,20 @@ impl Transform {
     }
 
     /// Scratchpad word for point `point` in line `line`.
-    fn word(&self, lay: Lay, line: Lanes<i32>, point: Lanes<i32>) -> Lanes<i32> {
+    fn word(&self, lay: ThreadLayout, line: Lanes<i32>, point: Lanes<i32>) -> Lanes<i32> {
         let padded = point + point / PAD as i32;
         match lay {
-            Lay::Along => line * self.words() as i32 + padded,
-            Lay::Across => padded * LINES as i32 + line,
+            ThreadLayout::Along => line * self.words() as i32 + padded,
+            ThreadLayout::Across => padded * LINES as i32 + line,
         }
     }
 
     /// Line and first point for each thread.
-    fn place(&self, lay: Lay, warp: &Warp<'_>) -> [Lanes<i32>; 2] {
+    fn place(&self, lay: ThreadLayout, warp: &Warp<'_>) -> [Lanes<i32>; 2] {
         let (thread, threads) = (warp.thread(), self.threads() as i32);
         match lay {
-            Lay::Along => [thread / threads, thread % threads],
-            Lay::Across => [thread % LINES as i32, thread / LINES as i32],
+            ThreadLayout::Along => [thread / threads, thread % threads],
+            ThreadLayout::Across => [thread % LINES as i32, thread / LINES as i32],
         }
     }
 
@@ -132,7 +132,7 @@ impl Transform {
     }
 
     /// Transforms a CTA's lines; `all` holds the points by warp.
-    fn run(&self, cta: &mut Cta<'_>, lay: Lay, all: &mut [Points], roots: &Roots, inverse: bool) {
+    fn run(&self, cta: &mut Cta<'_>, lay: ThreadLayout, all: &mut [WarpPoints], roots: &Roots, inverse: bool) {
         let mut joined = 1;
         for radix in &self.radices {
             let pass = (*radix, joined);
@@ -152,8 +152,8 @@ impl Transform {
     fn pass(
         &self,
         warp: &mut Warp<'_>,
-        lay: Lay,
-        points: &mut Points,
+        lay: ThreadLayout,
+        points: &mut WarpPoints,
         (radix, joined): (usize, usize),
         roots: &Roots,
         inverse: bool,
@@ -199,8 +199,8 @@ impl Transform {
     fn exchange(
         &self,
         cta: &mut Cta<'_>,
-        lay: Lay,
-        all: &mut [Points],
+        lay: ThreadLayout,
+        all: &mut [WarpPoints],
         written: impl Fn(Lanes<i32>, usize) -> Lanes<i32>,
     ) {
         let mut shared: Shared<f32> = cta.shared(cta.threads() as usize / self.threads() * self.words());
@@ -261,32 +261,39 @@ fn each_value(cta: &mut Cta<'_>, values: i32, mut body: impl FnMut(&mut Warp<'_>
 
 impl Turbulence {
     /// Transforms lines along y in a spectrum with layout [x][z][y].
-    pub(super) fn along_y(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>, inverse: bool) -> Done {
-        self.lines(host, "fft-y", Lay::Along, [from, to], inverse)
+    pub(super) fn along_y(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>, inverse: bool) -> RecordResult {
+        self.lines(host, "fft-y", ThreadLayout::Along, [from, to], inverse)
     }
 
     /// Transforms lines along x in a field with layout [y][x][z], in place.
-    pub(super) fn along_x(&self, host: &mut Host<'_>, field: Array<f32>, inverse: bool) -> Done {
-        self.lines(host, "fft-x", Lay::Across, [field; 2], inverse)
+    pub(super) fn along_x(&self, host: &mut Host<'_>, field: Array<f32>, inverse: bool) -> RecordResult {
+        self.lines(host, "fft-x", ThreadLayout::Across, [field; 2], inverse)
     }
 
     /// First value in a line, and stride from point to point.
-    fn line(&self, lay: Lay, line: Lanes<i32>) -> (Lanes<i32>, i32) {
+    fn line(&self, lay: ThreadLayout, line: Lanes<i32>) -> (Lanes<i32>, i32) {
         let (half, plane) = (self.mesh.half(), self.mesh.plane());
         match lay {
-            Lay::Along => (line * self.mesh.side, 1),
-            Lay::Across => (line / half * plane + line % half, half),
+            ThreadLayout::Along => (line * self.mesh.side, 1),
+            ThreadLayout::Across => (line / half * plane + line % half, half),
         }
     }
 
     /// Transforms complex lines, 16 per CTA.
-    fn lines(&self, host: &mut Host<'_>, name: &str, lay: Lay, [from, to]: [Array<f32>; 2], inverse: bool) -> Done {
+    fn lines(
+        &self,
+        host: &mut Host<'_>,
+        name: &str,
+        lay: ThreadLayout,
+        [from, to]: [Array<f32>; 2],
+        inverse: bool,
+    ) -> RecordResult {
         let transform = &self.along_side;
         let (threads, each) = (LINES as usize * transform.threads(), transform.each());
         let grid = self.lines.grid(name, threads as u32).registers(REGISTERS);
         host.launch(grid.shared_bytes(4 * LINES as u32 * transform.words() as u32), |cta| {
             let lines = self.lines.tile(cta.index()).items;
-            let mut all: Vec<Points> = vec![vec![[Lanes::all(0.0); 2]; each]; cta.warps() as usize];
+            let mut all: Vec<WarpPoints> = vec![vec![[Lanes::all(0.0); 2]; each]; cta.warps() as usize];
             let place = |warp: &mut Warp<'_>| {
                 let [line, point] = transform.place(lay, warp);
                 let line = line + lines.start as i32;
@@ -314,17 +321,17 @@ impl Turbulence {
     }
 
     /// Transforms rows with real points along z to their spectra, in place.
-    pub(super) fn z_from_real(&self, host: &mut Host<'_>, field: Array<f32>) -> Done {
+    pub(super) fn z_from_real(&self, host: &mut Host<'_>, field: Array<f32>) -> RecordResult {
         self.rows(host, field, |cta, stage| {
             let (transform, half) = (&self.along_depth, self.mesh.half());
             let mut all = self.pick(cta, stage, |own| own);
-            transform.run(cta, Lay::Along, &mut all, &self.roots, false);
+            transform.run(cta, ThreadLayout::Along, &mut all, &self.roots, false);
             self.place_points(cta, stage, &all);
             cta.barrier();
             let mirrored = self.pick(cta, stage, |own| own.map(|own| (half - 1 - own) % (half - 1)));
             cta.barrier();
             cta.each_warp(|warp| {
-                let (index, [line, first]) = (warp.index() as usize, transform.place(Lay::Along, warp));
+                let (index, [line, first]) = (warp.index() as usize, transform.place(ThreadLayout::Along, warp));
                 for (slot, point) in all[index].iter_mut().enumerate() {
                     let own = first + (slot * transform.threads()) as i32;
                     let [value, last] = self.untangle(warp, [*point, mirrored[index][slot]], own, false);
@@ -340,20 +347,20 @@ impl Turbulence {
     }
 
     /// Transforms spectra along z to rows with real points, in place.
-    pub(super) fn z_to_real(&self, host: &mut Host<'_>, field: Array<f32>) -> Done {
+    pub(super) fn z_to_real(&self, host: &mut Host<'_>, field: Array<f32>) -> RecordResult {
         self.rows(host, field, |cta, stage| {
             let (transform, half) = (&self.along_depth, self.mesh.half());
             let mut all = self.pick(cta, stage, |own| own);
             let mirrored = self.pick(cta, stage, |own| own.map(|own| half - 1 - own));
             cta.each_warp(|warp| {
-                let (index, [_, first]) = (warp.index() as usize, transform.place(Lay::Along, warp));
+                let (index, [_, first]) = (warp.index() as usize, transform.place(ThreadLayout::Along, warp));
                 for (slot, point) in all[index].iter_mut().enumerate() {
                     let own = first + (slot * transform.threads()) as i32;
                     let [value, _] = self.untangle(warp, [*point, mirrored[index][slot]], own, true);
                     *point = value;
                 }
             });
-            transform.run(cta, Lay::Along, &mut all, &self.roots, true);
+            transform.run(cta, ThreadLayout::Along, &mut all, &self.roots, true);
             self.place_points(cta, stage, &all);
         })
     }
@@ -365,7 +372,7 @@ impl Turbulence {
         host: &mut Host<'_>,
         field: Array<f32>,
         kernel: impl Fn(&mut Cta<'_>, &mut Shared<f32>) + Sync,
-    ) -> Done {
+    ) -> RecordResult {
         let (transform, half, threads) = (&self.along_depth, self.mesh.half(), self.mesh.side);
         let rows = threads / transform.threads() as i32;
         let words = rows * (transform.words() as i32 + 2 * half);
@@ -388,11 +395,16 @@ impl Turbulence {
     }
 
     /// For each thread's points, by warp: the row's value at `index` of the point.
-    fn pick(&self, cta: &mut Cta<'_>, stage: &Shared<f32>, index: impl Fn(Lanes<i32>) -> Lanes<i32>) -> Vec<Points> {
+    fn pick(
+        &self,
+        cta: &mut Cta<'_>,
+        stage: &Shared<f32>,
+        index: impl Fn(Lanes<i32>) -> Lanes<i32>,
+    ) -> Vec<WarpPoints> {
         let (transform, half) = (&self.along_depth, self.mesh.half());
         let mut all = Vec::new();
         cta.each_warp(|warp| {
-            let [line, first] = transform.place(Lay::Along, warp);
+            let [line, first] = transform.place(ThreadLayout::Along, warp);
             warp.compute(ComputeClass::Int, ADDRESS, ());
             let point = |slot: usize| {
                 let at = index(first + (slot * transform.threads()) as i32);
@@ -404,10 +416,10 @@ impl Turbulence {
     }
 
     /// Stores each thread's points to their positions in the scratchpad.
-    fn place_points(&self, cta: &mut Cta<'_>, stage: &mut Shared<f32>, all: &[Points]) {
+    fn place_points(&self, cta: &mut Cta<'_>, stage: &mut Shared<f32>, all: &[WarpPoints]) {
         let (transform, half) = (&self.along_depth, self.mesh.half());
         cta.each_warp(|warp| {
-            let [line, first] = transform.place(Lay::Along, warp);
+            let [line, first] = transform.place(ThreadLayout::Along, warp);
             for (slot, point) in all[warp.index() as usize].iter().enumerate() {
                 let own = first + (slot * transform.threads()) as i32;
                 warp.store_shared_vector(stage, (line * half + own) * 2, *point);

@@ -1,6 +1,6 @@
 //! Kernels that process each point independently: curl, phase shift, mask, cross product, time steps; and the maxima.
 
-use super::{Done, FORCING, Field, Mesh, THREADS, Turbulence};
+use super::{FORCING, Field, RecordResult, SpectralGrid, THREADS, Turbulence};
 use crate::record::Host;
 use crate::simt::{ComputeClass, Cta, Lanes, Reduction, Shared, Warp};
 use std::f32::consts::TAU;
@@ -50,7 +50,7 @@ fn growth(k: [f32; 3], reynolds: f32) -> f32 {
 }
 
 /// Input for a thread in a pointwise kernel.
-struct Point {
+struct WavePoint {
     /// Index for the real part.
     at: Lanes<i32>,
     waves: [Lanes<f32>; 3],
@@ -84,7 +84,12 @@ fn waves_of(values: &[f32]) -> [f32; 3] {
 
 impl Turbulence {
     /// Launches a kernel with a thread per complex value.
-    fn each_value(&self, host: &mut Host<'_>, name: &str, body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync) -> Done {
+    fn each_value(
+        &self,
+        host: &mut Host<'_>,
+        name: &str,
+        body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync,
+    ) -> RecordResult {
         host.launch(self.elements.grid(name, THREADS), |cta| {
             let items = self.elements.tile(cta.index()).items;
             cta.each_warp(|warp| {
@@ -95,21 +100,26 @@ impl Turbulence {
     }
 
     /// Launches a kernel with a thread per spectrum value.
-    fn each_wave(&self, host: &mut Host<'_>, name: &str, body: impl Fn(&mut Warp<'_>, Point) + Sync) -> Done {
-        let Mesh { side, .. } = self.mesh;
+    fn each_wave(
+        &self,
+        host: &mut Host<'_>,
+        name: &str,
+        body: impl Fn(&mut Warp<'_>, WavePoint) + Sync,
+    ) -> RecordResult {
+        let SpectralGrid { side, .. } = self.mesh;
         let (half, plane) = (self.mesh.half(), self.mesh.plane());
         self.each_value(host, name, |warp, element| {
             let element = warp.compute(ComputeClass::Int, PLACE, element);
             warp.compute(ComputeClass::Fp32, WAVES, ());
             let waves =
                 [0, 1, 2].map(|axis| element.map(|h| self.mesh.waves([h / plane, h / half % side, h % half])[axis]));
-            body(warp, Point { at: element * 2, waves });
+            body(warp, WavePoint { at: element * 2, waves });
         })
     }
 
     /// Computes a velocity's curl.
-    pub(super) fn curl(&self, host: &mut Host<'_>, velocity: Field) -> Done {
-        self.each_wave(host, "curl", |warp, Point { at, waves }| {
+    pub(super) fn curl(&self, host: &mut Host<'_>, velocity: Field) -> RecordResult {
+        self.each_wave(host, "curl", |warp, WavePoint { at, waves }| {
             let u = load(warp, velocity, at);
             let given: [_; 9] = operands(waves, &[u]);
             // Real and imaginary parts for three components, three instructions each.
@@ -128,9 +138,9 @@ impl Turbulence {
     }
 
     /// Shifts a field's points by `phase` times the point spacing along each axis.
-    pub(super) fn shift(&self, host: &mut Host<'_>, field: Field, phase: f32) -> Done {
+    pub(super) fn shift(&self, host: &mut Host<'_>, field: Field, phase: f32) -> RecordResult {
         let turn = TAU / self.mesh.side as f32 * phase;
-        self.each_wave(host, "shift", |warp, Point { at, waves }| {
+        self.each_wave(host, "shift", |warp, WavePoint { at, waves }| {
             let v = load(warp, field, at);
             let given: [_; 9] = operands(waves, &[v]);
             let shifted = warp.calculate(ComputeClass::Fp32, 5 + SINCOS + 18, given, |values| {
@@ -148,8 +158,8 @@ impl Turbulence {
     }
 
     /// Zeros a field at masked wave numbers.
-    pub(super) fn dealias(&self, host: &mut Host<'_>, field: Field) -> Done {
-        self.each_wave(host, "dealias", |warp, Point { at, waves: [x, y, z] }| {
+    pub(super) fn dealias(&self, host: &mut Host<'_>, field: Field) -> RecordResult {
+        self.each_wave(host, "dealias", |warp, WavePoint { at, waves: [x, y, z] }| {
             warp.compute(ComputeClass::Fp32, 8, ());
             warp.compute(ComputeClass::Special, 1, ());
             let masked = x.zip(y, |x, y| (x, y)).zip(z, |(x, y), z| self.mesh.is_masked([x, y, z]));
@@ -159,7 +169,7 @@ impl Turbulence {
 
     /// Computes the cross product between a velocity and its curl in space. Real and imaginary parts are separate
     /// points, neighbours along z. The factor from the number of points is divided out.
-    pub(super) fn cross(&self, host: &mut Host<'_>, velocity: Field) -> Done {
+    pub(super) fn cross(&self, host: &mut Host<'_>, velocity: Field) -> RecordResult {
         let points = self.mesh.points();
         self.each_value(host, "cross", |warp, element| {
             let at = element * 2;
@@ -178,7 +188,7 @@ impl Turbulence {
     }
 
     /// Copies the velocity for the substep (`cudaMemcpyDeviceToDevice`).
-    pub(super) fn copy(&self, host: &mut Host<'_>) -> Done {
+    pub(super) fn copy(&self, host: &mut Host<'_>) -> RecordResult {
         self.each_value(host, "copy", |warp, element| {
             let u = load(warp, self.u, element * 2);
             store(warp, self.w, element * 2, u);
@@ -186,9 +196,9 @@ impl Turbulence {
     }
 
     /// Applies the explicit part of a substep, from `u` to `w`.
-    pub(super) fn explicit(&self, host: &mut Host<'_>, substep: usize) -> Done {
+    pub(super) fn explicit(&self, host: &mut Host<'_>, substep: usize) -> RecordResult {
         let (step, reynolds) = (self.mesh.step(), self.mesh.reynolds());
-        self.each_wave(host, "explicit", |warp, Point { at, waves }| {
+        self.each_wave(host, "explicit", |warp, WavePoint { at, waves }| {
             let (u, r) = (load(warp, self.u, at), load(warp, self.r, at));
             let given: [_; 15] = operands(waves, &[u, r]);
             let moved = warp.calculate(ComputeClass::Fp32, 8 + PROJECTION + 24, given, |values| {
@@ -202,9 +212,9 @@ impl Turbulence {
     }
 
     /// Applies the implicit part of a substep.
-    pub(super) fn implicit(&self, host: &mut Host<'_>, substep: usize) -> Done {
+    pub(super) fn implicit(&self, host: &mut Host<'_>, substep: usize) -> RecordResult {
         let (step, reynolds) = (self.mesh.step(), self.mesh.reynolds());
-        self.each_wave(host, "implicit", |warp, Point { at, waves }| {
+        self.each_wave(host, "implicit", |warp, WavePoint { at, waves }| {
             let (w, r) = (load(warp, self.w, at), load(warp, self.r, at));
             let given: [_; 15] = operands(waves, &[w, r]);
             let moved = warp.calculate(ComputeClass::Fp32, 8 + PROJECTION + 12 + 10, given, |values| {
@@ -218,8 +228,8 @@ impl Turbulence {
     }
 
     /// Removes the rounding errors along the wave numbers from the velocity.
-    pub(super) fn project(&self, host: &mut Host<'_>) -> Done {
-        self.each_wave(host, "project", |warp, Point { at, waves }| {
+    pub(super) fn project(&self, host: &mut Host<'_>) -> RecordResult {
+        self.each_wave(host, "project", |warp, WavePoint { at, waves }| {
             let u = load(warp, self.u, at);
             let given: [_; 9] = operands(waves, &[u]);
             let free = warp.calculate(ComputeClass::Fp32, PROJECTION, given, |values| {
@@ -231,7 +241,7 @@ impl Turbulence {
 
     /// Finds the maximum for each velocity component in space, as bits: positive floats and their bits have equal
     /// order.
-    pub(super) fn maximum(&self, host: &mut Host<'_>, velocity: Field, step: u64) -> Done {
+    pub(super) fn maximum(&self, host: &mut Host<'_>, velocity: Field, step: u64) -> RecordResult {
         let grid = self.blocks.grid("maxima", MAXIMA_THREADS as u32).shared_bytes(4 * MAXIMA_THREADS as u32);
         host.launch(grid, |cta| {
             let tile = self.blocks.tile(cta.index());

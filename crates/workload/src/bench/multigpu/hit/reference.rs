@@ -1,7 +1,7 @@
 //! Plain reference solver in double precision, on whole spectra; and the common initial velocity.
 
 use super::pointwise::{DIFFUSION, IMPLICIT, LAST, NEW};
-use super::{FORCING, Mesh, PHASES, Turbulence};
+use super::{FORCING, PHASES, SpectralGrid, Turbulence};
 use crate::noise;
 use crate::simt::Memory;
 use std::f64::consts::TAU;
@@ -24,7 +24,7 @@ fn times(a: Complex, b: Complex) -> Complex {
 }
 
 /// Initial half spectrum: positions and three components, multiplied by the number of points.
-pub(super) fn modes(mesh: Mesh, seed: u64) -> Vec<([i32; 3], [Complex; 3])> {
+pub(super) fn modes(mesh: SpectralGrid, seed: u64) -> Vec<([i32; 3], [Complex; 3])> {
     let mut all = Vec::new();
     let range = -LARGEST..=LARGEST;
     let indices =
@@ -56,19 +56,19 @@ fn solenoidal(vector: [f64; 3], wave: [f64; 3]) -> [f64; 3] {
 }
 
 /// A whole field with layout [x][y][z], each point or wave number once.
-type Whole = [Vec<Complex>; 3];
+type WholeField = [Vec<Complex>; 3];
 
 struct Solver {
-    mesh: Mesh,
-    u: Whole,
+    mesh: SpectralGrid,
+    u: WholeField,
     /// Unnormalised velocity maxima in space, step after step.
     maxima: Vec<f64>,
 }
 
 impl Solver {
-    fn new(mesh: Mesh, seed: u64) -> Solver {
+    fn new(mesh: SpectralGrid, seed: u64) -> Solver {
         let sides = [mesh.side, mesh.side, mesh.depth];
-        let mut u: Whole = [0, 1, 2].map(|_| vec![[0.0; 2]; sides.iter().map(|side| *side as usize).product()]);
+        let mut u: WholeField = [0, 1, 2].map(|_| vec![[0.0; 2]; sides.iter().map(|side| *side as usize).product()]);
         for (place, values) in modes(mesh, seed) {
             let opposite: Vec<i32> = place.iter().zip(sides).map(|(at, side)| (side - at) % side).collect();
             for axis in 0..3 {
@@ -93,7 +93,7 @@ impl Solver {
     }
 
     /// Replaces every mode in a field by `change(wave numbers, value)`; zero for masked modes.
-    fn change(&self, field: &Whole, change: impl Fn([f64; 3], [Complex; 3]) -> [Complex; 3]) -> Whole {
+    fn change(&self, field: &WholeField, change: impl Fn([f64; 3], [Complex; 3]) -> [Complex; 3]) -> WholeField {
         let mut result = field.clone();
         for at in 0..field[0].len() {
             let (wave, kept) = self.wave(at);
@@ -104,7 +104,7 @@ impl Solver {
     }
 
     /// Field with phases rotated by its wave numbers times `turn`.
-    fn shifted(&self, field: &Whole, turn: f64) -> Whole {
+    fn shifted(&self, field: &WholeField, turn: f64) -> WholeField {
         self.change(field, |wave, value| {
             let angle = wave.iter().sum::<f64>() * turn;
             value.map(|value| times(value, [angle.cos(), angle.sin()]))
@@ -112,7 +112,7 @@ impl Solver {
     }
 
     /// Right-hand side without the pressure term, and the velocity in space.
-    fn right_side(&self, u: &Whole, phase: f32) -> (Whole, Whole) {
+    fn right_side(&self, u: &WholeField, phase: f32) -> (WholeField, WholeField) {
         let turn = TAU / f64::from(self.mesh.side) * f64::from(phase);
         let curl = self.change(u, |k, u| {
             let cross = |part: usize| {
@@ -146,7 +146,7 @@ impl Solver {
             (if square < 4.0 { f64::from(FORCING) } else { 0.0 }) - square / reynolds
         };
         self.u = self.change(&self.u, |_, value| value);
-        let mut last: Option<Whole> = None;
+        let mut last: Option<WholeField> = None;
         for substep in 0..3 {
             let (right, velocity) = self.right_side(&self.u, PHASES[substep]);
             if substep == 0 {
@@ -206,7 +206,7 @@ fn spectrum(line: &[Complex], roots: &[Complex]) -> Vec<Complex> {
     result
 }
 
-fn index(mesh: Mesh, [x, y, z]: [i32; 3]) -> usize {
+fn index(mesh: SpectralGrid, [x, y, z]: [i32; 3]) -> usize {
     ((x * mesh.side + y) * mesh.depth + z) as usize
 }
 

@@ -1,6 +1,6 @@
 //! Transposes: planes in tiles through the scratchpad; and exchanges between x slabs and y slabs.
 
-use super::{Done, Turbulence};
+use super::{RecordResult, Turbulence};
 use crate::record::Host;
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Shared, Warp};
 
@@ -19,17 +19,23 @@ fn thread(warp: &Warp<'_>) -> [Lanes<i32>; 2] {
 impl Turbulence {
     /// Transposes every plane from [x][y][z] to [x][z][y]. If the spectrum comes from y slabs, this kernel reads data
     /// that all GPUs wrote.
-    pub(super) fn zyx_to_yzx(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>) -> Done {
+    pub(super) fn zyx_to_yzx(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>) -> RecordResult {
         self.planes(host, "zyx-to-yzx", [from, to], [self.mesh.side, self.mesh.half()])
     }
 
     /// Transposes every plane from [x][z][y] to [x][y][z].
-    pub(super) fn yzx_to_zyx(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>) -> Done {
+    pub(super) fn yzx_to_zyx(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>) -> RecordResult {
         self.planes(host, "yzx-to-zyx", [from, to], [self.mesh.half(), self.mesh.side])
     }
 
     /// Transposes planes with `rows` rows and `columns` columns, through tiles in the scratchpad.
-    fn planes(&self, host: &mut Host<'_>, name: &str, pair: [Array<f32>; 2], [rows, columns]: [i32; 2]) -> Done {
+    fn planes(
+        &self,
+        host: &mut Host<'_>,
+        name: &str,
+        pair: [Array<f32>; 2],
+        [rows, columns]: [i32; 2],
+    ) -> RecordResult {
         let [from, to] = pair;
         let grid = self.planes.grid(name, (TILE * TILE) as u32).shared_bytes(8 * (TILE * PITCH) as u32);
         host.launch(grid, |cta: &mut Cta<'_>| {
@@ -61,7 +67,7 @@ impl Turbulence {
     }
 
     /// Converts [x][y][z] to [y][x][z]: a GPU reads, from every x slab, the rows for its own y range.
-    pub(super) fn zxy_to_zyx(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>) -> Done {
+    pub(super) fn zxy_to_zyx(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>) -> RecordResult {
         self.slabs(host, "zxy-to-zyx", |warp, by_x, by_y| {
             let value: [_; 2] = warp.load_vector(from, by_x);
             warp.store_vector(to, by_y, value);
@@ -69,7 +75,7 @@ impl Turbulence {
     }
 
     /// Converts [y][x][z] to [x][y][z]: a GPU writes the rows for its own y range into every owner's x slab.
-    pub(super) fn zyx_to_zxy(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>) -> Done {
+    pub(super) fn zyx_to_zxy(&self, host: &mut Host<'_>, from: Array<f32>, to: Array<f32>) -> RecordResult {
         self.slabs(host, "zyx-to-zxy", |warp, by_x, by_y| {
             let value: [_; 2] = warp.load_vector(from, by_y);
             warp.store_vector(to, by_x, value);
@@ -82,7 +88,7 @@ impl Turbulence {
         host: &mut Host<'_>,
         name: &str,
         body: impl Fn(&mut Warp<'_>, Lanes<i32>, Lanes<i32>) + Sync,
-    ) -> Done {
+    ) -> RecordResult {
         let (side, half, plane) = (self.mesh.side, self.mesh.half(), self.mesh.plane());
         host.launch(self.planes.grid(name, (TILE * TILE) as u32), |cta| {
             let tile = self.planes.tile(cta.index());

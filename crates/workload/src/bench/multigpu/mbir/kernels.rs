@@ -38,7 +38,7 @@ const COEFFICIENT: (u16, u16) = (14, 5);
 /// Integer instructions for a band index or a buffer index. Source: counted.
 const INDEX: u16 = 6;
 
-type Done = Result<(), RecordError>;
+type RecordResult = Result<(), RecordError>;
 
 /// Weight that pulls a neighbour difference to zero: the curvature of the quadratic that touches the prior.
 pub(super) fn coefficient(difference: f32) -> f32 {
@@ -58,7 +58,7 @@ fn thread(warp: &Warp<'_>) -> [Lanes<i32>; 2] {
 
 /// Work item for a CTA.
 #[derive(Clone, Copy)]
-struct Part {
+struct PieceWork {
     /// Index of the supervoxel among the supervoxels in its colour.
     slot: i32,
     supervoxel: i32,
@@ -75,11 +75,11 @@ struct Voxel {
 }
 
 /// Sums over a voxel's rays: error times entry, and squared entries, both multiplied by the error's weight.
-type Sums = [Lanes<f32>; 2];
+type RaySums = [Lanes<f32>; 2];
 
 impl Reconstruction {
     /// Buffer index for a channel and a view in a piece.
-    fn at(&self, part: Part, channel: Lanes<i32>, view: Lanes<i32>) -> Lanes<i32> {
+    fn at(&self, part: PieceWork, channel: Lanes<i32>, view: Lanes<i32>) -> Lanes<i32> {
         let rows = (part.slot * self.scan.pieces() + part.piece) * self.scan.band();
         (channel + rows) * PIECE + view
     }
@@ -90,13 +90,16 @@ impl Reconstruction {
         host: &mut Host<'_>,
         (name, tiles): (&str, u32),
         colour: &Colour,
-        kernel: impl Fn(&mut Cta<'_>, Part) + Sync,
-    ) -> Done {
+        kernel: impl Fn(&mut Cta<'_>, PieceWork) + Sync,
+    ) -> RecordResult {
         let words = tiles * (self.scan.band() * PITCH).cast_unsigned();
         host.launch(colour.pieces.grid(name, THREADS).shared_bytes(4 * words), |cta| {
             let tile = colour.pieces.tile(cta.index());
             let slot = tile.items.start as usize;
-            kernel(cta, Part { slot: slot as i32, supervoxel: colour.supervoxels[slot], piece: tile.across as i32 });
+            kernel(
+                cta,
+                PieceWork { slot: slot as i32, supervoxel: colour.supervoxels[slot], piece: tile.across as i32 },
+            );
         })
     }
 
@@ -105,7 +108,7 @@ impl Reconstruction {
     fn by_channel(
         &self,
         cta: &mut Cta<'_>,
-        part: Part,
+        part: PieceWork,
         mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>, Lanes<i32>, Lanes<i32>),
     ) {
         cta.each_warp(|warp| {
@@ -122,7 +125,7 @@ impl Reconstruction {
     }
 
     /// Runs `body(warp, channel, view of the piece)` with neighbouring threads at neighbouring views.
-    fn by_view(&self, cta: &mut Cta<'_>, part: Part, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>, Lanes<i32>)) {
+    fn by_view(&self, cta: &mut Cta<'_>, part: PieceWork, mut body: impl FnMut(&mut Warp<'_>, Lanes<i32>, Lanes<i32>)) {
         cta.each_warp(|warp| {
             let [view, row] = thread(warp);
             for first in (0..self.scan.band()).step_by(ROWS as usize) {
@@ -149,7 +152,7 @@ impl Reconstruction {
     }
 
     /// Copies bands from the sinogram to buffers, transposed so that views are neighbours.
-    pub(super) fn copy_in(&self, host: &mut Host<'_>, colour: &Colour) -> Done {
+    pub(super) fn copy_in(&self, host: &mut Host<'_>, colour: &Colour) -> RecordResult {
         self.each_piece(host, ("copy-in", 2), colour, |cta, part| {
             let words = (self.scan.band() * PITCH) as usize;
             let (mut errors, mut weights): (Shared<f32>, Shared<f32>) = (cta.shared(words), cta.shared(words));
@@ -173,7 +176,7 @@ impl Reconstruction {
     }
 
     /// Stores the update's changes in the buffers, in sinogram units, view by view.
-    pub(super) fn take_differences(&self, host: &mut Host<'_>, colour: &Colour) -> Done {
+    pub(super) fn take_differences(&self, host: &mut Host<'_>, colour: &Colour) -> RecordResult {
         self.each_piece(host, ("differences", 1), colour, |cta, part| {
             let mut tile: Shared<i32> = cta.shared((self.scan.band() * PITCH) as usize);
             self.by_view(cta, part, |warp, channel, view| {
@@ -193,7 +196,7 @@ impl Reconstruction {
     }
 
     /// Adds differences back to the sinogram with a CTA per view: each thread row processes every eighth supervoxel.
-    pub(super) fn add_back(&self, host: &mut Host<'_>, colour: &Colour) -> Done {
+    pub(super) fn add_back(&self, host: &mut Host<'_>, colour: &Colour) -> RecordResult {
         let (scan, slots) = (&self.scan, colour.supervoxels.len() as i32);
         host.launch(colour.views.grid("add-back", THREADS), |cta| {
             let view = colour.views.tile(cta.index()).items.start as i32;
@@ -218,11 +221,11 @@ impl Reconstruction {
     }
 
     /// Updates the voxels in each supervoxel, voxel after voxel.
-    pub(super) fn update(&self, host: &mut Host<'_>, colour: &Colour) -> Done {
+    pub(super) fn update(&self, host: &mut Host<'_>, colour: &Colour) -> RecordResult {
         let grid = colour.whole.grid("update", THREADS).shared_bytes(4 * (2 * THREADS / PIECE as u32 + 1));
         host.launch(grid, |cta| {
             let slot = colour.whole.tile(cta.index()).items.start as usize;
-            let part = Part { slot: slot as i32, supervoxel: colour.supervoxels[slot], piece: 0 };
+            let part = PieceWork { slot: slot as i32, supervoxel: colour.supervoxels[slot], piece: 0 };
             let mut partial: [Shared<f32>; 2] = [cta.shared(ROWS as usize), cta.shared(ROWS as usize)];
             let mut change: Shared<f32> = cta.shared(1);
             for place in self.order(part.supervoxel) {
@@ -289,7 +292,7 @@ impl Reconstruction {
     }
 
     /// Sums over a voxel's rays, restricted to each thread's views.
-    fn rays(&self, warp: &mut Warp<'_>, slot: i32, voxel: &Voxel) -> Sums {
+    fn rays(&self, warp: &mut Warp<'_>, slot: i32, voxel: &Voxel) -> RaySums {
         let mut sums = [Lanes::all(0.0_f32); 2];
         self.each_ray(warp, slot, voxel, |warp, at, entry| {
             let (error, weight) = (warp.load(self.buffer, at), warp.load(self.buffer_weights, at));
@@ -303,7 +306,7 @@ impl Reconstruction {
     }
 
     /// Computes a voxel's new value and its change, from its rays and its neighbours.
-    fn step(&self, warp: &mut Warp<'_>, [x, y]: [i32; 2], rays: Sums, change: &mut Shared<f32>) {
+    fn step(&self, warp: &mut Warp<'_>, [x, y]: [i32; 2], rays: RaySums, change: &mut Shared<f32>) {
         let (scan, lane) = (&self.scan, warp.lane());
         let own = Lanes::all(y * scan.side + x);
         let centre = warp.load(self.image, own);

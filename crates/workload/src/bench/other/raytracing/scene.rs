@@ -99,29 +99,29 @@ fn curve(triangle: &Triangle) -> u32 {
 
 /// An inner node: its two children, and their boxes. A child from 0 on is a node; child `-1 - n` is leaf `n`.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Node {
+pub(super) struct BoxNode {
     pub(super) children: [i32; 2],
     pub(super) bounds: [Bounds; 2],
 }
 
 /// Builds the hierarchy over leaves with [`LEAF`] triangles each, in depth-first order: a node's children are the
 /// halves of its leaf range. `triangles` fill at least two leaves.
-pub(super) fn hierarchy(triangles: &[Triangle]) -> Vec<Node> {
+pub(super) fn hierarchy(triangles: &[Triangle]) -> Vec<BoxNode> {
     let leaves = triangles.len() / LEAF;
-    let mut nodes = vec![Node::default(); leaves - 1];
+    let mut nodes = vec![BoxNode::default(); leaves - 1];
     build(triangles, 0, leaves, 0, &mut nodes);
     nodes
 }
 
 /// Fills the nodes from `node` on, over `count` leaves from `first` on; returns the child and its box.
-fn build(triangles: &[Triangle], first: usize, count: usize, node: usize, nodes: &mut [Node]) -> (i32, Bounds) {
+fn build(triangles: &[Triangle], first: usize, count: usize, node: usize, nodes: &mut [BoxNode]) -> (i32, Bounds) {
     if count == 1 {
         return (-1 - first as i32, bounds(&triangles[first * LEAF..(first + 1) * LEAF]));
     }
     let half = count / 2;
     let (left, left_box) = build(triangles, first, half, node + 1, nodes);
     let (right, right_box) = build(triangles, first + half, count - half, node + half, nodes);
-    nodes[node] = Node { children: [left, right], bounds: [left_box, right_box] };
+    nodes[node] = BoxNode { children: [left, right], bounds: [left_box, right_box] };
     let [low, high] = left_box;
     let joined = [
         [0, 1, 2].map(|axis| low[axis].min(right_box[0][axis])),

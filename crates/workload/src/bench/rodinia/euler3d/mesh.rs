@@ -17,20 +17,20 @@ pub(super) const FAR: i32 = -2;
 const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
 /// A mesh with its numbering.
-pub(super) struct Mesh {
+pub(super) struct TetMesh {
     cubes: Cells,
     /// Numbering for element positions; a position is the cube × 6 + the order.
     numbering: Numbering,
 }
 
-impl Mesh {
+impl TetMesh {
     /// Volume of every element; cubes have side 1.
     pub(super) const VOLUME: f32 = 1.0 / 6.0;
 
     /// Builds a box with the given number of cubes along each axis.
-    pub(super) fn new([x, y, z]: [i32; 3], seed: u64) -> Mesh {
+    pub(super) fn new([x, y, z]: [i32; 3], seed: u64) -> TetMesh {
         let cubes = Cells { x, y, z };
-        Mesh { cubes, numbering: Numbering::binned(cubes, ORDERS.len() as i32, seed) }
+        TetMesh { cubes, numbering: Numbering::binned(cubes, ORDERS.len() as i32, seed) }
     }
 
     /// Number of elements.
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn faces_meet_and_close_every_element() {
-        let mesh = Mesh::new([3, 5, 6], 7);
+        let mesh = TetMesh::new([3, 5, 6], 7);
         for element in 0..mesh.elements() {
             let mut sum = [0.0; 3];
             for face in 0..FACES {

@@ -4,13 +4,13 @@
 //! side. Each thread writes its zone's result, and all write equal values.
 
 use super::super::{CHUNK, Hydro};
-use super::{Pair, cost, pair, zero};
+use super::{LaneVector, cost, pair, zero};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Shared, Warp};
 use std::array::from_fn;
 
 /// Registers for a thread in a kernel over sides.
 #[derive(Clone, Copy)]
-pub(super) struct Thread {
+pub(super) struct SideThread {
     /// Set if the thread has a side.
     pub(super) on: Lanes<bool>,
     /// Index of the side in its chunk.
@@ -22,12 +22,12 @@ pub(super) struct Thread {
     /// Next side around the zone, and the previous side.
     pub(super) next: Lanes<i32>,
     pub(super) before: Lanes<i32>,
-    pub(super) places: [Pair; 2],
-    pub(super) centre: Pair,
+    pub(super) places: [LaneVector; 2],
+    pub(super) centre: LaneVector,
     pub(super) area: Lanes<f64>,
     /// Surface or force for the side, between two stages in the kernel.
-    pub(super) vector: Pair,
-    pub(super) forces: [Pair; 2],
+    pub(super) vector: LaneVector,
+    pub(super) forces: [LaneVector; 2],
     /// Value for the side or its zone, between two stages in the kernel.
     pub(super) value: Lanes<f64>,
 }
@@ -41,7 +41,7 @@ pub(super) struct Scratch {
     pub(super) two: Shared<f64>,
 }
 
-pub(super) fn share_pair(warp: &mut Warp<'_>, shared: &mut Shared<f64>, index: Lanes<i32>, value: Pair) {
+pub(super) fn share_pair(warp: &mut Warp<'_>, shared: &mut Shared<f64>, index: Lanes<i32>, value: LaneVector) {
     warp.store_shared_vector(shared, index * 2, value);
 }
 
@@ -63,7 +63,11 @@ fn ring(warp: &mut Warp<'_>, on: &Shared<i32>, own: Lanes<i32>, mut body: impl F
 }
 
 /// Runs `body` in the threads that have a side, then meets at the barrier.
-pub(super) fn stage(cta: &mut Cta<'_>, threads: &mut [Thread], mut body: impl FnMut(&mut Warp<'_>, &mut Thread)) {
+pub(super) fn stage(
+    cta: &mut Cta<'_>,
+    threads: &mut [SideThread],
+    mut body: impl FnMut(&mut Warp<'_>, &mut SideThread),
+) {
     cta.each_warp(|warp| {
         let thread = &mut threads[warp.index() as usize];
         warp.when(thread.on, |warp| body(warp, thread));
@@ -72,11 +76,11 @@ pub(super) fn stage(cta: &mut Cta<'_>, threads: &mut [Thread], mut body: impl Fn
 }
 
 /// Mean over a zone's points, which wait in the scratchpad.
-pub(super) fn mean(warp: &mut Warp<'_>, scratch: &Scratch, thread: &Thread) -> Pair {
-    let mut sum: Pair = warp.load_shared_vector(&scratch.two, thread.own * 2);
+pub(super) fn mean(warp: &mut Warp<'_>, scratch: &Scratch, thread: &SideThread) -> LaneVector {
+    let mut sum: LaneVector = warp.load_shared_vector(&scratch.two, thread.own * 2);
     let mut count = Lanes::all(1.0);
     ring(warp, &scratch.on, thread.own, |warp, at| {
-        let other: Pair = warp.load_shared_vector(&scratch.two, at * 2);
+        let other: LaneVector = warp.load_shared_vector(&scratch.two, at * 2);
         // The two position components, like PENNANT's `double2`, and a count.
         let more = warp.compute_wide(ComputeClass::Fp64, 3, 3, [sum[0] + other[0], sum[1] + other[1], count + 1.0]);
         [sum[0], sum[1], count] = from_fn(|part| warp.update([sum[0], sum[1], count][part], more[part]));
@@ -88,7 +92,7 @@ pub(super) fn mean(warp: &mut Warp<'_>, scratch: &Scratch, thread: &Thread) -> P
 pub(super) fn extreme(
     warp: &mut Warp<'_>,
     scratch: &Scratch,
-    thread: &Thread,
+    thread: &SideThread,
     of: impl Fn(Lanes<f64>, Lanes<f64>) -> Lanes<f64>,
 ) -> Lanes<f64> {
     let mut found = warp.load_shared(&scratch.one, thread.own);
@@ -102,7 +106,7 @@ pub(super) fn extreme(
 
 impl Hydro {
     /// Builds the chunk's threads, with their positions in the chunk and around their zones.
-    pub(super) fn begin(&self, cta: &mut Cta<'_>) -> (Vec<Thread>, Scratch) {
+    pub(super) fn begin(&self, cta: &mut Cta<'_>) -> (Vec<SideThread>, Scratch) {
         let len = CHUNK as usize;
         let mut scratch =
             Scratch { on: cta.shared(len), back: cta.shared(len), one: cta.shared(len), two: cta.shared(2 * len) };
@@ -115,7 +119,7 @@ impl Hydro {
             let on = side.lt(warp.compute(ComputeClass::Int, 0, end));
             let none = Lanes::all(0);
             let nowhere = [zero(); 2];
-            let mut thread = Thread {
+            let mut thread = SideThread {
                 on,
                 own,
                 side,
@@ -149,7 +153,13 @@ impl Hydro {
     }
 
     /// Loads the end points for each side, and shares the first point with the zone's other sides.
-    pub(super) fn fetch(&self, cta: &mut Cta<'_>, threads: &mut [Thread], scratch: &mut Scratch, places: Array<f64>) {
+    pub(super) fn fetch(
+        &self,
+        cta: &mut Cta<'_>,
+        threads: &mut [SideThread],
+        scratch: &mut Scratch,
+        places: Array<f64>,
+    ) {
         stage(cta, threads, |warp, thread| {
             thread.places = thread.ends.map(|point| pair(warp, places, point));
             share_pair(warp, &mut scratch.two, thread.own, thread.places[0]);

@@ -2,15 +2,15 @@
 
 use super::super::Hydro;
 use super::super::mesh::Point;
-use super::super::physics::{self, Corner, State};
-use super::chunk::{Scratch, Thread, extreme, mean, share_pair, stage};
-use super::{ATOMIC, Pair, cost, load, pair, store, store_pair};
+use super::super::physics::{self, Corner, StateInputs};
+use super::chunk::{Scratch, SideThread, extreme, mean, share_pair, stage};
+use super::{ATOMIC, LaneVector, cost, load, pair, store, store_pair};
 use crate::simt::{Array, ComputeClass, Cta, Lanes, Reduction, Warp};
 use std::array::from_fn;
 
 /// Arrays from which a kernel reads points, and arrays for its measurements.
 #[derive(Clone, Copy)]
-pub(in super::super) struct Measured {
+pub(in super::super) struct MeshArrays {
     /// Point positions, `2 × points`.
     pub(in super::super) places: Array<f64>,
     /// Zone centres, `2 × zones`.
@@ -23,7 +23,7 @@ pub(in super::super) struct Measured {
 
 impl Hydro {
     /// Computes the area and volume for a side.
-    fn measure(&self, warp: &mut Warp<'_>, thread: &mut Thread, to: Measured) {
+    fn measure(&self, warp: &mut Warp<'_>, thread: &mut SideThread, to: MeshArrays) {
         let [[ax, ay], [bx, by]] = thread.places;
         let [cx, cy] = thread.centre;
         let of = [ax, ay, bx, by, cx, cy];
@@ -38,7 +38,7 @@ impl Hydro {
     }
 
     /// Sums a zone's area and volume over its sides in memory.
-    fn gather(&self, warp: &mut Warp<'_>, thread: &Thread, from: Measured) -> [Lanes<f64>; 2] {
+    fn gather(&self, warp: &mut Warp<'_>, thread: &SideThread, from: MeshArrays) -> [Lanes<f64>; 2] {
         let arrays = [from.side_areas, from.side_volumes];
         let mut sums = arrays.map(|array| load(warp, array, thread.side));
         let mut at = thread.next;
@@ -78,7 +78,7 @@ impl Hydro {
     }
 
     /// Computes a zone's centre, and the width across a side's triangle.
-    fn centre_and_width(&self, warp: &mut Warp<'_>, scratch: &mut Scratch, thread: &mut Thread) {
+    fn centre_and_width(&self, warp: &mut Warp<'_>, scratch: &mut Scratch, thread: &mut SideThread) {
         let volume = load(warp, self.zones.volume, thread.zone);
         store(warp, self.zones.volume_before, thread.zone, volume);
         thread.centre = mean(warp, scratch, thread);
@@ -94,7 +94,7 @@ impl Hydro {
     }
 
     /// Stores a zone's least width; computes a side's surface, area and volume.
-    fn surface_and_volume(&self, warp: &mut Warp<'_>, scratch: &Scratch, thread: &mut Thread) {
+    fn surface_and_volume(&self, warp: &mut Warp<'_>, scratch: &Scratch, thread: &mut SideThread) {
         let least = extreme(warp, scratch, thread, |a, b| a.min(b));
         store(warp, self.zones.length, thread.zone, least);
         let [[ax, ay], [bx, by]] = thread.places;
@@ -108,10 +108,10 @@ impl Hydro {
     }
 
     /// Computes the force on a corner, from both adjacent sides, and the speed at which a side's points approach.
-    fn corner_force(&self, warp: &mut Warp<'_>, scratch: &mut Scratch, thread: &Thread) {
+    fn corner_force(&self, warp: &mut Warp<'_>, scratch: &mut Scratch, thread: &SideThread) {
         let back = warp.load_shared(&scratch.back, thread.own);
-        let other: Pair = warp.load_shared_vector(&scratch.two, (thread.own + back) * 2);
-        let own: Pair = warp.load_shared_vector(&scratch.two, thread.own * 2);
+        let other: LaneVector = warp.load_shared_vector(&scratch.two, (thread.own + back) * 2);
+        let own: LaneVector = warp.load_shared_vector(&scratch.two, thread.own * 2);
         // The two force components are summed separately, like PENNANT's `double2`.
         let total = warp.compute_wide(ComputeClass::Fp64, 2, 2, [own[0] - other[0], own[1] - other[1]]);
         store_pair(warp, self.sides.corner_force, thread.side, total);
@@ -125,7 +125,7 @@ impl Hydro {
     }
 
     /// Computes the signal speed that limits a zone's next step.
-    fn signal(&self, warp: &mut Warp<'_>, scratch: &Scratch, thread: &Thread) {
+    fn signal(&self, warp: &mut Warp<'_>, scratch: &Scratch, thread: &SideThread) {
         let most = extreme(warp, scratch, thread, |a, b| a.max(b));
         let sound = load(warp, self.zones.sound, thread.zone);
         let of = [sound, most];
@@ -134,7 +134,7 @@ impl Hydro {
     }
 
     /// Computes density and corner masses; one thread per zone computes its state.
-    fn corner_mass_and_state(&self, warp: &mut Warp<'_>, thread: &Thread) {
+    fn corner_mass_and_state(&self, warp: &mut Warp<'_>, thread: &SideThread) {
         let (zones, sides) = (&self.zones, &self.sides);
         let [area, volume] = self.gather(warp, thread, self.half);
         let mass = load(warp, zones.mass, thread.zone);
@@ -157,7 +157,7 @@ impl Hydro {
                 cost::STATE,
                 of,
                 |[density, energy, work_rate, mass, before, volume, step]| {
-                    physics::state(State { density, energy, work_rate, mass, volumes: [before, volume], step })
+                    physics::state(StateInputs { density, energy, work_rate, mass, volumes: [before, volume], step })
                 },
             );
             store(warp, zones.pressure, thread.zone, state[0]);
@@ -166,7 +166,7 @@ impl Hydro {
     }
 
     /// Computes pressure force and sub-zonal force on a side; shares the velocity at its first point.
-    fn pressures(&self, warp: &mut Warp<'_>, scratch: &mut Scratch, thread: &mut Thread) {
+    fn pressures(&self, warp: &mut Warp<'_>, scratch: &mut Scratch, thread: &mut SideThread) {
         let zones = &self.zones;
         let [pressure, sound, density, area] = [zones.pressure, zones.sound, zones.density_half, self.half.areas]
             .map(|array| load(warp, array, thread.zone));
@@ -191,7 +191,7 @@ impl Hydro {
     }
 
     /// Computes a corner's viscosity inputs, tensions and weight.
-    fn corners(&self, warp: &mut Warp<'_>, scratch: &Scratch, thread: &Thread) {
+    fn corners(&self, warp: &mut Warp<'_>, scratch: &Scratch, thread: &SideThread) {
         let (points, sides) = (&self.points, &self.sides);
         let mean = mean(warp, scratch, thread);
         store_pair(warp, self.zones.mean_velocity, thread.zone, mean);
@@ -229,7 +229,7 @@ impl Hydro {
     }
 
     /// Computes the viscous force on a side, from the corners at both ends, and the sum over all three forces.
-    fn viscosity(&self, warp: &mut Warp<'_>, scratch: &mut Scratch, thread: &Thread) {
+    fn viscosity(&self, warp: &mut Warp<'_>, scratch: &mut Scratch, thread: &SideThread) {
         let sides = &self.sides;
         let ends = [thread.side, thread.next];
         let weights = ends.map(|side| [sides.weight, sides.cosine].map(|array| load(warp, array, side)));
@@ -246,7 +246,7 @@ impl Hydro {
         });
         store_pair(warp, sides.viscous_force, thread.side, viscous);
         let [pressure, sub_zonal] = thread.forces;
-        let sum: Pair = from_fn(|axis| pressure[axis] + sub_zonal[axis] + viscous[axis]);
+        let sum: LaneVector = from_fn(|axis| pressure[axis] + sub_zonal[axis] + viscous[axis]);
         let sum = warp.compute(ComputeClass::Fp64, 4, sum);
         share_pair(warp, &mut scratch.two, thread.own, sum);
     }

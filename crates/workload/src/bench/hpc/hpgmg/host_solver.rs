@@ -36,7 +36,7 @@ pub(super) fn inverse(cells: Cells, place: [i32; 3], scale: f64) -> f64 {
 }
 
 /// A grid with solution and right-hand side.
-struct Grid {
+struct HostGrid {
     cells: Cells,
     /// Inverse square of a cell's side length.
     scale: f64,
@@ -45,24 +45,24 @@ struct Grid {
 }
 
 /// Grids from a given level down to the coarsest.
-pub(super) struct Plain {
-    grids: Vec<Grid>,
+pub(super) struct HostSolver {
+    grids: Vec<HostGrid>,
     smooths: u64,
 }
 
-impl Plain {
-    pub(super) fn new(cells: Cells, scale: f64, smooths: u64) -> Plain {
+impl HostSolver {
+    pub(super) fn new(cells: Cells, scale: f64, smooths: u64) -> HostSolver {
         let grid = |cells: Cells, scale| {
             let zeros = vec![0.0; cells.count() as usize];
-            Grid { cells, scale, u: zeros.clone(), rhs: zeros }
+            HostGrid { cells, scale, u: zeros.clone(), rhs: zeros }
         };
         let mut grids = vec![grid(cells, scale)];
-        while let Some(&Grid { cells: Cells { x, y, z }, scale, .. }) = grids.last()
+        while let Some(&HostGrid { cells: Cells { x, y, z }, scale, .. }) = grids.last()
             && [x, y, z].iter().all(|side| side % 2 == 0 && *side > 2)
         {
             grids.push(grid(Cells { x: x / 2, y: y / 2, z: z / 2 }, scale / 4.0));
         }
-        Plain { grids, smooths }
+        HostSolver { grids, smooths }
     }
 
     /// Sets the right-hand side on the first grid.
@@ -156,7 +156,7 @@ fn weight(fine: i32, step: i32) -> f64 {
     if step == 0 { 1.0 } else { SLOPE * f64::from(towards) }
 }
 
-impl Grid {
+impl HostGrid {
     /// Solution at a cell, or at a ghost cell beyond the border: a product over the border weights.
     fn at(&self, place: [i32; 3]) -> f64 {
         let sides = [self.cells.x, self.cells.y, self.cells.z];
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn a_cycle_takes_most_of_the_residual() {
         let cells = Cells { x: 16, y: 16, z: 16 };
-        let mut plain = Plain::new(cells, 1.0, 3);
+        let mut plain = HostSolver::new(cells, 1.0, 3);
         plain.set_rhs(|[x, y, z]| f64::from((x * 7 + y * 5 + z * 3) % 11));
         let before = plain.norm();
         plain.full();
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn the_border_is_where_the_solution_is_zero() {
-        let mut plain = Plain::new(Cells { x: 4, y: 4, z: 4 }, 1.0, 1);
+        let mut plain = HostSolver::new(Cells { x: 4, y: 4, z: 4 }, 1.0, 1);
         // Cell averages for the parabola x - x² / 8, which is zero at the lower face.
         let mean = |x: f64| x + 0.5 - (x * x + x + 1.0 / 3.0) / 8.0;
         plain.grids[0].u = (0..64).map(|index| mean(f64::from(index % 4))).collect();

@@ -1,11 +1,11 @@
 //! Plain reference run with equal steps, zone by zone and point by point.
 
-use super::mesh::{Mesh, Point};
-use super::physics::{self, Corner, Limits, State, add, sub, times};
+use super::mesh::{PieMesh, Point};
+use super::physics::{self, Corner, StateInputs, StepLimits, add, sub, times};
 
 /// Simulation state carried from step to step.
-pub(super) struct Plain<'a> {
-    mesh: &'a Mesh,
+pub(super) struct Reference<'a> {
+    mesh: &'a PieMesh,
     before: Vec<usize>,
     pub(super) places: Vec<Point>,
     pub(super) velocities: Vec<Point>,
@@ -33,7 +33,7 @@ pub(super) struct Geometry {
 }
 
 /// Computes centres, areas and volumes for points at `places`.
-pub(super) fn geometry(mesh: &Mesh, places: &[Point]) -> Geometry {
+pub(super) fn geometry(mesh: &PieMesh, places: &[Point]) -> Geometry {
     let zones = mesh.zone_points.len();
     let mut found = Geometry {
         centres: vec![[0.0; 2]; zones],
@@ -57,14 +57,14 @@ pub(super) fn geometry(mesh: &Mesh, places: &[Point]) -> Geometry {
     found
 }
 
-fn triangle(mesh: &Mesh, places: &[Point], centres: &[Point], side: usize) -> [Point; 3] {
+fn triangle(mesh: &PieMesh, places: &[Point], centres: &[Point], side: usize) -> [Point; 3] {
     let [a, b] = [mesh.first[side], mesh.second[side]].map(|point| places[point as usize]);
     [a, b, centres[mesh.zone[side] as usize]]
 }
 
-impl<'a> Plain<'a> {
+impl<'a> Reference<'a> {
     /// Builds the initial state: density 1, no energy, velocity 1 towards the centre.
-    pub(super) fn new(mesh: &'a Mesh) -> Plain<'a> {
+    pub(super) fn new(mesh: &'a PieMesh) -> Reference<'a> {
         let Geometry { areas, volumes, side_areas, .. } = geometry(mesh, &mesh.points);
         let fraction = |(side, area): (usize, &f64)| area / areas[mesh.zone[side] as usize];
         let inwards = |place: &Point| {
@@ -72,7 +72,7 @@ impl<'a> Plain<'a> {
             if size > 1e-12 { times(*place, -1.0 / size) } else { [0.0; 2] }
         };
         let zones = areas.len();
-        Plain {
+        Reference {
             mesh,
             before: mesh.before(),
             places: mesh.points.clone(),
@@ -128,14 +128,15 @@ impl<'a> Plain<'a> {
             self.pressures[zone] = pressure;
             [self.energies[zone], self.densities[zone], self.work_rates[zone]] =
                 physics::end_of_step(self.totals[zone], self.masses[zone], works[zone], pressure, volumes, step);
-            let limits = Limits { signal: forces.signals[zone], sound, length: forces.lengths[zone], volumes, step };
+            let limits =
+                StepLimits { signal: forces.signals[zone], sound, length: forces.lengths[zone], volumes, step };
             self.longest = self.longest.min(physics::longest(limits)[0]);
         }
         self.volumes = after.volumes;
     }
 
     fn state(&self, zone: usize, volume: f64, step: f64) -> [f64; 2] {
-        physics::state(State {
+        physics::state(StateInputs {
             density: self.densities[zone],
             energy: self.energies[zone],
             work_rate: self.work_rates[zone],

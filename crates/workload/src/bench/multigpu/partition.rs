@@ -6,27 +6,27 @@ use std::ops::Range;
 
 /// Items in contiguous blocks, one block per GPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Cut {
+pub(super) struct Partition {
     /// First item per GPU, then the number of items.
     first: Vec<u64>,
 }
 
-impl Cut {
+impl Partition {
     /// Splits the items 0 to `items - 1` into blocks whose sizes differ by at most one.
-    pub(super) fn even(items: u64, gpus: u8) -> Cut {
-        Cut::groups(items, 1, gpus)
+    pub(super) fn even(items: u64, gpus: u8) -> Partition {
+        Partition::groups(items, 1, gpus)
     }
 
     /// Splits the items into whole groups with `size` neighbours each (the last may be smaller): block sizes differ by
     /// at most one group.
-    pub(super) fn groups(items: u64, size: u64, gpus: u8) -> Cut {
+    pub(super) fn groups(items: u64, size: u64, gpus: u8) -> Partition {
         let (groups, gpus) = (items.div_ceil(size), u64::from(gpus));
-        Cut { first: (0..=gpus).map(|gpu| (groups * gpu / gpus * size).min(items)).collect() }
+        Partition { first: (0..=gpus).map(|gpu| (groups * gpu / gpus * size).min(items)).collect() }
     }
 
     /// Splits the items into whole groups with `size` neighbours each, so that blocks have about equal weight. `before`
     /// is a prefix sum over the item weights, with the total at the end.
-    pub(super) fn weighed(before: &[u32], size: u64, gpus: u8) -> Cut {
+    pub(super) fn weighed(before: &[u32], size: u64, gpus: u8) -> Partition {
         let items = before.len() as u64 - 1;
         let total = u64::from(before[items as usize]);
         let groups: Vec<u64> = (0..=items.div_ceil(size)).map(|group| (group * size).min(items)).collect();
@@ -36,12 +36,12 @@ impl Cut {
         };
         let mut first: Vec<u64> = (0..u64::from(gpus)).map(start).collect();
         first.push(items);
-        Cut { first }
+        Partition { first }
     }
 
     /// Partition of the items' contents; `before` is a prefix sum over the content counts.
-    pub(super) fn contents(&self, before: &[u32]) -> Cut {
-        Cut { first: self.first.iter().map(|item| u64::from(before[*item as usize])).collect() }
+    pub(super) fn contents(&self, before: &[u32]) -> Partition {
+        Partition { first: self.first.iter().map(|item| u64::from(before[*item as usize])).collect() }
     }
 
     /// Number of GPUs.
@@ -55,18 +55,18 @@ impl Cut {
     }
 
     /// Grid over all GPUs' blocks, in tiles with up to `each` items; `across` CTAs process each tile.
-    pub(super) fn tiles(&self, each: u64, across: u64) -> Tiles {
+    pub(super) fn tiles(&self, each: u64, across: u64) -> PartitionGrid {
         self.tiles_from(self.first[..self.gpus()].to_vec(), each, across)
     }
 
-    /// Like [`Cut::tiles`], but tiles begin at multiples of `each`, except for a block's first tile. A warp's threads
+    /// Like [`Partition::tiles`], but tiles begin at multiples of `each`, except for a block's first tile. A warp's threads
     /// then share lines as on one GPU.
-    pub(super) fn aligned(&self, each: u64) -> Tiles {
+    pub(super) fn aligned(&self, each: u64) -> PartitionGrid {
         self.tiles_from(self.first[..self.gpus()].iter().map(|first| first / each * each).collect(), each, 1)
     }
 
     /// Builds tiles for each block, starting at an item that may lie before the block.
-    fn tiles_from(&self, from: Vec<u64>, each: u64, across: u64) -> Tiles {
+    fn tiles_from(&self, from: Vec<u64>, each: u64, across: u64) -> PartitionGrid {
         let tiles = |gpu: usize| match self.block(gpu) {
             block if block.is_empty() => 0,
             block => (block.end - from[gpu]).div_ceil(each) * across,
@@ -78,14 +78,14 @@ impl Cut {
         });
         let parts: Vec<u64> = parts.collect();
         let ctas = parts[self.gpus() - 1] + tiles(self.gpus() - 1);
-        Tiles { cut: self.clone(), from, each, across, parts, ctas }
+        PartitionGrid { cut: self.clone(), from, each, across, parts, ctas }
     }
 }
 
-/// A grid over a [`Cut`]: each GPU's block in tiles.
+/// A grid over a [`Partition`]: each GPU's block in tiles.
 #[derive(Clone, Debug)]
-pub(super) struct Tiles {
-    cut: Cut,
+pub(super) struct PartitionGrid {
+    cut: Partition,
     /// Item at which each GPU's tiles start.
     from: Vec<u64>,
     each: u64,
@@ -97,7 +97,7 @@ pub(super) struct Tiles {
 
 /// Work for one CTA in the grid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tile {
+pub(super) struct CtaTile {
     /// GPU that owns the items.
     pub(super) gpu: usize,
     /// Item range.
@@ -106,7 +106,7 @@ pub(super) struct Tile {
     pub(super) across: u64,
 }
 
-impl Tiles {
+impl PartitionGrid {
     /// Launch grid, with `threads` threads per CTA.
     pub(super) fn grid(&self, name: &str, threads: u32) -> Grid {
         // The launch rejects a grid with more CTAs than an index can count, regardless of its parts.
@@ -115,13 +115,13 @@ impl Tiles {
     }
 
     /// Work for CTA `cta`.
-    pub(super) fn tile(&self, cta: u32) -> Tile {
+    pub(super) fn tile(&self, cta: u32) -> CtaTile {
         let cta = u64::from(cta);
         let gpu = self.parts.partition_point(|first| *first <= cta) - 1;
         let (block, local) = (self.cut.block(gpu), cta - self.parts[gpu]);
         let first = self.from[gpu] + local / self.across * self.each;
         let items = first.max(block.start)..(first + self.each).min(block.end);
-        Tile { gpu, items, across: local % self.across }
+        CtaTile { gpu, items, across: local % self.across }
     }
 }
 
@@ -132,27 +132,27 @@ mod tests {
 
     #[test]
     fn blocks_are_as_even_as_groups_allow() {
-        let blocks = |cut: Cut| (0..cut.gpus()).map(|gpu| cut.block(gpu)).collect::<Vec<_>>();
-        assert_eq!(blocks(Cut::even(10, 4)), [0..2, 2..5, 5..7, 7..10]);
-        assert_eq!(blocks(Cut::groups(10, 4, 2)), [0..4, 4..10]);
-        assert_eq!(blocks(Cut::even(2, 4)), [0..0, 0..1, 1..1, 1..2]);
-        assert_eq!(Cut::even(7, 1).block(0), 0..7);
+        let blocks = |cut: Partition| (0..cut.gpus()).map(|gpu| cut.block(gpu)).collect::<Vec<_>>();
+        assert_eq!(blocks(Partition::even(10, 4)), [0..2, 2..5, 5..7, 7..10]);
+        assert_eq!(blocks(Partition::groups(10, 4, 2)), [0..4, 4..10]);
+        assert_eq!(blocks(Partition::even(2, 4)), [0..0, 0..1, 1..1, 1..2]);
+        assert_eq!(Partition::even(7, 1).block(0), 0..7);
     }
 
     #[test]
     fn blocks_that_are_weighed_are_whole_groups_and_hold_their_parts() {
         // Weights 1, 9, 1, 1, 0, 2, 4, 0.
         let before = [0, 1, 10, 11, 12, 12, 14, 18, 18];
-        let blocks = |cut: Cut| (0..cut.gpus()).map(|gpu| cut.block(gpu)).collect::<Vec<_>>();
-        let cut = Cut::weighed(&before, 2, 3);
+        let blocks = |cut: Partition| (0..cut.gpus()).map(|gpu| cut.block(gpu)).collect::<Vec<_>>();
+        let cut = Partition::weighed(&before, 2, 3);
         assert_eq!(blocks(cut.clone()), [0..2, 2..4, 4..8]);
         assert_eq!(blocks(cut.contents(&before)), [0..10, 10..12, 12..18]);
-        assert_eq!(blocks(Cut::weighed(&[0, 0, 0], 1, 2)), [0..0, 0..2]);
+        assert_eq!(blocks(Partition::weighed(&[0, 0, 0], 1, 2)), [0..0, 0..2]);
     }
 
     #[test]
     fn aligned_tiles_begin_at_multiples() {
-        let tiles = Cut::even(22, 2).aligned(4);
+        let tiles = Partition::even(22, 2).aligned(4);
         let all: Vec<_> = (0..tiles.ctas as u32).map(|cta| (tiles.tile(cta).gpu, tiles.tile(cta).items)).collect();
         assert_eq!(all, [(0, 0..4), (0, 4..8), (0, 8..11), (1, 11..12), (1, 12..16), (1, 16..20), (1, 20..22)]);
     }
@@ -163,9 +163,9 @@ mod tests {
             (items, gpus) in (1..500_u64, 1..17_u8),
             (each, across) in (1..40_u64, 1..4_u64),
         ) {
-            let cut = Cut::even(items, gpus);
+            let cut = Partition::even(items, gpus);
             let tiles = cut.tiles(each, across);
-            let all: Vec<Tile> = (0..tiles.ctas as u32).map(|cta| tiles.tile(cta)).collect();
+            let all: Vec<CtaTile> = (0..tiles.ctas as u32).map(|cta| tiles.tile(cta)).collect();
             for gpu in 0..cut.gpus() {
                 for place in 0..across {
                     let own = all.iter().filter(|tile| tile.gpu == gpu && tile.across == place);

@@ -3,7 +3,7 @@
 //! Source: CoMD's CUDA version, methods `thread_atom` and `warp_atom`. The kernels that advance atoms, and the force
 //! kernel, read their atoms' slots from a list. The list is rebuilt whenever atoms change cells.
 
-use super::{Cells, Done, SLOTS, Simulation, THREADS};
+use super::{Cells, RecordResult, SLOTS, Simulation, THREADS};
 use crate::parameter::Values;
 use crate::record::Host;
 use crate::simt::{Array, ComputeClass, Grid, Lanes, Memory, Reduction, Scaling, Warp};
@@ -13,7 +13,7 @@ use tombolo_types::{Order, Scope};
 const GROUP: i32 = 32;
 
 /// Device arrays for the atom list, and its mapping.
-pub(super) struct Listed {
+pub(super) struct AtomList {
     /// Slot per atom.
     slot: Array<u32>,
     /// Number of atoms listed already.
@@ -24,15 +24,15 @@ pub(super) struct Listed {
     threads: u32,
 }
 
-impl Listed {
+impl AtomList {
     /// Lays out a list with `atoms` atoms if the parameters select one.
-    pub(super) fn lay_out(values: &Values, memory: &mut Memory, atoms: u64) -> Option<Listed> {
+    pub(super) fn lay_out(values: &Values, memory: &mut Memory, atoms: u64) -> Option<AtomList> {
         let by_warp = match values.text("mapping") {
             "thread" => false,
             "warp" => true,
             _ => return None,
         };
-        Some(Listed {
+        Some(AtomList {
             slot: memory.array("list", atoms, Scaling::Scales),
             count: memory.array("listed", 1, Scaling::Fixed),
             by_warp,
@@ -47,7 +47,7 @@ impl Listed {
         name: &str,
         threads: u32,
         body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync,
-    ) -> Done {
+    ) -> RecordResult {
         let atoms = self.slot.len();
         host.launch(Grid::new(name, atoms.div_ceil(u64::from(threads)), threads), |cta| {
             cta.each_warp(|warp| {
@@ -63,7 +63,7 @@ impl Listed {
 
 impl Simulation {
     /// Lists the atoms inside the halo if the mapping needs a list.
-    pub(super) fn list_atoms(&self, host: &mut Host<'_>) -> Done {
+    pub(super) fn list_atoms(&self, host: &mut Host<'_>) -> RecordResult {
         let Some(list) = &self.listed else { return Ok(()) };
         host.memory().write(list.count, 0, 0);
         host.copy_to_device(list.count);
@@ -82,7 +82,7 @@ impl Simulation {
         host: &mut Host<'_>,
         name: &str,
         body: impl Fn(&mut Warp<'_>, Lanes<i32>) + Sync,
-    ) -> Done {
+    ) -> RecordResult {
         match &self.listed {
             Some(list) => list.each_atom(host, name, THREADS, body),
             None => {
@@ -93,7 +93,7 @@ impl Simulation {
     }
 
     /// Launches the force kernel.
-    pub(super) fn launch_force(&self, host: &mut Host<'_>) -> Done {
+    pub(super) fn launch_force(&self, host: &mut Host<'_>) -> RecordResult {
         match &self.listed {
             None => host.launch(self.grid("force", self.inner), |cta| self.find_force(cta)),
             Some(list) if !list.by_warp => list.each_atom(host, "force", list.threads, |warp, slot| {
@@ -110,7 +110,7 @@ impl Simulation {
     }
 
     /// Computes force and energy for an atom; the lanes in its group share its neighbours.
-    fn share_force(&self, warp: &mut Warp<'_>, list: &Listed) {
+    fn share_force(&self, warp: &mut Warp<'_>, list: &AtomList) {
         let atoms = &self.atoms;
         let thread = warp.compute(ComputeClass::Int, 4, warp.global_thread());
         let (atom, lane) = (thread / GROUP, thread % GROUP);
