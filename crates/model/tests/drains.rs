@@ -3,7 +3,7 @@
 //!
 //! A count follows a module's messages to the end of their path, regardless of the wait's start. Marks attached later
 //! find a forwarded message under a different sender. In a real plan this sender is a member too; here
-//! [`Item::for_others`] records it.
+//! [`InFlight::for_others`] records it.
 
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ const ACTIONS: [Action; 7] = [
 ];
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum DrainStep {
     /// A module stores to a line.
     Store { from: u8, line: u64 },
     /// A home invalidates a sharer: the system home invalidates a module in its own GPU or in the remote GPU, and a
@@ -66,18 +66,18 @@ enum Step {
     Wait { at: u8, action: usize },
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = DrainStep> {
     prop_oneof![
-        3 => (0..4_u8, 0..8_u64).prop_map(|(from, line)| Step::Store { from, line }),
-        3 => any::<(bool, bool)>().prop_map(|(by_gpu_home, beyond)| Step::Invalidate { by_gpu_home, beyond }),
-        6 => (any::<usize>(), any::<bool>()).prop_map(|(which, forwards)| Step::Take { which, forwards }),
-        2 => (0..4_u8, 0..ACTIONS.len()).prop_map(|(at, action)| Step::Wait { at, action }),
+        3 => (0..4_u8, 0..8_u64).prop_map(|(from, line)| DrainStep::Store { from, line }),
+        3 => any::<(bool, bool)>().prop_map(|(by_gpu_home, beyond)| DrainStep::Invalidate { by_gpu_home, beyond }),
+        6 => (any::<usize>(), any::<bool>()).prop_map(|(which, forwards)| DrainStep::Take { which, forwards }),
+        2 => (0..4_u8, 0..ACTIONS.len()).prop_map(|(at, action)| DrainStep::Wait { at, action }),
     ]
 }
 
 /// Message in flight, as seen from both models.
 #[derive(Clone, Copy)]
-struct Item {
+struct InFlight {
     sent: Sent,
     /// Bit set of waits that include this message.
     waited: u64,
@@ -90,7 +90,7 @@ struct Item {
 
 struct World<P> {
     protocol: P,
-    flight: Vec<Item>,
+    flight: Vec<InFlight>,
     /// Bit set of waits extending to each message's final destination.
     to_the_end: u64,
     drains: Vec<Drains>,
@@ -119,14 +119,14 @@ impl<P: Coherence> World<P> {
         let Some(to) = homes.next(from, hierarchical) else { return };
         let tickets = self.of(from).post(Leg::of(&Machine, hierarchical, (from, origin), homes), tickets);
         let sent = Sent { what: What::Store, from: Sender::Module(from), to, place: line.0 };
-        self.flight.push(Item { sent, waited, origin, for_others: 1 << origin.0, tickets });
+        self.flight.push(InFlight { sent, waited, origin, for_others: 1 << origin.0, tickets });
     }
 
     fn invalidate(&mut self, from: ModuleId, to: ModuleId) {
         let hop = self.of(from).post_invalidation(Self::beyond(from, to));
         let sent = Sent { what: What::Invalidation, from: Sender::Module(from), to, place: 0 };
         let tickets = Tickets { hop, ..Tickets::default() };
-        self.flight.push(Item { sent, waited: 0, origin: from, for_others: 0, tickets });
+        self.flight.push(InFlight { sent, waited: 0, origin: from, for_others: 0, tickets });
     }
 
     fn take(&mut self, which: usize, forwards: bool) {
@@ -141,7 +141,7 @@ impl<P: Coherence> World<P> {
         }
     }
 
-    fn take_store(&mut self, item: Item, from: ModuleId) {
+    fn take_store(&mut self, item: InFlight, from: ModuleId) {
         let (at, line) = (item.sent.to, Line(item.sent.place));
         let next = Machine.homes(at, line).next(at, self.protocol.is_hierarchical());
         let (origin, ends) = (item.origin, next.is_none());
@@ -155,7 +155,7 @@ impl<P: Coherence> World<P> {
         }
     }
 
-    fn take_invalidation(&mut self, item: Item, from: ModuleId, forwards: bool) {
+    fn take_invalidation(&mut self, item: InFlight, from: ModuleId, forwards: bool) {
         let at = item.sent.to;
         let is_gpu_home = Self::beyond(from, at) && self.protocol.is_hierarchical();
         if is_gpu_home && forwards {
@@ -214,21 +214,21 @@ impl<P: Coherence> World<P> {
         }
     }
 
-    fn run(&mut self, step: Step) {
+    fn run(&mut self, step: DrainStep) {
         let gpu_home = Machine.remote_gpu_home(GpuId(1), SHARED);
         match step {
-            Step::Store { from, line } => {
+            DrainStep::Store { from, line } => {
                 self.store(ModuleId(from), Line(line), ModuleId(from), (0, Tickets::default()));
             }
-            Step::Invalidate { by_gpu_home: true, .. } if self.protocol.is_hierarchical() => {
+            DrainStep::Invalidate { by_gpu_home: true, .. } if self.protocol.is_hierarchical() => {
                 self.invalidate(gpu_home, ModuleId(gpu_home.0 ^ 1));
             }
-            Step::Invalidate { beyond, .. } => {
+            DrainStep::Invalidate { beyond, .. } => {
                 let home = Machine.home(ModuleId(0), SHARED);
                 self.invalidate(home, if beyond { gpu_home } else { ModuleId(home.0 ^ 1) });
             }
-            Step::Take { which, forwards } => self.take(which, forwards),
-            Step::Wait { at, action } => self.wait(ModuleId(at), ACTIONS[action]),
+            DrainStep::Take { which, forwards } => self.take(which, forwards),
+            DrainStep::Wait { at, action } => self.wait(ModuleId(at), ACTIONS[action]),
         }
     }
 
@@ -241,7 +241,7 @@ impl<P: Coherence> World<P> {
     }
 }
 
-fn hold<P: Coherence>(protocol: P, steps: &[Step]) -> Result<(), TestCaseError> {
+fn hold<P: Coherence>(protocol: P, steps: &[DrainStep]) -> Result<(), TestCaseError> {
     let mut world = World::new(protocol);
     for (index, &step) in steps.iter().enumerate() {
         world.run(step);

@@ -10,17 +10,17 @@ use tombolo_types::Mask;
 
 /// Byte set in a block: `(line, mask)` pairs ordered by line number within the block. Every stored mask is non-empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Bytes(Vec<(u16, Mask)>);
+pub struct BlockBytes(Vec<(u16, Mask)>);
 
-impl Bytes {
+impl BlockBytes {
     /// Creates a set with the bytes `mask` in a single line. An empty mask gives an empty set.
-    pub fn of(line: u16, mask: Mask) -> Bytes {
-        if mask.is_empty() { Bytes::default() } else { Bytes(vec![(line, mask)]) }
+    pub fn of(line: u16, mask: Mask) -> BlockBytes {
+        if mask.is_empty() { BlockBytes::default() } else { BlockBytes(vec![(line, mask)]) }
     }
 
     /// Creates a set with every byte in the first `lines` lines.
-    pub fn whole(lines: u16) -> Bytes {
-        Bytes((0..lines).map(|line| (line, Mask::ALL)).collect())
+    pub fn whole(lines: u16) -> BlockBytes {
+        BlockBytes((0..lines).map(|line| (line, Mask::ALL)).collect())
     }
 
     /// Returns the byte mask for a single line.
@@ -56,12 +56,12 @@ impl Bytes {
     }
 }
 
-impl ByteSet for Bytes {
+impl ByteSet for BlockBytes {
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    fn add(&mut self, other: &Bytes) {
+    fn add(&mut self, other: &BlockBytes) {
         for (line, mask) in other.iter() {
             match self.place(line) {
                 Ok(at) => self.0[at].1 |= mask,
@@ -70,7 +70,7 @@ impl ByteSet for Bytes {
         }
     }
 
-    fn remove(&mut self, other: &Bytes) {
+    fn remove(&mut self, other: &BlockBytes) {
         if other.0.len() > self.0.len() {
             self.0.retain_mut(|(line, mask)| {
                 *mask = *mask & !other.of_line(*line);
@@ -87,12 +87,12 @@ impl ByteSet for Bytes {
         }
     }
 
-    fn within(&self, other: &Bytes) -> Bytes {
-        Bytes(kept(&self.0, |line, mask| mask & other.of_line(line)))
+    fn within(&self, other: &BlockBytes) -> BlockBytes {
+        BlockBytes(kept(&self.0, |line, mask| mask & other.of_line(line)))
     }
 
-    fn without(&self, other: &Bytes) -> Bytes {
-        Bytes(kept(&self.0, |line, mask| mask & !other.of_line(line)))
+    fn without(&self, other: &BlockBytes) -> BlockBytes {
+        BlockBytes(kept(&self.0, |line, mask| mask & !other.of_line(line)))
     }
 }
 
@@ -105,12 +105,12 @@ fn kept(lines: &[(u16, Mask)], left: impl Fn(u16, Mask) -> Mask) -> Vec<(u16, Ma
 /// Contents of a block's lines, in ascending line order. Absent lines hold default contents. Always empty if `D` is
 /// zero-sized.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Held<D>(Vec<(u16, D)>);
+pub struct BlockContents<D>(Vec<(u16, D)>);
 
-impl<D: Data> Held<D> {
+impl<D: Data> BlockContents<D> {
     /// Contents for a single line.
-    pub fn of(line: u16, data: D) -> Held<D> {
-        let mut held = Held::default();
+    pub fn of(line: u16, data: D) -> BlockContents<D> {
+        let mut held = BlockContents::default();
         held.put(line, |place| *place = data);
         held
     }
@@ -137,11 +137,11 @@ impl<D: Data> Held<D> {
     }
 }
 
-impl<D: Data> BlockData for Held<D> {
-    type Set = Bytes;
+impl<D: Data> BlockData for BlockContents<D> {
+    type Set = BlockBytes;
     type Update = D::Update;
 
-    fn merge(&mut self, from: &Held<D>, set: &Bytes) {
+    fn merge(&mut self, from: &BlockContents<D>, set: &BlockBytes) {
         if size_of::<D>() == 0 {
             return;
         }
@@ -150,8 +150,8 @@ impl<D: Data> BlockData for Held<D> {
         }
     }
 
-    fn update(&mut self, update: D::Update, set: &Bytes) -> Held<D> {
-        let mut before = Held::default();
+    fn update(&mut self, update: D::Update, set: &BlockBytes) -> BlockContents<D> {
+        let mut before = BlockContents::default();
         if size_of::<D>() == 0 {
             return before;
         }
@@ -163,8 +163,8 @@ impl<D: Data> BlockData for Held<D> {
         before
     }
 
-    fn only(&self, set: &Bytes) -> Held<D> {
-        Held(self.0.iter().filter(|(line, _)| !set.of_line(*line).is_empty()).copied().collect())
+    fn only(&self, set: &BlockBytes) -> BlockContents<D> {
+        BlockContents(self.0.iter().filter(|(line, _)| !set.of_line(*line).is_empty()).copied().collect())
     }
 }
 
@@ -174,15 +174,15 @@ mod tests {
     use proptest::prelude::*;
 
     /// Masks of a four-line block, indexed by line.
-    fn bits(bytes: &Bytes) -> Vec<u32> {
+    fn bits(bytes: &BlockBytes) -> Vec<u32> {
         (0..4).map(|line| bytes.of_line(line).0).collect()
     }
 
-    fn bytes() -> impl Strategy<Value = Bytes> {
+    fn bytes() -> impl Strategy<Value = BlockBytes> {
         let line = prop_oneof![Just(0_u32), Just(u32::MAX), any::<u32>()];
         prop::collection::vec(line, 4).prop_map(|masks| {
-            let mut bytes = Bytes::default();
-            (0..).zip(masks).for_each(|(line, mask)| bytes.add(&Bytes::of(line, Mask(mask))));
+            let mut bytes = BlockBytes::default();
+            (0..).zip(masks).for_each(|(line, mask)| bytes.add(&BlockBytes::of(line, Mask(mask))));
             bytes
         })
     }
@@ -207,8 +207,8 @@ mod tests {
 
     #[test]
     fn what_has_no_contents_takes_no_room() {
-        let mut held = Held::<()>::of(3, ());
-        held.merge(&Held::default(), &Bytes::whole(64));
-        assert!(held.0.is_empty() && held.only(&Bytes::whole(64)).0.is_empty());
+        let mut held = BlockContents::<()>::of(3, ());
+        held.merge(&BlockContents::default(), &BlockBytes::whole(64));
+        assert!(held.0.is_empty() && held.only(&BlockBytes::whole(64)).0.is_empty());
     }
 }

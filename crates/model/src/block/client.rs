@@ -3,16 +3,16 @@
 //!
 //! A request waits while its block has a transaction in flight, and later requests to this block queue behind in
 //! order. If the block is absent, the client requests it from the home. For this it needs a frame in the memory below
-//! (`room`) and a free MSHR: the slice's MSHR count limits the outstanding blocks. Requests without either resource
+//! (`frames`) and a free MSHR: the slice's MSHR count limits the outstanding blocks. Requests without either resource
 //! wait in one queue (`turn`).
 //!
 //! On the host the memory below the cache is host memory itself. A granted block therefore moves no bytes, its lines
 //! are read on demand, and evicted bytes reach host memory before the home is notified.
 
-use super::did::Did;
-use super::merge::Merging;
-use super::room::Places;
-use super::{Block, BlockSlice, Blocks, Bytes, Geometry, Held, MessageOf, taken};
+use super::effects::StepEffects;
+use super::frames::BlockFrames;
+use super::merge::PendingMerge;
+use super::{Block, BlockBytes, BlockContents, BlockSlice, Blocks, Geometry, MessageOf, expect_accepted};
 use crate::cache::{BulkClass, Cache, Ways};
 use crate::context::SliceContext;
 use crate::departure::Departure;
@@ -31,7 +31,7 @@ use tombolo_types::{Interval, Line, Mask, ModuleId, Ps, Scope, Serializer};
 
 /// State for a line in the cache above the block memory.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Above {
+pub(super) struct CachedLine {
     /// Arrival time for the line's bytes.
     ready: Ps,
     /// Bytes newer than the copy in the memory below.
@@ -39,19 +39,19 @@ pub(super) struct Above {
 }
 
 /// Client state for a block.
-pub(super) struct Cell<N: Nodes, D: Contents> {
-    pub(super) slot: N::Slot<Held<D>>,
+pub(super) struct ClientBlock<N: Nodes, D: Contents> {
+    pub(super) slot: N::Slot<BlockContents<D>>,
     /// Requests waiting for the end of the block's transaction, or for a frame.
     pub(super) parked: VecDeque<LineRequest<D>>,
     /// Set while the parked requests wait for a frame.
     pub(super) is_crowded_out: bool,
     /// Set if the current transaction requests the block from the home, and so counts against `most_asked`.
-    asks: bool,
+    is_requesting: bool,
     /// Module that sent the latest message in the transaction. Waiting requests attribute their latency to this
     /// module.
     pub(super) by: Option<ModuleId>,
     /// Pending merge, if releases wait for this block to be merged.
-    pub(super) merging: Option<Merging>,
+    pub(super) merging: Option<PendingMerge>,
     /// Bit set: lines accessed since the block arrived.
     used: [u64; MOST_LINES / 64],
 }
@@ -68,10 +68,10 @@ fn lines_used(used: &[u64; MOST_LINES / 64]) -> u64 {
 pub(super) struct Client<N: Nodes, D: Contents> {
     pub(super) node: Node,
     is_host: bool,
-    pub(super) blocks: FxHashMap<Block, Cell<N, D>>,
-    pub(super) places: Places,
+    pub(super) blocks: FxHashMap<Block, ClientBlock<N, D>>,
+    pub(super) places: BlockFrames,
     /// Cache above the block memory.
-    pub(super) above: Cache<Above>,
+    pub(super) above: Cache<CachedLine>,
     pub(super) port: Serializer,
     /// Minimum port occupancy per request.
     request: Interval,
@@ -84,14 +84,14 @@ pub(super) struct Client<N: Nodes, D: Contents> {
     /// Grains per bit in a dirty mask.
     grains_together: u32,
     /// Number of blocks currently requested from the home, and its limit.
-    pub(super) asked: u32,
-    pub(super) most_asked: u32,
+    pub(super) outstanding: u32,
+    pub(super) most_outstanding: u32,
     /// Requests waiting for a free MSHR, that is until a requested block arrives.
     pub(super) queue: Backlog<LineRequest<D>>,
     /// Crowded blocks per frame set: their requests wait until an idle block in the set can be evicted.
     pub(super) crowded: FxHashMap<u64, VecDeque<Block>>,
     /// On the host: bytes already written to host memory, but still dirty in this cache from the home's point of view.
-    settled: FxHashMap<Block, Bytes>,
+    settled: FxHashMap<Block, BlockBytes>,
     /// Pending joins at the controller: join number, and number of blocks still to be merged.
     pub(super) joins: Vec<(u32, u32)>,
 }
@@ -107,7 +107,7 @@ impl<N: Nodes, D: Contents> Client<N, D> {
             node: Node::Client(site.module),
             is_host,
             blocks: FxHashMap::default(),
-            places: Places::new(site, geometry),
+            places: BlockFrames::new(site, geometry),
             above: Cache::new(crate::convert::l2_slice(machine)),
             port: Serializer::new(machine.l2.rate),
             request: crate::convert::request_interval(machine),
@@ -115,8 +115,8 @@ impl<N: Nodes, D: Contents> Client<N, D> {
             probes: Interval::cycles(machine.sm.clock.span(1 << 20), cycles).time(),
             closes_rows: closes && !is_host,
             grains_together: (stack.mask_bytes / machine.line.grain()).max(1) as u32,
-            asked: 0,
-            most_asked: machine.l2.mshrs,
+            outstanding: 0,
+            most_outstanding: machine.l2.mshrs,
             queue: Backlog::default(),
             crowded: FxHashMap::default(),
             settled: FxHashMap::default(),
@@ -150,7 +150,7 @@ impl<N: Nodes, D: Contents> Client<N, D> {
 
     /// Waiting requests for the deadlock report: the awaited resource and the block.
     pub(super) fn waiting(&self, geometry: Geometry) -> impl Iterator<Item = (&'static str, Block)> + '_ {
-        let of = |what, waits: fn(&Cell<N, D>) -> bool| {
+        let of = |what, waits: fn(&ClientBlock<N, D>) -> bool| {
             let those = self.blocks.iter().filter(move |(_, cell)| waits(cell));
             those.map(move |(block, _)| (what, *block))
         };
@@ -161,13 +161,13 @@ impl<N: Nodes, D: Contents> Client<N, D> {
         busy.chain(crowded).chain(merging).chain(queued)
     }
 
-    pub(super) fn cell(&mut self, block: Block) -> &mut Cell<N, D> {
+    pub(super) fn cell(&mut self, block: Block) -> &mut ClientBlock<N, D> {
         let node = self.node;
-        self.blocks.entry(block).or_insert_with(|| Cell {
+        self.blocks.entry(block).or_insert_with(|| ClientBlock {
             slot: N::empty(node),
             parked: VecDeque::new(),
             is_crowded_out: false,
-            asks: false,
+            is_requesting: false,
             by: None,
             merging: None,
             used: [0; MOST_LINES / 64],
@@ -181,21 +181,23 @@ impl<N: Nodes, D: Contents> Client<N, D> {
 
     /// Returns and clears the settled bytes: already in host memory, but still dirty here from the home's point of
     /// view. Called when the home receives the bytes.
-    pub(super) fn take_settled(&mut self, block: Block) -> Bytes {
+    pub(super) fn take_settled(&mut self, block: Block) -> BlockBytes {
         self.settled.remove(&block).unwrap_or_default()
     }
 
     /// Converts a request from a core or an SM to the block protocol's form. A store smaller than a dirty mask's
     /// granularity gets `.sys` scope, because a merge by masks would corrupt its neighbours.
-    fn request(&self, body: &LineRequest<D>, place: u16) -> nodes::Request<Held<D>> {
+    fn request(&self, body: &LineRequest<D>, place: u16) -> nodes::Request<BlockContents<D>> {
         match body.request {
-            coherence::Request::Read { mask, scope } => nodes::Request::Read { set: Bytes::of(place, mask), scope },
+            coherence::Request::Read { mask, scope } => {
+                nodes::Request::Read { set: BlockBytes::of(place, mask), scope }
+            }
             coherence::Request::Write { mask, scope, data, .. } => {
                 let scope = if is_whole(mask, self.grains_together) { scope } else { Scope::Sys };
-                nodes::Request::Write { set: Bytes::of(place, mask), scope, data: Held::of(place, data) }
+                nodes::Request::Write { set: BlockBytes::of(place, mask), scope, data: BlockContents::of(place, data) }
             }
             coherence::Request::Atomic { mask, scope, update, returns } => {
-                nodes::Request::Atomic { set: Bytes::of(place, mask), scope, update, returns }
+                nodes::Request::Atomic { set: BlockBytes::of(place, mask), scope, update, returns }
             }
         }
     }
@@ -228,7 +230,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// True if a request would start a transaction with the home. Evaluated on a copy of the block's state.
-    pub(super) fn must_ask(
+    pub(super) fn needs_home(
         &mut self,
         block: Block,
         body: &LineRequest<D>,
@@ -236,7 +238,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     ) -> bool {
         let request = self.client.request(body, self.geometry.place(body.line));
         let mut slot = self.client.cell(block).slot.clone();
-        let mut did = Did::<N, D>::default();
+        let mut did = StepEffects::<N, D>::default();
         let step = here.site.protocol.0.step(self.client.node, &mut slot, Event::Asked(request), &mut did);
         step.is_err() || did.parks
     }
@@ -249,14 +251,14 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         let cell = self.client.cell(block);
         let above = N::above(&cell.slot).map_or(Mask::NONE, |above| above.of_line(place));
         let was_above = above.contains(mask_of(body));
-        let mut did = Did::default();
+        let mut did = StepEffects::default();
         self.step(block, Event::Asked(request), &mut did, here);
         let (now, line) = (here.out.now(), here.site.machine.line);
         if did.parks {
             let cell = self.client.cell(block);
             cell.parked.push_front(*body);
-            cell.asks = true;
-            self.client.asked += 1;
+            cell.is_requesting = true;
+            self.client.outstanding += 1;
             self.stats.asked += 1;
             let looked_up = Departure::at(now).through_for(
                 now,
@@ -265,7 +267,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
                 self.client.request,
             );
             let leaves = looked_up.after(here.site.machine.l2.hit_latency).after(self.client.lookup);
-            self.tell_all(block, did, leaves, here);
+            self.send_messages(block, did, leaves, here);
             return;
         }
         let bytes = tombolo_types::Bytes(u64::from(mask_of(body).grains()) * line.grain());
@@ -273,12 +275,12 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         let leaves = passed.after(here.site.machine.l2.hit_latency);
         self.count(body, was_above, here);
         self.client.cell(block).used[usize::from(place / 64)] |= 1 << (place % 64);
-        let ready = self.raise(body, was_above, leaves, here);
+        let ready = self.bring_above(body, was_above, leaves, here);
         self.answer(body, did.answer.map(|answer| (answer, by)), ready, here);
     }
 
     /// Brings a request's bytes into the cache above; returns their arrival time.
-    fn raise(
+    fn bring_above(
         &mut self,
         body: &LineRequest<D>,
         was_above: bool,
@@ -309,7 +311,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
                 *place = state;
             }
         } else {
-            self.enter_above(line, state, here);
+            self.insert_above(line, state, here);
         }
         ready
     }
@@ -329,19 +331,19 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Inserts a line into the cache above and writes a dirty victim back to the memory below.
-    fn enter_above(&mut self, line: Line, state: Above, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    fn insert_above(&mut self, line: Line, state: CachedLine, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let inserted = self.client.above.insert(line, BulkClass::new(0), state, Ways::ALL);
         let Some(victim) = inserted.and_then(|inserted| inserted.victim) else { return };
         here.shared.stats.evictions += 1;
         let (block, place) = (self.geometry.block(victim.line), self.geometry.place(victim.line));
-        self.step(block, Event::EvictAbove(Bytes::of(place, Mask::ALL)), &mut Did::default(), here);
+        self.step(block, Event::EvictAbove(BlockBytes::of(place, Mask::ALL)), &mut StepEffects::default(), here);
         let written = victim.state.written;
         if !written.is_empty() {
             here.shared.stats.writebacks += 1;
             let leaves = Departure::at(here.out.now()).after(self.client.lookup);
             self.write_below(victim.line, written, leaves, here);
             if self.client.is_host {
-                self.client.settled.entry(block).or_default().add(&Bytes::of(place, written));
+                self.client.settled.entry(block).or_default().add(&BlockBytes::of(place, written));
             }
         }
     }
@@ -360,7 +362,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     fn answer(
         &mut self,
         body: &LineRequest<D>,
-        answer: Option<(Answer<Held<D>>, ModuleId)>,
+        answer: Option<(Answer<BlockContents<D>>, ModuleId)>,
         ready: Departure,
         here: &mut SliceContext<'_, '_, Blocks<N>, D>,
     ) {
@@ -401,7 +403,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Handles a block message from another node.
-    pub(super) fn client_told(
+    pub(super) fn client_receive(
         &mut self,
         from: Node,
         block: Block,
@@ -410,17 +412,17 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         here: &mut SliceContext<'_, '_, Blocks<N>, D>,
     ) {
         let cell = self.client.cell(block);
-        if cell.asks {
+        if cell.is_requesting {
             cell.by = match from {
                 Node::Client(module) => Some(module),
                 Node::Home => here.site.layout.host(),
             };
         }
         let brings_block = matches!(N::carries(&message), Carried::Block);
-        let mut did = Did::default();
+        let mut did = StepEffects::default();
         self.step(block, Event::Told { from, message }, &mut did, here);
         let mut leaves = Departure::at(ready);
-        if did.told.is_empty() {
+        if did.messages.is_empty() {
             if brings_block && !self.client.is_host {
                 self.fill_below(block, leaves, here);
             }
@@ -432,13 +434,13 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             // The message was a request from the home, so all lines in the block have been probed.
             leaves = leaves.after(self.client.answers_after());
         }
-        self.keep_above(block, leaves, here);
-        self.tell_all(block, did, leaves, here);
+        self.sync_above(block, leaves, here);
+        self.send_messages(block, did, leaves, here);
         self.settle(block, here);
     }
 
     /// Adds the lines accessed during a block's residency to the statistics and clears the use bits.
-    pub(super) fn close_use(&mut self, block: Block) {
+    pub(super) fn record_use(&mut self, block: Block) {
         if let Some(cell) = self.client.blocks.get_mut(&block)
             && !self.client.is_host
         {
@@ -450,7 +452,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     fn fill_below(&mut self, block: Block, leaves: Departure, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let leaves = leaves.after(self.client.lookup);
         self.stats.filled += 1;
-        self.close_use(block);
+        self.record_use(block);
         for place in 0..self.geometry.lines() {
             let line = self.geometry.line(block, place);
             here.store_memory(line, Mask::ALL, leaves);
@@ -459,25 +461,25 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
 
     /// Sends the messages produced in a protocol step. A message's block bytes are read from the memory below; on the
     /// host they come from the last-level cache if present.
-    pub(super) fn tell_all(
+    pub(super) fn send_messages(
         &mut self,
         block: Block,
-        did: Did<N, D>,
+        did: StepEffects<N, D>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, Blocks<N>, D>,
     ) {
-        for (to, message) in did.told {
+        for (to, message) in did.messages {
             let ready = match N::carries(&message) {
                 Carried::Nothing => leaves,
                 Carried::Block if self.client.is_host => self.read_cached(block, leaves, here),
-                Carried::Block => self.read_out(block, &Bytes::whole(self.geometry.lines()), leaves, here),
-                Carried::Masked(set) if self.client.is_host => self.pass_written(block, set, leaves, here),
+                Carried::Block => self.read_out(block, &BlockBytes::whole(self.geometry.lines()), leaves, here),
+                Carried::Masked(set) if self.client.is_host => self.read_written(block, set, leaves, here),
                 Carried::Masked(set) => {
                     let set = set.clone();
                     self.read_out(block, &set, leaves, here)
                 }
             };
-            self.tell(to, block, message, ready, here);
+            self.send_to_node(to, block, message, ready, here);
         }
     }
 
@@ -490,7 +492,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     ) -> Departure {
         let cached = N::above(&self.client.cell(block).slot).cloned().unwrap_or_default();
         let mut done = self.pass_port(&cached, leaves, here).time();
-        for (place, mask) in Bytes::whole(self.geometry.lines()).without(&cached).iter() {
+        for (place, mask) in BlockBytes::whole(self.geometry.lines()).without(&cached).iter() {
             done = done.max(here.read_memory(self.geometry.line(block, place), mask, leaves).done);
         }
         Departure::at(done)
@@ -498,10 +500,10 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
 
     /// Reads the bytes that the host has written and sends back. Bytes already settled in host memory need no port
     /// time.
-    fn pass_written(
+    fn read_written(
         &mut self,
         block: Block,
-        set: &Bytes,
+        set: &BlockBytes,
         leaves: Departure,
         here: &SliceContext<'_, '_, Blocks<N>, D>,
     ) -> Departure {
@@ -510,7 +512,12 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Passes bytes from the cache above through its port, line by line; returns the departure of the last line.
-    fn pass_port(&mut self, set: &Bytes, leaves: Departure, here: &SliceContext<'_, '_, Blocks<N>, D>) -> Departure {
+    fn pass_port(
+        &mut self,
+        set: &BlockBytes,
+        leaves: Departure,
+        here: &SliceContext<'_, '_, Blocks<N>, D>,
+    ) -> Departure {
         let (now, grain) = (here.out.now(), here.site.machine.line.grain());
         let mut passed = leaves;
         for (_, mask) in set.iter() {
@@ -524,7 +531,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     fn read_out(
         &mut self,
         block: Block,
-        set: &Bytes,
+        set: &BlockBytes,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, Blocks<N>, D>,
     ) -> Departure {
@@ -542,7 +549,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     /// Synchronizes the cache above with the protocol's state for a block. Lines revoked by the protocol are removed.
     /// Bytes moved to the memory below are written there if the block stays resident; on the host, the memory below
     /// receives the bytes when the lines leave the cache.
-    pub(super) fn keep_above(
+    pub(super) fn sync_above(
         &mut self,
         block: Block,
         leaves: Departure,
@@ -571,8 +578,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     pub(super) fn settle(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         let cell = self.client.cell(block);
         if !N::is_busy(&cell.slot) {
-            if std::mem::take(&mut cell.asks) {
-                self.client.asked -= 1;
+            if std::mem::take(&mut cell.is_requesting) {
+                self.client.outstanding -= 1;
             }
             self.resume(block, here);
         }
@@ -585,13 +592,13 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     pub(super) fn step(
         &mut self,
         block: Block,
-        event: Event<MessageOf<N, D>, Held<D>>,
-        did: &mut Did<N, D>,
+        event: Event<MessageOf<N, D>, BlockContents<D>>,
+        did: &mut StepEffects<N, D>,
         here: &SliceContext<'_, '_, Blocks<N>, D>,
     ) {
         let protocol = here.site.protocol.0;
         let node = self.client.node;
         let cell = self.client.cell(block);
-        taken(protocol.step(node, &mut cell.slot, event, did), node, block);
+        expect_accepted(protocol.step(node, &mut cell.slot, event, did), node, block);
     }
 }

@@ -3,8 +3,8 @@
 //! Requests wait in order while their block has a transaction in flight. Messages within a transaction are processed
 //! immediately.
 
-use super::did::Did;
-use super::{Block, BlockSlice, Blocks, Bytes, Held, MessageOf, taken};
+use super::effects::StepEffects;
+use super::{Block, BlockBytes, BlockContents, BlockSlice, Blocks, MessageOf, expect_accepted};
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::message::Message;
@@ -19,18 +19,18 @@ use tombolo_protocol::topology::ModuleSet;
 use tombolo_types::{Mask, ModuleId, Ps};
 
 /// Directory entry for a block.
-struct Kept<N: Nodes, D: Contents> {
-    slot: N::Slot<Held<D>>,
+struct HomeBlock<N: Nodes, D: Contents> {
+    slot: N::Slot<BlockContents<D>>,
     /// Client whose request started the current transaction.
-    asker: ModuleId,
+    requester: ModuleId,
     /// GPUs that have requested this block.
-    wanting: ModuleSet,
+    requesters: ModuleSet,
     waiting: VecDeque<(Node, MessageOf<N, D>)>,
 }
 
 /// Home part of a slice: directory entries and lookup latency.
 pub(super) struct Home<N: Nodes, D: Contents> {
-    blocks: FxHashMap<Block, Kept<N, D>>,
+    blocks: FxHashMap<Block, HomeBlock<N, D>>,
     lookup: Ps,
 }
 
@@ -47,16 +47,16 @@ impl<N: Nodes, D: Contents> Home<N, D> {
     }
 
     /// Returns the number of blocks requested by any GPU, and the requesting GPUs summed over these blocks.
-    pub(super) fn wanted(&self) -> (u64, u64) {
-        let counts = self.blocks.values().map(|kept| u64::from(kept.wanting.count())).filter(|count| *count > 0);
+    pub(super) fn requested(&self) -> (u64, u64) {
+        let counts = self.blocks.values().map(|kept| u64::from(kept.requesters.count())).filter(|count| *count > 0);
         counts.fold((0, 0), |(blocks, all), count| (blocks + 1, all + count))
     }
 
-    fn block(&mut self, block: Block) -> &mut Kept<N, D> {
-        let empty = || Kept {
+    fn block(&mut self, block: Block) -> &mut HomeBlock<N, D> {
+        let empty = || HomeBlock {
             slot: N::empty(Node::Home),
-            asker: ModuleId(0),
-            wanting: ModuleSet::NONE,
+            requester: ModuleId(0),
+            requesters: ModuleSet::NONE,
             waiting: VecDeque::new(),
         };
         self.blocks.entry(block).or_insert_with(empty)
@@ -69,7 +69,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Handles a message from a client.
-    pub(super) fn home_told(
+    pub(super) fn home_receive(
         &mut self,
         from: Node,
         block: Block,
@@ -85,12 +85,12 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             return;
         }
         self.home_step(block, Event::Told { from, message }, ready, here);
-        self.go_on(block, ready, here);
+        self.run_waiting(block, ready, here);
     }
 
     /// Handles a completed memory read for a block.
     pub(super) fn home_read(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
-        let mut held = Held::default();
+        let mut held = BlockContents::default();
         if size_of::<D>() != 0 {
             for place in 0..self.geometry.lines() {
                 let data = here.shared.memory.read(self.geometry.line(block, place));
@@ -99,11 +99,11 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
         let now = here.out.now();
         self.home_step(block, Event::Read(held), now, here);
-        self.go_on(block, now, here);
+        self.run_waiting(block, now, here);
     }
 
     /// Runs waiting requests until a request starts a transaction.
-    fn go_on(&mut self, block: Block, ready: Ps, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
+    fn run_waiting(&mut self, block: Block, ready: Ps, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         loop {
             let kept = self.home().block(block);
             if N::is_busy(&kept.slot) {
@@ -117,29 +117,29 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     fn home_step(
         &mut self,
         block: Block,
-        event: Event<MessageOf<N, D>, Held<D>>,
+        event: Event<MessageOf<N, D>, BlockContents<D>>,
         ready: Ps,
         here: &mut SliceContext<'_, '_, Blocks<N>, D>,
     ) {
-        let mut did = Did::default();
+        let mut did = StepEffects::default();
         let (protocol, lookup) = (here.site.protocol.0, self.home().lookup);
         let kept = self.home().block(block);
         if let Event::Told { from: Node::Client(client), message } = &event
             && N::class(message) == Class::Request
         {
-            kept.asker = *client;
+            kept.requester = *client;
             if *client != here.site.module {
-                kept.wanting.add(*client);
+                kept.requesters.add(*client);
             }
         }
-        let asker = kept.asker;
-        taken(protocol.step(Node::Home, &mut kept.slot, event, &mut did), Node::Home, block);
+        let requester = kept.requester;
+        expect_accepted(protocol.step(Node::Home, &mut kept.slot, event, &mut did), Node::Home, block);
         let leaves = Departure::at(ready).after(lookup);
         for access in did.memory {
-            self.home_memory(block, access, asker, leaves, here);
+            self.home_memory(block, access, requester, leaves, here);
         }
-        for (to, message) in did.told {
-            self.tell(to, block, message, leaves, here);
+        for (to, message) in did.messages {
+            self.send_to_node(to, block, message, leaves, here);
         }
     }
 
@@ -148,14 +148,14 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     fn home_memory(
         &mut self,
         block: Block,
-        access: Access<Held<D>>,
-        asker: ModuleId,
+        access: Access<BlockContents<D>>,
+        requester: ModuleId,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, Blocks<N>, D>,
     ) {
         match access {
             Access::Read => {
-                let is_own = asker == here.site.module;
+                let is_own = requester == here.site.module;
                 let places = if is_own { 0 } else { self.geometry.lines() };
                 let line = |place| self.geometry.line(block, place);
                 let reads = (0..places).map(|place| here.read_memory(line(place), Mask::ALL, leaves).done);
@@ -166,7 +166,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             }
             Access::Write { set, data } => self.home_write(block, &set, &data, leaves, here),
             Access::WriteAll { data } => {
-                let set = Bytes::whole(self.geometry.lines());
+                let set = BlockBytes::whole(self.geometry.lines());
                 self.home_write(block, &set, &data, leaves, here);
             }
         }
@@ -177,8 +177,8 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     fn home_write(
         &mut self,
         block: Block,
-        set: &Bytes,
-        data: &Held<D>,
+        set: &BlockBytes,
+        data: &BlockContents<D>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, Blocks<N>, D>,
     ) {

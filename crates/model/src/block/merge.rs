@@ -1,7 +1,7 @@
 //! Merges at a client, as required by a release, or by a kernel launch instead. Each block with bytes that another
 //! sharer may lack is merged, and the controller is notified when all merges have completed.
 
-use super::did::Did;
+use super::effects::StepEffects;
 use super::{Block, BlockSlice, Blocks};
 use crate::context::SliceContext;
 use crate::departure::Departure;
@@ -12,7 +12,7 @@ use tombolo_types::Ps;
 
 /// Pending merge of a block.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Merging {
+pub(super) struct PendingMerge {
     /// Set if exclusively held dirty bytes must be written back too.
     all: bool,
     /// Join numbers at the controller that wait for this merge.
@@ -52,16 +52,16 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         if N::is_busy(&cell.slot) {
             return;
         }
-        let mut did = Did::default();
+        let mut did = StepEffects::default();
         self.step(block, Event::Merge { all }, &mut did, here);
         let leaves = Departure::at(here.out.now()).after(self.client.answers_after());
-        self.keep_above(block, leaves, here);
-        self.tell_all(block, did, leaves, here);
+        self.sync_above(block, leaves, here);
+        self.send_messages(block, did, leaves, here);
         let cell = self.client.cell(block);
         if N::is_busy(&cell.slot) || protocol.owes(&cell.slot) {
             return;
         }
-        let Some(Merging { joins, .. }) = cell.merging.take() else { return };
+        let Some(PendingMerge { joins, .. }) = cell.merging.take() else { return };
         for join in joins {
             let Some(at) = self.client.joins.iter().position(|(one, _)| *one == join) else { continue };
             self.client.joins[at].1 -= 1;

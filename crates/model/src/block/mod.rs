@@ -8,7 +8,7 @@
 //! - `geometry`: mapping between lines and blocks. `bytes`: byte sets and contents. `post`: messages in flight between
 //!   slices.
 //! - `client`: requests from arrival to reply, and requests from the home. `turn`: the order in which requests run.
-//!   `room`: frame allocation and eviction.
+//!   `frames`: frame allocation and eviction.
 //! - `merge`: merges for releases and launches. `home`: the directory beside host memory.
 //!
 //! Timing: a request occupies the slice's port and takes its access latency. If its bytes are only in the stack, the
@@ -18,16 +18,16 @@
 
 mod bytes;
 mod client;
-mod did;
+mod effects;
+mod frames;
 mod geometry;
 mod home;
 mod merge;
 mod post;
-mod room;
 mod stats;
 mod turn;
 
-pub use bytes::{Bytes, Held};
+pub use bytes::{BlockBytes, BlockContents};
 pub use post::{Letter, Post};
 pub use stats::BlockStats;
 
@@ -81,7 +81,7 @@ pub struct Envelope<M> {
     flags: Vec<Shown>,
 }
 
-type MessageOf<N, D> = <N as Nodes>::Message<Held<D>>;
+type MessageOf<N, D> = <N as Nodes>::Message<BlockContents<D>>;
 
 impl<N: Nodes, D: Contents> Below<D> for Blocks<N> {
     type Slice = BlockSlice<N, D>;
@@ -97,7 +97,7 @@ impl<N: Nodes, D: Contents> Below<D> for Blocks<N> {
 struct Block(u64);
 
 /// Checks that a protocol step was accepted. The caller must first ensure that no transaction is in flight.
-fn taken(step: Result<(), Refusal>, node: Node, block: Block) {
+fn expect_accepted(step: Result<(), Refusal>, node: Node, block: Block) {
     match step {
         Ok(()) => {}
         Err(Refusal::Stall) => panic!("{node:?} was handed an event of {block:?} while one was under way there"),
@@ -122,7 +122,7 @@ pub struct BlockSlice<N: Nodes, D: Contents> {
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     /// Sends a protocol step's message to another node, at the given departure time.
-    fn tell(
+    fn send_to_node(
         &mut self,
         to: Node,
         block: Block,
@@ -137,7 +137,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             Node::Client(module) => module,
         };
         let class = N::class(&message);
-        let (grains, masks) = self.weigh(&message, here);
+        let (grains, masks) = self.payload_size(&message, here);
         self.stats.count(class, u64::from(grains) * site.machine.line.grain(), target != site.module);
         let flags = if grains > 0 { self.flags(block, here) } else { Vec::new() };
         let letter = Letter { from: self.id, number: self.sent };
@@ -155,7 +155,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Returns a message's payload size: grains (line data) and mask bytes.
-    fn weigh(&self, message: &MessageOf<N, D>, here: &SliceContext<'_, '_, Blocks<N>, D>) -> (u32, u16) {
+    fn payload_size(&self, message: &MessageOf<N, D>, here: &SliceContext<'_, '_, Blocks<N>, D>) -> (u32, u16) {
         match N::carries(message) {
             Carried::Nothing => (0, 0),
             Carried::Block => (u32::from(self.geometry.lines()) * Mask::ALL.grains(), 0),
@@ -177,7 +177,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     }
 
     /// Handles a block message from another slice, or from this slice itself.
-    fn told(
+    fn receive(
         &mut self,
         source: ModuleId,
         Told { line, letter, .. }: Told,
@@ -190,9 +190,9 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
         let block = self.geometry.block(line);
         match N::class(&message) {
-            Class::Request | Class::Answer => self.home_told(Node::Client(source), block, message, ready, here),
-            Class::Down => self.client_told(Node::Home, block, message, ready, here),
-            Class::Peer => self.client_told(Node::Client(source), block, message, ready, here),
+            Class::Request | Class::Answer => self.home_receive(Node::Client(source), block, message, ready, here),
+            Class::Down => self.client_receive(Node::Home, block, message, ready, here),
+            Class::Peer => self.client_receive(Node::Client(source), block, message, ready, here),
         }
     }
 }
@@ -238,7 +238,7 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
         here: &mut SliceContext<'_, '_, Blocks<N>, D>,
     ) {
         match *packet {
-            Packet::Told(told) => self.told(source, told, ready, here),
+            Packet::Told(told) => self.receive(source, told, ready, here),
             other => panic!("{}, {:?}: a slice of blocks got {other:?}", here.site.module, self.id),
         }
     }
@@ -303,7 +303,7 @@ impl<N: Nodes, D: Contents> L2<Blocks<N>, D> for BlockSlice<N, D> {
         let states = self.client.states().into_iter().map(|(state, count)| (state.to_string(), count));
         let mut stats = self.stats;
         stats.used_lines += self.client.lines_used();
-        (stats.wanted, stats.wanting) = self.home.as_ref().map_or((0, 0), Home::wanted);
+        (stats.wanted, stats.wanting) = self.home.as_ref().map_or((0, 0), Home::requested);
         Some((stats, states.collect()))
     }
 

@@ -1,7 +1,7 @@
 //! Request scheduling at a client, implemented on [`tombolo_protocol::host`]: requests run, wait for a transaction on
 //! their block, or queue for an MSHR or a frame.
 
-use super::room::Placed;
+use super::frames::FrameAllocation;
 use super::{Block, BlockSlice, Blocks};
 use crate::context::SliceContext;
 use crate::message::LineRequest;
@@ -14,7 +14,7 @@ use tombolo_types::ModuleId;
 
 /// Resource that a stalled request needs before execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Lack {
+enum MissingResource {
     /// An MSHR.
     Register,
     /// A frame in this set: every block in it has a transaction in flight or parked requests.
@@ -22,12 +22,12 @@ enum Lack {
 }
 
 /// Slice together with the current event's context.
-struct AtClient<'s, 'a, 'o, N: Nodes, D: Contents> {
+struct ClientWithContext<'s, 'a, 'o, N: Nodes, D: Contents> {
     slice: &'s mut BlockSlice<N, D>,
     context: &'s mut SliceContext<'a, 'o, Blocks<N>, D>,
 }
 
-impl<N: Nodes, D: Contents> Backlogged for AtClient<'_, '_, '_, N, D> {
+impl<N: Nodes, D: Contents> Backlogged for ClientWithContext<'_, '_, '_, N, D> {
     type Item = LineRequest<D>;
 
     fn backlog(&mut self) -> &mut Backlog<LineRequest<D>> {
@@ -38,8 +38,8 @@ impl<N: Nodes, D: Contents> Backlogged for AtClient<'_, '_, '_, N, D> {
         let block = self.slice.geometry.block(body.line);
         match self.slice.take(block, body, None, self.context) {
             Ok(()) => true,
-            Err(Lack::Register) => false,
-            Err(Lack::Place(set)) => {
+            Err(MissingResource::Register) => false,
+            Err(MissingResource::Place(set)) => {
                 self.slice.await_place(block, set, VecDeque::from([*body]));
                 true
             }
@@ -48,16 +48,16 @@ impl<N: Nodes, D: Contents> Backlogged for AtClient<'_, '_, '_, N, D> {
 }
 
 /// Request that arrives at the client, or is retried after a wait.
-struct Arriving<'s, 'a, 'o, N: Nodes, D: Contents> {
-    at: AtClient<'s, 'a, 'o, N, D>,
+struct RequestAttempt<'s, 'a, 'o, N: Nodes, D: Contents> {
+    at: ClientWithContext<'s, 'a, 'o, N, D>,
     block: Block,
     body: &'s LineRequest<D>,
     /// On a retry: the module that caused the wait.
     by: Option<ModuleId>,
 }
 
-impl<N: Nodes, D: Contents> Arrival for Arriving<'_, '_, '_, N, D> {
-    type Lack = Lack;
+impl<N: Nodes, D: Contents> Arrival for RequestAttempt<'_, '_, '_, N, D> {
+    type Lack = MissingResource;
 
     fn is_read(&self) -> bool {
         matches!(self.body.request, coherence::Request::Read { .. })
@@ -81,37 +81,38 @@ impl<N: Nodes, D: Contents> Arrival for Arriving<'_, '_, '_, N, D> {
         self.at.slice.client.cell(self.block).parked.push_back(*self.body);
     }
 
-    fn run(&mut self) -> Result<Tried, Lack> {
-        let AtClient { slice, context } = &mut self.at;
+    fn run(&mut self) -> Result<Tried, MissingResource> {
+        let ClientWithContext { slice, context } = &mut self.at;
         if N::is_busy(&slice.client.cell(self.block).slot) {
             return Ok(Tried::Stalled);
         }
-        if slice.client.asked >= slice.client.most_asked && slice.must_ask(self.block, self.body, context) {
-            return Err(Lack::Register);
+        if slice.client.outstanding >= slice.client.most_outstanding && slice.needs_home(self.block, self.body, context)
+        {
+            return Err(MissingResource::Register);
         }
         match slice.place(self.block, context) {
-            Placed::Here => {
+            FrameAllocation::Here => {
                 slice.run(self.body, self.by.unwrap_or(context.site.module), context);
                 Ok(Tried::Taken)
             }
-            Placed::Crowded(set) => Err(Lack::Place(set)),
+            FrameAllocation::Crowded(set) => Err(MissingResource::Place(set)),
         }
     }
 }
 
 /// Block without a transaction in flight, whose parked requests are retried.
-struct Idle<'s, 'a, 'o, N: Nodes, D: Contents> {
-    at: AtClient<'s, 'a, 'o, N, D>,
+struct IdleBlock<'s, 'a, 'o, N: Nodes, D: Contents> {
+    at: ClientWithContext<'s, 'a, 'o, N, D>,
     block: Block,
     /// Module that caused the wait.
     by: ModuleId,
     /// Resource missing for the first request that could not run.
-    lack: Option<Lack>,
+    lack: Option<MissingResource>,
     /// Requests without a free MSHR, collected during the retry and queued afterwards.
     queue: &'s mut VecDeque<LineRequest<D>>,
 }
 
-impl<N: Nodes, D: Contents> Resuming for Idle<'_, '_, '_, N, D> {
+impl<N: Nodes, D: Contents> Resuming for IdleBlock<'_, '_, '_, N, D> {
     type Held = ();
     type Item = LineRequest<D>;
 
@@ -129,7 +130,7 @@ impl<N: Nodes, D: Contents> Resuming for Idle<'_, '_, '_, N, D> {
     }
 
     fn take(&mut self, body: &LineRequest<D>, _: bool) -> Option<Taken> {
-        let AtClient { slice, context } = &mut self.at;
+        let ClientWithContext { slice, context } = &mut self.at;
         match slice.take(self.block, body, Some(self.by), context) {
             Ok(()) => Some(Taken::Yes),
             Err(lack) => {
@@ -145,8 +146,8 @@ impl<N: Nodes, D: Contents> Resuming for Idle<'_, '_, '_, N, D> {
 
     fn defer(&mut self, deferred: VecDeque<LineRequest<D>>) {
         match self.lack.expect("a request is deferred for what it lacks") {
-            Lack::Register => self.queue.extend(deferred),
-            Lack::Place(set) => self.at.slice.await_place(self.block, set, deferred),
+            MissingResource::Register => self.queue.extend(deferred),
+            MissingResource::Place(set) => self.at.slice.await_place(self.block, set, deferred),
         }
     }
 }
@@ -154,14 +155,14 @@ impl<N: Nodes, D: Contents> Resuming for Idle<'_, '_, '_, N, D> {
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     /// Accepts a request from this module's SMs, or from the host's core.
     pub(super) fn offer(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
-        if host::offer(&mut AtClient { slice: self, context: here }, body) {
+        if host::offer(&mut ClientWithContext { slice: self, context: here }, body) {
             here.shared.stats.queued += 1;
         }
     }
 
     /// Retries the queued requests, in order, while an MSHR is free.
     pub(super) fn serve(&mut self, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
-        host::serve(&mut AtClient { slice: self, context: here });
+        host::serve(&mut ClientWithContext { slice: self, context: here });
     }
 
     /// Runs a request, or parks the request at its block. `by`: on a retry, the module that caused the wait.
@@ -171,10 +172,10 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         body: &LineRequest<D>,
         by: Option<ModuleId>,
         here: &mut SliceContext<'_, '_, Blocks<N>, D>,
-    ) -> Result<(), Lack> {
+    ) -> Result<(), MissingResource> {
         let site = here.site;
-        let at = AtClient { slice: self, context: here };
-        match host::take(&site.protocol, &mut Arriving { at, block, body, by })? {
+        let at = ClientWithContext { slice: self, context: here };
+        match host::take(&site.protocol, &mut RequestAttempt { at, block, body, by })? {
             Taken::Yes => Ok(()),
             Taken::Waits => unreachable!("a client's requests need no credit"),
         }
@@ -215,7 +216,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         here: &mut SliceContext<'_, '_, Blocks<N>, D>,
     ) {
         let by = self.client.cell(block).by.unwrap_or(here.site.module);
-        let at = AtClient { slice: self, context: here };
-        host::resume(&mut Idle { at, block, by, lack: None, queue }, ());
+        let at = ClientWithContext { slice: self, context: here };
+        host::resume(&mut IdleBlock { at, block, by, lack: None, queue }, ());
     }
 }

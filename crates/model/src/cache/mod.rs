@@ -107,7 +107,7 @@ pub struct Victim<S> {
 
 /// Outcome of an insertion.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Inserted<'a, S> {
+pub struct Insertion<'a, S> {
     /// State of the inserted line.
     pub state: &'a mut S,
     /// Valid line that was evicted, if any.
@@ -126,7 +126,7 @@ const SPARE_SLOTS: usize = 8;
 
 /// Location of a line.
 #[derive(Clone, Copy)]
-struct Place {
+struct WayLocation {
     set: usize,
     way: u32,
 }
@@ -159,19 +159,19 @@ pub struct Cache<S> {
     /// Number of bulk invalidations already applied, per set.
     seen: Vec<u32>,
     /// Cached result from the last search, because a single event usually looks up its line several times.
-    last: Cell<Found>,
+    last: Cell<LastSearch>,
 }
 
 /// Result of the last search. Kept consistent by every operation that changes a set.
 #[derive(Clone, Copy)]
-struct Found {
+struct LastSearch {
     line: Line,
     set: usize,
     way: Option<u32>,
 }
 
 /// Empty search result: no line has this number.
-const NOTHING: Found = Found { line: Line(u64::MAX), set: 0, way: None };
+const NOTHING: LastSearch = LastSearch { line: Line(u64::MAX), set: 0, way: None };
 
 /// Calls a function from [`set`] on set `$set` in `$cache`, passed as an array of groups.
 macro_rules! in_set {
@@ -224,7 +224,7 @@ impl<S: Copy + Default> Cache<S> {
         // Ages in a set always form a permutation of 0..ways; bytes beyond the ways are never read.
         for set in 0..sets {
             for way in 0..config.ways {
-                let (group, shift) = cache.way_mut(Place { set, way });
+                let (group, shift) = cache.way_mut(WayLocation { set, way });
                 group.set_age(shift, way);
             }
         }
@@ -257,13 +257,13 @@ impl<S: Copy + Default> Cache<S> {
         let equal = in_set!(self, set, alike(line));
         let way = if equal == 0 { self.choose(set, Ways::ALL) } else { Some(equal.trailing_zeros()) };
         if let Some(way) = way {
-            self.prefetch_place(Place { set, way });
+            self.prefetch_place(WayLocation { set, way });
         }
     }
 
     /// Prefetches a way's slot, if allocated.
     #[inline]
-    fn prefetch_place(&self, place: Place) {
+    fn prefetch_place(&self, place: WayLocation) {
         if let Some(slot) = self.slots.get(self.slot(place)) {
             prefetch(slot);
         }
@@ -276,7 +276,7 @@ impl<S: Copy + Default> Cache<S> {
         let set = self.index.index(line.0);
         self.prefetch_set(set);
         if self.slots_lie_together() {
-            self.prefetch_place(Place { set, way: 0 });
+            self.prefetch_place(WayLocation { set, way: 0 });
         }
     }
 
@@ -293,12 +293,12 @@ impl<S: Copy + Default> Cache<S> {
         let set = self.index.index(line.0);
         self.prefetch_set(set);
         if self.slots_lie_together() {
-            self.prefetch_place(Place { set, way: 0 });
+            self.prefetch_place(WayLocation { set, way: 0 });
             return true;
         }
         let equal = in_set!(self, set, alike(line));
         if equal != 0 {
-            self.prefetch_place(Place { set, way: equal.trailing_zeros() });
+            self.prefetch_place(WayLocation { set, way: equal.trailing_zeros() });
         }
         equal != 0
     }
@@ -336,12 +336,12 @@ impl<S: Copy + Default> Cache<S> {
     /// line in these ways. A line already present keeps its way and receives the new class and state. Returns `None`
     /// without any change if every way in `ways` is pinned.
     #[inline]
-    pub fn insert(&mut self, line: Line, class: BulkClass, state: S, ways: Ways) -> Option<Inserted<'_, S>> {
+    pub fn insert(&mut self, line: Line, class: BulkClass, state: S, ways: Ways) -> Option<Insertion<'_, S>> {
         let (slot, held) = self.place(line, class, ways)?;
         let state = Slot { line, state };
         let before = std::mem::replace(&mut self.slots[slot], state);
         let victim = held.map(|class| Victim { line: before.line, class, state: before.state });
-        Some(Inserted { state: &mut self.slots[slot].state, victim })
+        Some(Insertion { state: &mut self.slots[slot].state, victim })
     }
 
     /// Like [`Cache::insert`], for callers without interest in the victim. Returns true if a way was available.
@@ -367,11 +367,11 @@ impl<S: Copy + Default> Cache<S> {
             return Some((self.slot(place), None));
         }
         let (way, held) = in_set!(self, mut set, claim(self.ways, ways, line, class))?;
-        self.last.set(Found { line, set, way: Some(way) });
-        let slot = self.slot(Place { set, way });
+        self.last.set(LastSearch { line, set, way: Some(way) });
+        let slot = self.slot(WayLocation { set, way });
         if slot >= self.slots.len() {
             self.add_slots(way);
-            return Some((self.slot(Place { set, way }), held));
+            return Some((self.slot(WayLocation { set, way }), held));
         }
         Some((slot, held))
     }
@@ -430,7 +430,7 @@ impl<S: Copy + Default> Cache<S> {
         for set in 0..self.seen.len() {
             self.refresh(set);
             for way in 0..self.ways {
-                let place = Place { set, way };
+                let place = WayLocation { set, way };
                 if self.is_empty(place) {
                     continue;
                 }
@@ -446,44 +446,44 @@ impl<S: Copy + Default> Cache<S> {
 
     /// Number of valid lines, computed by a scan.
     pub fn count_valid(&self) -> u64 {
-        let places = (0..self.seen.len()).flat_map(|set| (0..self.ways).map(move |way| Place { set, way }));
+        let places = (0..self.seen.len()).flat_map(|set| (0..self.ways).map(move |way| WayLocation { set, way }));
         places.filter(|&place| !self.is_empty(place) && self.is_fresh(place)).count() as u64
     }
 
     /// Group that contains a way, and the bit shift to the way's byte.
     #[inline]
-    fn way(&self, place: Place) -> (&Group, u32) {
+    fn way(&self, place: WayLocation) -> (&Group, u32) {
         let first = place.set << self.group_shift;
         self.groups[first / 4].way(first, place.way)
     }
 
     #[inline]
-    fn way_mut(&mut self, place: Place) -> (&mut Group, u32) {
+    fn way_mut(&mut self, place: WayLocation) -> (&mut Group, u32) {
         let first = place.set << self.group_shift;
         self.groups[first / 4].way_mut(first, place.way)
     }
 
     #[inline]
-    fn is_empty(&self, place: Place) -> bool {
+    fn is_empty(&self, place: WayLocation) -> bool {
         let (group, shift) = self.way(place);
         group.is_empty(shift)
     }
 
-    fn class(&self, place: Place) -> BulkClass {
+    fn class(&self, place: WayLocation) -> BulkClass {
         let (group, shift) = self.way(place);
         group.class(shift)
     }
 
     /// Index of a way's slot.
     #[inline]
-    fn slot(&self, place: Place) -> usize {
+    fn slot(&self, place: WayLocation) -> usize {
         let (share, within) = (place.way >> self.share_shift, place.way & ((1 << self.share_shift) - 1));
         let set = share as usize * self.index.sets() as usize + place.set;
         self.first_slot + (set << self.share_shift) + within as usize
     }
 
     #[inline]
-    fn state_mut(&mut self, place: Place) -> &mut S {
+    fn state_mut(&mut self, place: WayLocation) -> &mut S {
         let slot = self.slot(place);
         &mut self.slots[slot].state
     }
@@ -497,10 +497,10 @@ impl<S: Copy + Default> Cache<S> {
 
     /// Way in `set` that holds `line`, including lines already invalidated in bulk.
     #[inline]
-    fn find(&self, set: usize, line: Line) -> Option<Place> {
+    fn find(&self, set: usize, line: Line) -> Option<WayLocation> {
         let last = self.last.get();
         let way = if last.line == line { last.way } else { self.search(set, line) };
-        way.map(|way| Place { set, way })
+        way.map(|way| WayLocation { set, way })
     }
 
     #[inline]
@@ -509,24 +509,24 @@ impl<S: Copy + Default> Cache<S> {
         let mut way = None;
         while equal != 0 {
             let candidate = equal.trailing_zeros();
-            if self.slots[self.slot(Place { set, way: candidate })].line == line {
+            if self.slots[self.slot(WayLocation { set, way: candidate })].line == line {
                 way = Some(candidate);
                 break;
             }
             equal &= equal - 1;
         }
-        self.last.set(Found { line, set, way });
+        self.last.set(LastSearch { line, set, way });
         way
     }
 
     /// Location for `line`; none after a bulk invalidation.
     #[inline(always)]
-    fn find_fresh(&self, line: Line) -> Option<Place> {
+    fn find_fresh(&self, line: Line) -> Option<WayLocation> {
         self.find(self.set_of(line), line).filter(|&place| self.is_fresh(place))
     }
 
     #[inline]
-    fn is_fresh(&self, place: Place) -> bool {
+    fn is_fresh(&self, place: WayLocation) -> bool {
         self.sweeps == 0 || self.swept[self.class(place).0 as usize] <= self.seen[place.set]
     }
 
@@ -559,7 +559,7 @@ impl<S: Copy + Default> Cache<S> {
 
     /// Marks a way as the set's most recently used.
     #[inline]
-    fn touch(&mut self, place: Place) {
+    fn touch(&mut self, place: WayLocation) {
         let (group, shift) = self.way(place);
         let age = group.age(shift);
         if age == 0 {
@@ -572,7 +572,7 @@ impl<S: Copy + Default> Cache<S> {
 
     /// Clears a way and returns its former line.
     #[inline]
-    fn evict(&mut self, place: Place) -> Option<Victim<S>> {
+    fn evict(&mut self, place: WayLocation) -> Option<Victim<S>> {
         let slot = self.slot(place);
         let (group, shift) = self.way_mut(place);
         if group.is_empty(shift) {

@@ -165,14 +165,14 @@ fn lines_of_48_bits_are_told_apart() {
 }
 
 /// Reference tag array: sequential and without packing.
-struct Naive {
+struct ReferenceCache {
     index: SetIndex,
-    sets: Vec<Vec<Option<NaiveLine>>>,
+    sets: Vec<Vec<Option<ReferenceLine>>>,
     clock: u64,
 }
 
 #[derive(Clone, Copy)]
-struct NaiveLine {
+struct ReferenceLine {
     line: u64,
     class: BulkClass,
     state: u64,
@@ -180,8 +180,8 @@ struct NaiveLine {
     used: u64,
 }
 
-impl Naive {
-    fn find(&mut self, line: u64) -> Option<&mut Option<NaiveLine>> {
+impl ReferenceCache {
+    fn find(&mut self, line: u64) -> Option<&mut Option<ReferenceLine>> {
         let set = &mut self.sets[self.index.index(line)];
         set.iter_mut().find(|way| way.is_some_and(|held| held.line == line))
     }
@@ -200,7 +200,7 @@ impl Naive {
         self.clock += 1;
         let used = self.clock;
         if let Some(Some(held)) = self.find(line) {
-            *held = NaiveLine { class, state, used, ..*held };
+            *held = ReferenceLine { class, state, used, ..*held };
             return Some(None);
         }
         let set = &mut self.sets[self.index.index(line)];
@@ -210,7 +210,7 @@ impl Naive {
             None => own(*way) || ways.empty >> way & 1 != 0,
         });
         let (_, way) = usable.min_by_key(|(way, held)| (held.map_or(0, |held| held.used), !own(*way)))?;
-        let old = way.replace(NaiveLine { line, class, state, pinned: false, used });
+        let old = way.replace(ReferenceLine { line, class, state, pinned: false, used });
         Some(old.map(|held| (held.line, held.state)))
     }
 
@@ -225,7 +225,7 @@ impl Naive {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum CacheOp {
     Lookup(u64),
     Peek(u64),
     Insert(u64, u8, Ways),
@@ -238,40 +238,40 @@ fn ways() -> impl Strategy<Value = Ways> {
     prop_oneof![Just(Ways::ALL), any::<u32>().prop_map(Ways::only), any::<u32>().prop_map(Ways::replacing)]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = CacheOp> {
     let line = 0_u64..200;
     prop_oneof![
-        6 => line.clone().prop_map(Step::Lookup),
-        2 => line.clone().prop_map(Step::Peek),
-        10 => (line.clone(), 0..4_u8, ways()).prop_map(|(line, class, ways)| Step::Insert(line, class, ways)),
-        2 => line.clone().prop_map(Step::Remove),
-        2 => (line, any::<bool>()).prop_map(|(line, pinned)| Step::Pin(line, pinned)),
-        1 => (0..4_u8).prop_map(Step::Invalidate),
+        6 => line.clone().prop_map(CacheOp::Lookup),
+        2 => line.clone().prop_map(CacheOp::Peek),
+        10 => (line.clone(), 0..4_u8, ways()).prop_map(|(line, class, ways)| CacheOp::Insert(line, class, ways)),
+        2 => line.clone().prop_map(CacheOp::Remove),
+        2 => (line, any::<bool>()).prop_map(|(line, pinned)| CacheOp::Pin(line, pinned)),
+        1 => (0..4_u8).prop_map(CacheOp::Invalidate),
     ]
 }
 
-fn agree(cache: &mut Cache<u64>, naive: &mut Naive, step: Step, stamp: u64) {
+fn agree(cache: &mut Cache<u64>, naive: &mut ReferenceCache, step: CacheOp, stamp: u64) {
     match step {
-        Step::Lookup(line) => assert_eq!(cache.lookup(Line(line)).copied(), naive.lookup(line)),
-        Step::Peek(line) => {
+        CacheOp::Lookup(line) => assert_eq!(cache.lookup(Line(line)).copied(), naive.lookup(line)),
+        CacheOp::Peek(line) => {
             let held = naive.find(line).and_then(|way| *way);
             assert_eq!(cache.peek(Line(line)).copied(), held.map(|held| held.state));
             assert_eq!(cache.class_of(Line(line)), held.map(|held| held.class));
         }
-        Step::Insert(line, class, ways) => {
+        CacheOp::Insert(line, class, ways) => {
             let inserted = cache.insert(Line(line), BulkClass::new(class), stamp, ways);
             let victim = inserted.map(|it| it.victim.map(|victim| (victim.line.0, victim.state)));
             assert_eq!(victim, naive.insert(line, BulkClass::new(class), stamp, ways));
         }
-        Step::Remove(line) => {
+        CacheOp::Remove(line) => {
             let held = naive.find(line).and_then(Option::take);
             assert_eq!(cache.remove(Line(line)), held.map(|held| held.state));
         }
-        Step::Pin(line, pinned) => {
+        CacheOp::Pin(line, pinned) => {
             let held = naive.find(line).and_then(Option::as_mut).map(|held| held.pinned = pinned);
             assert_eq!(cache.set_pinned(Line(line), pinned), held.is_some());
         }
-        Step::Invalidate(class) => {
+        CacheOp::Invalidate(class) => {
             cache.invalidate_class(BulkClass::new(class));
             naive.invalidate_class(BulkClass::new(class));
         }
@@ -288,7 +288,7 @@ proptest! {
     ) {
         let mut cache = cache(sets, ways);
         let mut naive =
-            Naive { index: SetIndex::new(sets), sets: vec![vec![None; ways as usize]; sets as usize], clock: 0 };
+            ReferenceCache { index: SetIndex::new(sets), sets: vec![vec![None; ways as usize]; sets as usize], clock: 0 };
         for (stamp, step) in steps.into_iter().enumerate() {
             agree(&mut cache, &mut naive, step, stamp as u64);
         }

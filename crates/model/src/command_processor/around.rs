@@ -1,6 +1,6 @@
 //! Driver operations scheduled before or after a command, and the command's wait for them.
 
-use super::{CommandProcessor, Launch, Stage, Stretch, What, Work, stretch};
+use super::{ActiveCommand, CommandKind, CommandProcessor, CommandStage, Launch, Stretch, stretch};
 use crate::kernel_slot::KernelSlot;
 use crate::message::{Message, Out};
 use crate::watch::Contents;
@@ -32,7 +32,7 @@ impl CommandProcessor {
     /// Handles the end of a module's part in a kernel: if copies overlap with kernels, the driver starts the module's
     /// transfers.
     pub(super) fn part_ended<D: Contents>(&mut self, slot: KernelSlot, module: ModuleId, out: &mut Out<'_, D>) {
-        let What::Launch(launch) = self.slots.get(slot).what else { return };
+        let CommandKind::Launch(launch) = self.slots.get(slot).what else { return };
         let around = self.schedule.around(launch.command).filter(|around| !around.copies.is_empty());
         if self.schedule.overlaps && around.is_some() {
             let command = launch.command as u32;
@@ -44,10 +44,10 @@ impl CommandProcessor {
     /// Starts the driver operations scheduled before a command, after the command's boundary operations have
     /// completed. Returns true if nothing is scheduled.
     pub(super) fn before<D: Contents>(&mut self, slot: KernelSlot, out: &mut Out<'_, D>) -> bool {
-        let Work { what, started, .. } = *self.slots.get(slot);
+        let ActiveCommand { what, started, .. } = *self.slots.get(slot);
         let operated = stretch(started, out.now());
         let command = match what {
-            What::Launch(Launch { command, .. }) => {
+            CommandKind::Launch(Launch { command, .. }) => {
                 // A kernel's boundary operations are reported together with the kernel, unless host copies lie in
                 // between.
                 if self.is_copied_ahead(command) {
@@ -55,15 +55,15 @@ impl CommandProcessor {
                 }
                 command
             }
-            What::Host(command, _) => {
+            CommandKind::Host(command, _) => {
                 self.hosted.extend(operated);
                 command
             }
-            What::ProgramEnds => {
+            CommandKind::ProgramEnds => {
                 self.ending = operated;
                 self.program.commands().len()
             }
-            What::Core(_) => return true,
+            CommandKind::Core(_) => return true,
         };
         self.around(slot, command, false, out)
     }
@@ -89,16 +89,16 @@ impl CommandProcessor {
 
     /// Records the end of a command's driver operations.
     pub(super) fn around_done(&mut self, slot: KernelSlot, now: Ps) {
-        let Work { what, stage, around, .. } = *self.slots.get(slot);
+        let ActiveCommand { what, stage, around, .. } = *self.slots.get(slot);
         let awaited = match what {
-            What::Launch(_) if stage == Stage::Behind => Awaited::Behind,
-            What::Launch(Launch { command, .. }) if self.is_copied_ahead(command) => {
+            CommandKind::Launch(_) if stage == CommandStage::Behind => Awaited::Behind,
+            CommandKind::Launch(Launch { command, .. }) if self.is_copied_ahead(command) => {
                 // The host launches the kernel after its copies have completed.
                 self.slots.get(slot).started = now;
                 Awaited::FromHost
             }
-            What::Launch(_) => Awaited::Pages,
-            What::Host(..) | What::Core(_) | What::ProgramEnds => Awaited::ToHost,
+            CommandKind::Launch(_) => Awaited::Pages,
+            CommandKind::Host(..) | CommandKind::Core(_) | CommandKind::ProgramEnds => Awaited::ToHost,
         };
         self.around.push(Wait { awaited, time: Stretch { start: around, end: now } });
     }

@@ -1,6 +1,6 @@
 //! Host core attached to the command processor: progress in the host program, work commands and busy intervals.
 
-use super::{Beside, CommandProcessor, Stage, Stretch, What, Work};
+use super::{ActiveCommand, CommandContext, CommandKind, CommandProcessor, CommandStage, Stretch};
 use crate::below::Below;
 use crate::cpu::HostWork;
 use crate::kernel_slot::KernelSlot;
@@ -32,21 +32,21 @@ impl CommandProcessor {
     /// True while the host initializes arrays, before the first command. Starts the initialization on the first call.
     pub(super) fn sets_up<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
-        here: &mut Beside<'_, '_, C, T, D>,
+        here: &mut CommandContext<'_, '_, C, T, D>,
     ) -> bool {
         let Some(HostProgram::Setup { core, began }) = self.host_program else { return false };
         if !began {
             self.host_program = Some(HostProgram::Setup { core, began: true });
-            self.begin_work(What::Core(HostWork::Setup), here);
+            self.begin_work(CommandKind::Core(HostWork::Setup), here);
         }
         true
     }
 
     /// Ends a command's wait; records the work interval if the host core worked for this command.
     pub(super) fn core_worked(&mut self, slot: KernelSlot, now: Ps) {
-        let Work { what, stage, .. } = *self.slots.get(slot);
-        let works = self.host_program.is_some() && stage == Stage::Run;
-        if let (true, What::Core(_) | What::Host(..), Some(last)) = (works, what, self.core.last_mut()) {
+        let ActiveCommand { what, stage, .. } = *self.slots.get(slot);
+        let works = self.host_program.is_some() && stage == CommandStage::Run;
+        if let (true, CommandKind::Core(_) | CommandKind::Host(..), Some(last)) = (works, what, self.core.last_mut()) {
             last.end = now;
         }
     }
@@ -61,7 +61,7 @@ impl CommandProcessor {
             return true;
         }
         self.core.push(Stretch { start: out.now(), end: out.now() });
-        let at = out.now() + self.ways.one;
+        let at = out.now() + self.command_latency.one;
         out.send(at, self.layout.command_processor(), core, Message::HostWork { slot, work });
         false
     }

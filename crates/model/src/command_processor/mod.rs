@@ -2,7 +2,7 @@
 //!
 //! Commands in a stream run in order, and streams run concurrently; host synchronization waits for all streams and
 //! blocks all streams (`streams`). A running command has a slot, which messages name (`slots`), and passes through the
-//! `Stage`s. Each stage starts when the previous stage has completed.
+//! `CommandStage`s. Each stage starts when the previous stage has completed.
 //!
 //! [`Boundaries`] decides the operations at each boundary. Without elision, a kernel's start is an acquire and its end
 //! a release, on the kernel's modules, once per cache (`side`). If a decision depends on earlier decisions, boundaries
@@ -19,13 +19,13 @@
 //! like the release.
 
 mod around;
+mod command_latency;
 mod core;
 mod side;
 mod slots;
 mod streams;
 mod times;
 mod transfers;
-mod ways;
 
 use crate::below::{Below, L2};
 use crate::boundaries::{Boundaries, Decision};
@@ -37,12 +37,13 @@ use crate::schedule::Schedule;
 use crate::transfer::Transfers;
 use crate::watch::Contents;
 pub use around::{Awaited, Wait};
+use command_latency::CommandLatency;
 use core::HostProgram;
-use side::Side;
-use slots::Slots;
+use side::BoundarySide;
+use slots::CommandSlots;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use streams::{Launch, Next, Streams};
+use streams::{Launch, NextCommand, Streams};
 use times::stretch;
 pub use times::{KernelTime, Stretch};
 use tombolo_machine::MachineConfig;
@@ -50,12 +51,11 @@ use tombolo_protocol::Topology;
 use tombolo_protocol::elision::KernelId;
 use tombolo_types::stream::{Command, Program};
 use tombolo_types::{Bytes, ModuleId, Ps, Serializer, SmId};
-use ways::Ways;
 
 /// Command in flight.
-struct Work {
-    what: What,
-    stage: Stage,
+struct ActiveCommand {
+    what: CommandKind,
+    stage: CommandStage,
     /// Packet number in [`Boundaries`].
     packet: KernelId,
     /// Start time for the command, or for a kernel the time when its packet had been read.
@@ -63,14 +63,14 @@ struct Work {
     /// Start time of the driver operations scheduled before or after this command.
     around: Ps,
     /// Boundary side in progress.
-    side: Option<Side>,
+    side: Option<BoundarySide>,
     /// Number of modules still running the kernel.
     running: u8,
 }
 
 /// Kind and parameters for a command in flight.
 #[derive(Clone, Copy, Debug)]
-enum What {
+enum CommandKind {
     /// Kernel launch.
     Launch(Launch),
     /// Host command: command index, and number of copied bytes; `None` if the host works on memory directly.
@@ -83,7 +83,7 @@ enum What {
 
 /// Stages of a command, in order. A stage without work completes immediately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum CommandStage {
     /// Reads the packet and queries the elision table.
     Read,
     /// Runs the boundary operations before the command.
@@ -100,15 +100,15 @@ enum Stage {
     End,
 }
 
-impl Stage {
-    fn next(self) -> Stage {
+impl CommandStage {
+    fn next(self) -> CommandStage {
         match self {
-            Stage::Read => Stage::Acquire,
-            Stage::Acquire => Stage::Before,
-            Stage::Before => Stage::Run,
-            Stage::Run => Stage::Release,
-            Stage::Release => Stage::Behind,
-            Stage::Behind | Stage::End => Stage::End,
+            CommandStage::Read => CommandStage::Acquire,
+            CommandStage::Acquire => CommandStage::Before,
+            CommandStage::Before => CommandStage::Run,
+            CommandStage::Run => CommandStage::Release,
+            CommandStage::Release => CommandStage::Behind,
+            CommandStage::Behind | CommandStage::End => CommandStage::End,
         }
     }
 }
@@ -118,7 +118,7 @@ pub struct CommandProcessor {
     layout: Layout,
     program: Arc<dyn Program>,
     streams: Streams,
-    slots: Slots,
+    slots: CommandSlots,
     boundaries: Boundaries,
     /// Command whose boundary is running, if boundaries run serially, and commands queued for their boundary.
     operating: Option<KernelSlot>,
@@ -139,7 +139,7 @@ pub struct CommandProcessor {
     hosted: Vec<Stretch>,
     /// Interval of the boundary operations at the program's end.
     ending: Option<Stretch>,
-    ways: Ways,
+    command_latency: CommandLatency,
     /// Number of host transfers already announced to modules.
     transfers: u32,
     launch_latency: Ps,
@@ -176,7 +176,7 @@ impl CommandProcessor {
             layout,
             program,
             streams: Streams::default(),
-            slots: Slots::default(),
+            slots: CommandSlots::default(),
             operating: None,
             waiting: VecDeque::new(),
             packet_latency: machine.host.packet_latency,
@@ -189,7 +189,7 @@ impl CommandProcessor {
             hosted: Vec::new(),
             ending: None,
             boundaries,
-            ways: Ways::new(machine, layout.modules),
+            command_latency: CommandLatency::new(machine, layout.modules),
             transfers: 0,
             launch_latency: machine.host.launch_latency,
             dependent_launch_latency: machine.host.dependent_launch_latency,
@@ -213,7 +213,7 @@ impl CommandProcessor {
         (watch, transfers): (&D::Watch, &Transfers<D>),
         out: &mut Out<'_, D>,
     ) {
-        let here = &mut Beside { protocol, topology, watch, transfers, out };
+        let here = &mut CommandContext { protocol, topology, watch, transfers, out };
         match message {
             Message::Next => self.goes_on = true,
             Message::Due { slot } => {
@@ -298,7 +298,7 @@ impl CommandProcessor {
 
     /// Describes the awaited conditions for the deadlock report.
     pub fn waiting(&self) -> String {
-        let told: Vec<String> = self.slots.iter().map(Work::waiting).collect();
+        let told: Vec<String> = self.slots.iter().map(ActiveCommand::waiting).collect();
         if told.is_empty() {
             return format!("the command processor is before command {}", self.streams.next_command());
         }
@@ -307,15 +307,15 @@ impl CommandProcessor {
 
     /// Starts all commands that may begin: host initialization first, then commands from the streams, while slots are
     /// available.
-    fn begin_next<C: Below<D>, T: Topology, D: Contents>(&mut self, here: &mut Beside<'_, '_, C, T, D>) {
+    fn begin_next<C: Below<D>, T: Topology, D: Contents>(&mut self, here: &mut CommandContext<'_, '_, C, T, D>) {
         if self.sets_up(here) {
             return;
         }
         while !self.released && self.slots.has_room() {
             let Some(next) = self.streams.begin(self.program.commands()) else { return };
             let what = match next {
-                Next::Launch(launch) => What::Launch(launch),
-                Next::Host(index) => {
+                NextCommand::Launch(launch) => CommandKind::Launch(launch),
+                NextCommand::Host(index) => {
                     let copies = match self.program.commands()[index] {
                         // If a host core runs the program, its memory system's copies are in the schedule.
                         Command::Copy { .. } if self.host_program.is_some() => None,
@@ -323,21 +323,26 @@ impl CommandProcessor {
                         Command::Host { .. } => None,
                         Command::Launch { .. } | Command::Barrier => unreachable!("the host does not wait to do it"),
                     };
-                    What::Host(index, copies)
+                    CommandKind::Host(index, copies)
                 }
-                Next::End => {
+                NextCommand::End => {
                     self.released = true;
-                    What::ProgramEnds
+                    CommandKind::ProgramEnds
                 }
             };
             self.begin_work(what, here);
         }
     }
 
-    fn begin_work<C: Below<D>, T: Topology, D: Contents>(&mut self, what: What, here: &mut Beside<'_, '_, C, T, D>) {
-        let (stage, packet) = (Stage::Read, KernelId(0));
+    fn begin_work<C: Below<D>, T: Topology, D: Contents>(
+        &mut self,
+        what: CommandKind,
+        here: &mut CommandContext<'_, '_, C, T, D>,
+    ) {
+        let (stage, packet) = (CommandStage::Read, KernelId(0));
         let started = here.out.now();
-        let slot = self.slots.add(Work { what, stage, packet, started, around: started, side: None, running: 0 });
+        let slot =
+            self.slots.add(ActiveCommand { what, stage, packet, started, around: started, side: None, running: 0 });
         if self.begin_stage(slot, here) {
             self.go_through(slot, here);
         }
@@ -348,12 +353,12 @@ impl CommandProcessor {
     fn go_through<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
-        here: &mut Beside<'_, '_, C, T, D>,
+        here: &mut CommandContext<'_, '_, C, T, D>,
     ) {
         loop {
             let work = self.slots.get(slot);
             work.stage = work.stage.next();
-            if work.stage == Stage::End {
+            if work.stage == CommandStage::End {
                 return self.end(slot, here);
             }
             if !self.begin_stage(slot, here) {
@@ -366,31 +371,41 @@ impl CommandProcessor {
     fn begin_stage<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
-        here: &mut Beside<'_, '_, C, T, D>,
+        here: &mut CommandContext<'_, '_, C, T, D>,
     ) -> bool {
-        let Work { what, stage, .. } = *self.slots.get(slot);
+        let ActiveCommand { what, stage, .. } = *self.slots.get(slot);
         match (stage, what) {
-            (Stage::Read, What::Launch(launch)) => self.read(slot, launch, here.out),
-            (Stage::Acquire, What::Launch(_) | What::Host(..) | What::ProgramEnds)
-            | (Stage::Release, What::Launch(_)) => self.operate(slot, here),
-            (Stage::Before, What::Launch(_) | What::Host(..) | What::ProgramEnds) => self.before(slot, here.out),
-            (Stage::Behind, What::Launch(launch)) => {
+            (CommandStage::Read, CommandKind::Launch(launch)) => self.read(slot, launch, here.out),
+            (CommandStage::Acquire, CommandKind::Launch(_) | CommandKind::Host(..) | CommandKind::ProgramEnds)
+            | (CommandStage::Release, CommandKind::Launch(_)) => self.operate(slot, here),
+            (CommandStage::Before, CommandKind::Launch(_) | CommandKind::Host(..) | CommandKind::ProgramEnds) => {
+                self.before(slot, here.out)
+            }
+            (CommandStage::Behind, CommandKind::Launch(launch)) => {
                 self.kernels[launch.launch as usize].end = here.out.now();
                 self.around(slot, launch.command, true, here.out)
             }
-            (Stage::Run, What::Launch(launch)) => self.launch(slot, launch, here.out),
-            (Stage::Run, What::Host(index, copies)) => {
+            (CommandStage::Run, CommandKind::Launch(launch)) => self.launch(slot, launch, here.out),
+            (CommandStage::Run, CommandKind::Host(index, copies)) => {
                 self.transfer(index, here);
                 self.host(slot, index, copies, here.out)
             }
-            (Stage::Run, What::Core(work)) => self.work_of_core(slot, work, here.out),
+            (CommandStage::Run, CommandKind::Core(work)) => self.work_of_core(slot, work, here.out),
             (
-                Stage::Read | Stage::Acquire | Stage::Before | Stage::Release | Stage::Behind | Stage::End,
-                What::Core(_),
+                CommandStage::Read
+                | CommandStage::Acquire
+                | CommandStage::Before
+                | CommandStage::Release
+                | CommandStage::Behind
+                | CommandStage::End,
+                CommandKind::Core(_),
             ) => true,
-            (Stage::Read | Stage::Release | Stage::Behind, What::Host(..) | What::ProgramEnds)
-            | (Stage::Run, What::ProgramEnds)
-            | (Stage::End, What::Launch(_) | What::Host(..) | What::ProgramEnds) => true,
+            (
+                CommandStage::Read | CommandStage::Release | CommandStage::Behind,
+                CommandKind::Host(..) | CommandKind::ProgramEnds,
+            )
+            | (CommandStage::Run, CommandKind::ProgramEnds)
+            | (CommandStage::End, CommandKind::Launch(_) | CommandKind::Host(..) | CommandKind::ProgramEnds) => true,
         }
     }
 
@@ -410,11 +425,11 @@ impl CommandProcessor {
     fn operate<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
-        here: &mut Beside<'_, '_, C, T, D>,
+        here: &mut CommandContext<'_, '_, C, T, D>,
     ) -> bool {
         let now = here.out.now();
         let work = self.slots.get(slot);
-        if work.stage == Stage::Acquire {
+        if work.stage == CommandStage::Acquire {
             work.started = now;
         }
         if self.boundaries.one_at_a_time() && self.operating.is_some() {
@@ -428,16 +443,20 @@ impl CommandProcessor {
     }
 
     /// Decides the operations for the boundary side that a command has reached.
-    fn decide<C: Below<D>, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &Beside<'_, '_, C, T, D>) {
+    fn decide<C: Below<D>, T: Topology, D: Contents>(
+        &mut self,
+        slot: KernelSlot,
+        here: &CommandContext<'_, '_, C, T, D>,
+    ) {
         let now = here.out.now();
         let work = self.slots.get(slot);
         let (command, is_after) = match work.what {
-            What::Launch(launch) => (launch.command, work.stage == Stage::Release),
-            What::Host(command, _) => (command, false),
-            What::Core(_) => unreachable!("what the core does of itself is no boundary"),
-            What::ProgramEnds => {
+            CommandKind::Launch(launch) => (launch.command, work.stage == CommandStage::Release),
+            CommandKind::Host(command, _) => (command, false),
+            CommandKind::Core(_) => unreachable!("what the core does of itself is no boundary"),
+            CommandKind::ProgramEnds => {
                 let decision = self.boundaries.end(here.topology, now);
-                work.side = Some(Side::new(decision, here.protocol));
+                work.side = Some(BoundarySide::new(decision, here.protocol));
                 return;
             }
         };
@@ -448,24 +467,28 @@ impl CommandProcessor {
             work.packet = packet;
             decision
         };
-        work.side = Some(Side::new(decision, here.protocol));
+        work.side = Some(BoundarySide::new(decision, here.protocol));
     }
 
     /// Starts the next phase of a boundary side; returns true if all phases have run.
     fn phase<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
-        here: &mut Beside<'_, '_, C, T, D>,
+        here: &mut CommandContext<'_, '_, C, T, D>,
     ) -> bool {
         let id = self.layout.command_processor();
         let mut side = self.slots.get(slot).side.take().expect("a side was decided");
         let mut members = Vec::new();
         let more = side.begin_phase(here.protocol, here.topology, |member, action| members.push((member, action)));
         let now = here.out.now();
-        let at = now + self.ways.to(members.len());
+        let at = now + self.command_latency.to(members.len());
         let counted = self.boundaries.logs();
         for (member, action) in members {
-            let at = if C::Slice::is_walked(here.protocol, action) { self.ways.at_controller(at, now) } else { at };
+            let at = if C::Slice::is_walked(here.protocol, action) {
+                self.command_latency.at_controller(at, now)
+            } else {
+                at
+            };
             let extent = self.boundaries.extent(&side.decision, member, action);
             here.out.send(at, id, self.layout.controller(member), Message::Phase { slot, action, extent, counted });
         }
@@ -481,7 +504,7 @@ impl CommandProcessor {
     fn operated<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         slot: KernelSlot,
-        here: &mut Beside<'_, '_, C, T, D>,
+        here: &mut CommandContext<'_, '_, C, T, D>,
     ) {
         self.operating = None;
         self.go_through(slot, here);
@@ -504,9 +527,9 @@ impl CommandProcessor {
         let count = modules.clone().count();
         let delay = if is_first { self.launch_latency } else { self.dependent_launch_latency };
         let opened = self.slots.get(slot).started + delay;
-        let begins = opened.max(out.now() + self.ways.to(count));
+        let begins = opened.max(out.now() + self.command_latency.to(count));
         let message = Message::Launch { command: command as u32, launch: number, slot };
-        let at = self.ways.at_controller(begins, out.now());
+        let at = self.command_latency.at_controller(begins, out.now());
         let remaps = self.schedule.around(command).is_some_and(|around| !around.remaps.is_empty());
         for module in modules {
             if remaps {
@@ -517,7 +540,7 @@ impl CommandProcessor {
         }
         if let Some(host) = self.layout.host() {
             let message = Message::KernelBegins { slot, launch: number };
-            let at = at.max(out.now() + self.ways.one);
+            let at = at.max(out.now() + self.command_latency.one);
             out.send(at, self.layout.command_processor(), self.layout.controller(host), message);
         }
         self.slots.get(slot).running = count as u8;
@@ -553,11 +576,15 @@ impl CommandProcessor {
     }
 
     /// Handles a command's end, after its last stage has completed.
-    fn end<C: Below<D>, T: Topology, D: Contents>(&mut self, slot: KernelSlot, here: &mut Beside<'_, '_, C, T, D>) {
+    fn end<C: Below<D>, T: Topology, D: Contents>(
+        &mut self,
+        slot: KernelSlot,
+        here: &mut CommandContext<'_, '_, C, T, D>,
+    ) {
         let now = here.out.now();
         let what = self.slots.remove(slot).what;
         match what {
-            What::Launch(Launch { stream, .. }) => {
+            CommandKind::Launch(Launch { stream, .. }) => {
                 self.streams.ended(stream);
                 here.transfers.clear();
                 self.open -= 1;
@@ -567,22 +594,22 @@ impl CommandProcessor {
                 let id = self.layout.command_processor();
                 here.out.send(now + Ps(1), id, id, Message::Next);
             }
-            What::Host(..) => {
+            CommandKind::Host(..) => {
                 self.streams.host_ended();
                 self.goes_on = true;
             }
-            What::ProgramEnds => {
+            CommandKind::ProgramEnds => {
                 if self.host_program.is_some() {
-                    self.begin_work(What::Core(HostWork::Results), here);
+                    self.begin_work(CommandKind::Core(HostWork::Results), here);
                 }
             }
-            What::Core(HostWork::Setup) => {
+            CommandKind::Core(HostWork::Setup) => {
                 if let Some(HostProgram::Setup { core, .. }) = self.host_program {
                     self.host_program = Some(HostProgram::Commands { core });
                 }
                 self.goes_on = true;
             }
-            What::Core(HostWork::Phase(_) | HostWork::Results) => self.host_program = Some(HostProgram::Results),
+            CommandKind::Core(HostWork::Phase(_) | HostWork::Results) => self.host_program = Some(HostProgram::Results),
         }
     }
 
@@ -600,7 +627,7 @@ impl CommandProcessor {
 }
 
 /// References that an event needs in addition to the command processor.
-struct Beside<'a, 'o, C, T, D: Contents> {
+struct CommandContext<'a, 'o, C, T, D: Contents> {
     protocol: &'a C,
     topology: &'a T,
     watch: &'a D::Watch,

@@ -7,16 +7,16 @@ use tombolo_types::ModuleId;
 
 /// Boundary side in progress: the decision, the current plan's index, and the acknowledgement collector for this plan.
 #[derive(Clone, Debug)]
-pub(super) struct Side {
+pub(super) struct BoundarySide {
     pub(super) decision: Decision,
     index: u8,
     collector: Option<Collector>,
 }
 
-impl Side {
-    pub(super) fn new(decision: Decision, protocol: &impl Protocol) -> Side {
+impl BoundarySide {
+    pub(super) fn new(decision: Decision, protocol: &impl Protocol) -> BoundarySide {
         let collector = collector(decision.steps, 0, protocol);
-        Side { decision, index: 0, collector }
+        BoundarySide { decision, index: 0, collector }
     }
 
     /// Starts the next phase in the current plan or a later plan: calls `send` for each member and returns true.

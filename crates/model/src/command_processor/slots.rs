@@ -1,17 +1,17 @@
 //! Commands in flight, indexed by the slot that messages name.
 
 use super::streams::Launch;
-use super::{Stage, What, Work};
+use super::{ActiveCommand, CommandKind, CommandStage};
 use crate::kernel_slot::KernelSlot;
 
 /// Slots of the commands in flight.
 #[derive(Default)]
-pub(super) struct Slots {
-    works: Vec<Option<Work>>,
+pub(super) struct CommandSlots {
+    works: Vec<Option<ActiveCommand>>,
     latest: KernelSlot,
 }
 
-impl Slots {
+impl CommandSlots {
     /// True if another command can be in flight.
     pub(super) fn has_room(&self) -> bool {
         self.works.len() < usize::from(KernelSlot::MOST) || self.works.iter().any(Option::is_none)
@@ -25,7 +25,7 @@ impl Slots {
     /// Allocates a slot for a command: slot 0 if no other command is in flight, else the next free slot in round-robin
     /// order. A flag can travel with a line shared between kernels and so outlive its own kernel, and slots are
     /// therefore reused as late as possible.
-    pub(super) fn add(&mut self, work: Work) -> KernelSlot {
+    pub(super) fn add(&mut self, work: ActiveCommand) -> KernelSlot {
         let most = KernelSlot::MOST;
         let place = if self.is_idle() {
             0
@@ -40,39 +40,41 @@ impl Slots {
     }
 
     /// Returns the command in a slot.
-    pub(super) fn get(&mut self, slot: KernelSlot) -> &mut Work {
+    pub(super) fn get(&mut self, slot: KernelSlot) -> &mut ActiveCommand {
         let work = self.works.get_mut(slot.index()).and_then(Option::as_mut);
         work.expect("messages name commands that are under way")
     }
 
     /// Removes a command that has ended.
-    pub(super) fn remove(&mut self, slot: KernelSlot) -> Work {
+    pub(super) fn remove(&mut self, slot: KernelSlot) -> ActiveCommand {
         self.works[slot.index()].take().expect("a command ends once")
     }
 
     /// Iterates over all commands in slot order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Work> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &ActiveCommand> {
         self.works.iter().flatten()
     }
 }
 
-impl Work {
+impl ActiveCommand {
     /// Describes the awaited condition for the deadlock report.
     pub(super) fn waiting(&self) -> String {
         let whose = match self.what {
-            What::Launch(Launch { kernel, launch, .. }) => format!("launch {launch}, of kernel {kernel},"),
-            What::Host(command, _) => format!("command {command}, of the host,"),
-            What::Core(work) => format!("{work:?}, of the host's core,"),
-            What::ProgramEnds => "the end of the program".to_owned(),
+            CommandKind::Launch(Launch { kernel, launch, .. }) => format!("launch {launch}, of kernel {kernel},"),
+            CommandKind::Host(command, _) => format!("command {command}, of the host,"),
+            CommandKind::Core(work) => format!("{work:?}, of the host's core,"),
+            CommandKind::ProgramEnds => "the end of the program".to_owned(),
         };
         match (self.stage, &self.side) {
-            (Stage::Read, _) => format!("{whose} waits for its packet to be read"),
-            (Stage::Acquire | Stage::Release, Some(side)) => {
+            (CommandStage::Read, _) => format!("{whose} waits for its packet to be read"),
+            (CommandStage::Acquire | CommandStage::Release, Some(side)) => {
                 format!("{whose} lacks {} acknowledgments", side.missing())
             }
-            (Stage::Acquire | Stage::Release, None) => format!("{whose} waits for another boundary"),
-            (Stage::Before | Stage::Behind, _) => format!("{whose} waits for what the schedule puts around it"),
-            (Stage::Run | Stage::End, _) => format!("{whose} runs on {} modules", self.running),
+            (CommandStage::Acquire | CommandStage::Release, None) => format!("{whose} waits for another boundary"),
+            (CommandStage::Before | CommandStage::Behind, _) => {
+                format!("{whose} waits for what the schedule puts around it")
+            }
+            (CommandStage::Run | CommandStage::End, _) => format!("{whose} runs on {} modules", self.running),
         }
     }
 }

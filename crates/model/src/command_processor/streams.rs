@@ -26,7 +26,7 @@ pub(super) struct Launch {
 
 /// Command that may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum NextCommand {
     /// Kernel launch.
     Launch(Launch),
     /// Host command, after all earlier commands have ended.
@@ -69,19 +69,19 @@ impl Streams {
     }
 
     /// Starts and returns the earliest command that may begin. `None` if all remaining commands must wait.
-    pub(super) fn begin(&mut self, commands: &[Command]) -> Option<Next> {
+    pub(super) fn begin(&mut self, commands: &[Command]) -> Option<NextCommand> {
         while !self.host_waits {
             self.issue(commands);
             let ready = self.streams.iter_mut().filter(|stream| !stream.is_busy && !stream.queue.is_empty());
             if let Some(stream) = ready.min_by_key(|stream| stream.queue[0].0) {
                 self.under_way += 1;
-                return Some(Next::Launch(stream.begin(commands)));
+                return Some(NextCommand::Launch(stream.begin(commands)));
             }
             if self.under_way > 0 {
                 return None;
             }
             match commands.get(self.next) {
-                None => return Some(Next::End),
+                None => return Some(NextCommand::End),
                 Some(Command::Launch { .. }) => unreachable!("launches have been issued"),
                 Some(Command::Barrier) => {
                     self.next += 1;
@@ -91,7 +91,7 @@ impl Streams {
                     self.next += 1;
                     self.host_waits = true;
                     self.host_waited();
-                    return Some(Next::Host(self.next - 1));
+                    return Some(NextCommand::Host(self.next - 1));
                 }
             }
         }
@@ -148,14 +148,16 @@ impl Stream {
 mod tests {
     use super::*;
 
-    fn begun(streams: &mut Streams, commands: &[Command]) -> Vec<Next> {
-        std::iter::from_fn(|| streams.begin(commands)).take_while(|next| *next != Next::End).collect()
+    fn begun(streams: &mut Streams, commands: &[Command]) -> Vec<NextCommand> {
+        std::iter::from_fn(|| streams.begin(commands)).take_while(|next| *next != NextCommand::End).collect()
     }
 
-    fn launches(begun: &[Next]) -> Vec<(usize, u32, bool, bool)> {
-        let told = |next: &Next| match *next {
-            Next::Launch(Launch { command, launch, is_first, is_queued, .. }) => (command, launch, is_first, is_queued),
-            Next::Host(_) | Next::End => panic!("a launch"),
+    fn launches(begun: &[NextCommand]) -> Vec<(usize, u32, bool, bool)> {
+        let told = |next: &NextCommand| match *next {
+            NextCommand::Launch(Launch { command, launch, is_first, is_queued, .. }) => {
+                (command, launch, is_first, is_queued)
+            }
+            NextCommand::Host(_) | NextCommand::End => panic!("a launch"),
         };
         begun.iter().map(told).collect()
     }
@@ -170,7 +172,7 @@ mod tests {
         streams.ended(7);
         assert_eq!(streams.begin(&commands), None);
         streams.ended(0);
-        assert_eq!(streams.begin(&commands), Some(Next::End));
+        assert_eq!(streams.begin(&commands), Some(NextCommand::End));
     }
 
     #[test]
@@ -180,12 +182,12 @@ mod tests {
         let mut streams = Streams::default();
         assert_eq!(launches(&begun(&mut streams, &commands)), [(0, 0, true, false)]);
         streams.ended(0);
-        assert_eq!(begun(&mut streams, &commands), [Next::Host(1)]);
+        assert_eq!(begun(&mut streams, &commands), [NextCommand::Host(1)]);
         assert_eq!(streams.begin(&commands), None, "the host waits");
         streams.host_ended();
         assert_eq!(launches(&begun(&mut streams, &commands)), [(2, 1, true, false)]);
         streams.ended(1);
-        assert_eq!(begun(&mut streams, &commands), [Next::Host(4)]);
+        assert_eq!(begun(&mut streams, &commands), [NextCommand::Host(4)]);
     }
 
     #[test]

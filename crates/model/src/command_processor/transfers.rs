@@ -4,7 +4,7 @@
 //! the first launch no module is notified, because no kernel has read memory yet and so no cache holds previous
 //! contents.
 
-use super::{Beside, CommandProcessor};
+use super::{CommandContext, CommandProcessor};
 use crate::below::Below;
 use crate::message::Message;
 use crate::transfer::Transfer;
@@ -33,7 +33,7 @@ impl CommandProcessor {
     pub(super) fn transfer<C: Below<D>, T: Topology, D: Contents>(
         &mut self,
         command: usize,
-        here: &mut Beside<'_, '_, C, T, D>,
+        here: &mut CommandContext<'_, '_, C, T, D>,
     ) {
         if self.host_program.is_some() || self.kernels.is_empty() {
             return;
@@ -54,12 +54,17 @@ impl CommandProcessor {
         }
     }
 
-    fn tell<C, T, D: Contents>(&mut self, is_read: bool, transfer: Transfer<D>, here: &mut Beside<'_, '_, C, T, D>) {
+    fn tell<C, T, D: Contents>(
+        &mut self,
+        is_read: bool,
+        transfer: Transfer<D>,
+        here: &mut CommandContext<'_, '_, C, T, D>,
+    ) {
         let number = self.transfers;
         self.transfers += 1;
         here.transfers.add(number, transfer);
         let (now, id) = (here.out.now(), self.layout.command_processor());
-        let at = self.ways.at_controller(now + self.ways.one, now);
+        let at = self.command_latency.at_controller(now + self.command_latency.one, now);
         for module in (0..self.layout.modules).map(ModuleId) {
             here.out.send(at, id, self.layout.controller(module), Message::Transfer { number, is_read });
         }

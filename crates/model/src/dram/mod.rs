@@ -156,7 +156,7 @@ enum RowState {
 
 /// Row interval usable for an access: index in the bank, row state found, and earliest possible column access.
 #[derive(Clone, Copy, Debug)]
-struct Opened {
+struct RowInterval {
     at: usize,
     state: RowState,
     column: Ps,
@@ -197,15 +197,15 @@ impl Bank {
 
     /// Returns the open interval for `row` that a request at `ready` can join.
     #[inline]
-    fn joinable(&self, row: u64, ready: Ps) -> Option<Opened> {
+    fn joinable(&self, row: u64, ready: Ps) -> Option<RowInterval> {
         let open = |at: &usize| self.rows[*at] == row && ready < self.closes[*at];
         let at = std::iter::once(self.newest).chain(0..OPENINGS).find(open)?;
-        Some(Opened { at, state: RowState::Hit, column: self.opens[at].max(ready) })
+        Some(RowInterval { at, state: RowState::Hit, column: self.opens[at].max(ready) })
     }
 
     /// Opens `row` after everything scheduled in the bank, for an access in the event at `asked.now`.
     #[inline]
-    fn open(&mut self, row: u64, asked: Asked, config: &DramConfig, activations: &mut Calendar) -> Opened {
+    fn open(&mut self, row: u64, asked: Asked, config: &DramConfig, activations: &mut Calendar) -> RowInterval {
         let closed = self.rows[self.newest] == Bank::NONE;
         let may_close = asked.ready.max(self.busy).max(self.activated + config.t_ras);
         let earliest = if closed { asked.ready } else { may_close + config.t_rp };
@@ -217,13 +217,13 @@ impl Bank {
         let (at, column) = (self.newest, activate + config.t_rcd);
         (self.rows[at], self.opens[at], self.closes[at]) = (row, column, Ps::NEVER);
         (self.activated, self.busy) = (activate, column);
-        Opened { at, state: if closed { RowState::Closed } else { RowState::Conflict }, column }
+        RowInterval { at, state: if closed { RowState::Closed } else { RowState::Conflict }, column }
     }
 }
 
 /// Accumulated wait intervals, added approximately in order of start time; overlapping intervals count once.
 #[derive(Clone, Copy, Debug, Default)]
-struct Waits {
+struct WaitAccumulator {
     /// Total time, without overlaps.
     total: Ps,
     /// Start of the gap-free interval before `until`.
@@ -232,7 +232,7 @@ struct Waits {
     until: Ps,
 }
 
-impl Waits {
+impl WaitAccumulator {
     #[inline]
     fn add(&mut self, from: Ps, until: Ps) {
         if until > self.until && until > from {
@@ -252,7 +252,7 @@ impl Waits {
 
 /// Resources for an access. Ordered by bank, then row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Access {
+struct BankAccess {
     bank: usize,
     row: u64,
     bursts: u64,
@@ -264,7 +264,7 @@ struct QueuedWrite {
     line: Line,
     /// Union of the bytes from every write merged into this entry.
     mask: Mask,
-    access: Access,
+    access: BankAccess,
 }
 
 #[derive(Clone, Debug)]
@@ -274,7 +274,7 @@ struct Channel {
     busy: Ps,
     activations: Calendar,
     /// Intervals in which accesses waited for earlier accesses.
-    waits: Waits,
+    waits: WaitAccumulator,
     /// Gathering batch of writes.
     writes: Vec<QueuedWrite>,
     /// Completion time of the last write batch.
@@ -399,7 +399,7 @@ impl Dram {
             bus: bus.clone(),
             busy: Ps::ZERO,
             activations: Calendar::new((config.t_faw.0 << FRACTION) / 4),
-            waits: Waits::default(),
+            waits: WaitAccumulator::default(),
             writes: Vec::with_capacity(batch),
             written: Ps::ZERO,
             has_read: false,
@@ -435,7 +435,7 @@ impl Dram {
         self.stats.reads += 1;
         self.stats.read_bytes += bursts << self.burst_shift;
         self.channels[channel].has_read = true;
-        let (done, waited) = self.access(channel, asked, Access { bank, row, bursts });
+        let (done, waited) = self.access(channel, asked, BankAccess { bank, row, bursts });
         self.stats.queueing += waited;
         (done, waited)
     }
@@ -460,7 +460,7 @@ impl Dram {
             return accepted;
         }
         self.stats.writes += 1;
-        queue.writes.push(QueuedWrite { line, mask, access: Access { bank, row, bursts: more } });
+        queue.writes.push(QueuedWrite { line, mask, access: BankAccess { bank, row, bursts: more } });
         if queue.writes.len() == self.batch {
             // The next batch gathers in the half released by the previous batch.
             queue.room_at = queue.written;
@@ -516,7 +516,7 @@ impl Dram {
 
     /// Schedules an access on its bank and bus; returns the end time, and the time spent waiting for earlier accesses.
     #[inline]
-    fn access(&mut self, channel: usize, asked: Asked, access: Access) -> (Ps, Ps) {
+    fn access(&mut self, channel: usize, asked: Asked, access: BankAccess) -> (Ps, Ps) {
         let channel = &mut self.channels[channel];
         let bank = &mut self.banks[access.bank];
         let came = asked.ready;

@@ -119,7 +119,7 @@ fn a_queue_is_seen_where_accesses_wait_for_others() {
 
 #[test]
 fn waits_that_overlap_count_once_and_those_to_come_not_yet() {
-    let mut waits = Waits::default();
+    let mut waits = WaitAccumulator::default();
     [(10, 20), (15, 30), (12, 18), (40, 40), (50, 60)].into_iter().for_each(|(a, b)| waits.add(Ps(a), Ps(b)));
     assert_eq!((waits.before(Ps(100)), waits.before(Ps(55)), waits.before(Ps(45))), (Ps(30), Ps(25), Ps(20)));
 }
@@ -350,7 +350,7 @@ fn what_is_there_later_holds_up_nobody_who_is_there_before() {
 }
 
 /// Module with a configurable number of slices and channels, including the line mapping.
-struct Grouped {
+struct GroupedModule {
     map: Map,
     slices: u32,
     channels: u32,
@@ -358,13 +358,13 @@ struct Grouped {
     drams: Vec<Dram>,
 }
 
-impl Grouped {
-    fn new(slices: u16, channels: u16) -> Grouped {
+impl GroupedModule {
+    fn new(slices: u16, channels: u16) -> GroupedModule {
         let mut machine = tombolo_machine::machine("v100").and_then(|described| described.check()).expect("it ships");
         (machine.l2.slices, machine.dram.channels) = (slices, channels);
         let (config, groups) = (crate::convert::dram(&machine), u32::from(crate::convert::slice_groups(&machine)));
         let pages = Arc::new(PageTable::interleaved_by_page(1, machine.page_bytes / LINE.0));
-        Grouped {
+        GroupedModule {
             map: Map::new(&machine, pages),
             slices: slices.into(),
             channels: channels.into(),
@@ -398,7 +398,7 @@ const SHAPES: [(u16, u16); 8] = [(64, 64), (32, 64), (4, 64), (64, 16), (6, 4), 
 
 #[test]
 fn groups_are_as_many_as_slices_and_channels_can_be_divided_into() {
-    let groups = SHAPES.map(|(slices, channels)| Grouped::new(slices, channels).groups);
+    let groups = SHAPES.map(|(slices, channels)| GroupedModule::new(slices, channels).groups);
     assert_eq!(groups, [64, 32, 4, 16, 2, 2, 16, 1]);
 }
 
@@ -406,7 +406,8 @@ fn groups_are_as_many_as_slices_and_channels_can_be_divided_into() {
 fn lines_use_the_channels_of_their_groups_evenly() {
     for (slices, channels) in SHAPES {
         for stride in [1, 4, 16, 64, 512, 4096, 1 << 14] {
-            let counts = Grouped::new(slices, channels).read((0..1000 * u64::from(channels)).map(|i| Line(i * stride)));
+            let counts =
+                GroupedModule::new(slices, channels).read((0..1000 * u64::from(channels)).map(|i| Line(i * stride)));
             let even = counts.iter().all(|count| (940..1060).contains(count));
             assert!(even, "{slices} slices, {channels} channels, stride {stride}: {counts:?}, 1000 are even");
         }
@@ -416,7 +417,7 @@ fn lines_use_the_channels_of_their_groups_evenly() {
 #[test]
 fn a_stream_finds_as_many_rows_open_as_without_groups() {
     for (slices, channels) in SHAPES {
-        let (mut stream, mut random) = (Grouped::new(slices, channels), Grouped::new(slices, channels));
+        let (mut stream, mut random) = (GroupedModule::new(slices, channels), GroupedModule::new(slices, channels));
         stream.read((0..64_000).map(Line));
         random.read(scattered(64_000));
         let hits = (stream.row_hits(), random.row_hits());

@@ -11,7 +11,7 @@ use tombolo_types::{ModuleId, Page, Ps};
 
 /// Order for a module.
 #[derive(Clone, Copy, Debug)]
-struct Given {
+struct IssuedOrder {
     module: ModuleId,
     pages: PageRun,
     order: PagingOrder,
@@ -21,7 +21,7 @@ struct Given {
 #[derive(Clone, Debug)]
 pub(super) struct Orders {
     /// Orders in issue order.
-    given: Vec<Given>,
+    issued: Vec<IssuedOrder>,
     /// Index of the latest order in `given`, per module.
     latest: Vec<Option<usize>>,
     /// Pages whose shootdown starts.
@@ -31,20 +31,20 @@ pub(super) struct Orders {
 impl Orders {
     /// Creates an empty set of orders for `modules` modules.
     pub(super) fn new(modules: u8) -> Orders {
-        Orders { given: Vec::new(), latest: vec![None; usize::from(modules)], shot_down: Vec::new() }
+        Orders { issued: Vec::new(), latest: vec![None; usize::from(modules)], shot_down: Vec::new() }
     }
 
     /// Issues an order about a page to a module, merged with the module's latest order if possible.
     pub(super) fn give(&mut self, module: ModuleId, page: Page, order: PagingOrder) {
         let latest = &mut self.latest[usize::from(module.0)];
-        if let Some(Given { pages, order: before, .. }) = latest.map(|index| &mut self.given[index])
+        if let Some(IssuedOrder { pages, order: before, .. }) = latest.map(|index| &mut self.issued[index])
             && *before == order
             && pages.extend(page)
         {
             return;
         }
-        *latest = Some(self.given.len());
-        self.given.push(Given { module, pages: PageRun::of(page), order });
+        *latest = Some(self.issued.len());
+        self.issued.push(IssuedOrder { module, pages: PageRun::of(page), order });
     }
 
     /// Starts the shootdown for a page.
@@ -57,7 +57,7 @@ impl Orders {
     /// Sends all orders: modules receive them at `heard`, and shootdowns are prepared at `prepared`.
     pub(super) fn send<D: Contents>(&mut self, (heard, prepared): (Ps, Ps), layout: Layout, out: &mut Out<'_, D>) {
         let driver = layout.driver();
-        for Given { module, pages, order } in self.given.drain(..) {
+        for IssuedOrder { module, pages, order } in self.issued.drain(..) {
             self.latest[usize::from(module.0)] = None;
             out.send(heard, driver, layout.controller(module), Message::Paging { pages, order });
         }
@@ -72,11 +72,11 @@ mod tests {
     use super::*;
 
     /// Issued orders as module, pages, and true for an unmap.
-    fn given(orders: &Orders) -> Vec<(u8, Vec<u64>, bool)> {
-        let told = |one: &Given| {
+    fn issued(orders: &Orders) -> Vec<(u8, Vec<u64>, bool)> {
+        let told = |one: &IssuedOrder| {
             (one.module.0, one.pages.pages().map(|page| page.0).collect(), one.order == PagingOrder::Unmap)
         };
-        orders.given.iter().map(told).collect()
+        orders.issued.iter().map(told).collect()
     }
 
     #[test]
@@ -85,7 +85,7 @@ mod tests {
         for page in [4, 5, 6] {
             (0..2).for_each(|module| orders.give(ModuleId(module), Page(page), PagingOrder::Unmap));
         }
-        assert_eq!(given(&orders), [(0, vec![4, 5, 6], true), (1, vec![4, 5, 6], true)]);
+        assert_eq!(issued(&orders), [(0, vec![4, 5, 6], true), (1, vec![4, 5, 6], true)]);
     }
 
     #[test]
@@ -94,6 +94,6 @@ mod tests {
         let all =
             [(4, PagingOrder::Unmap), (5, PagingOrder::WriteBack), (6, PagingOrder::Unmap), (8, PagingOrder::Unmap)];
         all.into_iter().for_each(|(page, order)| orders.give(ModuleId(0), Page(page), order));
-        assert_eq!(given(&orders), [(0, vec![4], true), (0, vec![5], false), (0, vec![6], true), (0, vec![8], true)]);
+        assert_eq!(issued(&orders), [(0, vec![4], true), (0, vec![5], false), (0, vec![6], true), (0, vec![8], true)]);
     }
 }

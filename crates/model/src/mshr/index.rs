@@ -55,19 +55,19 @@ fn each(mut places: u32) -> impl Iterator<Item = usize> {
 
 /// Index over a table's entries, keyed by line hash. Entry numbers are below 2^16 and each occurs at most once.
 #[derive(Clone, Debug)]
-pub(super) struct Index {
+pub(super) struct LineIndex {
     /// Buckets: a power of two, at least two.
     buckets: Vec<Bucket>,
     /// Hash shift: 64 minus the binary logarithm of the bucket count.
     shift: u32,
 }
 
-impl Index {
+impl LineIndex {
     /// Creates an empty index for up to `entries` entries. The index has twice this number of places, and every search
     /// therefore terminates.
-    pub(super) fn new(entries: u32) -> Index {
+    pub(super) fn new(entries: u32) -> LineIndex {
         let buckets = entries.div_ceil(FILL).next_power_of_two().max(2) as usize;
-        Index { buckets: vec![Bucket::EMPTY; buckets], shift: 64 - buckets.trailing_zeros() }
+        LineIndex { buckets: vec![Bucket::EMPTY; buckets], shift: 64 - buckets.trailing_zeros() }
     }
 
     /// Number of entries the index is sized for.
@@ -164,7 +164,7 @@ mod tests {
             // Few buckets and few hash bytes: many entries collide, and buckets overflow.
             steps in prop::collection::vec((any::<prop::sample::Index>(), 0..4_u64, 0..2_u64), 1..400),
         ) {
-            let mut index = Index::new(entries);
+            let mut index = LineIndex::new(entries);
             let mut list: Vec<(u64, u16)> = Vec::new();
             let mut free: Vec<u16> = (0..entries as u16).collect();
             for (which, upper, lower) in steps {

@@ -2,7 +2,7 @@
 
 use tombolo_engine::prefetch;
 
-/// End marker in [`Node::next`] and [`List`].
+/// End marker in [`SlabNode::next`] and [`List`].
 pub(super) const NIL: u32 = u32::MAX;
 
 /// Queue of nodes in a slab, linked by index.
@@ -17,7 +17,7 @@ impl List {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Node<T> {
+struct SlabNode<T> {
     next: u32,
     value: T,
 }
@@ -26,7 +26,7 @@ struct Node<T> {
 /// further allocation occurs.
 #[derive(Clone, Debug)]
 pub(crate) struct Slab<T> {
-    nodes: Vec<Node<T>>,
+    nodes: Vec<SlabNode<T>>,
     free: u32,
 }
 
@@ -37,7 +37,7 @@ impl<T: Copy> Slab<T> {
 
     #[inline]
     pub(crate) fn push(&mut self, list: &mut List, value: T) {
-        let node = Node { next: NIL, value };
+        let node = SlabNode { next: NIL, value };
         let at = match self.free {
             NIL => {
                 self.nodes.push(node);
@@ -65,7 +65,7 @@ impl<T: Copy> Slab<T> {
             return None;
         }
         let at = list.head;
-        let Node { next, value } = self.nodes[at as usize];
+        let SlabNode { next, value } = self.nodes[at as usize];
         list.head = next;
         if next == NIL {
             list.tail = NIL;

@@ -6,14 +6,14 @@
 //! Not modelled here: a request's meaning, merge rules, and fill times. The owner decides these, and also defines the
 //! types for waiters, parked requests and entry state.
 
-mod by_entry;
 mod index;
 pub(crate) mod list;
+mod per_entry;
 
 use crate::set_index::scatter;
-pub use by_entry::ByEntry;
-use index::Index;
+use index::LineIndex;
 use list::{List, NIL, Slab};
+pub use per_entry::PerEntry;
 use std::collections::VecDeque;
 use tombolo_engine::prefetch;
 use tombolo_types::Line;
@@ -78,7 +78,7 @@ const FREE: Line = Line(u64::MAX);
 /// single host cache line together with its first waiter: most lines have no further waiter.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-struct Entry<P, W> {
+struct MshrEntry<P, W> {
     /// Line number, or [`FREE`] if the entry is in the free list.
     line: Line,
     payload: P,
@@ -94,7 +94,7 @@ struct Entry<P, W> {
 /// Empty it with [`Mshr::next_waiter`] and then [`Mshr::next_parked`]; requests left inside are lost.
 #[derive(Debug)]
 #[must_use]
-pub struct Freed<P, W> {
+pub struct FreedEntry<P, W> {
     /// Line that the entry was allocated for.
     pub line: Line,
     /// Entry state at its release.
@@ -110,8 +110,8 @@ pub struct Freed<P, W> {
 pub struct Mshr<P, W, R> {
     config: MshrConfig,
     /// Index of the entries in use, by line.
-    index: Index,
-    entries: Vec<Entry<P, W>>,
+    index: LineIndex,
+    entries: Vec<MshrEntry<P, W>>,
     free: u32,
     used: u32,
     waiters: Slab<W>,
@@ -123,7 +123,7 @@ pub struct Mshr<P, W, R> {
 
 impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     /// Host memory per entry in bytes.
-    pub const ENTRY_BYTES: usize = size_of::<Entry<P, W>>();
+    pub const ENTRY_BYTES: usize = size_of::<MshrEntry<P, W>>();
 
     /// Creates an empty table. Panics on a shape outside the limits in [`MshrConfig`].
     pub fn new(config: MshrConfig) -> Mshr<P, W, R> {
@@ -135,7 +135,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         );
         Mshr {
             config,
-            index: Index::new(config.entries.min(FIRST_ENTRIES)),
+            index: LineIndex::new(config.entries.min(FIRST_ENTRIES)),
             entries: Vec::new(),
             free: NIL,
             used: 0,
@@ -183,7 +183,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     /// Prefetches an entry's second waiter and first parked request into the host's caches.
     #[inline]
     pub fn prefetch_waiting(&self, id: EntryId) {
-        let Entry { later, parked, .. } = &self.entries[id.0 as usize];
+        let MshrEntry { later, parked, .. } = &self.entries[id.0 as usize];
         self.waiters.prefetch(*later);
         self.parked.prefetch(*parked);
     }
@@ -243,7 +243,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         self.used += 1;
         self.stats.allocations += 1;
         self.stats.peak = self.stats.peak.max(self.used);
-        let entry = Entry { line, payload, first, later: List::EMPTY, parked: List::EMPTY, waiting };
+        let entry = MshrEntry { line, payload, first, later: List::EMPTY, parked: List::EMPTY, waiting };
         let id = match self.free {
             NIL => {
                 self.make_room();
@@ -269,7 +269,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
         if entries < self.index.room() {
             return;
         }
-        self.index = Index::new(2 * entries);
+        self.index = LineIndex::new(2 * entries);
         for (id, entry) in (0..).zip(&self.entries).filter(|(_, entry)| entry.line != FREE) {
             self.index.insert(hash(entry.line), id);
         }
@@ -337,29 +337,29 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
 
     /// Frees an entry. The line may be allocated again, and the entry's requests can be taken from the returned value.
     #[inline]
-    pub fn free(&mut self, id: EntryId) -> Freed<P, W> {
-        let Entry { line, payload, first, later, parked, .. } = *live(&mut self.entries, id);
+    pub fn free(&mut self, id: EntryId) -> FreedEntry<P, W> {
+        let MshrEntry { line, payload, first, later, parked, .. } = *live(&mut self.entries, id);
         self.index.remove(hash(line), id.0);
         let entry = &mut self.entries[id.0 as usize];
         entry.line = FREE;
         entry.later.head = self.free;
         self.free = id.0.into();
         self.used -= 1;
-        Freed { line, payload, first, later, parked }
+        FreedEntry { line, payload, first, later, parked }
     }
 
     /// Next waiter of a freed entry, in arrival order.
     #[inline]
-    pub fn next_waiter(&mut self, freed: &mut Freed<P, W>) -> Option<W> {
+    pub fn next_waiter(&mut self, freed: &mut FreedEntry<P, W>) -> Option<W> {
         freed.first.take().or_else(|| self.waiters.pop(&mut freed.later))
     }
 
     /// Detaches the waiters from a live entry after a partial fill; parked requests stay.
-    pub fn detach(&mut self, id: EntryId) -> Freed<P, W> {
+    pub fn detach(&mut self, id: EntryId) -> FreedEntry<P, W> {
         let entry = live(&mut self.entries, id);
         entry.waiting = 0;
         let later = std::mem::replace(&mut entry.later, List::EMPTY);
-        Freed { line: entry.line, payload: entry.payload, first: entry.first.take(), later, parked: List::EMPTY }
+        FreedEntry { line: entry.line, payload: entry.payload, first: entry.first.take(), later, parked: List::EMPTY }
     }
 
     /// Appends a detached waiter to an entry's waiters again.
@@ -374,7 +374,7 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
 
     /// Next request parked behind a freed entry, in arrival order.
     #[inline]
-    pub fn next_parked(&mut self, freed: &mut Freed<P, W>) -> Option<R> {
+    pub fn next_parked(&mut self, freed: &mut FreedEntry<P, W>) -> Option<R> {
         let request = self.parked.pop(&mut freed.parked)?;
         self.stats.wakes += 1;
         Some(request)
@@ -422,14 +422,14 @@ impl<P: Copy, W: Copy, R: Copy> Mshr<P, W, R> {
     }
 
     #[inline]
-    fn entry(&self, id: EntryId) -> &Entry<P, W> {
+    fn entry(&self, id: EntryId) -> &MshrEntry<P, W> {
         let entry = &self.entries[id.0 as usize];
         debug_assert!(entry.line != FREE, "{id:?} was freed");
         entry
     }
 
     #[inline]
-    fn entry_mut(&mut self, id: EntryId) -> &mut Entry<P, W> {
+    fn entry_mut(&mut self, id: EntryId) -> &mut MshrEntry<P, W> {
         live(&mut self.entries, id)
     }
 }
@@ -440,7 +440,7 @@ fn hash(line: Line) -> u64 {
 }
 
 #[inline]
-fn live<P, W>(entries: &mut [Entry<P, W>], id: EntryId) -> &mut Entry<P, W> {
+fn live<P, W>(entries: &mut [MshrEntry<P, W>], id: EntryId) -> &mut MshrEntry<P, W> {
     let entry = &mut entries[id.0 as usize];
     debug_assert!(entry.line != FREE, "{id:?} was freed");
     entry

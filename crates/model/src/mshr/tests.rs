@@ -4,13 +4,13 @@ use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
-type Table = Mshr<u32, u32, u32>;
+type TestTable = Mshr<u32, u32, u32>;
 
-fn table(entries: u32, merges: u32) -> Table {
+fn table(entries: u32, merges: u32) -> TestTable {
     Mshr::new(MshrConfig { entries, merges })
 }
 
-fn served(table: &mut Table, id: EntryId) -> (Vec<u32>, Vec<u32>) {
+fn served(table: &mut TestTable, id: EntryId) -> (Vec<u32>, Vec<u32>) {
     let mut freed = table.free(id);
     let waiters = std::iter::from_fn(|| table.next_waiter(&mut freed)).collect();
     let parked = std::iter::from_fn(|| table.next_parked(&mut freed)).collect();
@@ -98,13 +98,13 @@ fn the_counters_tell_occupancy_and_parking() {
 }
 
 #[derive(Default)]
-struct Naive {
+struct ReferenceTable {
     lines: BTreeMap<u64, (u32, VecDeque<u32>, VecDeque<u32>)>,
     backlog: VecDeque<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum TableOp {
     Request(u64),
     Park(u64),
     Free(u64),
@@ -112,20 +112,20 @@ enum Step {
 }
 
 /// Test steps on lines that collide often: a small set with many neighbours in the table.
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = TableOp> {
     let line = prop_oneof![0..24_u64, (0..24_u64).prop_map(|i| i << 40)];
     prop_oneof![
-        6 => line.clone().prop_map(Step::Request),
-        2 => line.clone().prop_map(Step::Park),
-        4 => line.prop_map(Step::Free),
-        1 => Just(Step::Wake),
+        6 => line.clone().prop_map(TableOp::Request),
+        2 => line.clone().prop_map(TableOp::Park),
+        4 => line.prop_map(TableOp::Free),
+        1 => Just(TableOp::Wake),
     ]
 }
 
-fn agree(table: &mut Table, naive: &mut Naive, config: MshrConfig, step: Step, stamp: u32) {
+fn agree(table: &mut TestTable, naive: &mut ReferenceTable, config: MshrConfig, step: TableOp, stamp: u32) {
     let full = naive.lines.len() as u32 == config.entries;
     match step {
-        Step::Request(line) => match (table.find(Line(line)), naive.lines.get_mut(&line)) {
+        TableOp::Request(line) => match (table.find(Line(line)), naive.lines.get_mut(&line)) {
             (Some(id), Some((payload, waiters, _))) => {
                 assert_eq!(table.get(id), payload);
                 let room = waiters.len() < config.merges as usize;
@@ -145,18 +145,18 @@ fn agree(table: &mut Table, naive: &mut Naive, config: MshrConfig, step: Step, s
             }
             (found, expected) => panic!("found {found:?}, expected {expected:?}"),
         },
-        Step::Park(line) => {
+        TableOp::Park(line) => {
             if let (Some(id), Some((_, _, parked))) = (table.find(Line(line)), naive.lines.get_mut(&line)) {
                 table.park(id, stamp);
                 parked.push_back(stamp);
             }
         }
-        Step::Free(line) => {
+        TableOp::Free(line) => {
             let expected = naive.lines.remove(&line);
             let freed = table.find(Line(line)).map(|id| (*table.get(id), served(table, id)));
             assert_eq!(freed, expected.map(|(payload, waiters, parked)| (payload, (waiters.into(), parked.into()))));
         }
-        Step::Wake => {
+        TableOp::Wake => {
             let expected = if full { None } else { naive.backlog.pop_front() };
             assert_eq!(table.wake(), expected);
         }
@@ -171,7 +171,7 @@ proptest! {
         steps in prop::collection::vec(step(), 1..400),
     ) {
         let config = MshrConfig { entries, merges };
-        let (mut table, mut naive) = (Table::new(config), Naive::default());
+        let (mut table, mut naive) = (TestTable::new(config), ReferenceTable::default());
         for (stamp, step) in steps.into_iter().enumerate() {
             agree(&mut table, &mut naive, config, step, stamp as u32);
             prop_assert_eq!(table.used() as usize, naive.lines.len());

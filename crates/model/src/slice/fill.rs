@@ -1,8 +1,8 @@
 //! Fills at a slice: install the bytes, serve the waiting reads, and retry the parked requests.
 
-use super::host::{Ended, FillingSlice, Here};
-use super::request::Answer;
-use super::{Arrived, Item, LEVELS, Slice, Waiter};
+use super::host::{CompletedMiss, SliceFill, SliceWithContext};
+use super::request::ReadReply;
+use super::{LEVELS, ReplyBytes, Slice, SliceRequest, Waiter};
 use crate::actions::Actions;
 use crate::cache::BulkClass;
 use crate::context::{SliceContext, SliceView};
@@ -16,7 +16,7 @@ use tombolo_protocol::{Class, Coherence, Event, Pending, Reply, Requester, Slot}
 use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps, Scope};
 
 /// Bytes from a fill, together with the protocol's view of the line.
-pub(super) struct Filled<D: Contents> {
+pub(super) struct FillData<D: Contents> {
     pub(super) slot: Slot<D>,
     pub(super) mask: Mask,
     pub(super) data: D,
@@ -28,34 +28,35 @@ pub(super) struct Filled<D: Contents> {
     /// latency.
     pub(super) ready: Ps,
     pub(super) below: Below,
-    pub(super) wire: u32,
+    pub(super) unloaded: u32,
 }
 
 impl<D: Contents> Slice<D> {
     /// Handles a fill for a pending miss. `entry`: the MSHR that waits for the bytes.
     pub(super) fn fill<C: Coherence>(
         &mut self,
-        bytes: Arrived<D>,
+        bytes: ReplyBytes<D>,
         entry: EntryId,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let Arrived { line, mask, data, by, below, wire } = bytes;
+        let ReplyBytes { line, mask, data, by, below, unloaded } = bytes;
         assert!(self.mshr.holds(entry, line), "{}: a fill of {line} nobody asked for", here.site.module);
         let weight = u64::from(mask.grains()) * here.site.machine.line.grain();
         here.shared.stats.fill_bytes += weight;
         // The request already paid for the lookup: arriving bytes continue as soon as they are written.
         let leaves = Departure::at(ready).through(here.out.now(), &mut self.port, Bytes(weight));
         let slot = self.slot(line, self.mshr.get(entry).homes, Some(entry));
-        let filled = Filled { slot, mask, data, by, leaves, ready, below, wire };
+        let filled = FillData { slot, mask, data, by, leaves, ready, below, unloaded };
         let site = here.site;
-        let mut filling = FillingSlice { here: Here { slice: self, context: here }, entry, filled, served: false };
+        let mut filling =
+            SliceFill { here: SliceWithContext { slice: self, context: here }, entry, filled, served: false };
         let held = fill(&site.protocol, &mut filling, mask);
         let Some(held) = held else { return };
-        let here = Here { slice: self, context: here };
-        let mut ended = Ended { here, line, ready };
+        let here = SliceWithContext { slice: self, context: here };
+        let mut ended = CompletedMiss { here, line, ready };
         resume(&mut ended, held);
-        let Ended { here: Here { slice, context }, .. } = ended;
+        let CompletedMiss { here: SliceWithContext { slice, context }, .. } = ended;
         slice.serve_queues(context);
     }
 
@@ -77,7 +78,7 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Reserves the slice's port for another read of arrived bytes, after `passed`; returns the departure time.
-    pub(super) fn read_on<C: Coherence>(
+    pub(super) fn read_again<C: Coherence>(
         &mut self,
         passed: Departure,
         mask: Mask,
@@ -90,13 +91,14 @@ impl<D: Contents> Slice<D> {
     /// Queues requests to a line that must miss again while the freed MSHR is reserved for a higher level. Each
     /// request waits for an MSHR at its own level, ahead of younger requests and ahead of credit-starved requests in
     /// its lane.
-    pub(super) fn queue_first<C: Coherence>(
+    pub(super) fn requeue_first<C: Coherence>(
         &mut self,
-        items: &VecDeque<Item<D>>,
+        items: &VecDeque<SliceRequest<D>>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         for level in 0..LEVELS {
-            let mut of_level: VecDeque<Item<D>> = items.iter().filter(|item| item.level() == level).copied().collect();
+            let mut of_level: VecDeque<SliceRequest<D>> =
+                items.iter().filter(|item| item.level() == level).copied().collect();
             let Some(first) = of_level.front() else { continue };
             let later = self.uncredited[level].take_lane(self.lane(first.body.line, here));
             self.queued -= later.len() as u32;
@@ -112,10 +114,10 @@ impl<D: Contents> Slice<D> {
     pub(super) fn serve<C: Coherence>(
         &mut self,
         waiter: Waiter,
-        filled: &Filled<D>,
+        filled: &FillData<D>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let Filled { slot, data, by, leaves, ready, below, wire, .. } = *filled;
+        let FillData { slot, data, by, leaves, ready, below, unloaded, .. } = *filled;
         let mut before = slot;
         if waiter.from != Requester::Local || here.site.protocol.tracks_own() {
             self.view_entry(&mut before, here);
@@ -125,8 +127,8 @@ impl<D: Contents> Slice<D> {
         let Some(Reply::Fill { mask, data }) = actions.reply else {
             panic!("{}, {}: a served read is answered by bytes", here.site.module, slot.line_id);
         };
-        let time = self.waited(&waiter, (ready, leaves.time()), below, here);
-        self.reply(waiter, Answer { line: slot.line_id, mask, data, by, time, wire }, leaves, here);
+        let time = self.waiter_latency(&waiter, (ready, leaves.time()), below, here);
+        self.reply(waiter, ReadReply { line: slot.line_id, mask, data, by, time, unloaded }, leaves, here);
         self.keep_entry(&before, &slot, leaves, here);
     }
 }

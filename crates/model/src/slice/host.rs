@@ -1,12 +1,12 @@
 //! Implementation of the protocol's host interface ([`tombolo_protocol::host`]) on a slice's lines, misses and queues.
 
-use super::fill::Filled;
-use super::{Item, Miss, Slice, Waiter};
+use super::fill::FillData;
+use super::{Miss, Slice, SliceRequest, Waiter};
 use crate::boundaries::reaches;
 use crate::cache::BulkClass;
 use crate::context::SliceContext;
 use crate::departure::Departure;
-use crate::mshr::{EntryId, Freed};
+use crate::mshr::{EntryId, FreedEntry};
 use crate::outstanding::Tickets;
 use crate::watch::Contents;
 use std::collections::VecDeque;
@@ -19,15 +19,15 @@ use tombolo_protocol::{Class, ClassSet, Coherence, Event, Pending, Sharers, Slot
 use tombolo_types::{Line, Mask, Ps};
 
 /// Slice together with the current event's context.
-pub(super) struct Here<'s, 'a, 'o, C, D: Contents> {
+pub(super) struct SliceWithContext<'s, 'a, 'o, C, D: Contents> {
     pub(super) slice: &'s mut Slice<D>,
     pub(super) context: &'s mut SliceContext<'a, 'o, C, D>,
 }
 
 /// Arriving or retried request.
-pub(super) struct Arriving<'s, 'a, 'o, C, D: Contents> {
-    pub(super) here: Here<'s, 'a, 'o, C, D>,
-    pub(super) item: &'s Item<D>,
+pub(super) struct RequestAttempt<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: SliceWithContext<'s, 'a, 'o, C, D>,
+    pub(super) item: &'s SliceRequest<D>,
     /// Arrival time of the complete request.
     pub(super) ready: Ps,
     /// MSHR with a pending miss on the request's line, if any.
@@ -39,7 +39,7 @@ pub(super) struct Arriving<'s, 'a, 'o, C, D: Contents> {
 /// Refusal: no MSHR is available for the request.
 pub(super) struct NoRoom;
 
-impl<C: Coherence, D: Contents> Arrival for Arriving<'_, '_, '_, C, D> {
+impl<C: Coherence, D: Contents> Arrival for RequestAttempt<'_, '_, '_, C, D> {
     type Lack = NoRoom;
 
     #[inline]
@@ -69,7 +69,7 @@ impl<C: Coherence, D: Contents> Arrival for Arriving<'_, '_, '_, C, D> {
 
     #[inline]
     fn run(&mut self) -> Result<Tried, NoRoom> {
-        let Here { slice, context } = &mut self.here;
+        let SliceWithContext { slice, context } = &mut self.here;
         if context.uncore.publisher.is_some()
             && let Some(tried) = slice.before_l2(self.item, self.ready, context)
         {
@@ -85,21 +85,21 @@ impl<C: Coherence, D: Contents> Arrival for Arriving<'_, '_, '_, C, D> {
 
 /// Input queue of a level, offered requests that are complete at `ready`.
 pub(super) struct InputQueue<'s, 'a, 'o, C, D: Contents> {
-    pub(super) here: Here<'s, 'a, 'o, C, D>,
+    pub(super) here: SliceWithContext<'s, 'a, 'o, C, D>,
     pub(super) level: usize,
     pub(super) ready: Ps,
 }
 
 impl<C: Coherence, D: Contents> Backlogged for InputQueue<'_, '_, '_, C, D> {
-    type Item = Item<D>;
+    type Item = SliceRequest<D>;
 
     #[inline]
-    fn backlog(&mut self) -> &mut Backlog<Item<D>> {
+    fn backlog(&mut self) -> &mut Backlog<SliceRequest<D>> {
         &mut self.here.slice.queues[self.level]
     }
 
     #[inline]
-    fn take(&mut self, item: &Item<D>) -> bool {
+    fn take(&mut self, item: &SliceRequest<D>) -> bool {
         self.here.slice.take(item, self.ready, self.here.context) == super::Taken::Yes
     }
 }
@@ -117,25 +117,25 @@ impl Waits for Waiter {
 }
 
 /// Fill in progress: bytes that have arrived for a pending miss.
-pub(super) struct FillingSlice<'s, 'a, 'o, C, D: Contents> {
-    pub(super) here: Here<'s, 'a, 'o, C, D>,
+pub(super) struct SliceFill<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: SliceWithContext<'s, 'a, 'o, C, D>,
     /// MSHR with the pending miss.
     pub(super) entry: EntryId,
     /// Line and arrived bytes; the slot is updated when the bytes are installed.
-    pub(super) filled: Filled<D>,
+    pub(super) filled: FillData<D>,
     /// Set after the first waiting read has been served.
     pub(super) served: bool,
 }
 
 /// Detached waiters of a miss.
-pub(super) type Held = Freed<Miss, Waiter>;
+pub(super) type DetachedMiss = FreedEntry<Miss, Waiter>;
 
-impl<C: Coherence, D: Contents> Filling for FillingSlice<'_, '_, '_, C, D> {
+impl<C: Coherence, D: Contents> Filling for SliceFill<'_, '_, '_, C, D> {
     type Waiter = Waiter;
-    type Held = Held;
+    type Held = DetachedMiss;
 
     fn install(&mut self) -> bool {
-        let Here { slice, context } = &mut self.here;
+        let SliceWithContext { slice, context } = &mut self.here;
         let before = self.filled.slot;
         let event = Event::Fill { mask: self.filled.mask, data: self.filled.data };
         slice.step(&mut self.filled.slot, event, context);
@@ -156,7 +156,7 @@ impl<C: Coherence, D: Contents> Filling for FillingSlice<'_, '_, '_, C, D> {
         }
     }
 
-    fn release(&mut self, over: bool) -> Held {
+    fn release(&mut self, over: bool) -> DetachedMiss {
         let slice = &mut *self.here.slice;
         if !over {
             return slice.mshr.detach(self.entry);
@@ -167,15 +167,15 @@ impl<C: Coherence, D: Contents> Filling for FillingSlice<'_, '_, '_, C, D> {
     }
 
     #[inline]
-    fn next_waiter(&mut self, held: &mut Held) -> Option<Waiter> {
+    fn next_waiter(&mut self, held: &mut DetachedMiss) -> Option<Waiter> {
         self.here.slice.mshr.next_waiter(held)
     }
 
     fn serve(&mut self, waiter: Waiter, _: bool) {
-        let Here { slice, context } = &mut self.here;
+        let SliceWithContext { slice, context } = &mut self.here;
         if std::mem::replace(&mut self.served, true) {
             // The first reply uses the bytes as they are written. Each further reply reads them again, serially.
-            self.filled.leaves = slice.read_on(self.filled.leaves, waiter.mask, context);
+            self.filled.leaves = slice.read_again(self.filled.leaves, waiter.mask, context);
         }
         slice.serve(waiter, &self.filled, context);
     }
@@ -186,17 +186,17 @@ impl<C: Coherence, D: Contents> Filling for FillingSlice<'_, '_, '_, C, D> {
 }
 
 /// Completed miss, whose parked requests are retried.
-pub(super) struct Ended<'s, 'a, 'o, C, D: Contents> {
-    pub(super) here: Here<'s, 'a, 'o, C, D>,
+pub(super) struct CompletedMiss<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: SliceWithContext<'s, 'a, 'o, C, D>,
     pub(super) line: Line,
     pub(super) ready: Ps,
 }
 
-impl<C: Coherence, D: Contents> Resuming for Ended<'_, '_, '_, C, D> {
-    type Held = Held;
-    type Item = Item<D>;
+impl<C: Coherence, D: Contents> Resuming for CompletedMiss<'_, '_, '_, C, D> {
+    type Held = DetachedMiss;
+    type Item = SliceRequest<D>;
 
-    fn flush(&mut self, held: &mut Held) {
+    fn flush(&mut self, held: &mut DetachedMiss) {
         if held.payload.flushes {
             let slice = &mut *self.here.slice;
             let tickets = slice.flushes.remove(&self.line);
@@ -205,41 +205,41 @@ impl<C: Coherence, D: Contents> Resuming for Ended<'_, '_, '_, C, D> {
     }
 
     #[inline]
-    fn next_parked(&mut self, held: &mut Held) -> Option<Item<D>> {
+    fn next_parked(&mut self, held: &mut DetachedMiss) -> Option<SliceRequest<D>> {
         self.here.slice.mshr.next_parked(held)
     }
 
     // All parked requests belong to the same line, so only levels matter.
     #[inline]
-    fn keep_order(&self, one: &Item<D>, other: &Item<D>) -> bool {
+    fn keep_order(&self, one: &SliceRequest<D>, other: &SliceRequest<D>) -> bool {
         one.level() == other.level()
     }
 
-    fn take(&mut self, item: &Item<D>, follows: bool) -> Option<Taken> {
+    fn take(&mut self, item: &SliceRequest<D>, follows: bool) -> Option<Taken> {
         self.here.slice.arrive_at_l2(item, self.ready, Some(follows), self.here.context).ok()
     }
 
-    fn wait_first(&mut self, waiting: VecDeque<Item<D>>) {
+    fn wait_first(&mut self, waiting: VecDeque<SliceRequest<D>>) {
         self.here.slice.wait_first(waiting, self.here.context);
     }
 
-    fn defer(&mut self, deferred: VecDeque<Item<D>>) {
-        self.here.slice.queue_first(&deferred, self.here.context);
+    fn defer(&mut self, deferred: VecDeque<SliceRequest<D>>) {
+        self.here.slice.requeue_first(&deferred, self.here.context);
     }
 }
 
 /// Region invalidated by its home.
-pub(super) struct Invalidated<'s, 'a, 'o, C, D: Contents> {
-    pub(super) here: Here<'s, 'a, 'o, C, D>,
+pub(super) struct InvalidatedRegion<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: SliceWithContext<'s, 'a, 'o, C, D>,
     pub(super) line: Line,
     /// Original cause for the invalidation.
     pub(super) cause: Cause,
     pub(super) leaves: Departure,
 }
 
-impl<C: Coherence, D: Contents> Region for Invalidated<'_, '_, '_, C, D> {
+impl<C: Coherence, D: Contents> Region for InvalidatedRegion<'_, '_, '_, C, D> {
     fn step(&mut self) {
-        let Here { slice, context } = &mut self.here;
+        let SliceWithContext { slice, context } = &mut self.here;
         let before = slice.view(self.line, context);
         let mut slot = before;
         let mut actions = slice.step(&mut slot, Event::InvalidateRegion, context);
@@ -249,7 +249,7 @@ impl<C: Coherence, D: Contents> Region for Invalidated<'_, '_, '_, C, D> {
     }
 
     fn drop_line(&mut self, line: Line) {
-        let Here { slice, context } = &mut self.here;
+        let SliceWithContext { slice, context } = &mut self.here;
         if slice.cache.peek(line).is_none() {
             return;
         }
@@ -267,17 +267,17 @@ impl<C: Coherence, D: Contents> Region for Invalidated<'_, '_, '_, C, D> {
 }
 
 /// Region whose directory entry was evicted.
-pub(super) struct Replaced<'s, 'a, 'o, C, D: Contents> {
-    pub(super) here: Here<'s, 'a, 'o, C, D>,
+pub(super) struct ReplacedEntry<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: SliceWithContext<'s, 'a, 'o, C, D>,
     pub(super) line: Line,
     /// Sharers recorded in the evicted entry.
     pub(super) sharers: Sharers,
     pub(super) leaves: Departure,
 }
 
-impl<C: Coherence, D: Contents> Region for Replaced<'_, '_, '_, C, D> {
+impl<C: Coherence, D: Contents> Region for ReplacedEntry<'_, '_, '_, C, D> {
     fn step(&mut self) {
-        let Here { slice, context } = &mut self.here;
+        let SliceWithContext { slice, context } = &mut self.here;
         let homes = context.site.homes(self.line);
         let mut slot = Slot { line_id: self.line, homes, line: None, pending: None, entry: Some(self.sharers) };
         let actions = slice.step(&mut slot, Event::ReplaceEntry, context);
@@ -285,14 +285,14 @@ impl<C: Coherence, D: Contents> Region for Replaced<'_, '_, '_, C, D> {
     }
 
     fn drop_line(&mut self, line: Line) {
-        let Here { slice, context } = &mut self.here;
+        let SliceWithContext { slice, context } = &mut self.here;
         slice.evict_with_entry(line, self.leaves, context);
     }
 }
 
 /// Bulk invalidation of line classes.
-pub(super) struct Classes<'s, 'a, 'o, C, D: Contents> {
-    pub(super) here: Here<'s, 'a, 'o, C, D>,
+pub(super) struct ClassInvalidation<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: SliceWithContext<'s, 'a, 'o, C, D>,
     pub(super) classes: ClassSet,
     /// Affected lines; `None` for every line.
     pub(super) extent: Option<&'s LineSet>,
@@ -300,9 +300,9 @@ pub(super) struct Classes<'s, 'a, 'o, C, D: Contents> {
     pub(super) taken: Ps,
 }
 
-impl<C: Coherence, D: Contents> Bulk for Classes<'_, '_, '_, C, D> {
+impl<C: Coherence, D: Contents> Bulk for ClassInvalidation<'_, '_, '_, C, D> {
     fn drop_lines(&mut self) {
-        let Here { slice, context } = &mut self.here;
+        let SliceWithContext { slice, context } = &mut self.here;
         let (classes, extent) = (self.classes, self.extent);
         if extent.is_some() || slice.has_dirty(classes) {
             // Invalidate line by line: dirty bytes must be written back, and lines outside the extent must stay.
@@ -334,14 +334,14 @@ impl<C: Coherence, D: Contents> Bulk for Classes<'_, '_, '_, C, D> {
 }
 
 /// Dirty line written back for a release.
-pub(super) struct Flushing<'s, 'a, 'o, C, D: Contents> {
-    pub(super) here: Here<'s, 'a, 'o, C, D>,
+pub(super) struct LineFlush<'s, 'a, 'o, C, D: Contents> {
+    pub(super) here: SliceWithContext<'s, 'a, 'o, C, D>,
     pub(super) line: Line,
     /// Time at which memory has accepted all written-back bytes.
     pub(super) taken: Ps,
 }
 
-impl<C: Coherence, D: Contents> WriteBack for Flushing<'_, '_, '_, C, D> {
+impl<C: Coherence, D: Contents> WriteBack for LineFlush<'_, '_, '_, C, D> {
     fn write_back(&mut self) -> Tried {
         let (tried, taken) = self.here.slice.flush_line(self.line, None, self.here.context);
         self.taken = self.taken.max(taken);
@@ -349,7 +349,7 @@ impl<C: Coherence, D: Contents> WriteBack for Flushing<'_, '_, '_, C, D> {
     }
 
     fn write_back_later(&mut self) {
-        let Here { slice, context } = &mut self.here;
+        let SliceWithContext { slice, context } = &mut self.here;
         let entry = slice.mshr.find(self.line).expect("a protocol stalls only on a pending miss");
         if !std::mem::replace(&mut slice.mshr.get_mut(entry).flushes, true) {
             let tickets = context.post(self.line, context.site.module, Tickets::default());

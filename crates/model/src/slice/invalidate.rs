@@ -1,7 +1,7 @@
 //! Invalidations at a slice: in bulk, per region by its home, and after directory evictions.
 
 use super::Slice;
-use super::host::{Classes, Here, Invalidated, Replaced};
+use super::host::{ClassInvalidation, InvalidatedRegion, ReplacedEntry, SliceWithContext};
 use crate::actions::Actions;
 use crate::context::SliceContext;
 use crate::departure::Departure;
@@ -22,7 +22,8 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Ps {
         let taken = here.out.now();
-        let mut lines = Classes { here: Here { slice: self, context: here }, classes, extent, taken };
+        let mut lines =
+            ClassInvalidation { here: SliceWithContext { slice: self, context: here }, classes, extent, taken };
         host::invalidate_bulk(&mut lines);
         lines.taken
     }
@@ -75,8 +76,8 @@ impl<D: Contents> Slice<D> {
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         let (site, leaves) = (here.site, Departure::at(ready));
-        let here = Here { slice: self, context: here };
-        let mut region = Invalidated { here, line, cause, leaves };
+        let here = SliceWithContext { slice: self, context: here };
+        let mut region = InvalidatedRegion { here, line, cause, leaves };
         host::invalidate_region(&site.protocol, &mut region, line, site.map.region_lines(line));
     }
 
@@ -128,8 +129,8 @@ impl<D: Contents> Slice<D> {
         here.shared.stats.directory_evictions += 1;
         here.shared.stats.directory_evictions_shared += u64::from(!sharers.is_empty());
         let site = here.site;
-        let here = Here { slice: self, context: here };
-        let mut region = Replaced { here, line, sharers, leaves };
+        let here = SliceWithContext { slice: self, context: here };
+        let mut region = ReplacedEntry { here, line, sharers, leaves };
         host::replace_entry(&site.protocol, &mut region, site.map.region_lines(line));
     }
 }

@@ -11,16 +11,16 @@
 //! GPU home. Level 2 carries requests from another module to this system home, with memory as an unconditional
 //! responder.
 //!
-//! - `held`: latency accounting. `publish`: publication of written data to subscribed pages.
+//! - `latency`: latency accounting. `publish`: publication of written data to subscribed pages.
 //! - `request`: requests, from arrival to their effects. `past`: requests that memory serves while bypassing the L2.
 //!   `registers`: MSHR allocation between levels. `uncredited`: stores without credit.
 //! - `fill`: fills and replies. `transfer`: host reads and writes between kernels. `invalidate`: invalidations and the
 //!   directory. `write_back`: line installation, eviction and write-back. `prefetch`: hints for the host's caches.
 
 mod fill;
-mod held;
 mod host;
 mod invalidate;
+mod latency;
 mod past;
 mod prefetch;
 mod publish;
@@ -30,8 +30,8 @@ mod transfer;
 mod uncredited;
 mod write_back;
 
-use self::registers::Registers;
-use self::uncredited::Uncredited;
+use self::registers::MshrReserve;
+use self::uncredited::CreditQueue;
 use crate::actions::Actions;
 use crate::cache::Cache;
 use crate::context::SliceContext;
@@ -39,7 +39,7 @@ use crate::departure::Departure;
 use crate::directory::Directory;
 use crate::latency::{Below, Inside, Note, Stamp};
 use crate::message::{Flag, LineRequest};
-use crate::mshr::{ByEntry, EntryId, MAX_ENTRIES, Mshr, MshrConfig};
+use crate::mshr::{EntryId, MAX_ENTRIES, Mshr, MshrConfig, PerEntry};
 use crate::outstanding::Tickets;
 use crate::packet::{Packet, Payload};
 use crate::site::Site;
@@ -61,7 +61,7 @@ const LEVELS: usize = MISS_LEVELS as usize;
 
 /// Request source, ordered by level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Source {
+enum RequestSource {
     /// An SM in this slice's module.
     Local,
     /// A remote module, addressing this slice as GPU home.
@@ -72,8 +72,8 @@ enum Source {
 
 /// Request at a slice.
 #[derive(Clone, Copy, Debug)]
-struct Item<D: Contents> {
-    source: Source,
+struct SliceRequest<D: Contents> {
+    source: RequestSource,
     /// Homes for the request's line, from this module's point of view.
     homes: Homes,
     /// Arrival time for the complete request.
@@ -82,9 +82,9 @@ struct Item<D: Contents> {
 }
 
 // The size must not grow with the timestamp, because many items can wait.
-const _: () = assert!(size_of::<Item<()>>() <= 48);
+const _: () = assert!(size_of::<SliceRequest<()>>() <= 48);
 
-impl<D: Contents> Item<D> {
+impl<D: Contents> SliceRequest<D> {
     /// Creates an item for a request from `from`, complete at `ready`.
     #[inline]
     fn new<C: Coherence>(
@@ -92,22 +92,22 @@ impl<D: Contents> Item<D> {
         body: LineRequest<D>,
         ready: Ps,
         here: &SliceContext<'_, '_, C, D>,
-    ) -> Item<D> {
+    ) -> SliceRequest<D> {
         let homes = here.site.homes(body.line);
         let source = match from {
-            Requester::Local => Source::Local,
-            Requester::Module(module) if homes.system == here.site.module => Source::ToSystemHome(module),
-            Requester::Module(module) => Source::ToGpuHome(module),
+            Requester::Local => RequestSource::Local,
+            Requester::Module(module) if homes.system == here.site.module => RequestSource::ToSystemHome(module),
+            Requester::Module(module) => RequestSource::ToGpuHome(module),
         };
-        Item { source, homes, arrived: Stamp::of(ready), body }
+        SliceRequest { source, homes, arrived: Stamp::of(ready), body }
     }
 
     /// Requester that sent this item.
     #[inline]
     fn from(&self) -> Requester {
         match self.source {
-            Source::Local => Requester::Local,
-            Source::ToGpuHome(module) | Source::ToSystemHome(module) => Requester::Module(module),
+            RequestSource::Local => Requester::Local,
+            RequestSource::ToGpuHome(module) | RequestSource::ToSystemHome(module) => Requester::Module(module),
         }
     }
 
@@ -115,9 +115,9 @@ impl<D: Contents> Item<D> {
     #[inline]
     fn level(&self) -> usize {
         match self.source {
-            Source::Local => 0,
-            Source::ToGpuHome(_) => 1,
-            Source::ToSystemHome(_) => 2,
+            RequestSource::Local => 0,
+            RequestSource::ToGpuHome(_) => 1,
+            RequestSource::ToSystemHome(_) => 2,
         }
     }
 
@@ -214,7 +214,7 @@ pub struct Wanted {
 
 /// Line bytes that have arrived in reply to a read.
 #[derive(Clone, Copy, Debug)]
-struct Arrived<D> {
+struct ReplyBytes<D> {
     line: Line,
     mask: Mask,
     data: D,
@@ -222,12 +222,12 @@ struct Arrived<D> {
     by: ModuleId,
     /// Latency from the request's departure to the reply's arrival here, and its unloaded link part.
     below: Below,
-    wire: u32,
+    unloaded: u32,
 }
 
 /// Protocol step result: the slot before and after it, and the resulting actions.
 #[derive(Clone, Copy)]
-struct Step<'s, D: Contents> {
+struct StepResult<'s, D: Contents> {
     before: &'s Slot<D>,
     after: &'s Slot<D>,
     actions: &'s Actions<D>,
@@ -249,13 +249,13 @@ pub struct Slice<D: Contents> {
     /// Number of lines with dirty bytes, per class.
     dirty: [u32; Class::ALL.len()],
     directory: Directory<Sharers>,
-    mshr: Mshr<Miss, Waiter, Item<D>>,
-    registers: Registers,
-    queues: [Backlog<Item<D>>; LEVELS],
+    mshr: Mshr<Miss, Waiter, SliceRequest<D>>,
+    registers: MshrReserve,
+    queues: [Backlog<SliceRequest<D>>; LEVELS],
     /// Total number of requests in the input queues.
     queued: u32,
     /// Stores waiting for a credit, with the requests behind them, per level.
-    uncredited: [Uncredited<Item<D>>; LEVELS],
+    uncredited: [CreditQueue<SliceRequest<D>>; LEVELS],
     /// Line requested by a head-of-queue read stalled for an MSHR, per level. The read is retried when an MSHR frees,
     /// or when its line becomes present or pending.
     starved: [Option<Line>; LEVELS],
@@ -265,7 +265,7 @@ pub struct Slice<D: Contents> {
     /// Minimum port occupancy per request.
     request: Interval,
     /// Departure time of the latest request to another module, per MSHR.
-    sent: ByEntry<Stamp>,
+    sent: PerEntry<Stamp>,
 }
 
 impl<D: Contents> Slice<D> {
@@ -279,15 +279,15 @@ impl<D: Contents> Slice<D> {
             dirty: [0; Class::ALL.len()],
             directory: Directory::new(crate::convert::directory_slice(machine)),
             mshr: Mshr::new(MshrConfig { entries: machine.l2.mshrs, merges: machine.l2.merges }),
-            registers: Registers::new(machine.l2.mshrs, crate::convert::miss_levels(machine)),
+            registers: MshrReserve::new(machine.l2.mshrs, crate::convert::miss_levels(machine)),
             queues: Default::default(),
             queued: 0,
-            uncredited: std::array::from_fn(|_| Uncredited::new()),
+            uncredited: std::array::from_fn(|_| CreditQueue::new()),
             starved: [None; LEVELS],
             flushes: FxHashMap::default(),
             port: Serializer::new(machine.l2.rate),
             request: crate::convert::request_interval(machine),
-            sent: ByEntry::default(),
+            sent: PerEntry::default(),
         }
     }
 
@@ -305,7 +305,7 @@ impl<D: Contents> Slice<D> {
     pub fn local<C: Coherence>(&mut self, body: LineRequest<D>, here: &mut SliceContext<'_, '_, C, D>) {
         here.shared.traffic.l1_l2 += here.site.weights.of(Payload::of(&body.request));
         let now = here.out.now();
-        self.offer(Item::new(Requester::Local, body, now, here), now, here);
+        self.offer(SliceRequest::new(Requester::Local, body, now, here), now, here);
     }
 
     /// Handles a packet from another module, complete at `ready`.
@@ -318,13 +318,13 @@ impl<D: Contents> Slice<D> {
     ) {
         match *packet {
             Packet::Request(body) => {
-                self.offer(Item::new(Requester::Module(source), body, ready, here), ready, here);
+                self.offer(SliceRequest::new(Requester::Module(source), body, ready, here), ready, here);
             }
             Packet::Flag { line, flag } => here.flags_mut().learn(line, flag),
             Packet::Fill { register, line, mask, data, by, inside, link } => {
                 let time = Below { inside: inside.read().into(), link: link.read() };
-                let (below, wire) = self.passed((source, by), (mask, register), (time, ready), here);
-                self.fill(Arrived { line, mask, data, by, below, wire }, register, ready, here);
+                let (below, unloaded) = self.latency_below((source, by), (mask, register), (time, ready), here);
+                self.fill(ReplyBytes { line, mask, data, by, below, unloaded }, register, ready, here);
             }
             Packet::Invalidate { line, cause, ticket } => {
                 let earlier = here.uncore.drains.invalidations();
@@ -358,7 +358,7 @@ impl<D: Contents> Slice<D> {
         let Wanted { line, mask, register, time } = wanted;
         let data = here.shared.memory.read(line);
         let below = Below { inside: time, link: 0 };
-        let arrived = Arrived { line, mask, data, by: here.site.module, below, wire: 0 };
+        let arrived = ReplyBytes { line, mask, data, by: here.site.module, below, unloaded: 0 };
         self.fill(arrived, register, here.out.now(), here);
     }
 
@@ -398,7 +398,7 @@ impl<D: Contents> Slice<D> {
 
     /// Clears the stall on a line for queued reads: the line became present or pending, and their reads need no
     /// further MSHR.
-    fn feed(&mut self, line: Line) {
+    fn clear_stall(&mut self, line: Line) {
         for starved in &mut self.starved {
             if *starved == Some(line) {
                 *starved = None;
@@ -409,7 +409,7 @@ impl<D: Contents> Slice<D> {
     /// Requests that wait for a resource, for the deadlock report.
     pub fn waiting(&self) -> impl Iterator<Item = (&'static str, Line)> + '_ {
         let queued = self.queues.iter().flat_map(Backlog::iter).map(|item| ("an input queue", item.body.line));
-        let uncredited = self.uncredited.iter().flat_map(Uncredited::requests);
+        let uncredited = self.uncredited.iter().flat_map(CreditQueue::requests);
         let uncredited = uncredited.map(|item| ("a lack of store credits", item.body.line));
         let misses = self.mshr.entries().map(|entry| ("a pending miss", self.mshr.line(entry)));
         queued.chain(uncredited).chain(misses)

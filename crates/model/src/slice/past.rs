@@ -3,7 +3,7 @@
 //! access.
 
 use super::request::waiter;
-use super::{Item, Slice};
+use super::{Slice, SliceRequest};
 use crate::context::SliceContext;
 use crate::departure::Departure;
 use crate::latency::{Inside, Note};
@@ -17,7 +17,7 @@ impl<D: Contents> Slice<D> {
     /// Passes `request`, derived from `item`, to memory; returns its completion time.
     pub(super) fn pass_to_memory<C: Coherence>(
         &mut self,
-        item: &Item<D>,
+        item: &SliceRequest<D>,
         request: Request<D>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
@@ -27,8 +27,8 @@ impl<D: Contents> Slice<D> {
             Request::Read { mask, .. } => {
                 let data = here.shared.memory.read(line);
                 let read = here.read_memory(line, mask, leaves);
-                let time = self.held_until(leaves.time(), item, 0, here).and(read.time(leaves.time()));
-                self.answer_at(read.done, item, (mask, data, time), here);
+                let time = self.latency_until(leaves.time(), item, 0, here).and(read.time(leaves.time()));
+                self.reply_at(read.done, item, (mask, data, time), here);
                 read.done
             }
             Request::Write { mask, data, .. } => self.write_memory(line, (mask, data), leaves, here),
@@ -36,7 +36,7 @@ impl<D: Contents> Slice<D> {
                 let data = here.shared.memory.update(line, mask, update);
                 let done = here.read_memory(line, mask, leaves).done;
                 if returns {
-                    self.old_at(done, item, data, here);
+                    self.reply_old_at(done, item, data, here);
                 }
                 // Read and write are issued together: the update itself takes no time.
                 let written = here.store_memory(line, mask, leaves);
@@ -46,10 +46,10 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Schedules a read's reply to depart at `done`, with its bytes and latency record.
-    fn answer_at<C: Coherence>(
+    fn reply_at<C: Coherence>(
         &mut self,
         done: Ps,
-        item: &Item<D>,
+        item: &SliceRequest<D>,
         (mask, data, time): (Mask, D, Inside),
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
@@ -69,7 +69,13 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Schedules an atomic's reply, with the line's previous contents, to depart at `done`.
-    fn old_at<C: Coherence>(&mut self, done: Ps, item: &Item<D>, data: D, here: &mut SliceContext<'_, '_, C, D>) {
+    fn reply_old_at<C: Coherence>(
+        &mut self,
+        done: Ps,
+        item: &SliceRequest<D>,
+        data: D,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
         let (line, origin, by) = (item.body.line, item.body.origin, here.site.module);
         let target = if origin.module == by { by } else { here.site.next_back(line, origin.module) };
         let packet = Packet::Old { origin, line, data, by };

@@ -4,8 +4,8 @@
 //! The rules are in [`tombolo_protocol::publication`]. The queue and its publications in flight belong to the module,
 //! in [`crate::publisher`].
 
-use super::request::{Answer, bytes_of, waiter};
-use super::{Item, Slice, Step};
+use super::request::{ReadReply, bytes_of, waiter};
+use super::{Slice, SliceRequest, StepResult};
 use crate::context::{SliceContext, UncoreContext};
 use crate::departure::Departure;
 use crate::drains::LEG_OF_PUBLICATIONS;
@@ -22,7 +22,7 @@ use tombolo_protocol::publication::{Before, Behind, Entry, Publication, Subscrib
 use tombolo_protocol::{Coherence, Event, Request, Requester, Slot};
 use tombolo_types::{Line, Mask, ModuleId, Ps, Scope, SmId};
 
-impl<D: Contents> Item<D> {
+impl<D: Contents> SliceRequest<D> {
     /// Subscribers to which this request is published. Applies to requests from this module's SMs, and to requests
     /// from other modules on their path to the page's home. `None` if the request is not published.
     fn subscribers<C>(&self, here: &SliceContext<'_, '_, C, D>) -> Option<Subscribers> {
@@ -54,7 +54,7 @@ impl<D: Contents> Slice<D> {
     /// it.
     pub(super) fn before_l2<C: Coherence>(
         &mut self,
-        item: &Item<D>,
+        item: &SliceRequest<D>,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Option<Tried> {
@@ -89,18 +89,18 @@ impl<D: Contents> Slice<D> {
                 let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
                 let leaves = self.occupy(here.out.now(), ready, bytes, here);
                 here.shared.stats.reads += 1;
-                let inside = self.held_until(leaves.time(), item, bytes, here);
+                let inside = self.latency_until(leaves.time(), item, bytes, here);
                 let (by, time) = (here.site.module, Below { inside, link: 0 });
-                self.reply(waiter(item, here), Answer { line, mask, data, by, time, wire: 0 }, leaves, here);
+                self.reply(waiter(item, here), ReadReply { line, mask, data, by, time, unloaded: 0 }, leaves, here);
                 Some(Tried::Taken)
             }
             Before::IsAdded | Before::WasAdded => {
-                self.take_past(item, ready, here);
+                self.complete_in_queue(item, ready, here);
                 here.at_uncore().add_to_queue(line, request);
                 Some(Tried::Taken)
             }
             Before::IsSent { behind_entry } => {
-                self.take_past(item, ready, here);
+                self.complete_in_queue(item, ready, here);
                 if behind_entry {
                     here.at_uncore().publish_entry(line, Drained::Atomic);
                 }
@@ -112,7 +112,12 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Completes a store or an atomic in the write queue, with an acknowledgement to the requesting SM.
-    fn take_past<C: Coherence>(&mut self, item: &Item<D>, ready: Ps, here: &mut SliceContext<'_, '_, C, D>) {
+    fn complete_in_queue<C: Coherence>(
+        &mut self,
+        item: &SliceRequest<D>,
+        ready: Ps,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
         let mask = bytes_of(item);
         let bytes = u64::from(mask.grains()) * here.site.machine.line.grain();
         let leaves = self.occupy(here.out.now(), ready, bytes, here);
@@ -125,10 +130,10 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Writes a received publication to memory without allocation in this L2: the stored line is evicted immediately.
-    pub(super) fn write_past<C: Coherence>(
+    pub(super) fn write_without_allocation<C: Coherence>(
         &mut self,
-        item: &Item<D>,
-        step: Step<'_, D>,
+        item: &SliceRequest<D>,
+        step: StepResult<'_, D>,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
@@ -150,7 +155,11 @@ impl<D: Contents> Slice<D> {
 
     /// Publishes the effects of a request accepted by this L2. Returns true if its reply must wait for the
     /// publication.
-    pub(super) fn behind_l2<C: Coherence>(&mut self, item: &Item<D>, here: &mut SliceContext<'_, '_, C, D>) -> bool {
+    pub(super) fn behind_l2<C: Coherence>(
+        &mut self,
+        item: &SliceRequest<D>,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) -> bool {
         let (line, at) = (item.body.line, here.site.module);
         let Some(subscribers) = item.subscribers(here).filter(|subscribers| subscribers.contains(at)) else {
             return false;
@@ -178,7 +187,12 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Delays the result of another module's atomic until all subscribers have received the new value.
-    pub(super) fn hold_answer<C: Coherence>(&mut self, item: &Item<D>, data: D, here: &mut SliceContext<'_, '_, C, D>) {
+    pub(super) fn hold_answer<C: Coherence>(
+        &mut self,
+        item: &SliceRequest<D>,
+        data: D,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
         let LineRequest { line, origin, .. } = item.body;
         if let Some(publisher) = &mut here.uncore.publisher {
             publisher.hold(HeldAnswer { line, origin, data });
@@ -195,7 +209,11 @@ impl<D: Contents> Slice<D> {
     }
 
     /// Publishes a line's queue entry early if an atomic to this line waits for it.
-    pub(super) fn hurry<C: Coherence>(&mut self, item: &Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
+    pub(super) fn publish_early<C: Coherence>(
+        &mut self,
+        item: &SliceRequest<D>,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
         let is_atomic = matches!(item.body.request, Request::Atomic { .. });
         if is_atomic && item.from() == Requester::Local && item.subscribers(here).is_some() {
             here.at_uncore().publish_entry(item.body.line, Drained::Atomic);

@@ -15,7 +15,7 @@ const KEPT_SHARE: u32 = 8;
 
 /// MSHR occupancy of a slice, by level.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Registers {
+pub(super) struct MshrReserve {
     /// Number of MSHRs held, per level.
     held: [u32; LEVELS],
     /// Limit per level on the MSHRs held at this level and all lower levels together.
@@ -24,9 +24,9 @@ pub(super) struct Registers {
     room: u8,
 }
 
-impl Registers {
+impl MshrReserve {
     /// Creates `count` free MSHRs; each existing level can use at least 1.
-    pub(super) fn new(count: u32, levels: [bool; LEVELS]) -> Registers {
+    pub(super) fn new(count: u32, levels: [bool; LEVELS]) -> MshrReserve {
         let kept = (count / KEPT_SHARE).max(1);
         let there = |level: usize| u32::from(levels[level]);
         let most = std::array::from_fn(|level| {
@@ -34,7 +34,7 @@ impl Registers {
             let upto: u32 = (0..=level).map(there).sum();
             count.saturating_sub(kept * above).max(upto)
         });
-        let mut registers = Registers { held: [0; LEVELS], most, room: 0 };
+        let mut registers = MshrReserve { held: [0; LEVELS], most, room: 0 };
         registers.find_room();
         registers
     }
@@ -82,7 +82,7 @@ mod tests {
     const ALL: [bool; LEVELS] = [true; LEVELS];
 
     /// Allocates all MSHRs available at `level`; returns their number.
-    fn fill(registers: &mut Registers, level: usize) -> u32 {
+    fn fill(registers: &mut MshrReserve, level: usize) -> u32 {
         let mut taken = 0;
         while registers.has_room(level) {
             registers.take(level);
@@ -93,22 +93,22 @@ mod tests {
 
     #[test]
     fn each_level_finds_its_share_however_many_those_below_want() {
-        let mut registers = Registers::new(192, ALL);
+        let mut registers = MshrReserve::new(192, ALL);
         assert_eq!([0, 1, 2].map(|level| fill(&mut registers, level)), [144, 24, 24]);
-        let mut fewest = Registers::new(3, ALL);
+        let mut fewest = MshrReserve::new(3, ALL);
         assert_eq!([0, 1, 2].map(|level| fill(&mut fewest, level)), [1, 1, 1]);
     }
 
     #[test]
     fn nothing_is_kept_for_levels_that_a_machine_lacks() {
-        assert_eq!(fill(&mut Registers::new(192, [true, false, false]), 0), 192);
-        let mut one_gpu = Registers::new(192, [true, false, true]);
+        assert_eq!(fill(&mut MshrReserve::new(192, [true, false, false]), 0), 192);
+        let mut one_gpu = MshrReserve::new(192, [true, false, true]);
         assert_eq!([0, 2].map(|level| fill(&mut one_gpu, level)), [168, 24]);
     }
 
     #[test]
     fn what_higher_levels_hold_of_their_own_takes_nothing_from_those_below() {
-        let mut registers = Registers::new(192, ALL);
+        let mut registers = MshrReserve::new(192, ALL);
         (0..24).for_each(|_| registers.take(2));
         (0..24).for_each(|_| registers.take(1));
         assert_eq!(fill(&mut registers, 0), 144);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_level_may_use_what_those_below_leave_and_gives_it_back() {
-        let mut registers = Registers::new(192, ALL);
+        let mut registers = MshrReserve::new(192, ALL);
         assert_eq!(fill(&mut registers, 2), 192);
         assert!(!registers.has_room(0));
         registers.give_back(2);

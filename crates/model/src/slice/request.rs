@@ -1,7 +1,7 @@
 //! Requests at a slice: accepted, parked or queued, stepped through the protocol, forwarded and answered.
 
-use super::host::{Arriving, Here, InputQueue, NoRoom};
-use super::{Item, Miss, Slice, Step, Taken, Waiter, Wanted, keeps_to_edges};
+use super::host::{InputQueue, NoRoom, RequestAttempt, SliceWithContext};
+use super::{Miss, Slice, SliceRequest, StepResult, Taken, Waiter, Wanted, keeps_to_edges};
 use crate::actions::Actions;
 use crate::context::SliceContext;
 use crate::departure::Departure;
@@ -17,7 +17,7 @@ use tombolo_types::{Bytes, Line, Mask, ModuleId, Ps};
 
 /// Reply to a read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answer<D> {
+pub(super) struct ReadReply<D> {
     pub(super) line: Line,
     pub(super) mask: Mask,
     pub(super) data: D,
@@ -25,12 +25,18 @@ pub(super) struct Answer<D> {
     pub(super) by: ModuleId,
     /// Latency since the read's arrival at this slice, and the unloaded link part.
     pub(super) time: Below,
-    pub(super) wire: u32,
+    pub(super) unloaded: u32,
 }
 
 impl<D: Contents> Slice<D> {
-    pub(super) fn offer<C: Coherence>(&mut self, item: Item<D>, ready: Ps, here: &mut SliceContext<'_, '_, C, D>) {
-        let mut queue = InputQueue { level: item.level(), ready, here: Here { slice: self, context: here } };
+    pub(super) fn offer<C: Coherence>(
+        &mut self,
+        item: SliceRequest<D>,
+        ready: Ps,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
+        let mut queue =
+            InputQueue { level: item.level(), ready, here: SliceWithContext { slice: self, context: here } };
         if host::offer(&mut queue, item) {
             here.shared.stats.queued += 1;
             self.queued += 1;
@@ -40,7 +46,7 @@ impl<D: Contents> Slice<D> {
     /// Accepts a request or parks the request on its line's miss. Reports a failure if no MSHR is available.
     pub(super) fn take<C: Coherence>(
         &mut self,
-        item: &Item<D>,
+        item: &SliceRequest<D>,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Taken {
@@ -59,18 +65,23 @@ impl<D: Contents> Slice<D> {
     #[inline]
     pub(super) fn arrive_at_l2<C: Coherence>(
         &mut self,
-        item: &Item<D>,
+        item: &SliceRequest<D>,
         ready: Ps,
         follows: Option<bool>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Result<host::Taken, NoRoom> {
         let site = here.site;
         let entry = if item.passes_l2(here) { None } else { self.mshr.find(item.body.line) };
-        let here = Here { slice: self, context: here };
-        host::take(&site.protocol, &mut Arriving { here, item, ready, entry, follows })
+        let here = SliceWithContext { slice: self, context: here };
+        host::take(&site.protocol, &mut RequestAttempt { here, item, ready, entry, follows })
     }
 
-    pub(super) fn park<C: Coherence>(&mut self, entry: EntryId, item: Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
+    pub(super) fn park<C: Coherence>(
+        &mut self,
+        entry: EntryId,
+        item: SliceRequest<D>,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
         here.shared.stats.parks += 1;
         self.mshr.park(entry, item);
     }
@@ -78,7 +89,7 @@ impl<D: Contents> Slice<D> {
     /// Performs the protocol step for a request.
     pub(super) fn run<C: Coherence>(
         &mut self,
-        item: &Item<D>,
+        item: &SliceRequest<D>,
         entry: Option<EntryId>,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
@@ -109,13 +120,17 @@ impl<D: Contents> Slice<D> {
         {
             return Ok(Tried::Stalled);
         }
-        self.commit(item, Step { before: &before, after: &after, actions: &actions }, ready, here);
+        self.commit(item, StepResult { before: &before, after: &after, actions: &actions }, ready, here);
         Ok(Tried::Taken)
     }
 
     /// True if a request without a pending miss is a read that must miss while no MSHR is available. An absent line is
     /// always read from the level above.
-    pub(super) fn lacks_register<C: Coherence>(&self, item: &Item<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
+    pub(super) fn lacks_register<C: Coherence>(
+        &self,
+        item: &SliceRequest<D>,
+        here: &SliceContext<'_, '_, C, D>,
+    ) -> bool {
         item.is_read()
             && !self.registers.has_room(item.level())
             && self.cache.peek(item.body.line).is_none()
@@ -132,18 +147,18 @@ impl<D: Contents> Slice<D> {
     /// Carries out the actions of a protocol step.
     pub(super) fn commit<C: Coherence>(
         &mut self,
-        item: &Item<D>,
-        step: Step<'_, D>,
+        item: &SliceRequest<D>,
+        step: StepResult<'_, D>,
         ready: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let Step { before, after, actions } = step;
+        let StepResult { before, after, actions } = step;
         let line = item.body.line;
         count(item, before, actions, here);
         if item.body.is_published {
             here.note_received(&item.body);
             if passes_by(before, after, here) {
-                return self.write_past(item, step, ready, here);
+                return self.write_without_allocation(item, step, ready, here);
             }
         }
         let moved = moved(item, actions, here);
@@ -167,7 +182,7 @@ impl<D: Contents> Slice<D> {
             let asker = register.unwrap_or_default();
             // Time spent here by a read without an MSHR, reported to the module that will reply.
             let held =
-                if register.is_none() { self.held_until(leaves.time(), item, 0, here) } else { Inside::default() };
+                if register.is_none() { self.latency_until(leaves.time(), item, 0, here) } else { Inside::default() };
             let body = LineRequest { asker, origin, flag, ..item.body };
             self.forward(body, (target, request), (leaves, held), here);
             if let Some((target, request)) = second {
@@ -190,9 +205,9 @@ impl<D: Contents> Slice<D> {
             Some(Reply::Old { data }) if holds => self.hold_answer(item, data, here),
             Some(Reply::Old { data }) => self.reply_old(item.body.origin, (line, data), leaves, here),
             Some(Reply::Fill { mask, data }) => {
-                let inside = self.held_until(leaves.time(), item, moved, here);
+                let inside = self.latency_until(leaves.time(), item, moved, here);
                 let (by, time) = (here.site.module, Below { inside, link: 0 });
-                self.reply(waiter(item, here), Answer { line, mask, data, by, time, wire: 0 }, leaves, here);
+                self.reply(waiter(item, here), ReadReply { line, mask, data, by, time, unloaded: 0 }, leaves, here);
             }
             None => {}
         }
@@ -219,8 +234,8 @@ impl<D: Contents> Slice<D> {
     /// Stores the changed pending miss after a protocol step; returns its MSHR.
     fn keep_pending<C: Coherence>(
         &mut self,
-        item: &Item<D>,
-        step: Step<'_, D>,
+        item: &SliceRequest<D>,
+        step: StepResult<'_, D>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) -> Option<EntryId> {
         let pending = step.after.pending?;
@@ -239,7 +254,7 @@ impl<D: Contents> Slice<D> {
 
     pub(super) fn start_miss<C: Coherence>(
         &mut self,
-        item: &Item<D>,
+        item: &SliceRequest<D>,
         pending: Pending,
         actions: &Actions<D>,
         here: &mut SliceContext<'_, '_, C, D>,
@@ -254,7 +269,7 @@ impl<D: Contents> Slice<D> {
             None => self.mshr.allocate(line, miss),
         };
         let entry = entry.expect("room was checked before");
-        self.feed(line);
+        self.clear_stall(line);
         if actions.park {
             self.park(entry, *item, here);
         }
@@ -323,18 +338,18 @@ impl<D: Contents> Slice<D> {
     pub(super) fn reply<C: Coherence>(
         &mut self,
         to: Waiter,
-        answer: Answer<D>,
+        answer: ReadReply<D>,
         leaves: Departure,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
-        let Answer { line, mask, data, by, time, wire } = answer;
+        let ReadReply { line, mask, data, by, time, unloaded } = answer;
         let register = to.register;
         match to.from {
             Requester::Local => {
                 let seen = here.flags().seen(line, to.flag) != Flag::NONE;
                 here.deliver(leaves, to.sm, mask.grains(), |at| {
                     let crossbar = short(at.saturating_sub(leaves.time()));
-                    let time = D::Note::of(Answered { crossbar, ..Answered::new(time, wire) });
+                    let time = D::Note::of(Answered { crossbar, ..Answered::new(time, unloaded) });
                     Message::Fill { register, line, mask, data, seen, by, time }
                 });
             }
@@ -376,7 +391,7 @@ impl<D: Contents> Slice<D> {
     /// Acknowledges a store to its sender, effective at `at`. `ends`: true if the store is not forwarded any further.
     pub(super) fn acknowledge<C: Coherence>(
         &mut self,
-        item: &Item<D>,
+        item: &SliceRequest<D>,
         ends: bool,
         at: Ps,
         here: &mut SliceContext<'_, '_, C, D>,
@@ -396,8 +411,8 @@ fn passes_by<C: Coherence, D: Contents>(before: &Slot<D>, after: &Slot<D>, here:
 }
 
 /// Builds the waiter record for a read, including the MSHR that will receive the bytes.
-pub(super) fn waiter<C: Coherence, D: Contents>(item: &Item<D>, here: &SliceContext<'_, '_, C, D>) -> Waiter {
-    let Item { arrived, body: LineRequest { origin, flag, asker, .. }, .. } = *item;
+pub(super) fn waiter<C: Coherence, D: Contents>(item: &SliceRequest<D>, here: &SliceContext<'_, '_, C, D>) -> Waiter {
+    let SliceRequest { arrived, body: LineRequest { origin, flag, asker, .. }, .. } = *item;
     let from = item.from();
     let waits_there = from == Requester::Local || here.site.protocol.passes_reads();
     let register = if waits_there { origin.register } else { asker };
@@ -405,14 +420,18 @@ pub(super) fn waiter<C: Coherence, D: Contents>(item: &Item<D>, here: &SliceCont
 }
 
 /// Bytes addressed in a request.
-pub(super) fn bytes_of<D: Contents>(item: &Item<D>) -> Mask {
+pub(super) fn bytes_of<D: Contents>(item: &SliceRequest<D>) -> Mask {
     match item.body.request {
         Request::Read { mask, .. } | Request::Write { mask, .. } | Request::Atomic { mask, .. } => mask,
     }
 }
 
 /// Number of bytes that a request moves through the slice's port.
-fn moved<C: Coherence, D: Contents>(item: &Item<D>, actions: &Actions<D>, here: &SliceContext<'_, '_, C, D>) -> u64 {
+fn moved<C: Coherence, D: Contents>(
+    item: &SliceRequest<D>,
+    actions: &Actions<D>,
+    here: &SliceContext<'_, '_, C, D>,
+) -> u64 {
     let mask = match (item.body.request, actions.reply) {
         (_, Some(Reply::Fill { mask, .. })) => mask,
         (Request::Write { mask, .. } | Request::Atomic { mask, .. }, _) => mask,
@@ -422,7 +441,7 @@ fn moved<C: Coherence, D: Contents>(item: &Item<D>, actions: &Actions<D>, here: 
 }
 
 fn count<C: Coherence, D: Contents>(
-    item: &Item<D>,
+    item: &SliceRequest<D>,
     before: &Slot<D>,
     actions: &Actions<D>,
     here: &mut SliceContext<'_, '_, C, D>,

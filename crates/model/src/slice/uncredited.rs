@@ -1,6 +1,6 @@
 //! Stores without a credit, and the requests queued behind them. Requests to different lanes may overtake.
 
-use super::{Item, Slice, Taken};
+use super::{Slice, SliceRequest, Taken};
 use crate::context::SliceContext;
 use crate::mshr::list::{List, Slab};
 use crate::watch::Contents;
@@ -13,7 +13,7 @@ use tombolo_types::Line;
 /// Requests at a level that wait for a store credit, or behind such a store, grouped into lanes. A lane is the line or
 /// the region whose requests stay in order on the channels between modules.
 #[derive(Clone, Debug)]
-pub(super) struct Uncredited<R> {
+pub(super) struct CreditQueue<R> {
     /// Waiting requests per lane; each lane starts with a store.
     lanes: FxHashMap<Line, List>,
     requests: Slab<R>,
@@ -22,16 +22,16 @@ pub(super) struct Uncredited<R> {
 }
 
 /// Lane whose first store has obtained a credit.
-struct Turn {
+struct LaneTurn {
     lane: Line,
     list: List,
     is_first: bool,
 }
 
-impl<R: Copy> Uncredited<R> {
+impl<R: Copy> CreditQueue<R> {
     /// Creates an empty structure.
-    pub(super) fn new() -> Uncredited<R> {
-        Uncredited { lanes: FxHashMap::default(), requests: Slab::new(), stores: VecDeque::new() }
+    pub(super) fn new() -> CreditQueue<R> {
+        CreditQueue { lanes: FxHashMap::default(), requests: Slab::new(), stores: VecDeque::new() }
     }
 
     /// True if no request waits.
@@ -84,15 +84,15 @@ impl<R: Copy> Uncredited<R> {
     }
 
     /// Starts the turn for the oldest store's lane, after the store has obtained a credit.
-    fn begin(&mut self) -> Option<Turn> {
+    fn begin(&mut self) -> Option<LaneTurn> {
         let lane = self.stores.pop_front()?;
         let list = self.lanes.remove(&lane).expect("a lane is kept as long as a store of it waits");
-        Some(Turn { lane, list, is_first: true })
+        Some(LaneTurn { lane, list, is_first: true })
     }
 
     /// Returns the turn's next request: first its store, then the following requests without need for a credit. The
     /// remainder of the lane continues to wait.
-    fn next(&mut self, turn: &mut Turn, is_store: impl Fn(&R) -> bool) -> Option<R> {
+    fn next(&mut self, turn: &mut LaneTurn, is_store: impl Fn(&R) -> bool) -> Option<R> {
         let next = self.requests.values(turn.list).next()?;
         if !turn.is_first && is_store(next) {
             self.lanes.insert(turn.lane, turn.list);
@@ -104,7 +104,7 @@ impl<R: Copy> Uncredited<R> {
 
     /// Ends a turn at `request`, which cannot run: removes and returns the request together with the remainder of the
     /// lane.
-    fn give_up(&mut self, mut turn: Turn, request: R) -> VecDeque<R> {
+    fn give_up(&mut self, mut turn: LaneTurn, request: R) -> VecDeque<R> {
         let mut rest = VecDeque::from([request]);
         while let Some(request) = self.requests.pop(&mut turn.list) {
             rest.push_back(request);
@@ -133,17 +133,25 @@ impl<D: Contents> Slice<D> {
 
     /// True if a waiting store must stay ahead of this request.
     #[inline]
-    pub(super) fn follows_waiting<C: Coherence>(&self, item: &Item<D>, here: &SliceContext<'_, '_, C, D>) -> bool {
+    pub(super) fn follows_waiting<C: Coherence>(
+        &self,
+        item: &SliceRequest<D>,
+        here: &SliceContext<'_, '_, C, D>,
+    ) -> bool {
         let waiting = &self.uncredited[item.level()];
         !waiting.is_empty() && waiting.holds(self.lane(item.body.line, here))
     }
 
     /// Queues a request until a store credit is available, or behind an older store without credit.
-    pub(super) fn wait_for_credit<C: Coherence>(&mut self, item: Item<D>, here: &mut SliceContext<'_, '_, C, D>) {
+    pub(super) fn wait_for_credit<C: Coherence>(
+        &mut self,
+        item: SliceRequest<D>,
+        here: &mut SliceContext<'_, '_, C, D>,
+    ) {
         let lane = self.lane(item.body.line, here);
         self.uncredited[item.level()].push(lane, item, !item.is_read());
         if here.uncore.publisher.is_some() {
-            self.hurry(&item, here);
+            self.publish_early(&item, here);
         }
         here.shared.stats.queued += 1;
         self.queued += 1;
@@ -152,18 +160,18 @@ impl<D: Contents> Slice<D> {
     /// Queues requests to a line ahead of their lanes, because of their earlier arrival.
     pub(super) fn wait_first<C: Coherence>(
         &mut self,
-        mut waiting: VecDeque<Item<D>>,
+        mut waiting: VecDeque<SliceRequest<D>>,
         here: &mut SliceContext<'_, '_, C, D>,
     ) {
         here.shared.stats.queued += waiting.len() as u64;
         self.queued += waiting.len() as u32;
         if here.uncore.publisher.is_some() {
-            waiting.iter().for_each(|item| self.hurry(item, here));
+            waiting.iter().for_each(|item| self.publish_early(item, here));
         }
         while let Some(first) = waiting.front() {
             let (level, lane) = (first.level(), self.lane(first.body.line, here));
             let (these, others) = waiting.into_iter().partition(|item| item.level() == level);
-            let these: VecDeque<Item<D>> = these;
+            let these: VecDeque<SliceRequest<D>> = these;
             self.uncredited[level].push_first(lane, these, |item| !item.is_read());
             waiting = others;
         }
@@ -179,7 +187,7 @@ impl<D: Contents> Slice<D> {
                     return;
                 }
                 // A store in this lane may have been queued since: an atomic must wait until it is published.
-                self.hurry(&first, here);
+                self.publish_early(&first, here);
                 // This store's missing resource, a queue slot or a reply, may be available to a store in another lane.
                 self.uncredited[level].stores.rotate_left(1);
                 continue;
@@ -190,7 +198,7 @@ impl<D: Contents> Slice<D> {
                     // The request lacks an MSHR, so the rest of its lane must wait for an MSHR as well.
                     let rest = self.uncredited[level].give_up(turn, item);
                     self.queued -= rest.len() as u32;
-                    self.queue_first(&rest, here);
+                    self.requeue_first(&rest, here);
                     break;
                 }
                 self.queued -= 1;
@@ -207,19 +215,19 @@ mod tests {
     /// Test request: lane, arrival number, and true for a store.
     type Numbered = (u64, usize, bool);
 
-    fn push(waiting: &mut Uncredited<Numbered>, request: Numbered) {
+    fn push(waiting: &mut CreditQueue<Numbered>, request: Numbered) {
         waiting.push(Line(request.0), request, request.2);
     }
 
     /// Requests that run after a single credit.
-    fn turn(waiting: &mut Uncredited<Numbered>) -> Vec<Numbered> {
+    fn turn(waiting: &mut CreditQueue<Numbered>) -> Vec<Numbered> {
         let Some(mut turn) = waiting.begin() else { return Vec::new() };
         std::iter::from_fn(|| waiting.next(&mut turn, |request| request.2)).collect()
     }
 
     #[test]
     fn the_oldest_store_is_first_and_what_follows_it_keeps_its_place() {
-        let mut waiting = Uncredited::new();
+        let mut waiting = CreditQueue::new();
         let all = [(1, 0, true), (2, 1, true), (1, 2, false), (1, 3, true), (2, 4, false)];
         all.into_iter().for_each(|request| push(&mut waiting, request));
         assert_eq!(waiting.requests().map(|request| request.1).collect::<Vec<_>>(), [0, 2, 3, 1, 4]);
@@ -231,7 +239,7 @@ mod tests {
 
     #[test]
     fn a_lane_that_is_given_up_leaves_no_turn_behind() {
-        let mut waiting = Uncredited::new();
+        let mut waiting = CreditQueue::new();
         let all = [(1, 0, true), (2, 1, true), (1, 2, false), (1, 3, true)];
         all.into_iter().for_each(|request| push(&mut waiting, request));
         let mut turn = waiting.begin().expect("three stores wait");
@@ -242,7 +250,7 @@ mod tests {
 
     #[test]
     fn what_parked_waits_ahead_of_its_lane() {
-        let mut waiting = Uncredited::new();
+        let mut waiting = CreditQueue::new();
         let later = [(2, 2, true), (1, 3, true), (1, 4, false)];
         later.into_iter().for_each(|request| push(&mut waiting, request));
         let parked = [(1, 0, true), (1, 1, false)];
@@ -262,7 +270,7 @@ mod tests {
         /// run in arrival order, and a request waits only behind a store in its own lane.
         #[test]
         fn each_lane_keeps_its_order_of_arrival(steps in prop::collection::vec((0..4_u64, any::<bool>(), 0..3_u8), 0..200)) {
-            let mut waiting = Uncredited::new();
+            let mut waiting = CreditQueue::new();
             let mut ran: Vec<Numbered> = Vec::new();
             for (number, (lane, is_store, credits)) in steps.into_iter().enumerate() {
                 if is_store || waiting.holds(Line(lane)) {

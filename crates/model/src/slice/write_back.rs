@@ -1,6 +1,6 @@
 //! Line changes at a slice: installation, eviction, and write-back of dirty bytes.
 
-use super::host::{Flushing, Here};
+use super::host::{LineFlush, SliceWithContext};
 use super::{Slice, keeps_to_edges};
 use crate::actions::Actions;
 use crate::boundaries::reaches;
@@ -34,7 +34,7 @@ impl<D: Contents> Slice<D> {
         let mut lines = self.lines_where(|class, state| classes.contains(class) && !state.dirty.is_empty());
         lines.retain(|line| reaches(extent, *line));
         for line in lines {
-            let mut flushing = Flushing { here: Here { slice: self, context: here }, line, taken };
+            let mut flushing = LineFlush { here: SliceWithContext { slice: self, context: here }, line, taken };
             host::flush(protocol, &mut flushing);
             taken = flushing.taken;
         }
@@ -187,7 +187,7 @@ impl<D: Contents> Slice<D> {
                 Ps::ZERO
             }
             (None, Some(new)) => {
-                self.feed(line);
+                self.clear_stall(line);
                 let class = Class::of(&here.site.map, here.site.module, after.homes);
                 let inserted = self.cache.insert(line, BulkClass::new(class as u8), new, here.l2_ways(class));
                 // If pending misses pin every line in the set, the new line itself is the victim.

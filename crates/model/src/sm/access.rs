@@ -1,9 +1,9 @@
 //! Loads, stores and atomics in an SM, from issue through the L1.
 
 use super::issue::Progress;
-use super::latency::{Asked, Departs};
+use super::latency::{DepartureTimes, RequestLatency};
 use super::translate::Translation;
-use super::warp::{RESULTS, Wait};
+use super::warp::{RESULTS, WaitReason};
 use super::{MOST_POLLS, Miss, POLL_INTERVAL, Sm, Waiter};
 use crate::context::SmContext;
 use crate::credits::Generation;
@@ -40,10 +40,10 @@ struct Transaction {
 }
 
 /// Outcome of an attempt to issue a transaction.
-enum Sent {
+enum IssueOutcome {
     Yes,
     /// Not issued: the warp waits for this event, then repeats the transaction.
-    Waits(Wait),
+    Waits(WaitReason),
 }
 
 /// Returns a memory instruction's transactions, and true if it returns a result; `None` for other instructions.
@@ -97,13 +97,13 @@ impl<D: Contents> Sm<D> {
             let transaction = Transaction { slot, line, mask, scope, flag, returns, result, several };
             let sent = match op {
                 _ if here.site.map.moves() && self.faults(slot, (accesses, issued), op, here) => {
-                    Sent::Waits(Wait::Page)
+                    IssueOutcome::Waits(WaitReason::Page)
                 }
                 Op::Store { .. } => self.store(transaction, here),
                 Op::Atomic { .. } => self.atomic(transaction, here),
                 _ => self.load(transaction, here),
             };
-            if let Sent::Waits(wait) = sent {
+            if let IssueOutcome::Waits(wait) = sent {
                 self.stats.parks += 1;
                 self.warps[slot].issued = issued;
                 self.block(slot, wait);
@@ -112,7 +112,7 @@ impl<D: Contents> Sm<D> {
             self.stats.transactions += 1;
             issued += 1;
             // The freed resource has been used or was not needed: the next transaction queues behind waiting warps.
-            self.warps[slot].called = false;
+            self.warps[slot].has_priority = false;
             // Prefetch only after a successful send: a blocked transaction is repeated and would prefetch twice. Warps
             // that wait for an MSHR prefetch when they reach the head of the queue.
             if let Some(later) = later
@@ -136,7 +136,7 @@ impl<D: Contents> Sm<D> {
         let limit = here.site.machine.sm.pending_loads;
         let warp = &mut self.warps[slot];
         if warp.pending.count_ones() >= limit || warp.is_pending(warp.next_result % RESULTS) {
-            self.block(slot, Wait::AnyResult);
+            self.block(slot, WaitReason::AnyResult);
             return false;
         }
         let result = warp.next_result % RESULTS;
@@ -154,7 +154,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Registers an outstanding transaction for its result slot.
-    fn expect(&mut self, transaction: Transaction) {
+    fn add_outstanding(&mut self, transaction: Transaction) {
         if transaction.several {
             self.outstanding[transaction.slot][usize::from(transaction.result)] += 1;
         }
@@ -198,12 +198,12 @@ impl<D: Contents> Sm<D> {
         line: Line,
         bytes: u64,
         here: &mut SmContext<'_, '_, C, D>,
-    ) -> (Departs, Translation) {
+    ) -> (DepartureTimes, Translation) {
         let translation = self.translate(line, here);
         let found = self.look_up(here.out.now()) + here.site.machine.l1.hit_latency;
         let sent = self.port.send(found, Bytes(bytes));
         let translated = translation.earliest();
-        (Departs { found, sent, translated, crossing: here.site.machine.crossbar.latency }, translation)
+        (DepartureTimes { found, sent, translated, crossing: here.site.machine.crossbar.latency }, translation)
     }
 
     /// Reserves the next L1 lookup and returns its time. Lookups are serial.
@@ -213,7 +213,7 @@ impl<D: Contents> Sm<D> {
         at
     }
 
-    fn load<C: Protocol>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
+    fn load<C: Protocol>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> IssueOutcome {
         let Transaction { slot, line, scope, .. } = transaction;
         let mask = self.costs.sectors.widen(transaction.mask);
         let before = self.l1.lookup(line).copied();
@@ -230,22 +230,22 @@ impl<D: Contents> Sm<D> {
             Load::Wait { here: present, data, asked } => {
                 let entry = match self.join(transaction, entry, (asked, present), here) {
                     Ok(entry) => entry,
-                    Err(wait) => return Sent::Waits(wait),
+                    Err(wait) => return IssueOutcome::Waits(wait),
                 };
                 self.keep_line(line, before, after, here);
-                self.tell_loaded(transaction, present, data, here);
-                self.expect(transaction);
+                self.report_loaded(transaction, present, data, here);
+                self.add_outstanding(transaction);
                 self.send_for(transaction, asked, entry, here);
             }
         }
         self.stats.l1_loads += 1;
-        Sent::Yes
+        IssueOutcome::Yes
     }
 
     /// Parks a warp until the pending miss on its line completes.
-    fn stall(&mut self, slot: usize, entry: Option<EntryId>) -> Sent {
+    fn stall(&mut self, slot: usize, entry: Option<EntryId>) -> IssueOutcome {
         self.mshr.park(entry.expect("a load stalls on a pending miss"), slot as u8);
-        Sent::Waits(Wait::Line)
+        IssueOutcome::Waits(WaitReason::Line)
     }
 
     /// True if a poll meets a pending miss for no flag or for another flag. A reply reports only the flag named in its
@@ -257,7 +257,7 @@ impl<D: Contents> Sm<D> {
     /// Completes a load whose bytes are all present.
     fn hit<C: Protocol>(&mut self, transaction: Transaction, data: D, here: &mut SmContext<'_, '_, C, D>) {
         let Transaction { slot, line, mask, flag, result, several, .. } = transaction;
-        self.tell_loaded(transaction, mask, data, here);
+        self.report_loaded(transaction, mask, data, here);
         let translation = self.translate(line, here);
         let now = here.out.now();
         let looked_up = self.look_up(now);
@@ -268,7 +268,7 @@ impl<D: Contents> Sm<D> {
         let translated = match translation {
             Translation::At(translated) => translated,
             Translation::Awaited(_) => {
-                self.expect(transaction);
+                self.add_outstanding(transaction);
                 return self.hold_hit(line, (slot, result), (now, read), seen);
             }
         };
@@ -282,7 +282,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Reports the bytes found in the L1 (`present`) to the value probe.
-    fn tell_loaded<C: Protocol>(
+    fn report_loaded<C: Protocol>(
         &self,
         transaction: Transaction,
         present: Mask,
@@ -305,13 +305,13 @@ impl<D: Contents> Sm<D> {
         entry: Option<EntryId>,
         (asked, present): (Mask, Mask),
         here: &mut SmContext<'_, '_, C, D>,
-    ) -> Result<EntryId, Wait> {
+    ) -> Result<EntryId, WaitReason> {
         let Transaction { slot, line, mask, scope, flag, result, .. } = transaction;
         let since = Stamp::of(here.out.now());
         let waiter = Waiter { warp: slot as u8, result, polls: flag != Flag::NONE, mask: mask & !present, since };
         let Some(entry) = entry else {
-            if !self.register(slot) {
-                return Err(Wait::MissRegister);
+            if !self.has_mshr(slot) {
+                return Err(WaitReason::MissRegister);
             }
             let miss = Miss { pending: L1Pending::of(asked, scope), flag };
             let entry = self.mshr.allocate_for(line, miss, waiter);
@@ -322,7 +322,7 @@ impl<D: Contents> Sm<D> {
         };
         if self.is_crowded(entry, waiter.mask) || !self.mshr.push_waiter(entry, waiter) {
             self.mshr.park(entry, slot as u8);
-            return Err(Wait::Line);
+            return Err(WaitReason::Line);
         }
         if !asked.is_empty() {
             let pending = &mut self.mshr.get_mut(entry).pending;
@@ -350,8 +350,8 @@ impl<D: Contents> Sm<D> {
     }
 
     /// True if an MSHR is available to a warp; parks the warp otherwise.
-    fn register(&mut self, slot: usize) -> bool {
-        let called = std::mem::take(&mut self.warps[slot].called);
+    fn has_mshr(&mut self, slot: usize) -> bool {
+        let called = std::mem::take(&mut self.warps[slot].has_priority);
         let free = !self.mshr.is_full() && (called || !self.mshr.has_backlog());
         if !free {
             self.stats.retries += u64::from(called);
@@ -379,7 +379,7 @@ impl<D: Contents> Sm<D> {
         let (departs, translation) = self.depart(transaction.line, 0, here);
         let now = here.out.now();
         if here.site.follows_loads() {
-            self.asked.set(entry, Asked::new(now, departs));
+            self.request_latencies.set(entry, RequestLatency::new(now, departs));
         }
         self.await_translation(transaction.slot, Some(entry), departs.translation());
         let request = Request::Read { mask: asked, scope: transaction.scope };
@@ -407,10 +407,10 @@ impl<D: Contents> Sm<D> {
         here.out.send(at, self.id, to, Message::Local(body));
     }
 
-    fn store<C: Protocol>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
+    fn store<C: Protocol>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> IssueOutcome {
         let Transaction { slot, line, mask, scope, flag, .. } = transaction;
         let Some(ticket) = self.credit(slot) else {
-            return Sent::Waits(Wait::StoreCredit);
+            return IssueOutcome::Waits(WaitReason::StoreCredit);
         };
         let data = here.site.watch.store(here.site.warp_slot(self.sm, slot), line, mask, flag);
         self.change_line(line, |protocol, present, pending| l1::store(protocol, present, pending, mask, data), here);
@@ -418,17 +418,17 @@ impl<D: Contents> Sm<D> {
         let request = Request::Write { mask, scope, data, tracked: true };
         let body = self.body(transaction, request, ticket, EntryId::default());
         self.send_translated(body, departs, (None, None), here);
-        Sent::Yes
+        IssueOutcome::Yes
     }
 
-    fn atomic<C: Protocol>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> Sent {
+    fn atomic<C: Protocol>(&mut self, transaction: Transaction, here: &mut SmContext<'_, '_, C, D>) -> IssueOutcome {
         let Transaction { slot, line, mask, scope, flag, returns, .. } = transaction;
         let Some(ticket) = self.credit(slot) else {
-            return Sent::Waits(Wait::StoreCredit);
+            return IssueOutcome::Waits(WaitReason::StoreCredit);
         };
         self.change_line(line, |protocol, present, pending| l1::atomic(protocol, present, pending, mask), here);
         if returns {
-            self.expect(transaction);
+            self.add_outstanding(transaction);
         }
         let departs = self.depart(line, self.bytes(mask, here), here);
         if returns {
@@ -438,7 +438,7 @@ impl<D: Contents> Sm<D> {
         let request = Request::Atomic { mask, scope, update, returns };
         let body = self.body(transaction, request, ticket, EntryId::default());
         self.send_translated(body, departs, (None, returns.then_some(slot)), here);
-        Sent::Yes
+        IssueOutcome::Yes
     }
 
     fn bytes<C: Protocol>(&self, mask: Mask, here: &SmContext<'_, '_, C, D>) -> u64 {
@@ -465,7 +465,7 @@ impl<D: Contents> Sm<D> {
 
     /// Takes a store credit for a warp, or queues the warp if no credit is left.
     fn credit(&mut self, slot: usize) -> Option<Generation> {
-        let called = std::mem::take(&mut self.warps[slot].called);
+        let called = std::mem::take(&mut self.warps[slot].has_priority);
         if (called || self.credit_queue.is_empty())
             && let Some(credit) = self.posted.try_take()
         {
@@ -493,7 +493,7 @@ impl<D: Contents> Sm<D> {
         self.stats.failed_polls += 1;
         self.warps[slot].polls += 1;
         if self.warps[slot].polls == MOST_POLLS {
-            self.block(slot, Wait::Flag);
+            self.block(slot, WaitReason::Flag);
             return;
         }
         self.pause(slot, out.now() + POLL_INTERVAL, Stall::Acquire);

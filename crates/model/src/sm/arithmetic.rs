@@ -10,7 +10,7 @@ use tombolo_types::stream::Links;
 
 /// Critical path for a warp, that is the longest chain formed by dependent arithmetic.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Path {
+pub(super) struct ArithmeticPath {
     /// Time at which the path's result is available.
     pub(super) result: Ps,
     /// Earliest issue time for the warp's next instruction: in program order, and after the result if awaited.
@@ -19,7 +19,7 @@ pub(super) struct Path {
 
 /// Issue and result timing for an instruction class, in 1024ths of a picosecond.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct ClassTiming {
     /// Pipeline occupancy per instruction.
     pub(super) issue: u64,
     /// Latency from issue until a dependent instruction can issue.
@@ -28,7 +28,7 @@ pub(super) struct Pace {
 
 /// Consecutive arithmetic instructions in a single class.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Run {
+pub(super) struct ArithmeticRun {
     /// Earliest issue time for the first instruction if the warp had exclusive use of its sub-core.
     pub(super) from: Ps,
     /// Instruction count in this run.
@@ -39,10 +39,10 @@ pub(super) struct Run {
     pub(super) links: Links,
 }
 
-impl Path {
+impl ArithmeticPath {
     /// Advances the path over a run that the warp issues.
     #[inline]
-    pub(super) fn run(&mut self, pace: Pace, run: Run) {
+    pub(super) fn run(&mut self, pace: ClassTiming, run: ArithmeticRun) {
         let start = run.from.max(self.next);
         let from = if run.links.joins { start.max(self.result) } else { start };
         let occupied = u64::from(run.count) * pace.issue;
@@ -64,15 +64,15 @@ mod tests {
     use super::*;
 
     /// Test timing: two units per issue slot, four to a result.
-    const PACE: Pace = Pace { issue: 2048, latency: 4096 };
+    const PACE: ClassTiming = ClassTiming { issue: 2048, latency: 4096 };
     const JOINS: Links = Links { joins: true, awaited: false };
 
-    fn run(from: u64, count: u16, chain: u16) -> Run {
-        Run { from: Ps(from), count, chain, links: Links::default() }
+    fn run(from: u64, count: u16, chain: u16) -> ArithmeticRun {
+        ArithmeticRun { from: Ps(from), count, chain, links: Links::default() }
     }
 
-    fn after(runs: &[Run]) -> (u64, u64) {
-        let mut path = Path::default();
+    fn after(runs: &[ArithmeticRun]) -> (u64, u64) {
+        let mut path = ArithmeticPath::default();
         runs.iter().for_each(|&it| path.run(PACE, it));
         (path.next.0, path.result.0)
     }
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_run_that_joins_goes_on_where_the_path_ends() {
-        assert_eq!(after(&[run(0, 10, 10), Run { links: JOINS, ..run(20, 5, 5) }]).1, 60);
+        assert_eq!(after(&[run(0, 10, 10), ArithmeticRun { links: JOINS, ..run(20, 5, 5) }]).1, 60);
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn what_is_awaited_keeps_the_warp_until_it_is_there() {
         let links = Links { joins: false, awaited: true };
-        assert_eq!(after(&[Run { links, ..run(0, 3, 3) }]), (12, 12));
+        assert_eq!(after(&[ArithmeticRun { links, ..run(0, 3, 3) }]), (12, 12));
     }
 
     #[test]

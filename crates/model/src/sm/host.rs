@@ -1,12 +1,12 @@
 //! Implementation of the protocol's host interface ([`tombolo_protocol::host`]) on an SM's L1 and MSHRs.
 
-use super::latency::Way;
-use super::stalls::Waited;
+use super::latency::LoadLatency;
+use super::stalls::StallCause;
 use super::{FillMessage, Miss, Sm, Waiter};
 use crate::cache::BulkClass;
 use crate::context::SmContext;
 use crate::latency::Stamp;
-use crate::mshr::Freed;
+use crate::mshr::FreedEntry;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::host::{Bulk, Filling, Waits};
 use tombolo_protocol::l1;
@@ -26,21 +26,21 @@ impl Waits for Waiter {
 }
 
 /// Fill in progress: arrived bytes for a pending miss, with the context to install and serve.
-pub(super) struct FillingSm<'s, 'a, 'o, C, D: Contents> {
+pub(super) struct SmFill<'s, 'a, 'o, C, D: Contents> {
     pub(super) sm: &'s mut Sm<D>,
     pub(super) here: &'s mut SmContext<'a, 'o, C, D>,
     pub(super) fill: FillMessage<D>,
     /// Stall category for all waits ended by this fill.
-    pub(super) answered: Waited,
+    pub(super) answered: StallCause,
     /// Latency record for the fill's request.
-    pub(super) way: Way,
+    pub(super) load_latency: LoadLatency,
     /// Total latency over all completed loads, in picoseconds.
     pub(super) waited: u64,
 }
 
-impl<C: Protocol, D: Contents> Filling for FillingSm<'_, '_, '_, C, D> {
+impl<C: Protocol, D: Contents> Filling for SmFill<'_, '_, '_, C, D> {
     type Waiter = Waiter;
-    type Held = Freed<Miss, Waiter>;
+    type Held = FreedEntry<Miss, Waiter>;
 
     fn install(&mut self) -> bool {
         let FillMessage { register, line, mask, data, .. } = self.fill;
@@ -55,13 +55,13 @@ impl<C: Protocol, D: Contents> Filling for FillingSm<'_, '_, '_, C, D> {
         left.is_none()
     }
 
-    fn release(&mut self, over: bool) -> Freed<Miss, Waiter> {
+    fn release(&mut self, over: bool) -> FreedEntry<Miss, Waiter> {
         let register = self.fill.register;
         if over { self.sm.mshr.free(register) } else { self.sm.mshr.detach(register) }
     }
 
     #[inline]
-    fn next_waiter(&mut self, held: &mut Freed<Miss, Waiter>) -> Option<Waiter> {
+    fn next_waiter(&mut self, held: &mut FreedEntry<Miss, Waiter>) -> Option<Waiter> {
         self.sm.mshr.next_waiter(held)
     }
 
@@ -73,7 +73,7 @@ impl<C: Protocol, D: Contents> Filling for FillingSm<'_, '_, '_, C, D> {
             if site.follows_loads() {
                 let time = u64::from(Stamp::of(self.here.out.now()).since(since));
                 self.waited += time;
-                self.here.shared.latencies.add(self.way.served, time);
+                self.here.shared.latencies.add(self.load_latency.served, time);
             }
             self.sm.result(usize::from(warp), (result, self.answered), polls && seen, self.here.out);
         }

@@ -1,13 +1,13 @@
 //! Issue loop: each memory instruction is a simulation event, while arithmetic only advances the sub-core's time.
 
-use super::arithmetic::Run;
+use super::arithmetic::ArithmeticRun;
 use super::ready::SLOTS;
-use super::stalls::Waited;
+use super::stalls::StallCause;
 use super::sub_core::SubCore;
 use super::{Cta, Sm};
 use crate::context::SmContext;
 use crate::message::Message;
-use crate::sm::warp::Wait;
+use crate::sm::warp::WaitReason;
 use crate::stall::Stall;
 use crate::watch::{Contents, Watch};
 use tombolo_protocol::Protocol;
@@ -25,7 +25,7 @@ pub(super) enum Progress {
 }
 
 /// Next action in the issue loop.
-enum Next {
+enum NextAction {
     /// Continue with the current warp.
     Continue,
     /// Switch to another warp: this warp waits or has ended.
@@ -69,9 +69,9 @@ impl<D: Contents> Sm<D> {
         self.lag = at.saturating_sub(ready);
         loop {
             match self.instruction(slot, index, at, here) {
-                Next::Continue => continue,
-                Next::Switch => {}
-                Next::Later => self.pause(slot, *at, Stall::Issue),
+                NextAction::Continue => continue,
+                NextAction::Switch => {}
+                NextAction::Later => self.pause(slot, *at, Stall::Issue),
             }
             return self.stalls.count_from(slot, *at);
         }
@@ -84,22 +84,22 @@ impl<D: Contents> Sm<D> {
         index: usize,
         at: &mut Ps,
         here: &mut SmContext<'_, '_, C, D>,
-    ) -> Next {
+    ) -> NextAction {
         let warp = &self.warps[slot];
         if warp.pc == warp.end {
             self.end_warp(slot, *at, here);
-            return Next::Switch;
+            return NextAction::Switch;
         }
         let op = self.op(slot);
         if warp.computes && self.awaits_arithmetic(slot, op, *at) {
-            return Next::Switch;
+            return NextAction::Switch;
         }
         match op {
             Op::Use { distance: 0 } => self.advance(slot),
             Op::Use { distance } => self.use_result(slot, distance, *at),
             Op::Compute { .. } if here.site.machine.sm.shared_blocks && self.warps[slot].shared_at > *at => {
                 self.pause(slot, self.warps[slot].shared_at, Stall::Scratchpad);
-                Next::Switch
+                NextAction::Switch
             }
             Op::Compute { class, count, chain, links } => {
                 *at = self.compute((slot, index), *at, (class, count), (chain, links));
@@ -117,8 +117,8 @@ impl<D: Contents> Sm<D> {
                 self.advance(slot)
             }
             Op::Barrier if self.barrier_awaits(slot, &here.site.protocol) => {
-                self.block(slot, Wait::AllResults);
-                Next::Switch
+                self.block(slot, WaitReason::AllResults);
+                NextAction::Switch
             }
             Op::Barrier => {
                 *at = self.spend(index, *at, (self.costs.slot, 1), Stall::Issue);
@@ -128,14 +128,14 @@ impl<D: Contents> Sm<D> {
             Op::Signal { .. } => self.advance(slot),
             Op::Load { .. } | Op::Store { .. } | Op::Atomic { .. } | Op::Fence { .. } | Op::WaitUntil { .. } => {
                 if *at > here.out.now() {
-                    return Next::Later;
+                    return NextAction::Later;
                 }
                 match self.memory_instruction(slot, op, here) {
                     Progress::Done => {
                         *at = self.finish_memory_instruction(slot, index, *at, op);
-                        Next::Continue
+                        NextAction::Continue
                     }
-                    Progress::Blocked => Next::Switch,
+                    Progress::Blocked => NextAction::Switch,
                 }
             }
         }
@@ -155,7 +155,7 @@ impl<D: Contents> Sm<D> {
         self.stats.warp_instructions += u64::from(count);
         if chain > 0 || self.warps[slot].computes {
             let path = &mut self.paths[slot % SLOTS];
-            path.run(pace, Run { from: at.saturating_sub(self.lag), count, chain, links });
+            path.run(pace, ArithmeticRun { from: at.saturating_sub(self.lag), count, chain, links });
             self.warps[slot].computes = path.result > end;
         }
         end
@@ -208,7 +208,7 @@ impl<D: Contents> Sm<D> {
 
     /// Resumes a warp whose memory instruction lacked a resource that is now available. The instruction was already
     /// issued by its sub-core, and therefore continues immediately. `waited`: the stall category for this wait.
-    pub(super) fn resume<C: Protocol>(&mut self, slot: usize, waited: Waited, here: &mut SmContext<'_, '_, C, D>) {
+    pub(super) fn resume<C: Protocol>(&mut self, slot: usize, waited: StallCause, here: &mut SmContext<'_, '_, C, D>) {
         self.counts.turn_to(self.warps[slot].kernel, &self.stats, &self.stalls.times);
         let now = here.out.now();
         self.warps[slot].stall = waited.stall;
@@ -216,11 +216,11 @@ impl<D: Contents> Sm<D> {
         self.count_stall(slot, now, now);
         self.stalls.count_from(slot, now);
         let warp = &mut self.warps[slot];
-        warp.wait = Wait::Nothing;
-        warp.called = true;
+        warp.wait = WaitReason::Nothing;
+        warp.has_priority = true;
         let op = self.op(slot);
         let progress = self.memory_instruction(slot, op, here);
-        self.warps[slot].called = false;
+        self.warps[slot].has_priority = false;
         let index = usize::from(self.warps[slot].sub_core);
         match progress {
             Progress::Done => {
@@ -248,22 +248,22 @@ impl<D: Contents> Sm<D> {
         cta.expect("a resident warp belongs to a resident CTA")
     }
 
-    fn advance(&mut self, slot: usize) -> Next {
+    fn advance(&mut self, slot: usize) -> NextAction {
         self.warps[slot].pc += 1;
-        Next::Continue
+        NextAction::Continue
     }
 
     /// Waits for a result needed by the next instruction, or advances if available.
-    fn use_result(&mut self, slot: usize, distance: u8, at: Ps) -> Next {
+    fn use_result(&mut self, slot: usize, distance: u8, at: Ps) -> NextAction {
         let warp = &self.warps[slot];
         let result = warp.slot(distance);
         if warp.is_pending(result) {
-            self.block(slot, Wait::Result(result));
-            return Next::Switch;
+            self.block(slot, WaitReason::Result(result));
+            return NextAction::Switch;
         }
         if warp.hit_at > at {
             self.pause(slot, warp.hit_at, Stall::L1);
-            return Next::Switch;
+            return NextAction::Switch;
         }
         // A dependent instruction could not issue before the hit's data was available.
         self.lag = self.lag.min(at - warp.hit_at);
@@ -276,7 +276,7 @@ impl<D: Contents> Sm<D> {
         first == Some(Stage::AwaitLoads) && self.warps[slot].pending != 0
     }
 
-    fn barrier<C: Protocol>(&mut self, slot: usize, at: &mut Ps, here: &mut SmContext<'_, '_, C, D>) -> Next {
+    fn barrier<C: Protocol>(&mut self, slot: usize, at: &mut Ps, here: &mut SmContext<'_, '_, C, D>) -> NextAction {
         self.warps[slot].pc += 1;
         let index = usize::from(self.warps[slot].cta);
         let cta = self.ctas[index].as_mut().expect("a resident warp belongs to a resident CTA");
@@ -286,14 +286,14 @@ impl<D: Contents> Sm<D> {
             let latest = cta.latest;
             self.open_barrier(index, Some(slot), here);
             if latest <= *at {
-                return Next::Continue;
+                return NextAction::Continue;
             }
             self.pause(slot, latest, Stall::Barrier);
-            return Next::Switch;
+            return NextAction::Switch;
         }
         cta.at_barrier += 1;
-        self.block(slot, Wait::Barrier);
-        Next::Switch
+        self.block(slot, WaitReason::Barrier);
+        NextAction::Switch
     }
 
     /// Releases a CTA's warps from the barrier. `last`: the warp that arrived last and never waited.
@@ -306,7 +306,7 @@ impl<D: Contents> Sm<D> {
         let mut passing = last.map_or(0, |slot| 1 << slot);
         for slot in 0..self.warps.len() {
             let warp = &self.warps[slot];
-            if self.alive >> slot & 1 != 0 && usize::from(warp.cta) == index && warp.wait == Wait::Barrier {
+            if self.alive >> slot & 1 != 0 && usize::from(warp.cta) == index && warp.wait == WaitReason::Barrier {
                 passing |= 1 << slot;
                 self.wake(slot, latest.max(here.out.now()), here.out);
             }
@@ -318,7 +318,7 @@ impl<D: Contents> Sm<D> {
         let warp = &self.warps[slot];
         if warp.pending != 0 {
             // The slot stays allocated until unused results have arrived too.
-            self.block(slot, Wait::AllResults);
+            self.block(slot, WaitReason::AllResults);
             return;
         }
         let index = usize::from(warp.cta);

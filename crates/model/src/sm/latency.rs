@@ -1,6 +1,6 @@
 //! Latency breakdown for an SM's loads, by leg. Purely observational: it influences no simulated time.
 
-use super::stalls::Waited;
+use super::stalls::StallCause;
 use super::{FillMessage, Sm};
 use crate::context::SmContext;
 use crate::latency::{Answered, Inside, Leg, Legs, Served, Stamp, share, short};
@@ -10,7 +10,7 @@ use tombolo_types::Ps;
 
 /// Departure times for a transaction leaving the L1.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Departs {
+pub(super) struct DepartureTimes {
     /// Completion time for the L1 lookup.
     pub(super) found: Ps,
     /// Completion time at the port.
@@ -21,7 +21,7 @@ pub(super) struct Departs {
     pub(super) crossing: Ps,
 }
 
-impl Departs {
+impl DepartureTimes {
     /// Arrival time at the slice.
     pub(super) fn reaches(self) -> Ps {
         self.sent.max(self.translated) + self.crossing
@@ -35,19 +35,19 @@ impl Departs {
 
 /// Request-side latency for a read: time spent per leg, from the event to the slice.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct RequestLatency {
     since: Stamp,
     l1: u32,
     tlb: u32,
     crossbar: u32,
 }
 
-impl Asked {
+impl RequestLatency {
     /// Record for a read issued in the event at `now`.
     #[inline]
-    pub(super) fn new(now: Ps, departs: Departs) -> Asked {
-        let Departs { found, sent, translated, crossing } = departs;
-        Asked {
+    pub(super) fn new(now: Ps, departs: DepartureTimes) -> RequestLatency {
+        let DepartureTimes { found, sent, translated, crossing } = departs;
+        RequestLatency {
             since: Stamp::of(now),
             l1: short(found - now),
             tlb: short(translated.saturating_sub(sent)),
@@ -58,7 +58,7 @@ impl Asked {
 
 /// Complete latency record for an answered read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
+pub(super) struct LoadLatency {
     pub(super) served: Served,
     stall: Stall,
     legs: Legs,
@@ -66,13 +66,13 @@ pub(super) struct Way {
     whole: u32,
 }
 
-impl Way {
+impl LoadLatency {
     /// Stall category for waits on this read, with its queueing share.
     #[inline]
-    pub(super) fn answered(&self) -> Waited {
+    pub(super) fn stall_cause(&self) -> StallCause {
         let queues = [Leg::LinkQueue, Leg::SliceQueue, Leg::DramQueue].map(|leg| self.legs[leg as usize]);
         let whole = if queues == [0; 3] { 0 } else { self.whole };
-        Waited { stall: self.stall, queues, whole }
+        StallCause { stall: self.stall, queues, whole }
     }
 
     /// Splits `waited`, the summed wait of all loads merged into this read, over the legs, in picoseconds.
@@ -86,13 +86,13 @@ impl<D: Contents> Sm<D> {
     /// Builds the latency record for a reply. Time not attributed to any component counts as crossbar latency, or as
     /// link latency if another module has replied. Returns an empty record if loads are not followed.
     #[inline]
-    pub(super) fn way<C>(&self, fill: &FillMessage<D>, here: &SmContext<'_, '_, C, D>) -> Way {
+    pub(super) fn load_latency<C>(&self, fill: &FillMessage<D>, here: &SmContext<'_, '_, C, D>) -> LoadLatency {
         let FillMessage { register, mask, by, time, .. } = *fill;
         let stall = here.shared.stall_of(by);
         if !here.site.follows_loads() {
-            return Way { served: Served::L1, stall, legs: Legs::default(), whole: 0 };
+            return LoadLatency { served: Served::L1, stall, legs: Legs::default(), whole: 0 };
         }
-        let Asked { since, l1, tlb, crossbar } = self.asked.get(register);
+        let RequestLatency { since, l1, tlb, crossbar } = self.request_latencies.get(register);
         let Answered { inside, mut link_queue, mut link_wire, crossbar: back } = time;
         let whole = Stamp::of(here.out.now()).since(since);
         let mut crossbar = crossbar.saturating_add(back);
@@ -118,6 +118,6 @@ impl<D: Contents> Sm<D> {
             // Extended miss: the earlier request recorded more time than the latest request took.
             legs = share(legs, whole.into(), u32::try_from(known).unwrap_or(u32::MAX)).map(|leg| leg as u32);
         }
-        Way { served, stall, legs, whole }
+        LoadLatency { served, stall, legs, whole }
     }
 }

@@ -35,7 +35,7 @@ use crate::flags::FlagSet;
 use crate::kernel_slot::KernelSlot;
 use crate::latency::{Answered, Stamp};
 use crate::message::{Flag, Message, Out};
-use crate::mshr::{ByEntry, EntryId, Mshr};
+use crate::mshr::{EntryId, Mshr, PerEntry};
 use crate::pace::KernelCounts;
 use crate::posted::{Drainer, Posted};
 use crate::site::Site;
@@ -43,12 +43,12 @@ use crate::stall::{Stall, StallTimes};
 use crate::stats::SmStats;
 use crate::tlb::Tlb;
 use crate::watch::{Contents, Watch};
-use arithmetic::{Pace, Path};
+use arithmetic::{ArithmeticPath, ClassTiming};
 use banks::Banks;
-use host::FillingSm;
-use latency::Asked;
-use ready::{Ready, SLOTS};
-use stalls::{Stalls, Waited};
+use host::SmFill;
+use latency::RequestLatency;
+use ready::{ReadyTimes, SLOTS};
+use stalls::{StallCause, Stalls};
 use std::collections::VecDeque;
 use sub_core::SubCore;
 use tombolo_machine::machine::Scheduler;
@@ -58,8 +58,8 @@ use tombolo_protocol::host::{fill, invalidate_bulk};
 use tombolo_protocol::l1::{self, L1Line, L1Pending};
 use tombolo_types::stream::{ComputeClass, CtaStream};
 use tombolo_types::{ComponentId, Line, Mask, ModuleId, Ps, Scope, Sectors, Serializer, SmId};
-use translate::Awaited;
-use warp::{RESULTS, Wait, Warp};
+use translate::PendingTranslation;
+use warp::{RESULTS, WaitReason, Warp};
 
 /// MSHR payload for an L1 miss.
 #[derive(Clone, Copy, Debug)]
@@ -103,7 +103,7 @@ struct Cta {
 #[derive(Clone, Debug)]
 struct Costs {
     /// Timing per [`ComputeClass`].
-    compute: [Pace; 6],
+    compute: [ClassTiming; 6],
     /// Issue slot length, in 1024ths of a picosecond.
     slot: u64,
     /// Minimum distance between instructions from a single warp, in 1024ths of a picosecond; 0 if a sub-core never
@@ -141,8 +141,10 @@ impl Costs {
             (period * u128::from(numerator) * 1024 / (u128::from(denominator) << 20)) as u64
         };
         let time = |cycles: Fraction| fixed(cycles.numerator, cycles.denominator);
-        let pace =
-            |class| Pace { issue: time(machine.sm.cycles(class)), latency: time(machine.sm.latency_cycles(class)) };
+        let pace = |class| ClassTiming {
+            issue: time(machine.sm.cycles(class)),
+            latency: time(machine.sm.latency_cycles(class)),
+        };
         let lines = machine.l1.lookups_per_cycle;
         let transaction = Ps(fixed(lines.denominator, lines.numerator) / 1024);
         Costs {
@@ -177,9 +179,9 @@ pub struct Sm<D: Contents> {
     /// Resident warps by warp slot; a sub-core's slots are contiguous.
     warps: Vec<Warp>,
     /// Ready times for all warps.
-    ready: Ready,
+    ready: ReadyTimes,
     /// Arithmetic path by warp slot modulo [`SLOTS`].
-    paths: [Path; SLOTS],
+    paths: [ArithmeticPath; SLOTS],
     /// Time for which the currently issuing warp has waited for its sub-core.
     lag: Ps,
     /// Outstanding transactions by warp slot and result slot.
@@ -202,7 +204,7 @@ pub struct Sm<D: Contents> {
     flags: FlagSet,
     tlb: Tlb,
     /// Pages with a translation request in flight, and their waiters.
-    awaited: Vec<Awaited<D>>,
+    awaited: Vec<PendingTranslation<D>>,
     /// Port toward the slices.
     port: Serializer,
     /// Earliest time of the next L1 lookup.
@@ -216,7 +218,7 @@ pub struct Sm<D: Contents> {
     counts: KernelCounts,
     stalls: Stalls,
     /// Latency record of the request side, by MSHR: time from issue to the slice for its latest request.
-    asked: ByEntry<Asked>,
+    request_latencies: PerEntry<RequestLatency>,
     /// Event counters.
     pub stats: SmStats,
 }
@@ -234,8 +236,8 @@ impl<D: Contents> Sm<D> {
             costs: Costs::new(machine),
             hints: site.hints,
             warps: vec![Warp::new(0, (0, KernelSlot(0)), 0, 0); slots],
-            ready: Ready::new(machine.sm.scheduler),
-            paths: [Path::default(); SLOTS],
+            ready: ReadyTimes::new(machine.sm.scheduler),
+            paths: [ArithmeticPath::default(); SLOTS],
             lag: Ps::ZERO,
             outstanding: vec![[0; RESULTS as usize]; slots],
             taken: 0,
@@ -256,7 +258,7 @@ impl<D: Contents> Sm<D> {
             awaited: Vec::new(),
             counts: KernelCounts::default(),
             stalls: Stalls::new(slots),
-            asked: ByEntry::default(),
+            request_latencies: PerEntry::default(),
             stats: SmStats::default(),
         }
     }
@@ -380,13 +382,13 @@ impl<D: Contents> Sm<D> {
         let FillMessage { register, line, mask, .. } = message;
         assert!(self.mshr.holds(register, line), "{}: a fill of {line} nobody asked for", self.sm);
         let site = here.site;
-        let way = self.way(&message, here);
-        let answered = way.answered();
-        let mut filling = FillingSm { sm: self, here: &mut *here, fill: message, answered, way, waited: 0 };
+        let load_latency = self.load_latency(&message, here);
+        let answered = load_latency.stall_cause();
+        let mut filling = SmFill { sm: self, here: &mut *here, fill: message, answered, load_latency, waited: 0 };
         let held = fill(&site.protocol, &mut filling, mask);
         let waited = filling.waited;
         if site.follows_loads() {
-            here.shared.latencies.add_legs(way.served, way.share(waited));
+            here.shared.latencies.add_legs(load_latency.served, load_latency.share(waited));
         }
         let Some(mut held) = held else { return };
         if here.site.map.moves() {
@@ -414,7 +416,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Completes a transaction that contributes to a result. `answered`: the stall category for a wait on it.
-    fn result(&mut self, slot: usize, (result, answered): (u8, Waited), flag_seen: bool, out: &mut Out<'_, D>) {
+    fn result(&mut self, slot: usize, (result, answered): (u8, StallCause), flag_seen: bool, out: &mut Out<'_, D>) {
         let warp = &mut self.warps[slot];
         if warp.several >> result & 1 != 0 {
             let left = &mut self.outstanding[slot][usize::from(result)];
@@ -426,18 +428,18 @@ impl<D: Contents> Sm<D> {
         warp.pending &= !(1 << result);
         warp.flag_seen |= flag_seen;
         let wakes = match warp.wait {
-            Wait::Result(awaited) => awaited == result,
-            Wait::AnyResult => true,
-            Wait::AllResults => warp.pending == 0,
-            Wait::Nothing
-            | Wait::MissRegister
-            | Wait::Line
-            | Wait::StoreCredit
-            | Wait::Barrier
-            | Wait::Drain
-            | Wait::Sync
-            | Wait::Page
-            | Wait::Flag => false,
+            WaitReason::Result(awaited) => awaited == result,
+            WaitReason::AnyResult => true,
+            WaitReason::AllResults => warp.pending == 0,
+            WaitReason::Nothing
+            | WaitReason::MissRegister
+            | WaitReason::Line
+            | WaitReason::StoreCredit
+            | WaitReason::Barrier
+            | WaitReason::Drain
+            | WaitReason::Sync
+            | WaitReason::Page
+            | WaitReason::Flag => false,
         };
         if wakes {
             if warp.stall != Stall::Acquire {
@@ -450,7 +452,7 @@ impl<D: Contents> Sm<D> {
 
     /// Makes a warp ready at `at` and schedules its sub-core.
     fn wake(&mut self, slot: usize, at: Ps, out: &mut Out<'_, D>) {
-        self.warps[slot].wait = Wait::Nothing;
+        self.warps[slot].wait = WaitReason::Nothing;
         self.ready.set(slot, at);
         let index = usize::from(self.warps[slot].sub_core);
         let due = at.max(self.sub_cores[index].free_at).max(out.now());
@@ -467,7 +469,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Blocks a warp until an event wakes it.
-    fn block(&mut self, slot: usize, wait: Wait) {
+    fn block(&mut self, slot: usize, wait: WaitReason) {
         self.warps[slot].wait = wait;
         self.warps[slot].stall = wait.stall();
         self.ready.set(slot, Ps::NEVER);

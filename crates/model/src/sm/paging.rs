@@ -33,7 +33,7 @@ impl<D: Contents> Sm<D> {
         for index in issued..accesses.len {
             let line = self.next_line(slot, (accesses, index));
             if !map.allows(self.module, rules, line, wanted) && here.shared.pages.ask(map.page(line), wanted) {
-                self.tell_driver(map.page(line), wanted, here);
+                self.report_fault(map.page(line), wanted, here);
             }
         }
         true
@@ -43,7 +43,7 @@ impl<D: Contents> Sm<D> {
         self.cta(slot).stream.accesses[accesses.range()][usize::from(index)].line
     }
 
-    fn tell_driver<C: Protocol>(&self, page: Page, wanted: Wanted, here: &mut SmContext<'_, '_, C, D>) {
+    fn report_fault<C: Protocol>(&self, page: Page, wanted: Wanted, here: &mut SmContext<'_, '_, C, D>) {
         let at = here.out.now() + crate::convert::to_l2_tlb(&here.site.machine);
         let bank = here.site.layout.slice(self.module, here.site.tlb_bank(page));
         here.out.send(at, self.id, bank, Message::Walk { page, wanted });

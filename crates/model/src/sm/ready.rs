@@ -7,7 +7,7 @@ use tombolo_types::Ps;
 pub(super) const SLOTS: usize = 64;
 
 /// Ready times and ages for the warps in an SM. Slot numbers are taken modulo [`SLOTS`].
-pub(super) struct Ready {
+pub(super) struct ReadyTimes {
     scheduler: Scheduler,
     /// Ready time by warp slot; [`Ps::NEVER`] for a waiting warp or an empty slot.
     at: [Ps; SLOTS],
@@ -18,10 +18,10 @@ pub(super) struct Ready {
     next_age: u32,
 }
 
-impl Ready {
+impl ReadyTimes {
     /// Creates the state for an SM without warps.
-    pub(super) fn new(scheduler: Scheduler) -> Ready {
-        Ready { scheduler, at: [Ps::NEVER; SLOTS], timed: 0, age: [0; SLOTS], next_age: 0 }
+    pub(super) fn new(scheduler: Scheduler) -> ReadyTimes {
+        ReadyTimes { scheduler, at: [Ps::NEVER; SLOTS], timed: 0, age: [0; SLOTS], next_age: 0 }
     }
 
     /// Records the arrival of a warp in `slot`; this warp is younger than all resident warps.
@@ -98,8 +98,8 @@ mod tests {
     const SECOND_HALF: u64 = 0xf0;
 
     /// Warps in slots 4 to 7, where later slots are older, with the given ready times.
-    fn ready(scheduler: Scheduler, times: [u64; 4]) -> Ready {
-        let mut ready = Ready::new(scheduler);
+    fn ready(scheduler: Scheduler, times: [u64; 4]) -> ReadyTimes {
+        let mut ready = ReadyTimes::new(scheduler);
         (4..8).rev().for_each(|slot| ready.arrive(slot));
         (4..8).zip(times).for_each(|(slot, at)| ready.set(slot, Ps(at)));
         ready

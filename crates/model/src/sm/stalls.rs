@@ -6,9 +6,9 @@
 
 use super::Sm;
 use super::ready::SLOTS;
-use super::warp::Wait;
+use super::warp::WaitReason;
 use crate::latency::share;
-use crate::mshr::{ByEntry, EntryId};
+use crate::mshr::{EntryId, PerEntry};
 use crate::stall::{Queue, Stall, StallTimes};
 use crate::watch::Contents;
 use tombolo_types::Ps;
@@ -20,16 +20,16 @@ pub(super) struct Stalls {
     /// Start of the uncounted interval, by warp slot modulo [`SLOTS`].
     since: [Ps; SLOTS],
     /// Translation wait by warp slot, valid while the warp's `translates` flag is set.
-    of_warps: Vec<Translates>,
+    of_warps: Vec<TranslationWait>,
     /// Translation wait by MSHR, for its read. Entries left by earlier reads lie in the past.
-    of_misses: ByEntry<Translates>,
+    of_misses: PerEntry<TranslationWait>,
     /// Latest end time among the translation waits in `of_misses`.
     latest: Ps,
 }
 
 /// Stall category for a finished wait on an access.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waited {
+pub(super) struct StallCause {
     pub(super) stall: Stall,
     /// Time that the access spent in each [`Queue`], in picoseconds.
     pub(super) queues: [u32; Queue::ALL.len()],
@@ -37,15 +37,15 @@ pub(super) struct Waited {
     pub(super) whole: u32,
 }
 
-impl From<Stall> for Waited {
-    fn from(stall: Stall) -> Waited {
-        Waited { stall, queues: [0; Queue::ALL.len()], whole: 0 }
+impl From<Stall> for StallCause {
+    fn from(stall: Stall) -> StallCause {
+        StallCause { stall, queues: [0; Queue::ALL.len()], whole: 0 }
     }
 }
 
 /// Time interval spent waiting for a translation.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Translates {
+pub(super) struct TranslationWait {
     /// Time at which the access would have continued without the wait.
     from: Ps,
     /// Completion time of the translation.
@@ -58,8 +58,8 @@ impl Stalls {
         Stalls {
             times: StallTimes::default(),
             since: [Ps::ZERO; SLOTS],
-            of_warps: vec![Translates::default(); slots],
-            of_misses: ByEntry::default(),
+            of_warps: vec![TranslationWait::default(); slots],
+            of_misses: PerEntry::default(),
             latest: Ps::ZERO,
         }
     }
@@ -71,17 +71,21 @@ impl Stalls {
     }
 }
 
-impl Wait {
+impl WaitReason {
     /// Stall category for a wait. A load counts as [`Stall::OwnL2`] while its responder is unknown.
     pub(super) fn stall(self) -> Stall {
         match self {
-            Wait::Nothing => Stall::Issue,
-            Wait::Result(_) | Wait::AnyResult | Wait::AllResults | Wait::MissRegister | Wait::Line => Stall::OwnL2,
-            Wait::StoreCredit => Stall::StoreCredit,
-            Wait::Barrier => Stall::Barrier,
-            Wait::Drain => Stall::Release,
-            Wait::Sync | Wait::Flag => Stall::Acquire,
-            Wait::Page => Stall::Page,
+            WaitReason::Nothing => Stall::Issue,
+            WaitReason::Result(_)
+            | WaitReason::AnyResult
+            | WaitReason::AllResults
+            | WaitReason::MissRegister
+            | WaitReason::Line => Stall::OwnL2,
+            WaitReason::StoreCredit => Stall::StoreCredit,
+            WaitReason::Barrier => Stall::Barrier,
+            WaitReason::Drain => Stall::Release,
+            WaitReason::Sync | WaitReason::Flag => Stall::Acquire,
+            WaitReason::Page => Stall::Page,
         }
     }
 }
@@ -125,7 +129,7 @@ impl<D: Contents> Sm<D> {
 
     /// Time between `since` and `ready` spent by a warp on translations for its accesses.
     fn translation(&self, slot: usize, since: Ps, ready: Ps) -> Ps {
-        let (stall, Translates { from, until }) = (self.warps[slot].stall, self.stalls.of_warps[slot]);
+        let (stall, TranslationWait { from, until }) = (self.warps[slot].stall, self.stalls.of_warps[slot]);
         let awaits = matches!(stall, Stall::L1 | Stall::OwnL2 | Stall::Module | Stall::Gpu | Stall::Host);
         if awaits { until.min(ready).saturating_sub(from.max(since)) } else { Ps::ZERO }
     }
@@ -133,14 +137,14 @@ impl<D: Contents> Sm<D> {
     /// Accounts for queueing when a warp's wait for an access ends at `now`: the wait is split in proportion to the
     /// access's time in queues.
     #[inline]
-    pub(super) fn count_queued(&mut self, slot: usize, waited: Waited, now: Ps) {
+    pub(super) fn count_queued(&mut self, slot: usize, waited: StallCause, now: Ps) {
         if waited.whole > 0 {
             self.add_queued(slot, waited, now);
         }
     }
 
     #[inline(never)]
-    fn add_queued(&mut self, slot: usize, Waited { stall, queues, whole }: Waited, now: Ps) {
+    fn add_queued(&mut self, slot: usize, StallCause { stall, queues, whole }: StallCause, now: Ps) {
         self.counts.turn_to(self.warps[slot].kernel, &self.stats, &self.stalls.times);
         let since = self.stalls.since[slot % SLOTS];
         let mut wait = now.saturating_sub(since);
@@ -155,7 +159,7 @@ impl<D: Contents> Sm<D> {
     #[inline]
     pub(super) fn await_translation(&mut self, slot: usize, entry: Option<EntryId>, (at, translated): (Ps, Ps)) {
         if translated > at {
-            let wait = Translates { from: at, until: translated };
+            let wait = TranslationWait { from: at, until: translated };
             self.note_translation(slot, wait);
             if let Some(entry) = entry {
                 self.stalls.of_misses.set(entry, wait);
@@ -165,10 +169,10 @@ impl<D: Contents> Sm<D> {
     }
 
     #[cold]
-    fn note_translation(&mut self, slot: usize, wait: Translates) {
+    fn note_translation(&mut self, slot: usize, wait: TranslationWait) {
         let warp = &mut self.warps[slot];
         let known = &mut self.stalls.of_warps[slot];
-        *known = if warp.translates { Translates { until: wait.until.max(known.until), ..*known } } else { wait };
+        *known = if warp.translates { TranslationWait { until: wait.until.max(known.until), ..*known } } else { wait };
         warp.translates = true;
     }
 
@@ -189,7 +193,7 @@ impl<D: Contents> Sm<D> {
         if self.stalls.latest > now {
             let wait = self.stalls.of_misses.get(entry);
             if wait.until > now {
-                self.note_translation(slot, Translates { from: wait.from.max(now), ..wait });
+                self.note_translation(slot, TranslationWait { from: wait.from.max(now), ..wait });
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Sm;
 use super::issue::Progress;
-use super::warp::Wait;
+use super::warp::WaitReason;
 use crate::context::SmContext;
 use crate::message::{Message, Out, SyncKind};
 use crate::posted::Drainer;
@@ -57,7 +57,7 @@ impl<D: Contents> Sm<D> {
                 if self.warps[slot].pending == 0 {
                     return Progress::Done;
                 }
-                self.block(slot, Wait::AllResults);
+                self.block(slot, WaitReason::AllResults);
                 Progress::Blocked
             }
             Stage::Issue => {
@@ -75,7 +75,7 @@ impl<D: Contents> Sm<D> {
         let result = warp.current_slot();
         let polls = matches!(op, Op::WaitUntil { .. });
         if warp.is_pending(result) {
-            self.block(slot, Wait::Result(result));
+            self.block(slot, WaitReason::Result(result));
             if polls {
                 self.warps[slot].stall = Stall::Acquire;
             }
@@ -108,7 +108,7 @@ impl<D: Contents> Sm<D> {
             here.site.watch.released(here.site.warp_slot(self.sm, slot), scope);
             return Progress::Done;
         }
-        self.block(slot, Wait::Drain);
+        self.block(slot, WaitReason::Drain);
         self.drain(Drainer::Warp { warp: slot as u8, scope }, here);
         Progress::Blocked
     }
@@ -123,14 +123,14 @@ impl<D: Contents> Sm<D> {
     pub(super) fn finish_drains<C: Protocol>(&mut self, here: &mut SmContext<'_, '_, C, D>) {
         while let Some(drainer) = self.posted.pop_drained() {
             let controller = here.site.layout.controller(here.site.module);
-            let (now, way) = (here.out.now(), crate::convert::to_controller(&here.site.machine));
+            let (now, controller_latency) = (here.out.now(), crate::convert::to_controller(&here.site.machine));
             let (at, to, message) = match drainer {
                 Drainer::Warp { warp, scope } => (now + Ps(1), self.id, Message::Drained { warp, scope }),
                 Drainer::Cta(slot) => {
                     here.shared.count(slot, self.counts.take(slot, &self.stats, &self.stalls.times));
-                    (now + way, controller, Message::CtaDrained { slot })
+                    (now + controller_latency, controller, Message::CtaDrained { slot })
                 }
-                Drainer::Pages(pages) => (now + way, controller, Message::PageQuiet { pages }),
+                Drainer::Pages(pages) => (now + controller_latency, controller, Message::PageQuiet { pages }),
             };
             here.out.send(at, self.id, to, message);
         }
@@ -161,7 +161,7 @@ impl<D: Contents> Sm<D> {
 
     /// Requests an acquire or release plan from the controller, on behalf of a warp.
     fn ask<C: Protocol>(&mut self, slot: usize, kind: SyncKind, scope: Scope, here: &mut SmContext<'_, '_, C, D>) {
-        self.block(slot, Wait::Sync);
+        self.block(slot, WaitReason::Sync);
         self.warps[slot].stall = match kind {
             SyncKind::Acquire => Stall::Acquire,
             SyncKind::Release => Stall::Release,

@@ -5,7 +5,7 @@
 //! page stay in order.
 
 use super::Sm;
-use super::latency::{Asked, Departs};
+use super::latency::{DepartureTimes, RequestLatency};
 use crate::context::SmContext;
 use crate::message::{LineRequest, Message};
 use crate::mshr::EntryId;
@@ -15,20 +15,20 @@ use tombolo_protocol::Protocol;
 use tombolo_types::{Line, Page, Ps};
 
 /// Page with a translation request in flight.
-pub(super) struct Awaited<D: Contents> {
+pub(super) struct PendingTranslation<D: Contents> {
     page: Page,
     /// Earliest reply time from the L2 TLB.
     earliest: Ps,
     /// Waiting accesses, in order.
-    held: Vec<Held<D>>,
+    held: Vec<WaitingAccess<D>>,
 }
 
 /// Access waiting for a translation.
-enum Held<D: Contents> {
+enum WaitingAccess<D: Contents> {
     /// Request to the slices.
     Request {
         body: LineRequest<D>,
-        departs: Departs,
+        departs: DepartureTimes,
         /// Issue time, for a read.
         since: Option<Ps>,
         /// Warp whose stall time includes this wait.
@@ -72,7 +72,7 @@ impl<D: Contents> Sm<D> {
         let now = here.out.now();
         let page = self.page(line);
         match self.tlb.lookup(now, page) {
-            Some(ready) if ready > now => match self.answered(page) {
+            Some(ready) if ready > now => match self.pending_reply(page) {
                 Some(earliest) => Translation::Awaited(earliest),
                 None => Translation::At(ready),
             },
@@ -86,7 +86,7 @@ impl<D: Contents> Sm<D> {
     }
 
     /// Earliest reply time for a page already requested from the L2 TLB.
-    fn answered(&self, page: Page) -> Option<Ps> {
+    fn pending_reply(&self, page: Page) -> Option<Ps> {
         self.awaited.iter().find(|awaited| awaited.page == page).map(|awaited| awaited.earliest)
     }
 
@@ -95,12 +95,12 @@ impl<D: Contents> Sm<D> {
     fn ask_l2_tlb<C: Protocol>(&mut self, page: Page, here: &mut SmContext<'_, '_, C, D>) -> Translation {
         let (now, machine) = (here.out.now(), &here.site.machine);
         self.stats.tlb_misses += 1;
-        let asked = self.answered(page);
+        let asked = self.pending_reply(page);
         let earliest = asked.unwrap_or(now + machine.tlb.l2_latency);
         // An access at the reply's arrival time still waits for the reply.
         self.tlb.fill(page, earliest + Ps(1));
         if asked.is_none() {
-            self.awaited.push(Awaited { page, earliest, held: Vec::new() });
+            self.awaited.push(PendingTranslation { page, earliest, held: Vec::new() });
             let bank = here.site.layout.slice(here.site.module, here.site.tlb_bank(page));
             let at = now + crate::convert::to_l2_tlb(machine);
             here.out.send(at, self.id, bank, Message::Translate { sm: self.sm, page });
@@ -114,23 +114,23 @@ impl<D: Contents> Sm<D> {
     pub(super) fn send_translated<C: Protocol>(
         &mut self,
         body: LineRequest<D>,
-        (departs, translation): (Departs, Translation),
+        (departs, translation): (DepartureTimes, Translation),
         (since, warp): (Option<Ps>, Option<usize>),
         here: &mut SmContext<'_, '_, C, D>,
     ) {
         match translation {
             Translation::At(_) => self.send(body, departs.reaches(), here),
-            Translation::Awaited(_) => self.hold(body.line, Held::Request { body, departs, since, warp }),
+            Translation::Awaited(_) => self.hold(body.line, WaitingAccess::Request { body, departs, since, warp }),
         }
     }
 
     /// Delays a hit until its translation arrives.
     pub(super) fn hold_hit(&mut self, line: Line, (warp, result): (usize, u8), (since, read): (Ps, Ps), seen: bool) {
-        self.hold(line, Held::Hit { warp, result, read, since, seen });
+        self.hold(line, WaitingAccess::Hit { warp, result, read, since, seen });
     }
 
     #[cold]
-    fn hold(&mut self, line: Line, held: Held<D>) {
+    fn hold(&mut self, line: Line, held: WaitingAccess<D>) {
         let page = self.page(line);
         let awaited = self.awaited.iter_mut().find(|awaited| awaited.page == page);
         awaited.expect("the page has just been found to be awaited").held.push(held);
@@ -145,16 +145,17 @@ impl<D: Contents> Sm<D> {
         self.stats.tlb_walks += u64::from(walked);
         self.tlb.set_ready(page, ready);
         let place = self.awaited.iter().position(|awaited| awaited.page == page);
-        let Awaited { held, .. } = self.awaited.swap_remove(place.expect("an SM gets the translations it asks for"));
+        let PendingTranslation { held, .. } =
+            self.awaited.swap_remove(place.expect("an SM gets the translations it asks for"));
         for held in held {
             match held {
-                Held::Request { body, departs, since, warp } => {
-                    let departs = Departs { translated: ready, ..departs };
+                WaitingAccess::Request { body, departs, since, warp } => {
+                    let departs = DepartureTimes { translated: ready, ..departs };
                     let register = body.origin.register;
                     if let Some(since) = since
                         && here.site.follows_loads()
                     {
-                        self.asked.set(register, Asked::new(since, departs));
+                        self.request_latencies.set(register, RequestLatency::new(since, departs));
                     }
                     let entry = since.is_some().then_some(register);
                     if let Some(warp) = warp {
@@ -165,7 +166,7 @@ impl<D: Contents> Sm<D> {
                     }
                     self.send(body, departs.reaches(), here);
                 }
-                Held::Hit { warp, result, read, since, seen } => {
+                WaitingAccess::Hit { warp, result, read, since, seen } => {
                     self.await_translation(warp, None::<EntryId>, (read, ready));
                     let at = self.hit_at((since, read, ready), here);
                     self.warps[warp].hit_at = self.warps[warp].hit_at.max(at);

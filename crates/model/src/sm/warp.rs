@@ -6,7 +6,7 @@ use tombolo_types::Ps;
 
 /// Condition awaited by a warp before it can issue again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wait {
+pub(super) enum WaitReason {
     /// No condition: the warp issues when selected by its sub-core.
     Nothing,
     /// Result in this slot.
@@ -71,11 +71,11 @@ pub(super) struct Warp {
     /// Stage of the current instruction.
     pub(super) stage: u8,
     /// Condition awaited by the warp.
-    pub(super) wait: Wait,
+    pub(super) wait: WaitReason,
     /// True if the current instruction has allocated its result slot.
     pub(super) has_slot: bool,
     /// True while the warp is resumed by a freed resource: the resource is reserved ahead of queued warps.
-    pub(super) called: bool,
+    pub(super) has_priority: bool,
     /// True if the latest poll found the flag set.
     pub(super) flag_seen: bool,
     /// True if the current stage's synchronization plan has completed.
@@ -108,9 +108,9 @@ impl Warp {
             issued: 0,
             polls: 0,
             stage: 0,
-            wait: Wait::Nothing,
+            wait: WaitReason::Nothing,
             has_slot: false,
-            called: false,
+            has_priority: false,
             flag_seen: false,
             synced: false,
             stall: Stall::Issue,

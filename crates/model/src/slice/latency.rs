@@ -1,16 +1,16 @@
 //! Latency accounting at a slice: queueing and service time here, and latency below, for the latency record in a
 //! reply. Purely observational: it influences no simulated time.
 
-use super::{Item, Slice, Waiter};
+use super::{Slice, SliceRequest, Waiter};
 use crate::context::SliceContext;
 use crate::latency::{Below, Inside, Stamp};
 use crate::mshr::EntryId;
 use crate::watch::Contents;
 use tombolo_types::{Bytes, Mask, ModuleId, Ps};
 
-impl<D: Contents> Item<D> {
+impl<D: Contents> SliceRequest<D> {
     /// Time spent in earlier slices on this read's path.
-    pub(super) fn held(&self) -> Inside {
+    pub(super) fn forwarded_latency(&self) -> Inside {
         if self.is_read() { self.body.tickets.held() } else { Inside::default() }
     }
 }
@@ -23,10 +23,10 @@ impl<D: Contents> Slice<D> {
 
     /// Latency in this slice for a request that departs at `leaves`, including the transfer of `bytes`, plus the time
     /// in earlier slices.
-    pub(super) fn held_until<C>(
+    pub(super) fn latency_until<C>(
         &self,
         leaves: Ps,
-        item: &Item<D>,
+        item: &SliceRequest<D>,
         bytes: u64,
         here: &SliceContext<'_, '_, C, D>,
     ) -> Inside {
@@ -34,12 +34,12 @@ impl<D: Contents> Slice<D> {
             return Inside::default();
         }
         let time = Ps(Stamp::of(leaves).after(item.arrived).into());
-        Inside::slice(time, self.look_up_time(bytes, here)).and(item.held())
+        Inside::slice(time, self.look_up_time(bytes, here)).and(item.forwarded_latency())
     }
 
     /// Latency record for a waiting read. Its bytes arrived at `ready`, `below` after the request was sent, and depart
     /// at `leaves`.
-    pub(super) fn waited<C>(
+    pub(super) fn waiter_latency<C>(
         &self,
         waiter: &Waiter,
         (ready, leaves): (Ps, Ps),
@@ -71,7 +71,7 @@ impl<D: Contents> Slice<D> {
 
     /// Splits the latency since a miss's last read departed: the reply from `source`, complete at `ready`, already
     /// explains `time`. Also returns the unloaded link latency in this time. `by`: the module that served the read.
-    pub(super) fn passed<C>(
+    pub(super) fn latency_below<C>(
         &self,
         (source, by): (ModuleId, ModuleId),
         (mask, register): (Mask, EntryId),

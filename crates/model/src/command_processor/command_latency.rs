@@ -5,7 +5,7 @@ use tombolo_types::Ps;
 
 /// Command latencies from the command processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Ways {
+pub(super) struct CommandLatency {
     /// Number of modules reachable by commands.
     modules: u8,
     /// Latency to a single module.
@@ -16,10 +16,10 @@ pub(super) struct Ways {
     crossbar: Ps,
 }
 
-impl Ways {
+impl CommandLatency {
     /// Creates the latencies for a machine that runs kernels on `modules` modules.
-    pub(super) fn new(machine: &MachineConfig, modules: u8) -> Ways {
-        Ways {
+    pub(super) fn new(machine: &MachineConfig, modules: u8) -> CommandLatency {
+        CommandLatency {
             modules,
             one: crate::convert::host_latency(machine),
             all: crate::convert::broadcast_latency(machine),
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn a_controller_has_what_it_passes_on_a_crossbar_ahead() {
-        let ways = Ways { modules: 4, one: Ps(100), all: Ps(150), crossbar: Ps(30) };
+        let ways = CommandLatency { modules: 4, one: Ps(100), all: Ps(150), crossbar: Ps(30) };
         assert_eq!((ways.to(1), ways.to(4)), (Ps(100), Ps(150)));
         assert_eq!(ways.at_controller(Ps(1000), Ps(900)), Ps(970));
         assert_eq!(ways.at_controller(Ps(910), Ps(900)), Ps(901), "a crossbar longer than the way");

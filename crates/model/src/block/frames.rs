@@ -3,7 +3,7 @@
 //! A block without a frame evicts the least recently used idle block in its set, that is a block without a transaction
 //! in flight. The frame is reused immediately, while the victim's write-back is still in flight.
 
-use super::did::Did;
+use super::effects::StepEffects;
 use super::{Block, BlockSlice, Blocks, Geometry};
 use crate::context::SliceContext;
 use crate::departure::Departure;
@@ -14,7 +14,7 @@ use tombolo_protocol::nodes::{Event, Nodes};
 
 /// Result of a frame allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Placed {
+pub(super) enum FrameAllocation {
     /// The block has a frame.
     Here,
     /// Every block in the given set has a transaction in flight or parked requests.
@@ -23,7 +23,7 @@ pub(super) enum Placed {
 
 /// Set-associative frame directory with `ways` ways per set and LRU replacement. Only sets in use are stored.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct BlockFrames {
     sets: u64,
     ways: usize,
     /// Number of slices in the block interleaving, and the binary logarithm of the consecutive blocks per slice.
@@ -33,8 +33,8 @@ pub(super) struct Places {
     clock: u64,
 }
 
-impl Places {
-    pub(super) fn new<N: Nodes, D: Contents>(site: &Site<Blocks<N>, D>, geometry: Geometry) -> Places {
+impl BlockFrames {
+    pub(super) fn new<N: Nodes, D: Contents>(site: &Site<Blocks<N>, D>, geometry: Geometry) -> BlockFrames {
         let machine = &site.machine;
         let stack = machine.stack.as_ref().expect("a design of blocks is built for machines that have stacks");
         let slices = u64::from(machine.l2.slices);
@@ -45,7 +45,7 @@ impl Places {
         // A split block has one entry per part, for the same number of bytes.
         let blocks = blocks * geometry.parts();
         let together = (stack.interleave() / stack.block_bytes).max(1).trailing_zeros();
-        Places {
+        BlockFrames {
             sets: (blocks / slices / u64::from(ways)).max(1),
             ways: ways as usize,
             slices,
@@ -101,10 +101,10 @@ impl Places {
 
 impl<N: Nodes, D: Contents> BlockSlice<N, D> {
     /// Allocates a frame for a block, evicting another block if necessary, or reports that the set is crowded.
-    pub(super) fn place(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) -> Placed {
+    pub(super) fn place(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) -> FrameAllocation {
         let set = self.client.places.set(block);
         if self.client.places.touch(set, block) {
-            return Placed::Here;
+            return FrameAllocation::Here;
         }
         if self.client.places.is_full(set) {
             let idle = |other: &Block| {
@@ -113,22 +113,22 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
             };
             let Some(victim) = self.client.places.oldest_first(set).into_iter().find(idle) else {
                 self.stats.crowded += 1;
-                return Placed::Crowded(set);
+                return FrameAllocation::Crowded(set);
             };
             self.evict(victim, here);
         }
         self.client.places.add(set, block);
-        Placed::Here
+        FrameAllocation::Here
     }
 
     fn evict(&mut self, block: Block, here: &mut SliceContext<'_, '_, Blocks<N>, D>) {
         self.stats.evicted += 1;
         self.client.places.remove(block);
-        let mut did = Did::default();
+        let mut did = StepEffects::default();
         self.step(block, Event::Evict, &mut did, here);
         let leaves = Departure::at(here.out.now()).after(self.client.answers_after());
-        self.keep_above(block, leaves, here);
-        self.tell_all(block, did, leaves, here);
+        self.sync_above(block, leaves, here);
+        self.send_messages(block, did, leaves, here);
         self.forget_if_gone(block, here);
     }
 
@@ -141,7 +141,7 @@ impl<N: Nodes, D: Contents> BlockSlice<N, D> {
         }
         let waits = !cell.parked.is_empty() || cell.merging.is_some() || here.site.protocol.0.owes(&cell.slot);
         if !N::holds(&cell.slot) && !waits {
-            self.close_use(block);
+            self.record_use(block);
             self.client.blocks.remove(&block);
             self.client.places.remove(block);
         }

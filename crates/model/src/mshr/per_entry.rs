@@ -5,9 +5,9 @@ use super::EntryId;
 /// Value per MSHR in a table, stored up to the highest index set so far. Tables allocate their entries in ascending
 /// order, and few tables are ever full, so the list stays short.
 #[derive(Clone, Debug, Default)]
-pub struct ByEntry<T>(Vec<T>);
+pub struct PerEntry<T>(Vec<T>);
 
-impl<T: Copy + Default> ByEntry<T> {
+impl<T: Copy + Default> PerEntry<T> {
     /// Returns an entry's value, or the default if none was set.
     #[inline]
     pub fn get(&self, id: EntryId) -> T {
@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn an_entry_has_the_value_set_last() {
-        let (mut values, id) = (ByEntry::default(), EntryId::numbered);
+        let (mut values, id) = (PerEntry::default(), EntryId::numbered);
         values.set(id(2), 7);
         values.set(id(0), 5);
         values.set(id(2), 8);

@@ -1,38 +1,38 @@
 //! Effects collected from one protocol step for a block.
 
-use super::{Held, MessageOf};
+use super::{BlockContents, MessageOf};
 use crate::watch::Contents;
 use tombolo_protocol::node::Effects;
 use tombolo_protocol::nodes::{Access, Answer, Hold, Node, Nodes, Of};
 
 /// Effects that a single protocol step has produced, each list in issue order.
-pub(super) struct Did<N: Nodes, D: Contents> {
+pub(super) struct StepEffects<N: Nodes, D: Contents> {
     /// Messages to other nodes.
-    pub(super) told: Vec<(Node, MessageOf<N, D>)>,
+    pub(super) messages: Vec<(Node, MessageOf<N, D>)>,
     /// Reply to the current request, if any.
-    pub(super) answer: Option<Answer<Held<D>>>,
+    pub(super) answer: Option<Answer<BlockContents<D>>>,
     /// Memory accesses requested in this step.
-    pub(super) memory: Vec<Access<Held<D>>>,
+    pub(super) memory: Vec<Access<BlockContents<D>>>,
     /// Set if the current request has started a transaction and waits for it.
     pub(super) parks: bool,
 }
 
-impl<N: Nodes, D: Contents> Default for Did<N, D> {
-    fn default() -> Did<N, D> {
-        Did { told: Vec::new(), answer: None, memory: Vec::new(), parks: false }
+impl<N: Nodes, D: Contents> Default for StepEffects<N, D> {
+    fn default() -> StepEffects<N, D> {
+        StepEffects { messages: Vec::new(), answer: None, memory: Vec::new(), parks: false }
     }
 }
 
-impl<N: Nodes, D: Contents> Effects<Of<N>, Held<D>> for Did<N, D> {
+impl<N: Nodes, D: Contents> Effects<Of<N>, BlockContents<D>> for StepEffects<N, D> {
     fn send(&mut self, to: Node, message: MessageOf<N, D>) {
-        self.told.push((to, message));
+        self.messages.push((to, message));
     }
 
-    fn answer(&mut self, answer: Answer<Held<D>>) {
+    fn answer(&mut self, answer: Answer<BlockContents<D>>) {
         self.answer = Some(answer);
     }
 
-    fn memory(&mut self, access: Access<Held<D>>) {
+    fn memory(&mut self, access: Access<BlockContents<D>>) {
         self.memory.push(access);
     }
 
