@@ -4,12 +4,12 @@ use crate::reader::File;
 use crate::spec::Shape;
 use serde::Serialize;
 
-/// File name used in messages about an [`Ask`].
+/// File name used in messages about an [`ExperimentRequest`].
 pub const NAME: &str = "the command line";
 
 /// Machine, designs, workloads and swept values. All remaining keys have the defaults of an experiment file.
 #[derive(Clone, Debug, Default)]
-pub struct Ask {
+pub struct ExperimentRequest {
     /// Short name, for example `sweep`.
     pub id: String,
     /// Machine, by name or path.
@@ -43,47 +43,47 @@ struct Form<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     mean: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    chart: Option<Drawn>,
+    chart: Option<ChartForm>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    metric: Vec<SpeedUp<'a>>,
+    metric: Vec<SpeedUpForm<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    vary: Vec<Varied<'a>>,
+    vary: Vec<VaryForm<'a>>,
 }
 
 #[derive(Serialize)]
-struct Drawn {
+struct ChartForm {
     kind: Shape,
     reference: f64,
 }
 
 #[derive(Serialize)]
-struct SpeedUp<'a> {
+struct SpeedUpForm<'a> {
     name: &'static str,
     value: [&'static str; 1],
     relative: &'static str,
-    to: Base<'a>,
+    to: BaseForm<'a>,
 }
 
 #[derive(Serialize)]
-struct Base<'a> {
+struct BaseForm<'a> {
     design: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     step: Option<&'static str>,
 }
 
 #[derive(Serialize)]
-struct Varied<'a> {
+struct VaryForm<'a> {
     set: &'a str,
     to: &'a [String],
 }
 
-impl SpeedUp<'_> {
-    fn over<'a>(design: &'a str, step: Option<&'static str>) -> SpeedUp<'a> {
-        SpeedUp { name: "speed-up", value: ["time_s"], relative: "speed-up", to: Base { design, step } }
+impl SpeedUpForm<'_> {
+    fn over<'a>(design: &'a str, step: Option<&'static str>) -> SpeedUpForm<'a> {
+        SpeedUpForm { name: "speed-up", value: ["time_s"], relative: "speed-up", to: BaseForm { design, step } }
     }
 }
 
-impl Ask {
+impl ExperimentRequest {
     /// Returns the equivalent experiment file.
     pub fn file(&self) -> File {
         let step = (!self.vary.is_empty()).then_some(crate::layout::NO_STEP);
@@ -95,9 +95,9 @@ impl Ask {
             scale: self.scale.as_deref(),
             set: &self.set,
             mean: self.baseline.is_some().then_some("geometric"),
-            chart: self.chart.map(|kind| Drawn { kind, reference: 1.0 }),
-            metric: self.baseline.iter().map(|design| SpeedUp::over(design, step)).collect(),
-            vary: self.vary.iter().map(|(set, to)| Varied { set, to }).collect(),
+            chart: self.chart.map(|kind| ChartForm { kind, reference: 1.0 }),
+            metric: self.baseline.iter().map(|design| SpeedUpForm::over(design, step)).collect(),
+            vary: self.vary.iter().map(|(set, to)| VaryForm { set, to }).collect(),
         };
         let text = toml::to_string(&form).expect("its keys are words, and tables follow values");
         File { name: NAME.to_owned(), text }
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn the_file_of_a_command_line_asks_the_same() {
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-        let ask = Ask {
+        let ask = ExperimentRequest {
             id: "sweep".into(),
             machine: "hmg-4x4".into(),
             designs: words(&["nhcc", "hmg"]),

@@ -10,8 +10,8 @@ use crate::clock::Stopwatch;
 use crate::error::{PointError, StoreError};
 use crate::point::{Key, Point};
 use crate::point_result::{Pass, PointResult};
-use crate::sampling::Asked;
-use crate::store::{Found, Store};
+use crate::sampling::DemandCache;
+use crate::store::{Lookup, Store};
 use crate::workload::Source;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
@@ -48,9 +48,9 @@ pub trait Watcher: Sync {
 }
 
 /// Watcher that ignores every report.
-pub struct Unwatched;
+pub struct SilentWatcher;
 
-impl Watcher for Unwatched {
+impl Watcher for SilentWatcher {
     fn begins(&self, _: usize, _: usize) {}
     fn started(&self, _: &str) {}
     fn ended(&self, _: &str) {}
@@ -75,10 +75,10 @@ pub fn run_points(
         if finished.contains_key(point.key()) || groups.iter().any(|group| group.has(point)) {
             continue;
         }
-        match store.map_or(Ok(Found::Nothing), |store| store.load(point.key()))? {
-            Found::Result(outcome) => _ = finished.insert(point.key().clone(), Ok(Arc::from(outcome))),
-            Found::Nothing => Group::add(&mut groups, point),
-            Found::Damaged(text) => {
+        match store.map_or(Ok(Lookup::Nothing), |store| store.load(point.key()))? {
+            Lookup::Result(outcome) => _ = finished.insert(point.key().clone(), Ok(Arc::from(outcome))),
+            Lookup::Nothing => Group::add(&mut groups, point),
+            Lookup::Damaged(text) => {
                 watcher.warn(&text);
                 Group::add(&mut groups, point);
             }
@@ -154,7 +154,7 @@ fn bytes(point: &Point) -> Option<u64> {
 }
 
 /// A point with its recording and page placement, ready to run.
-struct Ready {
+struct ReadyPoint {
     point: Point,
     recording: usize,
     source: Arc<Source>,
@@ -169,7 +169,7 @@ struct Queue {
     next: usize,
     /// True while a worker records a group.
     recording: bool,
-    ready: VecDeque<Ready>,
+    ready: VecDeque<ReadyPoint>,
     /// Unfinished points per group.
     left: Vec<usize>,
     results: Results,
@@ -184,7 +184,7 @@ struct Queue {
 /// Next task for a worker.
 enum Task {
     Record(usize),
-    Run(Box<Ready>),
+    Run(Box<ReadyPoint>),
 }
 
 struct Campaign<'a> {
@@ -303,12 +303,12 @@ impl<'a> Campaign<'a> {
     }
 
     /// Records a group and returns its ready points. Pages are placed once per distinct placement key.
-    fn record_and_place(&self, index: usize) -> Result<Vec<Ready>, PointError> {
+    fn record_and_place(&self, index: usize) -> Result<Vec<ReadyPoint>, PointError> {
         let group = &self.groups[index];
         let first = &group.points[0];
         let source = Arc::new(first.workload.record(first.target(), self.threads)?);
         let mut placed: Vec<(PlacementKey, Arc<PageTable>)> = Vec::new();
-        let mut asked = Asked::default();
+        let mut asked = DemandCache::default();
         let mut ready = Vec::new();
         for point in &group.points {
             let key = PlacementKey::of(point);
@@ -322,12 +322,18 @@ impl<'a> Campaign<'a> {
                 }
             };
             let demands = asked.of(point, &source)?;
-            ready.push(Ready { point: point.clone(), recording: index, source: Arc::clone(&source), pages, demands });
+            ready.push(ReadyPoint {
+                point: point.clone(),
+                recording: index,
+                source: Arc::clone(&source),
+                pages,
+                demands,
+            });
         }
         Ok(ready)
     }
 
-    fn point(&self, ready: &Ready) {
+    fn point(&self, ready: &ReadyPoint) {
         let point = &ready.point;
         let label = point.label();
         self.watcher.started(&label);
@@ -338,7 +344,7 @@ impl<'a> Campaign<'a> {
         let mut queue = self.lock();
         queue.left[ready.recording] -= 1;
         match result {
-            Ok(Reached { result, made }) => {
+            Ok(PointOutcome { result, made }) => {
                 if made && result.is_ok() {
                     let spent = queue.spent.entry(self.groups[ready.recording].recording.clone()).or_default();
                     *spent = (spent.0 + seconds, spent.1 + 1);
@@ -358,26 +364,26 @@ impl<'a> Campaign<'a> {
 
     /// Returns a point's result: loaded if a different process stored a result meanwhile, otherwise simulated and
     /// saved.
-    fn outcome(&self, ready: &Ready) -> Result<Reached, StoreError> {
+    fn outcome(&self, ready: &ReadyPoint) -> Result<PointOutcome, StoreError> {
         let point = &ready.point;
         if let Some(store) = self.store
-            && let Found::Result(outcome) = store.load(point.key())?
+            && let Lookup::Result(outcome) = store.load(point.key())?
         {
-            return Ok(Reached { result: Ok(Arc::from(outcome)), made: false });
+            return Ok(PointOutcome { result: Ok(Arc::from(outcome)), made: false });
         }
         let made = unbroken(&point.label(), || self.make(ready));
         let outcome = match made {
             Ok(outcome) => outcome,
-            Err(failure) => return Ok(Reached { result: Err(failure.to_string()), made: true }),
+            Err(failure) => return Ok(PointOutcome { result: Err(failure.to_string()), made: true }),
         };
         if let Some(store) = self.store {
             store.save(point, &outcome)?;
         }
-        Ok(Reached { result: Ok(Arc::new(outcome)), made: true })
+        Ok(PointOutcome { result: Ok(Arc::new(outcome)), made: true })
     }
 
-    fn make(&self, ready: &Ready) -> Result<PointResult, PointError> {
-        let Ready { point, source, pages, demands, .. } = ready;
+    fn make(&self, ready: &ReadyPoint) -> Result<PointResult, PointError> {
+        let ReadyPoint { point, source, pages, demands, .. } = ready;
         let damaged = |error| PointError::Stream { label: source.label.clone(), error };
         let outcome = match point.pass {
             Pass::Simulation => {
@@ -427,7 +433,7 @@ impl<'a> Campaign<'a> {
 }
 
 /// Result for a point, and a flag for new results.
-struct Reached {
+struct PointOutcome {
     result: Result<Arc<PointResult>, String>,
     /// True if this process ran the point.
     made: bool,

@@ -4,7 +4,7 @@ use crate::error::SpecError;
 use crate::figure::Table;
 use crate::grid::Numbers;
 use crate::mechanism;
-use crate::plan::{Plan, ScaleChoice, told};
+use crate::plan::{Plan, ScaleChoice, with_alternatives};
 use crate::spec::{self, Cell, Kind, Take, Text};
 use tombolo_report::document::{AT, Claim, ClaimKind, Repetition, Verdict};
 
@@ -46,7 +46,11 @@ impl Plan {
             }
             let known: Vec<String> = mechanism::list().iter().map(|one| one.name.to_owned()).collect();
             if !known.iter().any(|known| known == name.get()) {
-                return Err(self.file.refuse("claim.mechanism", name, told("no such mechanism", name.get(), &known)));
+                return Err(self.file.refuse(
+                    "claim.mechanism",
+                    name,
+                    with_alternatives("no such mechanism", name.get(), &known),
+                ));
             }
             let given = !claim.of.is_empty() || !claim.to.is_empty() || claim.predicted.is_some();
             return match given {
@@ -110,7 +114,7 @@ impl Plan {
 pub(crate) fn measured(claim: &spec::Claim, table: &Table) -> Option<f64> {
     let Some(take) = claim.each_row else { return ratio(claim, table, None) };
     let values: Vec<f64> = table.kept().map(|row| ratio(claim, table, Some(&row.label))).collect::<Option<_>>()?;
-    taken(take, values)
+    combine(take, values)
 }
 
 fn ratio(claim: &spec::Claim, table: &Table, row: Option<&str>) -> Option<f64> {
@@ -125,12 +129,12 @@ fn cell(cell: &Cell, table: &Table, row: Option<&str>) -> Option<f64> {
     let value = |column: &Text| row.values[table.columns.iter().position(|known| known == column.get())?];
     let values: Vec<f64> = cell.columns.iter().map(value).collect::<Option<_>>()?;
     match cell.take {
-        Some(take) => taken(take, values),
+        Some(take) => combine(take, values),
         None => values.first().copied(),
     }
 }
 
-fn taken(take: Take, mut values: Vec<f64>) -> Option<f64> {
+fn combine(take: Take, mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     match take {
         Take::Least => values.first().copied(),
@@ -368,16 +372,16 @@ mod tests {
 
     #[test]
     fn the_median_of_an_even_number_lies_between_the_two_in_the_middle() {
-        assert_eq!(taken(Take::Median, vec![4.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(taken(Take::Median, vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
-        assert_eq!(taken(Take::Median, Vec::new()), None);
+        assert_eq!(combine(Take::Median, vec![4.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(combine(Take::Median, vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
+        assert_eq!(combine(Take::Median, Vec::new()), None);
     }
 
     #[test]
     fn a_tenth_lies_below_the_lowest_tenth() {
-        assert_eq!(taken(Take::LowestTenth, (0..40).map(f64::from).collect()), Some(4.0));
-        assert_eq!(taken(Take::LowestTenth, vec![3.0, 1.0, 2.0]), Some(1.0));
-        assert_eq!(taken(Take::LowestTenth, Vec::new()), None);
+        assert_eq!(combine(Take::LowestTenth, (0..40).map(f64::from).collect()), Some(4.0));
+        assert_eq!(combine(Take::LowestTenth, vec![3.0, 1.0, 2.0]), Some(1.0));
+        assert_eq!(combine(Take::LowestTenth, Vec::new()), None);
     }
 
     #[test]

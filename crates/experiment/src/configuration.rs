@@ -1,6 +1,6 @@
 //! Lists machines, designs and workloads for a report: every value, together with the value's source.
 
-use crate::plan::{Named, Plan, PlannedWorkload};
+use crate::plan::{NamedDescription, Plan, PlannedWorkload};
 use tombolo_machine::Described;
 use tombolo_report::document::{Configuration, Entry};
 
@@ -35,7 +35,7 @@ fn program(one: &PlannedWorkload) -> Entry {
     Entry { key: one.label.clone(), value, source: one.reason.clone() }
 }
 
-fn configuration<T: Described>(named: &Named<T>) -> Configuration {
+fn configuration<T: Described>(named: &NamedDescription<T>) -> Configuration {
     let values = named.description.values().into_iter().filter(|value| value.path != "name");
     Configuration {
         title: format!("{} {}", T::KIND, named.name),

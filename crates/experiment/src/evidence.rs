@@ -67,7 +67,8 @@ impl Plan {
         register: &mut Register,
     ) -> Evidence {
         let repeats: Vec<&Change> = changes.iter().filter(|change| is_of_seed_or_scale(change)).collect();
-        let moved: Vec<Moved> = repeats.iter().map(|change| Moved::of(self, &table.panel, change, numbers)).collect();
+        let moved: Vec<TablePair> =
+            repeats.iter().map(|change| TablePair::of(self, &table.panel, change, numbers)).collect();
         let (mut cells, mut remarks) = (Vec::new(), Vec::new());
         let (mut by_scale, mut has_samples) = (false, false);
         for (at, row) in table.rows.iter().enumerate() {
@@ -122,7 +123,7 @@ impl Plan {
     }
 
     /// Returns the least and greatest value among a number and its repetitions.
-    fn range(&self, value: f64, row: &Row, column: usize, moved: &[Moved]) -> Option<[f64; 2]> {
+    fn range(&self, value: f64, row: &Row, column: usize, moved: &[TablePair]) -> Option<[f64; 2]> {
         let is_mean = row.summary || self.is_mean_of_workloads();
         let all: Vec<f64> = moved.iter().filter_map(|one| one.value(value, &row.label, column, is_mean)).collect();
         let ends = |[low, high]: [f64; 2], value: &f64| [low.min(*value), high.max(*value)];
@@ -174,18 +175,18 @@ fn is_of_seed_or_scale(change: &Change) -> bool {
 }
 
 /// Numbers in a figure under a change, and the unchanged numbers for the same workloads.
-struct Moved {
+struct TablePair {
     changed: Table,
     unchanged: Table,
     of_all: bool,
 }
 
-impl Moved {
-    fn of(plan: &Plan, panel: &Panel, change: &Change, numbers: &mut Numbers<'_>) -> Moved {
+impl TablePair {
+    fn of(plan: &Plan, panel: &Panel, change: &Change, numbers: &mut Numbers<'_>) -> TablePair {
         let nothing = Change { only: change.only.clone(), ..Change::default() };
         let of = |change, numbers: &mut _| Table::in_panel(plan, panel.clone(), change, numbers);
         let (changed, unchanged) = (of(change, numbers), of(&nothing, numbers));
-        Moved { changed, unchanged, of_all: change.only.is_none() }
+        TablePair { changed, unchanged, of_all: change.only.is_none() }
     }
 
     /// Applies the change to a number. A mean over all workloads is scaled by the ratio between the two means over the
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn a_mean_moves_as_that_of_the_workloads_that_were_run_again() {
-        let moved = |of_all| Moved { changed: table(&[3.0]), unchanged: table(&[2.0]), of_all };
+        let moved = |of_all| TablePair { changed: table(&[3.0]), unchanged: table(&[2.0]), of_all };
         assert_eq!(moved(false).value(4.0, "0", 0, true), Some(6.0));
         assert_eq!(moved(false).value(4.0, "0", 0, false), Some(3.0), "a workload has its own number");
         assert_eq!(moved(true).value(4.0, "0", 0, true), Some(3.0));

@@ -110,7 +110,7 @@ const MOST: f64 = 0.5;
 const NOTICED: f64 = 0.01;
 
 /// Candidate counters for the explanation of a class, in two groups.
-struct Behind {
+struct ClassCounters {
     class: &'static str,
     causes: &'static [&'static str],
     /// Measures, from the closest to the class.
@@ -124,26 +124,26 @@ const LOST: &[&str] = &[
     "coherence.bulk_invalidations",
 ];
 
-const BEHIND: [Behind; 16] = [
-    Behind { class: "issue", causes: &[], measures: &["sm.failed_polls", "l1.hits", "warp_instructions"] },
-    Behind { class: "arithmetic", causes: &[], measures: &["warp_instructions"] },
-    Behind { class: "scratchpad", causes: &[], measures: &["sm.scratchpad_passes"] },
-    Behind { class: "l1", causes: &[], measures: &["l1.hits"] },
-    Behind {
+const CLASS_COUNTERS: [ClassCounters; 16] = [
+    ClassCounters { class: "issue", causes: &[], measures: &["sm.failed_polls", "l1.hits", "warp_instructions"] },
+    ClassCounters { class: "arithmetic", causes: &[], measures: &["warp_instructions"] },
+    ClassCounters { class: "scratchpad", causes: &[], measures: &["sm.scratchpad_passes"] },
+    ClassCounters { class: "l1", causes: &[], measures: &["l1.hits"] },
+    ClassCounters {
         class: "own_l2",
         causes: &["sm.l1_invalidations", LOST[0], LOST[1]],
         measures: &["l2.hits", "dram.read_bytes", "l2.loads"],
     },
-    Behind { class: "module", causes: LOST, measures: &["l2.remote_loads"] },
-    Behind { class: "gpu", causes: LOST, measures: &["coherence.inter_gpu_loads", "inter_gpu_bytes"] },
-    Behind {
+    ClassCounters { class: "module", causes: LOST, measures: &["l2.remote_loads"] },
+    ClassCounters { class: "gpu", causes: LOST, measures: &["coherence.inter_gpu_loads", "inter_gpu_bytes"] },
+    ClassCounters {
         class: "host",
         causes: &["blocks.evicted", "blocks.merged", "paging.evictions"],
         measures: &["blocks.fetched", "host_memory.read_bytes", "inter_gpu_bytes"],
     },
-    Behind { class: "tlb", causes: &["paging.shootdowns"], measures: &["sm.tlb_walks", "sm.tlb_misses"] },
-    Behind { class: "page", causes: &[], measures: &["paging.faults", "sm.page_waits"] },
-    Behind {
+    ClassCounters { class: "tlb", causes: &["paging.shootdowns"], measures: &["sm.tlb_walks", "sm.tlb_misses"] },
+    ClassCounters { class: "page", causes: &[], measures: &["paging.faults", "sm.page_waits"] },
+    ClassCounters {
         class: "store_credit",
         causes: &[
             "coherence.directory_evictions_shared",
@@ -153,22 +153,22 @@ const BEHIND: [Behind; 16] = [
         ],
         measures: &["inter_gpu_bytes", "dram.write_bytes", "coherence.writes"],
     },
-    Behind {
+    ClassCounters {
         class: "barrier",
         causes: &[LOST[0], LOST[1], LOST[2], "paging.faults"],
         measures: &["coherence.inter_gpu_loads", "inter_gpu_bytes", "dram.read_bytes"],
     },
-    Behind {
+    ClassCounters {
         class: "acquire",
         causes: &["coherence.bulk_invalidations"],
         measures: &["sm.failed_polls", "coherence.phases"],
     },
-    Behind {
+    ClassCounters {
         class: "release",
         causes: &["coherence.invalidations_by_store", "coherence.writebacks", "publication.drains.release"],
         measures: &["coherence.phases", "inter_gpu_bytes"],
     },
-    Behind {
+    ClassCounters {
         class: "kernel_boundary",
         causes: &[
             "elision.flushed_lines",
@@ -190,7 +190,7 @@ const BEHIND: [Behind; 16] = [
             "dram.write_bytes",
         ],
     },
-    Behind {
+    ClassCounters {
         class: "idle",
         causes: &["copies.bytes", "paging.faults", "paging.prefetched_bytes"],
         measures: &["copies.calls"],
@@ -231,7 +231,7 @@ pub fn differences(pairs: &[(&RunRecord, &RunRecord)], time: TimeChoice) -> Vec<
     let mean = |class: usize, side: usize| {
         sides.iter().map(|sides| sides[side][class].1).sum::<f64>() / pairs.len().max(1) as f64
     };
-    let classes = BEHIND.iter().enumerate().map(|(at, behind)| (at, behind.class));
+    let classes = CLASS_COUNTERS.iter().enumerate().map(|(at, behind)| (at, behind.class));
     let mut differences: Vec<Difference> = classes
         .map(|(at, class)| {
             let [from, to] = [0, 1].map(|side| mean(at, side));
@@ -247,7 +247,7 @@ pub fn differences(pairs: &[(&RunRecord, &RunRecord)], time: TimeChoice) -> Vec<
 
 /// Returns the counter behind a class that grew or shrank by `cycles` warp-slot cycles.
 fn behind(class: &str, grew: bool, cycles: f64, values: &[Vec<Value>; 2]) -> Option<Change> {
-    let behind = BEHIND.iter().find(|behind| behind.class == class)?;
+    let behind = CLASS_COUNTERS.iter().find(|behind| behind.class == class)?;
     let can_explain =
         |(_, events): &(Change, f64)| MACHINE_WIDE.contains(&class) || events * CYCLES_OF_AN_EVENT >= MOST * cycles;
     let [causes, mut measures] = [behind.causes, behind.measures]
@@ -290,8 +290,8 @@ mod tests {
     #[test]
     fn every_class_of_a_record_has_its_counters() {
         let classes: Vec<&str> = StallRecord::default().named().iter().map(|(class, _)| *class).collect();
-        assert_eq!(BEHIND.iter().map(|behind| behind.class).collect::<Vec<_>>(), classes);
-        for path in BEHIND.iter().flat_map(|behind| behind.causes.iter().chain(behind.measures)) {
+        assert_eq!(CLASS_COUNTERS.iter().map(|behind| behind.class).collect::<Vec<_>>(), classes);
+        for path in CLASS_COUNTERS.iter().flat_map(|behind| behind.causes.iter().chain(behind.measures)) {
             assert!(counter::find(path).is_some(), "{path}");
         }
     }

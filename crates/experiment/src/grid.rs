@@ -68,7 +68,7 @@ pub(crate) fn beside(here: Coordinate, to: PlannedBaseline) -> Coordinate {
 }
 
 /// A requested point, or the reason for its failure.
-pub(crate) type Asked = Result<Point, Failure>;
+pub(crate) type PlannedPoint = Result<Point, Failure>;
 
 impl Plan {
     /// Indices of the workloads affected by a change.
@@ -85,15 +85,15 @@ impl Plan {
 
     /// Returns every point needed by the figure under a change, in cell order; duplicates are possible.
     #[cfg(test)]
-    pub(crate) fn points(&self, change: &Change) -> Vec<Asked> {
+    pub(crate) fn points(&self, change: &Change) -> Vec<PlannedPoint> {
         self.cells_and_bases(change).into_iter().map(|(asked, _)| asked).collect()
     }
 
     /// Like `points`, with a flag per point: true for a cell's own point, false for a normalisation base.
-    pub(crate) fn cells_and_bases(&self, change: &Change) -> Vec<(Asked, bool)> {
+    pub(crate) fn cells_and_bases(&self, change: &Change) -> Vec<(PlannedPoint, bool)> {
         let (mut asked, unchanged) = (Vec::new(), Change::default());
         let cells = self.coordinates(change).into_iter().map(|at| (at, change));
-        for (coordinate, change) in cells.chain(self.tellers().into_iter().map(|at| (at, &unchanged))) {
+        for (coordinate, change) in cells.chain(self.deciding_coordinates().into_iter().map(|at| (at, &unchanged))) {
             let base = self.metric(coordinate.metric).relative.map(|_| self.base(coordinate));
             let needed = [(Some(coordinate), true), (base, false)];
             let needed = needed.into_iter().filter_map(|(at, is_cell)| Some((at?, is_cell)));
@@ -159,7 +159,7 @@ impl Plan {
         (machine, step.and_then(|step| step.design).filter(|_| !at.names_design).unwrap_or(at.design))
     }
 
-    pub(crate) fn point(&self, at: Coordinate, change: &Change) -> Asked {
+    pub(crate) fn point(&self, at: Coordinate, change: &Change) -> PlannedPoint {
         let failed = |error: PointError| Failure { point: self.label(at, change), error: error.to_string() };
         self.build(at, change, self.settings(at, change)).map_err(failed)
     }
@@ -222,7 +222,7 @@ impl Plan {
     pub(crate) fn incomparable(&self, numbers: &mut Numbers<'_>) -> Vec<Failure> {
         let change = Change::default();
         let mut found = Vec::new();
-        for at in self.coordinates(&change).into_iter().chain(self.tellers()) {
+        for at in self.coordinates(&change).into_iter().chain(self.deciding_coordinates()) {
             let metric = self.metric(at.metric);
             let Some(relative) = metric.relative else { continue };
             let base = self.base(at);

@@ -3,7 +3,7 @@
 use crate::error::SpecError;
 use crate::export::setting_number;
 use crate::grid::Coordinate;
-use crate::plan::{Plan, ScaleChoice, told};
+use crate::plan::{Plan, ScaleChoice, with_alternatives};
 use crate::reader::File;
 use crate::spec::{Axis, Baseline, Chart, Dimension, Experiment, Mean, Metric, Relative, Shape, Step, Text, Vary};
 
@@ -75,7 +75,7 @@ impl Plan {
         let found = all.iter().find(|(word, _)| word == text.get());
         found.map(|(_, dimension)| *dimension).ok_or_else(|| {
             let known: Vec<String> = all.iter().map(|(word, _)| word.clone()).collect();
-            self.file.refuse(key, text, told("it is not there", text.get(), &known))
+            self.file.refuse(key, text, with_alternatives("it is not there", text.get(), &known))
         })
     }
 

@@ -23,7 +23,7 @@ impl Plan {
     }
 
     /// Returns the coordinates whose numbers decide the selection: every workload, for each list.
-    pub(crate) fn tellers(&self) -> Vec<Coordinate> {
+    pub(crate) fn deciding_coordinates(&self) -> Vec<Coordinate> {
         let mut all = Vec::new();
         for (index, at) in self.left_out_at.iter().enumerate() {
             let metric = self.spec.metric.len() + index;
@@ -36,7 +36,7 @@ impl Plan {
     /// Returns the indices of the workloads left out, or `None` if a deciding number is unknown.
     pub(crate) fn left_out(&self, numbers: &mut Numbers<'_>) -> Option<BTreeSet<usize>> {
         let mut left_out = BTreeSet::new();
-        for at in self.tellers() {
+        for at in self.deciding_coordinates() {
             let bound = self.spec.left_out[at.metric - self.spec.metric.len()].at_least;
             if self.value(at, &Change::default(), numbers)? >= bound {
                 left_out.insert(at.workload);

@@ -98,11 +98,11 @@ mod systems;
 mod words;
 pub mod workload;
 
-pub use ask::Ask;
+pub use ask::ExperimentRequest;
 pub use error::{PointError, SpecError, StoreError};
 pub use plan::{Plan, ScaleChoice};
 pub use point::{MODEL_VERSION, Point};
 pub use point_result::{Counter, Pass, PointResult};
 pub use sampling::SAMPLES;
 pub use store::Store;
-pub use study::{Finished, Options, Shard, Study, StudyError};
+pub use study::{Options, Shard, Study, StudyError, StudyOutcome};

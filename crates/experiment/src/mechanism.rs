@@ -20,7 +20,7 @@ use tombolo_types::{Mask, Order, Scope};
 
 /// Measured and predicted value of a directed program.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Measured {
+pub struct Measurement {
     /// Closed-form prediction; `None` if the claim itself states the expected value.
     pub predicted: Option<f64>,
     /// Value from the simulation.
@@ -29,13 +29,13 @@ pub struct Measured {
     pub unit: &'static str,
 }
 
-impl Measured {
-    fn count(predicted: u64, measured: u64) -> Measured {
-        Measured { predicted: Some(predicted as f64), measured: measured as f64, unit: "" }
+impl Measurement {
+    fn count(predicted: u64, measured: u64) -> Measurement {
+        Measurement { predicted: Some(predicted as f64), measured: measured as f64, unit: "" }
     }
 
-    fn bytes(predicted: u64, measured: u64) -> Measured {
-        Measured { unit: "B", ..Measured::count(predicted, measured) }
+    fn bytes(predicted: u64, measured: u64) -> Measurement {
+        Measurement { unit: "B", ..Measurement::count(predicted, measured) }
     }
 }
 
@@ -43,7 +43,7 @@ impl Measured {
 pub struct Mechanism {
     /// Name used by claims.
     pub name: &'static str,
-    measure: fn() -> Result<Measured, String>,
+    measure: fn() -> Result<Measurement, String>,
 }
 
 impl Mechanism {
@@ -51,7 +51,7 @@ impl Mechanism {
     ///
     /// # Errors
     /// Returns an error if the run gives no result, due to a broken simulator.
-    pub fn measure(&self) -> Result<Measured, String> {
+    pub fn measure(&self) -> Result<Measurement, String> {
         (self.measure)()
     }
 }
@@ -195,10 +195,10 @@ fn counter(record: &RunRecord, name: &str) -> u64 {
 }
 
 /// An array on GPU 0 is read by the four modules of GPU 1, and crosses `copies` times.
-fn shared_array(design: &str, copies: u64) -> Result<Measured, String> {
+fn shared_array(design: &str, copies: u64) -> Result<Measurement, String> {
     let machine = machine(&[])?;
     let record = simulate(&machine, design, vec![reads([0], 0..LINES), reads(4..8, 0..LINES)])?;
-    Ok(Measured::bytes(copies * LINES * machine.line.bytes(), received(&record)))
+    Ok(Measurement::bytes(copies * LINES * machine.line.bytes(), received(&record)))
 }
 
 /// A store to a line that all sixteen modules have read.
@@ -208,35 +208,35 @@ fn shared_store(design: &str) -> Result<RunRecord, String> {
 }
 
 /// The flat home invalidates every module except itself.
-fn flat_store() -> Result<Measured, String> {
-    Ok(Measured::count(15, counter(&shared_store("nhcc")?, "invalidations_by_store")))
+fn flat_store() -> Result<Measurement, String> {
+    Ok(Measurement::count(15, counter(&shared_store("nhcc")?, "invalidations_by_store")))
 }
 
 /// The system home sends invalidations to M - 1 modules and N - 1 GPUs.
-fn system_home() -> Result<Measured, String> {
-    Ok(Measured::count(3 + 3, counter(&shared_store("hmg")?, "invalidations_by_store")))
+fn system_home() -> Result<Measurement, String> {
+    Ok(Measurement::count(3 + 3, counter(&shared_store("hmg")?, "invalidations_by_store")))
 }
 
 /// Each of the N - 1 GPU homes sends invalidations to M - 1 modules.
-fn gpu_homes() -> Result<Measured, String> {
-    Ok(Measured::count(3 * 3, counter(&shared_store("hmg")?, "invalidations_forwarded")))
+fn gpu_homes() -> Result<Measurement, String> {
+    Ok(Measurement::count(3 * 3, counter(&shared_store("hmg")?, "invalidations_forwarded")))
 }
 
 /// Two modules alternate reads and writes within a region, each to its own line: all writes except the first
 /// invalidate.
-fn false_sharing(design: &str, predicted: u64) -> Result<Measured, String> {
+fn false_sharing(design: &str, predicted: u64) -> Result<Measurement, String> {
     let mut kernels = vec![reads([0], 0..8)];
     kernels.extend((0..WRITES as usize).map(|turn| {
         kernel([1 + turn % 2], |module, warp| _ = warp.read([3 + module as u64]).write([3 + module as u64]))
     }));
     let record = simulate(&machine(&[])?, design, kernels)?;
-    Ok(Measured::count(predicted, counter(&record, "invalidations_by_store")))
+    Ok(Measurement::count(predicted, counter(&record, "invalidations_by_store")))
 }
 
 /// Time under HMG relative to the time under hierarchical software coherence. A module repeatedly reads one line in
 /// each region. The lines exceed the L1 and fit in the L2. Meanwhile, a module on a different GPU writes the adjacent
 /// line.
-fn false_sharing_time() -> Result<Measured, String> {
+fn false_sharing_time() -> Result<Measurement, String> {
     /// Number of regions: twice the lines in an L1 with 128 KB.
     const REGIONS: u64 = 2048;
     /// Rounds: after the first, software coherence reads from the L2.
@@ -251,12 +251,12 @@ fn false_sharing_time() -> Result<Measured, String> {
     };
     let time = |design| Ok::<f64, String>(simulate(&machine, design, vec![reads([0], 0..1), shared()])?.time_s);
     let ratio = time("hmg")? / time("software-hierarchical")?;
-    Ok(Measured { predicted: None, measured: ratio, unit: "" })
+    Ok(Measurement { predicted: None, measured: ratio, unit: "" })
 }
 
 /// A release after stores to local data sends `rounds` drain requests to each of the twelve modules on remote GPUs, and
 /// each module replies. No further traffic crosses.
-fn release(design: &str, scope: Scope, rounds: u64) -> Result<Measured, String> {
+fn release(design: &str, scope: Scope, rounds: u64) -> Result<Measurement, String> {
     let machine = machine(&[])?;
     let release = kernel([1], |_, warp| {
         (0..LINES / 2).for_each(|line| _ = warp.write([line]));
@@ -264,11 +264,11 @@ fn release(design: &str, scope: Scope, rounds: u64) -> Result<Measured, String> 
     });
     let record = simulate(&machine, design, vec![reads([0], 0..LINES), release])?;
     let message = machine.messages.control_bytes.0.next_multiple_of(machine.messages.flit_bytes);
-    Ok(Measured::bytes(rounds * 12 * 2 * message, record.inter_gpu_bytes))
+    Ok(Measurement::bytes(rounds * 12 * 2 * message, record.inter_gpu_bytes))
 }
 
 /// A directory with sixteen entries replaces one entry for each four lines beyond sixty-four.
-fn directory(lines: u64, predicted: u64) -> Result<Measured, String> {
+fn directory(lines: u64, predicted: u64) -> Result<Measurement, String> {
     let machine = machine(&["l2.slices=1", "directory.entries=16", "directory.ways=16"])?;
     let record = simulate(&machine, "hmg", vec![reads([0], 0..lines), reads([1], 0..lines)])?;
     // Each entry has a single sharer, which invalidates four lines.
@@ -277,16 +277,16 @@ fn directory(lines: u64, predicted: u64) -> Result<Measured, String> {
     if (told, dropped) != (predicted, 4 * predicted) {
         return Err(format!("{told} sharers were told of {predicted} evictions and dropped {dropped} lines"));
     }
-    Ok(Measured::count(predicted, counter(&record, "directory_evictions")))
+    Ok(Measurement::count(predicted, counter(&record, "directory_evictions")))
 }
 
 /// An array on GPU 0 is read by three kernels on GPU 1, and crosses `fetched` times.
-fn kernels(design: &str, fetched: u64) -> Result<Measured, String> {
+fn kernels(design: &str, fetched: u64) -> Result<Measurement, String> {
     let machine = machine(&[])?;
     let mut kernels = vec![reads([0], 0..LINES)];
     kernels.extend((0..3).map(|_| reads([4], 0..LINES)));
     let record = simulate(&machine, design, kernels)?;
-    Ok(Measured::bytes(fetched * LINES * machine.line.bytes(), received(&record)))
+    Ok(Measurement::bytes(fetched * LINES * machine.line.bytes(), received(&record)))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::layout::{Layout, completed};
 use crate::point_result::{HARDWARE, Pass, pass_of};
 use crate::preset;
 use crate::reader::File;
-use crate::scales::Wanted;
+use crate::scales::ScaleRequest;
 use crate::spec::{
     Axis, Baseline, Dimension, Experiment, Metric, StatedWorkload, Step, SuiteWorkload, Text, WorkloadInputs,
 };
@@ -46,7 +46,7 @@ impl std::fmt::Display for ScaleChoice {
 }
 
 /// A machine or a design, with its name in the file.
-pub(crate) struct Named<T> {
+pub(crate) struct NamedDescription<T> {
     pub(crate) name: String,
     /// First place in the file with this name.
     written: Text,
@@ -130,9 +130,9 @@ pub struct Plan {
     /// True if runs that only provide times are sampled.
     pub(crate) sampled: bool,
     /// Machines from the file, followed by machines used only in steps and baselines.
-    pub(crate) machines: Vec<Named<MachineConfig>>,
+    pub(crate) machines: Vec<NamedDescription<MachineConfig>>,
     /// Designs, ordered like `machines`.
-    pub(crate) designs: Vec<Named<DesignConfig>>,
+    pub(crate) designs: Vec<NamedDescription<DesignConfig>>,
     pub(crate) steps: Vec<PlannedStep>,
     pub(crate) workloads: Vec<PlannedWorkload>,
     /// The paper's statements about the workloads in the suite.
@@ -308,7 +308,7 @@ impl Plan {
     }
 
     fn no_counter(&self, path: &Text, known: &[String]) -> SpecError {
-        self.file.refuse("metric.value", path, told("no counter has this path", path.get(), known))
+        self.file.refuse("metric.value", path, with_alternatives("no counter has this path", path.get(), known))
     }
 
     fn baseline(&mut self, metric: &Metric) -> Result<PlannedBaseline, SpecError> {
@@ -389,7 +389,7 @@ impl Plan {
         labels
             .iter()
             .position(|known| known == label.get())
-            .ok_or_else(|| self.file.refuse(key, label, told("it is not there", label.get(), &labels)))
+            .ok_or_else(|| self.file.refuse(key, label, with_alternatives("it is not there", label.get(), &labels)))
     }
 
     /// Checks that every list used for cells is non-empty, and that the axes have at most [`MOST_STEPS`] combinations.
@@ -433,7 +433,7 @@ impl Plan {
 }
 
 /// Appends similar names and all known names to `reason`.
-pub(crate) fn told(reason: &str, name: &str, known: &[String]) -> String {
+pub(crate) fn with_alternatives(reason: &str, name: &str, known: &[String]) -> String {
     let hint = crate::error::suggestion(&near(name, known.iter().map(String::as_str)));
     format!("{reason}{hint}; there are {}", known.join(", "))
 }
@@ -443,10 +443,10 @@ fn described<T>(
     key: &'static str,
     names: &[Text],
     find: impl Fn(&str) -> Result<Description<T>, ConfigError>,
-) -> Result<Vec<Named<T>>, SpecError> {
+) -> Result<Vec<NamedDescription<T>>, SpecError> {
     let one = |name: &Text| {
         let description = find(name.get()).map_err(|error| file.refuse(key, name, error.to_string()))?;
-        Ok(Named { name: name.get().to_owned(), written: name.clone(), description })
+        Ok(NamedDescription { name: name.get().to_owned(), written: name.clone(), description })
     };
     names.iter().map(one).collect()
 }
@@ -460,7 +460,8 @@ fn stated(spec: &Experiment) -> Vec<StatedWorkload> {
 
 fn refuse_unknown(file: &File, key: &'static str, labels: &[Text], known: &[String]) -> Result<(), SpecError> {
     let stranger = labels.iter().find(|label| known.iter().all(|known| known != label.get()));
-    stranger.map_or(Ok(()), |label| Err(file.refuse(key, label, told("it is not there", label.get(), known))))
+    stranger
+        .map_or(Ok(()), |label| Err(file.refuse(key, label, with_alternatives("it is not there", label.get(), known))))
 }
 
 fn scale(file: &File, key: &'static str, text: &Text) -> Result<Scale, SpecError> {
@@ -469,7 +470,7 @@ fn scale(file: &File, key: &'static str, text: &Text) -> Result<Scale, SpecError
 
 /// Returns the requested scale, or the nearest scale that leaves the modules of all `machines` with whole SMs. An
 /// invalid machine is ignored and refused later.
-fn with_whole_sms(choice: ScaleChoice, machines: &[Named<MachineConfig>]) -> ScaleChoice {
+fn with_whole_sms(choice: ScaleChoice, machines: &[NamedDescription<MachineConfig>]) -> ScaleChoice {
     let ScaleChoice::Fixed(scale) = choice else { return choice };
     let checked = machines.iter().filter_map(|named| named.description.check().ok());
     ScaleChoice::Fixed(scale.with_whole_sms(checked.map(|machine| machine.topology.sms_per_module)))
@@ -545,12 +546,12 @@ fn of_suite(
 }
 
 /// Returns the workloads in the suite called `name`, prepared for a search over their scales.
-pub(crate) fn wanted(name: &str) -> Result<Vec<Wanted>, SpecError> {
+pub(crate) fn scale_requests(name: &str) -> Result<Vec<ScaleRequest>, SpecError> {
     let (file, suite) = preset::suite(name)?;
     let one = |one: &SuiteWorkload| {
         let planned = of_suite(&file, one, ScaleChoice::Quick, SEED, &[])?;
         let least = scale(&file, "least", one.least.as_ref().unwrap_or(&suite.least))?;
-        Ok(Wanted { label: planned.label, workload: planned.choice, least })
+        Ok(ScaleRequest { label: planned.label, workload: planned.choice, least })
     };
     suite.workload.iter().map(one).collect()
 }
@@ -575,7 +576,11 @@ fn refuse_unstated(file: &File, one: &SuiteWorkload, stated: &[StatedWorkload]) 
         return Ok(());
     }
     let known: Vec<String> = stated.iter().map(|known| known.label.clone()).collect();
-    Err(file.refuse("workload.label", &one.workload, told("the paper states nothing of it", label, &known)))
+    Err(file.refuse(
+        "workload.label",
+        &one.workload,
+        with_alternatives("the paper states nothing of it", label, &known),
+    ))
 }
 
 /// Builds the workload called `word`, located at `text` in the file.

@@ -17,9 +17,9 @@ pub const SAMPLES: &str = "the errors of samples, 95 % sure";
 /// Resource demands by a program's kernels on each machine. Points with a common machine share the demands, which are
 /// computed once.
 #[derive(Default)]
-pub(crate) struct Asked(Vec<(Arc<MachineConfig>, Arc<Demands>)>);
+pub(crate) struct DemandCache(Vec<(Arc<MachineConfig>, Arc<Demands>)>);
 
-impl Asked {
+impl DemandCache {
     /// Returns the demands for a sampled point recorded in `source`, or `None` for an unsampled point.
     pub(crate) fn of(&mut self, point: &Point, source: &Source) -> Result<Option<Arc<Demands>>, PointError> {
         if !point.is_sampled() {

@@ -40,7 +40,7 @@ pub struct Search<'a> {
 
 /// A workload in need of a scale.
 #[derive(Clone)]
-pub struct Wanted {
+pub struct ScaleRequest {
     /// Label in reports.
     pub label: String,
     /// The workload, with its parameters.
@@ -51,7 +51,7 @@ pub struct Wanted {
 
 /// Results from the runs at a scale.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Tried {
+pub struct ScaleTrial {
     /// The scale.
     pub scale: String,
     /// Speed-up per design, in order: time under the baseline divided by time.
@@ -59,12 +59,12 @@ pub struct Tried {
     /// Core seconds used by the longest run.
     pub seconds: f64,
     /// Difference from the next larger scale tried, if any.
-    pub difference: Option<Difference>,
+    pub difference: Option<SpeedUpDifference>,
 }
 
 /// Difference between the speed-ups at a scale and at the next larger scale.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Difference {
+pub struct SpeedUpDifference {
     /// Largest relative difference over all designs, as a share of the larger scale's speed-up.
     pub share: f64,
     /// Design with the largest difference.
@@ -73,7 +73,7 @@ pub struct Difference {
 
 /// Reason for not choosing a larger scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Ended {
+pub enum StopReason {
     /// Speed-ups at the chosen scale agree with the next larger scale.
     #[serde(rename = "alike")]
     Alike,
@@ -87,7 +87,7 @@ pub enum Ended {
 
 /// Outcome of the search for a workload.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Found {
+pub struct ScaleOutcome {
     /// Workload name.
     pub workload: String,
     /// Chosen scale.
@@ -96,9 +96,9 @@ pub struct Found {
     /// smaller if no larger scale was tried. `None` if only one scale was tried.
     pub error: Option<f64>,
     /// Reason for not choosing a larger scale.
-    pub ended: Ended,
+    pub ended: StopReason,
     /// All scales tried, smallest first.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<ScaleTrial>,
 }
 
 /// Reason for a failed search.
@@ -130,20 +130,25 @@ pub enum ScalesError {
 ///
 /// # Errors
 /// Returns an error if no such suite ships.
-pub fn of_suite(name: &str) -> Result<Vec<Wanted>, SpecError> {
-    plan::wanted(name)
+pub fn of_suite(name: &str) -> Result<Vec<ScaleRequest>, SpecError> {
+    plan::scale_requests(name)
 }
 
 impl Search<'_> {
-    /// Runs `wanted` at increasing scales. Results already present in `folder` are reused.
+    /// Runs `scale_requests` at increasing scales. Results already present in `folder` are reused.
     ///
     /// # Errors
     /// Returns an error if a run fails, or if its result cannot be stored.
-    pub fn run(&self, wanted: &Wanted, folder: &Path, watcher: &dyn Watcher) -> Result<Found, ScalesError> {
+    pub fn run(
+        &self,
+        wanted: &ScaleRequest,
+        folder: &Path,
+        watcher: &dyn Watcher,
+    ) -> Result<ScaleOutcome, ScalesError> {
         let store = Store::open(folder)?;
-        let mut tried: Vec<Tried> = Vec::new();
+        let mut tried: Vec<ScaleTrial> = Vec::new();
         let mut next = Some(wanted.least.with_whole_sms([self.machine.topology.sms_per_module]));
-        let mut ended = Ended::Whole;
+        let mut ended = StopReason::Whole;
         while let Some(scale) = next {
             let one = self.at(wanted, scale, &store, watcher)?;
             if let Some(last) = tried.last_mut() {
@@ -151,18 +156,24 @@ impl Search<'_> {
             }
             tried.push(one);
             if is_alike(&tried, self.within) {
-                ended = Ended::Alike;
+                ended = StopReason::Alike;
                 break;
             }
             next = twice(scale);
             if next.is_some() && expected(&tried) > self.limit_s.max(self.compare_limit_s) {
-                (next, ended) = (None, Ended::Long);
+                (next, ended) = (None, StopReason::Long);
             }
         }
         Ok(found(&wanted.label, tried, ended, self.limit_s))
     }
 
-    fn at(&self, wanted: &Wanted, scale: Scale, store: &Store, watcher: &dyn Watcher) -> Result<Tried, ScalesError> {
+    fn at(
+        &self,
+        wanted: &ScaleRequest,
+        scale: Scale,
+        store: &Store,
+        watcher: &dyn Watcher,
+    ) -> Result<ScaleTrial, ScalesError> {
         let machine = Arc::new(self.machine.scaled(scale)?);
         let point = |design: &Arc<DesignConfig>| {
             let (machine, workload) = (Arc::clone(&machine), Arc::clone(&wanted.workload));
@@ -176,7 +187,7 @@ impl Search<'_> {
         let times = times.map_err(refuse)?;
         let known = store.costs();
         let seconds = points.iter().filter_map(|point| known.get(&point.run())).copied();
-        Ok(Tried {
+        Ok(ScaleTrial {
             scale: scale.to_string(),
             speedups: times.iter().map(|time| times[self.baseline] / time).collect(),
             seconds: seconds.fold(0.0, f64::max),
@@ -199,11 +210,11 @@ impl Search<'_> {
         }
     }
 
-    fn difference(&self, smaller: &Tried, larger: &Tried) -> Difference {
+    fn difference(&self, smaller: &ScaleTrial, larger: &ScaleTrial) -> SpeedUpDifference {
         let pairs = smaller.speedups.iter().zip(&larger.speedups).zip(self.designs);
         let all = pairs.map(|((small, large), design)| ((small / large - 1.0).abs(), design));
         let (share, design) = all.max_by(|one, other| one.0.total_cmp(&other.0)).expect("there is a design");
-        Difference { share, design: design.name.clone() }
+        SpeedUpDifference { share, design: design.name.clone() }
     }
 }
 
@@ -213,14 +224,14 @@ fn twice(scale: Scale) -> Option<Scale> {
 }
 
 /// True if the last two scales agree.
-fn is_alike(tried: &[Tried], within: f64) -> bool {
+fn is_alike(tried: &[ScaleTrial], within: f64) -> bool {
     let before = tried.len().checked_sub(2).and_then(|at| tried[at].difference.as_ref());
     before.is_some_and(|difference| difference.share <= within)
 }
 
 /// Estimates the seconds for the longest run at the next larger scale. Growth continues at the rate between the last
 /// two scales, and is at least a factor 2.
-fn expected(tried: &[Tried]) -> f64 {
+fn expected(tried: &[ScaleTrial]) -> f64 {
     let last = tried.last().map_or(0.0, |one| one.seconds);
     let before = tried.len().checked_sub(2).map_or(0.0, |at| tried[at].seconds);
     let growth = if before > 0.0 { last / before } else { 0.0 };
@@ -229,31 +240,31 @@ fn expected(tried: &[Tried]) -> f64 {
 
 /// Summarises the scales in `tried`. If runs at the desired scale exceed `limit_s`, the largest scale below with runs
 /// inside the limit is chosen, or the smallest scale if none qualifies.
-fn found(workload: &str, tried: Vec<Tried>, ended: Ended, limit_s: f64) -> Found {
+fn found(workload: &str, tried: Vec<ScaleTrial>, ended: StopReason, limit_s: f64) -> ScaleOutcome {
     let wanted = match ended {
-        Ended::Alike => tried.len() - 2,
-        Ended::Whole | Ended::Long => tried.len() - 1,
+        StopReason::Alike => tried.len() - 2,
+        StopReason::Whole | StopReason::Long => tried.len() - 1,
     };
     let chosen = tried[..=wanted].iter().rposition(|one| one.seconds <= limit_s).unwrap_or(0);
-    let ended = if chosen < wanted { Ended::Long } else { ended };
+    let ended = if chosen < wanted { StopReason::Long } else { ended };
     let differs = |at: usize| tried[at].difference.as_ref().map(|one| one.share);
     // At scale 1 nothing is left out.
     let error = match ended {
-        Ended::Whole => Some(0.0),
-        Ended::Alike | Ended::Long => differs(chosen).or_else(|| chosen.checked_sub(1).and_then(differs)),
+        StopReason::Whole => Some(0.0),
+        StopReason::Alike | StopReason::Long => differs(chosen).or_else(|| chosen.checked_sub(1).and_then(differs)),
     };
-    Found { workload: workload.to_owned(), scale: tried[chosen].scale.clone(), error, ended, tried }
+    ScaleOutcome { workload: workload.to_owned(), scale: tried[chosen].scale.clone(), error, ended, tried }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::campaign::Unwatched;
+    use crate::campaign::SilentWatcher;
     use crate::workload::only;
 
-    fn tried(scale: &str, seconds: f64, share: Option<f64>) -> Tried {
-        let difference = share.map(|share| Difference { share, design: "hmg".to_owned() });
-        Tried { scale: scale.to_owned(), speedups: Vec::new(), seconds, difference }
+    fn tried(scale: &str, seconds: f64, share: Option<f64>) -> ScaleTrial {
+        let difference = share.map(|share| SpeedUpDifference { share, design: "hmg".to_owned() });
+        ScaleTrial { scale: scale.to_owned(), speedups: Vec::new(), seconds, difference }
     }
 
     #[test]
@@ -284,19 +295,23 @@ mod tests {
         assert!(is_alike(&[tried("1/8", 1.0, Some(0.04)), tried("1/4", 1.0, None)], 0.05));
         assert!(!is_alike(&[tried("1/8", 1.0, Some(0.06)), tried("1/4", 1.0, None)], 0.05));
         assert!(!is_alike(&[tried("1/8", 1.0, None)], 0.05));
-        assert_eq!(of(&[Some(0.3), Some(0.02), None], Ended::Alike), ("1/4".to_owned(), Some(0.02)));
-        assert_eq!(of(&[Some(0.3), Some(0.2), None], Ended::Long), ("1/2".to_owned(), Some(0.2)));
+        assert_eq!(of(&[Some(0.3), Some(0.02), None], StopReason::Alike), ("1/4".to_owned(), Some(0.02)));
+        assert_eq!(of(&[Some(0.3), Some(0.2), None], StopReason::Long), ("1/2".to_owned(), Some(0.2)));
         let long = vec![tried("1/8", 5.0, Some(0.7)), tried("1/4", 17.0, None)];
-        let kept = found("bfs", long, Ended::Long, 10.0);
+        let kept = found("bfs", long, StopReason::Long, 10.0);
         assert_eq!((kept.scale.as_str(), kept.error), ("1/8", Some(0.7)), "a run at 1/4 takes longer than the limit");
         let compared = vec![tried("1/8", 5.0, Some(0.7)), tried("1/4", 17.0, Some(0.01)), tried("1/2", 40.0, None)];
-        let kept = found("bfs", compared, Ended::Alike, 10.0);
-        assert_eq!((kept.scale.as_str(), kept.error, kept.ended), ("1/8", Some(0.7), Ended::Long), "1/4 only compares");
+        let kept = found("bfs", compared, StopReason::Alike, 10.0);
+        assert_eq!(
+            (kept.scale.as_str(), kept.error, kept.ended),
+            ("1/8", Some(0.7), StopReason::Long),
+            "1/4 only compares"
+        );
         let whole = vec![tried("1/2", 5.0, Some(0.2)), tried("1", 17.0, None)];
-        assert_eq!(found("bfs", whole, Ended::Whole, 10.0).error, Some(0.2), "1 only compares");
-        assert_eq!(found("bfs", vec![tried("1", 17.0, None)], Ended::Whole, 10.0).error, Some(0.0));
-        assert_eq!(of(&[None], Ended::Long), ("1/8".to_owned(), None));
-        assert_eq!(of(&[Some(0.3), Some(0.2), None], Ended::Whole), ("1/2".to_owned(), Some(0.0)));
+        assert_eq!(found("bfs", whole, StopReason::Whole, 10.0).error, Some(0.2), "1 only compares");
+        assert_eq!(found("bfs", vec![tried("1", 17.0, None)], StopReason::Whole, 10.0).error, Some(0.0));
+        assert_eq!(of(&[None], StopReason::Long), ("1/8".to_owned(), None));
+        assert_eq!(of(&[Some(0.3), Some(0.2), None], StopReason::Whole), ("1/2".to_owned(), Some(0.0)));
     }
 
     #[test]
@@ -316,15 +331,15 @@ mod tests {
             threads: 1,
         };
         let workload = Arc::new(only("triad,elements=262144").unwrap());
-        let wanted = Wanted { label: "triad".to_owned(), workload, least: Scale::new(1, 33).unwrap() };
+        let wanted = ScaleRequest { label: "triad".to_owned(), workload, least: Scale::new(1, 33).unwrap() };
         let folder = tempfile::tempdir().unwrap();
-        let found = search.run(&wanted, folder.path(), &Unwatched).unwrap();
-        assert_eq!((found.ended, found.scale.as_str(), found.tried.len()), (Ended::Alike, "1/32", 2));
+        let found = search.run(&wanted, folder.path(), &SilentWatcher).unwrap();
+        assert_eq!((found.ended, found.scale.as_str(), found.tried.len()), (StopReason::Alike, "1/32", 2));
         assert_eq!(found.tried[1].scale, "1/16");
         assert_eq!((found.error, &found.tried[1].speedups[..]), (Some(0.0), &[1.0, 1.0][..]));
-        assert_eq!(search.run(&wanted, folder.path(), &Unwatched).unwrap(), found);
+        assert_eq!(search.run(&wanted, folder.path(), &SilentWatcher).unwrap(), found);
         let hurried = Search { limit_s: 1e-9, compare_limit_s: 0.0, ..search };
-        let stopped = hurried.run(&wanted, folder.path(), &Unwatched).unwrap();
-        assert_eq!((stopped.ended, stopped.tried.len(), stopped.error), (Ended::Long, 1, None));
+        let stopped = hurried.run(&wanted, folder.path(), &SilentWatcher).unwrap();
+        assert_eq!((stopped.ended, stopped.tried.len(), stopped.error), (StopReason::Long, 1, None));
     }
 }

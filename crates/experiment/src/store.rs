@@ -22,16 +22,16 @@ const STALE: Duration = Duration::from_secs(600);
 const HIDDEN: &str = ".tombolo-";
 const PART: &str = "part";
 
-/// File contents: the text for a [`Kept`], and a checksum.
+/// File contents: the text for a [`StoredResult`], and a checksum.
 #[derive(Serialize, Deserialize)]
-struct Sealed {
+struct ResultFile {
     blake3: String,
     kept: Box<RawValue>,
 }
 
 /// A result together with the point's identity.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredResult {
     point: Identity,
     outcome: PointResult,
     /// Launches of a simulation.
@@ -41,7 +41,7 @@ struct Kept {
 
 /// Outcome of a lookup in the folder.
 #[derive(Debug)]
-pub enum Found {
+pub enum Lookup {
     /// A stored result.
     Result(Box<PointResult>),
     /// No file.
@@ -102,16 +102,16 @@ impl Store {
     ///
     /// # Errors
     /// Returns an error if the file exists and cannot be read.
-    pub fn load(&self, key: &Key) -> Result<Found, StoreError> {
+    pub fn load(&self, key: &Key) -> Result<Lookup, StoreError> {
         let path = self.file(key);
         let bytes = match fs::read(&path) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Found::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Lookup::Nothing),
             Err(error) => return Err(failed(&path, "read the file", error)),
         };
         Ok(match open(&bytes, key) {
-            Ok(outcome) => Found::Result(Box::new(outcome)),
-            Err(reason) => Found::Damaged(format!("{}: {reason}; its point runs again", path.display())),
+            Ok(outcome) => Lookup::Result(Box::new(outcome)),
+            Err(reason) => Lookup::Damaged(format!("{}: {reason}; its point runs again", path.display())),
         })
     }
 
@@ -124,9 +124,9 @@ impl Store {
             PointResult::Simulation(record) => Launches::of(&record.kernels),
             PointResult::Sharing(_) | PointResult::Arrays(_) => Launches::default(),
         };
-        let kept = Kept { point: point.identity().clone(), outcome: outcome.clone(), launches };
+        let kept = StoredResult { point: point.identity().clone(), outcome: outcome.clone(), launches };
         let kept = serde_json::value::to_raw_value(&kept).expect("its keys are strings");
-        let sealed = Sealed { blake3: blake3::hash(kept.get().as_bytes()).to_hex().to_string(), kept };
+        let sealed = ResultFile { blake3: blake3::hash(kept.get().as_bytes()).to_hex().to_string(), kept };
         let bytes = serde_json::to_vec(&sealed).expect("its keys are strings");
         write_whole(&self.file(point.key()), &bytes)
     }
@@ -146,12 +146,13 @@ impl Store {
 
 /// Parses the outcome in a file, or describes the damage.
 fn open(bytes: &[u8], key: &Key) -> Result<PointResult, String> {
-    let sealed: Sealed = serde_json::from_slice(bytes).map_err(|error| format!("not a result: {error}"))?;
+    let sealed: ResultFile = serde_json::from_slice(bytes).map_err(|error| format!("not a result: {error}"))?;
     if blake3::hash(sealed.kept.get().as_bytes()).to_hex().as_str() != sealed.blake3 {
         return Err("its checksum is wrong".to_owned());
     }
-    let kept: Kept = serde_json::from_str(sealed.kept.get()).map_err(|error| format!("not a result: {error}"))?;
-    let Kept { point, mut outcome, launches } = kept;
+    let kept: StoredResult =
+        serde_json::from_str(sealed.kept.get()).map_err(|error| format!("not a result: {error}"))?;
+    let StoredResult { point, mut outcome, launches } = kept;
     if point.key() != *key {
         return Err("it is the result of another point".to_owned());
     }

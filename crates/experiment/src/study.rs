@@ -1,13 +1,13 @@
 //! Runs `reproduce` and `sweep`: the points in several experiments, each once, and the resulting document.
 
-use crate::ask::Ask;
+use crate::ask::ExperimentRequest;
 use crate::campaign::{Results, Watcher, run_points};
 use crate::claim::{judge, undrawn};
 use crate::configuration::configurations;
 use crate::error::{SpecError, StoreError};
 use crate::evidence::Register;
 use crate::export::{Export, speedups};
-use crate::grid::{Asked, Change, Numbers};
+use crate::grid::{Change, Numbers, PlannedPoint};
 use crate::plan::{Plan, ScaleChoice};
 use crate::point::Point;
 use crate::preset;
@@ -86,7 +86,7 @@ pub enum StudyError {
 }
 
 /// Points required for the figures in a study.
-struct Needed {
+struct StudyPoints {
     /// Points to run, each once.
     points: Vec<Point>,
     /// Table rows: each point once per name used by cells, plus points used by no cell.
@@ -97,7 +97,7 @@ struct Needed {
 
 /// Result of running a study.
 #[derive(Clone, Debug)]
-pub enum Finished {
+pub enum StudyOutcome {
     /// The report.
     Whole(Box<Document>),
     /// Points without a result, for a shard.
@@ -179,8 +179,8 @@ impl Study {
     /// Builds the experiment described by command-line arguments.
     ///
     /// # Errors
-    /// Returns an error for an unknown name or an unsuitable value; messages name the key from [`Ask::file`].
-    pub fn of_ask(ask: &Ask, choice: ScaleChoice) -> Result<Study, SpecError> {
+    /// Returns an error for an unknown name or an unsuitable value; messages name the key from [`ExperimentRequest::file`].
+    pub fn of_request(ask: &ExperimentRequest, choice: ScaleChoice) -> Result<Study, SpecError> {
         let file = ask.file();
         let spec = file.read()?;
         Ok(Study::of_plan(Plan::new(file, spec, choice)?))
@@ -253,7 +253,7 @@ impl Study {
     ///
     /// # Errors
     /// Returns an error if results cannot be stored. Finished results are kept and not computed again.
-    pub fn run(&self, options: &Options<'_>) -> Result<Finished, StudyError> {
+    pub fn run(&self, options: &Options<'_>) -> Result<StudyOutcome, StudyError> {
         self.run_and_keep(options).map(|(finished, _)| finished)
     }
 
@@ -261,8 +261,8 @@ impl Study {
     ///
     /// # Errors
     /// Returns the errors of [`Study::run`].
-    pub fn run_and_keep(&self, options: &Options<'_>) -> Result<(Finished, Results), StudyError> {
-        let Needed { points, rows, mut failures } = self.points(options.robust)?;
+    pub fn run_and_keep(&self, options: &Options<'_>) -> Result<(StudyOutcome, Results), StudyError> {
+        let StudyPoints { points, rows, mut failures } = self.points(options.robust)?;
         let store = Store::open(options.out)?;
         let part = options.shard.map_or(0..points.len(), |shard| shard.part(points.len()));
         let results = run_points(&points[part], Some(&store), options.threads, options.watcher)?;
@@ -275,7 +275,7 @@ impl Study {
             Some(Failure { point: point.label(), error: error.clone() })
         }));
         if options.shard.is_some() {
-            return Ok((Finished::Shard(failures), results));
+            return Ok((StudyOutcome::Shard(failures), results));
         }
         let mut document = self.document(options, &results, failures)?;
         document.provenance = Some(self.provenance(options, &points));
@@ -292,12 +292,12 @@ impl Study {
         // The page is written last: a page implies complete results.
         let html = tombolo_report::html(&document);
         write_whole(&options.out.join(format!("{report}.html")), html.as_bytes())?;
-        Ok((Finished::Whole(Box::new(document)), results))
+        Ok((StudyOutcome::Whole(Box::new(document)), results))
     }
 
     /// Returns the points required for the figures; points with a common recording are adjacent.
-    fn points(&self, robust: bool) -> Result<Needed, SpecError> {
-        let mut asked: Vec<(Asked, bool)> = Vec::new();
+    fn points(&self, robust: bool) -> Result<StudyPoints, SpecError> {
+        let mut asked: Vec<(PlannedPoint, bool)> = Vec::new();
         for plan in &self.plans {
             asked.extend(plan.cells_and_bases(&Change::default()));
             for change in plan.changes(robust)? {
@@ -324,7 +324,7 @@ impl Study {
         rows.extend(points.iter().filter(|point| !of_cells.contains(point.key())).cloned());
         points.sort_by_cached_key(Point::recording);
         rows.sort_by_cached_key(Point::recording);
-        Ok(Needed { points, rows, failures })
+        Ok(StudyPoints { points, rows, failures })
     }
 
     fn document(

@@ -2,7 +2,7 @@
 
 /// An item named in a word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part<'a> {
+pub(crate) struct WordItem<'a> {
     /// Original spelling of the item, including any quotes.
     pub(crate) written: &'a str,
     /// Text without the quotes.
@@ -13,7 +13,7 @@ pub(crate) struct Part<'a> {
 
 /// Splits a word into its trimmed parts. A comma outside double quotes separates; two double quotes within quotes
 /// represent a single quote. `None` if a quote is not closed.
-pub(crate) fn parts(word: &str) -> Option<Vec<Part<'_>>> {
+pub(crate) fn parts(word: &str) -> Option<Vec<WordItem<'_>>> {
     let (mut found, mut start, mut is_quoted) = (Vec::new(), 0, false);
     for (at, c) in word.char_indices() {
         match c {
@@ -30,7 +30,7 @@ pub(crate) fn parts(word: &str) -> Option<Vec<Part<'_>>> {
     (!is_quoted).then_some(found)
 }
 
-fn part(written: &str) -> Part<'_> {
+fn part(written: &str) -> WordItem<'_> {
     let (mut text, mut equals, mut is_quoted) = (String::new(), None, false);
     let mut rest = written.chars().peekable();
     while let Some(c) = rest.next() {
@@ -48,7 +48,7 @@ fn part(written: &str) -> Part<'_> {
             }
         }
     }
-    Part { written, text, equals }
+    WordItem { written, text, equals }
 }
 
 /// Returns `text` in quotes, if required for a part or for the end of a part.

@@ -1,7 +1,7 @@
 //! Workloads and traces by user-visible name, and the programs built from them.
 
 use crate::error::PointError;
-use crate::words::{Part, parts, quoted};
+use crate::words::{WordItem, parts, quoted};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -54,7 +54,7 @@ impl Source {
 /// A workload with parameters and seed, or a trace.
 #[derive(Clone)]
 pub struct WorkloadChoice {
-    chosen: Chosen,
+    chosen: WorkloadKind,
     /// Spelling given by the user.
     pub label: String,
     /// Seed for generated inputs.
@@ -64,7 +64,7 @@ pub struct WorkloadChoice {
 }
 
 #[derive(Clone)]
-enum Chosen {
+enum WorkloadKind {
     /// A shipped workload with its parameters: key and value, in the given order.
     Shipped { workload: &'static dyn Workload, given: Vec<(String, String)> },
     /// The trace at a path.
@@ -84,11 +84,11 @@ pub fn workloads(words: &[String]) -> Result<Vec<WorkloadChoice>, PointError> {
         // A parameter belongs to a workload in its own word.
         let first = choices.len();
         let parts = parts(word).ok_or_else(|| refused(word, "a double quote is not closed"))?;
-        for Part { written, text, equals } in parts {
+        for WordItem { written, text, equals } in parts {
             match equals {
                 _ if text.starts_with(TRACE) => choices.push(WorkloadChoice::of_trace(written, &text[TRACE.len()..])?),
                 None => choices.push(WorkloadChoice {
-                    chosen: Chosen::Shipped { workload: find(&text)?, given: Vec::new() },
+                    chosen: WorkloadKind::Shipped { workload: find(&text)?, given: Vec::new() },
                     label: written.to_owned(),
                     seed: SEED,
                     known: OnceLock::new(),
@@ -97,7 +97,7 @@ pub fn workloads(words: &[String]) -> Result<Vec<WorkloadChoice>, PointError> {
                     let owner = choices[first..].last_mut();
                     let owner =
                         owner.ok_or_else(|| refused(written, "a parameter follows its workload: W,key=value"))?;
-                    let Chosen::Shipped { given, .. } = &mut owner.chosen else {
+                    let WorkloadKind::Shipped { given, .. } = &mut owner.chosen else {
                         return Err(refused(written, "a trace takes no parameters: it stays as it was recorded"));
                     };
                     given.push((text[..at].trim().to_owned(), text[at + 1..].trim().to_owned()));
@@ -166,7 +166,7 @@ impl WorkloadChoice {
     /// Returns the trace at `path`.
     pub fn trace(path: &Path) -> WorkloadChoice {
         let label = format!("{TRACE}{}", quoted(&path.display().to_string()));
-        WorkloadChoice { chosen: Chosen::Trace(path.to_owned()), label, seed: SEED, known: OnceLock::new() }
+        WorkloadChoice { chosen: WorkloadKind::Trace(path.to_owned()), label, seed: SEED, known: OnceLock::new() }
     }
 
     fn of_trace(written: &str, path: &str) -> Result<WorkloadChoice, PointError> {
@@ -181,27 +181,27 @@ impl WorkloadChoice {
     /// Returns the workload name without parameters; `trace` for a trace.
     pub fn name(&self) -> &'static str {
         match &self.chosen {
-            Chosen::Shipped { workload, .. } => workload.name(),
-            Chosen::Trace(_) => "trace",
+            WorkloadKind::Shipped { workload, .. } => workload.name(),
+            WorkloadKind::Trace(_) => "trace",
         }
     }
 
     /// True for a trace.
     pub fn is_trace(&self) -> bool {
-        matches!(self.chosen, Chosen::Trace(_))
+        matches!(self.chosen, WorkloadKind::Trace(_))
     }
 
     /// Returns the workload, if it ships with the program.
     pub fn shipped(&self) -> Option<&'static dyn Workload> {
         match &self.chosen {
-            Chosen::Shipped { workload, .. } => Some(*workload),
-            Chosen::Trace(_) => None,
+            WorkloadKind::Shipped { workload, .. } => Some(*workload),
+            WorkloadKind::Trace(_) => None,
         }
     }
 
     /// True if parameters were given.
     pub fn has_parameters(&self) -> bool {
-        matches!(&self.chosen, Chosen::Shipped { given, .. } if !given.is_empty())
+        matches!(&self.chosen, WorkloadKind::Shipped { given, .. } if !given.is_empty())
     }
 
     /// True if a recording depends on the number of GPUs: see [`Workload::cut_by_gpus`].
@@ -216,12 +216,12 @@ impl WorkloadChoice {
     /// Returns an error if the workload does not accept its parameters, or not at this scale.
     pub fn arrays(&self, scale: Scale, gpus: u8) -> Result<Vec<(ArrayInfo, Scaling)>, PointError> {
         match &self.chosen {
-            Chosen::Shipped { workload, given } => {
+            WorkloadKind::Shipped { workload, given } => {
                 let request = Request::new(*workload, scale, given, self.seed)?.with_gpus(gpus);
                 let memory = layout(*workload, &request)?;
                 Ok(memory.arrays().iter().cloned().zip(memory.scalings().iter().copied()).collect())
             }
-            Chosen::Trace(_) => Ok(Vec::new()),
+            WorkloadKind::Trace(_) => Ok(Vec::new()),
         }
     }
 
@@ -231,7 +231,7 @@ impl WorkloadChoice {
     /// # Errors
     /// Returns the errors of [`WorkloadChoice::record`].
     pub fn launches(&self, target: Target) -> Result<Vec<KernelInfo>, PointError> {
-        if let Chosen::Shipped { workload, given } = &self.chosen
+        if let WorkloadKind::Shipped { workload, given } = &self.chosen
             && workload.address_only()
         {
             let request = Request::new(*workload, target.scale, given, self.seed)?.with_gpus(target.gpus);
@@ -248,14 +248,14 @@ impl WorkloadChoice {
     /// Returns the input files.
     pub fn files(&self) -> Vec<PathBuf> {
         match &self.chosen {
-            Chosen::Shipped { workload, given } => {
+            WorkloadKind::Shipped { workload, given } => {
                 let is_file = |key: &str| {
                     workload.parameters().iter().any(|known| known.name == key && matches!(known.kind, Kind::File))
                 };
                 let files = given.iter().filter(|(key, value)| is_file(key) && !value.is_empty());
                 files.map(|(_, value)| PathBuf::from(value)).collect()
             }
-            Chosen::Trace(path) => trace::files(path),
+            WorkloadKind::Trace(path) => trace::files(path),
         }
     }
 
@@ -266,8 +266,8 @@ impl WorkloadChoice {
     /// exist.
     pub fn check(&self, target: Target) -> Result<(), PointError> {
         match &self.chosen {
-            Chosen::Shipped { .. } => self.arrays(target.scale, target.gpus).map(drop),
-            Chosen::Trace(path) => trace_hash(path).map(drop),
+            WorkloadKind::Shipped { .. } => self.arrays(target.scale, target.gpus).map(drop),
+            WorkloadKind::Trace(path) => trace_hash(path).map(drop),
         }
     }
 
@@ -277,10 +277,10 @@ impl WorkloadChoice {
     /// Returns an error for unacceptable parameters, or for a trace that does not exist.
     pub fn check_parameters(&self) -> Result<(), PointError> {
         match &self.chosen {
-            Chosen::Shipped { workload, given } => {
+            WorkloadKind::Shipped { workload, given } => {
                 Ok(Request::new(*workload, Scale::FULL, given, self.seed).map(drop)?)
             }
-            Chosen::Trace(path) => trace_hash(path).map(drop),
+            WorkloadKind::Trace(path) => trace_hash(path).map(drop),
         }
     }
 
@@ -300,8 +300,8 @@ impl WorkloadChoice {
 
     fn parameters_now(&self) -> Result<Vec<(&'static str, String)>, PointError> {
         let (workload, given) = match &self.chosen {
-            Chosen::Shipped { workload, given } => (*workload, given),
-            Chosen::Trace(path) => return Ok(vec![("content", trace_hash(path)?)]),
+            WorkloadKind::Shipped { workload, given } => (*workload, given),
+            WorkloadKind::Trace(path) => return Ok(vec![("content", trace_hash(path)?)]),
         };
         let request = Request::new(workload, Scale::FULL, given, self.seed)?;
         let of = |parameter: &tombolo_workload::parameter::Parameter| {
@@ -322,8 +322,8 @@ impl WorkloadChoice {
     /// or a file changed since the first call to [`WorkloadChoice::parameters`].
     pub fn record(&self, target: Target, threads: usize) -> Result<Source, PointError> {
         let (workload, given) = match &self.chosen {
-            Chosen::Shipped { workload, given } => (*workload, given),
-            Chosen::Trace(path) => return self.open(path, target),
+            WorkloadKind::Shipped { workload, given } => (*workload, given),
+            WorkloadKind::Trace(path) => return self.open(path, target),
         };
         let options = RecordOptions {
             warp_width: target.warp_width,
@@ -358,8 +358,8 @@ impl WorkloadChoice {
             return Ok(());
         }
         let paths: Vec<String> = match &self.chosen {
-            Chosen::Shipped { .. } => self.files().iter().map(|path| path.display().to_string()).collect(),
-            Chosen::Trace(path) => vec![path.display().to_string()],
+            WorkloadKind::Shipped { .. } => self.files().iter().map(|path| path.display().to_string()).collect(),
+            WorkloadKind::Trace(path) => vec![path.display().to_string()],
         };
         let error = io::Error::other("it has changed since its points were listed; the same command takes it as it is");
         Err(PointError::File { path: paths.join(", "), error })

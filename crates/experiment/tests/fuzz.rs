@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use tombolo_experiment::reader::File;
 use tombolo_experiment::spec::Experiment;
-use tombolo_experiment::store::{Found, Store};
+use tombolo_experiment::store::{Lookup, Store};
 use tombolo_experiment::workload::only;
 use tombolo_experiment::{Pass, Plan, Point, PointResult, ScaleChoice};
 use tombolo_system::sharing::SharingRecord;
@@ -63,9 +63,9 @@ proptest! {
         std::fs::write(&file, damaged(&whole, &hits)).expect("written");
         match store.load(point.key()).expect("readable") {
             // Blanks around the document change nothing.
-            Found::Result(found) => prop_assert_eq!(*found, outcome),
-            Found::Damaged(reason) => prop_assert!(reason.contains("runs again")),
-            Found::Nothing => prop_assert!(false, "it is there"),
+            Lookup::Result(found) => prop_assert_eq!(*found, outcome),
+            Lookup::Damaged(reason) => prop_assert!(reason.contains("runs again")),
+            Lookup::Nothing => prop_assert!(false, "it is there"),
         }
     }
 }

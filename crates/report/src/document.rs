@@ -361,7 +361,7 @@ impl Document {
     /// # Errors
     ///
     /// Describes a missing or invalid value with its line, or a figure's row whose numbers do not match its columns.
-    pub fn from_json(text: &str) -> Result<Document, Malformed> {
+    pub fn from_json(text: &str) -> Result<Document, DocumentError> {
         let document: Document = serde_json::from_str(text)?;
         document.figures.iter().try_for_each(Figure::check)?;
         Ok(document)
@@ -370,7 +370,7 @@ impl Document {
 
 /// Reason for rejecting a text as a document.
 #[derive(Debug, thiserror::Error)]
-pub enum Malformed {
+pub enum DocumentError {
     /// The text is not JSON, or a key is missing or has a value with a wrong type.
     #[error("not a report's document: {0}")]
     Json(#[from] serde_json::Error),
@@ -424,14 +424,14 @@ impl Figure {
         self.published.iter().filter(move |published| published.row == row && published.column == column)
     }
 
-    fn check(&self) -> Result<(), Malformed> {
+    fn check(&self) -> Result<(), DocumentError> {
         let (figure, columns) = (self.id.clone(), self.series().len());
         if self.chart.kind == ChartKind::Scatter && columns < 2 {
-            return Err(Malformed::Scatter { figure, columns });
+            return Err(DocumentError::Scatter { figure, columns });
         }
         match self.rows.iter().find(|row| row.values.len() != columns) {
             None => Ok(()),
-            Some(row) => Err(Malformed::Row { figure, row: row.label.clone(), values: row.values.len(), columns }),
+            Some(row) => Err(DocumentError::Row { figure, row: row.label.clone(), values: row.values.len(), columns }),
         }
     }
 }

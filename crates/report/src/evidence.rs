@@ -87,7 +87,7 @@ impl Evidence {
     }
 
     /// Returns each distinct remark, with its rows.
-    pub fn told(&self) -> Vec<(&str, Vec<usize>)> {
+    pub fn distinct_remarks(&self) -> Vec<(&str, Vec<usize>)> {
         let mut told: Vec<(&str, Vec<usize>)> = Vec::new();
         for Remark { row, text } in &self.remarks {
             match told.iter_mut().find(|(known, _)| known == text) {

@@ -78,7 +78,7 @@ pub fn csv(figure: &Figure) -> String {
 
 /// Contents of an additional column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Beside {
+pub(crate) enum ColumnKind {
     /// Lower ends of ranges.
     Least,
     /// Upper ends of ranges.
@@ -90,7 +90,7 @@ pub(crate) enum Beside {
 /// An additional column next to a figure's own columns.
 pub(crate) struct Column {
     pub(crate) series: usize,
-    pub(crate) holds: Beside,
+    pub(crate) holds: ColumnKind,
     pub(crate) head: String,
     /// Values, one per row.
     pub(crate) values: Vec<Option<f64>>,
@@ -105,13 +105,15 @@ pub(crate) fn beside(figure: &Figure) -> Vec<Column> {
             values.find(|value| value.is_finite())
         };
         let range = |row: usize, end: usize| figure.evidence.range(row, series).map(|range| range[end]);
-        for (holds, name) in
-            [(Beside::Least, "least"), (Beside::Greatest, "greatest"), (Beside::Stated, "stated by the paper")]
-        {
+        for (holds, name) in [
+            (ColumnKind::Least, "least"),
+            (ColumnKind::Greatest, "greatest"),
+            (ColumnKind::Stated, "stated by the paper"),
+        ] {
             let value = |row: usize| match holds {
-                Beside::Least => range(row, 0),
-                Beside::Greatest => range(row, 1),
-                Beside::Stated => stated(row),
+                ColumnKind::Least => range(row, 0),
+                ColumnKind::Greatest => range(row, 1),
+                ColumnKind::Stated => stated(row),
             };
             let values: Vec<Option<f64>> = (0..figure.rows.len()).map(value).collect();
             if values.iter().any(Option::is_some) {

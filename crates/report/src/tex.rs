@@ -3,7 +3,7 @@
 
 use crate::document::{ChartKind, Figure};
 use crate::drawing::{COLOURS, KINDS, Layout, SHADES, hue, layout, mark};
-use crate::files::{Beside, beside};
+use crate::files::{ColumnKind, beside};
 use crate::number::brief;
 use crate::page::column;
 use std::fmt::Write;
@@ -148,7 +148,7 @@ impl Rows<'_> {
         }
         self.ranges(tex, panel);
         self.stated(tex);
-        if is_first && beside(figure).iter().any(|column| column.holds == Beside::Stated) {
+        if is_first && beside(figure).iter().any(|column| column.holds == ColumnKind::Stated) {
             tex.push_str("\\addlegendimage{only marks, mark=diamond*, draw=black, fill=white}\\addlegendentry{stated by the paper}\n");
         }
         if let Some(reference) = figure.chart.reference {
@@ -208,7 +208,7 @@ impl Rows<'_> {
     /// Writes the paper's values as hollow marks; in a stack, at the height of the segment's end.
     fn stated(&self, tex: &mut String) {
         let (figure, first) = (self.figure, self.figure.series().len() + 1);
-        for (at, column) in beside(figure).iter().enumerate().filter(|(_, column)| column.holds == Beside::Stated) {
+        for (at, column) in beside(figure).iter().enumerate().filter(|(_, column)| column.holds == ColumnKind::Stated) {
             let (place, shift, look) = (first + at, self.shift(column.series), figure.look(column.series));
             let draw =
                 if figure.chart.kind == ChartKind::Lines { format!("look{}", hue(look)) } else { "black".to_owned() };

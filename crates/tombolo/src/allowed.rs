@@ -9,7 +9,7 @@ use tombolo_check::verify::{Answer, Comparison, Expected, Verdict};
 
 /// Outcomes from the model, compared with observations.
 #[derive(Serialize)]
-pub(crate) struct Allowed {
+pub(crate) struct AllowedOutcomes {
     tombolo: &'static str,
     tests: Vec<Answer>,
     /// Number of tests without an answer.
@@ -20,11 +20,11 @@ pub(crate) struct Allowed {
     host: Host,
 }
 
-impl Allowed {
-    pub(crate) fn new(tests: Vec<Answer>, observed: Option<Comparison>, host: Host) -> Allowed {
+impl AllowedOutcomes {
+    pub(crate) fn new(tests: Vec<Answer>, observed: Option<Comparison>, host: Host) -> AllowedOutcomes {
         let unanswered = tests.iter().filter(|test| !test.is_complete()).count();
         let notes = notes(&tests, unanswered, observed.as_ref());
-        Allowed { tombolo: env!("CARGO_PKG_VERSION"), tests, unanswered, notes, observed, host }
+        AllowedOutcomes { tombolo: env!("CARGO_PKG_VERSION"), tests, unanswered, notes, observed, host }
     }
 
     /// Returns the exit status: 1 if an observed outcome is not allowed. Otherwise 2 if a test lacks an answer or a row

@@ -2,16 +2,16 @@
 
 use crate::failure::Failure;
 use std::path::{MAIN_SEPARATOR, Path};
-use tombolo_experiment::{Ask, ScaleChoice, SpecError, Study};
+use tombolo_experiment::{ExperimentRequest, ScaleChoice, SpecError, Study};
 use tombolo_machine::Scale;
 
 /// Builds the study described by `asked`; errors name the command-line flag.
-pub(crate) fn study(asked: &Ask, choice: ScaleChoice) -> Result<Study, Failure> {
-    Study::of_ask(asked, choice).map_err(|error| of_flag(asked, error))
+pub(crate) fn study(asked: &ExperimentRequest, choice: ScaleChoice) -> Result<Study, Failure> {
+    Study::of_request(asked, choice).map_err(|error| of_flag(asked, error))
 }
 
 /// Converts an error in the file of `asked` to an error about the flag that supplied the value.
-fn of_flag(asked: &Ask, error: SpecError) -> Failure {
+fn of_flag(asked: &ExperimentRequest, error: SpecError) -> Failure {
     let SpecError::Value { file, key, value, reason, .. } = error else { return error.into() };
     let is_varied = |(path, values): &(String, Vec<String>)| {
         *path == value || values.iter().any(|one| format!("{path}={one}") == value)

@@ -93,7 +93,7 @@ pub(crate) struct Comparison {
 }
 
 /// Description of the compared runs.
-pub(crate) struct Compared {
+pub(crate) struct ComparisonSetup {
     /// Machine.
     pub(crate) machine: String,
     /// Scale of the machine.
@@ -114,8 +114,8 @@ pub(crate) struct Compared {
 
 impl Comparison {
     /// Builds the comparison from `results`: by workload, then by design, in the order of `compared`.
-    pub(crate) fn of(compared: Compared, results: Results, host: Cost) -> Comparison {
-        let Compared { machine, scale, set, baseline, time, designs, workloads, kernels } = compared;
+    pub(crate) fn of(compared: ComparisonSetup, results: Results, host: Cost) -> Comparison {
+        let ComparisonSetup { machine, scale, set, baseline, time, designs, workloads, kernels } = compared;
         let (mut runs, mut failures) = (Vec::new(), Vec::new());
         for (workload, row) in workloads.iter().zip(results) {
             for (design, result) in designs.iter().zip(row) {
@@ -441,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_failed_baseline_leaves_no_speedups_and_is_named() {
-        let compared = Compared {
+        let compared = ComparisonSetup {
             machine: "m".into(),
             scale: "1".into(),
             set: Vec::new(),

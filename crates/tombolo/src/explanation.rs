@@ -15,7 +15,7 @@ const MOST: usize = 6;
 const NOTICED: f64 = 0.05;
 
 /// Inputs of the explanation.
-pub(crate) struct Asked {
+pub(crate) struct ExplanationRequest {
     pub(crate) machine: String,
     pub(crate) scale: String,
     pub(crate) set: Vec<String>,
@@ -25,7 +25,7 @@ pub(crate) struct Asked {
 
 /// Explanation of a single design.
 #[derive(Debug, Serialize)]
-struct Explained {
+struct DesignExplanation {
     design: String,
     /// Warp-slot cycles over the whole run.
     stalls: StallRecord,
@@ -66,7 +66,7 @@ pub(crate) struct Explanation {
     set: Vec<String>,
     /// Run time used for the shares.
     of: TimeChoice,
-    designs: Vec<Explained>,
+    designs: Vec<DesignExplanation>,
     /// Differences by design, largest first.
     differences: Vec<DifferenceRow>,
     notes: Vec<String>,
@@ -75,10 +75,10 @@ pub(crate) struct Explanation {
 impl Explanation {
     /// Builds the explanation for several runs with a common program. The first run is the reference for the remaining
     /// runs.
-    pub(crate) fn of(asked: Asked, runs: &[RunRecord]) -> Explanation {
-        let Asked { machine, scale, set, workload, time } = asked;
+    pub(crate) fn of(asked: ExplanationRequest, runs: &[RunRecord]) -> Explanation {
+        let ExplanationRequest { machine, scale, set, workload, time } = asked;
         let first = &runs[0];
-        let explained = |run: &RunRecord| Explained {
+        let explained = |run: &RunRecord| DesignExplanation {
             design: run.design.clone(),
             stalls: run.stalls,
             time: run.time,

@@ -75,7 +75,7 @@ impl MachineArguments {
         let machine = Arc::new(self.scaled(&machine.check()?)?);
         let designs = described.iter().map(|one| one.check()).collect::<Result<Vec<_>, _>>()?;
         refuse_twice("--designs", designs.iter().map(|one| one.name.as_str()))?;
-        let notes = told(&described);
+        let notes = print_notes(&described);
         Ok(Hardware { machine, designs, notes })
     }
 }
@@ -105,7 +105,7 @@ pub(crate) fn baseline(asked: Option<&str>, given: &[String], names: &[String]) 
 }
 
 /// Prints each distinct note about the spelling of designs, and returns the notes.
-pub(crate) fn told(designs: &[Description<DesignConfig>]) -> Vec<String> {
+pub(crate) fn print_notes(designs: &[Description<DesignConfig>]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     for note in designs.iter().flat_map(Description::notes) {
         if !notes.contains(note) {

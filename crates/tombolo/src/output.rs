@@ -1,7 +1,7 @@
 //! Standard output, which may close early, and files written atomically: complete, or not at all.
 
 use crate::failure::Failure;
-use crate::provenance::Made;
+use crate::provenance::WithProvenance;
 use serde::Serialize;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -54,7 +54,7 @@ impl OutputArguments {
         whole: bool,
         text: impl FnOnce(bool) -> String,
     ) -> Result<(), Failure> {
-        let answer = &Made { answer, provenance };
+        let answer = &WithProvenance { answer, provenance };
         match &self.out {
             Some(path) if whole => write_whole(path, json(answer).as_bytes())?,
             Some(path) => complain(&format!("{}: not written, because a run failed", path.display())),
@@ -107,7 +107,7 @@ fn colours_welcome() -> bool {
 
 /// Devices, pipes and sockets opened by [`probe`] but not yet written. They stay open, because a pipe closed in between
 /// would end for its reader.
-static HELD: Mutex<Vec<(PathBuf, fs::File)>> = Mutex::new(Vec::new());
+static OPEN_SPECIAL_FILES: Mutex<Vec<(PathBuf, fs::File)>> = Mutex::new(Vec::new());
 
 /// True if `path` is a device, a pipe or a socket. They are written in place, because no temporary file can be placed
 /// next to them.
@@ -150,16 +150,16 @@ fn no_reader(error: &io::Error) -> bool {
 /// Returns an error if `path` is not writable: an early error is better than an error after the run.
 pub(crate) fn probe(path: &Path) -> Result<(), Failure> {
     if !is_special(path) {
-        return Staged::beside(path).map(drop);
+        return TemporaryFile::beside(path).map(drop);
     }
     let file = open_special(path)?;
-    HELD.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), file));
+    OPEN_SPECIAL_FILES.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), file));
     Ok(())
 }
 
 /// Returns the file opened by [`probe`] at `path`, or opens the file if it is not open.
 fn special(path: &Path) -> Result<fs::File, Failure> {
-    let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut held = OPEN_SPECIAL_FILES.lock().unwrap_or_else(PoisonError::into_inner);
     match held.iter().position(|(known, _)| known == path) {
         Some(at) => Ok(held.swap_remove(at).1),
         None => open_special(path),
@@ -187,7 +187,7 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if is_special(path) {
         return special(path)?.write_all(bytes).map_err(failed("write"));
     }
-    let staged = Staged::beside(path)?;
+    let staged = TemporaryFile::beside(path)?;
     let write = || {
         let mut file = fs::File::create_new(staged.part())?;
         file.write_all(bytes)?;
@@ -199,20 +199,20 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
 
 /// Temporary location for an incomplete file: a separate folder next to the final location. The folder is always
 /// removed, even after an interrupt by the user.
-pub(crate) struct Staged {
+pub(crate) struct TemporaryFile {
     folder: TempDir,
     path: PathBuf,
 }
 
 /// Folders with incomplete files.
-static STAGED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+static TEMPORARY_FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Exit status after an interrupt. Source: POSIX shells, 128 + SIGINT.
 const INTERRUPTED: i32 = 130;
 
-impl Staged {
+impl TemporaryFile {
     /// Creates a temporary location for the final file `path`, which must be writable.
-    pub(crate) fn beside(path: &Path) -> Result<Staged, Failure> {
+    pub(crate) fn beside(path: &Path) -> Result<TemporaryFile, Failure> {
         let failed = |action| move |error| Failure::File { path: path.to_owned(), action, error };
         let refused = |kind, text: &str| Err(failed("write")(io::Error::new(kind, text)));
         match fs::metadata(path) {
@@ -226,11 +226,11 @@ impl Staged {
         // A symbolic link is kept, and its target is replaced.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-        let mut staged = STAGED.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut staged = TEMPORARY_FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
         let folder = tempfile::Builder::new().prefix(".tombolo-").tempdir_in(parent);
         let folder = folder.map_err(failed("create a file in its folder"))?;
         staged.push(folder.path().to_owned());
-        Ok(Staged { folder, path })
+        Ok(TemporaryFile { folder, path })
     }
 
     /// Path to write the incomplete file to.
@@ -245,9 +245,9 @@ impl Staged {
     }
 }
 
-impl Drop for Staged {
+impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        STAGED.lock().unwrap_or_else(PoisonError::into_inner).retain(|folder| folder != self.folder.path());
+        TEMPORARY_FOLDERS.lock().unwrap_or_else(PoisonError::into_inner).retain(|folder| folder != self.folder.path());
     }
 }
 
@@ -258,7 +258,7 @@ fn tidy_when_interrupted() {
     // partial file under the final name.
     ONCE.call_once(|| {
         let _ = ctrlc::try_set_handler(|| {
-            let staged = STAGED.lock().unwrap_or_else(PoisonError::into_inner);
+            let staged = TEMPORARY_FOLDERS.lock().unwrap_or_else(PoisonError::into_inner);
             staged.iter().for_each(|folder| drop(fs::remove_dir_all(folder)));
             std::process::exit(INTERRUPTED);
         });

@@ -17,32 +17,32 @@ const LINE_PERIOD: Duration = Duration::from_secs(60);
 /// Progress of a command: number of finished runs or tests, the current runs, and an estimate for the remaining time.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    running: Arc<Mutex<Running>>,
-    lines: Option<Lines>,
+    running: Arc<Mutex<CurrentRuns>>,
+    lines: Option<LinePrinter>,
 }
 
 /// Names of the current runs, and the remaining time if the runner estimates it.
 #[derive(Default)]
-struct Running {
+struct CurrentRuns {
     names: Vec<String>,
     left: Option<Duration>,
 }
 
 /// Thread printing a line per period, until the sender is dropped.
-struct Lines {
+struct LinePrinter {
     stop: Sender<()>,
     thread: JoinHandle<()>,
 }
 
-impl Lines {
-    fn start(period: Duration, mut print: impl FnMut() + Send + 'static) -> Lines {
+impl LinePrinter {
+    fn start(period: Duration, mut print: impl FnMut() + Send + 'static) -> LinePrinter {
         let (stop, stopped) = channel();
         let thread = std::thread::spawn(move || {
             while stopped.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
                 print();
             }
         });
-        Lines { stop, thread }
+        LinePrinter { stop, thread }
     }
 
     fn end(self) {
@@ -53,7 +53,7 @@ impl Lines {
 }
 
 /// Formats a progress line, for example `3 of 12 runs done, 9 left, about 2 minutes to go: bfs hmg`.
-fn line(bar: &ProgressBar, noun: &str, running: &Running) -> String {
+fn line(bar: &ProgressBar, noun: &str, running: &CurrentRuns) -> String {
     let (done, all) = (bar.position(), bar.length().unwrap_or(0));
     let left = all.saturating_sub(done);
     // Without an estimate from the runner, remaining runs are assumed to take the average time of the finished runs.
@@ -78,14 +78,14 @@ impl Progress {
         let look = format!("{{bar:30}} {{pos}}/{{len}} {noun}, {{elapsed}}{{prefix}}: {{wide_msg}}");
         let style = ProgressStyle::with_template(&look);
         bar.set_style(style.expect("the template names only keys that exist"));
-        let running = Arc::new(Mutex::new(Running::default()));
+        let running = Arc::new(Mutex::new(CurrentRuns::default()));
         if shown {
             bar.enable_steady_tick(TICK);
             return Progress { bar, running, lines: None };
         }
         complain(&format!("{count} {} to go", if count == 1 { noun.trim_end_matches('s') } else { noun }));
         let (of_thread, shared, noun) = (bar.clone(), Arc::clone(&running), noun.to_owned());
-        let lines = Lines::start(LINE_PERIOD, move || {
+        let lines = LinePrinter::start(LINE_PERIOD, move || {
             let running = shared.lock().unwrap_or_else(PoisonError::into_inner);
             complain(&line(&of_thread, &noun, &running));
         });
@@ -158,18 +158,19 @@ mod tests {
 
     #[test]
     fn a_line_has_runs_done_and_left_the_time_to_go_and_what_runs() {
-        let running = Running { names: vec!["bfs hmg".into(), "nw nhcc".into()], left: Some(Duration::from_secs(120)) };
+        let running =
+            CurrentRuns { names: vec!["bfs hmg".into(), "nw nhcc".into()], left: Some(Duration::from_secs(120)) };
         let told = line(&hidden(12, 3), "runs", &running);
         assert_eq!(told, "3 of 12 runs done, 9 left, about 2 minutes to go: bfs hmg; nw nhcc");
-        assert_eq!(line(&hidden(1, 0), "runs", &Running::default()), "0 of 1 runs done, 1 left");
-        let average = line(&hidden(4, 2), "tests", &Running::default());
+        assert_eq!(line(&hidden(1, 0), "runs", &CurrentRuns::default()), "0 of 1 runs done, 1 left");
+        let average = line(&hidden(4, 2), "tests", &CurrentRuns::default());
         assert!(average.starts_with("2 of 4 tests done, 2 left, about 0 seconds to go"), "{average}");
     }
 
     #[test]
     fn lines_come_every_period_until_the_end() {
         let (heard, all) = channel();
-        let lines = Lines::start(Duration::from_millis(1), move || heard.send(()).expect("the test listens"));
+        let lines = LinePrinter::start(Duration::from_millis(1), move || heard.send(()).expect("the test listens"));
         (0..3).for_each(|_| all.recv_timeout(Duration::from_secs(60)).expect("a line a millisecond"));
         lines.end();
         while all.try_recv().is_ok() {}

@@ -11,7 +11,7 @@ use tombolo_report::document::Provenance;
 
 /// A result with its provenance.
 #[derive(Serialize)]
-pub(crate) struct Made<'a, T> {
+pub(crate) struct WithProvenance<'a, T> {
     #[serde(flatten)]
     pub(crate) answer: &'a T,
     pub(crate) provenance: Provenance,

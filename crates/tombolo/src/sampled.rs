@@ -11,7 +11,7 @@ pub(crate) struct SampleArgument {
 
 impl SampleArgument {
     /// True if sampling was requested.
-    pub(crate) fn is_asked(&self) -> bool {
+    pub(crate) fn is_enabled(&self) -> bool {
         self.sample
     }
 }

@@ -10,7 +10,7 @@ use crate::threads::ThreadsArgument;
 use crate::timed::TimeArgument;
 use std::path::Path;
 use std::process::ExitCode;
-use tombolo_experiment::{Finished, Options, ScaleChoice, Shard, Study};
+use tombolo_experiment::{Options, ScaleChoice, Shard, Study, StudyOutcome};
 use tombolo_machine::Scale;
 use tombolo_report::Document;
 use tombolo_report::document::{Claim, ClaimKind, Verdict};
@@ -61,9 +61,9 @@ impl StudyArguments {
     pub(crate) fn execute(&self, study: &Study, out: &Path, shard: Option<Shard>) -> Result<ExitCode, Failure> {
         tell_when_interrupted(out);
         match self.run(study, out, shard)? {
-            Finished::Shard(failures) if failures.is_empty() => Ok(ExitCode::SUCCESS),
-            Finished::Shard(_) => Ok(ExitCode::from(WRONG_INPUT)),
-            Finished::Whole(document) => {
+            StudyOutcome::Shard(failures) if failures.is_empty() => Ok(ExitCode::SUCCESS),
+            StudyOutcome::Shard(_) => Ok(ExitCode::from(WRONG_INPUT)),
+            StudyOutcome::Whole(document) => {
                 show(self.json, &document, |_| text(&document, study, out))?;
                 Ok(self.status(&[*document]))
             }
@@ -76,7 +76,7 @@ impl StudyArguments {
         let folders = studies.iter().map(|study| out.join(study.name()));
         let mut documents = Vec::new();
         for (study, folder) in studies.iter().zip(folders.clone()) {
-            if let Finished::Whole(document) = self.run(study, &folder, None)? {
+            if let StudyOutcome::Whole(document) = self.run(study, &folder, None)? {
                 documents.push(*document);
             }
         }
@@ -88,7 +88,7 @@ impl StudyArguments {
     }
 
     /// Runs a study and reports the points without a result.
-    fn run(&self, study: &Study, out: &Path, shard: Option<Shard>) -> Result<Finished, Failure> {
+    fn run(&self, study: &Study, out: &Path, shard: Option<Shard>) -> Result<StudyOutcome, Failure> {
         let progress = Progress::new(study.count(self.robust)?);
         let options = Options {
             out,
@@ -101,8 +101,8 @@ impl StudyArguments {
         let finished = study.run(&options)?;
         drop(progress);
         let failures = match &finished {
-            Finished::Whole(document) => &document.failures,
-            Finished::Shard(failures) => failures,
+            StudyOutcome::Whole(document) => &document.failures,
+            StudyOutcome::Shard(failures) => failures,
         };
         for failure in failures {
             complain(&format!("error: {}: {}", failure.point, failure.error));

@@ -16,7 +16,7 @@ use tombolo_system::{RunRecord, TimeChoice, TimeRecord};
 
 /// Selects the printed parts of a run.
 #[derive(Clone, Copy)]
-pub(crate) struct Shown {
+pub(crate) struct SummaryOptions {
     /// True to print each launch, each GPU and each module.
     pub(crate) kernels: bool,
     /// Run time printed next to the whole time.
@@ -24,7 +24,7 @@ pub(crate) struct Shown {
 }
 
 /// Formats the most important results for a run of `source`.
-pub(crate) fn text(run: &RunRecord, source: &Source, shown: Shown, colours: bool) -> String {
+pub(crate) fn text(run: &RunRecord, source: &Source, shown: SummaryOptions, colours: bool) -> String {
     let RunRecord { workload, machine, design, scale, .. } = run;
     let taken = match &source.adjusted[..] {
         [] => String::new(),
@@ -165,7 +165,7 @@ fn published(record: &PublicationRecord) -> [(&'static str, String); 2] {
     [("published", sent), ("subscribers", format!("pages {from_afar}"))]
 }
 
-fn lines(run: &RunRecord, shown: Shown) -> Vec<(&'static str, String)> {
+fn lines(run: &RunRecord, shown: SummaryOptions) -> Vec<(&'static str, String)> {
     let sampled = run.sampling.as_ref().filter(|sampling| sampling.whole.is_none());
     let projected = sampled.map_or_else(String::new, |sampling| {
         format!(

@@ -1,6 +1,6 @@
 //! Kernel boundaries elided by CPElide, on its machine with four chiplets and one CU each.
 
-use super::Measured;
+use super::Measurement;
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
@@ -54,14 +54,14 @@ fn ran(
 }
 
 /// Chiplets read and write their own pages in every kernel: dirty lines are written to memory once, at the end.
-pub(super) fn own_ranges() -> Result<Measured, String> {
+pub(super) fn own_ranges() -> Result<Measurement, String> {
     let step = || kernel(|chiplet, warp| _ = (read(warp, page(0, chiplet)), write(warp, page(0, chiplet))));
     let (elision, _) = ran("cpelide", &[], (0..5).map(|_| step()).collect(), &[("a", 0..4 * PAGE)])?;
-    Ok(Measured::count(CHIPLETS * PAGE, elision.flushed_lines + elision.dropped_lines))
+    Ok(Measurement::count(CHIPLETS * PAGE, elision.flushed_lines + elision.dropped_lines))
 }
 
 /// A chiplet writes data and a second chiplet reads the data: one flush, no invalidation, and none at the end.
-pub(super) fn producer() -> Result<Measured, String> {
+pub(super) fn producer() -> Result<Measurement, String> {
     let on = |active: u64, work: fn(&mut Warp<'_>, Range<u64>)| {
         kernel(move |chiplet, warp| {
             if chiplet == active {
@@ -71,13 +71,13 @@ pub(super) fn producer() -> Result<Measured, String> {
     };
     let kernels = vec![on(0, write), on(1, read), on(0, read)];
     let (elision, _) = ran("cpelide", &[], kernels, &[("a", 0..PAGE)])?;
-    Ok(Measured::count(1, elision.flushes + elision.invalidations))
+    Ok(Measurement::count(1, elision.flushes + elision.invalidations))
 }
 
 /// Two arrays are written in turn. Each chiplet writes its own pages, and also reads a line in each neighbour's page of
 /// the second array. The result is the number of invalidations in six steps. A hull range suggests that the neighbours
 /// may hold the line, and every second step invalidates. Exact homes rule this out.
-pub(super) fn halos(design: &str) -> Result<Measured, String> {
+pub(super) fn halos(design: &str) -> Result<Measurement, String> {
     let all = 4 * PAGE;
     let step = |at: u64| {
         let (from, to) = if at.is_multiple_of(2) { (0, all) } else { (all, 0) };
@@ -94,15 +94,15 @@ pub(super) fn halos(design: &str) -> Result<Measured, String> {
         return Err(format!("{wrong} loads returned old values"));
     }
     let predicted = if design == "cpelide" { 2 * CHIPLETS } else { 0 };
-    Ok(Measured::count(predicted, elision.invalidations))
+    Ok(Measurement::count(predicted, elision.invalidations))
 }
 
 /// A kernel reads an array missing from its label: loads that return data overwritten by the previous kernel.
-pub(super) fn wrong_labels() -> Result<Measured, String> {
+pub(super) fn wrong_labels() -> Result<Measurement, String> {
     let kernels = vec![
         kernel(|chiplet, warp| write(warp, page(0, chiplet))),
         kernel(|chiplet, warp| read(warp, page(0, (chiplet + 1) % CHIPLETS))),
     ];
     let (_, wrong) = ran("cpelide", &["elision.drop=a"], kernels, &[("a", 0..4 * PAGE)])?;
-    Ok(Measured::count(CHIPLETS * PAGE, wrong))
+    Ok(Measurement::count(CHIPLETS * PAGE, wrong))
 }

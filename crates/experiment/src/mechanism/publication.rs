@@ -1,6 +1,6 @@
 //! Pages published by GPS to their subscribers, on its machine with four GPUs and one SM each.
 
-use super::Measured;
+use super::Measurement;
 use super::sharing::{GPUS, PAGE, kernel, over, part, ran, read_from_afar, reads, sent, writes};
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ const IN_ORDER: [&str; 2] = ["l2.slices=1", "l2.posted_stores=16384"];
 /// Lines stored by a program: below the watermark, and not a fraction of a page.
 const LINES: u64 = 300;
 
-type Ran = Result<(RunRecord, Arc<MachineConfig>), String>;
+type RunOutcome = Result<(RunRecord, Arc<MachineConfig>), String>;
 
 /// Builds a kernel in which only GPU `gpu` has work.
 fn only(gpu: u64, cta: impl Fn() -> Cta) -> Vec<Cta> {
@@ -30,7 +30,7 @@ fn stores(lines: Range<u64>) -> Cta {
     Cta::new().warp(|warp| lines.for_each(|line| _ = warp.write([line])))
 }
 
-fn to_all(settings: &[&str], cta: impl Fn() -> Cta) -> Ran {
+fn to_all(settings: &[&str], cta: impl Fn() -> Cta) -> RunOutcome {
     ran("gps-all-to-all", settings, over(vec![only(0, cta)]))
 }
 
@@ -44,13 +44,13 @@ fn packet(machine: &MachineConfig) -> u64 {
 }
 
 /// Lines stored by one GPU cross once to each remote GPU.
-pub(super) fn lines_cross_once() -> Result<Measured, String> {
+pub(super) fn lines_cross_once() -> Result<Measurement, String> {
     let (record, machine) = to_all(&[], || stores(0..LINES))?;
-    Ok(Measured::bytes(LINES * (GPUS - 1) * packet(&machine), sent(&record)))
+    Ok(Measurement::bytes(LINES * (GPUS - 1) * packet(&machine), sent(&record)))
 }
 
 /// Four parts from a line are coalesced in a single entry: three in four stores hit.
-pub(super) fn parts_join() -> Result<Measured, String> {
+pub(super) fn parts_join() -> Result<Measurement, String> {
     const PARTS: u64 = 4;
     let quarters = || {
         Cta::new().warp(|warp| {
@@ -60,12 +60,12 @@ pub(super) fn parts_join() -> Result<Measured, String> {
         })
     };
     let (record, _) = to_all(&[], quarters)?;
-    Ok(Measured::count(LINES * (PARTS - 1), published(&record)?.queue_hits))
+    Ok(Measurement::count(LINES * (PARTS - 1), published(&record)?.queue_hits))
 }
 
 /// Two sweeps over exactly the watermark's number of lines: from the last store in the first sweep on, each store
 /// drains the oldest entry.
-pub(super) fn watermark() -> Result<Measured, String> {
+pub(super) fn watermark() -> Result<Measurement, String> {
     /// Watermark of the machine's queue: the capacity minus one.
     const WATERMARK: u64 = 511;
     let sweep = |warp: &mut Warp<'_>| (0..WATERMARK).for_each(|line| _ = warp.write([line]));
@@ -73,13 +73,13 @@ pub(super) fn watermark() -> Result<Measured, String> {
     let found = published(&record)?;
     match found.queue_hits {
         // The first line to drain is the next line to be stored.
-        0 => Ok(Measured::count(2 * WATERMARK - (WATERMARK - 1), found.drains.watermark)),
+        0 => Ok(Measurement::count(2 * WATERMARK - (WATERMARK - 1), found.drains.watermark)),
         hits => Err(format!("{hits} stores hit")),
     }
 }
 
 /// A release with GPU scope drains nothing: stores in the second sweep hit the entries from the first sweep.
-pub(super) fn release_inside() -> Result<Measured, String> {
+pub(super) fn release_inside() -> Result<Measurement, String> {
     let inside = Order { semantics: Semantics::AcquireRelease, scope: Scope::Gpu };
     let sweeps = || {
         Cta::new().warp(|warp| {
@@ -90,18 +90,18 @@ pub(super) fn release_inside() -> Result<Measured, String> {
         })
     };
     let (record, _) = to_all(&[], sweeps)?;
-    Ok(Measured::count(LINES, published(&record)?.queue_hits))
+    Ok(Measurement::count(LINES, published(&record)?.queue_hits))
 }
 
 /// Atomics on one line cross separately, and are never coalesced.
-pub(super) fn atomics() -> Result<Measured, String> {
+pub(super) fn atomics() -> Result<Measurement, String> {
     const ATOMICS: u64 = 20;
     let cta =
         || Cta::new().warp(|warp| (0..ATOMICS).for_each(|_| _ = warp.atomic([7], RELAXED, AtomicResult::Discarded)));
     let (record, _) = to_all(&[], cta)?;
     let found = published(&record)?;
     match (found.queue_hits, found.published_lines) {
-        (0, 0) => Ok(Measured::count(ATOMICS, found.tlb.accesses)),
+        (0, 0) => Ok(Measurement::count(ATOMICS, found.tlb.accesses)),
         (hits, lines) => Err(format!("{hits} hits, {lines} lines")),
     }
 }
@@ -113,25 +113,25 @@ fn ring() -> Arc<Directed> {
 }
 
 /// In the profiling iteration all GPUs receive each store; in the next iteration only GPUs that read the page.
-pub(super) fn subscribers() -> Result<Measured, String> {
+pub(super) fn subscribers() -> Result<Measurement, String> {
     let (record, _) = ran("gps", &[], ring())?;
-    Ok(Measured::count(GPUS * PAGE * (GPUS - 1) + GPUS * PAGE, published(&record)?.published_lines))
+    Ok(Measurement::count(GPUS * PAGE * (GPUS - 1) + GPUS * PAGE, published(&record)?.published_lines))
 }
 
 /// Bytes published in the profiling iteration without any reader: two copies in three.
-pub(super) fn useless() -> Result<Measured, String> {
+pub(super) fn useless() -> Result<Measurement, String> {
     let (record, machine) = ran("gps", &[], ring())?;
-    Ok(Measured::bytes(GPUS * PAGE * (GPUS - 2) * machine.line.bytes(), published(&record)?.useless_bytes))
+    Ok(Measurement::bytes(GPUS * PAGE * (GPUS - 2) * machine.line.bytes(), published(&record)?.useless_bytes))
 }
 
 /// Pages accessed by a single GPU are published in the profiling iteration only.
-pub(super) fn conventional() -> Result<Measured, String> {
+pub(super) fn conventional() -> Result<Measurement, String> {
     let (record, _) = ran("gps", &[], over(vec![kernel(|gpu| writes(part(gpu)))]).launched(&[0, 0, 0]))?;
-    Ok(Measured::count(GPUS * PAGE * (GPUS - 1), published(&record)?.published_lines))
+    Ok(Measurement::count(GPUS * PAGE * (GPUS - 1), published(&record)?.published_lines))
 }
 
 /// Loads by a GPU without a subscription cost a request and a reply per line.
-pub(super) fn without_replica() -> Result<Measured, String> {
+pub(super) fn without_replica() -> Result<Measurement, String> {
     let first = || {
         kernel(|gpu| match gpu {
             0 => writes(part(0)),
@@ -144,18 +144,18 @@ pub(super) fn without_replica() -> Result<Measured, String> {
         ran("gps", &[], over(vec![first(), late]).launched(launches))
     };
     let ((before, _), (after, machine)) = (run(&[0, 0])?, run(&[0, 0, 1])?);
-    Ok(Measured::bytes(LINES * read_from_afar(&machine), sent(&after) - sent(&before)))
+    Ok(Measurement::bytes(LINES * read_from_afar(&machine), sent(&after) - sent(&before)))
 }
 
 /// A store with system scope leaves one copy: later stores from remote GPUs cross to this copy only.
-pub(super) fn collapse() -> Result<Measured, String> {
+pub(super) fn collapse() -> Result<Measurement, String> {
     let system = Order { semantics: Semantics::Relaxed, scope: Scope::Sys };
     let store = only(2, || Cta::new().warp(|warp| _ = warp.store([9], Mask(1), system)));
     let (record, machine) = ran("gps-all-to-all", &[], over(vec![store, only(1, || stores(0..LINES))]))?;
     match published(&record)?.published_lines {
         0 => {
             let out = record.links.iter().find(|link| link.name == "gpu1.out").map_or(0, |link| link.bytes);
-            Ok(Measured::bytes(LINES * packet(&machine), out))
+            Ok(Measurement::bytes(LINES * packet(&machine), out))
         }
         lines => Err(format!("{lines} lines are published")),
     }

@@ -1,6 +1,6 @@
 //! Sharing policies evaluated in GPS, on the paper's machine with four GPUs and a single SM each.
 
-use super::{Measured, one_sm};
+use super::{Measurement, one_sm};
 use std::ops::Range;
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
@@ -67,56 +67,56 @@ pub(super) fn read_from_afar(machine: &MachineConfig) -> u64 {
 }
 
 /// Data written by each GPU is copied to all remote GPUs, in packets with a full payload each.
-pub(super) fn copies() -> Result<Measured, String> {
+pub(super) fn copies() -> Result<Measurement, String> {
     let (record, machine) =
         ran("memcpy", &[], over(vec![kernel(|gpu| writes(part(gpu))), kernel(|gpu| reads(part(gpu)))]))?;
     let payload = machine.copy.payload.0;
     let packets = GPUS * (GPUS - 1) * PAGE * machine.line.bytes() / payload;
-    Ok(Measured::bytes(packets * (payload + machine.messages.header_bytes.0), sent(&record)))
+    Ok(Measurement::bytes(packets * (payload + machine.messages.header_bytes.0), sent(&record)))
 }
 
 /// Copies of halos: each GPU has two neighbours, except the first and the last.
-pub(super) fn halos() -> Result<Measured, String> {
+pub(super) fn halos() -> Result<Measurement, String> {
     let (record, machine) = ran("memcpy-needed", &[], over(exchange()))?;
     let copied = record.copies.ok_or("it makes no copies")?.bytes;
-    Ok(Measured::bytes(2 * (GPUS - 1) * HALO * machine.line.bytes(), copied))
+    Ok(Measurement::bytes(2 * (GPUS - 1) * HALO * machine.line.bytes(), copied))
 }
 
 /// Two GPUs read a page in turn: the page migrates before every turn except the first.
-pub(super) fn turns() -> Result<Measured, String> {
+pub(super) fn turns() -> Result<Measurement, String> {
     const TURNS: u64 = 9;
     let turn = |turn: u64| {
         kernel(move |gpu| if gpu == turn % 2 { Cta::new().warp(|warp| _ = warp.read([0])) } else { Cta::new() })
     };
     let (record, machine) = ran("unified-memory", &[], over((0..TURNS).map(turn).collect()))?;
     let moved = record.paging.ok_or("no page may move")?.migrated_bytes;
-    Ok(Measured::bytes((TURNS - 1) * machine.page_bytes, moved))
+    Ok(Measurement::bytes((TURNS - 1) * machine.page_bytes, moved))
 }
 
 /// Pages with advice: data read by several GPUs stays at its writer. A remote read costs a request and a reply per
 /// line, and no fault.
-pub(super) fn from_afar() -> Result<Measured, String> {
+pub(super) fn from_afar() -> Result<Measurement, String> {
     let (record, machine) = ran("unified-memory-hints", &[], over(exchange()))?;
     match record.paging.ok_or("no page may move")?.faults {
-        0 => Ok(Measured::bytes(2 * (GPUS - 1) * HALO * read_from_afar(&machine), sent(&record))),
+        0 => Ok(Measurement::bytes(2 * (GPUS - 1) * HALO * read_from_afar(&machine), sent(&record))),
         faults => Err(format!("{faults} faults")),
     }
 }
 
 /// The last GPU writes the first page, which the first GPU has touched first; then all GPUs read the page. Only loads
 /// from remote GPUs cross.
-pub(super) fn latest_writer() -> Result<Measured, String> {
+pub(super) fn latest_writer() -> Result<Measurement, String> {
     let on = |active: u64, work: fn(Range<u64>) -> Cta| {
         kernel(move |gpu| if gpu == active { work(part(0)) } else { Cta::new() })
     };
     let kernels = vec![on(0, reads), on(GPUS - 1, writes), kernel(|_| reads(part(0)))];
     let (record, machine) = ran("remote-demand-loads", &[], over(kernels))?;
-    Ok(Measured::bytes((GPUS - 1) * PAGE * read_from_afar(&machine), sent(&record)))
+    Ok(Measurement::bytes((GPUS - 1) * PAGE * read_from_afar(&machine), sent(&record)))
 }
 
 /// The infinite-bandwidth bound for memcpy sends no bytes.
-pub(super) fn bound() -> Result<Measured, String> {
+pub(super) fn bound() -> Result<Measurement, String> {
     let all = || kernel(|_| reads(0..GPUS * PAGE));
     let (record, _) = ran("infinite-bandwidth", &[], over(vec![kernel(|gpu| writes(part(gpu))), all()]))?;
-    Ok(Measured::bytes(0, sent(&record)))
+    Ok(Measurement::bytes(0, sent(&record)))
 }

@@ -5,7 +5,7 @@
 //! short program saturates the links. The first kernel places each GPU's pages by touching them; the second kernel
 //! writes.
 
-use super::Measured;
+use super::Measurement;
 use std::sync::Arc;
 use tombolo_system::directed::{Cta, Directed};
 use tombolo_system::timeline::Timeline;
@@ -21,35 +21,35 @@ const TO_ONE: [(u64, u64); 3] = [(1, 0), (2, 0), (3, 0)];
 const EXCHANGE: [(u64, u64); 4] = [(0, 1), (1, 0), (2, 3), (3, 2)];
 
 /// Ingress lanes at the receiver when the run ends: all but one lane, with eight lanes per direction.
-pub(super) fn lanes_of_one_receiver() -> Result<Measured, String> {
+pub(super) fn lanes_of_one_receiver() -> Result<Measurement, String> {
     let (_, timeline) = writes("turning", &TO_ONE)?;
     let last = |name: &str| {
         let track = timeline.tracks.iter().find(|track| track.name == name);
         track.and_then(|track| track.link.lanes().last()).map_or(0, |(_, lanes)| u64::from(*lanes))
     };
     match (last("gpu0.in"), last("gpu0.out")) {
-        (inward, 1) => Ok(Measured::count(15, inward)),
+        (inward, 1) => Ok(Measurement::count(15, inward)),
         (_, outward) => Err(format!("{outward} lanes were left outward")),
     }
 }
 
 /// Time of the writing kernel with static links, relative to links whose lanes change direction.
-pub(super) fn gain_of_one_receiver() -> Result<Measured, String> {
+pub(super) fn gain_of_one_receiver() -> Result<Measurement, String> {
     gain(&TO_ONE)
 }
 
 /// Like `gain_of_one_receiver`, but the GPUs exchange data in pairs.
-pub(super) fn gain_of_an_exchange() -> Result<Measured, String> {
+pub(super) fn gain_of_an_exchange() -> Result<Measurement, String> {
     gain(&EXCHANGE)
 }
 
-fn gain(pairs: &[(u64, u64)]) -> Result<Measured, String> {
+fn gain(pairs: &[(u64, u64)]) -> Result<Measurement, String> {
     let time = |links: &str| {
         let kernels = writes(links, pairs)?.0.kernels;
         let last = kernels.last().ok_or("no kernel ran")?;
         Ok::<f64, String>(last.end_s - last.start_s)
     };
-    Ok(Measured { predicted: None, measured: time("static")? / time("turning")?, unit: "" })
+    Ok(Measurement { predicted: None, measured: time("static")? / time("turning")?, unit: "" })
 }
 
 /// Every GPU touches its array. Then the first GPU in each pair writes its own part of the second GPU's array.

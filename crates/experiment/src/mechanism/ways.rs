@@ -4,7 +4,7 @@
 //! The machine is NUMA-GPU's with four sockets, one SM each and caches with one slice: an L2 with 32 sets and 16 ways,
 //! and an L1 with a single set and four ways. The requests in flight from an SM saturate the link.
 
-use super::{Measured, received, simulate};
+use super::{Measurement, received, simulate};
 use std::sync::Arc;
 use tombolo_machine::MachineConfig;
 use tombolo_system::directed::{Cta, Warp};
@@ -19,7 +19,7 @@ const PASSES: u64 = 40;
 const WINDOW: u64 = 87;
 
 /// Lines that cross in additional passes after the ways have shifted: none.
-pub(super) fn crossing_after_ways_have_shifted() -> Result<Measured, String> {
+pub(super) fn crossing_after_ways_have_shifted() -> Result<Measurement, String> {
     let (some, ways) = read_again("numa-aware-cache", PASSES)?;
     let (more, _) = read_again("numa-aware-cache", 2 * PASSES)?;
     // Each window shifts a way until no lines cross: at most three windows of traffic, then all lines once.
@@ -27,19 +27,19 @@ pub(super) fn crossing_after_ways_have_shifted() -> Result<Measured, String> {
         return Err(format!("{some} lines crossed before ways had shifted"));
     }
     match (ways.first(), ways.last()) {
-        (Some((2, 8)), Some((1, 3..=7))) => Ok(Measured::count(0, more - some)),
+        (Some((2, 8)), Some((1, 3..=7))) => Ok(Measurement::count(0, more - some)),
         _ => Err(format!("local ways of the reader's L1 and L2 went as {ways:?}")),
     }
 }
 
 /// Share of the lines read in each pass that crosses the link, if remote lines may occupy only half the L2.
-pub(super) fn crossing_under_static_halves() -> Result<Measured, String> {
+pub(super) fn crossing_under_static_halves() -> Result<Measurement, String> {
     let (crossed, _) = read_again("numa-static-halves", PASSES)?;
-    Ok(Measured { predicted: None, measured: crossed as f64 / (PASSES * JUST_OVER_HALF) as f64, unit: "" })
+    Ok(Measurement { predicted: None, measured: crossed as f64 / (PASSES * JUST_OVER_HALF) as f64, unit: "" })
 }
 
 /// Local ways in the L2s at the end of a program without remote accesses: all but one among sixteen.
-pub(super) fn ways_of_a_local_program() -> Result<Measured, String> {
+pub(super) fn ways_of_a_local_program() -> Result<Measurement, String> {
     // A single SM saturates this memory, and each socket's lines cover whole pages.
     let machine = machine(&["dram.rate=10GB/s", "dram.channels=1", "l1.mshrs=512"])?;
     let lines = 1024;
@@ -51,7 +51,7 @@ pub(super) fn ways_of_a_local_program() -> Result<Measured, String> {
     };
     let ends: Vec<_> = (0..4).map(last).collect();
     match (record.inter_gpu_bytes, ends[0]) {
-        (0, Some((3, l2))) if ends.iter().all(|end| *end == ends[0]) => Ok(Measured::count(15, l2.into())),
+        (0, Some((3, l2))) if ends.iter().all(|end| *end == ends[0]) => Ok(Measurement::count(15, l2.into())),
         (bytes, _) => Err(format!("{bytes} B crossed, and local ways of L1 and L2 ended as {ends:?}")),
     }
 }

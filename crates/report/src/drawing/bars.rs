@@ -2,9 +2,9 @@
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, rectangle, width_of};
-use super::categories::{Names, Place};
+use super::categories::{Names, RowPosition};
 use super::frame::{Frame, margin};
-use super::legend::{self, Drawn};
+use super::legend::{self, SeriesMark};
 use super::looks::{diamond, diamond_paint, fill, paint, symbol, whisker};
 use super::sheet::{Sheet, Surface};
 use super::{LEAST_BAR, Picture};
@@ -18,7 +18,7 @@ const WIDEST_BAR: f64 = 40.0;
 const NUMBERED: usize = 24;
 
 /// Width division between rows, in bar widths.
-struct Shares {
+struct BarSpacing {
     /// Bars in a row.
     bars: f64,
     /// Gap between the bars of two rows.
@@ -27,10 +27,10 @@ struct Shares {
     apart: f64,
 }
 
-impl Shares {
-    fn of(bars: f64) -> Shares {
+impl BarSpacing {
+    fn of(bars: f64) -> BarSpacing {
         let gap = (0.28 * bars).clamp(0.5, 2.0);
-        Shares { bars, gap, apart: 1.0 + gap }
+        BarSpacing { bars, gap, apart: 1.0 + gap }
     }
 }
 
@@ -40,7 +40,7 @@ type Panel = Vec<(usize, f64)>;
 struct Bars<'a, 's> {
     sheet: &'a Sheet<'s>,
     axis: Axis,
-    shares: Shares,
+    shares: BarSpacing,
     stacked: bool,
     /// True if numbers are drawn in the form of points.
     points: bool,
@@ -109,7 +109,7 @@ impl<'a, 's> Bars<'a, 's> {
         Bars {
             sheet,
             axis: Axis::over(&sheet.numbers(), points, !points),
-            shares: Shares::of(count as f64),
+            shares: BarSpacing::of(count as f64),
             stacked: false,
             points,
         }
@@ -117,7 +117,7 @@ impl<'a, 's> Bars<'a, 's> {
 
     fn stacked(sheet: &'a Sheet<'s>) -> Bars<'a, 's> {
         let axis = Axis::over(&ends_of_stacks(sheet), false, true);
-        Bars { sheet, axis, shares: Shares::of(1.0), stacked: true, points: false }
+        Bars { sheet, axis, shares: BarSpacing::of(1.0), stacked: true, points: false }
     }
 
     fn picture(&self) -> Picture {
@@ -125,7 +125,7 @@ impl<'a, 's> Bars<'a, 's> {
         let (font, mut canvas) = (sheet.font, Canvas::default());
         let (width, bar, panels, left) = self.layout();
         let slot = (self.shares.bars + self.shares.gap) * bar;
-        let drawn = if self.points { Drawn::Points } else { Drawn::Bars };
+        let drawn = if self.points { SeriesMark::Points } else { SeriesMark::Bars };
         let top = legend::draw(&mut canvas, sheet, drawn, 0.0, width) + 0.6 * font;
         let [alone, of_several] = sheet.surface.heights();
         let height = if panels.len() == 1 { alone } else { of_several };
@@ -139,7 +139,7 @@ impl<'a, 's> Bars<'a, 's> {
             self.panel(&mut canvas, frame, panel, bar);
             frame.draw_edges(&mut canvas, sheet, &self.axis);
             self.beside(&mut canvas, frame, panel, bar);
-            let places: Vec<Place> = panel.iter().map(|(row, x)| (*row, left + x * bar + slot / 2.0)).collect();
+            let places: Vec<RowPosition> = panel.iter().map(|(row, x)| (*row, left + x * bar + slot / 2.0)).collect();
             let rows: Vec<usize> = panel.iter().map(|(row, _)| *row).collect();
             let names = Names::of(sheet, &rows, slot);
             names.draw(&mut canvas, sheet, &places, frame.bottom());
@@ -157,7 +157,7 @@ impl<'a, 's> Bars<'a, 's> {
 
     /// Computes the width of the drawing and of a bar, the panels, and the left edge of their plots.
     fn layout(&self) -> (f64, f64, Vec<Panel>, f64) {
-        let (sheet, Shares { bars, gap, apart }) = (self.sheet, &self.shares);
+        let (sheet, BarSpacing { bars, gap, apart }) = (self.sheet, &self.shares);
         let [rows, sums] = sheet.rows();
         let slot = bars + gap;
         let units = (rows.len() + sums.len()) as f64 * slot + if sums.is_empty() { 0.0 } else { *apart };
@@ -235,7 +235,8 @@ impl<'a, 's> Bars<'a, 's> {
         let (size, card) = (super::at(self.number_font()), self.sheet.surface.card());
         let halo = format!("font-size=\"{size}\" stroke=\"{card}\" stroke-width=\"2.5\" paint-order=\"stroke\"");
         canvas.group(&halo, |canvas| {
-            for (middle, top, text) in panel.iter().flat_map(|(row, x)| self.told(frame, *row, left(*x), bar)) {
+            for (middle, top, text) in panel.iter().flat_map(|(row, x)| self.number_labels(frame, *row, left(*x), bar))
+            {
                 match self.is_turned(&text, bar) {
                     true => {
                         let place = (middle + 0.33 * self.number_font(), top - 3.0);
@@ -303,7 +304,7 @@ impl<'a, 's> Bars<'a, 's> {
 
     /// Returns the printed numbers in a row: horizontal middle, lower edge, and text for each. Summary rows print
     /// numbers. Without summary rows, all rows do if the bars are few.
-    fn told(&self, frame: Frame, row: usize, x: f64, bar: f64) -> Vec<(f64, f64, String)> {
+    fn number_labels(&self, frame: Frame, row: usize, x: f64, bar: f64) -> Vec<(f64, f64, String)> {
         let sheet = self.sheet;
         let [rows, sums] = sheet.rows();
         let few = sums.is_empty() && rows.len() * if self.stacked { 1 } else { sheet.series().len() } <= NUMBERED;
@@ -338,7 +339,7 @@ impl<'a, 's> Bars<'a, 's> {
             let size = self.number_font();
             top - 4.0 - if self.is_turned(&text, bar) { width_of(&text, size) } else { size }
         };
-        let reaches = rows.flat_map(|row| self.told(frame, row, 0.0, bar)).map(reach);
+        let reaches = rows.flat_map(|row| self.number_labels(frame, row, 0.0, bar)).map(reach);
         -reaches.fold(0.0, f64::min)
     }
 }

@@ -61,7 +61,7 @@ pub(super) enum Anchor {
 
 /// Link target and tooltip of a shape.
 #[derive(Clone, Debug, Default)]
-pub(super) struct About {
+pub(super) struct Annotation {
     pub(super) href: Option<String>,
     pub(super) title: Option<String>,
 }
@@ -98,7 +98,7 @@ impl Canvas {
     }
 
     /// Draws a path with a link or a tooltip.
-    pub(super) fn mark(&mut self, data: &str, attributes: &str, about: &About) {
+    pub(super) fn mark(&mut self, data: &str, attributes: &str, about: &Annotation) {
         let gap = if attributes.is_empty() { "" } else { " " };
         let end = match &about.title {
             Some(title) => format!("><title>{}</title></path>", escaped(title)),
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_shape_leads_and_says() {
         let mut canvas = Canvas::default();
-        canvas.mark("M0 0", "", &About { href: Some("#run-1".into()), title: Some("a < b".into()) });
+        canvas.mark("M0 0", "", &Annotation { href: Some("#run-1".into()), title: Some("a < b".into()) });
         assert_eq!(canvas.into_text(), "<a href=\"#run-1\"><path d=\"M0 0\"><title>a &lt; b</title></path></a>");
     }
 }

@@ -4,7 +4,7 @@ use super::canvas::{Anchor, Canvas, width_of};
 use super::sheet::Sheet;
 
 /// Position of a row along the edge: the row, and its middle.
-pub(super) type Place = (usize, f64);
+pub(super) type RowPosition = (usize, f64);
 
 /// Layout of the names.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,7 +50,7 @@ impl Names {
 
     /// Draws the row names below an edge at `y`, from left to right; a name that would overlap the previous name is
     /// omitted.
-    pub(super) fn draw(self, canvas: &mut Canvas, sheet: &Sheet<'_>, places: &[Place], y: f64) {
+    pub(super) fn draw(self, canvas: &mut Canvas, sheet: &Sheet<'_>, places: &[RowPosition], y: f64) {
         let font = sheet.font;
         let mut last = f64::NEG_INFINITY;
         for (row, x) in places {

@@ -2,7 +2,7 @@
 
 use super::Picture;
 use super::canvas::{Anchor, Canvas, rectangle, width_of};
-use super::categories::{Names, Place};
+use super::categories::{Names, RowPosition};
 use super::frame::Frame;
 use super::sheet::Sheet;
 
@@ -50,7 +50,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
         }
     }
     let frame = Frame { left, top, width: rows.len() as f64 * side, height: columns as f64 * tall };
-    let places: Vec<Place> =
+    let places: Vec<RowPosition> =
         rows.iter().enumerate().map(|(line, row)| (*row, left + (line as f64 + 0.5) * side)).collect();
     names.draw(&mut canvas, sheet, &places, frame.bottom());
     let foot = frame.bottom() + names.height + font;

@@ -6,7 +6,7 @@ use super::sheet::Sheet;
 
 /// Mark used to draw a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Drawn {
+pub(super) enum SeriesMark {
     Bars,
     Lines,
     Points,
@@ -16,7 +16,7 @@ pub(super) enum Drawn {
 const STATED: &str = "stated by the paper";
 
 /// Draws the legend from `left`, at most `width` wide; returns its height.
-pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet<'_>, drawn: Drawn, left: f64, width: f64) -> f64 {
+pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet<'_>, drawn: SeriesMark, left: f64, width: f64) -> f64 {
     let mut names: Vec<(Option<usize>, String)> =
         sheet.series().map(|series| (Some(sheet.look(series)), sheet.name(series))).collect();
     if sheet.is_stated() {
@@ -47,7 +47,13 @@ pub(super) fn draw(canvas: &mut Canvas, sheet: &Sheet<'_>, drawn: Drawn, left: f
 
 /// Draws a sample for a look in a box given by x, y, width and height; without a look, the mark for values from the
 /// paper.
-fn sample(canvas: &mut Canvas, sheet: &Sheet<'_>, drawn: Drawn, look: Option<usize>, [x, y, width, height]: [f64; 4]) {
+fn sample(
+    canvas: &mut Canvas,
+    sheet: &Sheet<'_>,
+    drawn: SeriesMark,
+    look: Option<usize>,
+    [x, y, width, height]: [f64; 4],
+) {
     let (surface, middle) = (sheet.surface, (x + width / 2.0, y + height / 2.0));
     let r = 0.32 * sheet.font;
     let Some(look) = look else {
@@ -55,9 +61,9 @@ fn sample(canvas: &mut Canvas, sheet: &Sheet<'_>, drawn: Drawn, look: Option<usi
         return;
     };
     match drawn {
-        Drawn::Bars => canvas.path(&rectangle(x, y, width, height), &format!("fill=\"{}\"", fill(surface, look))),
-        Drawn::Lines | Drawn::Points => {
-            if drawn == Drawn::Lines {
+        SeriesMark::Bars => canvas.path(&rectangle(x, y, width, height), &format!("fill=\"{}\"", fill(surface, look))),
+        SeriesMark::Lines | SeriesMark::Points => {
+            if drawn == SeriesMark::Lines {
                 let stroke = format!("stroke=\"{}\" stroke-width=\"1.6\"{}", colour(surface, look), dashes(look));
                 canvas.path(&line((x, middle.1), (x + width, middle.1)), &stroke);
             }

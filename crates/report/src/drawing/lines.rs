@@ -3,9 +3,9 @@
 use super::Picture;
 use super::axis::Axis;
 use super::canvas::{Canvas, at};
-use super::categories::{Names, Place};
+use super::categories::{Names, RowPosition};
 use super::frame::{Frame, margin};
-use super::legend::{self, Drawn};
+use super::legend::{self, SeriesMark};
 use super::looks::{colour, dashes, diamond, diamond_paint, paint, symbol, whisker};
 use super::sheet::Sheet;
 
@@ -30,11 +30,12 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let names = Names::of(sheet, &rows, room(width));
     let left = margin(sheet, &axis, &title(sheet, &axis)).max(names.before(sheet, &rows, room(width)));
     let mut canvas = Canvas::default();
-    let top = legend::draw(&mut canvas, sheet, Drawn::Lines, 0.0, width) + 0.8 * font;
+    let top = legend::draw(&mut canvas, sheet, SeriesMark::Lines, 0.0, width) + 0.8 * font;
     let frame = Frame { left, top, width: width - left - 0.6 * font, height: sheet.surface.heights()[0] };
     let step = frame.width / rows.len() as f64;
     let ends = frame.width - step;
-    let places: Vec<Place> = shares.into_iter().map(|(row, share)| (row, left + step / 2.0 + share * ends)).collect();
+    let places: Vec<RowPosition> =
+        shares.into_iter().map(|(row, share)| (row, left + step / 2.0 + share * ends)).collect();
     frame.draw_numbers(&mut canvas, sheet, &axis);
     for series in sheet.series() {
         one(&mut canvas, sheet, &axis, frame, &places, series);
@@ -85,7 +86,7 @@ fn title(sheet: &Sheet<'_>, axis: &Axis) -> String {
 }
 
 /// Draws a line with its symbols, ranges and the paper's values.
-fn one(canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &Axis, frame: Frame, places: &[Place], series: usize) {
+fn one(canvas: &mut Canvas, sheet: &Sheet<'_>, axis: &Axis, frame: Frame, places: &[RowPosition], series: usize) {
     let (surface, look, r) = (sheet.surface, sheet.look(series), 0.3 * sheet.font);
     let colour = colour(surface, look);
     let height = |row: usize| sheet.value(row, series).and_then(|value| frame.y(axis, value));

@@ -4,7 +4,7 @@ use super::Picture;
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, line};
 use super::frame::{Frame, margin};
-use super::legend::{self, Drawn};
+use super::legend::{self, SeriesMark};
 use super::looks::{colour, diamond, diamond_paint, paint, symbol, whisker};
 use super::sheet::Sheet;
 
@@ -17,7 +17,7 @@ pub(super) fn draw(sheet: &Sheet<'_>) -> Picture {
     let width = sheet.surface.widths()[0];
     let left = margin(sheet, &axis, &sheet.y());
     let mut canvas = Canvas::default();
-    let top = legend::draw(&mut canvas, sheet, Drawn::Points, 0.0, width) + 0.8 * font;
+    let top = legend::draw(&mut canvas, sheet, SeriesMark::Points, 0.0, width) + 0.8 * font;
     let side = width - left - 1.5 * font;
     let frame = Frame { left, top, width: side, height: side };
     frame.draw_numbers(&mut canvas, sheet, &axis);

@@ -1,6 +1,6 @@
 //! A figure, with sizes and colours for a surface.
 
-use super::canvas::{About, at, cut};
+use super::canvas::{Annotation, at, cut};
 use crate::document::{ChartKind, Figure};
 use crate::number::{brief, quantity};
 use crate::page::column;
@@ -197,14 +197,14 @@ impl<'a> Sheet<'a> {
     }
 
     /// Returns the link target and tooltip of a number; empty on paper.
-    pub(super) fn about(&self, row: usize, series: usize) -> About {
+    pub(super) fn about(&self, row: usize, series: usize) -> Annotation {
         if self.surface == Surface::Paper {
-            return About::default();
+            return Annotation::default();
         }
         let figure = self.figure;
         let value = quantity(figure.rows[row].value(series), &figure.chart.unit);
         let title = format!("{}, {}: {value}", figure.rows[row].label, self.name(series));
-        About { href: figure.evidence.run(row, series).and_then(self.anchor), title: Some(title) }
+        Annotation { href: figure.evidence.run(row, series).and_then(self.anchor), title: Some(title) }
     }
 
     /// Formats a short number for the space next to a bar.

@@ -31,14 +31,14 @@ struct Drawing<'a> {
     summaries: Vec<usize>,
     /// Numbers by row, one per series.
     values: Vec<Vec<Option<f64>>>,
-    stated: Vec<Stated<'a>>,
+    stated: Vec<PublishedValue<'a>>,
     /// Address of the run behind each number, if the page shows the run.
     runs: Vec<Vec<Option<String>>>,
 }
 
 /// A value from the paper with a position among the numbers.
 #[derive(Serialize)]
-struct Stated<'a> {
+struct PublishedValue<'a> {
     row: usize,
     series: usize,
     value: f64,
@@ -93,7 +93,7 @@ fn runs(document: &Document, figure: &Figure) -> Vec<Vec<Option<String>>> {
     if figure.evidence.cells.is_empty() { Vec::new() } else { (0..figure.rows.len()).map(of_row).collect() }
 }
 
-fn stated(figure: &Figure) -> Vec<Stated<'_>> {
+fn stated(figure: &Figure) -> Vec<PublishedValue<'_>> {
     let place = |published: &crate::document::Published| {
         let row = figure.rows.iter().position(|row| row.label == published.row)?;
         let series = figure.series().iter().position(|column| *column == published.column)?;
@@ -101,7 +101,7 @@ fn stated(figure: &Figure) -> Vec<Stated<'_>> {
     };
     let placed = figure.published.iter().filter_map(|published| Some((place(published)?, published)));
     placed
-        .map(|((row, series), published)| Stated {
+        .map(|((row, series), published)| PublishedValue {
             row,
             series,
             value: published.value,

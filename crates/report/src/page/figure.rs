@@ -57,7 +57,7 @@ fn remarks(figure: &Figure) -> Markup {
         @if !evidence.repeated.is_empty() {
             p.caption { "Whiskers: the least and the greatest over " (evidence.repeated) "." }
         }
-        @for (text, rows) in evidence.told() {
+        @for (text, rows) in evidence.distinct_remarks() {
             p.caption { "† " (rows.iter().map(label).collect::<Vec<_>>().join(", ")) ": " (text) }
         }
     }

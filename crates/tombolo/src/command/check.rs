@@ -1,8 +1,8 @@
 //! `check`: verifies design promises by exhaustive exploration with small programs.
 
-use crate::allowed::Allowed;
+use crate::allowed::AllowedOutcomes;
 use crate::failure::Failure;
-use crate::hardware::{refuse_twice, told};
+use crate::hardware::{print_notes, refuse_twice};
 use crate::output::{OutputArguments, complain};
 use crate::progress::Progress;
 use crate::provenance::provenance;
@@ -136,7 +136,7 @@ impl Arguments {
         drop(progress);
         let compared = observed.map(|observed| compare(&answers, &observed)).transpose()?;
         let host = Host { wall_s: started.elapsed().as_secs_f64(), threads };
-        let allowed = Allowed::new(answers, compared, host);
+        let allowed = AllowedOutcomes::new(answers, compared, host);
         self.output.give(&allowed, provenance(threads, &[]), true, |colours| allowed.text(colours))?;
         let label = if self.partial { "warning" } else { "error" };
         allowed.notes().iter().for_each(|note| complain(&format!("{label}: {note}")));
@@ -158,7 +158,7 @@ impl Arguments {
         let names: Vec<String> = if self.designs.is_empty() { shipped() } else { self.designs.clone() };
         let described = names.iter().map(|name| design(name)).collect::<Result<Vec<_>, _>>()?;
         let checked: Vec<DesignConfig> = described.iter().map(|one| one.check()).collect::<Result<_, _>>()?;
-        told(&described);
+        print_notes(&described);
         refuse_twice("--design", checked.iter().map(|design| design.name.as_str()))?;
         let why = |design: &DesignConfig| design.placement.sharing().explored().err();
         if self.designs.is_empty() {

@@ -2,7 +2,7 @@
 
 use crate::WRONG_INPUT;
 use crate::asked::{choice, is_folder, study};
-use crate::comparison::{Compared, Comparison, Cost, Results};
+use crate::comparison::{Comparison, ComparisonSetup, Cost, Results};
 use crate::failure::Failure;
 use crate::hardware::{Hardware, MachineArguments, baseline, refuse_twice};
 use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole};
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tombolo_experiment::campaign::{self, run_one_timed, run_points};
 use tombolo_experiment::workload::{Target, WorkloadChoice, workloads};
-use tombolo_experiment::{Ask, Options, Pass, Point, PointResult};
+use tombolo_experiment::{ExperimentRequest, Options, Pass, Point, PointResult};
 use tombolo_machine::Scale;
 use tombolo_report::document::Provenance;
 use tombolo_system::timeline::Trace;
@@ -85,7 +85,7 @@ impl Arguments {
         let threads = self.threads.count();
         let started = Instant::now();
         let made = provenance(threads, &seeds(&chosen));
-        let points = points(&hardware, &chosen, self.sample.is_asked())?;
+        let points = points(&hardware, &chosen, self.sample.is_enabled())?;
         let results = match folder {
             Some(folder) => self.keep(folder, (base, hardware.machine.scale), &chosen, &made)?,
             None => run_points(&points, None, threads, &Progress::new(points.len()))?,
@@ -95,7 +95,7 @@ impl Arguments {
             write_whole(path, &timelines(&hardware, &chosen, threads)?)?;
         }
         let cost = Cost { wall_s: started.elapsed().as_secs_f64(), threads };
-        let compared = Compared {
+        let compared = ComparisonSetup {
             machine: hardware.machine.name.clone(),
             scale: hardware.machine.scale.to_string(),
             set: self.machine.settings().to_vec(),
@@ -124,7 +124,7 @@ impl Arguments {
         chosen: &[WorkloadChoice],
         made: &Provenance,
     ) -> Result<campaign::Results, Failure> {
-        let asked = Ask {
+        let asked = ExperimentRequest {
             id: "comparison".to_owned(),
             machine: self.machine.machine().to_owned(),
             designs: self.designs.clone(),
@@ -132,9 +132,9 @@ impl Arguments {
             scale: Some(scale.to_string()),
             set: self.machine.settings().to_vec(),
             baseline: Some(self.designs[baseline].clone()),
-            ..Ask::default()
+            ..ExperimentRequest::default()
         };
-        let study = study(&asked, choice(scale))?.with_time(self.time.choice()).sampled(self.sample.is_asked());
+        let study = study(&asked, choice(scale))?.with_time(self.time.choice()).sampled(self.sample.is_enabled());
         tell_when_interrupted(folder);
         let progress = Progress::new(study.count(false)?);
         let options = Options {

@@ -1,6 +1,6 @@
 //! `explain`: reports the reasons for differences between designs on a workload.
 
-use crate::explanation::{Asked, Explanation};
+use crate::explanation::{Explanation, ExplanationRequest};
 use crate::failure::Failure;
 use crate::hardware::{Hardware, MachineArguments};
 use crate::output::{OutputArguments, complain};
@@ -63,7 +63,7 @@ impl Arguments {
             return Err(Failure::Argument { flag: "--designs", value: run.design.clone(), reason });
         }
         runs.iter().flat_map(|run| &run.notes).for_each(|note| complain(&format!("warning: {note}")));
-        let asked = Asked {
+        let asked = ExplanationRequest {
             machine: hardware.machine.name.clone(),
             scale: hardware.machine.scale.to_string(),
             set: self.machine.settings().to_vec(),

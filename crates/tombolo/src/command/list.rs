@@ -14,14 +14,14 @@ use tombolo_workload::bench::{Workload, aliases, list, suite};
 pub(crate) struct Arguments {
     /// Kind of entries to list
     #[arg(value_enum)]
-    what: Kind,
+    what: ListKind,
     /// Prints a JSON document instead of text
     #[arg(long = "json")]
     json: bool,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum Kind {
+enum ListKind {
     #[value(name = "machines")]
     Machines,
     #[value(name = "designs")]
@@ -72,10 +72,10 @@ impl Arguments {
             parameters: Vec::new(),
         };
         let listed: Vec<Listed> = match self.what {
-            Kind::Machines => list_machines().into_iter().map(preset).collect(),
-            Kind::Designs => list_designs().into_iter().map(preset).collect(),
-            Kind::Workloads => list().iter().map(|workload| of_workload(*workload)).collect(),
-            Kind::Experiments => tombolo_experiment::preset::list().into_iter().map(of_experiment).collect(),
+            ListKind::Machines => list_machines().into_iter().map(preset).collect(),
+            ListKind::Designs => list_designs().into_iter().map(preset).collect(),
+            ListKind::Workloads => list().iter().map(|workload| of_workload(*workload)).collect(),
+            ListKind::Experiments => tombolo_experiment::preset::list().into_iter().map(of_experiment).collect(),
         };
         show(self.json, &listed, |colours| text(&listed, colours))?;
         Ok(ExitCode::SUCCESS)

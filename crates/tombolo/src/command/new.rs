@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
     /// machine and design: NAME.toml, with every key and its meaning; workload: NAME.rs, a program for the crate
     /// `workload`, with instructions for its place
     #[arg(value_enum)]
-    what: Kind,
+    what: FileKind,
     /// Name and folder for the new file; an existing file is not replaced
     #[arg(value_name = "NAME")]
     name: PathBuf,
@@ -28,7 +28,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum Kind {
+enum FileKind {
     #[value(name = "machine")]
     Machine,
     #[value(name = "design")]
@@ -42,9 +42,9 @@ impl Arguments {
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let name = self.name()?;
         let (ending, text) = match self.what {
-            Kind::Machine => ("toml", self.described::<MachineConfig>(&name)?),
-            Kind::Design => ("toml", self.described::<DesignConfig>(&name)?),
-            Kind::Workload => ("rs", self.workload(&name)?),
+            FileKind::Machine => ("toml", self.described::<MachineConfig>(&name)?),
+            FileKind::Design => ("toml", self.described::<DesignConfig>(&name)?),
+            FileKind::Workload => ("rs", self.workload(&name)?),
         };
         let file = if ending == "rs" { name.replace('-', "_") } else { name };
         let path = self.name.with_file_name(format!("{file}.{ending}"));

@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use crate::output::{command_line, show, write_whole};
 use crate::progress::Progress;
-use crate::provenance::{Made, provenance};
+use crate::provenance::{WithProvenance, provenance};
 use crate::table::{Cell, Table};
 use crate::threads::each;
 use serde::Serialize;
@@ -24,7 +24,7 @@ const MEASURED: &str = "A latency or the bandwidth of a cache is the difference 
 
 /// Result of the probes.
 #[derive(Serialize)]
-struct Answer {
+struct ProbeReport {
     tombolo: &'static str,
     probes: Vec<Finding>,
 }
@@ -49,13 +49,13 @@ pub(super) fn answer(
         finding
     })?;
     drop(progress);
-    let answer = Answer { tombolo: env!("CARGO_PKG_VERSION"), probes };
+    let answer = ProbeReport { tombolo: env!("CARGO_PKG_VERSION"), probes };
     let made = provenance(threads, &[]);
     if let Some(path) = out {
         let document = Document { provenance: Some(made.clone()), ..answer.document() };
         write_whole(path, html(&document).as_bytes())?;
     }
-    show(json, &Made { answer: &answer, provenance: made }, |colours| answer.text(colours))?;
+    show(json, &WithProvenance { answer: &answer, provenance: made }, |colours| answer.text(colours))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -78,7 +78,7 @@ fn unit(quantity: Quantity) -> &'static str {
     }
 }
 
-impl Answer {
+impl ProbeReport {
     fn text(&self, colours: bool) -> String {
         let headings = ["machine", "probe", "unit", "source", "published", "simulated", "ratio"];
         let mut table = Table::new(4).with_headings(headings);

@@ -106,8 +106,8 @@ fn documents(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn read(path: &Path) -> Result<Document, Failure> {
     let failed = |reason| Failure::Unreadable { path: path.to_owned(), reason };
     let text = fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
-    match serde_json::from_str::<Kind>(&text) {
-        Ok(Kind { speedups: Some(_), provenance }) => {
+    match serde_json::from_str::<DocumentFields>(&text) {
+        Ok(DocumentFields { speedups: Some(_), provenance }) => {
             let comparison: Comparison =
                 serde_json::from_str(&text).map_err(|error| failed(format!("not a comparison's document: {error}")))?;
             Ok(comparison.report(provenance))
@@ -118,7 +118,7 @@ fn read(path: &Path) -> Result<Document, Failure> {
 
 /// Fields that distinguish a comparison from a study, and common fields.
 #[derive(serde::Deserialize)]
-struct Kind {
+struct DocumentFields {
     speedups: Option<serde::de::IgnoredAny>,
     provenance: Option<Provenance>,
 }

@@ -33,7 +33,7 @@ impl Arguments {
     /// Runs the evaluation and prints figures and claims.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         let (known, time) = (papers(), self.study.time.given());
-        let sampled = self.study.sample.is_asked();
+        let sampled = self.study.sample.is_enabled();
         let set = if self.readings == DEFAULT { String::new() } else { format!("-{}", self.readings) };
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("tombolo-{}{set}", self.paper)));
         let study = |paper: &str, figure: Option<&str>| {

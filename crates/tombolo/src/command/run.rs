@@ -6,7 +6,7 @@ use crate::output::{OutputArguments, complain, probe, refuse_input, write_whole}
 use crate::progress::Progress;
 use crate::provenance::{provenance, seeds};
 use crate::sampled::SampleArgument;
-use crate::summary::{self, Shown};
+use crate::summary::{self, SummaryOptions};
 use crate::threads::ThreadsArgument;
 use crate::timed::TimeArgument;
 use std::path::PathBuf;
@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
 
 /// A record with its launches and its settings, because the record's own names do not include the settings.
 #[derive(serde::Serialize)]
-struct Answer<'a> {
+struct RunDocument<'a> {
     #[serde(flatten)]
     record: &'a RunRecord,
     kernels: &'a [KernelRecord],
@@ -101,8 +101,8 @@ impl Arguments {
         drop(progress);
         record.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
         record.notes.extend(hardware.notes.iter().cloned());
-        let answer = Answer { record: &record, kernels: &record.kernels, set: self.machine.settings() };
-        let shown = Shown { kernels: self.kernels, time: self.time.choice() };
+        let answer = RunDocument { record: &record, kernels: &record.kernels, set: self.machine.settings() };
+        let shown = SummaryOptions { kernels: self.kernels, time: self.time.choice() };
         let made = provenance(threads, &seeds(std::slice::from_ref(&chosen)));
         self.output.give(&answer, made, true, |colours| summary::text(&record, &source, shown, colours))?;
         let broken = record.check.as_ref().is_some_and(|check| check.violations > 0);
@@ -136,7 +136,7 @@ impl Arguments {
         if self.latency {
             return Ok(run_one_followed(machine, &designs[0], source, threads)?);
         }
-        if self.sample.is_asked() {
+        if self.sample.is_enabled() {
             return Ok(run_one_sampled(machine, &designs[0], source, threads)?);
         }
         let Some(path) = &self.timeline else {

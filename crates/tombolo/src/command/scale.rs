@@ -2,7 +2,7 @@
 
 use crate::WRONG_INPUT;
 use crate::failure::{Failure, did_you_mean};
-use crate::hardware::{baseline, refuse_twice, told};
+use crate::hardware::{baseline, print_notes, refuse_twice};
 use crate::output::{complain, show};
 use crate::progress::Progress;
 use crate::study::tell_when_interrupted;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tombolo_design::{DesignConfig, apply, design};
-use tombolo_experiment::scales::{Ended, Found, ScalesError, Search, Wanted, of_suite};
+use tombolo_experiment::scales::{ScaleOutcome, ScaleRequest, ScalesError, Search, StopReason, of_suite};
 use tombolo_experiment::workload::{WorkloadChoice, workloads};
 use tombolo_machine::error::near;
 use tombolo_machine::{MachineConfig, Scale, machine};
@@ -81,7 +81,7 @@ struct Scales {
     within: f64,
     limit_s: f64,
     compare_limit_s: f64,
-    workloads: Vec<Found>,
+    workloads: Vec<ScaleOutcome>,
 }
 
 /// Parses a percentage above 0 and returns the fraction.
@@ -99,7 +99,7 @@ impl Arguments {
         let (machine, designs) = self.hardware()?;
         let names: Vec<String> = designs.iter().map(|design| design.name.clone()).collect();
         let baseline = baseline(self.baseline.as_deref(), &self.designs, &names)?;
-        let wanted = self.wanted()?;
+        let wanted = self.scale_requests()?;
         let search = Search {
             machine: &machine,
             designs: &designs,
@@ -143,11 +143,11 @@ impl Arguments {
         apply(&self.settings, &mut machine, &mut described)?;
         let designs = described.iter().map(|one| one.check().map(Arc::new)).collect::<Result<Vec<_>, _>>()?;
         refuse_twice("--designs", designs.iter().map(|one| one.name.as_str()))?;
-        told(&described);
+        print_notes(&described);
         Ok((machine.check()?, designs))
     }
 
-    fn wanted(&self) -> Result<Vec<Wanted>, Failure> {
+    fn scale_requests(&self) -> Result<Vec<ScaleRequest>, Failure> {
         let mut wanted = match &self.suite {
             Some(name) => of_suite(name)?,
             None => {
@@ -156,7 +156,7 @@ impl Arguments {
                 let least = Scale::new(1, 32).expect("a fraction");
                 let one = |choice: WorkloadChoice| {
                     choice.check_parameters()?;
-                    Ok::<_, Failure>(Wanted { label: choice.label.clone(), workload: Arc::new(choice), least })
+                    Ok::<_, Failure>(ScaleRequest { label: choice.label.clone(), workload: Arc::new(choice), least })
                 };
                 chosen.into_iter().map(one).collect::<Result<_, _>>()?
             }
@@ -206,9 +206,9 @@ impl Scales {
         let lines = self.workloads.iter().map(|found| {
             let error = found.error.map_or(String::new(), |error| format!(", error {:.1} %", 100.0 * error));
             let why = match found.ended {
-                Ended::Alike => format!("alike within {within} %"),
-                Ended::Whole => "no smaller one is alike".to_owned(),
-                Ended::Long => format!("larger ones take longer than {} s", self.limit_s),
+                StopReason::Alike => format!("alike within {within} %"),
+                StopReason::Whole => "no smaller one is alike".to_owned(),
+                StopReason::Long => format!("larger ones take longer than {} s", self.limit_s),
             };
             format!("{}: {}{error} ({why})\n", found.workload, found.scale)
         });

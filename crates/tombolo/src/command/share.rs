@@ -6,12 +6,12 @@ use crate::output::OutputArguments;
 use crate::progress::Progress;
 use crate::provenance::{provenance, seeds};
 use crate::sharing::advice::advice;
-use crate::sharing::answer::{Alone, BreakEvenRow, Cost, Ranked, Shared, ranking};
+use crate::sharing::answer::{BreakEvenRow, Cost, RankedPolicy, SharingReport, SingleGpuRun, ranking};
 use crate::sharing::break_even::{BreakEven, SPAN, search};
 use crate::sharing::exchange::{ExchangeRow, exchange_rows};
-use crate::sharing::field::{Field, Ran};
+use crate::sharing::field::{PolicyRun, PolicyRuns};
 use crate::sharing::host::host_rows;
-use crate::sharing::ways::{PLAIN, Way};
+use crate::sharing::ways::{PLAIN, SharingPolicy};
 use crate::threads::ThreadsArgument;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Runs every policy and prints the ranking.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
-        let mut field = Field::new(&self.machine)?;
+        let mut field = PolicyRuns::new(&self.machine)?;
         let chosen = self.chosen()?;
         chosen.check(Target::of(&field.machine))?;
         let named = chosen.files().into_iter().chain([PathBuf::from(self.machine.machine())]);
@@ -63,7 +63,7 @@ impl Arguments {
             let single = chosen.record(Target::of(&*field.single()?), threads)?;
             field.alone(&single, threads)
         })?;
-        let alone = Alone { design: PLAIN, time_s: alone.time.region_s };
+        let alone = SingleGpuRun { design: PLAIN, time_s: alone.time.region_s };
         if alone.time_s == 0.0 {
             let reason = "it runs no kernel: there is nothing to share".to_owned();
             return Err(Failure::Argument { flag: "--workload", value: chosen.label, reason });
@@ -72,16 +72,16 @@ impl Arguments {
         let on_host = host_rows(field.run_hosted(&source, threads, &progress)?);
         let ranking = ranking(&ran, alone.time_s);
         let mut notes = std::mem::take(&mut field.notes);
-        notes.extend(told(&ran, &chosen));
+        notes.extend(distinct_notes(&ran, &chosen));
         let scale = field.machine.scale;
         if scale != Scale::FULL {
             notes.push(format!("ranges of the calls are those of the input at scale {scale}"));
         }
         let best = best(&ran, &ranking);
         let break_even = self.break_even(&field, &best, &source, (threads, &progress), &mut notes)?;
-        let (advice, exchange) = told_by_streams(&field, &source, best[0])?;
+        let (advice, exchange) = advice_and_exchanges(&field, &source, best[0])?;
         drop(progress);
-        let shared = Shared {
+        let shared = SharingReport {
             tombolo: env!("CARGO_PKG_VERSION"),
             machine: field.machine.name.clone(),
             scale: field.machine.scale.to_string(),
@@ -114,15 +114,15 @@ impl Arguments {
     /// Adds a note if there is no break-even point.
     fn break_even(
         &self,
-        field: &Field,
-        best: &[&Ran],
+        field: &PolicyRuns,
+        best: &[&PolicyRun],
         source: &Source,
         (threads, progress): (usize, &Progress),
         notes: &mut Vec<String>,
     ) -> Result<Option<BreakEvenRow>, Failure> {
-        let time = |ran: &Ran| ran.record.time.region_s;
+        let time = |ran: &PolicyRun| ran.record.time.region_s;
         let first = best[0];
-        let (level, behind): (Vec<&Ran>, Vec<&Ran>) = best.iter().partition(|ran| time(ran) == time(first));
+        let (level, behind): (Vec<&PolicyRun>, Vec<&PolicyRun>) = best.iter().partition(|ran| time(ran) == time(first));
         if level.len() > 1 {
             let names: Vec<&str> = level.iter().map(|ran| ran.way.design).collect();
             notes.push(format!("{} take the same time; the first of them stands for all", names.join(", ")));
@@ -132,7 +132,7 @@ impl Arguments {
             return Ok(None);
         };
         let (pair, there) = ([first.way, second.way], [time(first), time(second)]);
-        let [a, b] = pair.map(|way: Way| way.design);
+        let [a, b] = pair.map(|way: SharingPolicy| way.design);
         let found = search(field.rate, there, |rate| {
             let what = format!("{a} and {b} at {}", rate.print());
             progress.during(&what, || field.times_at(rate, pair, source, threads))
@@ -154,13 +154,14 @@ impl Arguments {
 }
 
 /// Returns the runs of realisable policies, fastest first.
-fn best<'a>(ran: &'a [Ran], ranking: &[Ranked]) -> Vec<&'a Ran> {
-    let run = |ranked: &Ranked| ran.iter().find(|ran| ran.way.design == ranked.design).expect("what is ranked was run");
+fn best<'a>(ran: &'a [PolicyRun], ranking: &[RankedPolicy]) -> Vec<&'a PolicyRun> {
+    let run =
+        |ranked: &RankedPolicy| ran.iter().find(|ran| ran.way.design == ranked.design).expect("what is ranked was run");
     ranking.iter().filter(|ranked| !ranked.bound).map(run).collect()
 }
 
 /// Returns each distinct note from the runs, with the designs unless all share the note, and notes about the program.
-fn told(ran: &[Ran], chosen: &WorkloadChoice) -> Vec<String> {
+fn distinct_notes(ran: &[PolicyRun], chosen: &WorkloadChoice) -> Vec<String> {
     let mut by_note: Vec<(&str, Vec<&str>)> = Vec::new();
     for (design, note) in ran.iter().flat_map(|ran| ran.record.notes.iter().map(|note| (ran.way.design, &**note))) {
         match by_note.iter_mut().find(|(known, _)| *known == note) {
@@ -179,7 +180,11 @@ fn told(ran: &[Ran], chosen: &WorkloadChoice) -> Vec<String> {
 }
 
 /// Computes the advice for each array and the required exchanges between GPUs, in a single walk over the streams.
-fn told_by_streams(field: &Field, source: &Source, best: &Ran) -> Result<(Vec<String>, Vec<ExchangeRow>), Failure> {
+fn advice_and_exchanges(
+    field: &PolicyRuns,
+    source: &Source,
+    best: &PolicyRun,
+) -> Result<(Vec<String>, Vec<ExchangeRow>), Failure> {
     let (machine, program) = (&field.machine, &*source.program);
     let order = TouchOrder::new(machine.topology.gpus, machine.page_bytes / machine.line.bytes());
     let movement = Movement::find(program, CtaCut::Program, order);

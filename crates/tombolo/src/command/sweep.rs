@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use tombolo_experiment::shell::quoted;
 use tombolo_experiment::spec::Shape;
 use tombolo_experiment::workload::workloads;
-use tombolo_experiment::{Ask, ScaleChoice, Shard, Study, slurm};
+use tombolo_experiment::{ExperimentRequest, ScaleChoice, Shard, Study, slurm};
 use tombolo_machine::error::near;
 
 /// Default number of jobs in a script. Source: assumed.
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     #[arg(required_unless_present = "machine", conflicts_with = "machine")]
     spec: Option<PathBuf>,
     #[command(flatten)]
-    asked: AskedArguments,
+    asked: InlineArguments,
     /// Execution: local, on this machine; slurm, later: writes a script to submit with sbatch
     #[arg(long = "engine", value_enum, default_value = "local")]
     engine: Engine,
@@ -43,7 +43,7 @@ pub(crate) struct Arguments {
 
 /// Arguments of a sweep without a file.
 #[derive(clap::Args)]
-struct AskedArguments {
+struct InlineArguments {
     /// Without a file: the machine, a name from `list machines`, or the path to a .toml file
     #[arg(long = "machine", value_name = "M", requires_all = ["designs", "workload", "vary"])]
     machine: Option<String>,
@@ -66,11 +66,11 @@ struct AskedArguments {
     baseline: Option<String>,
     /// Chart for two settings [default: lines]
     #[arg(long = "chart", value_enum, requires = "machine")]
-    chart: Option<Drawn>,
+    chart: Option<ChartShape>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Drawn {
+enum ChartShape {
     /// A line for each value of the second setting
     #[value(name = "lines")]
     Lines,
@@ -79,7 +79,7 @@ enum Drawn {
     Heat,
 }
 
-impl AskedArguments {
+impl InlineArguments {
     fn study(&self, machine: &str, scale: ScaleChoice) -> Result<Study, Failure> {
         if let Some(baseline) = self.baseline.as_ref().filter(|one| !self.designs.contains(one)) {
             let hint = did_you_mean(&near(baseline, self.designs.iter().map(String::as_str)));
@@ -89,7 +89,7 @@ impl AskedArguments {
         refuse_twice("--designs", self.designs.iter().map(String::as_str))?;
         let chosen = workloads(&self.workload)?;
         refuse_twice("--workload", chosen.iter().map(|choice| choice.label.as_str()))?;
-        let asked = Ask {
+        let asked = ExperimentRequest {
             id: "sweep".to_owned(),
             machine: machine.to_owned(),
             designs: self.designs.clone(),
@@ -102,8 +102,8 @@ impl AskedArguments {
             vary: self.vary.clone(),
             baseline: self.baseline.clone(),
             chart: self.chart.map(|drawn| match drawn {
-                Drawn::Lines => Shape::Lines,
-                Drawn::Heat => Shape::Heat,
+                ChartShape::Lines => Shape::Lines,
+                ChartShape::Heat => Shape::Heat,
             }),
         };
         study(&asked, scale)
@@ -121,7 +121,7 @@ impl AskedArguments {
         for (flag, value) in varied.chain(set).chain(baseline) {
             words.extend([flag.to_owned(), value]);
         }
-        words.extend((self.chart == Some(Drawn::Heat)).then(|| "--chart=heat".to_owned()));
+        words.extend((self.chart == Some(ChartShape::Heat)).then(|| "--chart=heat".to_owned()));
         words
     }
 }
@@ -148,7 +148,7 @@ impl Arguments {
             (None, Some(machine)) => self.asked.study(machine, self.study.scale)?,
             (None, None) => unreachable!("one of the two is required"),
         };
-        let study = study.with_time(self.study.time.choice()).sampled(self.study.sample.is_asked());
+        let study = study.with_time(self.study.time.choice()).sampled(self.study.sample.is_enabled());
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from(format!("tombolo-{}", study.name())));
         if let Some(shard) = self.shard {
             self.study.refuse_answers("--shard", &format!("{}/{}", shard.index, shard.of))?;
@@ -192,7 +192,7 @@ impl Arguments {
         words.extend(["--out".to_owned(), word(out)]);
         words.extend(["--scale".to_owned(), self.study.scale.to_string()]);
         words.extend(["--time".to_owned(), self.study.time.choice().to_string()]);
-        words.extend(self.study.sample.is_asked().then(|| "--sample".to_owned()));
+        words.extend(self.study.sample.is_enabled().then(|| "--sample".to_owned()));
         words.extend(self.study.robust.then(|| "--robust".to_owned()));
         words
     }

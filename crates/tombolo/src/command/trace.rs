@@ -1,7 +1,7 @@
 //! `trace`: prints the contents of a trace, converts traces to Tombolo's own format, and records workloads.
 
 use crate::failure::Failure;
-use crate::output::{Staged, complain, refuse_input, show};
+use crate::output::{TemporaryFile, complain, refuse_input, show};
 use crate::table::{Cell, Look, Table, bytes, count};
 use crate::threads::ThreadsArgument;
 use std::path::{Path, PathBuf};
@@ -85,7 +85,7 @@ impl Recording {
         let machine = machine(&self.machine)?.check()?;
         let chosen = only(&self.workload)?;
         refuse_input("--out", &self.out, chosen.files().into_iter().chain([PathBuf::from(&self.machine)]))?;
-        let staged = Staged::beside(&self.out)?;
+        let staged = TemporaryFile::beside(&self.out)?;
         let source = chosen.record(Target::new(&machine, self.scale), self.threads.count())?;
         source.notes.iter().for_each(|note| complain(&format!("warning: {note}")));
         write(&*source.program, &staged.part())?;
@@ -95,7 +95,7 @@ impl Recording {
 
 /// Calls `work` to write a temporary file, and moves the file to `out` after success.
 fn written(out: &Path, work: impl FnOnce(&Path) -> Result<(), TraceError>) -> Result<(), Failure> {
-    let staged = Staged::beside(out)?;
+    let staged = TemporaryFile::beside(out)?;
     work(&staged.part())?;
     staged.commit()
 }

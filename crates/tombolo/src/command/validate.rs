@@ -4,7 +4,7 @@ use super::probes;
 use crate::failure::Failure;
 use crate::output::{command_line, complain, probe, refuse_input, show, write_whole};
 use crate::progress::Progress;
-use crate::provenance::{Made, provenance};
+use crate::provenance::{WithProvenance, provenance};
 use crate::table::{Cell, Look, Table};
 use crate::threads::{ThreadsArgument, each};
 use serde::Serialize;
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
 
 /// Result of the command, printed in text or JSON.
 #[derive(Serialize)]
-struct Answer {
+struct ValidationReport {
     tombolo: &'static str,
     machine: String,
     design: String,
@@ -99,7 +99,7 @@ impl Arguments {
         }
         let rows = estimate_all(&estimator, &measured, self.threads.count())?;
         let sampled = rows.iter().filter(|row| row.sampled).count();
-        let answer = Answer {
+        let answer = ValidationReport {
             tombolo: env!("CARGO_PKG_VERSION"),
             machine: estimator.machine.name.clone(),
             design: estimator.design.name.clone(),
@@ -128,7 +128,7 @@ impl Arguments {
             let document = Document { provenance: Some(made.clone()), ..answer.document() };
             write_whole(path, html(&document).as_bytes())?;
         }
-        show(self.json, &Made { answer: &answer, provenance: made }, |colours| answer.text(colours))?;
+        show(self.json, &WithProvenance { answer: &answer, provenance: made }, |colours| answer.text(colours))?;
         Ok(ExitCode::SUCCESS)
     }
 
@@ -255,7 +255,7 @@ fn doubt(row: &Row) -> &'static str {
     if row.sound { "" } else { "?" }
 }
 
-impl Answer {
+impl ValidationReport {
     fn text(&self, colours: bool) -> String {
         let mut rows =
             Table::new(2).with_headings(["benchmark", "size", "measured ms", "simulated ms", "sampling", "ratio"]);

@@ -31,7 +31,7 @@ struct Array<'a> {
 }
 
 /// Byte range of an array in a call.
-type Part = Range<u64>;
+type ByteRange = Range<u64>;
 
 impl<'a> Array<'a> {
     fn of(program: &'a dyn Program, row: &'a ArraySharing) -> Array<'a> {
@@ -88,7 +88,7 @@ impl<'a> Array<'a> {
 
     /// Advice for an array with a part per GPU; remote GPUs may read some lines.
     fn owned(&self, family: Family) -> (String, Vec<String>) {
-        let halos: Vec<(usize, usize, Part)> = self.halos().collect();
+        let halos: Vec<(usize, usize, ByteRange)> = self.halos().collect();
         let bytes: u64 = halos.iter().map(|(_, _, part)| part.end - part.start).sum();
         let shared = match bytes {
             0 => "each GPU has its own part and reads no other".to_owned(),
@@ -116,18 +116,18 @@ impl<'a> Array<'a> {
 
     /// Returns the data read by remote GPUs but written by one GPU: writer, reader, bytes. Programs with copies need
     /// only these bytes.
-    fn halos(&self) -> impl Iterator<Item = (usize, usize, Part)> {
+    fn halos(&self) -> impl Iterator<Item = (usize, usize, ByteRange)> {
         let pairs = self.row.flows.iter().filter(|flow| flow.writer != flow.reader);
         pairs.flat_map(move |flow| {
             let [writer, reader] = [flow.writer, flow.reader].map(|module| usize::from(module.0));
             let common = self.row.written[writer].intersection(&self.row.read[reader]);
-            let parts: Vec<Part> = common.ranges().iter().map(|lines| self.part(*lines)).collect();
+            let parts: Vec<ByteRange> = common.ranges().iter().map(|lines| self.part(*lines)).collect();
             parts.into_iter().map(move |part| (writer, reader, part))
         })
     }
 
-    fn copies(&self, halos: &[(usize, usize, Part)]) -> Vec<String> {
-        let call = |(from, to, part): &(usize, usize, Part)| {
+    fn copies(&self, halos: &[(usize, usize, ByteRange)]) -> Vec<String> {
+        let call = |(from, to, part): &(usize, usize, ByteRange)| {
             let [source, target] = [from, to].map(|gpu| self.pointer(&format!("_{gpu}"), part.start));
             format!("cudaMemcpyPeerAsync({target}, {to}, {source}, {from}, {}, stream{from});", part.end - part.start)
         };
@@ -136,7 +136,7 @@ impl<'a> Array<'a> {
 
     /// Returns the memory hints. Each part is preferred and prefetched on its writer, or on its reader if nobody
     /// writes, and mapped for remote readers.
-    fn hints(&self, halos: &[(usize, usize, Part)]) -> Vec<String> {
+    fn hints(&self, halos: &[(usize, usize, ByteRange)]) -> Vec<String> {
         let mut calls = Vec::new();
         for (gpu, (written, read)) in self.row.written.iter().zip(&self.row.read).enumerate() {
             let own = if written.is_empty() { read } else { written };
@@ -153,7 +153,7 @@ impl<'a> Array<'a> {
     }
 
     /// Returns the bytes in `lines` that belong to the array.
-    fn part(&self, lines: Lines) -> Part {
+    fn part(&self, lines: Lines) -> ByteRange {
         let (first, end) = (self.line.address_of(lines.first), self.line.address_of(lines.end));
         first.max(self.bytes.start)..end.min(self.bytes.end)
     }

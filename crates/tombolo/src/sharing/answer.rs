@@ -1,7 +1,7 @@
 //! Output of `share`: the ranking, the lost time, the break-even point between the best two, and advice for each array.
 
 use super::exchange::{ExchangeRow, exchange_text};
-use super::field::Ran;
+use super::field::PolicyRun;
 use super::host::{HostRow, host_text};
 use crate::table::{Cell, Look, Table, bytes, seconds};
 use serde::Serialize;
@@ -10,7 +10,7 @@ use tombolo_system::RunRecord;
 
 /// A ranked sharing policy.
 #[derive(Debug, Serialize)]
-pub(crate) struct Ranked {
+pub(crate) struct RankedPolicy {
     /// Design of the policy.
     pub(crate) design: &'static str,
     /// Seconds in the region of interest.
@@ -48,7 +48,7 @@ pub(crate) struct BreakEvenRow {
 
 /// Run on one GPU, the reference for speed-ups.
 #[derive(Debug, Serialize)]
-pub(crate) struct Alone {
+pub(crate) struct SingleGpuRun {
     /// Design of the run.
     pub(crate) design: &'static str,
     /// Seconds in the region of interest.
@@ -66,7 +66,7 @@ pub(crate) struct Cost {
 
 /// Complete document, printed by `share --json`.
 #[derive(Debug, Serialize)]
-pub(crate) struct Shared {
+pub(crate) struct SharingReport {
     /// Version of the simulator.
     pub(crate) tombolo: &'static str,
     /// Machine.
@@ -81,9 +81,9 @@ pub(crate) struct Shared {
     /// GPU count in the sharing machine.
     pub(crate) gpus: u8,
     /// Reference run for speed-ups.
-    pub(crate) one_gpu: Alone,
+    pub(crate) one_gpu: SingleGpuRun,
     /// Ranking, fastest first.
-    pub(crate) ranking: Vec<Ranked>,
+    pub(crate) ranking: Vec<RankedPolicy>,
     /// Break-even point; null if the best two have none, which a note explains.
     pub(crate) break_even: Option<BreakEvenRow>,
     /// Advice: a sentence per array, with each call on a separate line.
@@ -100,17 +100,17 @@ pub(crate) struct Shared {
 }
 
 /// Ranks the policies by time; speed-ups are relative to `alone_s`.
-pub(crate) fn ranking(ran: &[Ran], alone_s: f64) -> Vec<Ranked> {
-    let mut ranking: Vec<Ranked> = ran.iter().map(|one| Ranked::of(one, alone_s)).collect();
+pub(crate) fn ranking(ran: &[PolicyRun], alone_s: f64) -> Vec<RankedPolicy> {
+    let mut ranking: Vec<RankedPolicy> = ran.iter().map(|one| RankedPolicy::of(one, alone_s)).collect();
     ranking.sort_by(|one, other| one.time_s.total_cmp(&other.time_s));
     ranking
 }
 
-impl Ranked {
-    fn of(Ran { way, record }: &Ran, alone_s: f64) -> Ranked {
-        let Lost { faults_s, copies_s, remote_stall_s } = Lost::of(record);
+impl RankedPolicy {
+    fn of(PolicyRun { way, record }: &PolicyRun, alone_s: f64) -> RankedPolicy {
+        let LostTime { faults_s, copies_s, remote_stall_s } = LostTime::of(record);
         let time_s = record.time.region_s;
-        Ranked {
+        RankedPolicy {
             design: way.design,
             time_s,
             speedup: alone_s / time_s,
@@ -126,19 +126,19 @@ impl Ranked {
 }
 
 /// Time lost in comparison with a single GPU.
-struct Lost {
+struct LostTime {
     faults_s: f64,
     copies_s: f64,
     remote_stall_s: Option<f64>,
 }
 
-impl Lost {
+impl LostTime {
     /// Computes the lost time. No run reports the warp waits for remote GPUs.
-    fn of(record: &RunRecord) -> Lost {
+    fn of(record: &RunRecord) -> LostTime {
         // Copies after the last kernel are outside the region; copies inside the region fill the gaps between its
         // kernels.
         let gaps_s = (record.time.region_s - record.time.kernels_s).max(0.0);
-        Lost {
+        LostTime {
             faults_s: record.paging.map_or(0.0, |paging| paging.faults_s),
             copies_s: record.copies.map_or(0.0, |copies| copies.exposed_s.min(gaps_s)),
             remote_stall_s: None,
@@ -151,11 +151,11 @@ fn lost(time_s: f64) -> String {
     if time_s == 0.0 { "-".to_owned() } else { seconds(time_s) }
 }
 
-impl Shared {
+impl SharingReport {
     /// Formats the result for people.
     pub(crate) fn text(&self, colours: bool) -> String {
         let title = |text: &str| format!("{}\n", Look::Strong.paint(text, colours));
-        let Shared { machine, scale, workload, gpus, one_gpu, .. } = self;
+        let SharingReport { machine, scale, workload, gpus, one_gpu, .. } = self;
         let mut text =
             title(&format!("{workload} on the {gpus} GPUs of {machine} at scale {scale}: speed-up over one GPU"));
         text.push_str(&self.table().render(colours));

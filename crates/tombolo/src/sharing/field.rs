@@ -1,10 +1,10 @@
 //! Runs for a comparison of sharing policies: every policy on the given machine, a reference run on a single GPU, and
 //! any two policies at a different link rate.
 
-use super::host::{HOST_WAYS, HostWay};
-use super::ways::{PLAIN, Way, ways};
+use super::host::{HOST_POLICIES, HostPolicy};
+use super::ways::{PLAIN, SharingPolicy, ways};
 use crate::failure::Failure;
-use crate::hardware::{MachineArguments, told};
+use crate::hardware::{MachineArguments, print_notes};
 use crate::progress::Progress;
 use crate::threads::each;
 use std::sync::Arc;
@@ -22,35 +22,35 @@ const AS_CUT: &str = "design.scheduling=program";
 
 /// A policy to compare, together with the checked design after user settings.
 #[derive(Clone)]
-pub(crate) struct Entrant {
-    pub(crate) way: Way,
+pub(crate) struct PolicyDesign {
+    pub(crate) way: SharingPolicy,
     pub(crate) design: Arc<DesignConfig>,
 }
 
 /// Machine and policies, checked. Their settings are final, except for link rate and number of GPUs.
-pub(crate) struct Field {
+pub(crate) struct PolicyRuns {
     described: Description<MachineConfig>,
     scale: Scale,
     /// The scaled machine.
     pub(crate) machine: Arc<MachineConfig>,
     /// Link rate before scaling, comparable with the setting `gpu_link.rate`.
     pub(crate) rate: Rate,
-    pub(crate) entrants: Vec<Entrant>,
+    pub(crate) entrants: Vec<PolicyDesign>,
     /// Policies for host memory with their designs; empty for a machine without a host.
-    pub(crate) hosted: Vec<(HostWay, Arc<DesignConfig>)>,
+    pub(crate) hosted: Vec<(HostPolicy, Arc<DesignConfig>)>,
     /// Reasons for excluded policies, and notes about the design settings.
     pub(crate) notes: Vec<String>,
 }
 
 /// A finished run with its record, together with the policy's entry.
-pub(crate) struct Ran {
-    pub(crate) way: Way,
+pub(crate) struct PolicyRun {
+    pub(crate) way: SharingPolicy,
     pub(crate) record: RunRecord,
 }
 
-impl Field {
+impl PolicyRuns {
     /// Builds the machine requested on the command line, with all policies whose designs accept the settings.
-    pub(crate) fn new(arguments: &MachineArguments) -> Result<Field, Failure> {
+    pub(crate) fn new(arguments: &MachineArguments) -> Result<PolicyRuns, Failure> {
         let ways = ways();
         let names: Vec<String> = ways.iter().map(|way| way.design.to_owned()).collect();
         let (described, designs) = arguments.described_from(&names, &[AS_CUT])?;
@@ -60,33 +60,38 @@ impl Field {
             let reason = "it has one GPU, which shares with nobody; --set topology.gpus=4 gives it four".to_owned();
             return Err(Failure::Argument { flag: "--machine", value: arguments.machine().to_owned(), reason });
         }
-        let mut notes = told(&designs);
+        let mut notes = print_notes(&designs);
         let mut entrants = Vec::new();
         for (way, design) in ways.into_iter().zip(&designs) {
             match design.check() {
-                Ok(design) => entrants.push(Entrant { way, design: Arc::new(design) }),
+                Ok(design) => entrants.push(PolicyDesign { way, design: Arc::new(design) }),
                 // Every policy is compared with the plain design.
                 Err(error) if way.design == PLAIN => return Err(error.into()),
                 Err(error) => notes.push(left_out(way, &error.to_string())),
             }
         }
         let hosted = hosted(arguments, &machine, &mut notes)?;
-        Ok(Field { described, scale: machine.scale, machine, rate: whole.gpu_link.rate, entrants, hosted, notes })
+        Ok(PolicyRuns { described, scale: machine.scale, machine, rate: whole.gpu_link.rate, entrants, hosted, notes })
     }
 
     /// Runs every policy with up to `threads` threads, and returns the successful runs in order. The failing policies
     /// are noted.
-    pub(crate) fn run(&mut self, source: &Source, threads: usize, progress: &Progress) -> Result<Vec<Ran>, Failure> {
+    pub(crate) fn run(
+        &mut self,
+        source: &Source,
+        threads: usize,
+        progress: &Progress,
+    ) -> Result<Vec<PolicyRun>, Failure> {
         let share = (threads / self.entrants.len()).max(1);
         let machine = &self.machine;
-        let run = |Entrant { way, design }: &Entrant| {
+        let run = |PolicyDesign { way, design }: &PolicyDesign| {
             let record = progress.during(way.design, || run_one(machine, design, source, None, share, false));
             Ok((*way, record))
         };
         let mut ran = Vec::new();
         for (way, record) in each(&self.entrants, threads, run)? {
             match record {
-                Ok(record) => ran.push(Ran { way, record }),
+                Ok(record) => ran.push(PolicyRun { way, record }),
                 Err(error) if way.design == PLAIN => return Err(error.into()),
                 Err(error) => self.notes.push(left_out(way, &error.to_string())),
             }
@@ -101,7 +106,7 @@ impl Field {
         source: &Source,
         threads: usize,
         progress: &Progress,
-    ) -> Result<Vec<(HostWay, PhasesRecord)>, Failure> {
+    ) -> Result<Vec<(HostPolicy, PhasesRecord)>, Failure> {
         let (machine, mut ran) = (&self.machine, Vec::new());
         for (way, design) in &self.hosted {
             match progress.during(way.design, || run_one(machine, design, source, None, threads, false)) {
@@ -120,7 +125,7 @@ impl Field {
         Ok(Arc::new(described.check()?.scaled(self.scale)?))
     }
 
-    /// Runs a program on [`Field::single`], under the plain design.
+    /// Runs a program on [`PolicyRuns::single`], under the plain design.
     pub(crate) fn alone(&self, source: &Source, threads: usize) -> Result<RunRecord, Failure> {
         let machine = self.single()?;
         let plain = self.entrants.iter().find(|entrant| entrant.way.design == PLAIN).expect("it is among the ways");
@@ -131,7 +136,7 @@ impl Field {
     pub(crate) fn times_at(
         &self,
         rate: Rate,
-        pair: [Way; 2],
+        pair: [SharingPolicy; 2],
         source: &Source,
         threads: usize,
     ) -> Result<[f64; 2], Failure> {
@@ -152,14 +157,14 @@ fn hosted(
     arguments: &MachineArguments,
     machine: &MachineConfig,
     notes: &mut Vec<String>,
-) -> Result<Vec<(HostWay, Arc<DesignConfig>)>, Failure> {
+) -> Result<Vec<(HostPolicy, Arc<DesignConfig>)>, Failure> {
     if machine.coherent_host().is_none() {
         return Ok(Vec::new());
     }
-    let names: Vec<String> = HOST_WAYS.iter().map(|way| way.design.to_owned()).collect();
+    let names: Vec<String> = HOST_POLICIES.iter().map(|way| way.design.to_owned()).collect();
     let (_, designs) = arguments.described_from(&names, &[])?;
     let mut hosted = Vec::new();
-    for (way, design) in HOST_WAYS.into_iter().zip(&designs) {
+    for (way, design) in HOST_POLICIES.into_iter().zip(&designs) {
         match design.check() {
             Ok(design) => hosted.push((way, Arc::new(design))),
             Err(error) => notes.push(format!("{} is left out: {error}", way.design)),
@@ -168,6 +173,6 @@ fn hosted(
     Ok(hosted)
 }
 
-fn left_out(way: Way, reason: &str) -> String {
+fn left_out(way: SharingPolicy, reason: &str) -> String {
     format!("{} is left out: {reason}", way.design)
 }

@@ -7,7 +7,7 @@ use tombolo_system::host::PhasesRecord;
 
 /// A host-memory policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct HostWay {
+pub(crate) struct HostPolicy {
     /// Design of the policy.
     pub(crate) design: &'static str,
     /// Short description of the policy for people.
@@ -15,12 +15,12 @@ pub(crate) struct HostWay {
 }
 
 /// All policies for host memory, in the order of their runs.
-pub(crate) const HOST_WAYS: [HostWay; 5] = [
-    HostWay { design: "zero-copy", is: "lines of host memory, cached until a kernel ends" },
-    HostWay { design: "memcpy-host", is: "copied in before kernels, and out behind them" },
-    HostWay { design: "unified-memory-cuda6", is: "all on one GPU, copied whole each time" },
-    HostWay { design: "unified-memory-host", is: "pages go to who faults on them" },
-    HostWay { design: "umh", is: "blocks of host memory cached in GPU memories" },
+pub(crate) const HOST_POLICIES: [HostPolicy; 5] = [
+    HostPolicy { design: "zero-copy", is: "lines of host memory, cached until a kernel ends" },
+    HostPolicy { design: "memcpy-host", is: "copied in before kernels, and out behind them" },
+    HostPolicy { design: "unified-memory-cuda6", is: "all on one GPU, copied whole each time" },
+    HostPolicy { design: "unified-memory-host", is: "pages go to who faults on them" },
+    HostPolicy { design: "umh", is: "blocks of host memory cached in GPU memories" },
 ];
 
 /// Cost of a host-memory policy in a run.
@@ -38,8 +38,8 @@ pub(crate) struct HostRow {
 }
 
 /// Builds the table rows from finished runs, fastest first.
-pub(crate) fn host_rows(ran: Vec<(HostWay, PhasesRecord)>) -> Vec<HostRow> {
-    let row = |(HostWay { design, is }, phases)| HostRow { design, phases, least: false, is };
+pub(crate) fn host_rows(ran: Vec<(HostPolicy, PhasesRecord)>) -> Vec<HostRow> {
+    let row = |(HostPolicy { design, is }, phases)| HostRow { design, phases, least: false, is };
     let mut rows: Vec<HostRow> = ran.into_iter().map(row).collect();
     rows.sort_by(|one, other| one.phases.whole_s.total_cmp(&other.phases.whole_s));
     if let Some(first) = rows.first_mut() {
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn the_way_that_takes_least_in_all_is_first() {
         let of = |whole_s| PhasesRecord { whole_s, kernels_s: whole_s, ..PhasesRecord::default() };
-        let rows = host_rows(vec![(HOST_WAYS[0], of(2e-3)), (HOST_WAYS[4], of(1e-3))]);
+        let rows = host_rows(vec![(HOST_POLICIES[0], of(2e-3)), (HOST_POLICIES[4], of(1e-3))]);
         assert_eq!(
             rows.iter().map(|row| (row.design, row.least)).collect::<Vec<_>>(),
             [("umh", true), ("zero-copy", false)]

@@ -17,7 +17,7 @@ pub(crate) enum Family {
 
 /// A memory-sharing policy in the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct SharingPolicy {
     /// Design of the policy.
     pub(crate) design: &'static str,
     /// Short description of the policy for people.
@@ -28,18 +28,19 @@ pub(crate) struct Way {
     pub(crate) bound: bool,
 }
 
-const fn way(design: &'static str, is: &'static str, family: Family) -> Way {
-    Way { design, is, family, bound: false }
+const fn way(design: &'static str, is: &'static str, family: Family) -> SharingPolicy {
+    SharingPolicy { design, is, family, bound: false }
 }
 
 /// The plain design, also used for the reference run on one GPU.
 pub(crate) const PLAIN: &str = "numa-memory-side";
 
 /// The bound: copies without any transfer time.
-const BOUND: Way = Way { bound: true, ..way("infinite-bandwidth", "copies that take no time", Family::Copies) };
+const BOUND: SharingPolicy =
+    SharingPolicy { bound: true, ..way("infinite-bandwidth", "copies that take no time", Family::Copies) };
 
 /// All policies, before the check against shipped designs.
-const WAYS: [Way; 11] = [
+const POLICIES: [SharingPolicy; 11] = [
     way("unified-memory", "pages move on faults", Family::Managed),
     way("unified-memory-hints", "pages move before kernels, others reach them", Family::Managed),
     way(PLAIN, "peer loads, first touch", Family::Peer),
@@ -54,7 +55,7 @@ const WAYS: [Way; 11] = [
 ];
 
 /// Returns the policies whose designs ship with this program.
-pub(crate) fn ways() -> Vec<Way> {
+pub(crate) fn ways() -> Vec<SharingPolicy> {
     let known = list_designs();
-    WAYS.into_iter().filter(|way| known.iter().any(|listed| listed.name == way.design)).collect()
+    POLICIES.into_iter().filter(|way| known.iter().any(|listed| listed.name == way.design)).collect()
 }

@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 
 /// A counter.
 #[derive(Serialize)]
-struct Told {
+struct CounterDetails {
     path: &'static str,
     name: &'static str,
     unit: &'static str,
@@ -28,7 +28,8 @@ struct Told {
 impl Arguments {
     /// Prints the selected counters.
     pub(super) fn execute(&self) -> Result<(), Failure> {
-        let told: Vec<Told> = COUNTERS.iter().filter(|counter| self.asks(counter)).map(Told::of).collect();
+        let told: Vec<CounterDetails> =
+            COUNTERS.iter().filter(|counter| self.asks(counter)).map(CounterDetails::of).collect();
         if told.is_empty() {
             let reason = "no counter has it in its path or its name; without it, all are shown".to_owned();
             return Err(Failure::Argument { flag: "counter", value: self.name.clone().unwrap_or_default(), reason });
@@ -48,14 +49,14 @@ fn is_member(pattern: &str, path: &str) -> bool {
     ends.is_some_and(|member| !member.is_empty())
 }
 
-impl Told {
-    fn of(counter: &Counter) -> Told {
+impl CounterDetails {
+    fn of(counter: &Counter) -> CounterDetails {
         let Counter { path, name, unit, about } = *counter;
-        Told { path, name, unit, about }
+        CounterDetails { path, name, unit, about }
     }
 }
 
-fn text(told: &[Told], colours: bool) -> String {
+fn text(told: &[CounterDetails], colours: bool) -> String {
     let mut table = Table::new(4);
     for one in told {
         let cells = [one.name, one.unit, one.about].map(Cell::plain);

@@ -28,7 +28,7 @@ const DEFAULT: &str = "default";
 
 /// A value and its origin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-struct Told {
+struct ValueWithOrigin {
     value: String,
     /// File and line that set the value, or `default`.
     from: String,
@@ -37,27 +37,27 @@ struct Told {
 
 /// A key with its value.
 #[derive(Serialize)]
-struct Entry {
+struct KeyValue {
     path: String,
     #[serde(flatten)]
-    told: Told,
+    told: ValueWithOrigin,
 }
 
 /// All values of a machine or design.
 #[derive(Serialize)]
-struct Whole {
+struct AllValues {
     kind: &'static str,
     name: String,
     description: String,
-    values: Vec<Entry>,
+    values: Vec<KeyValue>,
 }
 
 /// A key with two different values.
 #[derive(Serialize)]
 struct Difference {
     path: String,
-    of: Told,
-    other: Told,
+    of: ValueWithOrigin,
+    other: ValueWithOrigin,
 }
 
 /// Differences between two machines or designs.
@@ -70,7 +70,7 @@ struct Differences {
 }
 
 /// A machine or design in the output.
-struct Side {
+struct ResolvedDescription {
     /// Name from the description.
     name: String,
     /// Checked values in canonical units, for comparison.
@@ -81,22 +81,22 @@ struct Side {
 impl Arguments {
     /// Prints the values or the differences.
     pub(super) fn execute<T: Described + Serialize>(&self) -> Result<(), Failure> {
-        let one = Side::read::<T>(&self.name)?;
+        let one = ResolvedDescription::read::<T>(&self.name)?;
         let Some(other) = &self.diff else {
             let whole = one.whole(T::KIND);
             return show(self.json, &whole, |colours| whole.text(self.sources, colours));
         };
-        let differences = one.differences(&Side::read::<T>(other)?, T::KIND);
+        let differences = one.differences(&ResolvedDescription::read::<T>(other)?, T::KIND);
         show(self.json, &differences, |colours| differences.text(self.sources, colours))
     }
 }
 
-impl Side {
-    fn read<T: Described + Serialize>(name: &str) -> Result<Side, Failure> {
+impl ResolvedDescription {
+    fn read<T: Described + Serialize>(name: &str) -> Result<ResolvedDescription, Failure> {
         let description = Description::<T>::named(name)?;
         let checked = serde_json::to_value(description.check()?).expect("its keys are strings");
         let name = checked["name"].as_str().unwrap_or(name).to_owned();
-        Ok(Side { name, checked, values: description.resolved()? })
+        Ok(ResolvedDescription { name, checked, values: description.resolved()? })
     }
 
     /// Returns the values, except for name and description.
@@ -109,9 +109,9 @@ impl Side {
         path.split('.').try_fold(&self.checked, |value, part| value.get(part))
     }
 
-    fn whole(&self, kind: &'static str) -> Whole {
-        let entry = |value: &ResolvedValue| Entry { path: value.path(), told: Told::of(value) };
-        Whole {
+    fn whole(&self, kind: &'static str) -> AllValues {
+        let entry = |value: &ResolvedValue| KeyValue { path: value.path(), told: ValueWithOrigin::of(value) };
+        AllValues {
             kind,
             name: self.name.clone(),
             description: self.checked["description"].as_str().unwrap_or_default().to_owned(),
@@ -119,7 +119,7 @@ impl Side {
         }
     }
 
-    fn differences(&self, other: &Side, kind: &'static str) -> Differences {
+    fn differences(&self, other: &ResolvedDescription, kind: &'static str) -> Differences {
         let mut paths: Vec<String> = self.values().map(ResolvedValue::path).collect();
         // Adds keys that only the second side's chosen option reads.
         paths.extend(other.values().map(ResolvedValue::path).filter(|path| self.value(path).is_none()));
@@ -131,7 +131,7 @@ impl Side {
         self.values().find(|value| value.path() == path)
     }
 
-    fn difference(&self, other: &Side, path: String) -> Option<Difference> {
+    fn difference(&self, other: &ResolvedDescription, path: String) -> Option<Difference> {
         let [one, two] = [self, other].map(|side| side.value(&path));
         let [a, b] = [self, other].map(|side| side.checked(&path).filter(|checked| !checked.is_object()));
         let same = match (one, two) {
@@ -139,7 +139,8 @@ impl Side {
             (Some(_), Some(_)) => a == b,
             _ => false,
         };
-        let [mut of, mut beside] = [one, two].map(|value| value.map_or_else(Told::none, Told::of));
+        let [mut of, mut beside] =
+            [one, two].map(|value| value.map_or_else(ValueWithOrigin::none, ValueWithOrigin::of));
         if of.value == beside.value {
             // Equal cycle counts under two different clocks: the converted values show the difference.
             of.add(a);
@@ -149,15 +150,15 @@ impl Side {
     }
 }
 
-impl Told {
-    fn of(value: &ResolvedValue) -> Told {
+impl ValueWithOrigin {
+    fn of(value: &ResolvedValue) -> ValueWithOrigin {
         let from = value.place.as_ref().map_or_else(|| DEFAULT.to_owned(), ToString::to_string);
-        Told { value: value.value.clone(), from, source: value.source.clone() }
+        ValueWithOrigin { value: value.value.clone(), from, source: value.source.clone() }
     }
 
     /// Placeholder for a key that the side does not read.
-    fn none() -> Told {
-        Told { value: "-".to_owned(), from: "not read".to_owned(), source: String::new() }
+    fn none() -> ValueWithOrigin {
+        ValueWithOrigin { value: "-".to_owned(), from: "not read".to_owned(), source: String::new() }
     }
 
     /// Appends the converted value to the text.
@@ -175,10 +176,10 @@ impl Told {
     }
 }
 
-impl Whole {
+impl AllValues {
     fn text(&self, sources: bool, colours: bool) -> String {
         let mut table = Table::new(4);
-        for Entry { path, told } in &self.values {
+        for KeyValue { path, told } in &self.values {
             table.row([vec![Cell::new(path, Look::Strong)], told.cells(sources)].concat());
         }
         let heading = Look::Strong.paint(&format!("{} {}", self.kind, self.name), colours);
@@ -219,7 +220,7 @@ mod tests {
     use tombolo_machine::MachineConfig;
 
     fn differing(one: &str, other: &str) -> Vec<(String, String, String)> {
-        let [one, other] = [one, other].map(|name| Side::read::<MachineConfig>(name).expect("it ships"));
+        let [one, other] = [one, other].map(|name| ResolvedDescription::read::<MachineConfig>(name).expect("it ships"));
         let all = one.differences(&other, "machine").differences.into_iter();
         all.map(|one| (one.path, one.of.value, one.other.value)).collect()
     }

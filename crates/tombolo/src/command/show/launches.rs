@@ -23,12 +23,12 @@ pub(super) struct OnMachine {
     l2_bytes: u64,
     /// Footprint per GPU, relative to its L2.
     footprint_over_l2: f64,
-    kernels: Vec<Launched>,
+    kernels: Vec<KernelLaunches>,
 }
 
 /// A kernel with grid size and launch count.
 #[derive(Debug, Serialize)]
-struct Launched {
+struct KernelLaunches {
     name: String,
     launches: u64,
     ctas: u32,
@@ -53,7 +53,7 @@ impl OnMachine {
                 None => kinds.push((kernel, 1)),
             }
         }
-        let kernels = kinds.iter().map(|(kernel, launches)| Launched::of(machine, kernel, *launches));
+        let kernels = kinds.iter().map(|(kernel, launches)| KernelLaunches::of(machine, kernel, *launches));
         let kernels = kernels.collect::<Result<_, _>>()?;
         Ok(OnMachine {
             machine: machine.name.clone(),
@@ -73,7 +73,7 @@ impl OnMachine {
         let mut text = format!("\non {machine} at scale {scale} {part} {footprint_over_l2:.1} times the L2 of a GPU\n");
         let headings = ["kernel", "launches", "CTAs", "threads of a CTA", "CTAs an SM holds", "waves"];
         let mut table = Table::new(1).with_headings(headings);
-        for Launched { name, launches, ctas, threads_per_cta, resident, waves } in &self.kernels {
+        for KernelLaunches { name, launches, ctas, threads_per_cta, resident, waves } in &self.kernels {
             let numbers = [*launches, (*ctas).into(), (*threads_per_cta).into(), (*resident).into(), (*waves).into()];
             let cells = numbers.iter().map(|number| Cell::plain(number.to_string()));
             table.row(std::iter::once(Cell::plain(name)).chain(cells).collect());
@@ -83,8 +83,8 @@ impl OnMachine {
     }
 }
 
-impl Launched {
-    fn of(machine: &MachineConfig, kernel: &KernelInfo, launches: u64) -> Result<Launched, Failure> {
+impl KernelLaunches {
+    fn of(machine: &MachineConfig, kernel: &KernelInfo, launches: u64) -> Result<KernelLaunches, Failure> {
         let resident = residency(machine, kernel, machine.sm.warp_width).map_err(|message| Failure::Argument {
             flag: "--machine",
             value: machine.name.clone(),
@@ -93,7 +93,7 @@ impl Launched {
         let shape = Shape::of(machine);
         let share = |module| CtaCut::Program.share(kernel, On::All, ModuleId(module), shape);
         let most = (0..shape.modules()).filter_map(share).map(|share| share.ctas()).max().unwrap_or_default();
-        Ok(Launched {
+        Ok(KernelLaunches {
             name: kernel.name.clone(),
             launches,
             ctas: kernel.ctas,

@@ -16,11 +16,11 @@ use tombolo_machine::MachineConfig;
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    what: What,
+    what: Subject,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
+enum Subject {
     /// A machine's values: --sources adds their origins, --diff shows differences from another machine
     #[command(name = "machine")]
     Machine(described::Arguments),
@@ -45,12 +45,12 @@ impl Arguments {
     /// Prints the requested details to standard output.
     pub(crate) fn execute(&self) -> Result<ExitCode, Failure> {
         match &self.what {
-            What::Machine(arguments) => arguments.execute::<MachineConfig>()?,
-            What::Design(arguments) => arguments.execute::<DesignConfig>()?,
-            What::Workload(arguments) => arguments.execute()?,
-            What::Counters(arguments) => arguments.execute()?,
-            What::Readings(arguments) => arguments.execute()?,
-            What::Schema(arguments) => arguments.execute()?,
+            Subject::Machine(arguments) => arguments.execute::<MachineConfig>()?,
+            Subject::Design(arguments) => arguments.execute::<DesignConfig>()?,
+            Subject::Workload(arguments) => arguments.execute()?,
+            Subject::Counters(arguments) => arguments.execute()?,
+            Subject::Readings(arguments) => arguments.execute()?,
+            Subject::Schema(arguments) => arguments.execute()?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 
 /// A reading.
 #[derive(Serialize)]
-struct Entry {
+struct ReadingDetails {
     name: String,
     description: String,
     /// Figure that shows the reading, for a reading not accepted by `--readings`.
@@ -44,27 +44,28 @@ impl Arguments {
     /// Prints the readings.
     pub(super) fn execute(&self) -> Result<(), Failure> {
         let (_, known) = readings(&self.paper)?;
-        let default = Entry {
+        let default = ReadingDetails {
             name: DEFAULT.to_owned(),
             description: DEFAULT_DESCRIPTION.to_owned(),
             figure: None,
             time: None,
             settings: Vec::new(),
         };
-        let entries: Vec<Entry> = std::iter::once(default).chain(known.reading.iter().map(Entry::of)).collect();
+        let entries: Vec<ReadingDetails> =
+            std::iter::once(default).chain(known.reading.iter().map(ReadingDetails::of)).collect();
         show(self.json, &entries, |colours| text(&entries, colours))
     }
 }
 
-impl Entry {
-    fn of(reading: &Reading) -> Entry {
+impl ReadingDetails {
+    fn of(reading: &Reading) -> ReadingDetails {
         let word = |text: &tombolo_experiment::spec::Text| text.get().to_owned();
         let settings = reading.setting.iter().map(|one| Setting { set: word(&one.set), source: one.source.clone() });
         let inputs = reading.inputs.iter().map(|one| Setting {
             set: format!("{}: {}", one.workload.get(), one.parameters.get()),
             source: one.source.clone(),
         });
-        Entry {
+        ReadingDetails {
             name: word(&reading.name),
             description: reading.description.clone(),
             figure: reading.figure.as_ref().map(word),
@@ -74,7 +75,7 @@ impl Entry {
     }
 }
 
-fn text(entries: &[Entry], colours: bool) -> String {
+fn text(entries: &[ReadingDetails], colours: bool) -> String {
     let mut table = Table::new(2);
     for entry in entries {
         let figure = entry.figure.iter().map(|figure| format!(" (--figure {figure})"));

@@ -11,11 +11,11 @@ use tombolo_machine::MachineConfig;
 pub(crate) struct Arguments {
     /// Kind of file
     #[arg(value_enum)]
-    of: Kind,
+    of: SchemaKind,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum Kind {
+enum SchemaKind {
     #[value(name = "machine")]
     Machine,
     #[value(name = "design")]
@@ -26,8 +26,8 @@ impl Arguments {
     /// Prints the schema.
     pub(super) fn execute(&self) -> Result<(), Failure> {
         let schema = match self.of {
-            Kind::Machine => schema::<MachineConfig>(),
-            Kind::Design => schema::<DesignConfig>(),
+            SchemaKind::Machine => schema::<MachineConfig>(),
+            SchemaKind::Design => schema::<DesignConfig>(),
         };
         show(true, &schema, |_| String::new())
     }

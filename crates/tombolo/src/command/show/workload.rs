@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
 
 /// A workload.
 #[derive(Serialize)]
-struct Shown {
+struct WorkloadDetails {
     name: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     aliases: Vec<&'static str>,
@@ -42,7 +42,7 @@ struct Shown {
     nonlinear: bool,
     /// True if the workload is written for several GPUs, and divides its grids by their number.
     cut_by_gpus: bool,
-    parameters: Vec<ShownParameter>,
+    parameters: Vec<ParameterDetails>,
     /// Footprint with default parameters, then the requested footprint if different.
     footprints: Vec<Footprint>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,7 +50,7 @@ struct Shown {
 }
 
 #[derive(Serialize)]
-struct ShownParameter {
+struct ParameterDetails {
     name: &'static str,
     default: &'static str,
     allowed: String,
@@ -64,11 +64,11 @@ struct Footprint {
     workload: String,
     scale: String,
     bytes: u64,
-    arrays: Vec<ShownArray>,
+    arrays: Vec<ArrayDetails>,
 }
 
 #[derive(Serialize)]
-struct ShownArray {
+struct ArrayDetails {
     name: String,
     bytes: u64,
     /// True if the array's size follows the scale.
@@ -89,7 +89,7 @@ impl Arguments {
             footprints.push(Footprint::of(&asked, self.scale)?);
         }
         let on_machine = self.machine.as_ref().map(|machine| self.on(machine, &asked)).transpose()?;
-        let shown = Shown::of(workload, footprints, on_machine);
+        let shown = WorkloadDetails::of(workload, footprints, on_machine);
         show(self.json, &shown, |colours| shown.text(colours))
     }
 
@@ -101,27 +101,31 @@ impl Arguments {
 
 impl Footprint {
     fn of(choice: &WorkloadChoice, scale: Scale) -> Result<Footprint, Failure> {
-        let array = |(array, scaling): (ArrayInfo, Scaling)| ShownArray {
+        let array = |(array, scaling): (ArrayInfo, Scaling)| ArrayDetails {
             name: array.name,
             bytes: array.bytes,
             scales: scaling != Scaling::Fixed,
         };
-        let arrays: Vec<ShownArray> = choice.arrays(scale, 1)?.into_iter().map(array).collect();
+        let arrays: Vec<ArrayDetails> = choice.arrays(scale, 1)?.into_iter().map(array).collect();
         let bytes = arrays.iter().map(|array| array.bytes).sum();
         Ok(Footprint { workload: choice.label.clone(), scale: scale.to_string(), bytes, arrays })
     }
 }
 
-impl Shown {
-    fn of(workload: &'static dyn Workload, footprints: Vec<Footprint>, on_machine: Option<OnMachine>) -> Shown {
-        let parameter = |parameter: &tombolo_workload::parameter::Parameter| ShownParameter {
+impl WorkloadDetails {
+    fn of(
+        workload: &'static dyn Workload,
+        footprints: Vec<Footprint>,
+        on_machine: Option<OnMachine>,
+    ) -> WorkloadDetails {
+        let parameter = |parameter: &tombolo_workload::parameter::Parameter| ParameterDetails {
             name: parameter.name,
             default: parameter.default,
             allowed: parameter.kind.to_string(),
             description: parameter.about,
             source: parameter.source,
         };
-        Shown {
+        WorkloadDetails {
             name: workload.name(),
             aliases: aliases(workload).collect(),
             suite: bench::suite(workload),
